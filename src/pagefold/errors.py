@@ -1,0 +1,28 @@
+"""One root and four kinds of error, told apart by what the caller does next.
+
+A mistake of pagefold itself is an `assert` or a built-in error and belongs to none of these.
+"""
+
+
+class PagefoldError(Exception):
+    """Root of everything this package raises on purpose."""
+
+
+class WireError(PagefoldError):
+    """Bytes are not what they claim to be. The caller passes them on untouched."""
+
+
+class ConfigError(PagefoldError):
+    """The user has to change something: the message names the place, the value and what would do. Exit code 2."""
+
+
+class UpstreamError(PagefoldError):
+    """The other side failed or refused. The caller relays `status` as it came."""
+
+    def __init__(self, message: str, *, status: int) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class StoreError(PagefoldError):
+    """The store cannot be used. The message names the file and what to do; the caller goes on without it."""

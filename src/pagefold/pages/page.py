@@ -1,0 +1,67 @@
+"""A page: one thing the agent was shown or told to hold. Immutable, typed, named by the hash of its content.
+
+Text and bytes are two spellings of the same content: `text` and `Page.of` undo each other for any string, lone
+surrogates included. Kind and name say how the page is used; they are not part of its identity.
+"""
+
+import base64
+import hashlib
+import re
+from dataclasses import dataclass
+from typing import NewType
+
+from pagefold.pages.kinds import PageKind
+
+PageId = NewType("PageId", str)
+
+HANDLE = re.compile(r"pf-[a-z2-7]{10}")
+_HANDLE_BITS = 50
+
+
+def id_of(content: bytes) -> PageId:
+    return PageId(hashlib.sha256(content).hexdigest())
+
+
+def handle_of(page: PageId) -> str:
+    """The short name by which an agent recalls a page: the first 50 bits of its id, in letters a model copies well."""
+    return "pf-" + base64.b32encode(bytes.fromhex(page[:14]))[:10].decode().lower()
+
+
+def id_range(handle: str) -> tuple[str, str] | None:
+    """The ids a handle may stand for, as (first, one past the last), or None where it is no handle."""
+    if not HANDLE.fullmatch(handle):
+        return None
+    padded = base64.b32decode(handle[3:].upper() + "AAAAAA")
+    first = int.from_bytes(padded) >> (len(padded) * 8 - _HANDLE_BITS)
+    last = first + 1
+    shift = 256 - _HANDLE_BITS
+    return f"{first << shift:064x}", f"{last << shift:064x}"
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """`name` is what the model knows it by: the tool and its argument."""
+
+    kind: PageKind
+    content: bytes
+    name: str = ""
+
+    @classmethod
+    def of(cls, kind: PageKind, text: str, name: str = "") -> "Page":
+        return cls(kind, text.encode("utf-8", "surrogatepass"), name)
+
+    @property
+    def text(self) -> str:
+        """The content as a model reads it; bytes that are no text show as replacement characters."""
+        try:
+            return self.content.decode("utf-8", "surrogatepass")
+        except UnicodeDecodeError:
+            return self.content.decode("utf-8", "replace")
+
+    @property
+    def id(self) -> PageId:
+        return id_of(self.content)
+
+    @property
+    def handle(self) -> str:
+        return handle_of(self.id)

@@ -1,0 +1,111 @@
+"""Where page contents live: the protocol every store keeps, and the store that needs nothing but memory.
+
+Contents are found by their hash and never change. A page that a live history was given a handle for is never collected.
+Every method may raise StoreError; the caller goes on without the store and counts it. Times come in as values.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from pagefold.pages.page import PageId, id_of, id_range
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """What a collection removed, and what it kept because live histories name it."""
+
+    pages: int
+    bytes: int
+    held: int
+
+
+class Store(Protocol):
+    def put(self, content: bytes, *, history: str = "", now: float = 0.0) -> PageId:
+        """Keep a content; when this returns it survives the process being killed. Listed under `history` if given."""
+
+    def get(self, page: PageId) -> bytes | None: ...
+
+    def read(self, page: PageId, start: int, end: int) -> bytes | None:
+        """The bytes from `start` up to `end` of a content; short where it is shorter."""
+
+    def exists(self, page: PageId) -> bool: ...
+
+    def find(self, handle: str) -> Sequence[PageId]:
+        """The pages a handle may name: one, none, or, once in a very long while, several."""
+
+    def listed(self, history: str) -> Sequence[PageId]:
+        """The pages put under a history, oldest first, each once."""
+
+    def hold(self, page: PageId, history: str) -> None:
+        """A live history was given this page's handle: keep it until the history is released."""
+
+    def release(self, history: str) -> None: ...
+
+    def collect(self, *, before: float | None = None, max_bytes: int | None = None) -> Collected:
+        """Remove pages last put before a time, then the oldest until the rest fits; never one that is held."""
+
+    def close(self) -> None: ...
+
+
+@dataclass(slots=True)
+class MemoryStore:
+    """The store protocol over dictionaries: for tests, and for a run that must leave nothing behind."""
+
+    _contents: dict[PageId, bytes] = field(default_factory=dict)
+    _times: dict[PageId, float] = field(default_factory=dict)
+    _histories: dict[str, dict[PageId, None]] = field(default_factory=dict)
+    _held: dict[str, set[PageId]] = field(default_factory=dict)
+
+    def put(self, content: bytes, *, history: str = "", now: float = 0.0) -> PageId:
+        page = id_of(content)
+        self._contents[page] = content
+        self._times[page] = max(now, self._times.get(page, now))
+        if history:
+            self._histories.setdefault(history, {}).setdefault(page)
+        return page
+
+    def get(self, page: PageId) -> bytes | None:
+        return self._contents.get(page)
+
+    def read(self, page: PageId, start: int, end: int) -> bytes | None:
+        content = self._contents.get(page)
+        return None if content is None else content[max(0, start) : max(0, end)]
+
+    def exists(self, page: PageId) -> bool:
+        return page in self._contents
+
+    def find(self, handle: str) -> Sequence[PageId]:
+        span = id_range(handle)
+        return [] if span is None else sorted(page for page in self._contents if span[0] <= page < span[1])
+
+    def listed(self, history: str) -> Sequence[PageId]:
+        return list(self._histories.get(history, ()))
+
+    def hold(self, page: PageId, history: str) -> None:
+        self._held.setdefault(history, set()).add(page)
+
+    def release(self, history: str) -> None:
+        self._held.pop(history, None)
+
+    def collect(self, *, before: float | None = None, max_bytes: int | None = None) -> Collected:
+        held = set().union(*self._held.values()) & self._contents.keys()
+        total = sum(map(len, self._contents.values()))
+        pages = freed = 0
+        for page in self._oldest_first():
+            old = before is not None and self._times[page] < before
+            large = max_bytes is not None and total - freed > max_bytes
+            if page in held or not (old or large):
+                continue
+            freed += len(self._contents.pop(page))
+            pages += 1
+            del self._times[page]
+            for listed in self._histories.values():
+                listed.pop(page, None)
+        return Collected(pages, freed, len(held))
+
+    def close(self) -> None:
+        pass
+
+    def _oldest_first(self) -> Iterator[PageId]:
+        return iter(sorted(self._contents, key=lambda page: (self._times[page], page)))

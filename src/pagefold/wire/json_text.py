@@ -1,0 +1,171 @@
+"""Where each value lies in a JSON text, so that one value can be replaced and every other byte stays.
+
+Promises: spans are exact, duplicate keys are all seen, number lexemes and lone surrogates are never respelled because
+nothing outside a replaced span is written anew. Refuses, with WireError: what is not JSON, and nesting deeper than the
+interpreter's own limit.
+
+Bytes become text by `text_of` and go back by `bytes_of`; the pair is the identity on any bytes, broken UTF-8 included.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from pagefold.errors import WireError
+
+Path: TypeAlias = tuple[str | int, ...]
+
+_SPACE = re.compile(r"[ \t\n\r]*")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def text_of(data: bytes) -> str:
+    """A byte order mark is kept: it is a byte that arrived."""
+    return data.decode("utf-8", "surrogateescape")
+
+
+def bytes_of(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """One value inside a text: `text[start:end]` is its JSON, `value` what it says. `key` is set for object members."""
+
+    start: int
+    end: int
+    value: Any
+    key: str = ""
+
+
+# Integers stay text-sized: Python refuses to convert more than 4,300 digits, and nobody here does arithmetic on them.
+def _integer(digits: str) -> int | float | str:
+    return int(digits) if len(digits) < 4000 else digits
+
+
+_decoder = json.JSONDecoder(parse_int=_integer, strict=False)
+
+
+def parse(text: str) -> Any:
+    """The value of a whole JSON text. Raises WireError."""
+    start = _after_space(text, 1 if text.startswith("\ufeff") else 0)
+    spot = _value_at(text, start)
+    end = _after_space(text, spot.end)
+    if end != len(text):
+        raise WireError(f"{place(text, end)}: more text after the JSON value")
+    return spot.value
+
+
+def members(text: str, start: int = 0) -> list[Spot]:
+    """The members of the object at `start`, in order, duplicates included. Raises WireError."""
+    at = _open(text, start, "{")
+    found: list[Spot] = []
+    if text[at : at + 1] == "}":
+        return found
+    while True:
+        key = _value_at(text, at)
+        if not isinstance(key.value, str):
+            raise WireError(f"{place(text, at)}: expected a key")
+        at = _after_space(text, _expect(text, _after_space(text, key.end), ":"))
+        spot = _value_at(text, at)
+        found.append(Spot(spot.start, spot.end, spot.value, key.value))
+        at = _after_space(text, spot.end)
+        if text[at : at + 1] == "}":
+            return found
+        at = _after_space(text, _expect(text, at, ","))
+
+
+def elements(text: str, start: int = 0) -> list[Spot]:
+    """The elements of the array at `start`. Raises WireError."""
+    at = _open(text, start, "[")
+    found: list[Spot] = []
+    if text[at : at + 1] == "]":
+        return found
+    while True:
+        spot = _value_at(text, at)
+        found.append(spot)
+        at = _after_space(text, spot.end)
+        if text[at : at + 1] == "]":
+            return found
+        at = _after_space(text, _expect(text, at, ","))
+
+
+def member(spots: Sequence[Spot], key: str) -> Spot | None:
+    """The member that counts: with duplicate keys, parsers agree on the last."""
+    return next((spot for spot in reversed(spots) if spot.key == key), None)
+
+
+def find(text: str, path: Path) -> tuple[int, int]:
+    """The span of the value at `path`. Raises WireError where there is none."""
+    start, end = _after_space(text, 0), len(text)
+    for step in path:
+        if isinstance(step, str):
+            spot = member(members(text, start), step)
+        else:
+            spots = elements(text, start)
+            spot = spots[step] if step < len(spots) else None
+        if spot is None:
+            raise WireError(f"no {step!r} in the JSON value at {place(text, start)}")
+        start, end = spot.start, spot.end
+    return start, end
+
+
+def replaced(text: str, path: Path, value: str) -> str:
+    """`text` with the string at `path` saying `value`; every other byte as it was. Raises WireError."""
+    return splice(text, [(*find(text, path), dumps(value))])
+
+
+def splice(text: str, changes: Iterable[tuple[int, int, str]]) -> str:
+    """`text` with each span (start, end) replaced. Spans are ordered and do not overlap."""
+    pieces: list[str] = []
+    at = 0
+    for start, end, new in changes:
+        assert start >= at, "spans are ordered and do not overlap"
+        pieces += (text[at:start], new)
+        at = end
+    pieces.append(text[at:])
+    return "".join(pieces)
+
+
+def dumps(value: Any) -> str:
+    """Compact JSON in the order given, writable as bytes."""
+    return _SURROGATE.sub(
+        lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    )
+
+
+def lines(text: str) -> Iterator[str]:
+    """JSON lines that say something. Only a line feed ends one: U+2028 may stand inside a string."""
+    return (line for line in text.split("\n") if line.strip())
+
+
+def place(text: str, at: int) -> str:
+    return f"line {text.count(chr(10), 0, at) + 1}, column {at - text.rfind(chr(10), 0, at)}"
+
+
+def _after_space(text: str, at: int) -> int:
+    found = _SPACE.match(text, at)
+    assert found is not None
+    return found.end()
+
+
+def _open(text: str, start: int, bracket: str) -> int:
+    return _after_space(text, _expect(text, _after_space(text, start), bracket))
+
+
+def _expect(text: str, at: int, wanted: str) -> int:
+    if text[at : at + 1] != wanted:
+        raise WireError(f"{place(text, at)}: expected {wanted!r}, found {text[at : at + 1]!r}")
+    return at + 1
+
+
+def _value_at(text: str, at: int) -> Spot:
+    try:
+        value, end = _decoder.raw_decode(text, at)
+    except json.JSONDecodeError as error:
+        raise WireError(f"line {error.lineno}, column {error.colno}: {error.msg}") from error
+    except RecursionError as error:
+        raise WireError(f"{place(text, at)}: nested too deeply to read") from error
+    return Spot(at, end, value)

@@ -1,0 +1,119 @@
+"""The values every wire format is read into: a request of messages, a message of blocks.
+
+Keep what arrived: a message carries its own JSON text, and a request the whole body. What nobody changed is rendered
+from that text byte for byte, whatever it holds; a changed block is spliced into it. Nothing here knows a provider.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from pagefold.wire import json_text
+
+
+class Role(StrEnum):
+    SYSTEM = "system"
+    DEVELOPER = "developer"
+    USER = "user"
+    ASSISTANT = "assistant"
+    TOOL = "tool"
+
+
+class BlockKind(StrEnum):
+    TEXT = "text"
+    CALL = "call"
+    RESULT = "result"
+    THINKING = "thinking"
+    MEDIA = "media"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One piece of a message: what the model reads of it, and where that text lies in the message's JSON.
+
+    `path` is empty where there is no single string to replace (an image, a block type from next year).
+    """
+
+    kind: BlockKind
+    text: str
+    path: json_text.Path = ()
+    call_id: str = ""
+    name: str = ""
+    failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Token counts as a provider reports them. `fresh` was neither read from its cache nor written to it."""
+
+    fresh: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+    output: int = 0
+
+    @property
+    def prompt(self) -> int:
+        return self.fresh + self.cache_read + self.cache_write
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message with its blocks. `raw` is the JSON text it arrived as, in its own wire format."""
+
+    role: Role
+    blocks: tuple[Block, ...]
+    raw: str
+
+    @property
+    def text(self) -> str:
+        """All that a model reads of it, as one string: a call is its name and its arguments."""
+        if len(self.blocks) == 1 and self.blocks[0].kind is not BlockKind.CALL:
+            return self.blocks[0].text
+        return "\n".join(f"{b.name} {b.text}" if b.kind is BlockKind.CALL else b.text for b in self.blocks)
+
+    def with_text(self, index: int, text: str) -> "Message":
+        """The message with one block saying `text`. Raises WireError where the block has no string of its own."""
+        block = self.blocks[index]
+        raw = json_text.replaced(self.raw, block.path, text)
+        blocks = (*self.blocks[:index], replace(block, text=text), *self.blocks[index + 1 :])
+        return replace(self, blocks=blocks, raw=raw)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One call to a model: the body as it arrived, and what pagefold reads in it.
+
+    `head` is what stands before the messages in cache order and is not a message of the list: the system prompt.
+    """
+
+    body: str
+    model: str
+    stream: bool
+    head: tuple[Message, ...]
+    tools: tuple[str, ...]
+    messages: tuple[Message, ...]
+    _array: tuple[int, int] = (0, 0)
+    _spans: tuple[tuple[int, int], ...] = field(default=(), repr=False)
+
+    def render(self, messages: Sequence[Message]) -> str:
+        """The body with `messages` in place of its own. Messages it already had keep their bytes."""
+        if len(messages) != len(self.messages):
+            inner = ",".join(message.raw for message in messages)
+            return json_text.splice(self.body, [(*self._array, f"[{inner}]")])
+        changes = [
+            (*span, new.raw)
+            for span, old, new in zip(self._spans, self.messages, messages, strict=True)
+            if new.raw != old.raw
+        ]
+        return json_text.splice(self.body, changes) if changes else self.body
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """What a model answered: one assistant message, why it stopped, and what the provider says it read."""
+
+    message: Message
+    stop: str
+    usage: Usage | None = None
+    model: str = ""
