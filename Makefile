@@ -23,8 +23,8 @@ test: $(READY)
 	$(BIN)/pytest
 
 lint: $(READY)
-	$(BIN)/ruff check src tests bench
-	$(BIN)/ruff format --check src tests bench
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 

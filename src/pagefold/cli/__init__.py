@@ -1,0 +1,74 @@
+"""The command line: parse, call, print. What a command does lives below it; each is imported only when it is run.
+
+Exit codes: 0 done, 1 failed, 2 the user has to change something (a flag, a setting, a recording under --strict), 130
+interrupted.
+"""
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from pagefold import __version__
+from pagefold.errors import ConfigError, PagefoldError
+
+COMMANDS = {
+    "replay": "what recorded sessions sent, what that cost with prompt caching, and how often it was read",
+    "serve": "stand in front of a model API and count what passes",
+    "recall": "give a page back, byte for byte, by its handle",
+    "store": "what the store holds, and collect what is old",
+    "config": "every setting, its value, and where it comes from",
+    "demo": "see it work: replay, store, recall and proxy on a bundled session, no key, no network",
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if given[:1] == ["--version"]:
+        print(f"pagefold {__version__}")
+        return 0
+    try:
+        options = parser(given[0] if given and given[0] in COMMANDS else None).parse_args(given)
+        return int(options.run(options))
+    except ConfigError as error:
+        print(f"pagefold: {error}", file=sys.stderr)
+        return 2
+    except PagefoldError as error:
+        print(f"pagefold: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # The reader went away: nobody is left to tell, and flushing at exit would complain once more.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+
+
+def parser(chosen: str | None = None) -> argparse.ArgumentParser:
+    """The whole command line, with the flags of `chosen`, or of every command where none is."""
+    top = argparse.ArgumentParser(
+        prog="pagefold",
+        description="Virtual memory for the context of LLM agents.",
+        epilog="Example: pagefold replay ~/.claude/projects",
+    )
+    top.add_argument("--version", action="version", version=f"pagefold {__version__}")
+    commands: Any = top.add_subparsers(metavar="COMMAND", required=True)
+    for name, summary in COMMANDS.items():
+        if chosen not in (None, name):
+            continue
+        module = importlib.import_module(f"pagefold.cli.{name}") if chosen else None
+        command = commands.add_parser(
+            name,
+            help=summary,
+            description=f"{summary[0].upper()}{summary[1:]}.",
+            epilog=module.EXAMPLE if module else None,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        if module:
+            command.add_argument("--config", metavar="FILE", help="settings file in place of pagefold.toml")
+            command.add_argument("--json", action="store_true", help="print JSON")
+            module.add_arguments(command)
+            command.set_defaults(run=module.run)
+    return top

@@ -1,0 +1,104 @@
+# ruff: noqa: INP001 - a script beside the pages it writes, not a package
+"""Writes the pages of this folder that are generated: `.venv/bin/python docs/generate.py`.
+
+`PAGES` holds each page's name and the function that makes its text. A page that is not what its function makes fails
+the tests.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import groupby
+from pathlib import Path
+
+from pagefold.settings import KNOBS, NAME, Knob, dotted, spelled
+
+FOLDER = Path(__file__).parent
+
+INTRODUCTION = """\
+# Settings
+
+<!-- Generated from src/pagefold/settings.py by docs/generate.py; edit those. -->
+
+pagefold works with no configuration at all. What you do set, you set in one of these places; a later one wins, setting
+by setting:
+
+1. the shipped defaults, below;
+2. your own file, `~/.config/pagefold/pagefold.toml` (`$XDG_CONFIG_HOME/pagefold/pagefold.toml` if that is set,
+   `%APPDATA%\\pagefold\\pagefold.toml` on Windows);
+3. the project's file, `pagefold.toml` in the current folder or its nearest parent that has one;
+4. the environment: `PAGEFOLD_`, section and key, as in `PAGEFOLD_SERVE_PORT=8080`;
+5. flags on the command line.
+
+`PAGEFOLD_CONFIG=FILE`, or the flag `--config FILE`, names one file to read in place of both. `pagefold config` lists
+every setting with its value and where that came from.
+
+A project's file may have come with somebody else's repository, so it cannot set what decides who gets your keys:
+`serve.host`, `serve.anthropic_url`, `serve.openai_url` and `serve.token` are refused there.
+
+A setting that pagefold does not know, or a value that it cannot take, stops it with exit code 2 and one sentence that
+says where:
+
+```
+pagefold.toml:4: serve.port = "abc": expected a whole number from 0 to 65535
+pagefold.toml:2: unknown setting serve.prot (did you mean serve.port?)
+```
+
+In the environment a switch may be `true`, `yes`, `on` or `1`, and `false`, `no`, `off` or `0`. A relative file name
+starts at the folder of the file that holds it, and elsewhere at the current folder; `~` is your home folder. The user
+data directory is `~/.local/share/pagefold` (`$XDG_DATA_HOME/pagefold` if that is set), on macOS
+`~/Library/Application Support/pagefold`, on Windows `%LOCALAPPDATA%\\pagefold`.
+
+## An example
+
+```toml
+window = 160_000
+prices = "house"
+
+[prices_usd.house]
+read = 0.30
+write = 3.75
+fresh = 3.00
+output = 15.00
+ttl_seconds = 300
+
+[store]
+path = ".pagefold/store.sqlite3"
+max_age_days = 7
+
+[serve]
+port = 8080
+```
+"""
+
+FREE_NAME = """
+`NAME` is any name you choose; in an environment variable it is read in lower case."""
+COLUMNS = "| setting | default | environment | allowed | meaning |\n|---|---|---|---|---|\n"
+
+
+def settings_page() -> str:
+    return INTRODUCTION + "".join(_sections())
+
+
+def _sections() -> Iterator[str]:
+    for path, members in groupby(KNOBS.values(), lambda knob: knob.path[:-1]):
+        knobs = list(members)
+        title = f"[{dotted(path)}]" if path else "At the top of the file"
+        note = FREE_NAME if NAME in path else ""
+        rows = "".join(map(_row, knobs))
+        yield f"\n## {title}\n\n{knobs[0].section.__doc__}{note}\n\n{COLUMNS}{rows}"
+
+
+def _row(knob: Knob) -> str:
+    default = "as shipped" if knob.default is None else f"`{spelled(knob.default)}`"
+    return f"| `{dotted(knob.path)}` | {default} | `{knob.variable}` | {knob.rule.words} | {knob.meaning} |\n"
+
+
+PAGES: Mapping[str, Callable[[], str]] = {"settings.md": settings_page}
+
+
+def main() -> None:
+    for name, text in PAGES.items():
+        (FOLDER / name).write_text(text(), encoding="utf-8", newline="\n")
+
+
+if __name__ == "__main__":
+    main()

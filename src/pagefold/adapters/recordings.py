@@ -1,0 +1,227 @@
+"""Recorded sessions on disk: found by path, folder or glob, opened whatever compresses them, read in bounded memory.
+
+Promises: a line longer than the bound is passed over without being held, compression is recognised by its first bytes,
+and what cannot be read is a Problem with the place, never an exception in the middle of a run.
+"""
+
+import gzip
+import lzma
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, cast
+
+import zstandard
+
+from pagefold.errors import ConfigError, WireError
+from pagefold.wire import json_text, transcripts
+from pagefold.wire.transcripts import Format, Problem, Session
+
+SUFFIXES = (".jsonl", ".json", ".jsonl.xz", ".jsonl.gz", ".jsonl.zst", ".json.xz", ".json.gz", ".json.zst")
+_PIECE = 1 << 20
+_BATCH_BYTES = 4 << 20
+_TRIED = 50  # logs may begin with records that only name a session
+_DAMAGED = (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile, zstandard.ZstdError)
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """A piece of work: whole lines of a chat JSONL, or one file of another format (`lines` is then None)."""
+
+    path: Path
+    format: Format | None
+    lines: tuple[tuple[int, bytes], ...] | None = None
+    problems: tuple[Problem, ...] = ()
+
+
+def find(patterns: Iterable[str]) -> list[Path]:
+    """The files that paths, folders and globs name, each once, in order. Raises ConfigError for a name without any."""
+    found: dict[Path, None] = {}
+    for pattern in patterns:
+        path = Path(pattern).expanduser()
+        if path.is_dir():
+            files = sorted(file for file in path.rglob("*") if file.name.endswith(SUFFIXES) and file.is_file())
+        elif path.exists():
+            files = [path]
+        else:
+            anchor = Path(path.anchor)
+            files = sorted(file for file in anchor.glob(str(path.relative_to(anchor))) if file.is_file())
+        if not files:
+            what = "a folder without recordings" if path.is_dir() else "no such file, folder or glob"
+            raise ConfigError(f"{pattern}: {what} (recordings end in {', '.join(SUFFIXES[:3])} …)")
+        found.update(dict.fromkeys(files))
+    return list(found)
+
+
+def example() -> Path:
+    """The recorded session that comes with the package."""
+    return Path(__file__).parent.parent / "examples" / "session.jsonl"
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[BinaryIO]:
+    with path.open("rb") as file:
+        magic = file.read(6)
+        file.seek(0)
+        if magic.startswith(b"\xfd7zXZ\x00"):
+            with lzma.open(file) as inner:
+                yield cast(BinaryIO, inner)
+        elif magic.startswith(b"\x1f\x8b"):
+            with gzip.open(file) as inner:
+                yield cast(BinaryIO, inner)
+        elif magic.startswith(b"\x28\xb5\x2f\xfd"):
+            with zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True) as inner:
+                yield cast(BinaryIO, inner)
+        else:
+            yield file
+
+
+def lines_of(file: BinaryIO, *, max_bytes: int) -> Iterator[tuple[int, bytes | Problem]]:
+    """Numbered lines that say something; a Problem in place of one that is too long, or where the file breaks off."""
+    number, rest, dropped = 1, bytearray(), 0
+    # As much as is at hand: a compressed file that breaks off would take with it what a larger read had gathered.
+    take: Callable[[int], bytes] = getattr(file, "read1", file.read)
+    try:
+        while piece := take(_PIECE):
+            *whole, last = piece.split(b"\n")
+            for line in whole:
+                rest += line
+                if dropped or len(rest) > max_bytes:
+                    yield number, _too_long(number, dropped + len(rest), max_bytes)
+                elif not rest.isspace() and rest:
+                    yield number, bytes(rest)
+                number, dropped = number + 1, 0
+                rest.clear()
+            rest += last
+            if len(rest) > max_bytes:
+                dropped += len(rest)
+                rest.clear()
+    except _DAMAGED as error:
+        yield number, Problem(number, f"the compressed file is damaged or cut off here ({error})")
+        return
+    if dropped:
+        yield number, _too_long(number, dropped + len(rest), max_bytes)
+    elif rest and not rest.isspace():
+        yield number, bytes(rest)
+
+
+def batches(path: Path, *, given: Format | None, max_bytes: int) -> Iterator[Batch]:
+    """The work in one file. A file nobody can read or recognise is one batch with a Problem."""
+    try:
+        with opened(path) as file:
+            yield from _batches(path, lines_of(file, max_bytes=max_bytes), given)
+    except OSError as error:
+        yield Batch(path, None, problems=(Problem(0, f"cannot be read: {error.strerror or error}"),))
+
+
+def sessions(batch: Batch, *, max_bytes: int) -> Iterator[Session | Problem]:
+    """What a batch holds. The file of a record log is read here, in whichever process does the work."""
+    yield from batch.problems
+    if batch.format is None:
+        return
+    name = batch.path.name.partition(".")[0]
+    if batch.lines is not None:
+        yield from _chat(batch.lines, name)
+        return
+    with opened(batch.path) as file:
+        if batch.format in (Format.CLAUDE_CODE, Format.CODEX):
+            problems: list[Problem] = []
+            yield from transcripts.read_records(
+                batch.format, _texts(lines_of(file, max_bytes=max_bytes), problems), name=name
+            )
+            yield from problems
+        else:
+            text = json_text.text_of(file.read(max_bytes + 1))
+            if len(text) > max_bytes:
+                yield _too_long(1, len(text), max_bytes)
+            else:
+                yield from transcripts.read_document(batch.format, text, name=name)
+
+
+def _batches(path: Path, lines: Iterator[tuple[int, bytes | Problem]], given: Format | None) -> Iterator[Batch]:
+    kind, problems, held, size = given, list[Problem](), list[tuple[int, bytes]](), 0
+    for number, line in lines:
+        if isinstance(line, Problem):
+            problems.append(line)
+            continue
+        kind = kind or _detect(path, line)
+        if kind not in (None, Format.CHAT) or (kind and not held and _is_document(line)):
+            # Such a file is read whole where the work is done, so what was met so far is met there again.
+            yield Batch(path, kind)
+            return
+        held.append((number, line))
+        size += len(line)
+        if kind is None and len(held) >= _TRIED:
+            break
+        if kind and size >= _BATCH_BYTES:
+            yield Batch(path, kind, tuple(held), tuple(problems))
+            held, size, problems = [], 0, []
+    if kind is None and held:
+        problems.append(Problem(held[0][0], _unrecognised(held[0][1])))
+    elif kind is None and not problems:
+        problems.append(Problem(0, "empty"))
+    if problems or held:
+        yield Batch(path, kind, tuple(held), tuple(problems))
+
+
+def _detect(path: Path, line: bytes) -> Format | None:
+    """From one line, or, where that only opens a document, from the document's beginning."""
+    try:
+        return transcripts.detect(json_text.parse(json_text.text_of(line.removeprefix(b"\xef\xbb\xbf"))))
+    except WireError:
+        if line.strip() not in (b"{", b"\xef\xbb\xbf{"):
+            return None
+    with opened(path) as file:
+        head = json_text.text_of(file.read(_PIECE))
+    if '"info": {' in head:
+        return Format.OPENCODE
+    return Format.CHAT if '"messages": [' in head else None
+
+
+def _is_document(line: bytes) -> bool:
+    """A line that opens an object and does not close it: the file is one JSON document, not one a line."""
+    return not line.rstrip().endswith(b"}")
+
+
+def _chat(lines: Sequence[tuple[int, bytes]], name: str) -> Iterator[Session | Problem]:
+    for number, line in lines:
+        try:
+            session = transcripts.parse_line(_utf8(line), name=f"{name}:{number}")
+        except WireError as error:
+            yield Problem(number, str(error))
+            continue
+        yield from (Problem(number, what, skipped=False) for what in transcripts.unanswered(session))
+        yield session
+
+
+def _texts(lines: Iterator[tuple[int, bytes | Problem]], problems: list[Problem]) -> Iterator[tuple[int, str]]:
+    for number, line in lines:
+        if isinstance(line, Problem):
+            problems.append(line)
+            continue
+        try:
+            yield number, _utf8(line)
+        except WireError as error:
+            problems.append(Problem(number, str(error)))
+
+
+def _utf8(line: bytes) -> str:
+    try:
+        return line.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise WireError(f"not UTF-8: byte {line[error.start]:#04x} at column {error.start + 1}") from error
+
+
+def _unrecognised(line: bytes) -> str:
+    if b"\x00" in line[:4096]:
+        return (
+            "binary, not a recording" if not line.startswith((b"\xff\xfe", b"\xfe\xff")) else "UTF-16: expected UTF-8"
+        )
+    start = line[:40].decode("utf-8", "replace")
+    return f"not a recording: expected chat JSONL, a Claude Code, Codex or OpenCode log, found {start!r}"
+
+
+def _too_long(number: int, size: int, bound: int) -> Problem:
+    return Problem(number, f"{size:,} bytes in one line, more than the bound of {bound:,} (replay.max_line_bytes)")

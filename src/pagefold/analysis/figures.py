@@ -1,0 +1,81 @@
+"""What a replay counts, in a form that adds up: over the turns of a session, over sessions, over processes."""
+
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+from pagefold.wire.message import Usage
+
+
+@dataclass(slots=True)
+class ToolFigures:
+    """Results of one tool, each counted once, as it first entered the context."""
+
+    results: int = 0
+    tokens: int = 0
+    repeated_results: int = 0
+    repeated_tokens: int = 0
+
+    def add(self, other: "ToolFigures") -> None:
+        self.results += other.results
+        self.tokens += other.tokens
+        self.repeated_results += other.repeated_results
+        self.repeated_tokens += other.repeated_tokens
+
+
+@dataclass(slots=True)
+class Figures:
+    """Tokens are prompt tokens unless they say otherwise; `cost` is in fresh input tokens at the given prices.
+
+    `new_tokens` counts every message once, the first time it is sent: `tokens / new_tokens` is how often the average
+    token was read. `logged` is what the providers themselves reported, where the recording holds it.
+    """
+
+    sessions: int = 0
+    requests: int = 0
+    tokens: int = 0
+    new_tokens: int = 0
+    cached_tokens: int = 0
+    written_tokens: int = 0
+    cost: float = 0.0
+    peak: int = 0
+    over: int = 0
+    moved: int = 0
+    expired: int = 0
+    head_tokens: int = 0
+    result_tokens: int = 0
+    result_chars: int = 0
+    repeated_chars: int = 0
+    demanded: int = 0
+    missed: int = 0
+    missed_turns: int = 0
+    tools: dict[str, ToolFigures] = field(default_factory=dict)
+    logged_requests: int = 0
+    logged: Usage = field(default_factory=Usage)
+
+    def add(self, other: "Figures") -> None:
+        """Sums, but the largest peak."""
+        for name in _SUMMED:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.peak = max(self.peak, other.peak)
+        for tool, figures in other.tools.items():
+            self.tools.setdefault(tool, ToolFigures()).add(figures)
+        self.logged = Usage(*(getattr(self.logged, f.name) + getattr(other.logged, f.name) for f in fields(Usage)))
+
+    @property
+    def reads(self) -> float:
+        """How many times the average token was sent."""
+        return self.tokens / self.new_tokens if self.new_tokens else 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        tools = sorted(self.tools.items(), key=lambda item: (-item[1].tokens, item[0]))
+        return {
+            **{name: getattr(self, name) for name in ("sessions", *_SUMMED[1:])},
+            "cost": round(self.cost, 3),
+            "peak": self.peak,
+            "reads": round(self.reads, 3),
+            "tools": {tool: asdict(figures) for tool, figures in tools},
+            "logged": asdict(self.logged) if self.logged_requests else None,
+        }
+
+
+_SUMMED = tuple(f.name for f in fields(Figures) if f.name not in ("peak", "tools", "logged"))

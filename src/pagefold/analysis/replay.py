@@ -1,0 +1,158 @@
+"""Replay: what a policy would have sent on a recorded session, what that costs with prompt caching, and what it missed.
+
+The policy sees one message at a time, in order. Nothing trusts its own accounting: tokens are counted here, and the
+cached prefix is found here, by comparing each request with the one before.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pagefold.analysis.demand import Demand
+from pagefold.analysis.figures import Figures, ToolFigures
+from pagefold.derive.cost import Prices
+from pagefold.derive.policy import Derived, Policy
+from pagefold.tokens import FRAME, Counter
+from pagefold.wire import json_text
+from pagefold.wire.message import BlockKind, Message, Role
+from pagefold.wire.transcripts import Session
+
+# Line numbers that agents put before the lines of a file; without them a line is the same wherever it stands.
+_NUMBERING = re.compile(r"^[ \t]*\d+(?:→|\t|:|\|) ?", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """Under which terms a session is replayed."""
+
+    policy: Policy
+    prices: Prices
+    counter: Counter
+    window: int = 0
+
+
+def replay(session: Session, terms: Terms) -> Figures:
+    run = Run(session, terms)
+    for _ in run:
+        pass
+    return run.figures
+
+
+class Run:
+    """One session under one policy. Iterating gives every request as (turn, Derived); `figures` fill up meanwhile."""
+
+    def __init__(self, session: Session, terms: Terms) -> None:
+        self.session, self.terms = session, terms
+        self.figures = Figures(sessions=1, head_tokens=sum(map(terms.counter.count, session.head)))
+        self._tokens: dict[int, tuple[Message, int]] = {}
+        self._sent: list[Message] = []
+        self._total = 0
+        self._asked: float | None = None
+        self._exact = True
+        self._results: set[str] = set()
+        self._lines: set[str] = set()
+
+    def __iter__(self) -> Iterator[tuple[int, Derived]]:
+        policy, state = self.terms.policy, self.terms.policy.begin()
+        for turn, message in enumerate(self.session.messages):
+            if message.role is Role.ASSISTANT:
+                state, derived = policy.request(state)
+                self._request(turn, derived)
+                yield turn, derived
+            else:
+                self._arrived(message)
+            state = policy.step(state, message)
+        if not self._exact:
+            self._misses()
+
+    def _request(self, turn: int, derived: Derived) -> None:
+        figures, prices = self.figures, self.terms.prices
+        old = self._sent[derived.keep :]
+        common = 0
+        for before, now in zip(old, derived.append, strict=False):
+            if before.raw != now.raw:
+                break
+            common += 1
+        lost = sum(map(self._count, old[common:]))
+        added = sum(map(self._count, derived.append[common:]))
+        cached, self._total = self._total - lost, self._total - lost + added
+        self._sent[derived.keep + common :] = derived.append[common:]
+        cold = self._cold(turn)
+        figures.expired += cold
+        figures.moved += not cold and common < len(old)
+        cached = 0 if cold else cached
+        figures.requests += 1
+        figures.tokens += self._total
+        figures.new_tokens += added
+        figures.cached_tokens += cached
+        figures.written_tokens += self._total - cached
+        figures.cost += prices.cost(cached, self._total - cached)
+        figures.peak = max(figures.peak, self._total)
+        figures.over += bool(self.terms.window) and self._total > self.terms.window
+        # A request that is the recorded history itself holds all it could be asked for.
+        self._exact = self._exact and self._is_history(turn, derived)
+        if usage := self.session.usage.get(turn):
+            figures.logged_requests += 1
+            figures.add(Figures(logged=usage))
+
+    def _is_history(self, turn: int, derived: Derived) -> bool:
+        start = len(self._sent) - len(derived.append)
+        recorded = self.session.messages[start:turn]
+        return len(self._sent) == turn and all(a is b for a, b in zip(recorded, derived.append, strict=True))
+
+    def _cold(self, turn: int) -> bool:
+        """Whether the provider's cache had expired when this request came. Without recorded times it never has."""
+        times, life = self.session.times, self.terms.prices.ttl_seconds
+        if not times or not life:
+            return False
+        asked, self._asked = self._asked, times[turn]
+        return asked is not None and times[turn] - asked > life
+
+    def _count(self, message: Message) -> int:
+        """Counted once. The message is held so that its id stays its own."""
+        found = self._tokens.get(id(message))
+        if found is None:
+            found = self._tokens[id(message)] = (message, self.terms.counter.count(message.text) + FRAME)
+        return found[1]
+
+    def _arrived(self, message: Message) -> None:
+        """What a tool result adds to the figures, the first time it is there."""
+        for block in message.blocks:
+            if block.kind is not BlockKind.RESULT:
+                continue
+            whole = len(message.blocks) == 1
+            tokens = self._count(message) - FRAME if whole else self.terms.counter.count(block.text)
+            tool = self.figures.tools.setdefault(block.name or "unnamed", ToolFigures())
+            tool.results += 1
+            tool.tokens += tokens
+            if block.text and block.text in self._results:
+                tool.repeated_results += 1
+                tool.repeated_tokens += tokens
+            self._results.add(block.text)
+            self.figures.result_tokens += tokens
+            lines = _NUMBERING.sub("", block.text).split("\n")
+            self.figures.result_chars += sum(map(len, lines))
+            self.figures.repeated_chars += sum(len(line) for line in lines if line in self._lines)
+            self._lines.update(lines)
+
+    def _misses(self) -> None:
+        """Followed only where a request was not the history itself: facts are dear to find."""
+        demand, sent = Demand(), list[Message]()
+        policy, state = self.terms.policy, self.terms.policy.begin()
+        for message in self.session.messages:
+            if message.role is Role.ASSISTANT:
+                state, derived = policy.request(state)
+                demand.sent(sent[derived.keep :], derived.append)
+                sent[derived.keep :] = derived.append
+                demanded, missed = demand.answered(message)
+                self.figures.demanded += demanded
+                self.figures.missed += missed
+                self.figures.missed_turns += missed > 0
+            demand.heard(message)
+            state = policy.step(state, message)
+
+
+def emitted(session: Session, turn: int, derived: Derived) -> str:
+    """One request as the scorer reads it: what stands of the one before, and what follows, message by message."""
+    append = ",".join(message.raw for message in derived.append)
+    return f'{{"session":{json_text.dumps(session.id)},"turn":{turn},"keep":{derived.keep},"append":[{append}]}}\n'

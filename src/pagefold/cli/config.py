@@ -1,0 +1,29 @@
+"""`pagefold config`: every setting with its value and where that comes from."""
+
+import argparse
+
+from pagefold import config
+from pagefold.cli import show
+
+EXAMPLE = """\
+Settings come from the shipped defaults, the user's pagefold.toml, the project's, the environment and flags; the last
+of these wins. Secrets are masked.
+
+Examples:
+  pagefold config
+  PAGEFOLD_SERVE_PORT=9000 pagefold config --json
+"""
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    del command  # nothing of its own
+
+
+def run(options: argparse.Namespace) -> int:
+    rows = list(config.shown(config.load(flags={"config": options.config})))
+    if options.json:
+        show.as_json([row._asdict() for row in rows])
+        return 0
+    columns = ["setting", "value", "from", "meaning"]
+    show.out().print(show.table("Settings", columns, [list(map(str, row)) for row in rows], left=True))
+    return 0

@@ -1,0 +1,229 @@
+"""`pagefold replay`: recorded sessions under a policy, as tables or JSON."""
+
+import argparse
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from pagefold import config
+from pagefold.adapters import recordings
+from pagefold.analysis.figures import Figures
+from pagefold.analysis.runs import Job, Outcome, outcomes
+from pagefold.analysis.tally import Tally
+from pagefold.cli import show
+from pagefold.derive.cost import prices_named
+from pagefold.derive.policies import policy_named
+from pagefold.errors import ConfigError
+from pagefold.tokens import counter
+from pagefold.wire.transcripts import Format
+
+EXAMPLE = """\
+PATH is a file, a folder or a glob: chat JSONL (plain, gz, xz, zst), Claude Code, Codex or OpenCode logs. Without one,
+the logs that Claude Code and Codex keep on this computer are replayed, or else a bundled example.
+
+Examples:
+  pagefold replay ~/.claude/projects
+  pagefold replay sessions.jsonl.xz --policy identity --emit derived.jsonl
+  pagefold replay logs/ --json | jq .total.cost_usd
+"""
+
+_TOOLS = 10
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    command.add_argument("paths", nargs="*", metavar="PATH", help="recordings: files, folders or globs")
+    command.add_argument("--policy", help="what would have been sent (default: identity, the history as it is)")
+    command.add_argument("--window", type=int, metavar="N", help="count requests above N tokens")
+    command.add_argument("--prices", metavar="NAME", help="price table: anthropic, openai, … or one of your own")
+    command.add_argument("--tokens", metavar="NAME", help="counter: o200k, cl100k, claude-3, claude-5")
+    command.add_argument("--format", choices=list(Format), help="do not detect the format")
+    command.add_argument("--emit", metavar="FILE", help="write every request, as a difference, as JSONL")
+    command.add_argument("--jobs", type=int, metavar="N", help="processes (default: one a core)")
+    command.add_argument("--strict", action="store_true", default=None, help="exit 2 if anything was skipped or odd")
+
+
+def run(options: argparse.Namespace) -> int:
+    flags = {name: getattr(options, name) for name in ("policy", "window", "prices", "tokens", "config")}
+    flags |= {"replay.jobs": options.jobs, "replay.strict": options.strict}
+    settings = config.load(flags={key: value for key, value in flags.items() if value is not None}).settings
+    job = Job(
+        policy=policy_named(settings.policy).name,
+        prices=prices_named(settings.prices, settings.prices_usd),
+        tokens=counter(settings.tokens).name,
+        window=settings.window,
+        format=Format(options.format) if options.format else None,
+        max_line_bytes=settings.replay.max_line_bytes,
+        emit=options.emit is not None,
+    )
+    paths = recordings.find(options.paths) if options.paths else _own_logs()
+    report = Report(Tally(job.prices), job, as_json=options.json)
+    with _emitting(options.emit) as emitted, show.progress("replaying", len(paths)) as bar:
+        for done, outcome in _numbered(outcomes(paths, job, jobs=settings.replay.jobs)):
+            bar.update(bar.task_ids[0], completed=done, description=outcome.path.name)
+            report.add(outcome)
+            if emitted:
+                emitted.write(outcome.emitted)
+    report.finish()
+    return 2 if settings.replay.strict and report.tally.problems else 0
+
+
+def _numbered(found: Iterator[Outcome]) -> Iterator[tuple[int, Outcome]]:
+    """Outcomes with the number of files that were done before theirs."""
+    done, path = -1, None
+    for outcome in found:
+        done, path = done + (outcome.path != path), outcome.path
+        yield done, outcome
+
+
+@dataclass(slots=True)
+class Report:
+    """What the user sees. As JSON, sessions are printed as they come, so that none has to be kept."""
+
+    tally: Tally
+    job: Job
+    as_json: bool
+
+    def add(self, outcome: Outcome) -> None:
+        if self.as_json and outcome.problem is None:
+            row = {"id": outcome.id, "source": outcome.source, "path": str(outcome.path)}
+            start = '{"sessions": [' if not self.tally.total.sessions else ","
+            print(f"{start}\n{json.dumps(row | self.tally.priced(outcome.figures), ensure_ascii=False)}", end="")
+        self.tally.add(outcome)
+
+    def finish(self) -> None:
+        if self.as_json:
+            start = "" if self.tally.total.sessions else '{"sessions": ['
+            rest = {"policy": self.job.policy, "tokens": counter(self.job.tokens).label} | self.tally.to_dict()
+            print(f"{start}], {json.dumps(rest, ensure_ascii=False)[1:]}")
+            return
+        self._tables()
+        if self.tally.problems:
+            self._warn()
+
+    def _sent(self, name: str, figures: Figures) -> list[str]:
+        return [
+            name,
+            show.short(figures.requests),
+            show.short(figures.tokens),
+            f"{figures.reads:.1f}",
+            show.share(figures.cached_tokens, figures.tokens),
+            show.short(figures.cost),
+            f"${self.job.prices.usd(figures.cost):,.2f}",
+            show.short(figures.peak),
+        ]
+
+    def _held(self, name: str, figures: Figures) -> list[str]:
+        repeats = sum(tool.repeated_tokens for tool in figures.tools.values())
+        return [
+            name,
+            show.share(figures.result_tokens, figures.new_tokens),
+            show.share(repeats, figures.result_tokens),
+            show.share(figures.repeated_chars, figures.result_chars),
+            show.share(figures.missed, figures.demanded) if figures.demanded else "0",
+            f"{figures.over:,}",
+            f"{figures.moved:,}",
+        ]
+
+    def _tables(self) -> None:
+        console, job, total = show.out(), self.job, self.tally.total
+        if not total.sessions:
+            console.print("No session was found in these recordings.")
+            return
+        sources = sorted(self.tally.sources.items())
+        sent = ["requests", "tokens sent", "times read", "cached", "cost", "in money", "peak"]
+        held = ["tool results", "repeats", "lines again", "missed", f"over {show.short(job.window)}", "moved"]
+        for title, columns, row in (
+            (f"What was sent: {total.sessions:,} sessions, policy {job.policy}", sent, self._sent),
+            ("What it held", held, self._held),
+        ):
+            last = row("all", total) if len(sources) > 1 else ()
+            console.print(show.table(title, ["source", *columns], [row(*source) for source in sources], total=last))
+            console.print()
+        if total.sessions > 1:
+            rows = [self._sent(*session) for session in self.tally.costliest()]
+            console.print(show.table(f"The {len(rows)} costliest sessions", ["session", *sent], rows))
+            console.print()
+        self._tools(console)
+        self._notes(console)
+
+    def _notes(self, console: Any) -> None:
+        job, total = self.job, self.tally.total
+        console.print(
+            f"Tokens: {counter(job.tokens).label}. Cost: in fresh input tokens, a cached prompt read at "
+            f"{job.prices.read_ratio:g} and written at {job.prices.write_ratio:g}. Money: {job.prices.source}."
+        )
+        if total.head_tokens:
+            console.print("System prompts and tool schemas are not in these figures: no policy changes them.")
+        if total.logged_requests:
+            logged = total.logged
+            console.print(
+                f"The providers reported {show.short(logged.prompt)} prompt tokens for {total.logged_requests:,} "
+                f"requests, {show.share(logged.cache_read, logged.prompt)} of them read from cache."
+            )
+
+    def _tools(self, console: Any) -> None:
+        tools = sorted(self.tally.total.tools.items(), key=lambda item: -item[1].tokens)[:_TOOLS]
+        if not tools:
+            return
+        rows = [
+            [
+                name,
+                show.short(tool.results),
+                show.short(tool.tokens),
+                show.share(tool.tokens, self.tally.total.result_tokens),
+                show.share(tool.repeated_results, tool.results),
+            ]
+            for name, tool in tools
+        ]
+        columns = ["tool", "results", "tokens", "share", "repeated"]
+        console.print(show.table("Where tool results come from", columns, rows))
+        console.print()
+
+    def _warn(self) -> None:
+        tally = self.tally
+        show.tell(f"{tally.skipped:,} skipped, {tally.problems - tally.skipped:,} odd but kept:")
+        for example in tally.examples:
+            show.tell(f"  {example}")
+        if tally.problems > len(tally.examples):
+            show.tell(f"  … and {tally.problems - len(tally.examples):,} more")
+
+
+def _own_logs() -> list[Path]:
+    """Where agents keep their logs on this computer, or else the bundled example."""
+    found: list[Path] = []
+    for agent, folder, pattern in config.agent_logs():
+        files = sorted(folder.rglob(pattern)) if folder.is_dir() else []
+        show.tell(f"{agent}: {len(files):,} logs in {folder}" if files else f"{agent}: no logs in {folder}")
+        found += files
+    if not found:
+        show.tell("Replaying the bundled example session instead.")
+        return [recordings.example()]
+    return found
+
+
+class _emitting:  # noqa: N801 - reads as the verb of a with statement
+    """The file that --emit names, written beside it and moved in place when all of it is there."""
+
+    def __init__(self, name: str | None) -> None:
+        self.path = Path(name) if name else None
+        self.part = self.path.with_name(self.path.name + ".part") if self.path else None
+        self.file: BinaryIO | None = None
+
+    def __enter__(self) -> BinaryIO | None:
+        if self.part is not None:
+            try:
+                self.file = self.part.open("wb")
+            except OSError as error:
+                raise ConfigError(f"--emit {self.path}: cannot be written: {error.strerror}") from error
+        return self.file
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if self.file is None or self.part is None or self.path is None:
+            return
+        self.file.close()
+        if kind is None:
+            self.part.replace(self.path)
+        else:
+            self.part.unlink(missing_ok=True)

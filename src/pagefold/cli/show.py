@@ -1,0 +1,76 @@
+"""How commands speak to people: tables, numbers, progress. Results go to stdout, everything else to stderr."""
+
+import json
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+T = TypeVar("T")
+
+
+def out() -> Console:
+    """Plain text in a file or a pipe is as wide as its tables, whatever the terminal it was started from."""
+    console = Console(highlight=False)
+    return console if console.is_terminal else Console(highlight=False, width=120)
+
+
+def tell(text: str) -> None:
+    print(text, file=sys.stderr)
+
+
+def as_json(value: Any) -> None:
+    print(json.dumps(value, ensure_ascii=False))
+
+
+def table(
+    title: str,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    total: Sequence[str] = (),
+    left: bool = False,
+) -> Table:
+    """Names on the left, numbers on the right; `left` where everything is words."""
+    made = Table(title=title, title_justify="left", title_style="bold", header_style="dim", box=None, pad_edge=False)
+    for index, column in enumerate(columns):
+        made.add_column(column, justify="left" if left or index == 0 else "right", overflow="fold")
+    for row in rows:
+        made.add_row(*row)
+    if total:
+        made.add_section()
+        made.add_row(*total, style="bold")
+    return made
+
+
+@contextmanager
+def progress(what: str, total: int) -> Iterator[Progress]:
+    """A bar on stderr while long work goes on; nothing where stderr is no terminal."""
+    console = Console(stderr=True)
+    columns = (
+        TextColumn(what),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.description}"),
+    )
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        bar.add_task("", total=total)
+        yield bar
+
+
+def short(number: float) -> str:
+    """1,234 as it is, then 12.3 k, 4.56 M, 7.89 G."""
+    for size, letter in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
+        if abs(number) >= size:
+            scaled = number / (1e3 if letter == "k" else size)
+            return f"{scaled:.{2 if scaled < 10 else 1 if scaled < 100 else 0}f} {letter}"
+    return f"{number:,.0f}"
+
+
+def share(part: float, whole: float) -> str:
+    return f"{100 * part / whole:.1f} %" if whole else "-"

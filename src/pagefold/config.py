@@ -1,0 +1,429 @@
+"""The only reader of configuration files, environment variables and flags.
+
+Five layers, the later wins: shipped defaults, the user's file, the project's file, the environment, flags. Each value
+is checked in the layer that gives it, also where a later one overrides it, and the place it came from is kept. What is
+unknown, of the wrong type or out of range is refused with one sentence that names the place, the value and what would
+do. A line number is either right or left out, and the value of a secret is never repeated.
+"""
+
+import difflib
+import ipaddress
+import os
+import re
+import sys
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pagefold.errors import ConfigError
+from pagefold.settings import (
+    KNOBS,
+    NAME,
+    SECTIONS,
+    KeyPath,
+    Rule,
+    Settings,
+    dotted,
+    general,
+    settings_of,
+    spelled,
+    values_of,
+)
+
+FILE_NAME = "pagefold.toml"
+CONFIG_VARIABLE = "PAGEFOLD_CONFIG"
+DEFAULT = "default"
+
+_OTHER_VARIABLES = frozenset({CONFIG_VARIABLE})
+_SWITCH = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
+_SHOWN_CHARACTERS = 80
+_PLACE = re.compile(r"\(at line (\d+),")
+# Finding the end of a statement takes one more parse per line of it; past this, lines are not worth the wait.
+_STATEMENT_LINES = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """The settings and, for each key, where its value came from: default, file:line, variable or flag."""
+
+    settings: Settings
+    origins: Mapping[str, str]
+
+
+class Shown(NamedTuple):
+    key: str
+    value: str
+    origin: str
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """A value as one layer gives it: `subject` opens a message about it, `folder` is where its file names start."""
+
+    path: KeyPath
+    value: object = field(repr=False)
+    origin: str
+    subject: str
+    folder: Path
+
+
+@dataclass(frozen=True, slots=True)
+class _Surroundings:
+    environment: Mapping[str, str] = field(repr=False)
+    folder: Path
+    platform: str
+
+    @property
+    def home(self) -> Path | None:
+        home = self.environment.get("USERPROFILE" if self.platform == "win32" else "HOME")
+        return Path(home) if home else None
+
+    def user_folder(self, variable: str, under_home: str) -> Path | None:
+        """pagefold's folder below the one that the variable names, or else below the home folder."""
+        named = Path(self.environment.get(variable, ""))
+        # The XDG specification has relative paths ignored.
+        if named.is_absolute():
+            return named / "pagefold"
+        return self.home / under_home / "pagefold" if self.home else None
+
+    def config_folder(self) -> Path | None:
+        if self.platform == "win32":
+            return self.user_folder("APPDATA", "AppData/Roaming")
+        return self.user_folder("XDG_CONFIG_HOME", ".config")
+
+    def data_folder(self) -> Path | None:
+        if self.platform == "win32":
+            return self.user_folder("LOCALAPPDATA", "AppData/Local")
+        if self.platform == "darwin":
+            return self.user_folder("", "Library/Application Support")
+        return self.user_folder("XDG_DATA_HOME", ".local/share")
+
+    def located(self, name: str, folder: Path) -> Path:
+        if self.home and (name == "~" or name.startswith(("~/", "~\\"))):
+            return self.home / name[2:]
+        return folder / name
+
+    def label(self, file: Path) -> str:
+        """A file as a message names it: short in the current folder, from ~ in the home folder, else in full."""
+        if file.parent == self.folder:
+            return file.name
+        if self.home and file.is_relative_to(self.home):
+            return f"~/{file.relative_to(self.home).as_posix()}"
+        return str(file)
+
+
+def load(
+    flags: Mapping[str, object] | None = None,
+    environment: Mapping[str, str] = os.environ,
+    folder: Path | None = None,
+    platform: str = sys.platform,
+) -> Loaded:
+    """All layers as one value. A flag is keyed by its setting (`serve.port`); None counts as not given.
+
+    Raises ConfigError.
+    """
+    at = _Surroundings(environment, (folder or Path.cwd()).absolute(), platform)
+    raised = {key: value for key, value in (flags or {}).items() if value is not None}
+    given: dict[KeyPath, _Given] = {}
+    values: dict[KeyPath, object] = {}
+    for layer in (_from_files(raised, at), _from_environment(at), _from_flags(raised, at)):
+        for one in layer:
+            given[one.path], values[one.path] = one, _checked(one, at)
+    settings = settings_of(values)
+    _refuse_an_open_door(settings, given)
+    origins = {dotted(path): given[path].origin if path in given else DEFAULT for path, _ in values_of(settings)}
+    return Loaded(settings, origins)
+
+
+def shown(loaded: Loaded) -> Iterator[Shown]:
+    """Every setting as `pagefold config` lists it, values spelled as in a file and secrets masked."""
+    for path, value in values_of(loaded.settings):
+        knob, key = KNOBS[general(path)], dotted(path)
+        text = "(set)" if knob.secret and value else spelled(value)
+        yield Shown(key, text, loaded.origins[key], knob.meaning)
+
+
+def store_path(settings: Settings, environment: Mapping[str, str] = os.environ, platform: str = sys.platform) -> Path:
+    """The file of the store. Raises ConfigError where none is named and there is no user data directory."""
+    if settings.store.path:
+        return Path(settings.store.path)
+    folder = _Surroundings(environment, Path(), platform).data_folder()
+    if folder is None:
+        raise ConfigError('store.path = "": expected the name of a file, as there is no user data directory')
+    return folder / "store.sqlite3"
+
+
+def agent_logs(
+    environment: Mapping[str, str] = os.environ, platform: str = sys.platform
+) -> Iterator[tuple[str, Path, str]]:
+    """Where agents keep their logs on this computer: who, which folder, which files in it."""
+    home = _Surroundings(environment, Path(), platform).home or Path()
+    claude, codex = environment.get("CLAUDE_CONFIG_DIR"), environment.get("CODEX_HOME")
+    yield "Claude Code", (Path(claude) if claude else home / ".claude") / "projects", "*.jsonl"
+    yield "Codex", (Path(codex) if codex else home / ".codex") / "sessions", "rollout-*.jsonl"
+
+
+# ---- the layers -----------------------------------------------------------------------------------------------
+
+
+def _from_files(flags: Mapping[str, object], at: _Surroundings) -> Iterator[_Given]:
+    named_by, named = "--config", flags.get("config")
+    if not named:
+        named_by, named = CONFIG_VARIABLE, at.environment.get(CONFIG_VARIABLE)
+    if named:
+        yield from _from_file(at.located(str(named), at.folder), at, f" (named by {named_by})")
+        return
+    if (user := at.config_folder()) and _exists(user / FILE_NAME):
+        yield from _from_file(user / FILE_NAME, at)
+    for folder in (at.folder, *at.folder.parents):
+        if _exists(folder / FILE_NAME):
+            yield from map(_harmless, _from_file(folder / FILE_NAME, at))
+            return
+
+
+def _harmless(given: _Given) -> _Given:
+    """A project's file may come with somebody else's repository: it does not decide where the user's keys go."""
+    if KNOBS[general(given.path)].own:
+        raise ConfigError(f"{given.subject}: not in a project's file; set it in your own, the environment or a flag")
+    return given
+
+
+def _exists(file: Path) -> bool:
+    """False also where a folder on the way may not be searched: a parent that is closed to us is not our project."""
+    try:
+        file.lstat()
+    except OSError:
+        return False
+    return True
+
+
+def _from_file(file: Path, at: _Surroundings, why: str = "") -> Iterator[_Given]:
+    label = at.label(file)
+    text = _text_of(file, label, why)
+    try:
+        # With a last line end tomllib tells the place of a mistake there, and not only that it is at the end.
+        table, lines = tomllib.loads(text + "\n"), key_lines(text)
+    except RecursionError as error:
+        raise ConfigError(f"{label}: not valid TOML: nested too deeply") from error
+    except ValueError as error:
+        place = _PLACE.search(str(error))
+        where = f"{label}:{place[1]}" if place else label
+        raise ConfigError(f"{where}: not valid TOML: {error}") from error
+    yield from _from_table(table, (), label, lines, file.parent)
+
+
+def _text_of(file: Path, label: str, why: str) -> str:
+    try:
+        content = file.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"{label}: cannot be read{why}: {error.strerror}") from error
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise ConfigError(f"{label}:{line}: not UTF-8 text: byte 0x{content[error.start]:02x}") from error
+
+
+def _from_table(
+    table: Mapping[str, object], above: KeyPath, label: str, lines: Mapping[KeyPath, int], folder: Path
+) -> Iterator[_Given]:
+    for name, value in table.items():
+        path = (*above, name)
+        origin = f"{label}:{lines[path]}" if path in lines else label
+        if general(path) in KNOBS:
+            yield _Given(path, value, origin, f"{origin}: {dotted(path)}", folder)
+        elif general(path) not in SECTIONS:
+            raise _unknown_setting(origin, path)
+        elif isinstance(value, dict):
+            yield from _from_table(value, path, label, lines, folder)
+        else:
+            raise ConfigError(f"{origin}: {dotted(path)} = {_brief(value)}: expected a table")
+
+
+def _from_environment(at: _Surroundings) -> Iterator[_Given]:
+    for variable, text in sorted(at.environment.items()):
+        if not variable.startswith("PAGEFOLD_") or variable in _OTHER_VARIABLES:
+            continue
+        path = next((path for knob in KNOBS.values() if (path := knob.path_of(variable))), None)
+        if path is None:
+            known = [*(knob.variable for knob in KNOBS.values()), *_OTHER_VARIABLES]
+            hint = _hint(known, {name: _likeness(variable, name) for name in known}, 0.8)
+            raise ConfigError(f"{variable}: unknown environment variable ({hint})")
+        yield _Given(path, _read(KNOBS[general(path)].rule, text), variable, variable, at.folder)
+
+
+def _from_flags(flags: Mapping[str, object], at: _Surroundings) -> Iterator[_Given]:
+    for key, value in flags.items():
+        if key == "config":
+            continue
+        path = _path_of_flag(key)
+        knob = KNOBS.get(general(path))
+        if knob is None:
+            raise _unknown_setting(f"--{key}", path)
+        text = str(value) if isinstance(value, Path) else value
+        typed = _read(knob.rule, text) if isinstance(text, str) else text
+        yield _Given(path, typed, knob.flag, knob.flag, at.folder)
+
+
+def _path_of_flag(key: str) -> KeyPath:
+    try:
+        return _first_path(tomllib.loads(f"{key} = 0")) or (key,)
+    except tomllib.TOMLDecodeError:
+        return (key,)
+
+
+# ---- one value ------------------------------------------------------------------------------------------------
+
+
+def _read(rule: Rule, text: str) -> object:
+    """Text as a value of the rule's type; text that is none stays text, which the rule then refuses."""
+    if rule.of is bool:
+        return _SWITCH.get(text.strip().lower(), text)
+    try:
+        return rule.of(text)
+    except ValueError:
+        return text
+
+
+def _checked(given: _Given, at: _Surroundings) -> object:
+    knob, value = KNOBS[general(given.path)], given.value
+    if not knob.rule.admits(value):
+        aside = "" if knob.secret else f" = {_brief(value)}"
+        raise ConfigError(f"{given.subject}{aside}: expected {knob.rule.words}")
+    if knob.rule.is_file and value:
+        return str(at.located(str(value), given.folder))
+    return knob.rule.of(value)
+
+
+def _refuse_an_open_door(settings: Settings, given: Mapping[KeyPath, _Given]) -> None:
+    """Whoever can reach the proxy can spend the user's money, so beyond this machine it asks for a token."""
+    host = settings.serve.host
+    if _is_loopback(host) or settings.serve.token.strip():
+        return
+    subject = given["serve", "host"].subject
+    needs = "a host that is not a loopback address needs serve.token (PAGEFOLD_SERVE_TOKEN)"
+    raise ConfigError(f"{subject} = {_brief(host)}: {needs}")
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
+# ---- what a message says ---------------------------------------------------------------------------------------
+
+
+def _brief(value: object) -> str:
+    # An address that is refused for the password in it must not be repeated with the password.
+    text = re.sub(r"//[^/]*@", "//…@", spelled(value))
+    return text if len(text) <= _SHOWN_CHARACTERS else text[:_SHOWN_CHARACTERS] + "…"
+
+
+def _unknown_setting(place: str, path: KeyPath) -> ConfigError:
+    # In a table with a free name the suggestions carry that name.
+    named = path[1] if general(path) != path else NAME
+    known = [tuple(named if part == NAME else part for part in one) for one in (*KNOBS, *sorted(SECTIONS))]
+    likeness = {dotted(one): _likeness_of_paths(path, one) for one in known}
+    siblings = [dotted(one) for one in known if one[:-1] == path[:-1]]
+    return ConfigError(f"{place}: unknown setting {dotted(path)} ({_hint(siblings, likeness, 0.6)})")
+
+
+def _likeness_of_paths(wanted: KeyPath, known: KeyPath) -> float:
+    """By the last name, which tells a slip from a stranger in the same section, and best within that section."""
+    last = _likeness(wanted[-1], known[-1])
+    if wanted[:-1] == known[:-1]:
+        return last
+    return 0.9 * (last if len(wanted) > 1 else max(last, _likeness(wanted[0], dotted(known))))
+
+
+def _likeness(left: str, right: str) -> float:
+    return difflib.SequenceMatcher(None, left, right).ratio()
+
+
+def _hint(known: Iterable[str], likeness: Mapping[str, float], floor: float) -> str:
+    """The nearest names, ties and near ties together, or all that are known where none is near."""
+    best = max(likeness.values())
+    near = [name for name, ratio in likeness.items() if ratio >= max(floor, best - 0.05)]
+    return f"did you mean {' or '.join(near)}?" if near else f"known are {', '.join(known)}"
+
+
+# ---- lines -----------------------------------------------------------------------------------------------------
+
+
+def key_lines(text: str) -> dict[KeyPath, int]:
+    """The line on which each key or table first appears, in a text that tomllib accepts.
+
+    tomllib itself finds the statements: a run of lines is one as soon as it parses on its own, since no beginning of
+    a longer statement does. Left out are keys inside arrays of tables and, in a value of several lines, keys below
+    its own.
+    """
+    found: dict[KeyPath, int] = {}
+    lists: set[KeyPath] = set()
+    above: KeyPath | None = ()
+    for line, statement, table in _statements(text):
+        if statement.lstrip().startswith("["):
+            above = path = _first_path(table)
+            if any(path[:end] in lists for end in range(1, len(path) + 1)):
+                above = None
+                continue
+            if statement.lstrip().startswith("[["):
+                lists.add(path)
+                above = None
+            paths = {path}
+        elif above is None:
+            continue
+        else:
+            own = _own_key(statement) if "\n" in statement else None
+            paths = {(*above, *path) for path in ([own] if own else _paths(table))}
+        for path in paths:
+            for end in range(1, len(path) + 1):
+                found.setdefault(path[:end], line)
+    return found
+
+
+def _statements(text: str) -> Iterator[tuple[int, str, dict[str, Any]]]:
+    """Each statement with its first line and what it says on its own. Stops at one that is too long."""
+    pending: list[str] = []
+    for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), 1):
+        pending.append(line)
+        statement = "\n".join(pending)
+        try:
+            table = tomllib.loads(statement)
+        except tomllib.TOMLDecodeError:
+            if len(pending) == _STATEMENT_LINES:
+                return
+            continue
+        if table:
+            yield number - len(pending) + 1, statement, table
+        pending = []
+
+
+def _own_key(statement: str) -> KeyPath | None:
+    """The key before the equals sign: the first one at which cutting leaves a key, and not half a quoted name."""
+    for sign in re.finditer("=", statement):
+        try:
+            return _first_path(tomllib.loads(statement[: sign.start()] + "= 0"))
+        except tomllib.TOMLDecodeError:
+            continue
+    return None
+
+
+def _first_path(table: dict[str, Any]) -> KeyPath:
+    path: list[str] = []
+    inner: object = table
+    while isinstance(inner, dict) and inner:
+        name, inner = next(iter(inner.items()))
+        path.append(name)
+    return tuple(path)
+
+
+def _paths(table: dict[str, Any]) -> Iterator[KeyPath]:
+    for name, value in table.items():
+        yield (name,)
+        if isinstance(value, dict):
+            yield from ((name, *below) for below in _paths(value))

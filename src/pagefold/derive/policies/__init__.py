@@ -1,0 +1,16 @@
+"""The policies there are, by name."""
+
+from collections.abc import Mapping
+
+from pagefold.derive.policies.identity import Identity
+from pagefold.derive.policy import Policy
+from pagefold.errors import ConfigError
+
+POLICIES: Mapping[str, Policy] = {policy.name: policy for policy in (Identity(),)}
+
+
+def policy_named(name: str) -> Policy:
+    """Raises ConfigError with the names there are."""
+    if name not in POLICIES:
+        raise ConfigError(f"policy = {name!r}: expected one of {', '.join(sorted(POLICIES))}")
+    return POLICIES[name]

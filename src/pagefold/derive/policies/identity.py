@@ -1,0 +1,26 @@
+"""identity: the history as it is. What every other policy is compared with."""
+
+from dataclasses import dataclass
+
+from pagefold.derive.policy import Derived
+from pagefold.wire.message import Message
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    sent: int = 0
+    waiting: tuple[Message, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    name: str = "identity"
+
+    def begin(self) -> State:
+        return State()
+
+    def step(self, state: State, message: Message) -> State:
+        return State(state.sent, (*state.waiting, message))
+
+    def request(self, state: State) -> tuple[State, Derived]:
+        return State(state.sent + len(state.waiting)), Derived(state.sent, state.waiting)

@@ -1,0 +1,105 @@
+"""Claude Code's project logs: one JSON record a line, several kinds of record, one file a session.
+
+A request is an answer of the model (records that share a message id are one answer, written block by block). What the
+agent put into the conversation by itself (rendered attachments) counts like any message. A compaction begins a new
+history, and so does each sub-agent: each becomes a session of its own. Records that carry no message are passed over.
+Not followed: a conversation rewound to an earlier prompt is read as one line of messages.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from pagefold.errors import WireError
+from pagefold.wire import anthropic, json_text
+from pagefold.wire.message import Block, Role
+from pagefold.wire.transcripts.session import Builder, Problem, Session, seconds
+
+_SOURCE = "claude-code"
+
+
+def looks_like(value: Any) -> bool:
+    return isinstance(value, dict) and "sessionId" in value and isinstance(value.get("type"), str)
+
+
+def read(lines: Iterable[tuple[int, str]], *, name: str) -> Iterator[Session | Problem]:
+    reader = _Reader(name)
+    for number, line in lines:
+        try:
+            record = json_text.parse(line)
+        except WireError as error:
+            yield Problem(number, str(error))
+            continue
+        try:
+            yield from reader.take(record)
+        except WireError as error:
+            yield Problem(number, str(error))
+    yield from reader.finish()
+
+
+@dataclass(slots=True)
+class _Reader:
+    name: str
+    builders: dict[str, Builder] = field(default_factory=dict)
+    histories: dict[str, int] = field(default_factory=dict)
+    head: tuple[str, ...] = ()
+
+    def take(self, record: Any) -> Iterator[Session]:
+        if not isinstance(record, dict):
+            raise WireError(f"expected a record, found {json_text.dumps(record)[:40]}")
+        agent = str(record.get("agentId") or ("sidechain" if record.get("isSidechain") else ""))
+        match record.get("type"):
+            case "assistant":
+                self._answer(agent, record)
+            case "user":
+                self._say(agent, record, *_said(record.get("message")))
+            case "attachment" if isinstance(record.get("rendered"), list):
+                for part in record["rendered"]:
+                    role = Role.SYSTEM if record.get("renderedRole") == "system" else Role.USER
+                    content = part.get("content") if isinstance(part, dict) else part
+                    self._say(agent, record, role, list(anthropic.blocks_of(content, ())))
+            case "api-request-shape" if isinstance(record.get("shape"), dict):
+                shape = record["shape"]
+                self.head = tuple(json_text.dumps(shape.get(part)) for part in ("tools", "system") if shape.get(part))
+            case "system" if record.get("subtype") == "compact_boundary":
+                yield from self._close(agent)
+
+    def finish(self) -> Iterator[Session]:
+        for agent in list(self.builders):
+            yield from self._close(agent)
+
+    def _answer(self, agent: str, record: dict[str, Any]) -> None:
+        message = record.get("message")
+        if not isinstance(message, dict) or not isinstance(message.get("content"), list | str):
+            raise WireError("an assistant record has a message with content")
+        if message.get("model") == "<synthetic>":
+            return
+        builder = self._builder(agent, record)
+        builder.model = str(message.get("model") or builder.model)
+        blocks = list(anthropic.blocks_of(message["content"], ()))
+        builder.answer(str(message.get("id") or record.get("uuid")), blocks, seconds(record.get("timestamp")))
+        if usage := anthropic.parse_usage(message.get("usage")):
+            builder.used(usage)
+
+    def _say(self, agent: str, record: dict[str, Any], role: Role, blocks: list[Block]) -> None:
+        self._builder(agent, record).add(role, blocks, seconds(record.get("timestamp")))
+
+    def _builder(self, agent: str, record: dict[str, Any]) -> Builder:
+        if agent not in self.builders:
+            identity = f"{record.get('sessionId') or self.name}{f'/{agent}' if agent else ''}"
+            count = self.histories[agent] = self.histories.get(agent, 0) + 1
+            self.builders[agent] = Builder(identity if count == 1 else f"{identity}#{count}", _SOURCE)
+        return self.builders[agent]
+
+    def _close(self, agent: str) -> Iterator[Session]:
+        builder = self.builders.pop(agent, None)
+        if builder is not None:
+            builder.head = self.head
+            if session := builder.session():
+                yield session
+
+
+def _said(message: Any) -> tuple[Role, list[Block]]:
+    if not isinstance(message, dict) or "content" not in message:
+        raise WireError("a user record has a message with content")
+    return Role.USER, list(anthropic.blocks_of(message["content"], ()))

@@ -1,0 +1,92 @@
+"""Codex rollouts: one record a line, `{"timestamp", "type", "payload"}`; the conversation is in the `response_item`s.
+
+Items that the model wrote one after another are one answer. A compaction begins a new history with what Codex kept.
+Records that carry no item are passed over.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from pagefold.errors import WireError
+from pagefold.wire import json_text, openai_responses
+from pagefold.wire.message import Role
+from pagefold.wire.transcripts.session import Builder, Problem, Session, seconds
+
+_SOURCE = "codex"
+
+
+def looks_like(value: Any) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("payload"), dict) and isinstance(value.get("type"), str)
+
+
+def read(lines: Iterable[tuple[int, str]], *, name: str) -> Iterator[Session | Problem]:
+    reader = _Reader(Builder(name, _SOURCE))
+    for number, line in lines:
+        try:
+            yield from reader.take(json_text.parse(line))
+        except WireError as error:
+            yield Problem(number, str(error))
+    yield from reader.finish()
+
+
+@dataclass(slots=True)
+class _Reader:
+    builder: Builder
+    histories: int = 1
+    answer: int = 0
+    answering: bool = field(default=False)
+
+    def take(self, record: Any) -> Iterator[Session]:
+        payload = record.get("payload") if isinstance(record, dict) else None
+        if not isinstance(payload, dict):
+            raise WireError('a rollout record has a "payload"')
+        time = seconds(record.get("timestamp"))
+        match record.get("type"):
+            case "session_meta":
+                self.builder.id = str(payload.get("id") or self.builder.id)
+                instructions = payload.get("base_instructions")
+                self.builder.head = (json_text.dumps(instructions),) if instructions else ()
+            case "turn_context":
+                self.builder.model = str(payload.get("model") or self.builder.model)
+            case "response_item":
+                self._item(payload, time)
+            case "compacted":
+                yield from self._compact(payload, time)
+            case "event_msg" if payload.get("type") == "token_count":
+                self._used(payload.get("info"))
+
+    def finish(self) -> Iterator[Session]:
+        if session := self.builder.session():
+            yield session
+
+    def _item(self, item: dict[str, Any], time: float | None) -> None:
+        message = openai_responses.parse_item(item, json_text.dumps(item))
+        if message.role is Role.ASSISTANT:
+            self.answer += not self.answering
+            self.answering = True
+            self.builder.answer(str(self.answer), message.blocks, time)
+        else:
+            self.answering = False
+            self.builder.add(message.role, message.blocks, time)
+
+    def _compact(self, payload: dict[str, Any], time: float | None) -> Iterator[Session]:
+        yield from self.finish()
+        self.histories += 1
+        old = self.builder
+        identity = f"{old.id.partition('#')[0]}#{self.histories}"
+        self.builder = Builder(identity, _SOURCE, head=old.head, model=old.model)
+        self.answering = False
+        for item in payload.get("replacement_history") or ():
+            if isinstance(item, dict):
+                self._item(item, time)
+        self.answering = False
+
+    def _used(self, info: Any) -> None:
+        last = info.get("last_token_usage") if isinstance(info, dict) else None
+        if isinstance(last, dict):
+            usage = openai_responses.parse_usage(
+                last | {"input_tokens_details": {"cached_tokens": last.get("cached_input_tokens")}}
+            )
+            if usage:
+                self.builder.used(usage)

@@ -1,0 +1,128 @@
+"""A recorded session, whoever recorded it: chat messages in order, with what the recording says about time and usage.
+
+Messages are in chat form whatever the recording's own format, so that one replay and one scorer serve all. Thinking and
+images are not part of a session: chat has no place for the one, and the other is not text.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from pagefold.wire import openai_chat
+from pagefold.wire.message import Block, BlockKind, Message, Role, Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """`times` are seconds, one a message, or empty. `usage` is what the provider reported, by the answer's index.
+
+    `head` is what was sent before the messages where that is recorded: system prompt and tool schemas.
+    """
+
+    id: str
+    source: str
+    messages: tuple[Message, ...]
+    times: tuple[float, ...] = ()
+    usage: Mapping[int, Usage] = field(default_factory=dict)
+    head: tuple[str, ...] = ()
+    model: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something in a recording that could not be used as it is, and where. `skipped` is False where it was kept."""
+
+    line: int
+    what: str
+    skipped: bool = True
+
+
+def unanswered(session: Session) -> Iterator[str]:
+    """One sentence for every call that was followed by something other than its result. The last turn may be open."""
+    waiting: dict[str, str] = {}
+    for message in session.messages:
+        if message.role is Role.TOOL:
+            for block in message.blocks:
+                waiting.pop(block.call_id, None)
+            continue
+        yield from (f"call {call_id} of {name} has no result" for call_id, name in waiting.items())
+        waiting = {b.call_id: b.name for b in message.blocks if b.kind is BlockKind.CALL}
+
+
+def chat_messages(role: Role, blocks: Iterable[Block], names: Mapping[str, str]) -> Iterator[Message]:
+    """Any message's blocks as chat messages: every result a message of its own, then what else was said.
+
+    `names` maps call ids to tools, because a result does not always say whose it is.
+    """
+    rest: list[Block] = []
+    results: dict[str, list[Block]] = {}
+    for block in blocks:
+        if block.kind is BlockKind.RESULT:
+            results.setdefault(block.call_id, []).append(block)
+        elif block.kind in (BlockKind.TEXT, BlockKind.CALL):
+            rest.append(block)
+        elif block.kind is BlockKind.OTHER and block.text:
+            rest.append(replace(block, kind=BlockKind.TEXT))
+    for call_id, parts in results.items():
+        text = "\n".join(part.text for part in parts)
+        whole = replace(parts[0], text=text, name=names.get(call_id, ""))
+        yield openai_chat.render_message(Role.TOOL, (whole,))
+    if rest:
+        yield openai_chat.render_message(role, rest)
+
+
+def seconds(value: Any) -> float | None:
+    """A time stamp as agents write them, in seconds, or None where it is none."""
+    try:
+        return datetime.fromisoformat(value).timestamp()
+    except (TypeError, ValueError):
+        return None
+
+
+@dataclass(slots=True)
+class Builder:
+    """Gathers one session's messages as a reader meets them."""
+
+    id: str
+    source: str
+    messages: list[Message] = field(default_factory=list)
+    times: list[float] = field(default_factory=list)
+    usage: dict[int, Usage] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
+    answers: dict[str, tuple[int | None, tuple[Block, ...]]] = field(default_factory=dict)
+    head: tuple[str, ...] = ()
+    model: str = ""
+
+    def add(self, role: Role, blocks: Sequence[Block], time: float | None) -> None:
+        for message in chat_messages(role, blocks, self.names):
+            self.messages.append(message)
+            self.times.append(self.times[-1] if time is None and self.times else time or 0.0)
+
+    def answer(self, key: str, blocks: Sequence[Block], time: float | None) -> None:
+        """Part of an answer of the model. Parts under one key are one message, even with results in between."""
+        self.names |= {block.call_id: block.name for block in blocks if block.kind is BlockKind.CALL}
+        index, earlier = self.answers.get(key, (None, ()))
+        gathered = (*earlier, *blocks)
+        for message in chat_messages(Role.ASSISTANT, gathered, self.names):
+            if index is None:
+                index = len(self.messages)
+                self.add(Role.ASSISTANT, gathered, time)
+            else:
+                self.messages[index] = message
+        self.answers[key] = (index, gathered)
+
+    def used(self, usage: Usage) -> None:
+        """What the provider reported for the newest answer."""
+        for index in range(len(self.messages) - 1, -1, -1):
+            if self.messages[index].role is Role.ASSISTANT:
+                self.usage[index] = usage
+                return
+
+    def session(self) -> Session | None:
+        """The session, or None where nobody asked the model anything."""
+        if not any(message.role is Role.ASSISTANT for message in self.messages):
+            return None
+        start = self.times[0]
+        times = tuple(time - start for time in self.times) if any(self.times) else ()
+        return Session(self.id, self.source, tuple(self.messages), times, dict(self.usage), self.head, self.model)
