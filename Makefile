@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: check setup demo test lint bench docs requirements clean
+.PHONY: check setup demo test lint bench docs agents requirements clean
 
 check: lint test
 
@@ -27,6 +27,27 @@ lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+
+bench: $(READY)
+	$(BIN)/python bench/start.py
+	$(BIN)/python bench/store.py --kills 200
+	$(BIN)/python bench/replay.py
+	$(BIN)/python bench/proxy.py
+
+docs: $(READY)
+	$(BIN)/python docs/generate.py
+
+# Real agents for the tests that drive them, into a folder that can be thrown away. AGENTS_DIR names another one.
+AGENTS_DIR ?= .agents
+
+agents: $(AGENTS_DIR)/.ready
+
+$(AGENTS_DIR)/.ready:
+	$(PYTHON) -m venv $(AGENTS_DIR)/venv
+	$(AGENTS_DIR)/venv/bin/python -m pip install --quiet --disable-pip-version-check claude-agent-sdk==0.2.182
+	npm install --silent --no-audit --no-fund --prefix $(AGENTS_DIR) \
+	  @anthropic-ai/claude-code@2.1.197 @openai/codex@0.166.0 opencode-ai@1.18.33
+	touch $@
 
 requirements:
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \

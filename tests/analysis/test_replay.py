@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from pagefold.analysis.demand import facts_of
 from pagefold.analysis.replay import Run, Terms, emitted, replay
 from pagefold.analysis.runs import Job, outcomes
 from pagefold.derive.cost import prices_named
 from pagefold.derive.policies import policy_named
 from pagefold.derive.policy import Derived
 from pagefold.errors import ConfigError
+from pagefold.pages.facts import facts_of, opened
 from pagefold.tokens import FRAME, counter
 from pagefold.wire.message import Message
 from pagefold.wire.transcripts import Session, parse_line
@@ -140,7 +140,7 @@ def test_a_policy_that_forgets_is_charged_for_what_it_moved_and_told_what_was_mi
 def test_facts_are_identifier_like_words() -> None:
     text = r"the parser_state of Session42 in myFile; internationalisation\nnewline word"
 
-    assert facts_of(text) == {"parser_state", "Session42", "myFile", "internationalisation"}
+    assert facts_of(opened(text)) == {"parser_state", "Session42", "myFile", "internationalisation"}
 
 
 def test_an_emitted_request_says_what_stands_and_what_follows() -> None:

@@ -4,23 +4,13 @@ A fact is an identifier-like word. It is demanded at a turn where the recorded a
 before it held it outside the assistant's own words; it is missed where the derived request did not hold it.
 """
 
-import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from pagefold.pages.facts import facts_of, opened
 from pagefold.wire.message import Message, Role
-
-_WORD = re.compile(r"[A-Za-z0-9_]{4,}")
-_MARKED = re.compile(r"[0-9_]|.[A-Z]")
-
-
-def facts_of(text: str) -> frozenset[str]:
-    """The identifier-like words: long, or with a digit, an underscore or an inner capital."""
-    # Text inside a JSON string is opened one level, so that an opened envelope holds the same facts as a closed one.
-    opened = text.replace("\\n", "\n").replace("\\t", "\t").replace('\\"', '"') if "\\" in text else text
-    return frozenset(word for word in set(_WORD.findall(opened)) if len(word) >= 10 or _MARKED.search(word))
 
 
 @dataclass(slots=True)
@@ -34,7 +24,7 @@ class Demand:
     def heard(self, message: Message) -> None:
         """A recorded message that is not the assistant's came."""
         if message.role is not Role.ASSISTANT:
-            self._sources |= facts_of(message.text)
+            self._sources |= facts_of(opened(message.text))
 
     def sent(self, dropped: Iterable[Message], added: Iterable[Message]) -> None:
         """The request changed: these messages left it, these joined it."""
@@ -45,10 +35,10 @@ class Demand:
 
     def answered(self, answer: Message) -> tuple[int, int]:
         """How many facts the answer demanded, and how many of them the request did not hold."""
-        demanded = facts_of(answer.text) & self._sources
+        demanded = facts_of(opened(answer.text)) & self._sources
         return len(demanded), sum(1 for fact in demanded if self._resident[fact] <= 0)
 
 
 @lru_cache(maxsize=4096)
 def _facts(message: Message) -> frozenset[str]:
-    return facts_of(message.text)
+    return facts_of(opened(message.text))

@@ -33,9 +33,10 @@ def id_range(handle: str) -> tuple[str, str] | None:
         return None
     padded = base64.b32decode(handle[3:].upper() + "AAAAAA")
     first = int.from_bytes(padded) >> (len(padded) * 8 - _HANDLE_BITS)
-    last = first + 1
     shift = 256 - _HANDLE_BITS
-    return f"{first << shift:064x}", f"{last << shift:064x}"
+    # After the last handle of all comes what sorts after every id.
+    end = f"{first + 1 << shift:064x}" if (first + 1) >> _HANDLE_BITS == 0 else "g"
+    return f"{first << shift:064x}", end
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,8 +37,11 @@ class Store(Protocol):
     def listed(self, history: str) -> Sequence[PageId]:
         """The pages put under a history, oldest first, each once."""
 
-    def hold(self, page: PageId, history: str) -> None:
-        """A live history was given this page's handle: keep it until the history is released."""
+    def hold(self, page: PageId, history: str) -> bool:
+        """A live history was given this page's handle: keep it until the history is released.
+
+        False where the page is not there (any more): it is held from the moment it is put again.
+        """
 
     def release(self, history: str) -> None: ...
 
@@ -82,8 +85,9 @@ class MemoryStore:
     def listed(self, history: str) -> Sequence[PageId]:
         return list(self._histories.get(history, ()))
 
-    def hold(self, page: PageId, history: str) -> None:
+    def hold(self, page: PageId, history: str) -> bool:
         self._held.setdefault(history, set()).add(page)
+        return page in self._contents
 
     def release(self, history: str) -> None:
         self._held.pop(history, None)

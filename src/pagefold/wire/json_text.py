@@ -41,7 +41,7 @@ class Spot:
 
 
 # Integers stay text-sized: Python refuses to convert more than 4,300 digits, and nobody here does arithmetic on them.
-def _integer(digits: str) -> int | float | str:
+def _integer(digits: str) -> int | str:
     return int(digits) if len(digits) < 4000 else digits
 
 
@@ -50,31 +50,21 @@ _decoder = json.JSONDecoder(parse_int=_integer, strict=False)
 
 def parse(text: str) -> Any:
     """The value of a whole JSON text. Raises WireError."""
-    start = _after_space(text, 1 if text.startswith("\ufeff") else 0)
-    spot = _value_at(text, start)
-    end = _after_space(text, spot.end)
-    if end != len(text):
-        raise WireError(f"{place(text, end)}: more text after the JSON value")
+    spot = _value_at(text, _after_space(text, 0))
+    _finish(text, spot.end)
     return spot.value
+
+
+def top(text: str) -> list[Spot]:
+    """The members of the object that is the whole text. Raises WireError, also where more text follows it."""
+    found, end = _members(text, 0)
+    _finish(text, end)
+    return found
 
 
 def members(text: str, start: int = 0) -> list[Spot]:
     """The members of the object at `start`, in order, duplicates included. Raises WireError."""
-    at = _open(text, start, "{")
-    found: list[Spot] = []
-    if text[at : at + 1] == "}":
-        return found
-    while True:
-        key = _value_at(text, at)
-        if not isinstance(key.value, str):
-            raise WireError(f"{place(text, at)}: expected a key")
-        at = _after_space(text, _expect(text, _after_space(text, key.end), ":"))
-        spot = _value_at(text, at)
-        found.append(Spot(spot.start, spot.end, spot.value, key.value))
-        at = _after_space(text, spot.end)
-        if text[at : at + 1] == "}":
-            return found
-        at = _after_space(text, _expect(text, at, ","))
+    return _members(text, start)[0]
 
 
 def elements(text: str, start: int = 0) -> list[Spot]:
@@ -99,22 +89,28 @@ def member(spots: Sequence[Spot], key: str) -> Spot | None:
 
 def find(text: str, path: Path) -> tuple[int, int]:
     """The span of the value at `path`. Raises WireError where there is none."""
-    start, end = _after_space(text, 0), len(text)
+    start = _after_space(text, 0)
+    end = _value_at(text, start).end if not path else start
     for step in path:
         if isinstance(step, str):
             spot = member(members(text, start), step)
         else:
             spots = elements(text, start)
-            spot = spots[step] if step < len(spots) else None
+            spot = spots[step] if 0 <= step < len(spots) else None
         if spot is None:
-            raise WireError(f"no {step!r} in the JSON value at {place(text, start)}")
+            raise WireError(f"{place(text, start)}: no {step!r} in this JSON value")
         start, end = spot.start, spot.end
     return start, end
 
 
 def replaced(text: str, path: Path, value: str) -> str:
-    """`text` with the string at `path` saying `value`; every other byte as it was. Raises WireError."""
-    return splice(text, [(*find(text, path), dumps(value))])
+    """`text` with the string at `path` saying `value`; every other byte as it was.
+
+    Raises WireError where what lies there is not a string.
+    """
+    start, end = find(text, path)
+    _expect(text, start, '"')
+    return splice(text, [(start, end, dumps(value))])
 
 
 def splice(text: str, changes: Iterable[tuple[int, int, str]]) -> str:
@@ -130,10 +126,31 @@ def splice(text: str, changes: Iterable[tuple[int, int, str]]) -> str:
 
 
 def dumps(value: Any) -> str:
-    """Compact JSON in the order given, writable as bytes."""
-    return _SURROGATE.sub(
-        lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    )
+    """Compact JSON in the order given, writable as bytes. Raises WireError where it is nested too deeply."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    except RecursionError as error:
+        raise WireError("a JSON value is nested too deeply to write") from error
+    return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def as_string(value: Any) -> str:
+    """What a field that should be a string says: nothing where it is null, its JSON where it is something else."""
+    if isinstance(value, str):
+        return value
+    return "" if value is None else dumps(value)
+
+
+def as_object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def as_count(value: Any) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0
 
 
 def lines(text: str) -> Iterator[str]:
@@ -145,7 +162,27 @@ def place(text: str, at: int) -> str:
     return f"line {text.count(chr(10), 0, at) + 1}, column {at - text.rfind(chr(10), 0, at)}"
 
 
+def _members(text: str, start: int) -> tuple[list[Spot], int]:
+    at = _open(text, start, "{")
+    found: list[Spot] = []
+    if text[at : at + 1] == "}":
+        return found, at + 1
+    while True:
+        key = _value_at(text, at)
+        if not isinstance(key.value, str):
+            raise WireError(f"{place(text, at)}: expected a key")
+        at = _after_space(text, _expect(text, _after_space(text, key.end), ":"))
+        spot = _value_at(text, at)
+        found.append(Spot(spot.start, spot.end, spot.value, key.value))
+        at = _after_space(text, spot.end)
+        if text[at : at + 1] == "}":
+            return found, at + 1
+        at = _after_space(text, _expect(text, at, ","))
+
+
 def _after_space(text: str, at: int) -> int:
+    if at == 0 and text.startswith("\ufeff"):
+        at = 1
     found = _SPACE.match(text, at)
     assert found is not None
     return found.end()
@@ -153,6 +190,12 @@ def _after_space(text: str, at: int) -> int:
 
 def _open(text: str, start: int, bracket: str) -> int:
     return _after_space(text, _expect(text, _after_space(text, start), bracket))
+
+
+def _finish(text: str, at: int) -> None:
+    end = _after_space(text, at)
+    if end != len(text):
+        raise WireError(f"{place(text, end)}: more text after the JSON value")
 
 
 def _expect(text: str, at: int, wanted: str) -> int:

@@ -4,10 +4,12 @@ Keep what arrived: a message carries its own JSON text, and a request the whole 
 from that text byte for byte, whatever it holds; a changed block is spliced into it. Nothing here knows a provider.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import Any
 
+from pagefold.errors import WireError
 from pagefold.wire import json_text
 
 
@@ -98,7 +100,10 @@ class Request:
 
     def render(self, messages: Sequence[Message]) -> str:
         """The body with `messages` in place of its own. Messages it already had keep their bytes."""
-        if len(messages) != len(self.messages):
+        if [message.raw for message in messages] == [message.raw for message in self.messages]:
+            return self.body
+        # There are no spans where the body says its messages in another way than as a list.
+        if not len(messages) == len(self.messages) == len(self._spans):
             inner = ",".join(message.raw for message in messages)
             return json_text.splice(self.body, [(*self._array, f"[{inner}]")])
         changes = [
@@ -106,7 +111,7 @@ class Request:
             for span, old, new in zip(self._spans, self.messages, messages, strict=True)
             if new.raw != old.raw
         ]
-        return json_text.splice(self.body, changes) if changes else self.body
+        return json_text.splice(self.body, changes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,3 +122,45 @@ class Response:
     stop: str
     usage: Usage | None = None
     model: str = ""
+
+
+def read_request(
+    text: str, top: Sequence[json_text.Spot], key: str, parse: Callable[[Any, str], Message], head: Sequence[Message]
+) -> Request:
+    """The request in a body whose messages are the list under `key`; `top` are the body's members. Raises WireError."""
+    array = json_text.member(top, key)
+    if array is None or not isinstance(array.value, list):
+        raise WireError(f"a request of this kind has a list under {key!r}")
+    spots = json_text.elements(text, array.start)
+    model, stream, tools = (json_text.member(top, name) for name in ("model", "stream", "tools"))
+    schemas = json_text.elements(text, tools.start) if tools is not None and isinstance(tools.value, list) else ()
+    return Request(
+        body=text,
+        model=json_text.as_string(model.value if model else None),
+        stream=stream is not None and stream.value is True,
+        head=tuple(head),
+        tools=tuple(text[spot.start : spot.end] for spot in schemas),
+        messages=tuple(parse(spot.value, text[spot.start : spot.end]) for spot in spots),
+        _array=(array.start, array.end),
+        _spans=tuple((spot.start, spot.end) for spot in spots),
+    )
+
+
+def role_of(value: Any) -> Role:
+    """The role a message names. Raises WireError where there is no message, or no such role."""
+    if not isinstance(value, dict):
+        raise WireError(f"expected a message, found {json_text.dumps(value)[:40]}")
+    role = value.get("role")
+    if not isinstance(role, str) or role not in Role.__members__.values():
+        raise WireError(f"role {json_text.dumps(role)[:40]}: expected one of {', '.join(Role)}")
+    return Role(role)
+
+
+def as_result(content: Iterable[Block], call_id: str, name: str = "", *, failed: bool = False) -> Iterator[Block]:
+    """The blocks of a result's content: each text is a result, and what has no text at all is still an empty one."""
+    blocks = [replace(block, call_id=call_id, name=name) for block in content]
+    if not any(block.kind is BlockKind.TEXT for block in blocks):
+        yield Block(BlockKind.RESULT, "", (), call_id, name, failed)
+    for block in blocks:
+        text = block.kind is BlockKind.TEXT
+        yield replace(block, kind=BlockKind.RESULT, failed=failed) if text else block

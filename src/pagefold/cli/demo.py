@@ -1,0 +1,131 @@
+"""`pagefold demo`: replay, store, recall and proxy on the bundled session. No key, no network, nothing left behind."""
+
+import argparse
+import json
+import tempfile
+import time
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from pagefold.adapters import recordings
+from pagefold.adapters.sqlite import SqliteStore
+from pagefold.analysis.runs import Job, outcomes
+from pagefold.analysis.tally import Tally
+from pagefold.cli import replay as replaying
+from pagefold.cli import show
+from pagefold.derive.cost import prices_named
+from pagefold.model_proxy.scripted import Call, ScriptedModel, Turn
+from pagefold.model_proxy.server import Proxy, Upstreams, running
+from pagefold.pages.kinds import classify
+from pagefold.pages.page import Page
+from pagefold.pages.recall import Recalled, recall
+from pagefold.wire.message import BlockKind
+from pagefold.wire.transcripts import Session
+
+EXAMPLE = """\
+Example:
+  pagefold demo
+"""
+
+_TURNS = (
+    Turn("I will look at it.", thinking="Which file?", calls=(Call("Read", {"path": "loans.py"}),)),
+    Turn("And the tests.", calls=(Call("Read", {"path": "test_loans.py"}), Call("Bash", {"command": "ls"}))),
+    Turn("Done: the desk grants three renewals."),
+)
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    del command  # nothing of its own
+
+
+def run(options: argparse.Namespace) -> int:
+    console = Console(quiet=True) if options.json else show.out()
+    path = recordings.example()
+    job = Job("identity", prices_named("anthropic"), "o200k", 200_000, None, 1 << 26)
+    (batch,) = recordings.batches(path, given=None, max_bytes=job.max_line_bytes)
+    (session,) = (item for item in recordings.sessions(batch, max_bytes=1 << 26) if isinstance(item, Session))
+
+    console.print("[bold]1. Replay[/]: a recorded Claude Code session, as it was sent.\n")
+    report = replaying.Report(Tally(job.prices), job, as_json=False)
+    for outcome in outcomes([path], job):
+        report.tally.add(outcome)
+    if not options.json:
+        report.finish()
+
+    stored = _store(session, console)
+    passed = _proxy(console)
+    if options.json:
+        show.as_json({"replay": report.tally.to_dict()["total"], "store": stored, "proxy": passed})
+    console.print("\nNext: [bold]pagefold replay[/] shows the same for your own sessions.")
+    return 0
+
+
+def _store(session: Session, console: Console) -> dict[str, Any]:
+    console.print("\n[bold]2. Store and recall[/]: every tool result becomes a page that comes back byte for byte.\n")
+    with tempfile.TemporaryDirectory() as folder:
+        store = SqliteStore(Path(folder, "store.sqlite3"))
+        pages = [
+            Page.of(classify(message), block.text, block.name)
+            for message in session.messages
+            for block in message.blocks
+            if block.kind is BlockKind.RESULT
+        ]
+        for page in pages:
+            store.put(page.content, history=session.id, now=time.time())
+        exact = sum(recall(store, page.handle, within=session.id) == Recalled(page.id, page.content) for page in pages)
+        held = store.stats()
+        store.close()
+    largest = max(pages, key=lambda page: len(page.content))
+    console.print(
+        f"{len(pages)} results are {held.pages} pages: {show.short(held.bytes)} bytes, "
+        f"{show.short(held.stored_bytes)} on disk. The largest, a result of {largest.name}, is {largest.handle}."
+    )
+    console.print(f"Recalled and compared: {exact} of {len(pages)} exact.")
+    return {"results": len(pages), "pages": held.pages, "exact": exact, "handle": largest.handle}
+
+
+def _proxy(console: Console) -> dict[str, Any]:
+    console.print("\n[bold]3. Proxy[/]: a scripted model behind pagefold serve --observe, streaming.\n")
+    model = ScriptedModel(_TURNS)
+    sent: list[bytes] = []
+    with running(model) as upstream:
+        proxy = Proxy(Upstreams(upstream))
+        with running(proxy) as url:
+            messages: list[dict[str, Any]] = [{"role": "user", "content": "Why does the desk grant four renewals?"}]
+            for turn in _TURNS:
+                body = {"model": "scripted", "max_tokens": 500, "stream": True, "messages": messages, "tools": _TOOLS}
+                sent.append(json.dumps(body).encode())
+                _ask(url, sent[-1])
+                messages += _next(turn, len(messages))
+    same = sum(arrived == body for arrived, body in zip(model.requests, sent, strict=True))
+    totals = proxy.totals
+    console.print(
+        f"{totals.requests} requests passed, {same} of them byte for byte; {totals.prefix.kept} messages stood where "
+        f"they had been sent before, {totals.prefix.moved} had moved."
+    )
+    console.print(
+        f"The model reported {totals.usage.prompt:,} prompt tokens; {totals.faults} faults of pagefold's own."
+    )
+    return {"requests": totals.requests, "identical": same, "faults": totals.faults}
+
+
+_TOOLS = [{"name": name, "input_schema": {"type": "object"}} for name in ("Read", "Bash")]
+
+
+def _ask(url: str, body: bytes) -> None:
+    headers = {"content-type": "application/json", "x-api-key": "none"}
+    request = urllib.request.Request(f"{url}/v1/messages", body, headers)  # noqa: S310 - our own loopback address
+    with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310 - the same
+        answer.read()
+
+
+def _next(turn: Turn, number: int) -> list[dict[str, Any]]:
+    """What an agent would add to the conversation: the model's answer, and a result for each of its calls."""
+    calls = [(f"call_{number}_{index}", call) for index, call in enumerate(turn.calls)]
+    uses = [{"type": "tool_use", "id": name, "name": call.name, "input": call.arguments} for name, call in calls]
+    results = [{"type": "tool_result", "tool_use_id": name, "content": "…"} for name, _ in calls]
+    said = [{"type": "text", "text": turn.text}, *uses]
+    return [{"role": "assistant", "content": said}, {"role": "user", "content": results or "thanks"}]

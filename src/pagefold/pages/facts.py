@@ -1,0 +1,20 @@
+"""Facts: identifier-like words, the things a later answer may need to name.
+
+A word is a fact if it is long, or has a digit, an underscore or an inner capital. A policy is measured by facts, and
+they tell a line that says something from one that only closes a bracket.
+"""
+
+import re
+
+_WORD = re.compile(r"[A-Za-z0-9_]{4,}")
+_MARKED = re.compile(r"[0-9_]|.[A-Z]")
+_LONG = 10
+
+
+def facts_of(text: str) -> frozenset[str]:
+    return frozenset(word for word in set(_WORD.findall(text)) if len(word) >= _LONG or _MARKED.search(word))
+
+
+def opened(text: str) -> str:
+    """Text inside a JSON string, opened one level, so that an opened envelope holds the same facts as a closed one."""
+    return text.replace("\\n", "\n").replace("\\t", "\t").replace('\\"', '"') if "\\" in text else text

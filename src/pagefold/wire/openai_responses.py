@@ -1,0 +1,211 @@
+"""OpenAI Responses: requests, whole responses and streams, as the values of `message`.
+
+Every input item is one message, whatever its type; `instructions` are the head. Keeps encrypted reasoning, compactions,
+server tools and item types it does not know. Refuses, with WireError, what is not a Responses body at all. A string as
+`input` stays that string until its message changes: then it is sent as the list of one item that it stands for.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pagefold.errors import WireError
+from pagefold.wire import json_text, sse
+from pagefold.wire.json_text import as_count, as_list, as_object, as_string
+from pagefold.wire.message import (
+    Block,
+    BlockKind,
+    Message,
+    Request,
+    Response,
+    Role,
+    Usage,
+    as_result,
+    read_request,
+    role_of,
+)
+
+_TEXTS = ("input_text", "output_text", "summary_text", "reasoning_text", "text")
+_MEDIA = ("input_image", "input_file", "input_audio", "computer_screenshot", "image_generation_call")
+_ARGUMENTS = ("arguments", "input", "action", "actions", "operation")  # where a call says what it asks for
+_FROM_USER = ("mcp_approval_response", "compaction_trigger")
+
+_LAST = ("response.completed", "response.incomplete", "response.failed")
+_STRINGS = {  # deltas of a string of an item: its name
+    "response.function_call_arguments.delta": "arguments",
+    "response.custom_tool_call_input.delta": "input",
+    "response.mcp_call_arguments.delta": "arguments",
+    "response.code_interpreter_call_code.delta": "code",
+}
+_PARTS = {  # deltas of a text in a list of an item: the list, the type of the part, the name of its text
+    "response.output_text.delta": ("content", "output_text", "text"),
+    "response.refusal.delta": ("content", "refusal", "refusal"),
+    "response.reasoning_text.delta": ("content", "reasoning_text", "text"),
+    "response.reasoning_summary_text.delta": ("summary", "summary_text", "text"),
+}
+
+
+def parse_request(body: bytes) -> Request:
+    """Raises WireError."""
+    text = json_text.text_of(body)
+    top = json_text.top(text)
+    given = json_text.member(top, "input")
+    if given is not None and isinstance(given.value, str):
+        item = f'[{{"role":"user","content":{text[given.start : given.end]}}}]'
+        listed = json_text.splice(text, [(given.start, given.end, item)])
+        return replace(parse_request(json_text.bytes_of(listed)), body=text, _array=(given.start, given.end), _spans=())
+    head = []
+    spot = json_text.member(top, "instructions")
+    if spot is not None and spot.value is not None:
+        head = [Message(Role.SYSTEM, tuple(_content(spot.value, ())), text[spot.start : spot.end])]
+    return read_request(text, top, "input", parse_item, head)
+
+
+def parse_item(value: Any, raw: str) -> Message:
+    """Raises WireError."""
+    blocks = tuple(_item(value, ()))
+    if not isinstance(value, dict) or _is_message(value):
+        return Message(role_of(value), blocks, raw)
+    if any(block.kind is BlockKind.RESULT for block in blocks):
+        return Message(Role.TOOL, blocks, raw)
+    of_user = value.get("type") in _FROM_USER or value.get("role") == Role.USER
+    return Message(Role.USER if of_user else Role.ASSISTANT, blocks, raw)
+
+
+def continues(request: Request) -> str:
+    """The response or conversation, kept by the provider, that this request goes on from; its messages are not here."""
+    said = {spot.key: spot.value for spot in json_text.top(request.body)}
+    conversation = said.get("conversation")
+    return as_string(said.get("previous_response_id")) or as_string(as_object(conversation).get("id", conversation))
+
+
+def parse_response(body: bytes) -> Response:
+    """A whole answer: all its items are one assistant message, and its raw text is their list.
+
+    Raises WireError, also for an error body.
+    """
+    text = json_text.text_of(body)
+    return _response(json_text.parse(text), text, ("output",))
+
+
+def parse_usage(value: Any) -> Usage | None:
+    if not isinstance(value, dict):
+        return None
+    prompt = as_count(value.get("input_tokens"))
+    cached = as_count(as_object(value.get("input_tokens_details")).get("cached_tokens"))
+    return Usage(max(0, prompt - cached), cached, 0, as_count(value.get("output_tokens")))
+
+
+@dataclass(slots=True)
+class StreamReader(sse.Follower):
+    """Reads a stream as it passes by. It has ended once the event came that carries the whole response."""
+
+    _items: dict[int, dict[str, Any]] = field(default_factory=dict)
+    _strings: dict[tuple[int, str], list[str]] = field(default_factory=dict)
+    _parts: dict[tuple[int, str, int], tuple[str, str, list[str]]] = field(default_factory=dict)
+    _whole: dict[str, Any] = field(default_factory=dict)
+    _data: str = ""
+
+    def response(self) -> Response:
+        """The answer as far as it has come."""
+        # Some servers leave the output of the last event empty.
+        if self.ended and as_list(self._whole.get("output")):
+            return _response(self._whole, self._data, ("response", "output"))
+        output = [self._item(index) for index in sorted(self._items)]
+        return _response(self._whole | {"output": output}, json_text.dumps(output), ())
+
+    def _take(self, event: sse.Event) -> None:
+        value = sse.object_of(event)
+        kind, index = as_string(value.get("type")) or event.name, as_count(value.get("output_index"))
+        self.ended = self.ended or kind in _LAST
+        if kind in ("error", "response.failed"):
+            self.error = event.data
+        if isinstance(value.get("response"), dict):
+            self._whole, self._data = value["response"], event.data
+        elif kind in ("response.output_item.added", "response.output_item.done"):
+            self._items[index] = as_object(value.get("item"))
+            # Whatever came in pieces before is in the item by now.
+            self._strings = {key: pieces for key, pieces in self._strings.items() if key[0] != index}
+            self._parts = {key: part for key, part in self._parts.items() if key[0] != index}
+        elif kind in _STRINGS:
+            self._items.setdefault(index, {})
+            self._strings.setdefault((index, _STRINGS[kind]), []).append(as_string(value.get("delta")))
+        elif kind in _PARTS:
+            self._items.setdefault(index, {})
+            listed, part, name = _PARTS[kind]
+            position = as_count(value.get("summary_index" if listed == "summary" else "content_index"))
+            pieces = self._parts.setdefault((index, listed, position), (part, name, []))[2]
+            pieces.append(as_string(value.get("delta")))
+
+    def _item(self, index: int) -> dict[str, Any]:
+        item = dict(self._items[index])
+        for (_, name), pieces in (each for each in self._strings.items() if each[0][0] == index):
+            item[name] = as_string(item.get(name)) + "".join(pieces)
+        for (of, listed, position), (part, name, pieces) in self._parts.items():
+            if of == index:
+                parts = dict(enumerate(as_list(item.get(listed)))) | {position: {"type": part, name: "".join(pieces)}}
+                item[listed] = [parts[place] for place in sorted(parts)]
+        return item
+
+
+def _response(value: Any, text: str, path: json_text.Path) -> Response:
+    """`path` is where the list of items lies in `text`."""
+    output = as_object(value).get("output")
+    if not isinstance(output, list):
+        raise WireError("a Responses answer has a list of output items")
+    start, end = json_text.find(text, path)
+    blocks = tuple(block for index, item in enumerate(output) for block in _item(item, (index,)))
+    reason = as_object(value.get("incomplete_details")).get("reason")
+    stop, model = as_string(reason or value.get("status")), as_string(value.get("model"))
+    return Response(Message(Role.ASSISTANT, blocks, text[start:end]), stop, parse_usage(value.get("usage")), model)
+
+
+def _is_message(item: dict[str, Any]) -> bool:
+    """A message may leave out its type."""
+    return item.get("type") == "message" or (item.get("type") is None and "role" in item)
+
+
+def _item(item: Any, path: json_text.Path) -> Iterator[Block]:
+    fields = as_object(item)
+    kind, call_id = as_string(fields.get("type")), as_string(fields.get("call_id"))
+    if _is_message(fields):
+        yield from _content(fields.get("content"), (*path, "content"))
+    elif kind == "reasoning":
+        texts = [block for key in ("summary", "content") for block in _content(fields.get(key), (*path, key))]
+        yield from [replace(block, kind=BlockKind.THINKING) for block in texts] or [Block(BlockKind.THINKING, "")]
+    elif kind.endswith("_call") and call_id:
+        yield _call(fields, kind, path)
+    elif kind.endswith("_call_output") or (kind.endswith("_output") and call_id):
+        content = _content(fields["output"], (*path, "output")) if "output" in fields else [_part(item, path)]
+        yield from as_result(content, call_id or as_string(fields.get("id")), failed=fields.get("status") == "failed")
+    else:
+        yield _part(item, path)
+
+
+def _call(item: dict[str, Any], kind: str, path: json_text.Path) -> Block:
+    name = as_string(item.get("name")) or kind.removesuffix("_call")
+    if space := as_string(item.get("namespace")):
+        name = f"{space}__{name}"
+    key = next((key for key in _ARGUMENTS if key in item), "")
+    spot = (*path, key) if isinstance(item.get(key), str) else ()
+    return Block(BlockKind.CALL, as_string(item.get(key)), spot, as_string(item.get("call_id")), name)
+
+
+def _content(content: Any, path: json_text.Path) -> Iterator[Block]:
+    if isinstance(content, str):
+        yield Block(BlockKind.TEXT, content, path)
+    elif isinstance(content, list):
+        yield from (_part(part, (*path, index)) for index, part in enumerate(content))
+    elif content is not None:
+        yield _part(content, path)
+
+
+def _part(part: Any, path: json_text.Path) -> Block:
+    kind = part.get("type") if isinstance(part, dict) else None
+    if kind in _TEXTS and isinstance(part.get("text"), str):
+        return Block(BlockKind.TEXT, part["text"], (*path, "text"))
+    if kind == "refusal" and isinstance(part.get("refusal"), str):
+        return Block(BlockKind.TEXT, part["refusal"], (*path, "refusal"))
+    if kind in _MEDIA:
+        return Block(BlockKind.MEDIA, "")
+    return Block(BlockKind.OTHER, json_text.dumps(part))

@@ -1,0 +1,126 @@
+"""A real Claude Code through the proxy, against a scripted model: it must not notice, and all of it must be seen.
+
+The agents are looked for in the folder that AGENTS_DIR names, else in `.agents` of the repository. Everything
+stays on loopback and below the test's own folder; no key is needed.
+"""
+
+import hashlib
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pagefold.model_proxy.exchange import Exchange, Histories, Prefix
+from pagefold.model_proxy.scripted import Call, ScriptedModel, Turn
+from pagefold.model_proxy.server import Proxy, Upstreams, running
+from pagefold.wire.message import Usage
+
+AGENTS = Path(os.environ.get("AGENTS_DIR") or Path(__file__).parents[2] / ".agents").absolute()
+NPM = "node_modules/.bin/claude"
+WHEEL = "venv/lib/python3*/site-packages/claude_agent_sdk/_bundled/claude"
+SECONDS = 50
+
+
+@pytest.fixture(params=[NPM, WHEEL], ids=["npm", "wheel"])
+def claude(request: pytest.FixtureRequest) -> Path:
+    found = sorted(AGENTS.glob(request.param))
+    if not found:
+        pytest.skip(f"no {request.param} in {AGENTS}: install it there, or set AGENTS_DIR")
+    return found[0]
+
+
+def run(claude: Path, url: str, folder: Path, *options: str) -> list[dict[str, Any]]:
+    """The events that it printed."""
+    home, work = folder / "home", folder / "work"
+    home.mkdir(exist_ok=True)
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(home),
+        "TMPDIR": str(home),
+        "LANG": "C.UTF-8",
+        "TERM": "dumb",
+        "CLAUDE_CONFIG_DIR": str(home / "config"),
+        "ANTHROPIC_BASE_URL": url,
+        "ANTHROPIC_API_KEY": "sk-scripted",
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        "DISABLE_AUTOUPDATER": "1",
+    }
+    command = [str(claude), *options, "--output-format", "stream-json", "--verbose", "--strict-mcp-config"]
+    done = subprocess.run(
+        [*command, "--allowedTools", "Bash,Read"],
+        cwd=work,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout.decode()[-2000:] + done.stderr.decode()[-2000:]
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def results_in(body: bytes) -> list[str]:
+    """What the tools of the newest message answered."""
+    content = json.loads(body)["messages"][-1]["content"]
+    return [str(block["content"]) for block in content if block["type"] == "tool_result"]
+
+
+def test_claude_code_works_as_without_the_proxy_and_all_of_it_is_seen(claude: Path, tmp_path: Path) -> None:
+    notes = tmp_path / "work" / "notes.txt"
+    notes.parent.mkdir()
+    notes.write_text("\n".join(f"line {number}" for number in range(1, 31)))
+    usages = [Usage(fresh=10, cache_write=20_000, output=50), *(Usage(7, 20_000 + n, 300, 40) for n in range(3))]
+    model = ScriptedModel(
+        [
+            Turn("I look.", "Where am I?", [Call("Bash", {"command": "echo from-bash"})], usages[0], fail=[529]),
+            Turn("I read.", "", [Call("Read", {"file_path": str(notes)})], usages[1]),
+            Turn(
+                "Both.",
+                "",
+                [Call("Bash", {"command": "wc -l < notes.txt"}), Call("Bash", {"command": "pwd"})],
+                usages[2],
+            ),
+            Turn("All thirty lines are there.", usage=usages[3]),
+        ]
+    )
+    passed: list[str] = []
+
+    def exchange(method: str, path: str, body: bytes | None, histories: Histories) -> Exchange:
+        if path == "/v1/messages":
+            passed.append(hashlib.sha256(body or b"").hexdigest())
+        return Exchange(method, path, body, histories)
+
+    with running(model) as upstream, running(proxy := Proxy(Upstreams(upstream), exchange=exchange)) as url:
+        events = run(claude, url, tmp_path, "-p", "Read the notes")
+
+    assert [event["result"] for event in events if event["type"] == "result"] == ["All thirty lines are there."]
+    assert [hashlib.sha256(body).hexdigest() for body in model.requests] == passed
+
+    first, *rest = model.requests[1:]
+    assert "from-bash" in results_in(rest[0])[0]
+    assert "line 30" in results_in(rest[1])[0]
+    assert len(results_in(rest[2])) == 2
+
+    totals = proxy.totals
+    asked = [len(json.loads(body)["messages"]) for body in (first, *rest)]
+    assert (totals.failed, totals.errors, totals.faults, totals.unread) == (1, {"overloaded_error": 1}, 0, {})
+    assert (totals.streamed, totals.messages) == (4, sum(asked))
+    assert totals.usage == Usage(31, 60_003, 20_900, 170)
+    assert totals.prefix == Prefix(histories=1, kept=sum(asked[:-1]))
+    assert all(totals.estimated[part] > 0 for part in ("tools", "system", "user", "assistant", "results"))
+    assert sum(part.requests for part in totals.by_model.values()) == 4
+
+
+def test_a_second_prompt_extends_the_first(claude: Path, tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    model = ScriptedModel([Turn("Hello."), Turn("Hello again.")])
+    with running(model) as upstream, running(proxy := Proxy(Upstreams(upstream))) as url:
+        run(claude, url, tmp_path, "-p", "Say hello")
+        events = run(claude, url, tmp_path, "-p", "And again", "--continue")
+
+    assert [event["result"] for event in events if event["type"] == "result"] == ["Hello again."]
+    assert len(model.requests) == 2
+    assert (proxy.totals.prefix.moved, proxy.totals.prefix.histories, proxy.totals.faults) == (0, 1, 0)

@@ -1,0 +1,230 @@
+"""The command line, run as a user runs it: exit codes, one clear line for bad input, JSON, help with an example."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from pagefold import __version__
+from pagefold.cli import COMMANDS
+
+SESSION = {"id": "s", "messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]}
+
+
+def pagefold(
+    *arguments: object, home: Path, code: int = 0, stdin: bytes = b"", **environment: str
+) -> subprocess.CompletedProcess[bytes]:
+    """A run with an empty home and an empty environment."""
+    done = subprocess.run(
+        [sys.executable, "-m", "pagefold", *map(str, arguments)],
+        input=stdin,
+        capture_output=True,
+        cwd=home,
+        env={"HOME": str(home), "PATH": os.environ["PATH"], **environment},
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == code, done.stderr.decode()
+    return done
+
+
+def sessions(path: Path, *lines: object) -> Path:
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    return path
+
+
+def test_the_version_is_told(tmp_path: Path) -> None:
+    assert pagefold("--version", home=tmp_path).stdout.decode() == f"pagefold {__version__}\n"
+
+
+def test_importing_the_package_reads_no_file_but_its_own_code() -> None:
+    program = (
+        "import sys\n"
+        "opened = []\n"
+        "sys.addaudithook(lambda event, args: opened.append(str(args[0])) if event == 'open' else None)\n"
+        "import pagefold\n"
+        "print([name for name in opened if not name.endswith(('.py', '.pyc'))])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+
+    assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_with_an_example_and_speaks_json(command: str, tmp_path: Path) -> None:
+    text = pagefold(command, "--help", home=tmp_path).stdout.decode()
+
+    assert f"pagefold {command}" in text.split("xample")[-1]
+    assert "--json" in text
+
+
+def test_an_unknown_command_or_flag_exits_with_two(tmp_path: Path) -> None:
+    assert b"invalid choice" in pagefold("fly", home=tmp_path, code=2).stderr
+    assert b"unrecognized arguments" in pagefold("replay", "--fly", home=tmp_path, code=2).stderr
+
+
+def test_replay_without_a_path_says_where_it_looked_and_replays_the_example(tmp_path: Path) -> None:
+    done = pagefold("replay", home=tmp_path)
+
+    said = done.stderr.decode()
+    assert f"Claude Code: no logs in {tmp_path / '.claude' / 'projects'}" in said
+    assert f"Codex: no logs in {tmp_path / '.codex' / 'sessions'}" in said
+    assert "bundled example" in said
+    assert "claude-code" in done.stdout.decode()
+
+
+def test_replay_without_a_path_finds_the_logs_of_this_computer(tmp_path: Path) -> None:
+    folder = tmp_path / ".claude" / "projects" / "p"
+    folder.mkdir(parents=True)
+    sessions(
+        folder / "log.jsonl",
+        {"type": "user", "sessionId": "mine", "message": {"role": "user", "content": "hi"}},
+        {"type": "assistant", "sessionId": "mine", "message": {"id": "m", "content": [{"type": "text", "text": "y"}]}},
+    )
+
+    done = pagefold("replay", "--json", home=tmp_path)
+
+    assert "Claude Code: 1 logs" in done.stderr.decode()
+    assert [session["id"] for session in json.loads(done.stdout)["sessions"]] == ["mine"]
+
+
+def test_replay_as_json_tells_sessions_sources_and_the_total(tmp_path: Path) -> None:
+    path = sessions(tmp_path / "two.jsonl", SESSION, SESSION | {"id": "t", "source": "elsewhere"})
+
+    told = json.loads(pagefold("replay", path, "--json", home=tmp_path).stdout)
+
+    assert [session["id"] for session in told["sessions"]] == ["s", "t"]
+    assert set(told["sources"]) == {"two", "elsewhere"}
+    assert told["total"]["requests"] == 2
+    assert told["total"]["cost_usd"] > 0
+    assert (told["policy"], told["tokens"], told["problems"]) == ("identity", "o200k, exact", 0)
+
+
+def test_replay_of_nothing_usable_is_still_valid_json(tmp_path: Path) -> None:
+    path = tmp_path / "empty.jsonl"
+    path.touch()
+
+    told = json.loads(pagefold("replay", path, "--json", home=tmp_path).stdout)
+
+    assert (told["sessions"], told["skipped"]) == ([], 1)
+
+
+def test_what_was_skipped_is_counted_and_shown_and_strict_exits_with_two(tmp_path: Path) -> None:
+    path = sessions(tmp_path / "odd.jsonl", SESSION, {"messages": [{"role": "critic", "content": "no"}]})
+
+    loose = pagefold("replay", path, home=tmp_path)
+    strict = pagefold("replay", path, "--strict", home=tmp_path, code=2)
+
+    for done in (loose, strict):
+        said = done.stderr.decode()
+        assert "1 skipped, 0 odd but kept" in said
+        assert f'{path}:2: message 0: role "critic": expected one of system' in said
+
+
+def test_emit_writes_what_the_scorer_reads_and_leaves_nothing_half_written(tmp_path: Path) -> None:
+    path, derived = sessions(tmp_path / "s.jsonl", SESSION), tmp_path / "derived.jsonl"
+
+    pagefold("replay", path, "--emit", derived, home=tmp_path)
+
+    assert json.loads(derived.read_text()) == {"session": "s", "turn": 1, "keep": 0, "append": SESSION["messages"][:1]}
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["derived.jsonl", "s.jsonl"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("replay", "gone.jsonl"), "gone.jsonl: no such file, folder or glob"),
+        (("replay", "--policy", "magic"), "policy = 'magic': expected one of identity"),
+        (("replay", "--prices", "free"), "prices = 'free': expected one of anthropic"),
+        (("replay", "--window", "0"), "--window = 0: expected a whole number of at least 1"),
+        (("replay", "--emit", "no/such/folder"), "--emit no/such/folder: cannot be written"),
+        (("store", "put"), "pagefold store put: expected a FILE"),
+        (("store", "put", "gone"), "gone: cannot be read"),
+        (("config", "--config", "gone.toml"), "gone.toml: cannot be read"),
+    ],
+)
+def test_bad_input_gets_one_sentence_that_names_it(arguments: tuple[str, ...], message: str, tmp_path: Path) -> None:
+    said = pagefold(*arguments, home=tmp_path, code=2).stderr.decode().strip()
+
+    assert f"pagefold: {message}" in said
+    assert "Traceback" not in said
+
+
+def test_a_wrong_setting_in_a_file_is_named_with_its_line(tmp_path: Path) -> None:
+    (tmp_path / "pagefold.toml").write_text("\n[replay]\njobs = 'many'\n")
+
+    said = pagefold("config", home=tmp_path, code=2).stderr.decode()
+
+    assert said == 'pagefold: pagefold.toml:3: replay.jobs = "many": expected a whole number of at least 0\n'
+
+
+def test_a_file_put_into_the_store_comes_back_byte_for_byte_by_its_handle(tmp_path: Path) -> None:
+    content = bytes(range(256)) * 40
+    store = ("--store", tmp_path / "store.db")
+
+    handle = pagefold("store", "put", "-", *store, home=tmp_path, stdin=content).stdout.decode().strip()
+
+    assert pagefold("recall", handle, *store, home=tmp_path).stdout == content
+    status = json.loads(pagefold("store", "--json", *store, home=tmp_path).stdout)
+    assert (status["pages"], status["bytes"]) == (1, len(content))
+
+
+def test_unknown_denied_and_failed_are_three_answers(tmp_path: Path) -> None:
+    store = ("--store", tmp_path / "store.db")
+    handle = pagefold("store", "put", "-", *store, home=tmp_path, stdin=b"x").stdout.decode().strip()
+
+    def answer(*arguments: object) -> str:
+        return str(json.loads(pagefold("recall", *arguments, "--json", *store, home=tmp_path, code=1).stdout)["answer"])
+
+    assert answer("pf-aaaaaaaaaa") == "unknown"
+    assert answer(handle, "--history", "another") == "denied"
+    (tmp_path / "store.db").write_bytes(b"this is no database, whatever its name says" * 100)
+    said = pagefold("recall", handle, *store, home=tmp_path, code=1).stderr.decode()
+    assert "store.db" in said
+    assert "Traceback" not in said
+
+
+def test_collect_removes_what_is_old_and_says_how_much(tmp_path: Path) -> None:
+    store = ("--store", tmp_path / "store.db")
+    pagefold("store", "put", "-", *store, home=tmp_path, stdin=b"x" * 5000)
+
+    gone = json.loads(pagefold("store", "collect", "--max-bytes", 1000, "--json", *store, home=tmp_path).stdout)
+
+    assert (gone["pages"], gone["bytes"]) == (1, 5000)
+
+
+def test_a_reader_that_goes_away_is_no_stack_trace(tmp_path: Path) -> None:
+    path = sessions(tmp_path / "many.jsonl", *[SESSION | {"id": str(number)} for number in range(3000)])
+    command = [sys.executable, "-m", "pagefold", "replay", str(path), "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
+        assert run.stdout is not None
+        assert run.stderr is not None
+        run.stdout.readline()
+        run.stdout.close()
+        said = run.stderr.read()
+
+    assert run.returncode == 1
+    assert b"Traceback" not in said
+
+
+def test_an_interrupted_replay_leaves_no_half_written_file(tmp_path: Path) -> None:
+    path = sessions(tmp_path / "many.jsonl", *[SESSION | {"id": str(number)} for number in range(60_000)])
+    derived = tmp_path / "derived.jsonl"
+    run = subprocess.Popen(
+        [sys.executable, "-m", "pagefold", "replay", str(path), "--emit", str(derived), "--jobs", "1"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    part = tmp_path / "derived.jsonl.part"
+    deadline = time.monotonic() + 60
+    while not part.exists() and run.poll() is None:
+        assert time.monotonic() < deadline
+    run.send_signal(2)
+    run.communicate()
+
+    assert run.returncode == 130
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["many.jsonl"]

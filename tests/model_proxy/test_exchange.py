@@ -1,0 +1,366 @@
+"""What is seen in one exchange, and the counts over many: tables and properties, no sockets."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pagefold import tokens
+from pagefold.model_proxy.exchange import READ_BYTES, Ending, Exchange, Histories, Prefix, Seen, Totals, canonical
+from pagefold.wire import anthropic
+from pagefold.wire.message import Message, Usage
+
+MARK = {"cache_control": {"type": "ephemeral"}}
+QUESTION = {"role": "user", "content": "What is here?"}
+CALL = {"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "ls"}}
+RESULT = {"type": "tool_result", "tool_use_id": "t1", "content": "a.py\nb.py"}
+EVENTS: list[dict[str, Any]] = [
+    {
+        "type": "message_start",
+        "message": {"model": "claude-x", "usage": {"input_tokens": 3, "cache_read_input_tokens": 90}},
+    },
+    {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+    {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Two files."}},
+    {"type": "content_block_stop", "index": 0},
+    {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 7}},
+    {"type": "message_stop"},
+]
+STREAM = b"".join(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode() for event in EVENTS)
+
+
+def body(*messages: Any, **more: Any) -> bytes:
+    return json.dumps({"model": "claude-sonnet-4-5", "messages": messages, **more}).encode()
+
+
+def message(value: Any) -> Message:
+    return anthropic.parse_message(value, json.dumps(value))
+
+
+def seen(
+    request: bytes | None,
+    answer: bytes = STREAM,
+    status: int = 200,
+    content_type: str = "text/event-stream; charset=utf-8",
+    path: str = "/v1/messages",
+    ending: Ending = Ending.WHOLE,
+    histories: Histories | None = None,
+) -> Seen:
+    one = Exchange("POST", path, request, histories or Histories())
+    one.answer_began(status, content_type)
+    one.hear(answer)
+    return one.finish(ending)
+
+
+# ---- one exchange
+
+
+def test_a_streamed_exchange_is_seen_whole() -> None:
+    request = body(
+        QUESTION,
+        {"role": "assistant", "content": [CALL]},
+        {"role": "user", "content": [RESULT]},
+        system="Be brief.",
+        tools=[{"name": "Bash"}],
+        stream=True,
+    )
+    count = tokens.counter_for("claude-sonnet-4-5").count
+
+    one = Exchange("POST", "/v1/messages", request, Histories())
+    one.answer_began(200, "text/event-stream; charset=utf-8")
+    for at in range(len(STREAM)):
+        one.hear(STREAM[at : at + 1])
+
+    assert one.finish(Ending.WHOLE, bytes_up=len(request), bytes_down=len(STREAM)) == Seen(
+        api="messages",
+        ending=Ending.WHOLE,
+        status=200,
+        model="claude-x",
+        stream=True,
+        messages=3,
+        bytes_up=len(request),
+        bytes_down=len(STREAM),
+        estimated={
+            "tools": count('{"name": "Bash"}'),
+            "system": tokens.FRAME + count("Be brief."),
+            "user": 2 * tokens.FRAME + count("What is here?"),
+            "assistant": tokens.FRAME + count('{"command":"ls"}') + count("Bash"),
+            "results": count("a.py\nb.py"),
+        },
+        prefix=Prefix(histories=1),
+        usage=Usage(fresh=3, cache_read=90, output=7),
+        stop="end_turn",
+    )
+
+
+def test_a_whole_answer_is_read_the_same() -> None:
+    answer = {
+        "model": "claude-x",
+        "content": [{"type": "text", "text": "Two."}],
+        "stop_reason": "end_turn",
+        "usage": {"input_tokens": 5, "cache_creation_input_tokens": 6, "output_tokens": 2},
+    }
+
+    found = seen(body(QUESTION), json.dumps(answer).encode(), content_type="application/json")
+
+    assert (found.model, found.stop, found.stream) == ("claude-x", "end_turn", False)
+    assert found.usage == Usage(fresh=5, cache_write=6, output=2)
+
+
+@pytest.mark.parametrize(
+    ("request_body", "answer", "reason"),
+    [
+        (b"not json", STREAM, "request not understood"),
+        (b'{"messages": [{"role": "nobody"}]}', STREAM, "request not understood"),
+        (None, STREAM, "request too large"),
+        (body(QUESTION), b"event: x\ndata: not json\n\n", "answer not understood"),
+    ],
+)
+def test_what_cannot_be_read_is_said_and_is_no_failure(request_body: bytes | None, answer: bytes, reason: str) -> None:
+    found = seen(request_body, answer)
+
+    assert (found.unread, found.failed) == (reason, False)
+
+
+def test_an_unread_request_still_has_its_usage() -> None:
+    assert seen(None).usage == Usage(fresh=3, cache_read=90, output=7)
+
+
+def test_an_answer_that_is_no_message_is_unread() -> None:
+    assert seen(body(QUESTION), b"[]", content_type="application/json").unread == "answer not understood"
+
+
+def test_an_answer_in_a_foreign_encoding_is_unread() -> None:
+    one = Exchange("POST", "/v1/messages", body(QUESTION), Histories())
+    one.answer_began(200, "text/event-stream", legible=False)
+    one.hear(b"\x00\x01")
+
+    found = one.finish(Ending.WHOLE)
+
+    assert (one.listening, found.usage) == (False, None)
+    assert found.unread == "answer in an encoding that is not read"
+    assert found.prefix == Prefix(histories=1)
+
+
+def test_an_answer_beyond_the_bound_is_let_go() -> None:
+    assert seen(body(QUESTION), bytes(READ_BYTES + 1), content_type="application/json").unread == "answer too large"
+
+
+@pytest.mark.parametrize(
+    ("status", "answer", "kind"),
+    [
+        (529, b'{"type":"error","error":{"type":"overloaded_error","message":"secret"}}', "overloaded_error"),
+        (429, b'{"type":"error","error":{"type":"Secret words"}}', "status 429"),
+        (500, b"<html>", "status 500"),
+        (400, b"", "status 400"),
+        (400, b'{"error": 1}', "status 400"),
+    ],
+)
+def test_an_error_is_counted_by_its_kind_and_by_nothing_else_it_says(status: int, answer: bytes, kind: str) -> None:
+    found = seen(body(QUESTION), answer, status, "application/json")
+
+    assert (found.error, found.failed, found.usage, found.prefix) == (kind, True, None, Prefix())
+
+
+def test_an_error_inside_a_stream_is_a_failure() -> None:
+    broken = STREAM[: STREAM.index(b"event: message_delta")]
+    error = b'event: error\ndata: {"type":"error","error":{"type":"overloaded_error"}}\n\n'
+
+    assert seen(body(QUESTION), broken + error).error == "overloaded_error"
+    assert seen(body(QUESTION), broken).error == "no end of message"
+
+
+def test_what_was_heard_before_the_upstream_broke_off_counts() -> None:
+    found = seen(body(QUESTION), STREAM[:200], ending=Ending.CUT_OFF)
+
+    assert (found.error, found.failed, found.usage) == ("cut off", True, Usage(fresh=3, cache_read=90))
+
+
+def test_a_client_that_leaves_is_no_failure() -> None:
+    found = seen(body(QUESTION), STREAM[:200], ending=Ending.ABANDONED)
+
+    assert (found.failed, Totals.of(found).abandoned, Totals.of(found).errors) == (False, 1, {})
+
+
+@pytest.mark.parametrize("path", ["/v1/messages/count_tokens", "/v1/models", "/v1/chat/completions", "/"])
+def test_other_requests_are_counted_and_not_read(path: str) -> None:
+    assert seen(b"{", STREAM, path=path) == Seen("other", Ending.WHOLE, status=200, stream=True)
+
+
+# ---- the canonical form
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (QUESTION, {"role": "user", "content": [{"type": "text", "text": "What is here?"}]}),
+        (QUESTION, {"content": "What is here?", "role": "user"}),
+        (QUESTION, {"role": "user", "content": [{"type": "text", "text": "What is here?", **MARK}]}),
+        ({"role": "user", "content": [RESULT]}, {"role": "user", "content": [{**RESULT, **MARK}]}),
+        (
+            {"role": "user", "content": [RESULT]},
+            {"role": "user", "content": [{**RESULT, "content": [{"type": "text", "text": "a.py\nb.py", **MARK}]}]},
+        ),
+    ],
+    ids=["block or string", "order of members", "mark", "mark on a result", "mark inside a result"],
+)
+def test_the_same_message_has_one_canonical_form(one: Any, other: Any) -> None:
+    assert canonical(message(one)) == canonical(message(other))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (QUESTION, {**QUESTION, "role": "assistant"}),
+        (QUESTION, {"role": "user", "content": "What is here? "}),
+        ({"role": "assistant", "content": [CALL]}, {"role": "assistant", "content": [{**CALL, "id": "t2"}]}),
+        ({"role": "assistant", "content": [CALL]}, {"role": "assistant", "content": [{**CALL, "input": MARK}]}),
+        (
+            {"role": "assistant", "content": [{**CALL, "input": {}}]},
+            {"role": "assistant", "content": [{**CALL, "input": MARK}]},
+        ),
+        (
+            {"role": "assistant", "content": [{**CALL, "input": {"content": "x"}}]},
+            {"role": "assistant", "content": [{**CALL, "input": {"content": [{"type": "text", "text": "x"}]}}]},
+        ),
+        (
+            {"role": "assistant", "content": [{"type": "thinking", "thinking": "", "signature": "a"}]},
+            {"role": "assistant", "content": [{"type": "thinking", "thinking": "", "signature": "b"}]},
+        ),
+        ({"role": "user", "content": [RESULT]}, {"role": "user", "content": [{**RESULT, "is_error": True}]}),
+    ],
+    ids=["role", "text", "id", "arguments", "a mark in arguments", "content in arguments", "signature", "is_error"],
+)
+def test_different_messages_differ(one: Any, other: Any) -> None:
+    assert canonical(message(one)) != canonical(message(other))
+
+
+def test_how_a_letter_is_spelled_does_not_matter() -> None:
+    value = {"role": "user", "content": "é"}
+    spelled = anthropic.parse_message(value, json.dumps(value))
+    plain = anthropic.parse_message(value, json.dumps(value, ensure_ascii=False))
+
+    assert spelled.raw != plain.raw
+    assert canonical(spelled) == canonical(plain)
+
+
+def test_a_message_of_broken_text_has_a_canonical_form() -> None:
+    raw = b'{"role":"user","content":"\xff \\ud800"}'
+    request = anthropic.parse_request(b'{"messages":[' + raw + b"]}")
+
+    assert canonical(request.messages[0]).encode()
+    assert Histories().place(request) == Prefix(histories=1)
+
+
+# ---- histories
+
+
+def place(histories: Histories, *texts: str, system: str = "s") -> Prefix:
+    messages = [{"role": "user", "content": text} for text in texts]
+    return histories.place(anthropic.parse_request(body(*messages, system=system)))
+
+
+def test_a_request_that_extends_the_last_keeps_it_all() -> None:
+    histories = Histories()
+
+    assert place(histories, "a") == Prefix(histories=1)
+    assert place(histories, "a", "b", "c") == Prefix(kept=1)
+    assert place(histories, "a", "b", "c") == Prefix(kept=3)
+    assert place(histories, "a", "b", "c", "d", "e") == Prefix(kept=3)
+
+
+def test_a_changed_message_moves_all_behind_it() -> None:
+    histories = Histories()
+    place(histories, "a", "b", "c", "d")
+
+    assert place(histories, "a", "B", "c", "d", "e") == Prefix(kept=1, moved=3)
+
+
+def test_another_beginning_is_another_history() -> None:
+    histories = Histories()
+    place(histories, "a", "b")
+
+    assert place(histories, "x", "b") == Prefix(histories=1)
+    assert place(histories, "a", "b", "c") == Prefix(kept=2)
+
+
+def test_a_fork_does_not_disturb_its_parent() -> None:
+    histories = Histories()
+    place(histories, "a", "b", "c")
+    place(histories, "a", "b", "fork")
+
+    assert place(histories, "a", "b", "c", "d") == Prefix(kept=3)
+
+
+def test_a_changed_head_is_counted_beside_the_messages() -> None:
+    histories = Histories()
+    place(histories, "a")
+
+    assert place(histories, "a", "b", system="other") == Prefix(kept=1, heads_moved=1)
+
+
+def test_marks_move_no_head() -> None:
+    histories = Histories()
+    plain = body(QUESTION, system="s", tools=[{"name": "Bash"}])
+    marked = body(
+        QUESTION, system=[{"type": "text", "text": "s", **MARK}], tools=[{"name": "Bash", **MARK}], temperature=1
+    )
+    histories.place(anthropic.parse_request(plain))
+
+    assert histories.place(anthropic.parse_request(marked)) == Prefix(kept=1)
+
+
+def test_what_is_remembered_is_bounded_and_the_oldest_goes_first() -> None:
+    histories = Histories(most=4)
+    place(histories, "old")
+    place(histories, "a", "b")
+    place(histories, "a", "b", "c", "d")
+
+    assert place(histories, "old") == Prefix(histories=1)
+    assert place(histories, "a", "b", "c", "d") == Prefix(kept=4)
+    assert len(histories._newest) <= 4
+    assert len(histories._digests) <= 4
+
+
+# ---- totals
+
+counts = st.integers(0, 10**9)
+tables = st.dictionaries(st.sampled_from("abc"), counts)
+flat = st.builds(
+    Totals,
+    requests=counts,
+    faults=counts,
+    usage=st.builds(Usage, counts, counts, counts, counts),
+    estimated=tables,
+    prefix=st.builds(Prefix, counts, counts, counts, counts),
+    errors=tables,
+)
+totals = st.builds(replace, flat, by_model=st.dictionaries(st.sampled_from("xy"), flat))
+
+
+@given(totals, totals, totals)
+def test_it_does_not_matter_in_which_order_counts_are_merged(one: Totals, two: Totals, three: Totals) -> None:
+    assert one + two == two + one
+    assert (one + two) + three == one + (two + three)
+    assert one + Totals() == one
+
+
+def test_totals_add_up_over_models_and_failures() -> None:
+    histories = Histories()
+    good = Totals.of(seen(body(QUESTION), histories=histories))
+    overloaded = Totals.of(seen(body(QUESTION), b"", 529, "application/json", histories=histories))
+
+    total = good + good + overloaded
+
+    assert (total.requests, total.streamed, total.failed, total.messages) == (3, 2, 1, 2)
+    assert (total.errors, total.usage) == ({"status 529": 1}, Usage(fresh=6, cache_read=180, output=14))
+    assert {name: part.requests for name, part in total.by_model.items()} == {"claude-x": 2}
+
+
+def test_totals_are_json() -> None:
+    read = json.loads(Totals.of(seen(body(QUESTION))).to_json())
+
+    assert read["usage"] == {"fresh": 3, "cache_read": 90, "cache_write": 0, "output": 7}
+    assert read["by_model"]["claude-x"]["prefix"]["histories"] == 1

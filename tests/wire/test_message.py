@@ -1,0 +1,300 @@
+"""Keep what arrived, in every format: what nobody changed goes back byte for byte, and a change touches one string."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+
+from pagefold.errors import WireError
+from pagefold.wire import anthropic, json_text, openai_chat, openai_responses
+from pagefold.wire.message import Block, BlockKind, Message, Request, Response, Role, Usage, as_result
+
+
+@dataclass(frozen=True)
+class Format:
+    parse_request: Callable[[bytes], Request]
+    parse_response: Callable[[bytes], Response]
+    messages: str
+    body: bytes
+    strings: int  # how many blocks of the body have a string of their own
+
+    def with_odd(self, value: bytes) -> bytes:
+        return self.body.replace(b"@", value).replace(b"Look at", b"L\xff\\ud800 \xc3k at")
+
+
+# `@` stands for an odd value, wherever a field that nobody knows may stand.
+ANTHROPIC = rb"""{ "model" : "claude-sonnet-4-5","max_tokens":32000 , "odd":@,
+  "system":[{"type":"text","text":"You are a careful engineer.","cache_control":{"type":"ephemeral","odd":@}}],
+  "tools": [ {"name":"Read","description":"reads","input_schema":{"type":"object","odd": @}} ,
+    {"type":"web_search_20250305","name":"web_search"}],
+  "messages" :  [
+    {"role":"user","content":"Plain words with \u00e9 and \ud83d\ude00."},
+    {"content":[{"type":"text","text":"Look at \"these\".","odd":@,"cache_control":{"type":"ephemeral"}},
+      {"type":"image","source":{"type":"base64","media_type":"image/png","data":"iVBORw0KGgo="}},
+      {"type":"document","source":{"type":"text","media_type":"text/plain","data":"words"},
+       "citations":{"enabled":true}}],"role":"user"} ,
+    {"role":"assistant","content":[
+      {"type":"thinking","thinking":"Hm.\nFirst the file.","signature":"EqoBCkgIARABGAI="},
+      {"type":"redacted_thinking","data":"EmwKAhgBEgy3va3pzix"},
+      {"type":"text","text":"See [1].","citations":[
+        {"type":"char_location","cited_text":"words","document_index":0,"odd":@}]},
+      {"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{"query":"pages"}},
+      {"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[
+        {"type":"web_search_result","url":"https://a.example","encrypted_content":"Eo8=","title":"A"}]},
+      {"type":"tool_use","id":"toolu_1","name":"Read","input":{"file_path":"a.py","odd":@}},
+      {"type":"tool_use","id":"toolu_2","name":"Read","input":{}},
+      {"type":"from_next_year","text":7,"odd":@} ] },
+    {"role":"user","content":[
+      {"type":"tool_result","tool_use_id":"toolu_1","content":"1\tdef a():\n2\t    pass","is_error":false},
+      {"type":"tool_result","tool_use_id":"toolu_2","is_error":true,"content":[
+        {"type":"text","text":"no such file","odd":@},
+        {"type":"image","source":{"type":"url","url":"https://a.example/a.png"}},{"type":"text","text":""}]},
+      {"type":"tool_result","tool_use_id":"toolu_3"}],"odd":@}
+  ],"stream":true, "metadata":{"user_id":"u"}}
+"""
+
+CHAT = rb"""{"messages":[{"role":"system","content":"You are a careful engineer."} ,
+  {"role":"developer","content":[{"type":"text","text":"Be brief.","odd":@}],"odd":@},
+  {"role":"user","name":"ann","content":[{"type":"text","text":"Look at \"these\" \u00e9."},
+     {"type":"image_url","image_url":{"url":"data:image/png;base64,iVBORw0KGgo="}},{"type":"from_next_year","odd":@}]},
+  {"role":"assistant","content":null,"refusal":"I would rather not.","annotations":[],"odd":@},
+  {"role":"assistant","content":"Two calls.","tool_calls":[
+     {"id":"call_1","type":"function","function":{"name":"read","arguments":"{\"path\": \"a.py\", \"n\": 1.10}"},
+      "odd":@},
+    {"id":"call_2","type":"custom","custom":{"name":"patch","input":"*** Begin\n"}}]},
+  {"role":"tool","tool_call_id":"call_1","content":"def a():\n    pass"},
+  { "role":"tool" , "tool_call_id":"call_2","name":"patch","content":[
+     {"type":"text","text":"done"},{"type":"text","text":""}]},
+  {"role":"assistant","content":[{"type":"text","text":"So:"},{"type":"refusal","refusal":"no"}],
+   "function_call":{"name":"old","arguments":"{}"}},
+  {"role":"function","name":"old","content":"result"}
+ ],"model":"gpt-5","odd":@,"stream":false,"tools":[{"type":"function","function":{"name":"read","parameters":{"odd":@}}}]}"""
+
+RESPONSES = rb"""{"model":"gpt-5-codex","instructions":"You are a careful engineer.","stream" : true,"odd":@,
+ "tools":[{"type":"function","name":"read","parameters":{"odd":@}},{"type":"web_search"}],
+ "input":[
+  {"role":"developer","content":"Be brief."},
+  {"type":"message","id":"msg_1","role":"user","content":[
+    {"type":"input_text","text":"Look at \"these\" \u00e9.","odd":@},
+    {"type":"input_image","image_url":"data:image/png;base64,iVBORw0KGgo="}],"odd":@},
+  {"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"First the file."}],
+   "content":null,"encrypted_content":"gAAAAABo=","odd":@},
+  {"type":"reasoning","summary":[],"encrypted_content":"gAAAAABp="},
+    {"type":"message","role":"assistant","status":"completed","content":[
+    {"type":"output_text","text":"I will read.","annotations":[{"type":"url_citation","odd":@}],"logprobs":[]},
+    {"type":"refusal","refusal":"no"}]},
+  {"type":"function_call","id":"fc_1","call_id":"call_1","name":"read","arguments":"{\"path\": \"a.py\", \"n\": 1.10}",
+   "odd":@} ,
+  {"type":"custom_tool_call","call_id":"call_2","name":"apply_patch","input":"*** Begin\n"},
+  {"type":"local_shell_call","call_id":"call_3","action":{"type":"exec","command":["ls"],"odd":@},"status":"completed"},
+  {"type":"function_call_output","call_id":"call_1","output":"def a():\n    pass"},
+  {"type":"custom_tool_call_output","call_id":"call_2","output":[
+    {"type":"input_text","text":"done"},{"type":"input_image","image_url":"https://a.example/a.png"}]},
+  {"type":"function_call_output","call_id":"call_3","output":""},
+  {"type":"web_search_call","id":"ws_1","status":"completed","action":{"type":"search","query":"pages"}},
+  {"type":"compaction","encrypted_content":"gAAAAABq="},
+  {"type":"from_next_year","text":"x","odd":@}
+ ],"include":["reasoning.encrypted_content"],"store":false,"previous_response_id":null}"""
+
+FORMATS = {
+    "anthropic": Format(anthropic.parse_request, anthropic.parse_response, "messages", ANTHROPIC, 7),
+    "openai_chat": Format(openai_chat.parse_request, openai_chat.parse_response, "messages", CHAT, 14),
+    "openai_responses": Format(openai_responses.parse_request, openai_responses.parse_response, "input", RESPONSES, 10),
+}
+ODD = {
+    "trailing zero": b"1.10",
+    "negative zero": b"-0",
+    "exponent": b"1E+2",
+    "30 digits": b"1" * 30,
+    "5,000 digits": b"9" * 5000,
+    "lone surrogate": rb'"\ud800 \udc00"',
+    "broken UTF-8": b'"\xff\xfe \xc3"',
+    "encoded surrogate": b'"\xed\xa0\x80"',
+    "escapes nobody needs": rb'"\u0041\/\u00e9"',
+    "duplicate keys": b'{"a":1,"a":{"a":2,"a":3}}',
+    "white space": b"[ 1 ,\t2\r\n, { } ]",
+    "control character": b'"a\tb\x01"',
+}
+every_format = pytest.mark.parametrize("wire", FORMATS.values(), ids=FORMATS)
+every_odd_value = pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
+
+
+@every_format
+@every_odd_value
+def test_a_request_nobody_changed_goes_back_byte_for_byte(wire: Format, odd: bytes) -> None:
+    for body in (wire.with_odd(odd), b"\xef\xbb\xbf\n" + wire.with_odd(odd) + b"\r\n"):
+        request = wire.parse_request(body)
+
+        assert json_text.bytes_of(request.render(request.messages)) == body
+        assert json_text.bytes_of(request.render(list(request.messages))) == body
+
+
+@every_format
+@every_odd_value
+def test_changing_one_block_changes_exactly_that_string(wire: Format, odd: bytes) -> None:
+    request = wire.parse_request(wire.with_odd(odd))
+    changed = 0
+
+    for place, message in enumerate(request.messages):
+        for index, block in enumerate(message.blocks):
+            if not block.path:
+                continue
+            new = message.with_text(index, "⟦changed⟧")
+            rendered = request.render([*request.messages[:place], new, *request.messages[place + 1 :]])
+            before, after = rendered.split('"⟦changed⟧"')
+            assert request.body.startswith(before)
+            assert request.body.endswith(after)
+            assert json_text.parse(request.body[len(before) : len(request.body) - len(after)]) == block.text
+            assert new.blocks[index].text == "⟦changed⟧"
+            assert wire.parse_request(json_text.bytes_of(rendered)).messages[place] == new
+            changed += 1
+    assert changed == wire.strings
+
+
+@every_format
+def test_a_block_without_a_string_of_its_own_cannot_be_changed(wire: Format) -> None:
+    request = wire.parse_request(wire.with_odd(b"0"))
+    refused = 0
+
+    for message in (*request.head, *request.messages):
+        for index, block in enumerate(message.blocks):
+            if not block.path and not message.raw.startswith('"'):
+                with pytest.raises(WireError):
+                    message.with_text(index, "new")
+                refused += 1
+    assert refused >= 2
+
+
+@every_format
+def test_dropping_a_message_keeps_the_bytes_of_the_others_and_of_all_around(wire: Format) -> None:
+    request = wire.parse_request(wire.with_odd(b"1.10"))
+    start, end = json_text.find(request.body, (wire.messages,))
+
+    for place in range(len(request.messages)):
+        kept = [*request.messages[:place], *request.messages[place + 1 :]]
+        rendered = request.render(kept)
+        assert rendered.startswith(request.body[: start + 1])
+        assert rendered.endswith(request.body[end - 1 :])
+        assert wire.parse_request(json_text.bytes_of(rendered)).messages == tuple(kept)
+
+
+@every_format
+def test_a_request_may_lose_all_its_messages_and_gain_others(wire: Format) -> None:
+    request = wire.parse_request(wire.with_odd(b"0"))
+    more = (*request.messages, request.messages[0])
+
+    assert wire.parse_request(json_text.bytes_of(request.render([]))).messages == ()
+    assert wire.parse_request(json_text.bytes_of(request.render(more))).messages == more
+
+
+@every_format
+def test_every_message_is_a_slice_of_the_body(wire: Format) -> None:
+    request = wire.parse_request(wire.with_odd(b"1.10"))
+
+    assert [json.loads(message.raw) for message in request.messages] == json.loads(request.body)[wire.messages]
+    assert all(message.raw in request.body for message in (*request.head, *request.messages))
+    assert all(tool in request.body for tool in request.tools)
+
+
+@every_format
+def test_what_stands_around_the_messages_is_read(wire: Format) -> None:
+    request = wire.parse_request(wire.with_odd(b"0"))
+    whole = json.loads(request.body)
+
+    assert request.model == whole["model"]
+    assert request.stream is whole["stream"]
+    assert [json.loads(tool) for tool in request.tools] == whole["tools"]
+    assert "".join(message.text for message in (*request.head, request.messages[0])).startswith(
+        "You are a careful engineer."
+    )
+
+
+@every_format
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"hello",
+        b"4",
+        b"null",
+        b'"messages"',
+        b"[]",
+        b"{}",
+        b"\xff\xfe",
+        b'{"messages":{},"input":{}}',
+        b'{"messages":[],"input":[],}',
+        b'{"messages":[],"input":[]} {}',
+        b'{"messages":[],"input":[]',
+        b'{"messages":[{"role":"critic","content":"x"}],"input":[{"role":"critic","content":"x"}]}',
+        b'{"messages":[{"role":["user"]}],"input":[{"role":["user"]}]}',
+        b'{"messages":[{"role":null}],"input":[{"role":null}]}',
+        b'{"messages":["%s"],"input":["%s"]}' % (b"x" * 999, b"x" * 999),
+        b'{"messages":[4],"input":[4]}',
+        b'{"messages":[' + b"[" * 100_000,
+    ],
+    ids=lambda body: repr(body[:40]),
+)
+def test_a_body_that_is_not_a_request_is_refused_in_one_sentence(wire: Format, body: bytes) -> None:
+    with pytest.raises(WireError, match=r"\A[^\n]{10,160}\Z"):
+        wire.parse_request(body)
+
+
+@every_format
+@pytest.mark.parametrize("body", [b"{}", b'{"messages":{},"input":{}}', b'{"messages":null,"input":null}'])
+def test_a_request_without_a_list_of_messages_is_refused_and_the_place_named(wire: Format, body: bytes) -> None:
+    with pytest.raises(WireError, match=f"has a list under '{wire.messages}'"):
+        wire.parse_request(body)
+
+
+@every_format
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"<html>",
+        b"[]",
+        b"7",
+        b'{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}',
+        b'{"error":{"message":"no","type":"invalid_request_error"}}',
+        b'{"content":"x","choices":[],"output":"x"}',
+        b'{"content":null,"choices":[{}],"output":null}',
+        b'{"content":{},"choices":{"0":{}},"output":{}}',
+    ],
+)
+def test_a_body_that_is_not_an_answer_is_refused_in_one_sentence(wire: Format, body: bytes) -> None:
+    with pytest.raises(WireError, match=r"\A[^\n]{10,160}\Z"):
+        wire.parse_response(body)
+
+
+def test_a_string_that_is_the_whole_head_can_be_changed() -> None:
+    request = anthropic.parse_request(b'{"system": "Be \\u00e9." , "messages": []}')
+
+    assert request.head[0].with_text(0, "No.").raw == '"No."'
+
+
+def test_the_text_of_a_message_is_what_a_model_reads_of_it() -> None:
+    words, call = Block(BlockKind.TEXT, "words"), Block(BlockKind.CALL, '{"a":1}', name="read")
+
+    assert Message(Role.ASSISTANT, (words, call, call), "").text == 'words\nread {"a":1}\nread {"a":1}'
+    assert Message(Role.ASSISTANT, (call,), "").text == 'read {"a":1}'
+    assert Message(Role.USER, (words,), "").text == "words"
+    assert Message(Role.USER, (), "").text == ""
+
+
+def test_a_prompt_is_all_that_was_read_and_written() -> None:
+    assert Usage(fresh=1, cache_read=20, cache_write=300, output=4000).prompt == 321
+
+
+def test_a_result_without_a_text_is_still_a_result() -> None:
+    image, text = Block(BlockKind.MEDIA, ""), Block(BlockKind.TEXT, "x", ("content",))
+
+    assert list(as_result([image], "c1", "read", failed=True)) == [
+        Block(BlockKind.RESULT, "", (), "c1", "read", failed=True),
+        Block(BlockKind.MEDIA, "", (), "c1", "read"),
+    ]
+    assert list(as_result([text, image], "c1")) == [
+        Block(BlockKind.RESULT, "x", ("content",), "c1"),
+        Block(BlockKind.MEDIA, "", (), "c1"),
+    ]
+    assert list(as_result([], "c1")) == [Block(BlockKind.RESULT, "", (), "c1")]
