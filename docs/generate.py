@@ -1,4 +1,3 @@
-# ruff: noqa: INP001 - a script beside the pages it writes, not a package
 """Writes the pages of this folder that are generated: `.venv/bin/python docs/generate.py`.
 
 `PAGES` holds each page's name and the function that makes its text. A page that is not what its function makes fails
