@@ -173,11 +173,13 @@ def test_a_stream_adds_up_to_its_blocks_with_signature_citations_and_input() -> 
         delta(2, type="citations_delta", citation={"cited_text": "a"}),
         delta(2, type="citations_delta", citation={"cited_text": "b"}),
         begun(4, type="tool_use", id="t2", name="List", input={}),
+        delta(4, type="input_json_delta", partial_json=""),
         begun(3, type="tool_use", id="t1", name="Read", input={}),
         delta(3, type="input_json_delta", partial_json='{"pa'),
         delta(3, type="input_json_delta", partial_json='th": "a"}'),
         delta(3, type="from_next_year", text="x"),
         {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 9, "x": None}},
+        {"type": "message_delta", "delta": {"stop_reason": None}},
     )
     ended_before = reader.ended
     reader.feed(sse.render_event("message_stop", '{"type":"message_stop"}'))
@@ -209,6 +211,12 @@ def test_input_that_was_cut_off_stays_text() -> None:
     assert reader.response().message.text == 'Read "{\\"pa"'
     reader.feed(sse.render_event("", json.dumps(delta(0, type="input_json_delta", partial_json='th":1}'))))
     assert reader.response().message.text == 'Read {"path":1}'
+
+
+def test_a_stream_that_has_said_nothing_is_an_empty_answer() -> None:
+    response = anthropic.StreamReader().response()
+
+    assert (response.message.blocks, response.stop, response.usage, response.model) == ((), "", None, "")
 
 
 def test_a_stream_that_fails_says_why() -> None:

@@ -3,8 +3,11 @@
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from pagefold.errors import WireError
 from pagefold.wire import anthropic, json_text, openai_chat, openai_responses
@@ -265,6 +268,36 @@ def test_a_request_without_a_list_of_messages_is_refused_and_the_place_named(wir
 def test_a_body_that_is_not_an_answer_is_refused_in_one_sentence(wire: Format, body: bytes) -> None:
     with pytest.raises(WireError, match=r"\A[^\n]{10,160}\Z"):
         wire.parse_response(body)
+
+
+def spoiled(value: Any, draw: Callable[[int], int]) -> Any:
+    """The value with something of another type in one place of it."""
+    places = list(value) if isinstance(value, dict) else list(range(len(value))) if isinstance(value, list) else []
+    at = draw(len(places) + 1)
+    if at == len(places):
+        return (None, 7, "x", [], {}, [7], {"type": "text"}, True)[draw(8)]
+    copy = value.copy()
+    copy[places[at]] = spoiled(copy[places[at]], draw)
+    return copy
+
+
+@every_format
+@settings(deadline=None, max_examples=200)
+@given(data=st.data())
+def test_a_body_with_anything_in_it_is_refused_or_goes_back_the_same(wire: Format, data: st.DataObject) -> None:
+    whole = json.loads(wire.body.replace(b"@", b"0"))
+    body = json.dumps(spoiled(whole, lambda below: data.draw(st.integers(0, below - 1)))).encode()
+
+    try:
+        request = wire.parse_request(body)
+    except WireError:
+        return
+    assert json_text.bytes_of(request.render(request.messages)) == body
+    assert all(isinstance(message.text, str) for message in (*request.head, *request.messages))
+    for message in request.messages:
+        for index, block in enumerate(message.blocks):
+            if block.path:
+                assert message.with_text(index, "new").blocks[index].text == "new"
 
 
 def test_a_string_that_is_the_whole_head_can_be_changed() -> None:

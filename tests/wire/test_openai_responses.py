@@ -23,6 +23,7 @@ SEARCH: dict[str, Any] = {"type": "web_search_call", "id": "ws_1", "action": {"t
 COMPACTION = {"type": "compaction", "id": "cmp_1", "encrypted_content": "gAA="}
 MCP_CALL = {"type": "mcp_call", "id": "mcp_1", "name": "list", "arguments": "{}", "output": "words"}
 APPROVAL = {"type": "mcp_approval_response", "approval_request_id": "a", "approve": True}
+COMPACT = {"type": "compaction_trigger"}
 UNKNOWN: dict[str, Any] = {"type": "from_next_year", "text": "x"}
 
 
@@ -149,13 +150,22 @@ UNKNOWN: dict[str, Any] = {"type": "from_next_year", "text": "x"}
             [Block(BlockKind.MEDIA, "")],
         ),
         *((item, Role.ASSISTANT, [other(item)]) for item in (SEARCH, COMPACTION, MCP_CALL, UNKNOWN, {"id": "rs_1"})),
-        *((item, Role.USER, [other(item)]) for item in (APPROVAL, UNKNOWN | {"role": "user"})),
+        *(
+            (item, Role.ASSISTANT, [other(item)])
+            for item in ({"type": "from_next_year", "call_id": "c1"}, {"type": "from_next_year_output"})
+        ),
+        *((item, Role.USER, [other(item)]) for item in (APPROVAL, COMPACT, UNKNOWN | {"role": "user"})),
         *(
             ({"role": "user", "content": [{"type": kind}]}, Role.USER, [Block(BlockKind.MEDIA, "")])
             for kind in ("input_image", "input_file", "input_audio")
         ),
         ({"role": "user", "content": [{"type": "refusal"}, 7]}, Role.USER, [other({"type": "refusal"}), other(7)]),
         ({"role": "user", "content": None}, Role.USER, []),
+        (
+            {"role": "user", "content": [{"type": "text", "text": "a"}]},
+            Role.USER,
+            [Block(BlockKind.TEXT, "a", ("content", 0, "text"))],
+        ),
     ],
 )
 def test_each_item_is_one_message(item: dict[str, Any], role: Role, blocks: list[Block]) -> None:
@@ -286,9 +296,18 @@ def test_an_answer_that_stopped_early_says_why() -> None:
     assert openai_responses.parse_response(json.dumps(body).encode()).stop == "max_output_tokens"
 
 
-@pytest.mark.parametrize("value", [None, 7, []])
-def test_usage_that_is_no_object_is_no_usage(value: Any) -> None:
-    assert openai_responses.parse_usage(value) is None
+@pytest.mark.parametrize(
+    ("value", "usage"),
+    [
+        (None, None),
+        ([], None),
+        ({}, Usage()),
+        ({"input_tokens": 7, "input_tokens_details": None}, Usage(fresh=7)),
+        ({"input_tokens": 7, "input_tokens_details": {"cached_tokens": 9}}, Usage(fresh=0, cache_read=9)),
+    ],
+)
+def test_cached_tokens_are_read_from_the_cache_and_the_rest_is_fresh(value: Any, usage: Usage | None) -> None:
+    assert openai_responses.parse_usage(value) == usage
 
 
 # --- streams ----------------------------------------------------------------------------------------------------------
@@ -371,6 +390,34 @@ def test_pieces_fill_a_part_that_was_there_empty() -> None:
     reader = stream(*PIECES[:4], event("output_item.added", 1, item=hollow), *PIECES[5:])
 
     assert json.loads(reader.response().message.raw) == OUTPUT
+
+
+def test_each_summary_of_one_item_is_a_part_of_its_own() -> None:
+    reader = stream(
+        event("output_item.added", 0, item={"type": "reasoning", "summary": []}),
+        *(event("reasoning_summary_text.delta", 0, summary_index=at, delta=text) for at, text in enumerate("abb")),
+        event("reasoning_summary_text.delta", 0, summary_index=1, delta="c"),
+    )
+
+    assert reader.response().message.text == "a\nbc\nb"
+
+
+def test_pieces_of_an_item_that_nobody_announced_are_kept() -> None:
+    reader = stream(event("output_text.delta", 0, delta="a"), event("function_call_arguments.delta", 1, delta="{}"))
+
+    assert json.loads(reader.response().message.raw) == [
+        {"content": [{"type": "output_text", "text": "a"}]},
+        {"arguments": "{}"},
+    ]
+
+
+@pytest.mark.parametrize(("name", "fields"), [("", {"type": "error"}), ("error", {})])
+def test_an_event_is_known_by_its_type_or_else_by_its_name(name: str, fields: dict[str, Any]) -> None:
+    reader = openai_responses.StreamReader()
+
+    reader.feed(sse.render_event(name, json.dumps(fields)))
+
+    assert reader.error == json.dumps(fields)
 
 
 def test_only_the_last_event_overrules_the_items_so_far() -> None:

@@ -16,6 +16,8 @@ from pagefold.errors import ConfigError, PagefoldError
 
 COMMANDS = {
     "replay": "what recorded sessions sent, what that cost with prompt caching, and how often it was read",
+    "encode": "what a tool's result becomes in its cheapest lossless form, and what that saves",
+    "decode": "the original of such a form",
     "serve": "stand in front of a model API and count what passes",
     "recall": "give a page back, byte for byte, by its handle",
     "store": "what the store holds, and collect what is old",

@@ -1,0 +1,57 @@
+"""`pagefold decode`: the original of a form that `pagefold encode` made."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from pagefold import config
+from pagefold.adapters.sqlite import SqliteStore
+from pagefold.cli import show
+from pagefold.cli.encode import read, shown_as
+from pagefold.encode import decode
+from pagefold.errors import ConfigError, StoreError
+
+EXAMPLE = """\
+The very bytes where the store has them, else what the form says: text byte for byte, JSON compact.
+
+Example:
+  pagefold encode issues.json > shown.txt && pagefold decode shown.txt
+"""
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    command.add_argument("file", metavar="FILE", help="a form, or - for standard input")
+    command.add_argument("--store", metavar="FILE", help="the store (default: the user's)")
+
+
+def run(options: argparse.Namespace) -> int:
+    settings = config.load(flags={"store.path": options.store, "config": options.config}).settings
+    try:
+        form = read(options.file).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{options.file}: not UTF-8 text (byte {error.start})") from error
+    kept = _kept(form, config.store_path(settings))
+    try:
+        content = kept if kept is not None else decode(form).encode("utf-8", "surrogatepass")
+    except (ValueError, KeyError) as error:
+        raise ConfigError(f"{options.file}: refers to what is not here: {error}") from error
+    if options.json:
+        show.as_json({"text": content.decode("utf-8", "replace"), "from": "store" if kept is not None else "form"})
+    else:
+        sys.stdout.buffer.write(content)
+    return 0
+
+
+def _kept(form: str, path: Path) -> bytes | None:
+    if not path.exists():
+        return None
+    try:
+        store = SqliteStore(path)
+        try:
+            listed = store.listed(shown_as(form))
+            return store.get(listed[-1]) if listed else None
+        finally:
+            store.close()
+    except StoreError as error:
+        show.tell(f"pagefold: going on without the store: {error}")
+        return None

@@ -1,0 +1,84 @@
+"""`pagefold encode`: what a result becomes, what that saves, and why that codec won."""
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+from pagefold import config
+from pagefold.adapters.sqlite import SqliteStore
+from pagefold.cli import show
+from pagefold.encode.choose import candidates, encode
+from pagefold.errors import ConfigError, StoreError
+from pagefold.pages.kinds import PageKind
+from pagefold.pages.page import Page
+from pagefold.tokens import counter
+
+EXAMPLE = """\
+The form goes to stdout, what it saves to stderr. The original goes to the store, so that `pagefold decode` gives back
+its very bytes.
+
+Examples:
+  pagefold encode issues.json
+  cat -n src/app.py | pagefold encode - > shown.txt && pagefold decode shown.txt
+"""
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    command.add_argument("file", metavar="FILE", help="a tool's result, or - for standard input")
+    command.add_argument("--tool", default="", metavar="NAME", help="the tool it came from")
+    command.add_argument("--tokens", metavar="NAME", help="counter: o200k, cl100k, claude-3, claude-5")
+    command.add_argument("--store", metavar="FILE", help="the store (default: the user's)")
+
+
+def run(options: argparse.Namespace) -> int:
+    flags = {"store.path": options.store, "tokens": options.tokens, "config": options.config}
+    settings = config.load(flags=flags).settings
+    count = counter(settings.tokens)
+    content = read(options.file)
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{options.file}: not UTF-8 text (byte {error.start})") from error
+    shown = encode(text, tool=options.tool, count=count.count)
+    kept = _keep(content, shown.text, config.store_path(settings))
+    ranked = candidates(text, count.count) if len(text) <= 1_000_000 else []
+    if options.json:
+        rest = {"codecs": shown.codecs, "tokens": shown.tokens, "before": shown.before, "skipped": shown.skipped}
+        show.as_json({"text": shown.text, **rest, "candidates": ranked, "counter": count.label, "kept": kept})
+        return 0
+    sys.stdout.write(shown.text if shown.text.endswith("\n") or not sys.stdout.isatty() else f"{shown.text}\n")
+    how = " > ".join(shown.codecs) or shown.reason
+    saved = show.share(shown.before - shown.tokens, shown.before)
+    show.tell(f"{shown.before:,} tokens became {shown.tokens:,} ({saved} saved) by {how}; counted by {count.label}")
+    for name, tokens in ranked:
+        show.tell(f"  {tokens:>9,}  {name}")
+    if kept:
+        show.tell(f"{kept}: pagefold decode gives the values back, JSON compact")
+    return 0
+
+
+def read(name: str) -> bytes:
+    """Raises ConfigError."""
+    try:
+        return sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+    except OSError as error:
+        raise ConfigError(f"{name}: cannot be read: {error.strerror}") from error
+
+
+def shown_as(form: str) -> str:
+    """Under which name the store finds the original of a form."""
+    return f"shown:{Page.of(PageKind.EVIDENCE, form).id}"
+
+
+def _keep(content: bytes, form: str, path: Path) -> str:
+    """Puts the original where `decode` finds it by what it was shown as. What went wrong, or nothing."""
+    try:
+        store = SqliteStore(path)
+        try:
+            store.put(content, history=shown_as(form), now=time.time())
+        finally:
+            store.close()
+    except StoreError as error:
+        return f"the original was not kept: {error}"
+    return ""

@@ -1,0 +1,219 @@
+"""The cheapest form of a text that the gate lets through, and the way back.
+
+`encode` tries what fits: frames are opened, what is inside is said by the codec that says it shortest, then lines that
+stand earlier in the same request are referred to. Candidates are ranked by their length, an estimate; only the winner
+is counted. The gate then decodes it: the bytes have to come back, for JSON its values with types, key order and number
+lexemes. What fails, raises or is not cheaper is left, and counted in `skipped`; the text itself is shown instead.
+"""
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field, replace
+
+from pagefold.encode import delta, near_ref, reference
+from pagefold.encode.codec import PLAIN, Codec, first_line
+from pagefold.encode.codec import decode as undo
+from pagefold.encode.context import Context
+from pagefold.encode.frame import FRAMES
+from pagefold.encode.hits import Hits
+from pagefold.encode.json_codec import Json
+from pagefold.encode.log import Log
+from pagefold.encode.notation.value import Members, parse
+from pagefold.encode.numbered import Numbered
+from pagefold.encode.paths import Listing, Paths
+from pagefold.encode.records import Records
+from pagefold.encode.repeats import Colours, Repeats
+from pagefold.pages.ledger import Ledger, Standing
+from pagefold.tokens import counter
+
+_LARGE = 1_000_000
+_HINTED = 200  # characters below which a hint is hardly shorter than what it stands for
+# Codecs that change the lines of a text, and what share of it they have to save: a line that stands as it came can be
+# found and quoted, so it is given up only for a good deal. Hits and paths are quoted most, lines of logs hardly ever.
+_GOOD_DEAL = {"hits": 0.6, "paths": 0.6, "listing": 0.3, "records": 0.3, "log": 0.25}
+_TEXT: tuple[Codec, ...] = (Context(), Repeats(), Colours(), Log(), Paths(), Listing(), Hits(), Records())
+_json = Json(exact=False)
+TOP: tuple[Codec, ...] = (*FRAMES, _json, *_TEXT)
+INSIDE: tuple[Codec, ...] = (*FRAMES, Json(exact=True), *_TEXT)
+_numbered = Numbered()
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What the model is shown in place of a text: by which codecs, at what cost, and what was not let through."""
+
+    text: str
+    codecs: tuple[str, ...] = ()
+    tokens: int = 0
+    before: int = 0
+    references: int = 0
+    skipped: tuple[str, ...] = ()
+    reason: str = ""
+    standing: tuple[Standing, ...] = field(default=(), repr=False)
+
+
+def encode(
+    text: str,
+    *,
+    tool: str = "",
+    ledger: Ledger | None = None,
+    failed: bool = False,
+    count: Callable[[str], int] | None = None,
+) -> Shown:
+    """The cheapest lossless form. `tool` names the text; with a ledger, what stands in the request may be referred to.
+
+    The result of a call that failed is shown whole: a retry must not look like an echo.
+    """
+    known, count = ledger if ledger is not None else Ledger(), count or counter("o200k").count
+    if len(text) > _LARGE:
+        standing = Standing(known.label_for(tool or "text"), ())
+        return Shown(text, reason=f"more than {_LARGE:,} characters pass uncounted", standing=(standing,))
+    before = count(text)
+    skipped: list[str] = []
+    form, codecs = self_contained(text, skipped)
+    if ledger is None or failed:
+        made = _alone(form, codecs, known.label_for(tool or "text"))
+    else:
+        made = _against(form, codecs, tool, known, skipped)
+        made = _hinted(text, known, count, made) or made
+    tokens = count(made.text) if made.text != text else before
+    if made.text == text or tokens >= before:
+        plain = _plain(text)
+        tokens = count(plain) if plain != text else before
+        lines = Standing(known.label_for(tool or "text"), tuple(plain.split("\n")))
+        made = Shown(plain, reason="as it is", standing=(lines,))
+    there = made.standing
+    if not made.references and there:
+        # It stands whole: a later text may be the same, or nearly.
+        there = (replace(there[0], whole=text, like=_like(text)), *there[1:])
+    return replace(made, tokens=tokens, before=before, skipped=tuple(skipped), standing=there)
+
+
+def candidates(text: str, count: Callable[[str], int] | None = None) -> list[tuple[str, int]]:
+    """What each codec alone would make of a text, in tokens, the cheapest first: why the winner won."""
+    count = count or counter("o200k").count
+    found = [("as it is", count(text))]
+    for codec in (*TOP, _numbered):
+        form, names = self_contained(text, [], (codec,), INSIDE)
+        if names:
+            found.append((" > ".join(names), count(form)))
+    return sorted(found, key=lambda candidate: candidate[1])
+
+
+def decode(shown: str, ledger: Ledger | None = None) -> str:
+    """The text that a form says; JSON that stood by itself comes back compact. `ledger` is the one it was shown under.
+
+    Raises ValueError where it refers to what the ledger does not know.
+    """
+    known = ledger if ledger is not None else Ledger()
+    line = first_line(shown)
+    if line == PLAIN:
+        return shown[len(PLAIN) + 1 :]
+    label = reference.ref_label(shown)
+    if label is not None and (base := known.labelled(label)) is not None and base.whole is not None:
+        return base.whole
+    near = near_ref.hint_label(shown)
+    if near is not None and (base := known.labelled(near)) is not None and base.whole is not None:
+        body = near_ref.undo(shown, base.whole)
+        if body is not None:
+            return body
+    return undo(_numbered.decode(delta.decode(shown, known), str), TOP)
+
+
+def self_contained(
+    text: str, skipped: list[str], codecs: tuple[Codec, ...] = TOP, inside: tuple[Codec, ...] = INSIDE
+) -> tuple[str, tuple[str, ...]]:
+    """The shortest form that needs nothing but itself, and the codecs that made it; `skipped` gets who failed."""
+    form, names = _shortest(text, codecs, inside, skipped)
+    if not names or _passes(lambda: _json.says(form, text) or undo(form, codecs) == text):
+        return form, names
+    skipped.append(names[0])
+    return text, ()
+
+
+def _passes(check: Callable[[], bool]) -> bool:
+    """The gate. Whatever a codec does there, the text itself is still at hand."""
+    try:
+        return check()
+    except Exception:  # noqa: BLE001 - a codec that cannot undo what it did is skipped and counted
+        return False
+
+
+def _shortest(
+    text: str, codecs: tuple[Codec, ...], inside: tuple[Codec, ...], skipped: list[str]
+) -> tuple[str, tuple[str, ...]]:
+    best, names = text, tuple[str, ...]()
+    for codec in codecs:
+        used: list[str] = []
+
+        def inner(body: str, used: list[str] = used) -> str:
+            form, chain = _shortest(body, inside, inside, skipped)
+            used[:] = chain
+            return form
+
+        try:
+            made = codec.encode(text, inner)
+        except Exception:  # noqa: BLE001 - the gate: a codec that raises is skipped and counted
+            skipped.append(codec.name)
+            continue
+        if made is None or len(made) > (1 - _GOOD_DEAL.get(codec.name, 0)) * len(text):
+            continue
+        if len(made) < len(best):
+            best, names = made, (codec.name, *used)
+    return best, names
+
+
+def _alone(form: str, codecs: tuple[str, ...], label: str) -> Shown:
+    """Numbered runs in their sparse form, with nothing to refer to."""
+    sparse = _numbered.encode(form, str)
+    if sparse is not None and _numbered.decode(sparse, str) == form:
+        form, codecs = sparse, (*codecs, _numbered.name)
+    return Shown(form, codecs, standing=(Standing(label, tuple(form.split("\n"))),))
+
+
+def _against(form: str, codecs: tuple[str, ...], tool: str, ledger: Ledger, skipped: list[str]) -> Shown:
+    """The form with what stands above said by reference, if that can be undone."""
+    against = delta.encode(form, ledger, tool or "text")
+    sparse = _numbered.encode(form, str) or form
+    if against is not None and _passes(
+        lambda: delta.decode(against.text, ledger) == sparse and _numbered.decode(sparse, str) == form
+    ):
+        names = (*codecs, *((_numbered.name,) if sparse != form else ()), *(("delta",) if against.references else ()))
+        return Shown(against.text, names, references=against.references, standing=against.standing)
+    skipped.append("delta")
+    return Shown(form, codecs, standing=(Standing(ledger.label_for(tool or "text"), tuple(form.split("\n"))),))
+
+
+def _hinted(text: str, ledger: Ledger, count: Callable[[str], int], made: Shown) -> Shown | None:
+    """A whole text said by one line: the same as one that stands, or one in a few fields different."""
+    if len(text) < _HINTED:
+        return None
+    there = (Standing(ledger.label_for("hint"), ()),)
+    if (same := ledger.same(text)) is not None:
+        return Shown(reference.ref_hint(same.label), ("reference",), references=1, standing=there)
+    if (like := _like(text)) is not None and (base := ledger.like(like)) is not None:
+        hint = near_ref.hint_for(base.label, base.whole or "", text)
+        if hint is not None and count(hint) < count(made.text):
+            return Shown(hint, ("near-ref",), references=1, standing=there)
+    return None
+
+
+def _like(text: str) -> Hashable:
+    """What two objects must have in common for one to be told by the other: their keys."""
+    if not text.startswith("{") or len(text) > 20_000:
+        return None
+    try:
+        value = parse(text)
+    except (ValueError, RecursionError):
+        return None
+    return tuple(key for key, _ in value) if isinstance(value, Members) else None
+
+
+def _plain(text: str) -> str:
+    """The text itself, marked where it would be taken for a form of ours."""
+    line = first_line(text)
+    ours = line == PLAIN or delta.is_title(line) or any(codec.owns(line) for codec in TOP) or _is_hint(text)
+    return f"{PLAIN}\n{text}" if ours or ("[lines " in text and _numbered.holds(text)) else text
+
+
+def _is_hint(text: str) -> bool:
+    return text.startswith("> [") and (reference.ref_label(text) or near_ref.hint_label(text)) is not None

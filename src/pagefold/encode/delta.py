@@ -1,0 +1,278 @@
+"""delta: lines that stand earlier in the same request are said by where they stand.
+
+    [R12 lines 1-104]
+    = 1-56 as in R9                 lines 1 to 56 are lines 1 to 56 of R9
+    57	a new line
+    = 58-104 from 57                and these are those of R9 from its line 57 on
+    = R9 end                        what stood after the lines of R9, whole
+    = 3 lines as above from 4       the same lines stand above in this text
+
+Texts that may be referred to carry a handle of their history, R12, in their first line: it recalls the text whole.
+Only lines that are literally there are referred to, above in this text or in one that the ledger knows, and only in
+runs that cost more than saying so. Undone with the ledger the text was shown under; without it, not at all.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from pagefold.encode.numbered import Header, Run, header_of, keeps_number, split
+from pagefold.pages.ledger import Ledger, Standing
+
+_TITLE = re.compile(r"\[(R\d+)(?: (lines .*))?\]")
+_REFERENCE = re.compile(r"= (?:(\d+)-(\d+)|(\d+) lines?)(?: as (?:in (.+?)|(above)))?(?: from (\d+))?")
+_ABOVE = "above"
+_WHOLE = re.compile(r"= (R\d+(?: start| end)?)")
+# What a reference costs in tokens, and a little more, so that it is worth the reader's trouble.
+_REFERRING = 9
+_NAMING = 5
+_SHIFTING = 4
+_TITLED = 8  # lines from which on a text without numbers gets a title
+
+
+@dataclass(frozen=True, slots=True)
+class Against:
+    """What a text becomes, and what of it then stands literally in the request."""
+
+    text: str
+    standing: tuple[Standing, ...]
+    references: int
+
+
+def encode(text: str, ledger: Ledger, name: str) -> Against | None:
+    """The text with what stands above said by reference; None where it holds what looks like our own signs."""
+    parts = list(_grouped(split(text) or text.split("\n")))
+    if any(_is_sign(line) for part in parts for line in (part.lines if isinstance(part, Run) else part)):
+        return None
+    label = f"R{len(ledger) + 1}"
+    shown, standing = list[str](), list[Standing]()
+    references = 0
+    for index, part in enumerate(parts):
+        run = part if isinstance(part, Run) else None
+        writer = _Writer(ledger, run)
+        writer.write(run.lines if run else part)  # type: ignore[arg-type]
+        if run:
+            shown.append(run.header if shown else f"[{label} {run.header[1:]}")
+        elif index == 0 and (len(parts) > 1 or writer.references or len(part) >= _TITLED):  # type: ignore[arg-type]
+            shown.append(f"[{label}]")
+        shown += writer.shown
+        references += writer.references
+        standing.append(Standing(_part_label(label, index, parts), tuple(writer.literal), writer.first))
+    if not _TITLE.fullmatch(shown[0]):
+        standing = [Standing(ledger.label_for(name), standing[0].lines, 1)]
+    return Against("\n".join(shown), tuple(standing), references)
+
+
+def _part_label(label: str, index: int, parts: Sequence[list[str] | Run]) -> str:
+    """A text is known by its title; what stands before and after numbered lines has a name of its own."""
+    runs = [at for at, part in enumerate(parts) if isinstance(part, Run)]
+    if not runs or index == runs[0]:
+        return label
+    if index < runs[0]:
+        return f"{label} start"
+    return f"{label} end" if index == len(parts) - 1 and index > runs[-1] else f"{label} part {index}"
+
+
+def _grouped(parts: Sequence[str | Run]) -> Iterator[list[str] | Run]:
+    """Plain lines that stand together, and runs."""
+    plain: list[str] = []
+    for part in parts:
+        if isinstance(part, Run):
+            if plain:
+                yield plain
+                plain = []
+            yield part
+        else:
+            plain.append(part)
+    if plain:
+        yield plain
+
+
+def decode(shown: str, ledger: Ledger) -> str:
+    """The text again, numbered runs in their sparse form. Raises ValueError where it refers to what is not there."""
+    reader = _Reader(ledger)
+    for index, line in enumerate(shown.split("\n")):
+        reader.take(line, first=index == 0)
+    return "\n".join(reader.lines)
+
+
+class _Writer:
+    """Writes lines, those that stand above by reference. `literal` is what is left standing here."""
+
+    def __init__(self, ledger: Ledger, run: Run | None) -> None:
+        self.ledger, self.first = ledger, run.first if run else 1
+        self.shown: list[str] = []
+        self.literal: list[str | None] = []
+        self.references = 0
+        self._numbered = run is not None
+        self._own: dict[str, int] = {}  # where a line stands in this text
+        self._last = ""
+        self._shift = 0
+
+    def write(self, lines: Sequence[str]) -> None:
+        at, fresh = 0, True
+        while at < len(lines):
+            length, base, line = self._longest(lines, at)
+            if length and _worth(lines[at : at + length], self._numbered) >= self._price(at, base, line):
+                self._refer(at, length, base, line)
+                self.literal += [None] * length
+                at, fresh = at + length, True
+                continue
+            number = self.first + at
+            named = self._numbered and keeps_number(number, fresh=fresh)
+            self.shown.append(f"{number}\t{lines[at]}" if named else lines[at])
+            self._own.setdefault(lines[at], len(self.literal))
+            self.literal.append(lines[at])
+            at, fresh = at + 1, False
+
+    def _longest(self, lines: Sequence[str], at: int) -> tuple[int, Standing | None, int]:
+        """How many lines from here on stand somewhere in a row, and where: in a text, or above in this one (None)."""
+        best: tuple[int, Standing | None, int] = (0, None, -1)
+        for text, line in reversed(self.ledger.places(lines[at])):
+            base = self.ledger[text]
+            length = _common(base.lines, line, lines, at)
+            # Of equally long runs the one in the text named last is the cheapest to say.
+            if length > best[0] or (length == best[0] and base.label == self._last):
+                best = (length, base, line)
+        own = self._own.get(lines[at])
+        if own is not None and len(lines[at].strip()) >= 3:
+            length = _common(self.literal, own, lines, at)
+            if length > best[0]:
+                best = (length, None, own)
+        return best
+
+    def _price(self, at: int, base: Standing | None, line: int) -> int:
+        label, first = (base.label, base.first) if base else (_ABOVE, self.first)
+        shift = first + line - self.first - at
+        if label != self._last:
+            return _REFERRING + _NAMING + (_SHIFTING if shift else 0)
+        return _REFERRING + (_SHIFTING if shift != self._shift else 0)
+
+    def _refer(self, at: int, length: int, base: Standing | None, line: int) -> None:
+        self.references += 1
+        label, first = (base.label, base.first) if base else (_ABOVE, self.first)
+        if base is not None and line == 0 and length == len(base.lines) and _WHOLE.fullmatch(f"= {label}"):
+            self.shown.append(f"= {label}")
+            self._last, self._shift = "", 0
+            return
+        here, there = self.first + at, first + line
+        said = f"= {here}-{here + length - 1}" if self._numbered else f"= {length} line{'s' if length > 1 else ''}"
+        if label != self._last:
+            said += f" as in {label}" if base else " as above"
+            self._last, self._shift = label, 0
+        if there - here != self._shift:
+            said += f" from {there}"
+            self._shift = there - here
+        self.shown.append(said)
+
+
+def _common(base: Sequence[str | None], line: int, lines: Sequence[str], at: int) -> int:
+    length = 0
+    most = min(len(lines) - at, len(base) - line)
+    while length < most and base[line + length] == lines[at + length]:
+        length += 1
+    return length
+
+
+class _Reader:
+    """Takes a shown text line by line; `lines` is what it says."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self.ledger = ledger
+        self.lines: list[str] = []
+        self._titled = False  # only such a text holds references
+        self._run: Header | None = None
+        self._own: list[str] = []  # the lines of this part so far
+        self._number = 1
+        self._fresh = True
+        self._base: Sequence[str | None] = ()
+        self._from = 1  # the number of the base's first line
+        self._shift = 0
+
+    def take(self, line: str, *, first: bool) -> None:
+        title = _TITLE.fullmatch(line) if first and line.startswith("[R") else None
+        if title is not None:
+            self._titled = True
+            if title[2]:
+                self._begin(f"[{title[2]}]")
+        elif self._titled and self._run is None and header_of(line):
+            self._begin(line)
+        elif self._titled and line.startswith("= ") and _is_sign(line):
+            for text in self._referred(line):
+                self._add(text)
+            self._fresh = True
+        else:
+            kept = self._run is not None and keeps_number(self._number, fresh=self._fresh)
+            self._add(line.partition("\t")[2] if kept else line)
+            self._fresh = False
+
+    def _begin(self, line: str) -> None:
+        self._run = header_of(line)
+        if self._run is None:
+            raise ValueError(f"not a header: {line}")
+        self.lines.append(line)
+        self._part(self._run.first)
+
+    def _part(self, number: int) -> None:
+        self._number, self._fresh, self._own, self._base, self._shift = number, True, [], (), 0
+
+    def _add(self, text: str) -> None:
+        run = self._run
+        named = run is not None and keeps_number(self._number, fresh=self._number == run.first)
+        self.lines.append(f"{self._number}\t{text}" if named else text)
+        self._own.append(text)
+        self._number += 1
+        if run is not None and self._number > run.last:
+            self._run = None
+            self._part(1)
+
+    def _referred(self, line: str) -> list[str]:
+        whole = _WHOLE.fullmatch(line)
+        if whole is not None:
+            base = self._standing(whole[1]).lines
+            self._base, self._shift = (), 0
+            return _literal(base, line)
+        found = _REFERENCE.fullmatch(line)
+        assert found is not None
+        if found[4] or found[5]:
+            known = self._standing(found[4]) if found[4] else None
+            first = self._run.first if self._run else 1
+            self._base, self._from = (known.lines, known.first) if known else (self._own, first)
+            self._shift = 0
+        here = int(found[1]) if found[1] else self._number
+        length = int(found[3]) if found[3] else int(found[2]) - here + 1
+        if found[6]:
+            self._shift = int(found[6]) - here
+        start = here + self._shift - self._from
+        lines = _literal(self._base[start : start + length] if start >= 0 else (), line)
+        if len(lines) != length:
+            raise ValueError(f"a reference to lines that are not there: {line}")
+        return lines
+
+    def _standing(self, label: str) -> Standing:
+        standing = self.ledger.labelled(label)
+        if standing is None:
+            raise ValueError(f"a reference to what is not there: {label}")
+        return standing
+
+
+def _literal(lines: Sequence[str | None], reference: str) -> list[str]:
+    said = [line for line in lines if line is not None]
+    if len(said) != len(lines):
+        raise ValueError(f"a reference to lines that are not literally there: {reference}")
+    return said
+
+
+def is_title(line: str) -> bool:
+    return line.startswith("[R") and _TITLE.fullmatch(line) is not None
+
+
+def _is_sign(line: str) -> bool:
+    if line.startswith("= "):
+        return (_REFERENCE.fullmatch(line) or _WHOLE.fullmatch(line)) is not None
+    return is_title(line) or header_of(line) is not None
+
+
+def _worth(lines: Sequence[str], numbered: bool) -> float:
+    """About how many tokens these lines are."""
+    return sum(map(len, lines)) / 3.7 + len(lines) * (0.8 if numbered else 0.5)

@@ -1,0 +1,220 @@
+"""json: whole and cut-off JSON, and Python literals, in the notation.
+
+Where bytes count (inside a frame) the layout is one of those that serialisers write, checked to the byte; the header
+names it. At the top of a result white space says nothing and is not kept: there the values are what comes back. A text
+that breaks off in mid-value keeps all that was complete; the torn end follows as it came.
+"""
+
+import ast
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pagefold.encode.codec import Inner
+from pagefold.encode.notation.read import read
+from pagefold.encode.notation.value import Members, compact, parse, plain
+from pagefold.encode.notation.write import write
+
+_LEAST = 24
+_DEEP = 64  # every open level is looked through once more
+_LITERAL = 200_000
+_HEADER = re.compile(r"\[(JSON|Python)((?: [a-z0-9]+)*)(?:, cut off (\d+) deep before the last (\d+) lines)?\]")
+_decoder = json.JSONDecoder(strict=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How a serialiser sets out JSON."""
+
+    name: str
+    options: dict[str, Any]
+
+    def dump(self, value: Any) -> str:
+        return json.dumps(value, **self.options)
+
+
+LAYOUTS = tuple(
+    Layout(f"{name}{' ascii' if ascii_only else ''}", {**options, "ensure_ascii": ascii_only})
+    for name, options in (
+        ("compact", {"separators": (",", ":")}),
+        ("spaced", {}),
+        ("indent 2", {"indent": 2}),
+        ("indent 4", {"indent": 4}),
+        ("indent 1", {"indent": 1}),
+    )
+    for ascii_only in (False, True)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Json:
+    """`exact` where the bytes have to come back, and not only the values."""
+
+    exact: bool
+    name: str = "json"
+
+    def owns(self, line: str) -> bool:
+        return _HEADER.fullmatch(line) is not None
+
+    def encode(self, text: str, inner: Inner) -> str | None:
+        if text[:1] not in ("{", "[") and text.lstrip()[:1] not in ("{", "["):
+            return None
+        if len(text) < _LEAST:
+            return None
+        try:
+            value = parse(text)
+        except (ValueError, RecursionError):
+            return _literal(text) or _torn(text)
+        if not isinstance(value, Members | list):
+            return None
+        layout = None
+        if self.exact:
+            plainly = json.loads(text)
+            layout = _layout(text, lambda layout: layout.dump(plainly) == text)
+            if layout is None:
+                return None
+        body = write(value)
+        if body is None:
+            return None
+        return f"[JSON {layout.name}]\n{body}" if layout else f"[JSON]\n{body}"
+
+    def says(self, shown: str, text: str) -> bool:
+        """Whether a form of whole JSON says the values of a text: types, key order, lexemes and duplicates included."""
+        return shown.startswith("[JSON]\n") and read(shown[7:]) == parse(text)
+
+    def decode(self, shown: str, inner: Inner) -> str:
+        header, _, rest = shown.partition("\n")
+        found = _HEADER.fullmatch(header)
+        assert found is not None
+        tail = ""
+        if found[4]:
+            lines = rest.split("\n")
+            split = len(lines) - int(found[4])
+            rest, tail = "\n".join(lines[:split]), "\n".join(lines[split:])
+        value = read(rest)
+        if found[1] == "Python":
+            return repr(plain(value))
+        layout = next((layout for layout in LAYOUTS if layout.name == found[2].strip()), None)
+        if layout is None:
+            return compact(value)
+        text = layout.dump(plain(value))
+        return _opened(text, int(found[3])) + tail if found[4] else text
+
+
+def _layout(text: str, fits: Callable[[Layout], bool]) -> Layout | None:
+    """The layout that gives these bytes. Its first characters rule most of them out."""
+    head = text[:40]
+    if "\n" in head:
+        spaces = len(head.partition("\n")[2]) - len(head.partition("\n")[2].lstrip(" "))
+        names = [f"indent {spaces}"]
+    else:
+        names = ["spaced", "compact"] if re.search(r'": |, ', text[:400]) else ["compact", "spaced"]
+    likely = (layout for layout in LAYOUTS if layout.name.removesuffix(" ascii") in names)
+    return next((layout for layout in likely if fits(layout)), None)
+
+
+def _literal(text: str) -> str | None:
+    """A Python literal that is its own repr."""
+    if len(text) > _LITERAL or ("'" not in text[:400] and "True" not in text and "None" not in text):
+        return None
+    try:
+        value = ast.literal_eval(text)
+        if repr(value) != text or not isinstance(value, dict | list):
+            return None
+        body = write(parse(json.dumps(value, ensure_ascii=False)))
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return None
+    return None if body is None else f"[Python]\n{body}"
+
+
+def _torn(text: str) -> str | None:
+    """JSON that breaks off: what was complete in the notation, then the torn end."""
+    found = _complete(text)
+    if found is None:
+        return None
+    end, depth = found
+    closers = _closers(text, end)
+    if closers is None or len(closers) != depth:
+        return None
+    value = json.loads(text[:end] + closers)
+    kept = text[:end]
+    layout = _layout(text, lambda layout: _opened(layout.dump(value), depth) == kept)
+    if layout is None:
+        return None
+    body = write(parse(kept + closers))
+    if body is None:
+        return None
+    tail = text[end:]
+    count = tail.count("\n") + 1
+    return f"[JSON {layout.name}, cut off {depth} deep before the last {count} lines]\n{body}\n{tail}"
+
+
+def _complete(text: str) -> tuple[int, int] | None:
+    """Where the last complete element ends, and in how many open containers it lies."""
+    at, depth, end, end_depth = 0, 0, 0, 0
+    kinds: list[str] = []
+    while True:
+        at = _skip(text, at)
+        if at >= len(text) or text[at] not in "{[":
+            return (end, end_depth) if end else None
+        # Inside a container: take what is complete, and open what is not.
+        kinds.append(text[at])
+        depth, at = depth + 1, at + 1
+        if depth > _DEEP:
+            return None
+        while True:
+            at = _skip(text, at)
+            if kinds[-1] == "{":
+                at = _key(text, at)
+                if at < 0:
+                    return (end, end_depth) if end else None
+            try:
+                _, stop = _decoder.raw_decode(text, at)
+            except (ValueError, RecursionError):
+                break
+            if stop >= len(text):
+                return (end, end_depth) if end else None
+            end, end_depth = stop, depth
+            at = _skip(text, stop)
+            if at >= len(text) or text[at] != ",":
+                return end, end_depth
+            at += 1
+
+
+def _skip(text: str, at: int) -> int:
+    while at < len(text) and text[at] in " \t\n\r":
+        at += 1
+    return at
+
+
+def _key(text: str, at: int) -> int:
+    """Past a key and its colon, or -1 where they are not both there."""
+    try:
+        key, at = _decoder.raw_decode(text, at)
+    except (ValueError, RecursionError):
+        return -1
+    at = _skip(text, at)
+    return _skip(text, at + 1) if isinstance(key, str) and text[at : at + 1] == ":" else -1
+
+
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]]')
+
+
+def _closers(text: str, end: int) -> str | None:
+    stack: list[str] = []
+    for found in _TOKEN.finditer(text, 0, end):
+        sign = found[0]
+        if sign in "{[":
+            stack.append("}" if sign == "{" else "]")
+        elif sign in "}]" and (not stack or stack.pop() != sign):
+            return None
+    return "".join(reversed(stack))
+
+
+def _opened(text: str, depth: int) -> str:
+    """A serialised value without its last closing brackets."""
+    for _ in range(depth):
+        text = text.rstrip()[:-1]
+    return text.rstrip()

@@ -1,0 +1,204 @@
+"""log: lines that begin with a time. Date, hour and minute are said where they change, words that frame a column once.
+
+    [log: date, hour and minute left out where as above; "TIME * * …" is short for "TIME * [worker-*] …"]
+    2026-11-01T09:00:59.482 INFO 0 http.access: GET /items/18 200
+    59.818 DEBUG 1 cache: hit key=items:20
+    09:01:01.690 INFO 2 queue: heartbeat ok
+    |a line in no such form
+
+Seconds stay as they were written, so that a moment can be found without adding up. Refuses texts in which fewer than
+half of the lines have a time with seconds near their start. Undone line by line.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from pagefold.encode.codec import Inner
+
+_SAYS = "log: date, hour and minute left out where as above"
+_HEADER = re.compile(rf'\[{_SAYS}(?:; "TIME[^"]*" is short for "TIME(.*) …")?\]')
+_STAMP = re.compile(r"(.{0,48}?)(?<!\d)(\d\d:\d\d):(\d\d(?:[.,]\d{1,9})?)(?!\d)")
+_SHORT = re.compile(r"(\d\d:\d\d:)?(\d\d(?:[.,]\d{1,9})?)(?!\d)")
+_SPACES = re.compile(r"( +)")
+_WORD = re.compile(r"\w*")
+_NO_WORD = re.compile(r"\W*")
+_LEAST = 4
+_SHARE = 0.5
+_MOST = 0.9
+_WORDS = 6
+_LENGTH = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Affix:
+    """What stands around the part of a word that changes; no part changes in a fixed word."""
+
+    before: str = ""
+    after: str = ""
+    fixed: bool = False
+
+    def __str__(self) -> str:
+        return self.before if self.fixed else f"{self.before}*{self.after}"
+
+    def without(self, word: str) -> str | None:
+        if self.fixed:
+            return "" if word == self.before else None
+        end = len(word) - len(self.after)
+        fits = word.startswith(self.before) and word.endswith(self.after) and end > len(self.before)
+        return word[len(self.before) : end] if fits else None
+
+    def around(self, core: str) -> str:
+        return self.before if self.fixed else f"{self.before}{core}{self.after}"
+
+
+def _affix_of(template: str) -> Affix:
+    before, star, after = template.partition("*")
+    return Affix(before, after, fixed=not star)
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """How the words after a time are framed, the first of them glued to it."""
+
+    affixes: tuple[Affix, ...] = ()
+
+    def __str__(self) -> str:
+        return " ".join(str(affix) for affix in self.affixes)
+
+    def short(self, rest: str) -> str | None:
+        pieces = _SPACES.split(rest, len(self.affixes))
+        if len(pieces) < 2 * len(self.affixes) - 1:
+            return None
+        shown: list[str] = []
+        for index, affix in enumerate(self.affixes):
+            core = affix.without(pieces[2 * index])
+            gap = pieces[2 * index - 1] if index else ""
+            if core is None or (affix.fixed and len(gap) > 1):
+                return None
+            shown += [core] if affix.fixed else [gap, core]
+        return "".join([*shown, *pieces[max(0, 2 * len(self.affixes) - 1) :]])
+
+    def whole(self, rest: str) -> str:
+        kept = sum(1 for index, affix in enumerate(self.affixes) if not index or not affix.fixed)
+        pieces = _SPACES.split(rest, kept)
+        said = iter(["", *pieces])
+        text: list[str] = []
+        for index, affix in enumerate(self.affixes):
+            if affix.fixed and index:
+                text += [" ", affix.before]
+            else:
+                text += [next(said, ""), affix.around(next(said, ""))]
+        return "".join([*text, *pieces[max(0, 2 * kept - 1) :]])
+
+
+class Log:
+    name = "log"
+
+    def owns(self, line: str) -> bool:
+        return _HEADER.fullmatch(line) is not None
+
+    def encode(self, text: str, inner: Inner) -> str | None:
+        if text.count(":") < max(2 * _LEAST, text.count("\n")):
+            return None
+        lines = text.split("\n")
+        stamps = [_STAMP.match(line) for line in lines]
+        stamped = sum(stamp is not None for stamp in stamps)
+        if stamped < _LEAST or stamped < _SHARE * len(lines):
+            return None
+        columns = _columns(line[stamp.end() :] for line, stamp in zip(lines, stamps, strict=True) if stamp)
+        shown = [_header(columns)]
+        date = minute = ""
+        for line, stamp in zip(lines, stamps, strict=True):
+            made = _short(line, stamp, columns, date, minute)
+            back, *place = _whole(made, columns, date, minute)
+            if back != line:
+                made = f"|{line}"
+            else:
+                date, minute = place
+            shown.append(made)
+        return "\n".join(shown)
+
+    def decode(self, shown: str, inner: Inner) -> str:
+        header, *lines = shown.split("\n")
+        found = _HEADER.fullmatch(header)
+        assert found is not None
+        columns = Columns() if found[1] is None else Columns(tuple(_affix_of(word) for word in found[1].split(" ")))
+        text: list[str] = []
+        date = minute = ""
+        for line in lines:
+            whole, date, minute = _whole(line, columns, date, minute)
+            text.append(whole)
+        return "\n".join(text)
+
+
+def _header(columns: Columns) -> str:
+    if not columns.affixes:
+        return f"[{_SAYS}]"
+    bare = "".join(f"{' ' if index else ''}*" for index, affix in enumerate(columns.affixes) if not affix.fixed)
+    return f'[{_SAYS}; "TIME{bare} …" is short for "TIME{columns} …"]'
+
+
+def _short(line: str, stamp: re.Match[str] | None, columns: Columns, date: str, minute: str) -> str:
+    if stamp is None:
+        return line
+    rest = columns.short(line[stamp.end() :])
+    if rest is None:
+        return f"|{line}"
+    if stamp[1] != date or not minute:
+        return f"{line[: stamp.end()]}{rest}"
+    return f"{stamp[3]}{rest}" if stamp[2] == minute else f"{stamp[2]}:{stamp[3]}{rest}"
+
+
+def _whole(shown: str, columns: Columns, date: str, minute: str) -> tuple[str, str, str]:
+    """A line as it was, and the date and minute that the next one may leave out."""
+    if shown.startswith("|"):
+        return shown[1:], date, minute
+    short = _SHORT.match(shown) if minute else None
+    if short is not None:
+        minute = (short[1] or f"{minute}:")[:-1]
+        return f"{date}{minute}:{short[2]}{columns.whole(shown[short.end() :])}", date, minute
+    stamp = _STAMP.match(shown)
+    if stamp is None:
+        return shown, date, minute
+    return f"{shown[: stamp.end()]}{columns.whole(shown[stamp.end() :])}", stamp[1], stamp[2]
+
+
+def _columns(rests: Iterable[str]) -> Columns:
+    """What most lines share around each of their first words."""
+    rows = [[word for index, word in enumerate(rest[:400].split(" ")) if word or not index] for rest in rests]
+    affixes: list[Affix] = []
+    for column in range(_WORDS):
+        words = [row[column] for row in rows if len(row) > column]
+        if len(words) < _MOST * len(rows):
+            break
+        affixes.append(_affix(words))
+    while affixes and affixes[-1] in (Affix(), Affix(fixed=True)):
+        affixes.pop()
+    columns = Columns(tuple(affixes))
+    said = str(columns)
+    return Columns() if '"' in said or "…" in said or said.count("*") > sum(not it.fixed for it in affixes) else columns
+
+
+def _affix(words: Sequence[str]) -> Affix:
+    least = _MOST * len(words)
+    word, times = Counter(words).most_common(1)[0]
+    if times >= least:
+        return Affix(word, fixed=True) if "*" not in word else Affix()
+    before, times = Counter(_around(word)[0] for word in words).most_common(1)[0]
+    before = before if times >= least else ""
+    after, times = Counter(_around(word)[1] for word in words).most_common(1)[0]
+    return Affix(before, after if times >= least else "")
+
+
+def _around(word: str) -> tuple[str, str]:
+    """What stands before and after the last name or number of a word."""
+    if len(word) > _LENGTH:
+        return "", ""
+    backwards = word[::-1]
+    after = _NO_WORD.match(backwards)
+    core = _WORD.match(backwards, after.end() if after else 0)
+    assert after is not None
+    assert core is not None
+    return backwards[core.end() :][::-1], after[0][::-1]

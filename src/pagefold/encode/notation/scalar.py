@@ -1,0 +1,51 @@
+"""Scalars as words: which strings need no quotes, and what a bare word says."""
+
+import json
+import re
+
+from pagefold.encode.notation.value import Number
+
+_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
+_LIKE_A_NUMBER = re.compile(r"[-+]?[\d.]*\d(?:[eE][-+]?\d+)?|-?Infinity|NaN")
+# No sign of ours at the start, none of JSON's anywhere, no white space at the ends, nothing invisible.
+_INSIDE = r",{}\[\]\"\\\x00-\x1f"
+_BARE = re.compile(rf"[^\s$&*#<!{_INSIDE}](?:[^{_INSIDE}]*[^\s{_INSIDE}])?")
+_KEY = re.compile(r"[A-Za-z_@][A-Za-z0-9_@/-]*")
+_WORDS = {"true": True, "false": False, "null": None}
+
+
+def is_clear(text: str) -> bool:
+    """Whether a text can stand without quotes where it is known to be a string, or part of one."""
+    return _BARE.fullmatch(text) is not None and text.isprintable()
+
+
+def is_bare(text: str) -> bool:
+    """Whether a string can stand without quotes and still be seen to be one."""
+    return is_clear(text) and text not in _WORDS and _LIKE_A_NUMBER.fullmatch(text) is None
+
+
+def quoted(text: str) -> str:
+    # A control or format character is spelled out: nobody sees it otherwise.
+    return json.dumps(text, ensure_ascii=not text.isprintable())
+
+
+def key_text(key: str) -> str:
+    return key if _KEY.fullmatch(key) else quoted(key)
+
+
+def scalar_text(value: "str | Number | bool | None") -> str:
+    """Anything but a string as JSON spells it; a string bare where that is clear."""
+    if isinstance(value, Number):
+        return str.__str__(value)
+    if isinstance(value, str):
+        return value if is_bare(value) else quoted(value)
+    return "null" if value is None else "true" if value else "false"
+
+
+def word(text: str) -> "str | Number | bool | None":
+    """What a bare word says."""
+    if text in _WORDS:
+        return _WORDS[text]
+    if _NUMBER.fullmatch(text) or text in ("NaN", "Infinity", "-Infinity"):
+        return Number(text)
+    return text

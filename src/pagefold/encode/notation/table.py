@@ -1,0 +1,221 @@
+"""Arrays of like objects as tables: which columns there are, and which of them say nothing new.
+
+A nested object becomes dotted columns. A cell that is empty says that the row has no such key; null is `null`. A
+column that is the same in every row, counts up, follows from another column, or whose strings share their ends, says so
+in the header once. A row whose keys come in another order stands as an object of its own.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pagefold.encode.notation.scalar import is_bare, key_text
+from pagefold.encode.notation.value import Members, Number
+
+LEAST_ROWS = 2
+_AFFIX = 4
+_DEPTH = 6
+_COUNTED = 4
+_WHOLE = re.compile(r"0|-?[1-9]\d{0,15}")
+_SIGNS = frozenset('{}*,"\\[]$\n\r\t=')
+
+
+class _Absent:
+    pass
+
+
+ABSENT = _Absent()
+Path = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """`kind` is plain, constant, counting (up from `value`), derived (from `base`) or shared (the same ends)."""
+
+    path: Path
+    kind: str = "plain"
+    value: Any = None
+    before: str = ""
+    after: str = ""
+    base: int = -1
+
+    @property
+    def name(self) -> str:
+        return ".".join(key_text(key) for key in self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Any, ...] | Members, ...]
+
+
+def table_of(array: Sequence[Any]) -> Table | None:
+    """The table an array makes, or None where it makes none worth writing."""
+    if len(array) < LEAST_ROWS or not all(type(row) is Members and row for row in array):
+        return None
+    flat = [list(_flat(row)) for row in array]
+    order = _order(flat)
+    if order is None or len(order) > 3 * max(len(row) for row in flat) + 8:
+        return None
+    place = {path: index for index, path in enumerate(order)}
+    rows = [_cells(row, place) for row in flat]
+    whole = [row for row in rows if row is not None]
+    if len(whole) < 0.8 * len(rows):
+        return None
+    cells = list(zip(*whole, strict=True))
+    columns = list(_columns(order, cells))
+    return Table(
+        tuple(columns),
+        tuple(array[index] if row is None else tuple(row) for index, row in enumerate(rows)),
+    )
+
+
+def _flat(row: Members, above: Path = ()) -> Iterator[tuple[Path, Any]]:
+    for key, value in row:
+        path = (*above, key)
+        if type(value) is Members and value and len(path) < _DEPTH:
+            yield from _flat(value, path)
+        else:
+            yield path, value
+
+
+def _order(rows: Sequence[Sequence[tuple[Path, Any]]]) -> list[Path] | None:
+    """All columns, a new one right after the one it follows. None where a row says a key twice."""
+    order: list[Path] = []
+    known: set[Path] = set()
+    for row in rows:
+        paths = [path for path, _ in row]
+        if len(set(paths)) != len(paths):
+            return None
+        if known.issuperset(paths):
+            continue
+        at = -1
+        for path in paths:
+            if path in known:
+                at = order.index(path)
+            else:
+                at += 1
+                order.insert(at, path)
+                known.add(path)
+    return order
+
+
+def _cells(row: Sequence[tuple[Path, Any]], place: dict[Path, int]) -> list[Any] | None:
+    cells: list[Any] = [ABSENT] * len(place)
+    last = -1
+    for path, value in row:
+        at = place[path]
+        if at < last:
+            return None
+        cells[at] = value
+        last = at
+    return cells
+
+
+def _columns(order: Sequence[Path], cells: Sequence[Sequence[Any]]) -> Iterator[Column]:
+    derived: set[int] = set()
+    bases: set[int] = set()
+    constant = [_constant(column) for column in cells]
+    for index, path in enumerate(order):
+        column = cells[index]
+        if constant[index]:
+            yield Column(path, "constant", column[0])
+            continue
+        if _counts(column):
+            yield Column(path, "counting", column[0])
+            continue
+        if not all(type(cell) is str for cell in column):
+            yield Column(path)
+            continue
+        found = None if index in bases else _derived(index, cells, constant, derived)
+        if found:
+            base, before, after = found
+            derived.add(index)
+            bases.add(base)
+            yield Column(path, "derived", before=before, after=after, base=base)
+            continue
+        before, after = _ends(column)
+        if before or after or not all(map(is_bare, column)):
+            yield Column(path, "shared", before=before, after=after)
+        else:
+            yield Column(path)
+
+
+def _constant(column: Sequence[Any]) -> bool:
+    first = column[0]
+    return first is not ABSENT and all(type(cell) is type(first) and cell == first for cell in column)
+
+
+def _counts(column: Sequence[Any]) -> bool:
+    """Whole numbers, each one more than the one before."""
+    first = column[0]
+    if type(first) is not Number or not _WHOLE.fullmatch(first) or len(column) < _COUNTED:
+        return False
+    start = int(first)
+    return all(type(cell) is Number and cell == Number(start + index) for index, cell in enumerate(column))
+
+
+def _derived(
+    index: int, cells: Sequence[Sequence[Any]], constant: Sequence[bool], derived: set[int]
+) -> tuple[int, str, str] | None:
+    column = cells[index]
+    for other, values in enumerate(cells):
+        if other == index or other in derived or constant[other]:
+            continue
+        first = values[0]
+        if type(first) not in (str, Number) or len(first) < 1 or len(column[0]) < len(first) + _AFFIX:
+            continue
+        at = column[0].rfind(first)
+        if at < 0:
+            continue
+        before, after = column[0][:at], column[0][at + len(first) :]
+        if _clean(before) != before or not _is_plain(after) or _is_word(before[-1:]) or _is_word(after[:1]):
+            continue
+        if all(
+            type(value) in (str, Number) and cell == before + str.__str__(value) + after
+            for cell, value in zip(column, values, strict=True)
+        ):
+            return other, before, after
+    return None
+
+
+def _ends(column: Sequence[str]) -> tuple[str, str]:
+    """What all strings of a column begin with and end in, where that is worth saying."""
+    before = _clean(_common(min(column), max(column)))
+    while _is_word(before[-1:]):  # no word and no number is cut in two
+        before = before[:-1]
+    rest = [cell[len(before) :][::-1] for cell in column]
+    after = _common(min(rest), max(rest))[::-1]
+    while _is_word(after[:1]):
+        after = after[1:]
+    if not _is_plain(after):
+        after = ""
+    return (before, after) if len(before) + len(after) >= _AFFIX else ("", "")
+
+
+def _common(one: str, other: str) -> str:
+    for at, (left, right) in enumerate(zip(one, other, strict=False)):
+        if left != right:
+            return one[:at]
+    return min(one, other, key=len)
+
+
+def _is_word(sign: str) -> bool:
+    return sign.isalnum() or sign == "_"
+
+
+def _is_plain(text: str) -> bool:
+    return not _SIGNS.intersection(text) and text.isprintable() and not text.endswith(" ")
+
+
+def _clean(text: str) -> str:
+    """The beginning of a text up to the first sign that means something in a header."""
+    end = next((at for at, sign in enumerate(text) if sign in _SIGNS or not sign.isprintable()), len(text))
+    return "" if text.startswith(("#", "&", "<", "!", " ")) else text[:end]
+
+
+def rest_of(cell: str, column: Column) -> str:
+    """What is left of a string once the ends that its column shares are gone."""
+    return cell[len(column.before) : len(cell) - len(column.after)]

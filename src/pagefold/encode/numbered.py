@@ -1,0 +1,152 @@
+"""numbered: files read with a number before every line. Shown with the first and every tenth line numbered.
+
+    [lines 1-104]
+    1	import os
+    import sys
+    …
+    10	def main():
+
+Lines stay verbatim, so that an edit tool still matches them, and a number is never more than nine lines away; from line
+1000 on every line keeps its own. Runs of
+consecutive numbers are found wherever they stand in a text; what is around them stays. Each run has a header with its
+first and last number, and how numbers were written where that was not bare and with a tab.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pagefold.encode.codec import Inner
+
+_LEAST = 4
+_LINE = re.compile(r"( *)(\d+)(→|\t|: |:|\|)(.*)")
+_HEADER = re.compile(r"\[lines (\d+)-(\d+)(?: (→|: |:|\||\\t)(\d*))?\]")
+_USUAL = 6  # the width that agents set numbers in before an arrow
+_FAR = 1000  # numbers from here on are quoted, not counted to: every missed one was of four digits
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Consecutive numbered lines: the number of the first, how numbers are written, the lines without them."""
+
+    first: int
+    width: int
+    mark: str
+    lines: tuple[str, ...]
+
+    @property
+    def header(self) -> str:
+        style = ""
+        if self.mark != "\t" or self.width:
+            width = "" if self.width == (_USUAL if self.mark == "→" else 0) else self.width
+            style = f" {self.mark.replace(chr(9), chr(92) + 't')}{width}"
+        return f"[lines {self.first}-{self.first + len(self.lines) - 1}{style}]"
+
+    def whole(self) -> list[str]:
+        numbers = range(self.first, self.first + len(self.lines))
+        return [f"{number:>{self.width}}{self.mark}{line}" for number, line in zip(numbers, self.lines, strict=True)]
+
+    def sparse(self) -> Iterator[str]:
+        for number, line in enumerate(self.lines, self.first):
+            yield f"{number}\t{line}" if keeps_number(number, fresh=number == self.first) else line
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    first: int
+    last: int
+    width: int
+    mark: str
+
+    def run(self, lines: list[str]) -> Run:
+        return Run(self.first, self.width, self.mark, tuple(lines))
+
+
+def split(text: str) -> list[str | Run] | None:
+    """A text as plain lines and numbered runs; None where there is no run, or a line looks like a header of ours."""
+    lines = text.split("\n")
+    found: list[str | Run] = []
+    at, runs = 0, 0
+    while at < len(lines):
+        run = _run(lines, at)
+        if run is None:
+            if header_of(lines[at]):
+                return None
+            found.append(lines[at])
+            at += 1
+        else:
+            found.append(run)
+            at += len(run.lines)
+            runs += 1
+    return found if runs else None
+
+
+def header_of(line: str) -> Header | None:
+    if not line.startswith("[lines "):
+        return None
+    found = _HEADER.fullmatch(line)
+    if found is None:
+        return None
+    mark = (found[3] or "\t").replace("\\t", "\t")
+    width = int(found[4]) if found[4] else _USUAL if mark == "→" else 0
+    return Header(int(found[1]), int(found[2]), width, mark)
+
+
+def keeps_number(number: int, *, fresh: bool) -> bool:
+    """Which lines keep their number: the first one shown, every tenth, and those far into a file."""
+    return fresh or number % 10 == 0 or number >= _FAR
+
+
+class Numbered:
+    name = "numbered"
+
+    def owns(self, line: str) -> bool:
+        return header_of(line) is not None
+
+    def holds(self, text: str) -> bool:
+        """Whether a text holds a header of ours, wherever."""
+        return any(map(header_of, text.split("\n")))
+
+    def encode(self, text: str, inner: Inner) -> str | None:
+        parts = split(text)
+        if parts is None:
+            return None
+        shown: list[str] = []
+        for part in parts:
+            shown += [part] if isinstance(part, str) else [part.header, *part.sparse()]
+        return "\n".join(shown)
+
+    def decode(self, shown: str, inner: Inner) -> str:
+        lines = shown.split("\n")
+        text: list[str] = []
+        at = 0
+        while at < len(lines):
+            header = header_of(lines[at])
+            at += 1
+            if header is None:
+                text.append(lines[at - 1])
+                continue
+            numbers = range(header.first, header.last + 1)
+            body = zip(numbers, lines[at : at + len(numbers)], strict=False)
+            bare = [
+                line.partition("\t")[2] if keeps_number(number, fresh=number == header.first) else line
+                for number, line in body
+            ]
+            text += header.run(bare).whole()
+            at += len(bare)
+        return "\n".join(text)
+
+
+def _run(lines: list[str], at: int) -> Run | None:
+    found = _LINE.fullmatch(lines[at])
+    if found is None:
+        return None
+    first, mark = int(found[2]), found[3]
+    width = len(found[1]) + len(found[2]) if found[1] else 0
+    bare: list[str] = []
+    for index in range(at, len(lines)):
+        head = f"{first + index - at:>{width}}{mark}"
+        if not lines[index].startswith(head):
+            break
+        bare.append(lines[index][len(head) :])
+    return Run(first, width, mark, tuple(bare)) if len(bare) >= _LEAST else None

@@ -1,0 +1,178 @@
+"""records: groups of `key: value` lines that come again with the same keys, as a table with the keys said once.
+
+    [records as rows below their keys]
+    type: data
+    data:
+    [3 rows of - ID | NAME | ACTIVE: true]
+    9001 | Dorothy Edwards
+    9002 | "Anthony | Young"
+    9003 | Maria Hernandez
+
+A key with a value in the head has it in every row. Values are text as they stood, quoted as in JSON where they hold the
+separator. Lines around a table stay as they are. Refuses texts without three such groups in a row.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pagefold.encode.codec import Inner
+
+_HEADER = "[records as rows below their keys]"
+_HEAD = re.compile(r"\[(\d+) rows of (.*?)(, then an empty line)?\]")
+_KEY = re.compile(r" *(?:- )?[A-Za-z_][\w .()/-]{0,40}: ")
+_BETWEEN = " | "
+_LEAST = 3
+_KEYS = 40
+
+_scan = json.decoder.scanstring  # type: ignore[attr-defined]
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What the lines of one record begin with, values that are the same in all of them, and an empty line after."""
+
+    prefixes: tuple[str, ...]
+    fixed: tuple[str | None, ...]
+    empty: bool
+
+    def head(self, rows: int) -> str:
+        keys = _BETWEEN.join(
+            prefix[:-2] if value is None else f"{prefix}{value}"
+            for prefix, value in zip(self.prefixes, self.fixed, strict=True)
+        )
+        return f"[{rows} rows of {keys}{', then an empty line' if self.empty else ''}]"
+
+    def row(self, lines: Sequence[str]) -> str:
+        values = [
+            line[len(prefix) :]
+            for line, prefix, value in zip(lines, self.prefixes, self.fixed, strict=False)
+            if value is None
+        ]
+        return _BETWEEN.join(_cell(value) for value in values)
+
+    def lines(self, row: str) -> list[str]:
+        cells = iter(_cells(row))
+        text = [
+            f"{prefix}{next(cells, '') if value is None else value}"
+            for prefix, value in zip(self.prefixes, self.fixed, strict=True)
+        ]
+        return [*text, ""] if self.empty else text
+
+
+class Records:
+    name = "records"
+
+    def owns(self, line: str) -> bool:
+        return line == _HEADER
+
+    def encode(self, text: str, inner: Inner) -> str | None:
+        if text.count(": ") < 2 * _LEAST:
+            return None
+        lines = text.split("\n")
+        prefixes = [found[0] if (found := _KEY.match(line)) else None for line in lines]
+        shown = [_HEADER]
+        at = 0
+        while at < len(lines):
+            size, times = _run(lines, prefixes, at)
+            torn = _torn(lines, prefixes, at, size) if times >= _LEAST else 0
+            if times >= _LEAST and not torn:
+                records = [lines[start : start + size] for start in range(at, at + size * times, size)]
+                shape = _shape(records, prefixes[at : at + size])
+                shown += [shape.head(times), *(shape.row(record) for record in records)]
+                at += size * times
+            elif _HEAD.fullmatch(lines[at]):
+                return None
+            else:
+                shown.append(lines[at])
+                at += 1
+        return "\n".join(shown) if len(shown) <= len(lines) else None
+
+    def decode(self, shown: str, inner: Inner) -> str:
+        lines = shown.split("\n")
+        text: list[str] = []
+        at = 1
+        while at < len(lines):
+            found = _HEAD.fullmatch(lines[at])
+            at += 1
+            if found is None:
+                text.append(lines[at - 1])
+                continue
+            shape, rows = _parse(found), int(found[1])
+            for row in lines[at : at + rows]:
+                text += shape.lines(row)
+            at += rows
+        return "\n".join(text)
+
+
+def _run(lines: Sequence[str], prefixes: Sequence[str | None], at: int) -> tuple[int, int]:
+    """How many lines a record has that begins here, and how many such records follow each other."""
+    first = prefixes[at]
+    if first is None:
+        return 0, 0
+    end = at + 1
+    while end < len(lines) and prefixes[end] not in (None, first) and end - at < _KEYS:
+        end += 1
+    if end < len(lines) and not lines[end]:
+        end += 1
+    size, times = end - at, 1
+    while end + size <= len(lines) and prefixes[end : end + size] == prefixes[at : at + size]:
+        if not prefixes[at + size - 1] and lines[end + size - 1]:
+            break
+        end += size
+        times += 1
+    return size, times
+
+
+def _torn(lines: Sequence[str], prefixes: Sequence[str | None], at: int, size: int) -> int:
+    """How many lines there are before a record begins, where these are the rest of one that begins differently."""
+    indents = [len(prefix) - len(prefix.lstrip(" ")) for prefix in prefixes[at : at + size] if prefix]
+    start = indents.index(min(indents))
+    last = prefixes[at + size - 1]
+    if start or at == 0 or last is None or size == 1 or prefixes[at - 1] == last:
+        return start
+    return size - 1 if last.strip() in lines[at - 1] else 0
+
+
+def _shape(records: Sequence[Sequence[str]], prefixes: Sequence[str | None]) -> Shape:
+    keys = tuple(prefix for prefix in prefixes if prefix is not None)
+    fixed: list[str | None] = []
+    for index, key in enumerate(keys):
+        values = {record[index][len(key) :] for record in records}
+        fixed.append(values.pop() if len(values) == 1 else None)
+    shape = Shape(keys, tuple(fixed), len(keys) < len(prefixes))
+    found = _HEAD.fullmatch(shape.head(len(records)))
+    if found is None or _parse(found) != shape or None not in fixed:
+        return Shape(keys, (None,) * len(keys), shape.empty)
+    return shape
+
+
+def _parse(head: re.Match[str]) -> Shape:
+    prefixes: list[str] = []
+    fixed: list[str | None] = []
+    for said in head[2].split(_BETWEEN):
+        key, colon, value = said.partition(": ")
+        prefixes.append(f"{key}: ")
+        fixed.append(value if colon else None)
+    return Shape(tuple(prefixes), tuple(fixed), head[3] is not None)
+
+
+def _cell(value: str) -> str:
+    bare = value and value[0] != '"' and _BETWEEN not in value and not value.endswith(" |")
+    return value if bare else json.dumps(value, ensure_ascii=False)
+
+
+def _cells(row: str) -> list[str]:
+    cells: list[str] = []
+    at = 0
+    while at <= len(row):
+        if row.startswith('"', at):
+            cell, end = _scan(row, at + 1, True)
+        else:
+            end = row.find(_BETWEEN, at)
+            end = len(row) if end < 0 else end
+            cell = row[at:end]
+        cells.append(cell)
+        at = end + len(_BETWEEN)
+    return cells

@@ -1,0 +1,292 @@
+"""Numbered files, frames, context, JSON and references: each looks like this, and gives back what it was given."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pagefold.encode import delta
+from pagefold.encode.context import Context
+from pagefold.encode.frame import FRAMES
+from pagefold.encode.json_codec import LAYOUTS, Json
+from pagefold.encode.numbered import Numbered
+from pagefold.pages.ledger import Ledger, Standing
+
+numbered = Numbered()
+
+
+def file(first: int, count: int, style: str = "{}\t", text: str = "line") -> str:
+    return "\n".join(f"{style.format(number)}{text} {number}" for number in range(first, first + count))
+
+
+def test_a_numbered_file_keeps_the_first_and_every_tenth_number() -> None:
+    shown = numbered.encode("1\ta\n2\tb\n3\tc\n4\td\n5\te\n6\tf\n7\tg\n8\th\n9\ti\n10\tj\n11\tk", str)
+
+    assert shown == "[lines 1-11]\n1\ta\nb\nc\nd\ne\nf\ng\nh\ni\n10\tj\nk"
+
+
+@pytest.mark.parametrize(
+    ("style", "header"),
+    [
+        ("{}\t", "[lines 95-106]"),
+        ("{:>6}→", "[lines 95-106 →]"),
+        ("{:>6}\t", r"[lines 95-106 \t6]"),
+        ("{}: ", "[lines 95-106 : ]"),
+        ("{}:", "[lines 95-106 :]"),
+    ],
+)
+def test_every_way_of_writing_numbers_comes_back(style: str, header: str) -> None:
+    text = file(95, 12, style)
+
+    shown = numbered.encode(text, str)
+
+    assert shown is not None
+    assert shown.split("\n")[0] == header
+    assert numbered.decode(shown, str) == text
+
+
+def test_what_stands_around_numbered_lines_stays_and_gaps_begin_a_new_run() -> None:
+    text = f"before\n{file(1, 6)}\n...\n{file(40, 6)}\n\n<note>\nafter"
+
+    shown = numbered.encode(text, str)
+
+    assert shown is not None
+    assert "[lines 1-6]" in shown
+    assert "[lines 40-45]" in shown
+    assert numbered.decode(shown, str) == text
+
+
+def test_a_text_that_holds_a_header_of_ours_is_left_alone() -> None:
+    assert numbered.encode(f"[lines 1-4]\n{file(1, 6)}", str) is None
+
+
+LINES = st.sampled_from(
+    ["", "x", "\ty", "1\tz", "12", "3\t", "10\tq", "[lines 1-3]", "= 1-2", "[R1]", "  4→w", "5: v", "a\r"]
+)
+
+
+@given(st.lists(st.one_of(LINES, st.integers(1, 12).map(lambda n: file(n, 6))), max_size=8))
+@settings(deadline=None, max_examples=600)
+def test_numbered_forms_come_back_whatever_lines_they_hold(lines: list[str]) -> None:
+    text = "\n".join(lines)
+    shown = numbered.encode(text, str)
+
+    assert shown is None or numbered.decode(shown, str) == text
+
+
+# ---- frames ----------------------------------------------------------------------------------------------------
+
+
+def framed(text: str) -> tuple[str, str]:
+    for codec in FRAMES:
+        shown = codec.encode(text, str)
+        if shown is not None:
+            assert codec.owns(shown.split("\n")[0])
+            return shown, codec.decode(shown, str)
+    raise AssertionError("no frame fits")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ('{"type":"text","text":"two\\nlines \\"said\\""}', '[MCP text]\ntwo\nlines "said"'),
+        ('{"type":"text","text":"x","annotations":null}', '[MCP text …,"annotations":null}]\nx'),
+        ('{"type": "text", "text": "\\u00e9"}', "[MCP text spaced ascii]\né"),
+        (
+            '{"type":"text","text":"cut \\"off\\" her ...\n\n(too long)',
+            '[MCP text, broken off before the last 3 lines]\ncut "off" her ...\n\n\n(too long)',
+        ),
+        ("<returncode>0</returncode>\n<output>\nhi\n</output>", "[returncode 0]\nhi\n"),
+        (
+            "Chunk ID: 1f\nWall time: 0.10 seconds\nProcess exited with code 0\nOriginal token count: 7\nOutput:\nhi\n",
+            "[chunk 1f, 0.10 s, exit 0, 7 tokens]\nhi\n",
+        ),
+        (
+            "Address: https://a.example/x\nTitle: Hello\nViewport position: Showing page 1 of 3.\n=======================\nbody",
+            "[page 1 of 3]\nAddress: https://a.example/x\nTitle: Hello\nbody",
+        ),
+        (
+            "Address: google: a b\nTitle: a b - Search\nViewport position: Showing page 1 of 1.\n=======================\n"
+            "A Google search for 'a b' found 2 results:\n\n## Web Results\n1. [x](y)",
+            "[page 1 of 1, 2 results]\nAddress: google: a b\n1. [x](y)",
+        ),
+    ],
+)
+def test_a_frame_is_opened_and_put_back(text: str, shown: str) -> None:
+    assert framed(text) == (shown, text)
+
+
+@given(st.text(), st.sampled_from([True, False]), st.sampled_from(['"}', '","a":1}', "", " ...\n\ncut"]))
+@settings(deadline=None, max_examples=400)
+def test_a_text_block_comes_back_whatever_it_holds(content: str, ascii_only: bool, end: str) -> None:
+    text = '{"type":"text","text":' + json.dumps(content, ensure_ascii=ascii_only)[:-1] + end
+    codec = FRAMES[0]
+    shown = codec.encode(text, str)
+
+    assert shown is None or codec.decode(shown, str) == text
+
+
+# ---- JSON ------------------------------------------------------------------------------------------------------
+
+ROWS = [{"id": number, "name": f"item {number}", "tags": ["a", "b"], "note": None} for number in range(6)]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.name)
+def test_json_in_any_layout_comes_back_to_the_byte_where_bytes_count(layout: object) -> None:
+    text = layout.dump({"items": ROWS, "word": "é"})  # type: ignore[attr-defined]
+    shown = Json(exact=True).encode(text, str)
+
+    assert shown is not None
+    assert len(shown) < len(text)
+    assert Json(exact=True).decode(shown, str) == text
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.name)
+def test_json_that_breaks_off_keeps_what_was_complete_and_its_torn_end(layout: object) -> None:
+    text = layout.dump({"kind": "list", "items": ROWS})  # type: ignore[attr-defined]
+    codec = Json(exact=True)
+    encoded = 0
+    for end in range(60, len(text)):
+        shown = codec.encode(text[:end], str)
+        if shown is not None:
+            encoded += 1
+            assert codec.decode(shown, str) == text[:end], end
+
+    assert encoded > 0.5 * (len(text) - 60)
+
+
+def test_a_python_literal_comes_back_as_it_was_written() -> None:
+    text = repr([{"a": True, "b": None, "c": "it's", "d": 1.5}, {"a": False, "b": None, "c": "x", "d": 2.0}])
+    shown = Json(exact=False).encode(text, str)
+
+    assert shown is not None
+    assert shown.startswith("[Python]\n")
+    assert Json(exact=False).decode(shown, str) == text
+
+
+# ---- context ---------------------------------------------------------------------------------------------------
+
+
+def test_lines_around_a_hit_that_name_nothing_leave_out_the_path() -> None:
+    text = (
+        "/home/ada/shop/cmd/resume.go-364-\t}\n/home/ada/shop/cmd/resume.go-365-\n"
+        "cmd/resume.go:366:\tsessionDir, err := ag.GetSessionDir(cwd)\n"
+        "/home/ada/shop/cmd/resume.go-367-\tif err != nil {\ncmd/resume.go-368-\t\tcase x: y\n"
+        "/home/ada/shop/cmd/resume.go-369-\t// mentions session_dir\n--"
+    )
+    shown = Context().encode(text, str)
+
+    assert shown == (
+        "[lines around hits lack their path, which begins with /home/ada/shop/ where no colon follows]\n"
+        "364-\t}\n365-\ncmd/resume.go:366:\tsessionDir, err := ag.GetSessionDir(cwd)\n"
+        "367-\tif err != nil {\n368-\t\tcase x: y\n/home/ada/shop/cmd/resume.go-369-\t// mentions session_dir\n--"
+    )
+    assert Context().decode(shown, str) == text
+
+
+HITS = st.sampled_from(
+    ["a.go:1:x", "a.go-2-y", "/r/a.go-3-}", "/r/a.go-4-", "--", "5-z", "b.go:6:w", "a.go-7-p: q", "word", ""]
+)
+
+
+@given(st.lists(HITS, max_size=14))
+@settings(deadline=None, max_examples=800)
+def test_hits_with_context_come_back_whatever_lines_they_hold(lines: list[str]) -> None:
+    text = "\n".join(lines)
+    shown = Context().encode(text, str)
+
+    assert shown is None or Context().decode(shown, str) == text
+
+
+# ---- references ------------------------------------------------------------------------------------------------
+
+
+def after(*texts: str) -> Ledger:
+    ledger = Ledger()
+    for number, text in enumerate(texts):
+        against = delta.encode(text, ledger, f"Read {number}")
+        assert against is not None
+        for standing in against.standing:
+            ledger = ledger.with_text(standing)
+    return ledger
+
+
+BODY = [f"def function_{number}(argument): return argument * {number}" for number in range(40)]
+
+
+def test_a_file_read_again_after_an_edit_says_only_what_changed() -> None:
+    before = "\n".join(f"{number}\t{line}" for number, line in enumerate(BODY, 1))
+    edited = [*BODY[:20], "a line that is new", *BODY[20:]]
+    ledger = after(before)
+
+    against = delta.encode("\n".join(f"{number}\t{line}" for number, line in enumerate(edited, 1)), ledger, "Read")
+
+    assert against is not None
+    assert against.text == "[R2 lines 1-41]\n= 1-20 as in R1\n21\ta line that is new\n= 22-41 from 21"
+
+
+def test_a_part_of_a_file_is_said_by_the_whole() -> None:
+    ledger = after("\n".join(f"{number}\t{line}" for number, line in enumerate(BODY, 1)))
+    part = "\n".join(f"{number}\t{BODY[number - 1]}" for number in range(11, 31))
+
+    against = delta.encode(part, ledger, "Read")
+
+    assert against is not None
+    assert against.text == "[R2 lines 11-30]\n= 11-30 as in R1"
+
+
+def test_lines_that_stand_above_in_the_same_text_are_said_once() -> None:
+    against = delta.encode("\n".join([*BODY[:8], "---", *BODY[:8]]), Ledger(), "Bash")
+
+    assert against is not None
+    assert against.text == "\n".join(["[R1]", *BODY[:8], "---", "= 8 lines as above from 1"])
+
+
+def test_a_line_that_was_itself_a_reference_is_not_referred_to() -> None:
+    whole = "\n".join(BODY)
+    ledger = after(whole, whole)
+
+    again = delta.encode(whole, ledger, "Bash")
+
+    assert again is not None
+    assert again.text == "[R3]\n= R1"
+
+
+def test_what_another_history_saw_is_not_referred_to() -> None:
+    shared = after("\n".join(BODY[:10]))
+    theirs = shared.with_text(Standing("R2", tuple(BODY[10:])))
+    ours = shared.with_text(Standing("R2", ("something else",)))
+
+    seen = delta.encode("\n".join(BODY[10:]), theirs, "Bash")
+    unseen = delta.encode("\n".join(BODY[10:]), ours, "Bash")
+
+    assert seen is not None
+    assert unseen is not None
+    assert (seen.references, unseen.references) == (1, 0)
+
+
+def test_a_reference_to_what_is_not_there_is_refused() -> None:
+    with pytest.raises(ValueError, match="not there"):
+        delta.decode("[R9]\n= 4 lines as in R3", Ledger())
+
+
+PIECES = st.sampled_from([*BODY[:6], "", "}", "x", "= 1-2", "= R1", "[R1]", "[lines 1-2]", "1\ta", "short", "a\tb"])
+
+
+@given(st.lists(st.lists(PIECES, max_size=20), max_size=6), st.sampled_from(["", "{}\t", "{:>6}→"]))
+@settings(deadline=None, max_examples=500)
+def test_references_come_back_under_the_ledger_they_were_made_with(texts: list[list[str]], style: str) -> None:
+    ledger = Ledger()
+    for lines in texts:
+        text = (
+            "\n".join(f"{style.format(number)}{line}" for number, line in enumerate(lines, 1))
+            if style
+            else "\n".join(lines)
+        )
+        against = delta.encode(text, ledger, "Read")
+        if against is None:
+            continue
+        assert numbered.decode(delta.decode(against.text, ledger), str) == text
+        for standing in against.standing:
+            ledger = ledger.with_text(standing)
