@@ -221,7 +221,7 @@ def test_an_interrupted_replay_leaves_no_half_written_file(tmp_path: Path) -> No
     )
     part = tmp_path / "derived.jsonl.part"
     deadline = time.monotonic() + 60
-    while not part.exists() and run.poll() is None:
+    while not (part.exists() and part.stat().st_size) and run.poll() is None:
         assert time.monotonic() < deadline
     run.send_signal(2)
     run.communicate()

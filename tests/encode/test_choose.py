@@ -100,8 +100,10 @@ def test_a_codec_that_lies_or_fails_is_caught_and_counted(codec: Liar) -> None:
         "[lines 1-3]\n1\ta\nb\nc",
         "[MCP text]\nx",
         "[returncode 0]\nx",
-    ]
-    + ["> [ref: Read a.py, byte-identical]", "> [near-ref: tc_1, a: 1→2]", "word\n[lines 1-1]\n1\tx"],
+        "> [ref: Read a.py, byte-identical]",
+        "> [near-ref: tc_1, a: 1→2]",
+        "word\n[lines 1-1]\n1\tx",
+    ],
 )
 def test_a_result_that_only_looks_like_a_form_of_ours_is_marked_and_comes_back(text: str) -> None:
     shown = encode(text, tool="x", ledger=Ledger())
@@ -141,8 +143,14 @@ def test_an_object_that_differs_in_a_field_is_said_by_the_difference() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["\x00" * 5000, "a\ud800b" * 300, "[" * 200_000, '{"a":' * 100_000, "x" * 10_000_000, "(" * 50_000, "{'a': " * 3000]
-    + [
+    [
+        "\x00" * 5000,
+        "a�b" * 300,
+        "[" * 200000,
+        '{"a":' * 100000,
+        "x" * 10000000,
+        "(" * 50000,
+        "{'a': " * 3000,
         '{"type":"text","text":"' + "\\" * 9999,
         "1\t" * 5000,
         "= 1-2\n" * 500,

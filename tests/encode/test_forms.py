@@ -103,12 +103,18 @@ def framed(text: str) -> tuple[str, str]:
             "[chunk 1f, 0.10 s, exit 0, 7 tokens]\nhi\n",
         ),
         (
-            "Address: https://a.example/x\nTitle: Hello\nViewport position: Showing page 1 of 3.\n=======================\nbody",
+            (
+                "Address: https://a.example/x\nTitle: Hello\n"
+                "Viewport position: Showing page 1 of 3.\n=======================\nbody"
+            ),
             "[page 1 of 3]\nAddress: https://a.example/x\nTitle: Hello\nbody",
         ),
         (
-            "Address: google: a b\nTitle: a b - Search\nViewport position: Showing page 1 of 1.\n=======================\n"
-            "A Google search for 'a b' found 2 results:\n\n## Web Results\n1. [x](y)",
+            (
+                "Address: google: a b\nTitle: a b - Search\n"
+                "Viewport position: Showing page 1 of 1.\n=======================\n"
+                "A Google search for 'a b' found 2 results:\n\n## Web Results\n1. [x](y)"
+            ),
             "[page 1 of 1, 2 results]\nAddress: google: a b\n1. [x](y)",
         ),
     ],

@@ -43,7 +43,15 @@ def test_json_that_toon_can_say_comes_back(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ['{"a": 1.0}', '{"a": -0.0}', '{"a": 1, "a": 2}', '[{"a": 1, "b": 2}, {"b": 3, "a": 4}]', '{"a": 1e5}', "no json", "3"],
+    [
+        '{"a": 1.0}',
+        '{"a": -0.0}',
+        '{"a": 1, "a": 2}',
+        '[{"a": 1, "b": 2}, {"b": 3, "a": 4}]',
+        '{"a": 1e5}',
+        "no json",
+        "3",
+    ],
 )
 def test_what_toon_would_respell_or_reorder_is_refused(text: str) -> None:
     assert Toon().encode(text, str) is None

@@ -3,6 +3,7 @@
 import argparse
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -203,27 +204,22 @@ def _own_logs() -> list[Path]:
     return found
 
 
-class _emitting:  # noqa: N801 - reads as the verb of a with statement
+@contextmanager
+def _emitting(name: str | None) -> Iterator[BinaryIO | None]:
     """The file that --emit names, written beside it and moved in place when all of it is there."""
-
-    def __init__(self, name: str | None) -> None:
-        self.path = Path(name) if name else None
-        self.part = self.path.with_name(self.path.name + ".part") if self.path else None
-        self.file: BinaryIO | None = None
-
-    def __enter__(self) -> BinaryIO | None:
-        if self.part is not None:
-            try:
-                self.file = self.part.open("wb")
-            except OSError as error:
-                raise ConfigError(f"--emit {self.path}: cannot be written: {error.strerror}") from error
-        return self.file
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if self.file is None or self.part is None or self.path is None:
-            return
-        self.file.close()
-        if kind is None:
-            self.part.replace(self.path)
-        else:
-            self.part.unlink(missing_ok=True)
+    if name is None:
+        yield None
+        return
+    path = Path(name)
+    part = path.with_name(f"{path.name}.part")
+    try:
+        try:
+            file = part.open("wb")
+        except OSError as error:
+            raise ConfigError(f"--emit {path}: cannot be written: {error.strerror}") from error
+        with file:
+            yield file
+        part.replace(path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise

@@ -110,7 +110,8 @@ class Wrapped:
 
 
 _PAGE = re.compile(
-    r"(Address: [^\n]*\n(?:Title: [^\n]*\n)?)Viewport position: Showing page (\d+) of (\d+)\.\n=======================\n(.*)",
+    r"(Address: [^\n]*\n(?:Title: [^\n]*\n)?)"
+    r"Viewport position: Showing page (\d+) of (\d+)\.\n=======================\n(.*)",
     re.DOTALL,
 )
 _PAGE_HEADER = re.compile(r"\[page (\d+) of (\d+)(?:, (\d+) results)?\]")

@@ -7,9 +7,9 @@
     10	def main():
 
 Lines stay verbatim, so that an edit tool still matches them, and a number is never more than nine lines away; from line
-1000 on every line keeps its own. Runs of
-consecutive numbers are found wherever they stand in a text; what is around them stays. Each run has a header with its
-first and last number, and how numbers were written where that was not bare and with a tab.
+1000 on every line keeps its own. Runs of consecutive numbers are found wherever they stand in a text; what is around
+them stays. Each run has a header with its first and last number, and how numbers were written where that was not bare
+and with a tab.
 """
 
 import re
