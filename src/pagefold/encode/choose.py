@@ -8,11 +8,13 @@ lexemes. What fails, raises or is not cheaper is left, and counted in `skipped`;
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 from pagefold.encode import delta, near_ref, reference
 from pagefold.encode.codec import PLAIN, Codec, first_line
 from pagefold.encode.codec import decode as undo
 from pagefold.encode.context import Context
+from pagefold.encode.escapes import Escapes
 from pagefold.encode.frame import FRAMES
 from pagefold.encode.hits import Hits
 from pagefold.encode.json_codec import Json
@@ -30,7 +32,7 @@ _HINTED = 200  # characters below which a hint is hardly shorter than what it st
 # Codecs that change the lines of a text, and what share of it they have to save: a line that stands as it came can be
 # found and quoted, so it is given up only for a good deal. Hits and paths are quoted most, lines of logs hardly ever.
 _GOOD_DEAL = {"hits": 0.6, "paths": 0.6, "listing": 0.3, "records": 0.3, "log": 0.25}
-_TEXT: tuple[Codec, ...] = (Context(), Repeats(), Colours(), Log(), Paths(), Listing(), Hits(), Records())
+_TEXT: tuple[Codec, ...] = (Context(), Repeats(), Colours(), Log(), Paths(), Listing(), Hits(), Records(), Escapes())
 _json = Json(exact=False)
 TOP: tuple[Codec, ...] = (*FRAMES, _json, *_TEXT)
 INSIDE: tuple[Codec, ...] = (*FRAMES, Json(exact=True), *_TEXT)
@@ -57,11 +59,13 @@ def encode(
     tool: str = "",
     ledger: Ledger | None = None,
     failed: bool = False,
+    without: frozenset[str] = frozenset(),
     count: Callable[[str], int] | None = None,
 ) -> Shown:
     """The cheapest lossless form. `tool` names the text; with a ledger, what stands in the request may be referred to.
 
-    The result of a call that failed is shown whole: a retry must not look like an echo.
+    The result of a call that failed is shown whole: a retry must not look like an echo. `without` names codecs to leave
+    out.
     """
     known, count = ledger if ledger is not None else Ledger(), count or counter("o200k").count
     if len(text) > _LARGE:
@@ -69,12 +73,13 @@ def encode(
         return Shown(text, reason=f"more than {_LARGE:,} characters pass uncounted", standing=(standing,))
     before = count(text)
     skipped: list[str] = []
-    form, codecs = self_contained(text, skipped)
-    if ledger is None or failed:
-        made = _alone(form, codecs, known.label_for(tool or "text"))
+    form, codecs = self_contained(text, skipped, *_chains(without))
+    if ledger is None or failed or "delta" in without:
+        made = _alone(form, codecs, known.label_for(tool or "text"), without)
     else:
         made = _against(form, codecs, tool, known, skipped)
-        made = _hinted(text, known, count, made) or made
+    if ledger is not None and not failed:
+        made = _hinted(text, known, count, made, without) or made
     tokens = count(made.text) if made.text != text else before
     if made.text == text or tokens >= before:
         plain = _plain(text)
@@ -130,6 +135,12 @@ def self_contained(
     return text, ()
 
 
+@cache
+def _chains(without: frozenset[str]) -> tuple[tuple[Codec, ...], tuple[Codec, ...]]:
+    kept = (tuple(codec for codec in chain if codec.name not in without) for chain in (TOP, INSIDE))
+    return next(kept), next(kept)
+
+
 def _passes(check: Callable[[], bool]) -> bool:
     """The gate. Whatever a codec does there, the text itself is still at hand."""
     try:
@@ -159,12 +170,14 @@ def _shortest(
             continue
         if len(made) < len(best):
             best, names = made, (codec.name, *used)
+            if codec not in _TEXT:
+                break  # a frame or JSON: no codec for plain text has more to say
     return best, names
 
 
-def _alone(form: str, codecs: tuple[str, ...], label: str) -> Shown:
+def _alone(form: str, codecs: tuple[str, ...], label: str, without: frozenset[str]) -> Shown:
     """Numbered runs in their sparse form, with nothing to refer to."""
-    sparse = _numbered.encode(form, str)
+    sparse = None if _numbered.name in without else _numbered.encode(form, str)
     if sparse is not None and _numbered.decode(sparse, str) == form:
         form, codecs = sparse, (*codecs, _numbered.name)
     return Shown(form, codecs, standing=(Standing(label, tuple(form.split("\n"))),))
@@ -173,23 +186,27 @@ def _alone(form: str, codecs: tuple[str, ...], label: str) -> Shown:
 def _against(form: str, codecs: tuple[str, ...], tool: str, ledger: Ledger, skipped: list[str]) -> Shown:
     """The form with what stands above said by reference, if that can be undone."""
     against = delta.encode(form, ledger, tool or "text")
+    if against is None:  # the text holds what looks like references of ours
+        return _alone(form, codecs, ledger.label_for(tool or "text"), frozenset({_numbered.name}))
     sparse = _numbered.encode(form, str) or form
-    if against is not None and _passes(
-        lambda: delta.decode(against.text, ledger) == sparse and _numbered.decode(sparse, str) == form
-    ):
+    if _passes(lambda: delta.decode(against.text, ledger) == sparse and _numbered.decode(sparse, str) == form):
         names = (*codecs, *((_numbered.name,) if sparse != form else ()), *(("delta",) if against.references else ()))
         return Shown(against.text, names, references=against.references, standing=against.standing)
     skipped.append("delta")
-    return Shown(form, codecs, standing=(Standing(ledger.label_for(tool or "text"), tuple(form.split("\n"))),))
+    return _alone(form, codecs, ledger.label_for(tool or "text"), frozenset({_numbered.name}))
 
 
-def _hinted(text: str, ledger: Ledger, count: Callable[[str], int], made: Shown) -> Shown | None:
+def _hinted(
+    text: str, ledger: Ledger, count: Callable[[str], int], made: Shown, without: frozenset[str]
+) -> Shown | None:
     """A whole text said by one line: the same as one that stands, or one in a few fields different."""
     if len(text) < _HINTED:
         return None
     there = (Standing(ledger.label_for("hint"), ()),)
-    if (same := ledger.same(text)) is not None:
+    if "reference" not in without and (same := ledger.same(text)) is not None:
         return Shown(reference.ref_hint(same.label), ("reference",), references=1, standing=there)
+    if "near-ref" in without:
+        return None
     if (like := _like(text)) is not None and (base := ledger.like(like)) is not None:
         hint = near_ref.hint_for(base.label, base.whole or "", text)
         if hint is not None and count(hint) < count(made.text):

@@ -71,7 +71,7 @@ class Json:
             return None
         layout = None
         if self.exact:
-            plainly = json.loads(text)
+            plainly = json.loads(text, strict=False)
             layout = _layout(text, lambda layout: layout.dump(plainly) == text)
             if layout is None:
                 return None
@@ -138,7 +138,7 @@ def _torn(text: str) -> str | None:
     closers = _closers(text, end)
     if closers is None or len(closers) != depth:
         return None
-    value = json.loads(text[:end] + closers)
+    value = json.loads(text[:end] + closers, strict=False)
     kept = text[:end]
     layout = _layout(text, lambda layout: _opened(layout.dump(value), depth) == kept)
     if layout is None:

@@ -21,7 +21,10 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Lossless:
+    """`without` names codecs to leave out: how each one's worth is measured."""
+
     name: str = "lossless"
+    without: frozenset[str] = frozenset()
 
     def begin(self) -> State:
         return State()
@@ -35,7 +38,7 @@ class Lossless:
                 ledger = _written(ledger, block, name)
             elif block.kind is BlockKind.RESULT and block.path:
                 name = next((name for call, name in reversed(calls) if call == block.call_id), block.name or "result")
-                shown = encode(block.text, tool=name, ledger=ledger, failed=block.failed)
+                shown = encode(block.text, tool=name, ledger=ledger, failed=block.failed, without=self.without)
                 for standing in shown.standing:
                     ledger = ledger.with_text(standing)
                 if shown.text != block.text:

@@ -17,13 +17,26 @@ _USE = 3  # characters that a use costs
 
 def chosen(strings: Mapping[str, int]) -> dict[str, str]:
     """Names for beginnings worth one, the longest first: of two that fit a string, the longer says more."""
-    beginnings = {string: _cuts(string, times) for string, times in strings.items() if len(string) >= _SHORT}
+    # Only strings that begin like another, or come again, can share anything.
+    heads: Counter[str] = Counter()
+    for string, count in strings.items():
+        if len(string) >= _SHORT:
+            heads[string[:_LEAST]] += count
+    beginnings = {
+        string: _cuts(string, count)
+        for string, count in strings.items()
+        if len(string) >= _SHORT and heads[string[:_LEAST]] > 1
+    }
     times: Counter[str] = Counter()
     for string, cuts in beginnings.items():
         for cut in cuts:
             times[cut] += strings[string]
-    # What comes once is never worth a name.
-    gains = {cut: count * (len(cut) - _USE) for cut, count in times.items() if count > 1 and is_clear(cut)}
+    # Names only take from each other, so what does not pay at first never will.
+    gains = {
+        cut: count * (len(cut) - _USE)
+        for cut, count in times.items()
+        if count * (len(cut) - _USE) > len(cut) + _NAME and is_clear(cut)
+    }
     under: dict[str, list[str]] = defaultdict(list)
     for string, cuts in beginnings.items():
         for cut in cuts:
@@ -32,7 +45,8 @@ def chosen(strings: Mapping[str, int]) -> dict[str, str]:
     covered = dict.fromkeys(beginnings, 0)
     picked: list[str] = []
     while gains and len(picked) < len(_LETTERS):
-        best = max(gains, key=lambda cut: (gains[cut], cut))
+        most = max(gains.values())
+        best = max(cut for cut, gain in gains.items() if gain == most)
         if gains.pop(best) <= len(best) + _NAME:
             break
         picked.append(best)

@@ -12,6 +12,7 @@ _SECTION = re.compile(r"#(\d+) (\d+) (rows|lists):(?: (.*))?")
 _SPACE = re.compile(r"[\n]*")
 _BARE = re.compile(r'[^,{}\[\]"\n]*')
 _KEY = re.compile(r"[A-Za-z_@][A-Za-z0-9_@/-]*")
+_MEMBER = re.compile(r'([A-Za-z_@][A-Za-z0-9_@/-]*):([^,{}\[\]"\n$&*#][^,{}\[\]"\n]*)')
 _DIGITS = re.compile(r"\d+")
 _PLAIN = re.compile(r'[^,{}\[\]"]*')
 _ANCHOR = re.compile(r"\*\d+")
@@ -102,6 +103,10 @@ class _Reader:
         while text[at : at + 1] != "}":
             if members:
                 at = self._comma(text, at)
+            if found := _MEMBER.match(text, at):
+                members.append((found[1], word(found[2])))
+                at = found.end()
+                continue
             if text[at : at + 1] == '"':
                 key, at = self._quoted(text, at)
             else:

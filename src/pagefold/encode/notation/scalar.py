@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import lru_cache
 
 from pagefold.encode.notation.value import Number
 
@@ -12,6 +13,8 @@ _INSIDE = r",{}\[\]\"\\\x00-\x1f"
 _BARE = re.compile(rf"[^\s$&*#<!{_INSIDE}](?:[^{_INSIDE}]*[^\s{_INSIDE}])?")
 _KEY = re.compile(r"[A-Za-z_@][A-Za-z0-9_@/-]*")
 _WORDS = {"true": True, "false": False, "null": None}
+_NUMERIC = frozenset("0123456789+-.IN")  # what a number, or what looks like one, begins with
+_ENDLESS = ("NaN", "Infinity", "-Infinity")
 
 
 def is_clear(text: str) -> bool:
@@ -21,7 +24,7 @@ def is_clear(text: str) -> bool:
 
 def is_bare(text: str) -> bool:
     """Whether a string can stand without quotes and still be seen to be one."""
-    return is_clear(text) and text not in _WORDS and _LIKE_A_NUMBER.fullmatch(text) is None
+    return is_clear(text) and text not in _WORDS and not (text[0] in _NUMERIC and _LIKE_A_NUMBER.fullmatch(text))
 
 
 def quoted(text: str) -> str:
@@ -29,6 +32,7 @@ def quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=not text.isprintable())
 
 
+@lru_cache(maxsize=4096)
 def key_text(key: str) -> str:
     return key if _KEY.fullmatch(key) else quoted(key)
 
@@ -44,8 +48,6 @@ def scalar_text(value: "str | Number | bool | None") -> str:
 
 def word(text: str) -> "str | Number | bool | None":
     """What a bare word says."""
-    if text in _WORDS:
-        return _WORDS[text]
-    if _NUMBER.fullmatch(text) or text in ("NaN", "Infinity", "-Infinity"):
-        return Number(text)
-    return text
+    if text[0] in _NUMERIC:
+        return Number(text) if _NUMBER.fullmatch(text) or text in _ENDLESS else text
+    return _WORDS.get(text, text)

@@ -14,6 +14,7 @@ _DEPTH = 100
 _LONG = 100  # characters of a container that gets lines of its own inside another
 _ANCHORED = 40  # characters below which naming a repeated container saves nothing
 _LISTS = 3
+_HEAD = 8  # no name is shorter
 
 
 class _Text(str):
@@ -25,7 +26,8 @@ class _Text(str):
 def write(value: Value) -> str | None:
     writer = _Writer()
     try:
-        writer.number(value)
+        if isinstance(value, Members | list):
+            writer.number(value)
         writer.value(value, 0)
     except RecursionError:
         return None
@@ -42,28 +44,27 @@ class _Writer:
     _sizes: dict[int, int] = field(default_factory=dict)
     _anchors: dict[int, int] = field(default_factory=dict)
 
-    def number(self, value: Value, depth: int = 0) -> Any:
+    def number(self, value: Value, depth: int = 0) -> int:
         """Gives equal containers equal numbers, and counts them: whatever comes twice is written once."""
-        if not isinstance(value, Members | list):
-            return value
         if depth > _DEPTH:
             raise RecursionError
-        inner: tuple[Any, ...]
-        if isinstance(value, Members):
-            inner = tuple((key, self._key(item, depth)) for key, item in value)
-            size = sum(len(key) + self._size(item) + 2 for key, item in value)
-        else:
-            inner = tuple(self._key(item, depth) for item in value)
-            size = sum(self._size(item) + 1 for item in value)
-        kind = self._kinds.setdefault((isinstance(value, list), inner), len(self._kinds))
-        self._ids[id(value)] = kind
-        self._sizes[kind] = size + 2
-        self._times[kind] += 1
-        return kind
-
-    def _key(self, value: Value, depth: int) -> Any:
-        known = self.number(value, depth + 1)
-        return type(value), known
+        inner: list[Any] = []
+        size = 2
+        pairs = value if isinstance(value, Members) else (("", item) for item in value)  # type: ignore[union-attr]
+        for key, item in pairs:
+            kind = type(item)
+            if kind is Members or kind is list:
+                number = self.number(item, depth + 1)
+                inner += (key, kind, number)
+                size += len(key) + self._sizes[number] + 2
+            else:
+                inner += (key, kind, item)
+                size += len(key) + (len(item) if isinstance(item, str) else 4) + 2
+        known = self._kinds.setdefault((isinstance(value, list), *inner), len(self._kinds))
+        self._ids[id(value)] = known
+        self._sizes[known] = size
+        self._times[known] += 1
+        return known
 
     def _size(self, value: Value) -> int:
         if isinstance(value, Members | list):
@@ -191,7 +192,10 @@ class _Writer:
         strings: Counter[str] = Counter(part for part in self._all() if type(part) is _Text)
         names = chosen(strings)
         lines = [f"${letter}={name}" for name, letter in names.items()]
-        spelled = {string: _spelled(string, names) for string in strings}
+        heads = {name[:_HEAD] for name in names}
+        spelled = {
+            string: _spelled(string, names) if string[:_HEAD] in heads else scalar_text(string) for string in strings
+        }
         body = "".join(spelled[part] if type(part) is _Text else part for part in self._parts)
         sections = ["".join(spelled[p] if type(p) is _Text else p for p in section) for section in self._sections]
         return "\n".join([*lines, body, *sections])

@@ -1,0 +1,206 @@
+"""A million random histories of texts through the codecs and back: how many came back differently.
+
+    python bench/fuzz.py [--cases 1000000] [--seed 1]
+
+A case is one text, encoded under the ledger of its history and decoded again: text byte for byte, JSON by values,
+types, key order, number lexemes and duplicate keys. Histories mix JSON in several layouts, whole and cut off, numbered
+files, search hits, logs, frames, our own signs, and mutations of all of these. Exit code 1 if anything differs, or if
+the gate had to catch a codec.
+"""
+
+import argparse
+import json
+import random
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from typing import Any
+
+from pagefold.encode import decode, encode
+from pagefold.encode.notation.value import parse
+from pagefold.pages.ledger import Ledger
+
+WORDS = [
+    "a",
+    "id",
+    "name",
+    "load_page",
+    "x-y",
+    "null",
+    "true",
+    "12",
+    "1.0",
+    "-0",
+    "",
+    " ",
+    "a b",
+    "a,b",
+    "k: v",
+    "{",
+    "]",
+    '"',
+    "$a",
+]
+WORDS += [
+    "*1",
+    "&1",
+    "#1",
+    "!",
+    "= 1-2",
+    "[R1]",
+    "[JSON]",
+    "[lines 1-2]",
+    "é",
+    "\\n",
+    "\t",
+    "https://a.example/u/7",
+    "2026-01-02",
+]
+WORDS += [
+    "pf-abcdefghij",
+    "..",
+    "{id}",
+    "\u2028",
+    "🙂",
+    "ERROR",
+    "src/app/main.py",
+    "C:\\x\\y.py",
+    "--",
+    "|",
+    "\x1b[32m",
+    "0.5 s",
+]
+
+
+def scalar(dice: random.Random) -> Any:
+    pick = dice.random()
+    if pick < 0.5:
+        return " ".join(dice.choice(WORDS) for _ in range(dice.randint(1, 4)))
+    return dice.choice(
+        [None, True, False, dice.randint(-9, 9999), round(dice.random() * 100, dice.randint(0, 6)), 1e30, 10**25]
+    )
+
+
+def value(dice: random.Random, depth: int = 0) -> Any:
+    pick = dice.random()
+    if depth > 3 or pick < 0.4:
+        return scalar(dice)
+    if pick < 0.6:
+        return [value(dice, depth + 1) for _ in range(dice.randint(0, 5))]
+    keys = [dice.choice(WORDS) for _ in range(dice.randint(1, 5))]
+    if pick < 0.8:
+        return {key: value(dice, depth + 1) for key in keys}
+    rows = [{key: scalar(dice) for key in keys if dice.random() < 0.9} for _ in range(dice.randint(2, 8))]
+    if dice.random() < 0.5:
+        for number, row in enumerate(rows):
+            row |= {"number": number, "url": f"https://a.example/n/{number}", "state": "open"}
+    return rows
+
+
+def as_json(dice: random.Random) -> str:
+    layout = dice.choice([{}, {"separators": (",", ":")}, {"indent": 2}, {"indent": 4}, {"ensure_ascii": False}])
+    text = json.dumps(value(dice), **layout)
+    return text[: dice.randint(0, len(text))] if dice.random() < 0.2 else text
+
+
+def lines(dice: random.Random) -> list[str]:
+    return [" ".join(dice.choice(WORDS) for _ in range(dice.randint(0, 6))) for _ in range(dice.randint(1, 40))]
+
+
+def numbered(dice: random.Random) -> str:
+    style, first = dice.choice(["{}\t", "{:>6}→", "{:>6}\t", "{}: ", "{}:"]), dice.choice([1, 7, 95, 996])
+    return "\n".join(f"{style.format(first + at)}{line}" for at, line in enumerate(lines(dice)))
+
+
+def hits(dice: random.Random) -> str:
+    path, sign = dice.choice(["src/a.py", "/r/src/a.py", "b.go", "C:\\x\\y.py"]), dice.choice([":", "-"])
+    return "\n".join(f"{path}{sign}{dice.randint(1, 99)}{sign}{line}" for line in lines(dice))
+
+
+def log(dice: random.Random) -> str:
+    return "\n".join(
+        f"2026-03-21 08:{dice.randint(10, 12)}:{at % 60:02} INFO  [w-{at % 3}] {line}"
+        for at, line in enumerate(lines(dice))
+    )
+
+
+def framed(dice: random.Random) -> str:
+    body = dice.choice([as_json, numbered, hits])(dice)
+    return dice.choice(
+        [
+            json.dumps({"type": "text", "text": body}, separators=(",", ":")),
+            json.dumps({"type": "text", "text": body, "annotations": None}),
+            f"<returncode>0</returncode>\n<output>\n{body}</output>",
+            json.dumps({"type": "text", "text": body}, separators=(",", ":"))[: dice.randint(23, 200)]
+            + " ...\n\n(cut)",
+        ]
+    )
+
+
+MAKERS: tuple[Callable[[random.Random], str], ...] = (
+    as_json,
+    as_json,
+    numbered,
+    hits,
+    log,
+    framed,
+    lambda d: "\n".join(lines(d)),
+)
+
+
+def mutated(dice: random.Random, text: str) -> str:
+    at = dice.randint(0, len(text))
+    return text[:at] + dice.choice([*WORDS, "\n", "\r\n", "\x00"]) + text[at + dice.randint(0, 3) :]
+
+
+def same(back: str, text: str) -> bool:
+    if back == text:
+        return True
+    try:
+        return parse(back) == parse(text)
+    except (ValueError, RecursionError):
+        return False
+
+
+def run(task: tuple[int, int]) -> tuple[int, int, list[str]]:
+    """Cases done, cases in which something was saved, and the texts that came back differently."""
+    seed, cases = task
+    dice = random.Random(seed)
+    done = saved = 0
+    wrong: list[str] = []
+    while done < cases:
+        ledger, earlier = Ledger(), list[str]()
+        for _ in range(dice.randint(1, 6)):
+            text = dice.choice(MAKERS)(dice) if not earlier or dice.random() < 0.7 else dice.choice(earlier)
+            text = mutated(dice, text) if dice.random() < 0.25 else text
+            shown = encode(text, tool=dice.choice(["Read a.py", "list"]), ledger=ledger)
+            done, saved = done + 1, saved + bool(shown.codecs)
+            if not same(decode(shown.text, ledger), text) or shown.skipped:
+                wrong.append(text)
+            for standing in shown.standing:
+                ledger = ledger.with_text(standing)
+            earlier.append(text)
+    return done, saved, wrong
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--cases", type=int, default=1_000_000)
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args()
+    tasks = [(given.seed * 1_000_003 + index, given.cases // 100) for index in range(100)]
+    started, done, saved, wrong = time.perf_counter(), 0, 0, list[str]()
+    with ProcessPoolExecutor() as pool:
+        for counts in pool.map(run, tasks):
+            done, saved = done + counts[0], saved + counts[1]
+            wrong += counts[2]
+    seconds = time.perf_counter() - started
+    print(f"{done:,} cases in {seconds:.0f} s, {saved:,} in a shorter form, {len(wrong)} differ or were caught")
+    for text in wrong[:3]:
+        print(repr(text[:400]))
+    sys.exit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()
