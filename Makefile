@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: check setup demo test lint bench docs agents requirements clean
+.PHONY: check setup demo test lint bench fuzz earnings docs agents requirements clean
 
 check: lint test
 
@@ -33,6 +33,14 @@ bench: $(READY)
 	$(BIN)/python bench/store.py --kills 200
 	$(BIN)/python bench/replay.py
 	$(BIN)/python bench/proxy.py
+	$(BIN)/python bench/codecs.py
+
+# Longer ones: a million random texts through the codecs, and what each codec earns on recorded sessions.
+fuzz: $(READY)
+	$(BIN)/python bench/fuzz.py
+
+earnings: $(READY)
+	$(BIN)/python bench/earnings.py
 
 docs: $(READY)
 	$(BIN)/python docs/generate.py

@@ -99,7 +99,9 @@ def value(dice: random.Random, depth: int = 0) -> Any:
 
 
 def as_json(dice: random.Random) -> str:
-    layout = dice.choice([{}, {"separators": (",", ":")}, {"indent": 2}, {"indent": 4}, {"ensure_ascii": False}])
+    layout: dict[str, Any] = dice.choice(
+        [{}, {"separators": (",", ":")}, {"indent": 2}, {"indent": 4}, {"ensure_ascii": False}]
+    )
     text = json.dumps(value(dice), **layout)
     return text[: dice.randint(0, len(text))] if dice.random() < 0.2 else text
 

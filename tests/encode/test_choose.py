@@ -112,6 +112,18 @@ def test_a_result_that_only_looks_like_a_form_of_ours_is_marked_and_comes_back(t
     assert decode(shown.text) == text
 
 
+def test_a_result_that_looks_like_ours_comes_back_even_where_it_holds_references() -> None:
+    lines = [f"a line that is long enough to be referred to, number {n}" for n in range(12)]
+    first = encode("\n".join(lines), tool="x", ledger=Ledger())
+    ledger = Ledger().with_text(first.standing[0])
+    text = "\n".join(["[JSON]", *lines])
+
+    shown = encode(text, tool="x", ledger=ledger)
+
+    assert shown.references == 1
+    assert decode(shown.text, ledger) == text
+
+
 def test_a_result_that_was_shown_whole_is_said_by_one_line() -> None:
     first = encode(ROWS, tool="list", ledger=Ledger())
     ledger = Ledger().with_text(first.standing[0])

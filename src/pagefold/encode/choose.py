@@ -74,6 +74,7 @@ def encode(
     before = count(text)
     skipped: list[str] = []
     form, codecs = self_contained(text, skipped, *_chains(without))
+    form = form if codecs else _plain(text)
     if ledger is None or failed or "delta" in without:
         made = _alone(form, codecs, known.label_for(tool or "text"), without)
     else:
