@@ -197,6 +197,28 @@ def test_collect_removes_what_is_old_and_says_how_much(tmp_path: Path) -> None:
     assert (gone["pages"], gone["bytes"]) == (1, 5000)
 
 
+def test_encode_shows_what_a_result_becomes_and_decode_gives_its_bytes_back(tmp_path: Path) -> None:
+    rows = json.dumps(
+        [{"id": number, "name": f"item {number}", "state": "open"} for number in range(30)], indent=3
+    ).encode()
+    store = ("--store", tmp_path / "store.db")
+    shown = pagefold("encode", "-", *store, home=tmp_path, stdin=rows)
+
+    assert shown.stdout.startswith(b"[JSON]\n#1\n#1 30 rows: id=0..,name=item {id},state=open\n")
+    assert b"saved) by json" in shown.stderr
+    assert pagefold("decode", "-", *store, home=tmp_path, stdin=shown.stdout).stdout == rows
+    alone = pagefold("decode", "-", "--store", tmp_path / "other.db", home=tmp_path, stdin=shown.stdout).stdout
+    assert alone == json.dumps(json.loads(rows), separators=(",", ":")).encode()
+
+
+def test_encode_as_json_tells_the_candidates(tmp_path: Path) -> None:
+    told = json.loads(
+        pagefold("encode", "-", "--json", "--store", "s.db", home=tmp_path, stdin=b'{"a": [1, 2]}').stdout
+    )
+
+    assert (told["text"], told["codecs"], told["candidates"][0][0]) == ('{"a": [1, 2]}', [], "as it is")
+
+
 def test_a_reader_that_goes_away_is_no_stack_trace(tmp_path: Path) -> None:
     path = sessions(tmp_path / "many.jsonl", *[SESSION | {"id": str(number)} for number in range(3000)])
     command = [sys.executable, "-m", "pagefold", "replay", str(path), "--json"]

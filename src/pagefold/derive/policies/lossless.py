@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass, field
+from typing import Any
 
 from pagefold.derive.policy import Derived
 from pagefold.encode.choose import encode
@@ -52,25 +53,23 @@ class Lossless:
 
 def label_of(call: Block) -> str:
     """How the model knows a call: the tool, and the first thing it was told."""
-    try:
-        arguments = json.loads(call.text)
-    except ValueError:
-        arguments = {}
-    said = next((value for value in arguments.values() if isinstance(value, str)), "") if arguments else ""
+    said = next((value for value in _arguments(call).values() if isinstance(value, str)), "")
     word = said.replace("\\", "/").rstrip("/").rpartition("/")[2] if "/" in said and " " not in said else said
-    short = " ".join(word.split())[:_ARGUMENT]
-    return f"{call.name} {short}".strip().replace(" (whole:", "")
+    return f"{call.name} {' '.join(word.split())[:_ARGUMENT]}".strip()
 
 
 def _written(ledger: Ledger, call: Block, name: str) -> Ledger:
     """What the assistant wrote itself stands in its call."""
+    for value in _arguments(call).values():
+        if isinstance(value, str) and "\n" in value:
+            label = ledger.label_for(f"your {name}")
+            ledger = ledger.with_text(Standing(label, tuple(value.split("\n"))))
+    return ledger
+
+
+def _arguments(call: Block) -> dict[str, Any]:
     try:
         arguments = json.loads(call.text)
-    except ValueError:
-        return ledger
-    if isinstance(arguments, dict):
-        for value in arguments.values():
-            if isinstance(value, str) and "\n" in value:
-                label = ledger.label_for(f"your {name}")
-                ledger = ledger.with_text(Standing(label, tuple(value.split("\n"))))
-    return ledger
+    except (ValueError, RecursionError):
+        return {}
+    return arguments if isinstance(arguments, dict) else {}
