@@ -20,7 +20,8 @@ from typing import Any
 
 import aiohttp
 
-from pagefold.model_proxy.server import App, Event, Proxy, Receive, Send, Upstreams, run
+from pagefold.model_proxy.http import Event, Receive, Send, Upstreams
+from pagefold.model_proxy.server import App, Proxy, run
 
 REQUESTS = 1200
 SECONDS = 6.0

@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 from pagefold.model_proxy.exchange import Exchange, Histories, Prefix
+from pagefold.model_proxy.http import Upstreams
 from pagefold.model_proxy.scripted import Call, ScriptedModel, Turn
-from pagefold.model_proxy.server import Proxy, Upstreams, running
+from pagefold.model_proxy.server import Proxy, running
 from pagefold.wire.message import Usage
 
 AGENTS = Path(os.environ.get("AGENTS_DIR") or Path(__file__).parents[2] / ".agents").absolute()

@@ -24,8 +24,9 @@ import zstandard
 
 from pagefold.errors import ConfigError
 from pagefold.model_proxy.exchange import Exchange, Histories
+from pagefold.model_proxy.http import Event, Receive, Send, Upstreams
 from pagefold.model_proxy.scripted import Call, ScriptedModel, Turn
-from pagefold.model_proxy.server import Event, Proxy, Receive, Send, Upstreams, running, serve
+from pagefold.model_proxy.server import Proxy, running, serve
 from pagefold.wire.message import Usage
 
 PATIENCE = 20
@@ -768,7 +769,8 @@ def test_a_port_in_use_is_named() -> None:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_it_and_the_caller_has_the_last_word(number: signal.Signals) -> None:
     program = (
-        "from pagefold.model_proxy.server import Proxy, Upstreams, run\n"
+        "from pagefold.model_proxy.http import Upstreams\n"
+        "from pagefold.model_proxy.server import Proxy, run\n"
         "proxy = Proxy(Upstreams('http://127.0.0.1:1'))\n"
         "run(proxy, '127.0.0.1', 0, started=lambda port: print(port, flush=True))\n"
         "print('requests', proxy.totals.requests)\n"

@@ -17,8 +17,9 @@ from pagefold.analysis.tally import Tally
 from pagefold.cli import replay as replaying
 from pagefold.cli import show
 from pagefold.derive.cost import prices_named
+from pagefold.model_proxy.http import Upstreams
 from pagefold.model_proxy.scripted import Call, ScriptedModel, Turn
-from pagefold.model_proxy.server import Proxy, Upstreams, running
+from pagefold.model_proxy.server import Proxy, running
 from pagefold.pages.kinds import classify
 from pagefold.pages.page import Page
 from pagefold.pages.recall import Recalled, recall

@@ -7,7 +7,8 @@ from pagefold import config
 from pagefold.cli import show
 from pagefold.errors import ConfigError
 from pagefold.model_proxy import server
-from pagefold.model_proxy.server import Proxy, Upstreams
+from pagefold.model_proxy.http import Upstreams
+from pagefold.model_proxy.server import Proxy
 
 EXAMPLE = """\
 Requests go on as they came, streaming included; what passes is counted and told at /pagefold/status, and once more at

@@ -19,9 +19,8 @@ import sys
 import threading
 import traceback
 import zlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -33,6 +32,22 @@ from yarl import URL
 from pagefold import tokens
 from pagefold.errors import ConfigError
 from pagefold.model_proxy.exchange import READ_BYTES, Ending, Exchange, Histories, Totals
+from pagefold.model_proxy.http import (
+    CONNECT_SECONDS,
+    ClientLeftError,
+    Event,
+    Headers,
+    Receive,
+    Send,
+    Upload,
+    Upstreams,
+    cause_of,
+    decoder_for,
+    is_text,
+    passed_on,
+    refuse,
+    reply,
+)
 from pagefold.wire import json_text
 
 new_event_loop: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop
@@ -41,57 +56,18 @@ with suppress(ImportError):  # there is none for Windows
 
     new_event_loop = uvloop.new_event_loop
 
-Event: TypeAlias = MutableMapping[str, Any]
-Receive: TypeAlias = Callable[[], Awaitable[Event]]
-Send: TypeAlias = Callable[[Event], Awaitable[None]]
 App: TypeAlias = Callable[[Event, Receive, Send], Awaitable[None]]
-Headers: TypeAlias = list[tuple[bytes, bytes]]
 
 TOKEN_HEADER = b"x-pagefold-token"
 
-_OF_ONE_CONNECTION = frozenset((b"connection", b"keep-alive", b"transfer-encoding", b"te", b"trailer", b"upgrade"))
 _NOT_FOR_THE_UPSTREAM = frozenset((b"host", b"expect", TOKEN_HEADER))
 _LENGTH = frozenset((b"content-length",))
 _SKIPPED = ("accept", "accept-encoding", "content-type", "user-agent")  # aiohttp would add its own
-_OPENAI = (b"/v1/chat/completions", b"/v1/responses", b"/v1/embeddings", b"/v1/completions")
-_CONNECT_SECONDS = 20
 _IDLE_SECONDS = 300
 _GRACE_SECONDS = 30
 _HEADER_BYTES = 256 << 10
 _PLAIN_BYTES = 1 << 20
 _SLICE_BYTES = 1024
-
-
-@dataclass(frozen=True, slots=True)
-class Upstreams:
-    """The only two places that a request can go to. Without the second, its paths are answered with 404."""
-
-    anthropic: str
-    openai: str = ""
-
-    def target(self, path: bytes, query: bytes, headers: Headers) -> URL | None:
-        """Host and scheme are those of an upstream, whatever the client wrote; path and query are the client's."""
-        base = URL(self.openai if self._is_openai(path, headers) else self.anthropic)
-        if not base.raw_authority:
-            return None
-        return URL.build(
-            scheme=base.scheme,
-            authority=base.raw_authority,
-            path=base.raw_path.rstrip("/") + path.decode("ascii"),
-            query_string=query.decode("ascii"),
-            encoded=True,
-        )
-
-    def _is_openai(self, path: bytes, headers: Headers) -> bool:
-        if any(path == known or path.startswith(known + b"/") for known in _OPENAI):
-            return True
-        # Both have it. A key must not end up with the other provider, and Anthropic's clients name their version.
-        shared = path == b"/v1/models" or path.startswith(b"/v1/models/")
-        return shared and bool(self.openai) and not any(name == b"anthropic-version" for name, _ in headers)
-
-
-class ClientLeftError(Exception):
-    """The client closed its connection before it had the whole answer."""
 
 
 def to_stderr(line: str) -> None:
@@ -138,7 +114,7 @@ class Proxy:
         tokens.counter()  # loading the vocabulary later would hold up everyone who is served then
         async with aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0),
-            timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS),
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,
             max_line_size=_HEADER_BYTES,
@@ -316,56 +292,6 @@ class Passage:
             )
 
 
-class Upload:
-    """The body of a request as it arrives, and after it the news that the client has gone."""
-
-    def __init__(self, receive: Receive) -> None:
-        self._receive = receive
-        self._ended = asyncio.Event()
-        self.bytes = 0
-        self.whole = False
-        self.gone = False
-
-    async def read(self, most: int) -> bytes:
-        """All of it, or its beginning where it is longer than `most`. Raises ClientLeftError."""
-        pieces: list[bytes] = []
-        while not self.whole and self.bytes <= most:
-            pieces.append(await self._next())
-        return b"".join(pieces)
-
-    async def rest(self, first: bytes) -> AsyncIterator[bytes]:
-        yield first
-        while not self._ended.is_set():
-            yield await self._next()
-
-    async def watch(self) -> None:
-        """Raises ClientLeftError as soon as that is known. Never returns."""
-        await self._ended.wait()
-        while True:
-            await self._next()
-
-    async def _next(self) -> bytes:
-        event = await self._receive()
-        if event["type"] == "http.disconnect":
-            self.gone = True
-            self._ended.set()
-            raise ClientLeftError
-        data: bytes = event.get("body", b"")
-        self.bytes += len(data)
-        if not event.get("more_body", False):
-            self.whole = True
-            self._ended.set()
-        return data
-
-
-def passed_on(headers: Iterable[tuple[bytes, bytes]], dropped: frozenset[bytes]) -> Headers:
-    """The headers that go further than one connection, in their order, repeated ones included."""
-    lowered = [(name.lower(), name, value) for name, value in headers]
-    listed = {word.strip().lower() for low, _, value in lowered if low == b"connection" for word in value.split(b",")}
-    stay = _OF_ONE_CONNECTION | dropped | listed
-    return [(name, value) for low, name, value in lowered if low not in stay and not low.startswith(b"proxy-")]
-
-
 def needs_upgrade(headers: Mapping[bytes, bytes]) -> bool:
     """Whether a request asks for another protocol in a way that cannot be passed over.
 
@@ -375,52 +301,6 @@ def needs_upgrade(headers: Mapping[bytes, bytes]) -> bool:
         return False
     has_body = b"transfer-encoding" in headers or headers.get(b"content-length", b"0") != b"0"
     return has_body or headers[b"upgrade"].lower() == b"websocket"
-
-
-def is_text(value: bytes) -> bool:
-    try:
-        value.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-def decoder_for(encoding: str) -> Callable[[bytes], bytes] | None:
-    """Undoes a content encoding piece by piece; None where there is none, or none that is read."""
-    if encoding in ("gzip", "x-gzip", "deflate"):
-        return zlib.decompressobj(wbits=32 + zlib.MAX_WBITS).decompress
-    return zstandard.ZstdDecompressor().decompressobj().decompress if encoding == "zstd" else None
-
-
-def cause_of(error: Exception) -> str:
-    """Why there was no answer, in words that quote nothing of the request."""
-    match error:
-        case aiohttp.ClientConnectorDNSError():
-            return "its name could not be resolved"
-        case aiohttp.ClientConnectorCertificateError():
-            return f"its certificate is not accepted ({error.certificate_error})"
-        case TimeoutError():
-            return f"no connection within {_CONNECT_SECONDS} s"
-        case aiohttp.ServerDisconnectedError():
-            return "it closed the connection before answering"
-        case aiohttp.ClientResponseError():
-            return "what it answered is not HTTP"
-        case OSError() if error.errno:
-            return os.strerror(error.errno)
-    return type(error).__name__
-
-
-async def reply(send: Send, status: int, body: bytes, *more: tuple[bytes, bytes]) -> None:
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode()), *more]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
-
-
-async def refuse(send: Send, status: int, kind: str, message: str) -> None:
-    """An answer of our own, in the shape of the provider's errors."""
-    body = json_text.dumps({"type": "error", "error": {"type": kind, "message": message}})
-    more = [(b"connection", b"close"), (b"upgrade", b"HTTP/1.1")] if status == 426 else []
-    await reply(send, status, json_text.bytes_of(body), *more)
 
 
 class Server(uvicorn.Server):

@@ -1,0 +1,155 @@
+"""What an HTTP exchange is made of: where it may go, the body as it arrives, headers that travel, answers of our own.
+
+Promises: host and scheme are those of a given upstream, whatever a client wrote; headers keep their order and their
+repetitions, and only those of one connection stay behind; no words of a request are quoted in an error.
+"""
+
+import asyncio
+import os
+import zlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, MutableMapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import aiohttp
+import zstandard
+from yarl import URL
+
+from pagefold.wire import json_text
+
+Event: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[Event]]
+Send: TypeAlias = Callable[[Event], Awaitable[None]]
+Headers: TypeAlias = list[tuple[bytes, bytes]]
+
+_OF_ONE_CONNECTION = frozenset((b"connection", b"keep-alive", b"transfer-encoding", b"te", b"trailer", b"upgrade"))
+_OPENAI = (b"/v1/chat/completions", b"/v1/responses", b"/v1/embeddings", b"/v1/completions")
+CONNECT_SECONDS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Upstreams:
+    """The only two places that a request can go to. Without the second, its paths are answered with 404."""
+
+    anthropic: str
+    openai: str = ""
+
+    def target(self, path: bytes, query: bytes, headers: Headers) -> URL | None:
+        """Host and scheme are those of an upstream, whatever the client wrote; path and query are the client's."""
+        base = URL(self.openai if self._is_openai(path, headers) else self.anthropic)
+        if not base.raw_authority:
+            return None
+        return URL.build(
+            scheme=base.scheme,
+            authority=base.raw_authority,
+            path=base.raw_path.rstrip("/") + path.decode("ascii"),
+            query_string=query.decode("ascii"),
+            encoded=True,
+        )
+
+    def _is_openai(self, path: bytes, headers: Headers) -> bool:
+        if any(path == known or path.startswith(known + b"/") for known in _OPENAI):
+            return True
+        # Both have it. A key must not end up with the other provider, and Anthropic's clients name their version.
+        shared = path == b"/v1/models" or path.startswith(b"/v1/models/")
+        return shared and bool(self.openai) and not any(name == b"anthropic-version" for name, _ in headers)
+
+
+class ClientLeftError(Exception):
+    """The client closed its connection before it had the whole answer."""
+
+
+class Upload:
+    """The body of a request as it arrives, and after it the news that the client has gone."""
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self._ended = asyncio.Event()
+        self.bytes = 0
+        self.whole = False
+        self.gone = False
+
+    async def read(self, most: int) -> bytes:
+        """All of it, or its beginning where it is longer than `most`. Raises ClientLeftError."""
+        pieces: list[bytes] = []
+        while not self.whole and self.bytes <= most:
+            pieces.append(await self._next())
+        return b"".join(pieces)
+
+    async def rest(self, first: bytes) -> AsyncIterator[bytes]:
+        yield first
+        while not self._ended.is_set():
+            yield await self._next()
+
+    async def watch(self) -> None:
+        """Raises ClientLeftError as soon as that is known. Never returns."""
+        await self._ended.wait()
+        while True:
+            await self._next()
+
+    async def _next(self) -> bytes:
+        event = await self._receive()
+        if event["type"] == "http.disconnect":
+            self.gone = True
+            self._ended.set()
+            raise ClientLeftError
+        data: bytes = event.get("body", b"")
+        self.bytes += len(data)
+        if not event.get("more_body", False):
+            self.whole = True
+            self._ended.set()
+        return data
+
+
+def passed_on(headers: Iterable[tuple[bytes, bytes]], dropped: frozenset[bytes]) -> Headers:
+    """The headers that go further than one connection, in their order, repeated ones included."""
+    lowered = [(name.lower(), name, value) for name, value in headers]
+    listed = {word.strip().lower() for low, _, value in lowered if low == b"connection" for word in value.split(b",")}
+    stay = _OF_ONE_CONNECTION | dropped | listed
+    return [(name, value) for low, name, value in lowered if low not in stay and not low.startswith(b"proxy-")]
+
+
+def is_text(value: bytes) -> bool:
+    try:
+        value.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def decoder_for(encoding: str) -> Callable[[bytes], bytes] | None:
+    """Undoes a content encoding piece by piece; None where there is none, or none that is read."""
+    if encoding in ("gzip", "x-gzip", "deflate"):
+        return zlib.decompressobj(wbits=32 + zlib.MAX_WBITS).decompress
+    return zstandard.ZstdDecompressor().decompressobj().decompress if encoding == "zstd" else None
+
+
+def cause_of(error: Exception) -> str:
+    """Why there was no answer, in words that quote nothing of the request."""
+    match error:
+        case aiohttp.ClientConnectorDNSError():
+            return "its name could not be resolved"
+        case aiohttp.ClientConnectorCertificateError():
+            return f"its certificate is not accepted ({error.certificate_error})"
+        case TimeoutError():
+            return f"no connection within {CONNECT_SECONDS} s"
+        case aiohttp.ServerDisconnectedError():
+            return "it closed the connection before answering"
+        case aiohttp.ClientResponseError():
+            return "what it answered is not HTTP"
+        case OSError() if error.errno:
+            return os.strerror(error.errno)
+    return type(error).__name__
+
+
+async def reply(send: Send, status: int, body: bytes, *more: tuple[bytes, bytes]) -> None:
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode()), *more]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+async def refuse(send: Send, status: int, kind: str, message: str) -> None:
+    """An answer of our own, in the shape of the provider's errors."""
+    body = json_text.dumps({"type": "error", "error": {"type": kind, "message": message}})
+    more = [(b"connection", b"close"), (b"upgrade", b"HTTP/1.1")] if status == 426 else []
+    await reply(send, status, json_text.bytes_of(body), *more)
