@@ -112,6 +112,22 @@ def test_a_result_that_only_looks_like_a_form_of_ours_is_marked_and_comes_back(t
     assert decode(shown.text) == text
 
 
+@pytest.mark.parametrize("ledger", [None, Ledger()], ids=["alone", "in a history"])
+def test_a_form_that_would_hold_a_header_of_ours_is_not_used(ledger: Ledger | None) -> None:
+    torn = ROWS[:-1] + ', {"id": 1\n[lines 1-2]\nx\ny'
+
+    shown = encode(torn, tool="x", ledger=ledger)
+
+    assert shown.text == f"[as it is]\n{torn}"
+    assert decode(shown.text) == torn
+
+
+def test_what_passes_uncounted_is_marked_too() -> None:
+    text = "[lines 1-2]\n\x00"
+
+    assert decode(encode(text).text) == text
+
+
 def test_a_result_that_looks_like_ours_comes_back_even_where_it_holds_references() -> None:
     lines = [f"a line that is long enough to be referred to, number {n}" for n in range(12)]
     first = encode("\n".join(lines), tool="x", ledger=Ledger())

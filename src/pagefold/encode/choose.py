@@ -6,6 +6,7 @@ is counted. The gate then decodes it: the bytes have to come back, for JSON its 
 lexemes. What fails, raises or is not cheaper is left, and counted in `skipped`; the text itself is shown instead.
 """
 
+import re
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -28,6 +29,8 @@ from pagefold.pages.ledger import Ledger, Standing
 from pagefold.tokens import counter
 
 _LARGE = 1_000_000
+_RUN = 4096
+_MONOTONOUS = re.compile(rf"(.)\1{{{_RUN - 1}}}", re.DOTALL)
 _HINTED = 200  # characters below which a hint is hardly shorter than what it stands for
 # Codecs that change the lines of a text, and what share of it they have to save: a line that stands as it came can be
 # found and quoted, so it is given up only for a good deal. Hits and paths are quoted most, lines of logs hardly ever.
@@ -68,13 +71,13 @@ def encode(
     out.
     """
     known, count = ledger if ledger is not None else Ledger(), count or counter("o200k").count
-    if len(text) > _LARGE:
-        standing = Standing(known.label_for(tool or "text"), ())
-        return Shown(text, reason=f"more than {_LARGE:,} characters pass uncounted", standing=(standing,))
+    if reason := _unfit(text):
+        return Shown(_plain(text), reason=reason, standing=(Standing(known.label_for(tool or "text"), ()),))
     before = count(text)
     skipped: list[str] = []
     form, codecs = self_contained(text, skipped, *_chains(without))
-    form = form if codecs else _plain(text)
+    if not codecs or ("[lines " in form and _numbered.holds(form)):
+        form, codecs = _plain(text), ()  # a form in which a line looks like a header of ours could be misread
     if ledger is None or failed or "delta" in without:
         made = _alone(form, codecs, known.label_for(tool or "text"), without)
     else:
@@ -134,6 +137,15 @@ def self_contained(
         return form, names
     skipped.append(names[0])
     return text, ()
+
+
+def _unfit(text: str) -> str:
+    """Why a text passes as it is and uncounted, if it does: counting it would take longer than it is worth."""
+    if len(text) > _LARGE:
+        return f"more than {_LARGE:,} characters"
+    if "\x00" in text:
+        return "binary"
+    return "one character over and over" if len(text) > _RUN and _MONOTONOUS.search(text) else ""
 
 
 @cache
