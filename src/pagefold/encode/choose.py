@@ -30,6 +30,7 @@ from pagefold.tokens import counter
 
 _LARGE = 1_000_000
 _RUN = 4096
+_SUSPECT = 40_000  # shorter texts are counted in time whatever they hold
 _MONOTONOUS = re.compile(rf"(.)\1{{{_RUN - 1}}}", re.DOTALL)
 _HINTED = 200  # characters below which a hint is hardly shorter than what it stands for
 # Codecs that change the lines of a text, and what share of it they have to save: a line that stands as it came can be
@@ -145,7 +146,7 @@ def _unfit(text: str) -> str:
         return f"more than {_LARGE:,} characters"
     if "\x00" in text:
         return "binary"
-    return "one character over and over" if len(text) > _RUN and _MONOTONOUS.search(text) else ""
+    return "one character over and over" if len(text) > _SUSPECT and _MONOTONOUS.search(text) else ""
 
 
 @cache

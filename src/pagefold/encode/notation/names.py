@@ -1,15 +1,14 @@
 """Which beginnings of strings deserve a name: URLs that share their first half, ids that come again and again."""
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 
 from pagefold.encode.notation.scalar import is_clear
 
-_CUT = re.compile(r"[/?=&#:]")
 _LEAST = 12
 _SHORT = 8  # what comes often enough deserves a name even if it is short
 _OFTEN = 8
+_MOST = 8
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _NAME = 6  # characters that a definition costs besides what it says
 _USE = 3  # characters that a use costs
@@ -63,8 +62,12 @@ def _cuts(string: str, times: int) -> list[str]:
     """The beginnings of a string that others may share, itself included."""
     if len(string) < _LEAST and times < _OFTEN:
         return []
-    ends = [found.start() for found in _CUT.finditer(string) if found.start() >= _LEAST]
-    return [*(string[:end] for end in ends[:8]), string]
+    found = [string]
+    at = string.find("/", _LEAST)
+    while at > 0 and len(found) <= _MOST:
+        found.append(string[:at])
+        at = string.find("/", at + 1)
+    return found
 
 
 def _lower(gains: dict[str, int], cuts: list[str], was: int, now: int, times: int) -> None:
