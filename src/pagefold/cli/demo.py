@@ -5,6 +5,7 @@ import json
 import tempfile
 import time
 import urllib.request
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,15 @@ from pagefold.analysis.tally import Tally
 from pagefold.cli import replay as replaying
 from pagefold.cli import show
 from pagefold.derive.cost import prices_named
+from pagefold.derive.policies.lossless import Lossless
 from pagefold.model_proxy.http import Upstreams
 from pagefold.model_proxy.scripted import Call, ScriptedModel, Turn
 from pagefold.model_proxy.server import Proxy, running
 from pagefold.pages.kinds import classify
 from pagefold.pages.page import Page
 from pagefold.pages.recall import Recalled, recall
-from pagefold.wire.message import BlockKind
+from pagefold.tokens import counter
+from pagefold.wire.message import BlockKind, Role
 from pagefold.wire.transcripts import Session
 
 EXAMPLE = """\
@@ -56,16 +59,40 @@ def run(options: argparse.Namespace) -> int:
     if not options.json:
         report.finish()
 
+    saved = _lossless(session, path, job, report.tally.total.cost, console)
     stored = _store(session, console)
     passed = _proxy(console)
     if options.json:
-        show.as_json({"replay": report.tally.to_dict()["total"], "store": stored, "proxy": passed})
+        total = report.tally.to_dict()["total"]
+        show.as_json({"replay": total, "lossless": saved, "store": stored, "proxy": passed})
     console.print("\nNext: [bold]pagefold replay[/] shows the same for your own sessions.")
     return 0
 
 
+def _lossless(session: Session, path: Path, job: Job, cost: float, console: Console) -> dict[str, Any]:
+    """The same session with every result in its cheapest lossless form, and the result that gained most by it."""
+    console.print(
+        "\n[bold]2. Lossless[/]: the same session, every result in its cheapest form that decodes to the same.\n"
+    )
+    (outcome,) = outcomes([path], replace(job, policy="lossless"))
+    policy, state = Lossless(), Lossless().begin()
+    best = ("", "", "")
+    for message in session.messages:
+        state = policy.step(state, message)
+        shown = state.waiting[-1]
+        if message.role is Role.TOOL and len(message.text) - len(shown.text) > len(best[1]) - len(best[2]):
+            best = (message.blocks[0].name, message.text, shown.text)
+    ratio = outcome.figures.cost / cost
+    console.print(f"It costs {show.short(outcome.figures.cost)} instead of {show.short(cost)}: {1 - ratio:.0%} saved.")
+    count = counter("o200k").count
+    console.print(f"Most was saved on a result of {best[0]}, {count(best[1]):,} tokens, now {count(best[2]):,}:")
+    for line in best[2].split("\n")[:6]:
+        console.print(f"    {line[:100]}", markup=False)
+    return {"cost": outcome.figures.cost, "ratio": round(ratio, 4)}
+
+
 def _store(session: Session, console: Console) -> dict[str, Any]:
-    console.print("\n[bold]2. Store and recall[/]: every tool result becomes a page that comes back byte for byte.\n")
+    console.print("\n[bold]3. Store and recall[/]: every tool result becomes a page that comes back byte for byte.\n")
     with tempfile.TemporaryDirectory() as folder:
         store = SqliteStore(Path(folder, "store.sqlite3"))
         pages = [
@@ -89,7 +116,7 @@ def _store(session: Session, console: Console) -> dict[str, Any]:
 
 
 def _proxy(console: Console) -> dict[str, Any]:
-    console.print("\n[bold]3. Proxy[/]: a scripted model behind pagefold serve --observe, streaming.\n")
+    console.print("\n[bold]4. Proxy[/]: a scripted model behind pagefold serve --observe, streaming.\n")
     model = ScriptedModel(_TURNS)
     sent: list[bytes] = []
     with running(model) as upstream:

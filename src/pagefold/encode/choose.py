@@ -32,6 +32,8 @@ _LARGE = 1_000_000
 _RUN = 4096
 _SUSPECT = 40_000  # shorter texts are counted in time whatever they hold
 _MONOTONOUS = re.compile(rf"(.)\1{{{_RUN - 1}}}", re.DOTALL)
+_SHORT = 200
+_NUMBERED = re.compile(r" *\d+[→\t]")
 _HINTED = 200  # characters below which a hint is hardly shorter than what it stands for
 # Codecs that change the lines of a text, and what share of it they have to save: a line that stands as it came can be
 # found and quoted, so it is given up only for a good deal. Hits and paths are quoted most, lines of logs hardly ever.
@@ -167,7 +169,10 @@ def _shortest(
     text: str, codecs: tuple[Codec, ...], inside: tuple[Codec, ...], skipped: list[str]
 ) -> tuple[str, tuple[str, ...]]:
     best, names = text, tuple[str, ...]()
+    plain_file = len(text) < _SHORT or _NUMBERED.match(text)
     for codec in codecs:
+        if plain_file and codec in _TEXT:
+            continue  # too short to reshape, or a numbered file, which has a codec of its own
         used: list[str] = []
 
         def inner(body: str, used: list[str] = used) -> str:
@@ -216,16 +221,19 @@ def _hinted(
     """A whole text said by one line: the same as one that stands, or one in a few fields different."""
     if len(text) < _HINTED:
         return None
-    there = (Standing(ledger.label_for("hint"), ()),)
     if "reference" not in without and (same := ledger.same(text)) is not None:
-        return Shown(reference.ref_hint(same.label), ("reference",), references=1, standing=there)
+        return _hint(reference.ref_hint(same.label), "reference", ledger)
     if "near-ref" in without:
         return None
     if (like := _like(text)) is not None and (base := ledger.like(like)) is not None:
         hint = near_ref.hint_for(base.label, base.whole or "", text)
         if hint is not None and count(hint) < count(made.text):
-            return Shown(hint, ("near-ref",), references=1, standing=there)
+            return _hint(hint, "near-ref", ledger)
     return None
+
+
+def _hint(text: str, name: str, ledger: Ledger) -> Shown:
+    return Shown(text, (name,), references=1, standing=(Standing(ledger.label_for("hint"), ()),))
 
 
 def _like(text: str) -> Hashable:

@@ -138,6 +138,8 @@ class Numbered:
 
 
 def _run(lines: list[str], at: int) -> Run | None:
+    if not lines[at][:1].isdigit() and not lines[at].startswith(" "):
+        return None
     found = _LINE.fullmatch(lines[at])
     if found is None:
         return None

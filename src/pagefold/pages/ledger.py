@@ -78,11 +78,17 @@ class Ledger:
 
     def label_for(self, name: str) -> str:
         """A label for one more text of this name: a number tells it from those before."""
-        label, number = name, 1
-        while self.labelled(label) is not None:
-            number += 1
-            label = f"{name} #{number}"
-        return label
+        if self.labelled(name) is None:
+            return name
+        # The numbers that are taken have no gaps, so the first free one is found by doubling and halving.
+        free = 2
+        while self.labelled(f"{name} #{free}") is not None:
+            free *= 2
+        taken = free // 2
+        while free - taken > 1:
+            middle = (free + taken) // 2
+            free, taken = (free, middle) if self.labelled(f"{name} #{middle}") is not None else (middle, taken)
+        return f"{name} #{free}"
 
     def with_text(self, standing: Standing) -> "Ledger":
         log = self._log
