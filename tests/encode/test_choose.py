@@ -23,6 +23,7 @@ count = counter("o200k").count
 ROWS = json.dumps(
     [{"id": n, "name": f"item {n}", "state": "open", "url": f"https://a.example/i/{n}"} for n in range(20)]
 )
+SHORT = "\n".join(f"a line that is long enough to be referred to, number {n}" for n in range(6))
 FILE = "\n".join(f"{n}\tdef function_{n}(argument): return {n} * argument" for n in range(1, 60))
 
 
@@ -148,6 +149,18 @@ def test_a_result_that_was_shown_whole_is_said_by_one_line() -> None:
 
     assert again.text == "> [ref: R1, byte-identical]"
     assert decode(again.text, ledger) == ROWS
+
+
+@pytest.mark.parametrize(
+    "tool", ["Bash echo , byte-identical", "a\nb", "x, from: y]", "Bash x from 3", "your text", "R1", "> [ref"]
+)
+def test_no_name_that_an_agent_can_think_of_breaks_a_reference(tool: str) -> None:
+    ledger = Ledger()
+    for text in (SHORT, SHORT, f"{SHORT}\nand a line", SHORT):
+        shown = encode(text, tool=tool, ledger=ledger)
+        assert decode(shown.text, ledger) == text
+        for standing in shown.standing:
+            ledger = ledger.with_text(standing)
 
 
 def test_a_failed_call_is_shown_whole_even_if_it_failed_like_this_before() -> None:

@@ -222,7 +222,10 @@ def _hinted(
     if len(text) < _HINTED:
         return None
     if "reference" not in without and (same := ledger.same(text)) is not None:
-        return _hint(reference.ref_hint(same.label), "reference", ledger)
+        # A label is made of what an agent wrote; one that a hint could not carry leaves the form as it is.
+        if _passes(lambda: decode(reference.ref_hint(same.label), ledger) == text):
+            return _hint(reference.ref_hint(same.label), "reference", ledger)
+        return None
     if "near-ref" in without:
         return None
     if (like := _like(text)) is not None and (base := ledger.like(like)) is not None:
