@@ -31,9 +31,12 @@ lint: $(READY)
 bench: $(READY)
 	$(BIN)/python bench/start.py
 	$(BIN)/python bench/store.py --kills 200
+	$(BIN)/python bench/search.py
+	$(BIN)/python bench/sink.py
 	$(BIN)/python bench/replay.py
 	$(BIN)/python bench/proxy.py
 	$(BIN)/python bench/codecs.py
+	$(BIN)/python bench/prefetch.py --cases 5000
 
 # Longer ones: a million random texts through the codecs, and what each codec earns on recorded sessions.
 fuzz: $(READY)

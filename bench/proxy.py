@@ -1,46 +1,64 @@
-"""What observing costs: the proxy against a bare pass-through of the same stack, in one run, as ratios.
+"""What the proxy costs against a bare pass-through of the same stack, in one run, as ratios.
 
     python bench/proxy.py [REQUESTS]
 
-Upstream, proxies and client are four processes on one machine. A request is 84 KB of Messages of which the last message
-is new, as in a real session; the answer is a stream of 8 KB in 6 pieces. One agent pauses between its requests, as real
-ones do, and is timed to the last byte; 32 connections do not, and measure the work. Each phase is bounded in count and
-in time.
+Upstream, proxies and client are five processes on one machine. A request is 84 KB of Messages of which the last two
+messages are new, as in a real session; the answer is a stream of 8 KB in 6 pieces. One agent pauses between its
+requests, as real ones do, and is timed to the last byte; 32 connections do not, and measure the work. Each phase is
+bounded in count and in time. `observe` counts, `pagefold` derives by `lossless` what it leaves as it is, `folded` the
+same with a history in which every result was shortened and has to be shortened again.
 """
 
 import asyncio
 import json
+import os
+import random
 import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 
 import aiohttp
 
+from pagefold.derive.policies import policy_named
+from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.http import Event, Receive, Send, Upstreams
 from pagefold.model_proxy.server import App, Proxy, run
 
-REQUESTS = 1200
-SECONDS = 6.0
-ROUNDS = 3
+REQUESTS = 1600
+SECONDS = 3.0
+ROUNDS = 2
 PAUSE = 0.01
 CONNECTIONS = 32
 LINE = "    def recorded(self, page: Page, level: Level) -> History:  # 17 lines further down, see docs/concepts.md\n"
 
 
-def request(number: int) -> bytes:
-    """The conversation so far, and a new message of 1 KB."""
-    tools = [{"name": f"tool_{n}", "description": LINE * 12, "input_schema": {"type": "object"}} for n in range(20)]
-    turns: list[object] = []
-    for turn in range(24):
-        call = {"type": "tool_use", "id": f"t{turn}", "name": "Read", "input": {"path": f"src/{turn}.py"}}
-        result = {"type": "tool_result", "tool_use_id": f"t{turn}", "content": f"{turn}\n" + LINE * 19}
-        turns += [{"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}]
-    turns.append({"role": "user", "content": f"{number} " * (1000 // (len(str(number)) + 1))})
-    return json.dumps({"model": "claude-sonnet-4-5", "stream": True, "tools": tools, "messages": turns}).encode()
+class Agent:
+    """A conversation of 76 KB that grows by a short turn with every request, as a session does. What its tools say is
+    `plain` words, which no policy touches, or files with numbered lines."""
+
+    def __init__(self, name: str, *, plain: bool = True) -> None:
+        tools = [{"name": f"tool_{n}", "description": LINE * 12, "input_schema": {"type": "object"}} for n in range(20)]
+        self.rest = {"model": "claude-sonnet-4-5", "max_tokens": 100, "stream": True, "tools": tools}
+        self.messages: list[object] = [{"role": "user", "content": f"I am {name}."}]
+        words = random.Random(name)
+        for turn in range(26):
+            call = {"type": "tool_use", "id": f"{name}{turn}", "name": "Read", "input": {"path": f"src/{turn}.py"}}
+            lines = [
+                " ".join(f"{words.randrange(10**9):x}" for _ in range(10)) if plain else f"{number}\t{LINE.strip()}"
+                for number in range(1, 19)
+            ]
+            result = {"type": "tool_result", "tool_use_id": f"{name}{turn}", "content": "\n".join(lines)}
+            self.messages += [{"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}]
+
+    def request(self) -> bytes:
+        number = len(self.messages)
+        self.messages += [{"role": "assistant", "content": f"Answer {number}."}, {"role": "user", "content": "And?"}]
+        return json.dumps({**self.rest, "messages": self.messages}).encode()
 
 
 def pieces() -> list[bytes]:
@@ -105,11 +123,11 @@ async def whole(receive: Receive) -> bytes:
 
 
 @contextmanager
-def process(role: str, upstream: str = "") -> Iterator[str]:
+def process(role: str, upstream: str = "") -> Iterator[tuple[str, int]]:
     child = subprocess.Popen([sys.executable, __file__, role, upstream], stdout=subprocess.PIPE, text=True)
     try:
         assert child.stdout is not None
-        yield f"http://127.0.0.1:{int(child.stdout.readline())}"
+        yield f"http://127.0.0.1:{int(child.stdout.readline())}", child.pid
     finally:
         child.terminate()
         child.wait()
@@ -118,30 +136,53 @@ def process(role: str, upstream: str = "") -> Iterator[str]:
 def play(role: str, upstream: str) -> None:
     app: App = Upstream() if role == "upstream" else Bare(upstream)
     if role == "pagefold":
+        app = Proxy(Upstreams(upstream), Conversations(policy_named("lossless")))
+    elif role == "observe":
         app = Proxy(Upstreams(upstream))
     run(app, "127.0.0.1", 0, started=lambda port: print(port, flush=True))
 
 
-async def measure(url: str, bodies: list[bytes], connections: int, pause: float = 0) -> tuple[list[float], float]:
-    """Seconds of each request, and requests a second."""
-    waiting, took = iter(bodies), list[float]()
-    started = time.perf_counter()
+async def measure(
+    url: str, pid: int, agents: list[Agent], requests: int, pause: float = 0
+) -> tuple[list[float], float, float]:
+    """Seconds of each request, requests a second, and CPU seconds of a request in the process that was asked.
 
-    async def ask(session: aiohttp.ClientSession) -> None:
-        for body in waiting:
-            before = time.perf_counter()
-            if before - started > SECONDS:
+    The first request of an agent, which nothing has been seen of before, is not counted.
+    """
+    took = list[float]()
+    each = requests // len(agents) + 1
+    bodies = [[agent.request() for _ in range(each)] for agent in agents]
+
+    async def ask(session: aiohttp.ClientSession, body: bytes) -> float:
+        before = time.perf_counter()
+        async with session.post(f"{url}/v1/messages", data=body) as response:
+            assert len(await response.read()) > 8000
+        return time.perf_counter() - before
+
+    async def work(session: aiohttp.ClientSession, bodies: list[bytes]) -> None:
+        for body in bodies:
+            if time.perf_counter() - started > SECONDS:
                 return
-            async with session.post(f"{url}/v1/messages", data=body) as response:
-                assert len(await response.read()) > 8000
-            took.append(time.perf_counter() - before)
+            took.append(await ask(session, body))
             await asyncio.sleep(pause)
 
     connector = aiohttp.TCPConnector(limit=0)
-    async with aiohttp.ClientSession(connector=connector) as session, asyncio.TaskGroup() as group:
-        for _ in range(connections):
-            group.create_task(ask(session))
-    return took, len(took) / (time.perf_counter() - started)
+    async with aiohttp.ClientSession(connector=connector) as session:
+        for own in bodies:
+            await ask(session, own.pop(0))
+        worked = cpu_seconds(pid)
+        started = time.perf_counter()
+        async with asyncio.TaskGroup() as group:
+            for own in bodies:
+                group.create_task(work(session, own))
+        rate = len(took) / (time.perf_counter() - started)
+        return took, rate, (cpu_seconds(pid) - worked) / len(took)
+
+
+def cpu_seconds(pid: int) -> float:
+    """What a process has worked so far; in ticks of 10 ms, so only differences over many requests say something."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def percentile(values: list[float], share: float) -> float:
@@ -149,32 +190,36 @@ def percentile(values: list[float], share: float) -> float:
 
 
 def main(requests: int) -> None:
-    numbers = iter(range(10**9))
     single: dict[str, list[float]] = {}
     many: dict[str, list[float]] = {}
     rates: dict[str, list[float]] = {}
+    work: dict[str, list[float]] = {}
     with ExitStack() as stack:
         direct = stack.enter_context(process("upstream"))
-        urls = {"direct": direct} | {role: stack.enter_context(process(role, direct)) for role in ("bare", "pagefold")}
-        for url in urls.values():
-            asyncio.run(measure(url, [request(next(numbers)) for _ in range(50)], 1))
-        for _ in range(ROUNDS):  # in turns, so that a busy moment of the machine meets all of them
-            for name, url in urls.items():
-                bodies = [request(next(numbers)) for _ in range(requests // ROUNDS)]
-                single.setdefault(name, []).extend(asyncio.run(measure(url, bodies[::4], 1, PAUSE))[0])
-                took, rate = asyncio.run(measure(url, bodies, CONNECTIONS))
+        proxies = {role: stack.enter_context(process(role, direct[0])) for role in ("bare", "observe", "pagefold")}
+        urls = {"direct": direct, **proxies, "folded": proxies["pagefold"]}
+        for round_ in range(ROUNDS):  # in turns, so that a busy moment of the machine meets all of them
+            for name, (url, pid) in urls.items():
+                plain = name != "folded"
+                one = [Agent(f"{name}{round_}", plain=plain)]
+                single.setdefault(name, []).extend(asyncio.run(measure(url, pid, one, requests // 12, PAUSE))[0])
+                crowd = [Agent(f"{name}{round_}-{n}", plain=plain) for n in range(CONNECTIONS)]
+                took, rate, cpu = asyncio.run(measure(url, pid, crowd, requests // ROUNDS))
+                work.setdefault(name, []).append(cpu)
                 many.setdefault(name, []).extend(took)
                 rates.setdefault(name, []).append(rate)
-    print(f"{len(request(0)) / 1000:.0f} KB up, {sum(map(len, pieces())) / 1000:.1f} KB down in 6 pieces")
+    print(f"{len(Agent('x').request()) / 1000:.0f} KB up, {sum(map(len, pieces())) / 1000:.1f} KB down in 6 pieces")
     for name in urls:
         p50, p99 = percentile(single[name], 0.5), percentile(single[name], 0.99)
         rate, p99_many = statistics.median(rates[name]), percentile(many[name], 0.99)
         print(f"{name:9} one agent: p50 {p50:5.2f} p99 {p99:6.2f} ms   32: {rate:6.0f}/s p99 {p99_many:6.1f} ms")
-    for share in (0.5, 0.99):
-        ours, bare, without = (percentile(single[name], share) for name in ("pagefold", "bare", "direct"))
-        print(f"p{share * 100:.0f}: {ours / bare:.2f} x bare; {ours - without:.2f} ms added, bare {bare - without:.2f}")
-    ratio = statistics.median(rates["pagefold"]) / statistics.median(rates["bare"])
-    print(f"requests a second at 32 connections: {ratio:.2f} x bare")
+    for name in ("observe", "pagefold", "folded"):
+        for share in (0.5, 0.99):
+            ours, bare = (percentile(single[which], share) for which in (name, "bare"))
+            print(f"{name:9} p{share * 100:.0f}: {ours - bare:5.2f} ms over bare")
+        ratio = statistics.median(rates[name]) / statistics.median(rates["bare"])
+        cpu, bare_cpu = (statistics.median(work[which]) * 1000 for which in (name, "bare"))
+        print(f"{name:9} at 32 connections: {ratio:.2f} x the requests of bare; CPU {cpu:.2f} ms, bare {bare_cpu:.2f}")
 
 
 if __name__ == "__main__":

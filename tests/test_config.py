@@ -23,9 +23,24 @@ from hypothesis import strategies as st
 from pagefold import config
 from pagefold.config import Loaded, agent_logs, key_lines, load, shown, store_path
 from pagefold.errors import ConfigError
-from pagefold.settings import KNOBS, NAME, TEXT, KeyPath, Knob, PriceTable, Settings, dotted, settings_of, spelled
+from pagefold.settings import (
+    KNOBS,
+    NAME,
+    TEXT,
+    FollowUp,
+    Group,
+    KeyPath,
+    Knob,
+    PriceTable,
+    Settings,
+    dotted,
+    general,
+    settings_of,
+    spelled,
+)
 
 DOCS = Path(__file__).parent.parent / "docs"
+ALL_AT_THE_TOP = "policy, window, tokens, prices, mcp, prefetch, prices_usd, replay, serve, sink, store, tools"
 
 # How long a disk takes is no property of the reader.
 on_disk = limits(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -299,7 +314,7 @@ LONG = "x" * 100
         ("[prices_usd.x]\n\nraed = 1", "3: unknown setting prices_usd.x.raed (did you mean prices_usd.x.read?)"),
         (
             '"a b" = 1',
-            '1: unknown setting "a b" (known are policy, window, tokens, prices, prices_usd, replay, serve, store)',
+            f'1: unknown setting "a b" (known are {ALL_AT_THE_TOP})',
         ),
         (
             "[replay]\nzzz = 1",
@@ -400,7 +415,7 @@ def test_a_variable_like_no_other_is_refused_with_all_there_are(tmp_path: Path) 
         ({"serve.prot": 1}, "--serve.prot: unknown setting serve.prot (did you mean serve.port?)"),
         (
             {"#": 1},
-            '--#: unknown setting "#" (known are policy, window, tokens, prices, prices_usd, replay, serve, store)',
+            f'--#: unknown setting "#" (known are {ALL_AT_THE_TOP})',
         ),
         ({"serve.": 1}, '--serve.: unknown setting "serve." (did you mean serve?)'),
     ],
@@ -641,7 +656,20 @@ def test_every_key_outside_lists_and_long_values_has_a_line(text: str) -> None:
 # ---- any settings, any layers ----------------------------------------------------------------------------------
 
 
+LISTS: Mapping[str, st.SearchStrategy[object]] = {
+    "a list of names": st.lists(st.text(st.characters(exclude_categories=["Cs"])), max_size=3).map(tuple),
+    "a list of tables": st.sampled_from(
+        [(), (FollowUp("Read"),), (FollowUp("a b", 0.25, "$call", keep=("x",), constants=(("n", 1), ("s", "\n"))),)]
+    ),
+    "tables with fields": st.sampled_from([(Group("must", ("a",), 1.0, False), Group("ü", (), 0.0))]),
+}
+
+
 def values_for(knob: Knob) -> st.SearchStrategy[object]:
+    if knob.rule.of is tuple:
+        return next(values for words, values in LISTS.items() if knob.rule.words.startswith(words)).filter(
+            knob.rule.admits
+        )
     if knob.path == ("serve", "host"):
         return st.sampled_from(["127.0.0.1", "::1", "localhost"])
     if knob.rule.words.startswith("one of "):
@@ -703,7 +731,12 @@ PLAIN_NAMES = st.sampled_from(["a", "b_c", "read"])
 
 def harmless(values: dict[KeyPath, object]) -> dict[KeyPath, object]:
     """Without what a project's file may not set."""
-    return {path: value for path, value in values.items() if path not in KNOBS or not KNOBS[path].own}
+
+    def is_own(path: KeyPath, value: object) -> bool:
+        own = KNOBS[general(path)].own
+        return own(value) if callable(own) else own
+
+    return {path: value for path, value in values.items() if not is_own(path, value)}
 
 
 @on_disk
@@ -774,8 +807,10 @@ def test_no_two_settings_share_a_variable() -> None:
     assert len({knob.variable for knob in KNOBS.values()}) == len(KNOBS)
 
 
-def test_only_the_token_is_secret_and_any_text_will_do_for_it() -> None:
-    assert [(knob.path, knob.rule) for knob in KNOBS.values() if knob.secret] == [(("serve", "token"), TEXT)]
+def test_only_the_token_and_the_sinks_keys_are_secret_and_any_text_will_do_for_them() -> None:
+    secret = [(knob.path, knob.rule) for knob in KNOBS.values() if knob.secret]
+    assert sorted(path for path, _ in secret) == [("serve", "token"), ("sink", "access_key"), ("sink", "secret_key")]
+    assert {rule for _, rule in secret} == {TEXT}
 
 
 PAGES: Mapping[str, Any] = runpy.run_path(str(DOCS / "generate.py"))["PAGES"]

@@ -166,6 +166,34 @@ def agent_logs(
     yield "Codex", (Path(codex) if codex else home / ".codex") / "sessions", "rollout-*.jsonl"
 
 
+def home_of(client: str, environment: Mapping[str, str] = os.environ, platform: str = sys.platform) -> Path | None:
+    """The folder below which a client keeps its own files: the home, or what the client's variable says."""
+    home = _Surroundings(environment, Path(), platform).home
+    variable = {"claude-code": "CLAUDE_CONFIG_DIR", "codex": "CODEX_HOME"}.get(client, "")
+    named = environment.get(variable)
+    # Codex's variable names the folder `.codex` itself.
+    return (Path(named).parent if client == "codex" else Path(named)) if named else home
+
+
+def process_environment(changes: Mapping[str, str], environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """The environment for a program that is started, with what its configuration adds to ours."""
+    return {**environment, **changes}
+
+
+def with_variables(text: str, environment: Mapping[str, str] = os.environ) -> str:
+    """`${NAME}` and `${NAME:-otherwise}` as the files of MCP clients use them. Raises ConfigError for an unset one."""
+
+    def value(found: re.Match[str]) -> str:
+        name, _, otherwise = found[1].partition(":-")
+        if name in environment:
+            return environment[name]
+        if ":-" not in found[1]:
+            raise ConfigError(f"${{{name}}}: there is no such environment variable; ${{{name}:-…}} gives it a value")
+        return otherwise
+
+    return re.sub(r"\$\{([A-Za-z_]\w*(?::-[^}]*)?)\}", value, text)
+
+
 # ---- the layers -----------------------------------------------------------------------------------------------
 
 
@@ -186,7 +214,8 @@ def _from_files(flags: Mapping[str, object], at: _Surroundings) -> Iterator[_Giv
 
 def _harmless(given: _Given) -> _Given:
     """A project's file may come with somebody else's repository: it does not decide where the user's keys go."""
-    if KNOBS[general(given.path)].own:
+    own = KNOBS[general(given.path)].own
+    if own(given.value) if callable(own) else own:
         raise ConfigError(f"{given.subject}: not in a project's file; set it in your own, the environment or a flag")
     return given
 
@@ -282,6 +311,11 @@ def _read(rule: Rule, text: str) -> object:
     """Text as a value of the rule's type; text that is none stays text, which the rule then refuses."""
     if rule.of is bool:
         return _SWITCH.get(text.strip().lower(), text)
+    if rule.made is not None:
+        try:
+            return tomllib.loads(f"value = {text}")["value"]
+        except tomllib.TOMLDecodeError:
+            return text
     try:
         return rule.of(text)
     except ValueError:
@@ -295,7 +329,7 @@ def _checked(given: _Given, at: _Surroundings) -> object:
         raise ConfigError(f"{given.subject}{aside}: expected {knob.rule.words}")
     if knob.rule.is_file and value:
         return str(at.located(str(value), given.folder))
-    return knob.rule.of(value)
+    return (knob.rule.made or knob.rule.of)(value)
 
 
 def _refuse_an_open_door(settings: Settings, given: Mapping[KeyPath, _Given]) -> None:

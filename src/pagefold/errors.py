@@ -1,4 +1,4 @@
-"""One root and four kinds of error, told apart by what the caller does next.
+"""One root and five kinds of error, told apart by what the caller does next.
 
 A mistake of pagefold itself is an `assert` or a built-in error and belongs to none of these.
 """
@@ -26,3 +26,15 @@ class UpstreamError(PagefoldError):
 
 class StoreError(PagefoldError):
     """The store cannot be used. The message names the file and what to do; the caller goes on without it."""
+
+
+class DeniedError(StoreError):
+    """The store refuses us: trying again with the same key will not help."""
+
+
+class RecallError(PagefoldError):
+    """What an agent asked to be recalled cannot be given as asked. The message is for the agent, and final."""
+
+
+class WindowError(PagefoldError):
+    """What always has to stay is more than the window holds. The caller takes a larger window, or says less."""

@@ -20,14 +20,21 @@ NAME = "NAME"
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What a setting may be. `words` completes "expected …"; `holds` is asked of values of the type `of` only."""
+    """What a setting may be. `words` completes "expected …"; `holds` is asked of values of the type `of` only.
+
+    Lists and tables have a `made`, which turns what a file gives into the tuple that is kept; their `holds` is asked of
+    anything.
+    """
 
     of: type
     words: str
     holds: Callable[[Any], bool] = lambda _: True
     is_file: bool = False
+    made: Callable[[Any], object] | None = None
 
     def admits(self, value: object) -> bool:
+        if self.made is not None:
+            return self.holds(value)
         # To Python True is the number 1; to whoever wrote `port = true` it is a mistake.
         if isinstance(value, bool) is not (self.of is bool):
             return False
@@ -63,13 +70,29 @@ TEXT = Rule(str, "text")
 NAMED = Rule(str, "a name that is not empty", lambda value: bool(value.strip()))
 FILE = Rule(str, "the name of a file", lambda value: "\0" not in value, is_file=True)
 ADDRESS = Rule(str, "an http or https address without user, query or fragment", _is_address)
+MAYBE_ADDRESS = Rule(str, f"{ADDRESS.words}, or nothing", lambda value: value == "" or _is_address(value))
+FOLDER_OF_KEYS = Rule(
+    str,
+    "letters, digits, . _ - and / that end with /, or nothing",
+    lambda value: bool(re.fullmatch(r"(?:(?!\.{1,2}/)[\w.-]+/)*", value, re.ASCII)),
+)
 SWITCH = Rule(bool, "true or false")
 
 
-def about(meaning: str, rule: Rule, *, flag: str = "", own: bool = False) -> Mapping[str, object]:
+def _are_names(value: Any) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(one, str) and one.strip() for one in value)
+
+
+NAMES = Rule(tuple, "a list of names", _are_names, made=tuple)
+
+
+def about(
+    meaning: str, rule: Rule, *, flag: str = "", own: bool | Callable[[Any], bool] = False
+) -> Mapping[str, object]:
     """The metadata of one setting. `flag` is its name on the command line where that is not its own.
 
-    `own` settings decide who gets the user's keys: a project's file, which somebody else may have written, sets none.
+    `own` settings decide who gets the user's keys, or what is run unasked: a project's file, which somebody else may
+    have written, sets none. Where only some values are the user's own, `own` tells which.
     """
     return {"meaning": meaning, "rule": rule, "flag": flag, "own": own}
 
@@ -114,6 +137,29 @@ class Store:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Sink:
+    """The history sink: sessions in S3-compatible object storage. Off unless endpoint and bucket are set."""
+
+    endpoint: str = field(default="", metadata=about("The address of the object storage.", MAYBE_ADDRESS, own=True))
+    bucket: str = field(default="", metadata=about("The bucket, which has to exist.", TEXT, own=True))
+    prefix: str = field(
+        default="history/", metadata=about("What every key begins with, before the session.", FOLDER_OF_KEYS, own=True)
+    )
+    region: str = field(default="us-east-1", metadata=about("The region requests are signed for.", NAMED, own=True))
+    access_key: str = field(
+        default="", repr=False, metadata=about("The key id; empty for requests without a signature.", TEXT, own=True)
+    )
+    secret_key: str = field(default="", repr=False, metadata=about("The secret key.", TEXT, own=True))
+    timeout_seconds: float = field(
+        default=10.0, metadata=about("How long one request may take.", number(0.1), own=True)
+    )
+    flush_seconds: float = field(
+        default=5.0,
+        metadata=about("How long sending may go on at the end; the rest is sent at the next start.", number(0)),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Serve:
     """The proxy in front of the model APIs."""
 
@@ -137,6 +183,251 @@ class Serve:
     observe: bool = field(
         default=False,
         metadata=about("Send every request on as it came and only count what passes.", SWITCH),
+    )
+    policy: str = field(
+        default="lossless",
+        metadata=about("The policy that derives live requests: identity, lossless or economic.", NAMED),
+    )
+    window: int = field(
+        default=0,
+        metadata=about("How many tokens a live request may hold; 0 goes by the model.", whole(0)),
+    )
+    recall: str = field(
+        default="mcp",
+        metadata=about(
+            "Who answers the context tools: the MCP proxy, or this proxy inside the turn.", one_of("mcp", "inline")
+        ),
+    )
+    recall_rounds: int = field(
+        default=4, metadata=about("How often in one turn the proxy answers context tools itself.", whole(1, 20))
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mcp:
+    """The proxy in front of MCP servers."""
+
+    tools: bool = field(
+        default=True,
+        metadata=about("Offer tools of pagefold's own (`context_recall` and others) beside the servers'.", SWITCH),
+    )
+    slim_tools: str = field(
+        default="off",
+        metadata=about(
+            "How tools are described: as they are, in smaller schemas that mean the same, or by a signature with the "
+            "whole on demand.",
+            one_of("off", "same", "lazy"),
+        ),
+    )
+    structured: str = field(
+        default="auto",
+        metadata=about(
+            "Whether `structuredContent` stays beside a text that says the same: always, or only for clients that do "
+            "not show it to their model in place of the text.",
+            one_of("auto", "keep"),
+        ),
+    )
+    references: bool = field(
+        default=False,
+        metadata=about(
+            "Refer to earlier results of the connection. Only for a client with one agent that reports compaction by "
+            "`notifications/pagefold/compacted` or `context_reset`.",
+            SWITCH,
+        ),
+    )
+    as_is: str = field(
+        default="",
+        metadata=about("Tools whose results pass untouched: names or patterns with `*`, divided by commas.", TEXT),
+    )
+    max_message_bytes: int = field(
+        default=67_108_864,
+        metadata=about("The longest message of a server that is held; a call that it answers fails.", whole(65_536)),
+    )
+    start_seconds: float = field(
+        default=5.0,
+        metadata=about(
+            "How long several servers are waited for before the client is greeted without the rest.", number(0)
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class FollowUp:
+    """One entry of a tool's `follow_up`."""
+
+    tool: str
+    probability: float = 0.5
+    projection: str | None = None
+    projection_arg: str | None = None
+    keep: tuple[str, ...] = ()
+    constants: tuple[tuple[str, str | int | float | bool], ...] = ()
+    limit: int = 3
+    most: int | None = None
+
+    @classmethod
+    def of(cls, entry: Mapping[str, Any]) -> "FollowUp":
+        constants = tuple(sorted(entry.get("constants", {}).items()))
+        return cls(**{**entry, "keep": tuple(entry.get("keep", ())), "constants": constants})
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One entry of a tool's `field_groups`."""
+
+    name: str
+    fields: tuple[str, ...] = ()
+    estimated_value: float = 0.5
+    default_include: bool = True
+
+    @classmethod
+    def of(cls, name: str, entry: Mapping[str, Any]) -> "Group":
+        return cls(name, **{**entry, "fields": tuple(entry.get("fields", ()))})
+
+
+_LINK_MEMBERS: Mapping[str, Callable[[Any], bool]] = {
+    "tool": NAMED.admits,
+    "probability": Rule(float, "a share", lambda value: bool(0 <= value <= 1)).admits,
+    "projection": NAMED.admits,
+    "projection_arg": NAMED.admits,
+    "keep": _are_names,
+    "constants": lambda value: (
+        isinstance(value, dict) and all(isinstance(one, str | int | float) for one in value.values())
+    ),
+    "limit": whole(1, 3).admits,
+    "most": whole(1).admits,
+}
+_GROUP_MEMBERS: Mapping[str, Callable[[Any], bool]] = {
+    "fields": _are_names,
+    "estimated_value": number(0).admits,
+    "default_include": SWITCH.admits,
+}
+
+
+def _is_entry(value: Any, members: Mapping[str, Callable[[Any], bool]]) -> bool:
+    return isinstance(value, dict) and all(name in members and members[name](one) for name, one in value.items())
+
+
+FOLLOW_UPS = Rule(
+    tuple,
+    "a list of tables with tool, probability, projection, projection_arg, keep, constants, limit and most",
+    lambda value: (
+        isinstance(value, list | tuple)
+        and all(isinstance(one, FollowUp) or (_is_entry(one, _LINK_MEMBERS) and "tool" in one) for one in value)
+    ),
+    made=lambda value: tuple(one if isinstance(one, FollowUp) else FollowUp.of(one) for one in value),
+)
+GROUPS = Rule(
+    tuple,
+    "tables with fields, estimated_value and default_include",
+    lambda value: (
+        all(isinstance(one, Group) for one in value)
+        if isinstance(value, tuple)
+        else isinstance(value, dict) and all(_is_entry(one, _GROUP_MEMBERS) for one in value.values())
+    ),
+    made=lambda value: (
+        value if isinstance(value, tuple) else tuple(Group.of(name, one) for name, one in sorted(value.items()))
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCost:
+    """What an answer of the tool costs."""
+
+    typical_kb: float | None = field(default=None, metadata=about("The typical length of an answer.", number(0)))
+    max_kb: float | None = field(default=None, metadata=about("The length of the longest answers.", number(0)))
+    latency_ms_p50: int | None = field(default=None, metadata=about("How long half of its calls take.", whole(0)))
+    dollars: float | None = field(default=None, metadata=about("What a call costs in USD.", number(0)))
+    freshness_ttl_s: int | None = field(
+        default=None, metadata=about("How many seconds an answer may wait before it is old.", whole(0))
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolTable:
+    """What is known of a tool. NAME is its live name, a glob, or `*`; the table replaces a shipped one as a whole."""
+
+    name: str
+    value_class: str | None = field(
+        default=None,
+        metadata=about(
+            "How much an answer matters; critical where it is left out.",
+            one_of("critical", "supporting", "optional", "audit_only"),
+        ),
+    )
+    side_effect_class: str | None = field(
+        default=None,
+        metadata=about(
+            "What running it does; indeterminate where it is left out. A project's file may only be stricter.",
+            one_of("pure", "read_only", "mutates_local", "mutates_external", "indeterminate"),
+            own=lambda value: value in ("pure", "read_only"),
+        ),
+    )
+    speculate: bool | None = field(
+        default=None, metadata=about("False: never run early. True changes no class.", SWITCH)
+    )
+    open_world: bool | None = field(
+        default=None,
+        metadata=about(
+            "Whether it reaches beyond this machine; counts as true where it is left out.",
+            SWITCH,
+            own=lambda value: value is False,
+        ),
+    )
+    rate_limit_host: str | None = field(
+        default=None, metadata=about("The host its calls go to, where no argument says so.", NAMED, own=True)
+    )
+    watch: tuple | None = field(  # type: ignore[type-arg]  # the rule says of what; the reader asks for the bare type
+        default=None,
+        metadata=about("The arguments that name the files an answer is made of.", NAMES, own=True),
+    )
+    memoise: bool | None = field(
+        default=None,
+        metadata=about(
+            "Answer a repeated call of a pure tool without running it.", SWITCH, own=lambda value: value is True
+        ),
+    )
+    fail_fast_after_n: int | None = field(
+        default=None, metadata=about("Refuse a query after so many empty answers in a row.", whole(1))
+    )
+    invalidates: tuple | None = field(  # type: ignore[type-arg]
+        default=None, metadata=about("Tools whose answers are old after a call; globs are allowed.", NAMES)
+    )
+    follow_up: tuple | None = field(  # type: ignore[type-arg]
+        default=None, metadata=about("What usually comes next.", FOLLOW_UPS)
+    )
+    field_groups: tuple | None = field(  # type: ignore[type-arg]
+        default=None, metadata=about("Fields of an answer that are wanted or dropped together.", GROUPS)
+    )
+    cost_model: ToolCost = field(default_factory=ToolCost)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prefetch:
+    """Running likely reads early. Only what reads, and only on this machine unless a host is named."""
+
+    enabled: bool = field(default=True, metadata=about("Run likely reads early.", SWITCH))
+    hosts: tuple = field(  # type: ignore[type-arg]
+        default=(),
+        metadata=about(
+            "Hosts that may be asked early: they learn what the agent may want. An MCP server whose host is not known "
+            "goes by its name.",
+            NAMES,
+            own=True,
+        ),
+    )
+    parallel: int = field(default=3, metadata=about("How many early calls may run side by side.", whole(1, 16)))
+    per_host: int = field(default=4, metadata=about("How many calls a host may be answering at once.", whole(1, 64)))
+    deadline_ms: int = field(default=1000, metadata=about("After this long an early call is given up.", whole(1)))
+    budget_tokens: int = field(
+        default=8_000, metadata=about("How many tokens of answers one turn may fetch early.", whole(0))
+    )
+    min_probability: float = field(
+        default=0.35,
+        metadata=about(
+            "How likely a call must be to be run early.",
+            Rule(float, "a number from 0 to 1", lambda value: bool(0 <= value <= 1)),
+        ),
     )
 
 
@@ -167,8 +458,12 @@ class Settings:
     # Sorted by name and not a dict: equal, hashable and fit for another process whatever order a file had.
     prices_usd: tuple[PriceTable, ...] = field(default=(), metadata={"tables": PriceTable})
     store: Store = field(default_factory=Store)
+    sink: Sink = field(default_factory=Sink)
     serve: Serve = field(default_factory=Serve)
+    mcp: Mcp = field(default_factory=Mcp)
     replay: Replay = field(default_factory=Replay)
+    prefetch: Prefetch = field(default_factory=Prefetch)
+    tools: tuple[ToolTable, ...] = field(default=(), metadata={"tables": ToolTable})
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +477,7 @@ class Knob:
     rule: Rule
     secret: bool
     flag: str
-    own: bool
+    own: bool | Callable[[Any], bool]
 
     @property
     def variable(self) -> str:
@@ -279,12 +574,28 @@ def spelled(value: object) -> str:
     """A value as TOML spells it, with nothing in it that a terminal would obey."""
     if isinstance(value, str):
         return '"' + "".join(map(_spelled_character, value)) + '"'
+    if isinstance(value, tuple):
+        inner = ", ".join(_spelled_entry(one) if is_dataclass(one) else spelled(one) for one in value)
+        return f"{{{inner}}}" if value and isinstance(value[0], Group) else f"[{inner}]"
     if isinstance(value, dict | list):
         return "a table" if isinstance(value, dict) else "a list"
     if isinstance(value, int) and value.bit_length() > 64:
         # Python refuses to write thousands of decimal digits.
         return hex(value)
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _spelled_entry(entry: Any) -> str:
+    """One entry of a list of tables, or of a table of tables, without what is as it would be anyway."""
+    parts = {item.name: getattr(entry, item.name) for item in fields(entry) if item.name != "name"}
+    told = {name: one for name, one in parts.items() if one is not None and one != ()}
+    if "constants" in told:
+        pairs = ", ".join(f"{dotted((name,))} = {spelled(one)}" for name, one in told.pop("constants"))
+        inner = [*(f"{name} = {spelled(one)}" for name, one in told.items()), f"constants = {{{pairs}}}"]
+    else:
+        inner = [f"{name} = {spelled(one)}" for name, one in told.items()]
+    table = f"{{{', '.join(inner)}}}"
+    return f"{dotted((entry.name,))} = {table}" if isinstance(entry, Group) else table
 
 
 def _spelled_character(character: str) -> str:

@@ -100,13 +100,14 @@ def content_of(text: str) -> str:
 def _bpe(name: str) -> Callable[[str], int]:
     # Loading a vocabulary takes 50 ms and 90 MB: only who counts pays for it.
     splintr: Any = importlib.import_module("splintr")
-    encode = splintr.Tokenizer.from_pretrained(_ENCODINGS[name]).encode_ordinary
+    tokenizer = splintr.Tokenizer.from_pretrained(_ENCODINGS[name])
 
     def count(text: str) -> int:
         try:
-            return len(encode(text))
+            # Four bytes a token, without an object for each: a third of the time. But it takes `<|word|>` for a sign.
+            return len(tokenizer.encode_ordinary(text)) if "<|" in text else len(tokenizer.encode_flat(text)) // 4
         except UnicodeEncodeError:
-            return len(encode(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")))
+            return count(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
 
     return count
 

@@ -7,7 +7,7 @@ import stat
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, suppress
 from itertools import count
@@ -18,7 +18,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pagefold.adapters.sqlite import _MIGRATIONS, SqliteStore, Stats
+from pagefold.adapters.database import migrate
+from pagefold.adapters.sqlite import _APPLICATION_ID, _MIGRATIONS, SqliteStore, Stats
 from pagefold.errors import StoreError
 from pagefold.pages.page import PageId, handle_of, id_of
 from pagefold.pages.store import Collected
@@ -59,6 +60,10 @@ def output_of(process: subprocess.Popen[str]) -> list[str]:
     printed, _ = process.communicate()
     assert process.returncode == 0
     return printed.split("\n")[:-1]
+
+
+def migrated(store: SqliteStore, steps: Sequence[str]) -> None:
+    migrate(store._db, store.path, "page store", _APPLICATION_ID, steps)
 
 
 def refusal_of(error: pytest.ExceptionInfo[StoreError], path: Path) -> str:
@@ -310,7 +315,7 @@ def test_a_file_with_the_name_of_an_sqlite_keyword_is_a_file(tmp_path: Path) -> 
 
 def test_a_file_of_a_newer_version_is_refused_and_left_as_it_is(store: SqliteStore, path: Path) -> None:
     store.put(b"content")
-    store._migrate((*_MIGRATIONS, "ALTER TABLE pages ADD COLUMN later TEXT"))
+    migrated(store, (*_MIGRATIONS, "ALTER TABLE pages ADD COLUMN later TEXT"))
     store.close()
     before = path.read_bytes()
 
@@ -325,18 +330,18 @@ def test_an_older_file_is_brought_up_with_its_pages_and_only_once(store: SqliteS
     page = store.put(b"content")
     steps = (*_MIGRATIONS, "ALTER TABLE pages ADD COLUMN later TEXT; CREATE TABLE more (x)", "DROP TABLE more")
 
-    store._migrate(steps)
-    store._migrate(steps)
+    migrated(store, steps)
+    migrated(store, steps)
 
-    assert store._pragma("user_version") == len(steps)
+    assert store._db.execute("PRAGMA user_version").fetchone()[0] == len(steps)
     assert store.get(page) == b"content"
 
 
 def test_a_migration_that_fails_half_way_leaves_the_file_at_the_version_it_had(store: SqliteStore, path: Path) -> None:
     with pytest.raises(sqlite3.OperationalError):
-        store._migrate((*_MIGRATIONS, "CREATE TABLE more (x); CREATE TABLE more (y)"))
+        migrated(store, (*_MIGRATIONS, "CREATE TABLE more (x); CREATE TABLE more (y)"))
 
-    assert store._pragma("user_version") == len(_MIGRATIONS)
+    assert store._db.execute("PRAGMA user_version").fetchone()[0] == len(_MIGRATIONS)
     assert store._db.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'more'").fetchone() == (0,)
     with closing(SqliteStore(path)) as again:
         assert again.get(again.put(b"content")) == b"content"

@@ -13,10 +13,12 @@ from typing import Any
 
 import pytest
 
-from pagefold.model_proxy.exchange import Exchange, Histories, Prefix
+from pagefold.model_proxy.conversations import Conversations
+from pagefold.model_proxy.exchange import Exchange
 from pagefold.model_proxy.http import Upstreams
 from pagefold.model_proxy.scripted import Call, ScriptedModel, Turn
 from pagefold.model_proxy.server import Proxy, running
+from pagefold.model_proxy.totals import Prefix
 from pagefold.wire.message import Usage
 
 AGENTS = Path(os.environ.get("AGENTS_DIR") or Path(__file__).parents[2] / ".agents").absolute()
@@ -89,10 +91,12 @@ def test_claude_code_works_as_without_the_proxy_and_all_of_it_is_seen(claude: Pa
     )
     passed: list[str] = []
 
-    def exchange(method: str, path: str, body: bytes | None, histories: Histories) -> Exchange:
+    def exchange(
+        method: str, path: str, body: bytes | None, conversations: Conversations, *, wish: str = ""
+    ) -> Exchange:
         if path == "/v1/messages":
             passed.append(hashlib.sha256(body or b"").hexdigest())
-        return Exchange(method, path, body, histories)
+        return Exchange(method, path, body, conversations, wish=wish)
 
     with running(model) as upstream, running(proxy := Proxy(Upstreams(upstream), exchange=exchange)) as url:
         events = run(claude, url, tmp_path, "-p", "Read the notes")

@@ -14,7 +14,7 @@ from pagefold.analysis.replay import Run, Terms, emitted, replay
 from pagefold.analysis.runs import Job, outcomes
 from pagefold.derive.cost import prices_named
 from pagefold.derive.policies import policy_named
-from pagefold.derive.policy import Derived
+from pagefold.derive.policy import NOTHING, Derived, Notes
 from pagefold.errors import ConfigError
 from pagefold.pages.facts import facts_of, opened
 from pagefold.tokens import FRAME, counter
@@ -112,13 +112,15 @@ class Forgetful:
 
     name: str = "forgetful"
 
-    def begin(self) -> tuple[Message, ...]:
+    def begin(self, head: int = 0) -> tuple[Message, ...]:
         return ()
 
     def step(self, state: tuple[Message, ...], message: Message) -> tuple[Message, ...]:
         return (*state, message)
 
-    def request(self, state: tuple[Message, ...]) -> tuple[tuple[Message, ...], Derived]:
+    def request(
+        self, state: tuple[Message, ...], notes: Notes = NOTHING
+    ) -> tuple[tuple[Message, ...], Derived]:
         return state, Derived(0, (state[0],) if len(state) == 1 else (state[0], state[-1]), "forgot the middle")
 
 
@@ -152,7 +154,7 @@ def test_an_emitted_request_says_what_stands_and_what_follows() -> None:
 
 
 def test_an_unknown_policy_is_refused_with_the_names_there_are() -> None:
-    with pytest.raises(ConfigError, match=r"policy = 'magic': expected one of identity"):
+    with pytest.raises(ConfigError, match=r"policy = 'magic': expected one of .*identity"):
         policy_named("magic")
 
 

@@ -243,3 +243,28 @@ def test_an_interrupted_replay_leaves_no_half_written_file(tmp_path: Path) -> No
 
     assert run.returncode == 130, said
     assert sorted(file.name for file in tmp_path.iterdir()) == ["pipe.jsonl"]
+
+
+def test_search_finds_names_first_limits_to_a_history_and_finding_nothing_is_no_failure(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("one line\ncall load_config(path) there\n")
+    (tmp_path / "other.txt").write_text("load config, load config")
+    for name, history in (("notes.txt", "a"), ("other.txt", "b")):
+        pagefold("store", "put", name, "--history", history, "--store", "s.db", home=tmp_path)
+
+    found = json.loads(pagefold("search", "load_config", "--json", "--store", "s.db", home=tmp_path).stdout)["found"]
+    assert [one["name"] for one in found] == ["notes.txt", "other.txt"]
+    assert found[0]["exact"] == ["load_config"]
+    words = pagefold("search", "config", "--history", "b", "--store", "s.db", home=tmp_path).stdout.decode()
+    assert words.startswith(f"1. {found[1]['handle']} (other.txt, line 1)\nload config")
+    assert b"No page speaks of" in pagefold("search", "zebra", "--store", "s.db", home=tmp_path).stdout
+
+
+def test_recall_gives_parts_and_restore_without_a_sink_says_what_to_set(tmp_path: Path) -> None:
+    handle = pagefold("store", "put", "-", "--store", "s.db", home=tmp_path, stdin=b"alpha\nbeta\ngamma\n")
+    name = handle.stdout.decode().strip()
+
+    assert pagefold("recall", name, "--bytes", "6:10", "--store", "s.db", home=tmp_path).stdout == b"beta"
+    assert pagefold("recall", name, "--lines", "2", "--store", "s.db", home=tmp_path).stdout == b"beta\n"
+    assert b"no line" in pagefold("recall", name, "--find", "x", "--store", "s.db", home=tmp_path, code=1).stderr
+    assert b"--bytes" in pagefold("recall", name, "--bytes", "6", "--store", "s.db", home=tmp_path, code=2).stderr
+    assert b"sink.endpoint" in pagefold("restore", "s", "--store", "s.db", home=tmp_path, code=2).stderr

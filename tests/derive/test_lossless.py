@@ -7,7 +7,8 @@ from typing import Any
 
 from pagefold.adapters import recordings
 from pagefold.derive.policies import policy_named
-from pagefold.derive.policies.lossless import Lossless, State, label_of
+from pagefold.derive.arrival import label_of
+from pagefold.derive.policies.lossless import Lossless, State
 from pagefold.encode import decode
 from pagefold.wire.message import Block, BlockKind, Message
 from pagefold.wire.transcripts import Session, parse_line
@@ -59,7 +60,7 @@ def test_the_same_history_gives_the_same_bytes() -> None:
 def test_only_results_change_and_each_comes_back() -> None:
     policy, state = Lossless(), Lossless().begin()
     for message in session().messages:
-        ledger = state.ledger
+        ledger = state.standings.ledger
         state = policy.step(state, message)
         shown = state.waiting[-1]
         if message.role == "tool":

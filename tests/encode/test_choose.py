@@ -245,7 +245,7 @@ def test_every_result_of_recorded_sessions_comes_back_and_costs_no_more(path: ob
 def _check(session: Session, policy: object) -> None:
     state: State = policy.begin()  # type: ignore[attr-defined]
     for message in session.messages:
-        ledger = state.ledger
+        ledger = state.standings.ledger
         state = policy.step(state, message)  # type: ignore[attr-defined]
         shown = state.waiting[-1]
         if len(message.blocks) == 1 and message.blocks[0].kind is BlockKind.RESULT:

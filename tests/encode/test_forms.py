@@ -1,6 +1,7 @@
 """Numbered files, frames, context, JSON and references: each looks like this, and gives back what it was given."""
 
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -9,7 +10,8 @@ from hypothesis import strategies as st
 from pagefold.encode import delta
 from pagefold.encode.context import Context
 from pagefold.encode.frame import FRAMES
-from pagefold.encode.json_codec import LAYOUTS, Json
+from pagefold.encode.json_codec import Json
+from pagefold.encode.notation.value import LAYOUTS, Layout, parse
 from pagefold.encode.numbered import Numbered
 from pagefold.pages.ledger import Ledger, Standing
 
@@ -138,9 +140,30 @@ def test_a_text_block_comes_back_whatever_it_holds(content: str, ascii_only: boo
 ROWS = [{"id": number, "name": f"item {number}", "tags": ["a", "b"], "note": None} for number in range(6)]
 
 
+OPTIONS: dict[str, dict[str, Any]] = {"compact": {"separators": (",", ":")}, "spaced": {}}
+VALUES = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=8)),
+    lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(st.text(max_size=5), inner, max_size=4)),
+    max_leaves=15,
+)
+
+
+def dumped(layout: Layout, value: object) -> str:
+    name, ascii_only = layout.name.removesuffix(" ascii"), layout.name.endswith(" ascii")
+    options = OPTIONS[name] if name in OPTIONS else {"indent": int(name[-1])}
+    return json.dumps(value, ensure_ascii=ascii_only, **options)
+
+
+@given(VALUES, st.sampled_from(LAYOUTS))
+def test_a_layout_is_what_a_serialiser_writes(value: object, layout: Layout) -> None:
+    text = dumped(layout, value)
+
+    assert layout.dump(parse(text)) == text
+
+
 @pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.name)
-def test_json_in_any_layout_comes_back_to_the_byte_where_bytes_count(layout: object) -> None:
-    text = layout.dump({"items": ROWS, "word": "é"})  # type: ignore[attr-defined]
+def test_json_in_any_layout_comes_back_to_the_byte_where_bytes_count(layout: Layout) -> None:
+    text = dumped(layout, {"items": ROWS, "word": "é"})
     shown = Json(exact=True).encode(text, str)
 
     assert shown is not None
@@ -149,8 +172,8 @@ def test_json_in_any_layout_comes_back_to_the_byte_where_bytes_count(layout: obj
 
 
 @pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.name)
-def test_json_that_breaks_off_keeps_what_was_complete_and_its_torn_end(layout: object) -> None:
-    text = layout.dump({"kind": "list", "items": ROWS})  # type: ignore[attr-defined]
+def test_json_that_breaks_off_keeps_what_was_complete_and_its_torn_end(layout: Layout) -> None:
+    text = dumped(layout, {"kind": "list", "items": ROWS})
     codec = Json(exact=True)
     encoded = 0
     for end in range(60, len(text)):
@@ -160,6 +183,14 @@ def test_json_that_breaks_off_keeps_what_was_complete_and_its_torn_end(layout: o
             assert codec.decode(shown, str) == text[:end], end
 
     assert encoded > 0.5 * (len(text) - 60)
+
+
+def test_numbers_keep_their_spelling_and_keys_that_stand_twice_stand_twice_where_bytes_count() -> None:
+    text = '{"price":1.10,"price":2E+3,"of":[{"a":1.0,"b":-0},{"a":0.50,"b":1e5}]}'
+    shown = Json(exact=True).encode(text, str)
+
+    assert shown is not None
+    assert Json(exact=True).decode(shown, str) == text
 
 
 def test_a_python_literal_comes_back_as_it_was_written() -> None:

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pagefold import tokens
-from pagefold.model_proxy.exchange import READ_BYTES, Ending, Exchange, Histories, Prefix, Seen, Totals, canonical
-from pagefold.wire import anthropic
-from pagefold.wire.message import Message, Usage
+from pagefold.model_proxy.conversations import Conversations
+from pagefold.model_proxy.exchange import READ_BYTES, Exchange
+from pagefold.model_proxy.totals import Ending, Prefix, Reckoned, Seen, Totals
+from pagefold.wire.message import Usage
 
-MARK = {"cache_control": {"type": "ephemeral"}}
 QUESTION = {"role": "user", "content": "What is here?"}
 CALL = {"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "ls"}}
 RESULT = {"type": "tool_result", "tool_use_id": "t1", "content": "a.py\nb.py"}
@@ -35,10 +35,6 @@ def body(*messages: Any, **more: Any) -> bytes:
     return json.dumps({"model": "claude-sonnet-4-5", "messages": messages, **more}).encode()
 
 
-def message(value: Any) -> Message:
-    return anthropic.parse_message(value, json.dumps(value))
-
-
 def seen(
     request: bytes | None,
     answer: bytes = STREAM,
@@ -46,9 +42,9 @@ def seen(
     content_type: str = "text/event-stream; charset=utf-8",
     path: str = "/v1/messages",
     ending: Ending = Ending.WHOLE,
-    histories: Histories | None = None,
+    conversations: Conversations | None = None,
 ) -> Seen:
-    one = Exchange("POST", path, request, histories or Histories())
+    one = Exchange("POST", path, request, conversations or Conversations())
     one.answer_began(status, content_type)
     one.hear(answer)
     return one.finish(ending)
@@ -68,7 +64,7 @@ def test_a_streamed_exchange_is_seen_whole() -> None:
     )
     count = tokens.counter_for("claude-sonnet-4-5").count
 
-    one = Exchange("POST", "/v1/messages", request, Histories())
+    one = Exchange("POST", "/v1/messages", request, Conversations())
     one.answer_began(200, "text/event-stream; charset=utf-8")
     for at in range(len(STREAM)):
         one.hear(STREAM[at : at + 1])
@@ -90,6 +86,7 @@ def test_a_streamed_exchange_is_seen_whole() -> None:
             "results": count("a.py\nb.py"),
         },
         prefix=Prefix(histories=1),
+        reckoned=Reckoned(predicted=57.5, real=12.0),
         usage=Usage(fresh=3, cache_read=90, output=7),
         stop="end_turn",
     )
@@ -115,7 +112,7 @@ def test_a_whole_answer_is_read_the_same() -> None:
         (b"not json", STREAM, "request not understood"),
         (b'{"messages": [{"role": "nobody"}]}', STREAM, "request not understood"),
         (None, STREAM, "request too large"),
-        (body(QUESTION), b"event: x\ndata: not json\n\n", "answer not understood"),
+        (body(QUESTION), b'event: x\ndata: "message_start" not json\n\n', "answer not understood"),
     ],
 )
 def test_what_cannot_be_read_is_said_and_is_no_failure(request_body: bytes | None, answer: bytes, reason: str) -> None:
@@ -133,7 +130,7 @@ def test_an_answer_that_is_no_message_is_unread() -> None:
 
 
 def test_an_answer_in_a_foreign_encoding_is_unread() -> None:
-    one = Exchange("POST", "/v1/messages", body(QUESTION), Histories())
+    one = Exchange("POST", "/v1/messages", body(QUESTION), Conversations())
     one.answer_began(200, "text/event-stream", legible=False)
     one.hear(b"\x00\x01")
 
@@ -184,144 +181,9 @@ def test_a_client_that_leaves_is_no_failure() -> None:
     assert (found.failed, Totals.of(found).abandoned, Totals.of(found).errors) == (False, 1, {})
 
 
-@pytest.mark.parametrize("path", ["/v1/messages/count_tokens", "/v1/models", "/v1/chat/completions", "/"])
+@pytest.mark.parametrize("path", ["/v1/messages/count_tokens", "/v1/models", "/v1/embeddings", "/"])
 def test_other_requests_are_counted_and_not_read(path: str) -> None:
     assert seen(b"{", STREAM, path=path) == Seen("other", Ending.WHOLE, status=200, stream=True)
-
-
-# ---- the canonical form
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        (QUESTION, {"role": "user", "content": [{"type": "text", "text": "What is here?"}]}),
-        (QUESTION, {"content": "What is here?", "role": "user"}),
-        (QUESTION, {"role": "user", "content": [{"type": "text", "text": "What is here?", **MARK}]}),
-        ({"role": "user", "content": [RESULT]}, {"role": "user", "content": [{**RESULT, **MARK}]}),
-        (
-            {"role": "user", "content": [RESULT]},
-            {"role": "user", "content": [{**RESULT, "content": [{"type": "text", "text": "a.py\nb.py", **MARK}]}]},
-        ),
-    ],
-    ids=["block or string", "order of members", "mark", "mark on a result", "mark inside a result"],
-)
-def test_the_same_message_has_one_canonical_form(one: Any, other: Any) -> None:
-    assert canonical(message(one)) == canonical(message(other))
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        (QUESTION, {**QUESTION, "role": "assistant"}),
-        (QUESTION, {"role": "user", "content": "What is here? "}),
-        ({"role": "assistant", "content": [CALL]}, {"role": "assistant", "content": [{**CALL, "id": "t2"}]}),
-        ({"role": "assistant", "content": [CALL]}, {"role": "assistant", "content": [{**CALL, "input": MARK}]}),
-        (
-            {"role": "assistant", "content": [{**CALL, "input": {}}]},
-            {"role": "assistant", "content": [{**CALL, "input": MARK}]},
-        ),
-        (
-            {"role": "assistant", "content": [{**CALL, "input": {"content": "x"}}]},
-            {"role": "assistant", "content": [{**CALL, "input": {"content": [{"type": "text", "text": "x"}]}}]},
-        ),
-        (
-            {"role": "assistant", "content": [{"type": "thinking", "thinking": "", "signature": "a"}]},
-            {"role": "assistant", "content": [{"type": "thinking", "thinking": "", "signature": "b"}]},
-        ),
-        ({"role": "user", "content": [RESULT]}, {"role": "user", "content": [{**RESULT, "is_error": True}]}),
-    ],
-    ids=["role", "text", "id", "arguments", "a mark in arguments", "content in arguments", "signature", "is_error"],
-)
-def test_different_messages_differ(one: Any, other: Any) -> None:
-    assert canonical(message(one)) != canonical(message(other))
-
-
-def test_how_a_letter_is_spelled_does_not_matter() -> None:
-    value = {"role": "user", "content": "é"}
-    spelled = anthropic.parse_message(value, json.dumps(value))
-    plain = anthropic.parse_message(value, json.dumps(value, ensure_ascii=False))
-
-    assert spelled.raw != plain.raw
-    assert canonical(spelled) == canonical(plain)
-
-
-def test_a_message_of_broken_text_has_a_canonical_form() -> None:
-    raw = b'{"role":"user","content":"\xff \\ud800"}'
-    request = anthropic.parse_request(b'{"messages":[' + raw + b"]}")
-
-    assert canonical(request.messages[0]).encode()
-    assert Histories().place(request) == Prefix(histories=1)
-
-
-# ---- histories
-
-
-def place(histories: Histories, *texts: str, system: str = "s") -> Prefix:
-    messages = [{"role": "user", "content": text} for text in texts]
-    return histories.place(anthropic.parse_request(body(*messages, system=system)))
-
-
-def test_a_request_that_extends_the_last_keeps_it_all() -> None:
-    histories = Histories()
-
-    assert place(histories, "a") == Prefix(histories=1)
-    assert place(histories, "a", "b", "c") == Prefix(kept=1)
-    assert place(histories, "a", "b", "c") == Prefix(kept=3)
-    assert place(histories, "a", "b", "c", "d", "e") == Prefix(kept=3)
-
-
-def test_a_changed_message_moves_all_behind_it() -> None:
-    histories = Histories()
-    place(histories, "a", "b", "c", "d")
-
-    assert place(histories, "a", "B", "c", "d", "e") == Prefix(kept=1, moved=3)
-
-
-def test_another_beginning_is_another_history() -> None:
-    histories = Histories()
-    place(histories, "a", "b")
-
-    assert place(histories, "x", "b") == Prefix(histories=1)
-    assert place(histories, "a", "b", "c") == Prefix(kept=2)
-
-
-def test_a_fork_does_not_disturb_its_parent() -> None:
-    histories = Histories()
-    place(histories, "a", "b", "c")
-    place(histories, "a", "b", "fork")
-
-    assert place(histories, "a", "b", "c", "d") == Prefix(kept=3)
-
-
-def test_a_changed_head_is_counted_beside_the_messages() -> None:
-    histories = Histories()
-    place(histories, "a")
-
-    assert place(histories, "a", "b", system="other") == Prefix(kept=1, heads_moved=1)
-
-
-def test_marks_move_no_head() -> None:
-    histories = Histories()
-    plain = body(QUESTION, system="s", tools=[{"name": "Bash"}])
-    marked = body(
-        QUESTION, system=[{"type": "text", "text": "s", **MARK}], tools=[{"name": "Bash", **MARK}], temperature=1
-    )
-    histories.place(anthropic.parse_request(plain))
-
-    assert histories.place(anthropic.parse_request(marked)) == Prefix(kept=1)
-
-
-def test_what_is_remembered_is_bounded_and_the_oldest_goes_first() -> None:
-    histories = Histories(most=4)
-    place(histories, "old")
-    place(histories, "a", "b")
-    place(histories, "a", "b", "c", "d")
-
-    assert place(histories, "old") == Prefix(histories=1)
-    assert place(histories, "a", "b", "c", "d") == Prefix(kept=4)
-    assert len(histories._newest) <= 4
-    assert len(histories._digests) <= 4
 
 
 # ---- totals
@@ -348,9 +210,9 @@ def test_it_does_not_matter_in_which_order_counts_are_merged(one: Totals, two: T
 
 
 def test_totals_add_up_over_models_and_failures() -> None:
-    histories = Histories()
-    good = Totals.of(seen(body(QUESTION), histories=histories))
-    overloaded = Totals.of(seen(body(QUESTION), b"", 529, "application/json", histories=histories))
+    conversations = Conversations()
+    good = Totals.of(seen(body(QUESTION), conversations=conversations))
+    overloaded = Totals.of(seen(body(QUESTION), b"", 529, "application/json", conversations=conversations))
 
     total = good + good + overloaded
 

@@ -23,7 +23,8 @@ import pytest
 import zstandard
 
 from pagefold.errors import ConfigError
-from pagefold.model_proxy.exchange import Exchange, Histories
+from pagefold.model_proxy.conversations import Conversations
+from pagefold.model_proxy.exchange import Exchange
 from pagefold.model_proxy.http import Event, Receive, Send, Upstreams
 from pagefold.model_proxy.scripted import Call, ScriptedModel, Turn
 from pagefold.model_proxy.server import Proxy, running, serve
@@ -558,10 +559,12 @@ class Faulty(Exchange):
 
 @pytest.mark.parametrize("step", ["begin", "began", "hear", "finish"])
 def test_a_fault_of_ours_never_reaches_the_client(step: str, capfd: pytest.CaptureFixture[str]) -> None:
-    def exchange(method: str, path: str, body: bytes | None, histories: Histories) -> Exchange:
+    def exchange(
+        method: str, path: str, body: bytes | None, conversations: Conversations, *, wish: str = ""
+    ) -> Exchange:
         if step == "begin":
             raise RuntimeError("sk-planted")
-        one = Faulty(method, path, body, histories)
+        one = Faulty(method, path, body, conversations)
         one.step = step
         return one
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pagefold.analysis.demand import Demand
 from pagefold.analysis.figures import Figures, ToolFigures
 from pagefold.derive.cost import Prices
-from pagefold.derive.policy import Derived, Policy
+from pagefold.derive.policy import Derived, Notes, Policy
 from pagefold.tokens import FRAME, Counter
 from pagefold.wire import json_text
 from pagefold.wire.message import BlockKind, Message, Role
@@ -29,6 +29,7 @@ class Terms:
     prices: Prices
     counter: Counter
     window: int = 0
+    head: int = 0  # tokens before all messages that the recording lacks: system prompt and tool schemas
 
 
 def replay(session: Session, terms: Terms) -> Figures:
@@ -47,16 +48,16 @@ class Run:
         self._tokens: dict[int, tuple[Message, int]] = {}
         self._sent: list[Message] = []
         self._total = 0
-        self._asked: float | None = None
+        self._cold = frozenset(_expired(session, terms.prices.ttl_seconds))
         self._exact = True
         self._results: set[str] = set()
         self._lines: set[str] = set()
 
     def __iter__(self) -> Iterator[tuple[int, Derived]]:
-        policy, state = self.terms.policy, self.terms.policy.begin()
+        policy, state = self.terms.policy, self.terms.policy.begin(self.terms.head)
         for turn, message in enumerate(self.session.messages):
             if message.role is Role.ASSISTANT:
-                state, derived = policy.request(state)
+                state, derived = policy.request(state, Notes(cold=turn in self._cold))
                 self._request(turn, derived)
                 yield turn, derived
             else:
@@ -77,7 +78,7 @@ class Run:
         added = sum(map(self._count, derived.append[common:]))
         cached, self._total = self._total - lost, self._total - lost + added
         self._sent[derived.keep + common :] = derived.append[common:]
-        cold = self._cold(turn)
+        cold = turn in self._cold
         figures.expired += cold
         figures.moved += not cold and common < len(old)
         cached = 0 if cold else cached
@@ -99,14 +100,6 @@ class Run:
         start = len(self._sent) - len(derived.append)
         recorded = self.session.messages[start:turn]
         return len(self._sent) == turn and all(a is b for a, b in zip(recorded, derived.append, strict=True))
-
-    def _cold(self, turn: int) -> bool:
-        """Whether the provider's cache had expired when this request came. Without recorded times it never has."""
-        times, life = self.session.times, self.terms.prices.ttl_seconds
-        if not times or not life:
-            return False
-        asked, self._asked = self._asked, times[turn]
-        return asked is not None and times[turn] - asked > life
 
     def _count(self, message: Message) -> int:
         """Counted once. The message is held so that its id stays its own."""
@@ -138,10 +131,10 @@ class Run:
     def _misses(self) -> None:
         """Followed only where a request was not the history itself: facts are dear to find."""
         demand, sent = Demand(), list[Message]()
-        policy, state = self.terms.policy, self.terms.policy.begin()
-        for message in self.session.messages:
+        policy, state = self.terms.policy, self.terms.policy.begin(self.terms.head)
+        for turn, message in enumerate(self.session.messages):
             if message.role is Role.ASSISTANT:
-                state, derived = policy.request(state)
+                state, derived = policy.request(state, Notes(cold=turn in self._cold))
                 demand.sent(sent[derived.keep :], derived.append)
                 sent[derived.keep :] = derived.append
                 demanded, missed = demand.answered(message)
@@ -150,6 +143,16 @@ class Run:
                 self.figures.missed_turns += missed > 0
             demand.heard(message)
             state = policy.step(state, message)
+
+
+def _expired(session: Session, life: float) -> Iterator[int]:
+    """The turns at which the provider's cache had expired. Without recorded times it never has."""
+    asked: float | None = None
+    for turn, message in enumerate(session.messages):
+        if message.role is Role.ASSISTANT and session.times and life:
+            if asked is not None and session.times[turn] - asked > life:
+                yield turn
+            asked = session.times[turn]
 
 
 def emitted(session: Session, turn: int, derived: Derived) -> str:

@@ -5,17 +5,24 @@ import base64
 import sys
 
 from pagefold import config
-from pagefold.adapters.sqlite import SqliteStore
+from pagefold.adapters.library import Library
 from pagefold.cli import show
-from pagefold.pages.recall import Denied, Failed, Recalled, Unknown, recall
+from pagefold.encode.answer import Answer
+from pagefold.errors import ConfigError
+from pagefold.pages.recall import Denied, Failed, Recalled, Unknown
 
 EXAMPLE = """\
-The bytes go to stdout as they are. Exit code 1: there is no such page, it is denied, or the store failed; stderr says
+The bytes go to stdout as they are. What the store has no more is looked for in the history sink, if there is one; on
+another machine that needs --history. Exit code 1: there is no such page, it is denied, or the store failed; stderr says
 which of the three.
 
 Examples:
   pagefold recall pf-abcdefghij > whole.txt
   pagefold recall pf-abcdefghij --history 3f2a… --json
+  pagefold recall pf-abcdefghij --bytes 4096:8192
+  pagefold recall pf-abcdefghij --lines 40-80,120
+  pagefold recall pf-abcdefghij --path '$.items[3].name'
+  pagefold recall pf-abcdefghij --find TypeError
 """
 
 _NAMES = {Unknown: "unknown", Denied: "denied", Failed: "failed"}
@@ -24,16 +31,29 @@ _NAMES = {Unknown: "unknown", Denied: "denied", Failed: "failed"}
 def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("handle", metavar="HANDLE", help="as it stands in the text that replaced the page")
     command.add_argument("--history", metavar="ID", help="only a page that was shown in this history")
+    command.add_argument("--bytes", metavar="FROM:TO", help="only these bytes, from the first one on (0) up to TO")
+    command.add_argument("--lines", default="", metavar="RANGES", help="only these lines, as an agent is told them")
+    command.add_argument("--path", default="", metavar="PATH", help="only what stands there in its JSON")
+    command.add_argument("--find", default="", metavar="WORD", help="only the lines with this word, and those around")
+    command.add_argument("--cursor", default="", metavar="CURSOR", help="the piece that the last one's cursor leads to")
+    command.add_argument("--budget", type=int, metavar="TOKENS", help="in pieces of at most so many tokens")
     command.add_argument("--store", metavar="FILE", help="the store (default: the user's)")
 
 
 def run(options: argparse.Namespace) -> int:
     settings = config.load(flags={"store.path": options.store, "config": options.config}).settings
-    store = SqliteStore(config.store_path(settings))
+    span = _span(options.bytes) if options.bytes else None
+    library = Library.open(config.store_path(settings), settings.sink, sending=False)
+    asked = {name: getattr(options, name) for name in ("lines", "path", "find", "cursor", "budget")}
     try:
-        answer = recall(store, options.handle, within=options.history)
+        if any(value not in ("", None) for value in asked.values()):
+            return _tell_part(library.answer(options.handle, within=options.history, **asked), options)
+        if span is None:
+            answer = library.recall(options.handle, within=options.history)
+        else:
+            answer = library.read(options.handle, *span, within=options.history)
     finally:
-        store.close()
+        library.close()
     if isinstance(answer, Recalled):
         if options.json:
             show.as_json({"answer": "recalled", "page": answer.page} | _content(answer.content))
@@ -45,6 +65,24 @@ def run(options: argparse.Namespace) -> int:
     else:
         show.tell(f"pagefold: {answer.text}")
     return 1
+
+
+def _tell_part(answer: Answer, options: argparse.Namespace) -> int:
+    if options.json:
+        named = {"answer": "recalled", "page": answer.page} if answer.page else {"answer": answer.reason.lower()}
+        show.as_json(named | {"handle": options.handle, "text": answer.text})
+    elif answer.page:
+        print(answer.text)
+    else:
+        show.tell(f"pagefold: {answer.text}")
+    return 0 if answer.page else 1
+
+
+def _span(text: str) -> tuple[int, int]:
+    start, mark, end = text.partition(":")
+    if not (mark and start.isdecimal() and end.isdecimal()):
+        raise ConfigError(f"--bytes = {text!r}: expected two whole numbers, as in 4096:8192")
+    return int(start), int(end)
 
 
 def _content(content: bytes) -> dict[str, str]:

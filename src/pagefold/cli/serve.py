@@ -4,54 +4,96 @@ import argparse
 import json
 
 from pagefold import config
+from pagefold.adapters.library import Library
 from pagefold.cli import show
-from pagefold.errors import ConfigError
+from pagefold.derive.cost import prices_named
+from pagefold.derive.policies import policy_named
 from pagefold.model_proxy import server
+from pagefold.model_proxy.answering import Answers
+from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.http import Upstreams
 from pagefold.model_proxy.server import Proxy
+from pagefold.settings import Settings
 
 EXAMPLE = """\
-Requests go on as they came, streaming included; what passes is counted and told at /pagefold/status, and once more at
-the end. Nothing of it is written anywhere.
+Every request is derived by a policy and goes on; answers come back as they are, streaming included. The default policy,
+lossless, drops nothing and moves nothing that was sent. A header `x-pagefold: off` leaves one request as it came;
+--observe leaves all of them. What passes is counted and told at /pagefold/status, and once more at the end.
 
 Examples:
-  pagefold serve --observe
+  pagefold serve
   ANTHROPIC_BASE_URL=http://127.0.0.1:8377 claude
+  OPENAI_BASE_URL=http://127.0.0.1:8377/v1 python my_agent.py
   curl http://127.0.0.1:8377/pagefold/status
 """
+
+_FLAGS = ("observe", "policy", "host", "port", "anthropic_url", "openai_url", "window", "recall")
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--observe", action="store_true", default=None, help="change nothing, count what passes")
+    command.add_argument("--policy", metavar="NAME", help="identity, lossless (default) or economic")
+    command.add_argument("--window", type=int, metavar="N", help="tokens a request may hold (default: by the model)")
+    command.add_argument("--recall", metavar="WHO", help="who answers context tools: mcp (default) or inline")
     command.add_argument("--host", help="address to listen on (default: 127.0.0.1; others need a token)")
     command.add_argument("--port", type=int, metavar="N", help="port to listen on (default: 8377; 0: any free one)")
     command.add_argument("--anthropic-url", metavar="URL", help="where Anthropic requests go")
     command.add_argument("--openai-url", metavar="URL", help="where OpenAI requests go")
+    command.add_argument("--store", metavar="FILE", help="where pages are kept (default: in the user data directory)")
 
 
 def run(options: argparse.Namespace) -> int:
-    names = ("observe", "host", "port", "anthropic_url", "openai_url")
-    flags = {f"serve.{name}": getattr(options, name) for name in names}
-    settings = config.load(flags={**flags, "config": options.config}).settings.serve
-    if not settings.observe:
-        raise ConfigError("pagefold serve: no policy works on live requests yet; start it with --observe")
-    proxy = Proxy(Upstreams(settings.anthropic_url, settings.openai_url), token=settings.token)
+    flags = {f"serve.{name}": getattr(options, name) for name in _FLAGS}
+    settings = config.load(flags={**flags, "store.path": options.store, "config": options.config}).settings
+    serve = settings.serve
+    library = None if serve.observe else Library.open(config.store_path(settings), settings.sink)
+    proxy = proxy_for(settings, library)
 
     def started(port: int) -> None:
-        host = f"[{settings.host}]" if ":" in settings.host else settings.host
-        url = f"http://{host}:{port}"
+        url = url_of(serve.host, port)
         if options.json:
             print(json.dumps({"url": url}), flush=True)
         else:
-            print(f"pagefold observes on {url} (try ANTHROPIC_BASE_URL={url} claude); Ctrl-C ends it", flush=True)
+            does = "observes" if serve.observe else f"derives requests by {serve.policy}"
+            print(f"pagefold {does} on {url} (try ANTHROPIC_BASE_URL={url} claude); Ctrl-C ends it", flush=True)
 
-    server.run(proxy, settings.host, settings.port, started=started)
+    try:
+        server.run(proxy, serve.host, serve.port, started=started)
+    finally:
+        if library:
+            library.close()
     if options.json:
         print(proxy.totals.to_json())
     else:
-        seen = proxy.totals
-        show.tell(
-            f"{seen.requests:,} requests, {seen.failed:,} failed; {show.short(seen.usage.prompt)} prompt tokens, "
-            f"{show.share(seen.usage.cache_read, seen.usage.prompt)} of them read from cache; {seen.faults:,} faults"
-        )
+        show.tell(summary(proxy))
     return 0
+
+
+def proxy_for(settings: Settings, library: Library | None, *, token: str | None = None) -> Proxy:
+    """The proxy that the settings describe. Raises ConfigError."""
+    serve = settings.serve
+    conversations = Conversations(
+        None if serve.observe else policy_named(serve.policy),
+        store=library.store if library else None,
+        window=serve.window,
+        prices={"messages": prices_named(settings.prices, settings.prices_usd)},
+        recall_rounds=serve.recall_rounds if serve.recall == "inline" and library else 0,
+    )
+    upstreams = Upstreams(serve.anthropic_url, serve.openai_url)
+    asked = serve.token if token is None else token
+    if library is None:
+        return Proxy(upstreams, conversations, token=asked)
+    return Proxy(upstreams, conversations, put=library.put, answers=Answers(library), token=asked)
+
+
+def url_of(host: str, port: int) -> str:
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def summary(proxy: Proxy) -> str:
+    seen = proxy.totals
+    return (
+        f"{seen.requests:,} requests, {seen.failed:,} failed; {show.short(seen.usage.prompt)} prompt tokens, "
+        f"{show.share(seen.usage.cache_read, seen.usage.prompt)} of them read from cache; "
+        f"{show.short(seen.work.saved)} tokens saved; {seen.faults:,} faults"
+    )

@@ -1,4 +1,4 @@
-"""`pagefold store`: what the store holds, put a file into it, collect what is old."""
+"""`pagefold store`: what the store holds, put a file into it, send a session to the sink, collect what is old."""
 
 import argparse
 import sys
@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from pagefold import config
-from pagefold.adapters.sqlite import SqliteStore
+from pagefold.adapters.library import Library, Status
 from pagefold.cli import show
 from pagefold.errors import ConfigError
 from pagefold.pages.page import handle_of
@@ -16,6 +16,7 @@ EXAMPLE = """\
 Examples:
   pagefold store                      what it holds
   pagefold store put notes.txt        keep a file; prints the handle that recalls it
+  pagefold store send 3f2a…           have a session sent to the history sink, and what else waits
   pagefold store collect              remove what is older or larger than the settings allow
 """
 
@@ -24,9 +25,11 @@ _DAY = 86_400
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
-        "action", nargs="?", choices=["status", "put", "collect"], default="status", help="default: status"
+        "action", nargs="?", choices=["status", "put", "send", "collect"], default="status", help="default: status"
     )
-    command.add_argument("file", nargs="?", metavar="FILE", help="what to put: a file, or - for standard input")
+    command.add_argument(
+        "file", nargs="?", metavar="FILE", help="put: a file, or - for standard input; send: a session"
+    )
     command.add_argument("--history", default="", metavar="ID", help="put it under this history")
     command.add_argument("--store", metavar="FILE", help="the store (default: the user's)")
     command.add_argument("--max-age-days", type=int, metavar="N", help="collect: what was put longer ago; 0 for never")
@@ -43,35 +46,57 @@ def run(options: argparse.Namespace) -> int:
         "store.max_bytes": options.max_bytes,
     }
     settings = config.load(flags=flags).settings
-    path = config.store_path(settings)
-    store = SqliteStore(path)
+    sending = options.action == "send" or (options.action == "put" and bool(options.history))
+    library = Library.open(config.store_path(settings), settings.sink, sending=sending)
     try:
         if options.action == "put":
-            return _put(store, options)
+            return _put(library, options)
+        if options.action == "send":
+            return _send(library, options)
         if options.action == "collect":
             age, size = settings.store.max_age_days, settings.store.max_bytes
-            gone = store.collect(before=time.time() - age * _DAY if age else None, max_bytes=size or None)
+            gone = library.store.collect(before=time.time() - age * _DAY if age else None, max_bytes=size or None)
             words = f"{gone.pages:,} pages, {show.short(gone.bytes)} bytes removed; {gone.held:,} held pages stay"
-            _say(options.json, asdict(gone), words)
+            lost = f"; {gone.unsent:,} of them had not been sent to the history sink" if gone.unsent else ""
+            _say(options.json, asdict(gone), words + lost)
             return 0
-        held = store.stats()
-        words = f"{path}: {held.pages:,} pages, {show.short(held.bytes)} bytes in {show.short(held.stored_bytes)}"
-        _say(options.json, {"path": str(path)} | asdict(held), f"{words}, {held.held:,} held")
+        status = library.status()
+        _say(options.json, asdict(status), _words(status))
         return 0
     finally:
-        store.close()
+        library.close()
 
 
-def _put(store: SqliteStore, options: argparse.Namespace) -> int:
+def _put(library: Library, options: argparse.Namespace) -> int:
     if not options.file:
         raise ConfigError("pagefold store put: expected a FILE, or - for standard input")
     try:
         content = sys.stdin.buffer.read() if options.file == "-" else Path(options.file).read_bytes()
     except OSError as error:
         raise ConfigError(f"{options.file}: cannot be read: {error.strerror}") from error
-    page = store.put(content, history=options.history, now=time.time())
+    page = library.put(content, history=options.history, now=time.time(), name=options.file)
     _say(options.json, {"handle": handle_of(page), "page": page, "bytes": len(content)}, handle_of(page))
     return 0
+
+
+def _send(library: Library, options: argparse.Namespace) -> int:
+    """Exit code 1 where something is still waiting when the time is up."""
+    added = library.send(options.file) if options.file else 0
+    done = library.close()
+    words = "everything has been sent" if done else "not everything could be sent in time; the rest waits"
+    _say(options.json, {"added": added, "sent": done}, f"{added:,} pages added; {words}")
+    return 0 if done else 1
+
+
+def _words(status: Status) -> str:
+    held = (
+        f"{status.path}: {status.pages:,} pages, {show.short(status.bytes)} bytes in {show.short(status.stored_bytes)}"
+    )
+    words = f"{held}, {status.held:,} held, {status.sessions:,} sessions"
+    if status.sink is None:
+        return words
+    waiting, length = status.sink.waiting, show.short(status.sink.waiting_bytes)
+    return f"{words}\n{status.sink.where}: {waiting:,} pages, {length} bytes wait to be sent"
 
 
 def _say(as_json: bool, value: object, words: str) -> None:

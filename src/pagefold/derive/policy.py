@@ -1,26 +1,60 @@
 """What a policy is: a pure reducer from a growing history to the next request.
 
 `state = step(state, message)` takes one message; `request(state)` says what the model reads next, as a difference from
-the request before. A policy reads no clock and no file, and never sees a message before its turn. Same messages, same
-requests.
+the request before. A policy reads no clock and no file, and never sees a message before its turn. Same messages and
+same notes, same requests.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from pagefold.pages.kinds import ResidencyLevel
+from pagefold.pages.page import Page, PageId
 from pagefold.wire.message import Message
+
+
+@dataclass(frozen=True, slots=True)
+class Notes:
+    """What is known at a request and cannot be recomputed from the history. Kept under the history's hash.
+
+    `cold`: the provider's cache holds nothing of this history any more. `smaller`: the provider found the last request
+    too long, so a fold is due whatever our own count says. `recalled`: pages that were asked for after they had left.
+    `summaries`: what a model wrote, by the page that it summarises.
+    """
+
+    cold: bool = False
+    smaller: bool = False
+    recalled: tuple[PageId, ...] = ()
+    summaries: tuple[tuple[PageId, str], ...] = ()
+
+
+NOTHING = Notes()
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """At which level one message of the history stands, and why."""
+
+    place: int
+    level: ResidencyLevel
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Derived:
     """One request: how many leading messages of the last one stand unchanged, and what follows them.
 
-    `reason` says why, at a fold point, fewer stand than were sent.
+    `reason` says why, at a fold point, fewer stand than were sent. `pages` are what its handles recall: they have to be
+    in the store before the request leaves. `decisions` say at which level each message stands; `short` says what does
+    not fit where the least that has to stay is more than the window holds.
     """
 
     keep: int
     append: tuple[Message, ...]
     reason: str = ""
+    pages: tuple[Page, ...] = ()
+    decisions: tuple[Decision, ...] = field(default=(), repr=False)
+    short: str = ""
 
 
 class Policy(Protocol):
@@ -29,8 +63,9 @@ class Policy(Protocol):
     @property
     def name(self) -> str: ...
 
-    def begin(self) -> Any: ...
+    def begin(self, head: int = 0) -> Any:
+        """The state before the first message. `head` is what stands before all messages, in tokens."""
 
     def step(self, state: Any, message: Message) -> Any: ...
 
-    def request(self, state: Any) -> tuple[Any, Derived]: ...
+    def request(self, state: Any, notes: Notes = NOTHING) -> tuple[Any, Derived]: ...

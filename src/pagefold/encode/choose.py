@@ -8,7 +8,7 @@ lexemes. What fails, raises or is not cheaper is left, and counted in `skipped`;
 
 import re
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 
 from pagefold.encode import delta, near_ref, reference
@@ -31,7 +31,6 @@ from pagefold.tokens import counter
 _LARGE = 1_000_000
 _RUN = 4096
 _SUSPECT = 40_000  # shorter texts are counted in time whatever they hold
-_MONOTONOUS = re.compile(rf"(.)\1{{{_RUN - 1}}}", re.DOTALL)
 _SHORT = 200
 _NUMBERED = re.compile(r" *\d+[→\t]")
 _HINTED = 200  # characters below which a hint is hardly shorter than what it stands for
@@ -39,6 +38,7 @@ _HINTED = 200  # characters below which a hint is hardly shorter than what it st
 # found and quoted, so it is given up only for a good deal. Hits and paths are quoted most, lines of logs hardly ever.
 _GOOD_DEAL = {"hits": 0.6, "paths": 0.6, "listing": 0.3, "records": 0.3, "log": 0.25}
 _TEXT: tuple[Codec, ...] = (Context(), Repeats(), Colours(), Log(), Paths(), Listing(), Hits(), Records(), Escapes())
+_RESHAPING = frozenset(codec.name for codec in _TEXT)
 _json = Json(exact=False)
 TOP: tuple[Codec, ...] = (*FRAMES, _json, *_TEXT)
 INSIDE: tuple[Codec, ...] = (*FRAMES, Json(exact=True), *_TEXT)
@@ -79,12 +79,12 @@ def encode(
     before = count(text)
     skipped: list[str] = []
     form, codecs = self_contained(text, skipped, *_chains(without))
-    if not codecs or ("[lines " in form and _numbered.holds(form)):
+    if not codecs or _numbered.holds(form):
         form, codecs = _plain(text), ()  # a form in which a line looks like a header of ours could be misread
     if ledger is None or failed or "delta" in without:
         made = _alone(form, codecs, known.label_for(tool or "text"), without)
     else:
-        made = _against(form, codecs, tool, known, skipped)
+        made = _against(form, codecs, tool, known, skipped, without)
     if ledger is not None and not failed:
         made = _hinted(text, known, count, made, without) or made
     tokens = count(made.text) if made.text != text else before
@@ -96,8 +96,8 @@ def encode(
     there = made.standing
     if not made.references and there:
         # It stands whole: a later text may be the same, or nearly.
-        there = (replace(there[0], whole=text, like=_like(text)), *there[1:])
-    return replace(made, tokens=tokens, before=before, skipped=tuple(skipped), standing=there)
+        there = (Standing(there[0].label, there[0].lines, there[0].first, text, _like(text)), *there[1:])
+    return Shown(made.text, made.codecs, tokens, before, made.references, tuple(skipped), made.reason, there)
 
 
 def candidates(text: str, count: Callable[[str], int] | None = None) -> list[tuple[str, int]]:
@@ -148,7 +148,17 @@ def _unfit(text: str) -> str:
         return f"more than {_LARGE:,} characters"
     if "\x00" in text:
         return "binary"
-    return "one character over and over" if len(text) > _SUSPECT and _MONOTONOUS.search(text) else ""
+    return "one character over and over" if len(text) > _SUSPECT and _is_monotonous(text) else ""
+
+
+def _is_monotonous(text: str) -> bool:
+    # A run that long fills one of the stretches of half its length: only there it has to be looked for.
+    half = _RUN // 2
+    for start in range(0, len(text) - half + 1, half):
+        sign = text[start]
+        if text.startswith(sign * half, start) and sign * _RUN in text[max(0, start - half) : start + 2 * half]:
+            return True
+    return False
 
 
 @cache
@@ -169,17 +179,18 @@ def _shortest(
     text: str, codecs: tuple[Codec, ...], inside: tuple[Codec, ...], skipped: list[str]
 ) -> tuple[str, tuple[str, ...]]:
     best, names = text, tuple[str, ...]()
-    plain_file = len(text) < _SHORT or _NUMBERED.match(text)
+    used: list[str] = []
+
+    def inner(body: str) -> str:
+        form, used[:] = _shortest(body, inside, inside, skipped)
+        return form
+
+    # Too short to reshape, or a numbered file, which has a codec of its own.
+    keeps_lines = len(text) < _SHORT or _NUMBERED.match(text)
     for codec in codecs:
-        if plain_file and codec in _TEXT:
-            continue  # too short to reshape, or a numbered file, which has a codec of its own
-        used: list[str] = []
-
-        def inner(body: str, used: list[str] = used) -> str:
-            form, chain = _shortest(body, inside, inside, skipped)
-            used[:] = chain
-            return form
-
+        if keeps_lines and codec.name in _RESHAPING:
+            continue
+        used.clear()
         try:
             made = codec.encode(text, inner)
         except Exception:  # noqa: BLE001 - the gate: a codec that raises is skipped and counted
@@ -189,7 +200,7 @@ def _shortest(
             continue
         if len(made) < len(best):
             best, names = made, (codec.name, *used)
-            if codec not in _TEXT:
+            if codec.name not in _RESHAPING:
                 break  # a frame or JSON: no codec for plain text has more to say
     return best, names
 
@@ -202,12 +213,15 @@ def _alone(form: str, codecs: tuple[str, ...], label: str, without: frozenset[st
     return Shown(form, codecs, standing=(Standing(label, tuple(form.split("\n"))),))
 
 
-def _against(form: str, codecs: tuple[str, ...], tool: str, ledger: Ledger, skipped: list[str]) -> Shown:
+def _against(
+    form: str, codecs: tuple[str, ...], tool: str, ledger: Ledger, skipped: list[str], without: frozenset[str]
+) -> Shown:
     """The form with what stands above said by reference, if that can be undone."""
-    against = delta.encode(form, ledger, tool or "text")
+    numbered = _numbered.name not in without
+    against = delta.encode(form, ledger, tool or "text", numbered=numbered)
     if against is None:  # the text holds what looks like references of ours
         return _alone(form, codecs, ledger.label_for(tool or "text"), frozenset({_numbered.name}))
-    sparse = _numbered.encode(form, str) or form
+    sparse = (numbered and _numbered.encode(form, str)) or form
     if _passes(lambda: delta.decode(against.text, ledger) == sparse and _numbered.decode(sparse, str) == form):
         names = (*codecs, *((_numbered.name,) if sparse != form else ()), *(("delta",) if against.references else ()))
         return Shown(against.text, names, references=against.references, standing=against.standing)
@@ -252,9 +266,12 @@ def _like(text: str) -> Hashable:
 
 def _plain(text: str) -> str:
     """The text itself, marked where it would be taken for a form of ours."""
-    line = first_line(text)
-    ours = line == PLAIN or delta.is_title(line) or any(codec.owns(line) for codec in TOP) or _is_hint(text)
-    return f"{PLAIN}\n{text}" if ours or ("[lines " in text and _numbered.holds(text)) else text
+    ours = text.startswith("[") and _is_header(first_line(text))
+    return f"{PLAIN}\n{text}" if ours or _is_hint(text) or _numbered.holds(text) else text
+
+
+def _is_header(line: str) -> bool:
+    return line == PLAIN or delta.is_title(line) or any(codec.owns(line) for codec in TOP)
 
 
 def _is_hint(text: str) -> bool:

@@ -19,7 +19,10 @@ class Codec(Protocol):
     def name(self) -> str: ...
 
     def owns(self, line: str) -> bool:
-        """Whether a first line is this codec's own: so decoding finds its way, and plain text is told from forms."""
+        """Whether a first line is this codec's own: so decoding finds its way, and plain text is told from forms.
+
+        It begins with a bracket.
+        """
 
     def encode(self, text: str, inner: Inner) -> str | None: ...
 
@@ -37,6 +40,8 @@ def first_line(text: str) -> str:
 
 def decode(shown: str, codecs: Sequence[Codec]) -> str:
     """The text that a self-contained form says. A text that no codec made is its own."""
+    if not shown.startswith("["):
+        return shown
     line = first_line(shown)
     if line == PLAIN:
         return shown[len(PLAIN) + 1 :]

@@ -20,6 +20,7 @@ from pagefold.pages.facts import facts_of
 
 _HEADER = re.compile(r"\[lines around hits lack their path(?:, which begins with (.*) where no colon follows)?\]")
 _HIT = re.compile(r"((?:[A-Za-z]:)?[^:\s][^:]*?):(\d+):(.*)")
+_PLACE = re.compile(r":\d+:")  # what every hit holds
 _BARE = re.compile(r"\d+-.*")
 _LEAST = 4
 
@@ -31,6 +32,8 @@ class Context:
         return _HEADER.fullmatch(line) is not None
 
     def encode(self, text: str, inner: Inner) -> str | None:
+        if not _PLACE.search(text):
+            return None
         lines = text.split("\n")
         if text.count("\n--\n") == 0 and not any(_HIT.fullmatch(line) for line in lines[:12]):
             return None

@@ -39,10 +39,13 @@ class Against:
     references: int
 
 
-def encode(text: str, ledger: Ledger, name: str) -> Against | None:
-    """The text with what stands above said by reference; None where it holds what looks like our own signs."""
-    parts = list(_grouped(split(text) or text.split("\n")))
-    if any(_is_sign(line) for part in parts for line in (part.lines if isinstance(part, Run) else part)):
+def encode(text: str, ledger: Ledger, name: str, *, numbered: bool = True) -> Against | None:
+    """The text with what stands above said by reference; None where it holds what looks like our own signs.
+
+    Numbered lines are known by their number and their text; unless `numbered`, they are lines like any other.
+    """
+    parts = list(_grouped((split(text) if numbered else None) or text.split("\n")))
+    if any(_hold_signs(part.lines if isinstance(part, Run) else part) for part in parts):
         return None
     label = f"R{len(ledger) + 1}"
     shown, standing = list[str](), list[Standing]()
@@ -90,9 +93,17 @@ def _grouped(parts: Sequence[str | Run]) -> Iterator[list[str] | Run]:
 
 def decode(shown: str, ledger: Ledger) -> str:
     """The text again, numbered runs in their sparse form. Raises ValueError where it refers to what is not there."""
+    title, _, rest = shown.partition("\n")
+    found = _TITLE.fullmatch(title)
+    if found is None:  # only a text with a title holds references
+        return shown
+    if "\n= " not in shown:
+        return f"[{found[2]}]\n{rest}" if found[2] else rest
     reader = _Reader(ledger)
-    for index, line in enumerate(shown.split("\n")):
-        reader.take(line, first=index == 0)
+    if found[2]:
+        reader.begin(f"[{found[2]}]")
+    for line in rest.split("\n"):
+        reader.take(line)
     return "\n".join(reader.lines)
 
 
@@ -111,24 +122,30 @@ class _Writer:
 
     def write(self, lines: Sequence[str]) -> None:
         at, fresh = 0, True
+        places, own = self.ledger.places, self._own
         while at < len(lines):
-            length, base, line = self._longest(lines, at)
-            if length and _worth(lines[at : at + length], self._numbered) >= self._price(at, base, line):
-                self._refer(at, length, base, line)
-                self.literal += [None] * length
-                at, fresh = at + length, True
-                continue
+            said = lines[at]
+            there = places(said)
+            if there or said in own:
+                length, base, line = self._longest(lines, at, there)
+                if length and _worth(lines[at : at + length], self._numbered) >= self._price(at, base, line):
+                    self._refer(at, length, base, line)
+                    self.literal += [None] * length
+                    at, fresh = at + length, True
+                    continue
+            own.setdefault(said, at)
             number = self.first + at
             named = self._numbered and keeps_number(number, fresh=fresh)
-            self.shown.append(f"{number}\t{lines[at]}" if named else lines[at])
-            self._own.setdefault(lines[at], len(self.literal))
-            self.literal.append(lines[at])
+            self.shown.append(f"{number}\t{said}" if named else said)
+            self.literal.append(said)
             at, fresh = at + 1, False
 
-    def _longest(self, lines: Sequence[str], at: int) -> tuple[int, Standing | None, int]:
+    def _longest(
+        self, lines: Sequence[str], at: int, places: Sequence[tuple[int, int]]
+    ) -> tuple[int, Standing | None, int]:
         """How many lines from here on stand somewhere in a row, and where: in a text, or above in this one (None)."""
         best: tuple[int, Standing | None, int] = (0, None, -1)
-        for text, line in reversed(self.ledger.places(lines[at])):
+        for text, line in reversed(places):
             base = self.ledger[text]
             length = _common(base.lines, line, lines, at)
             # Of equally long runs the one in the text named last is the cheapest to say.
@@ -180,7 +197,6 @@ class _Reader:
     def __init__(self, ledger: Ledger) -> None:
         self.ledger = ledger
         self.lines: list[str] = []
-        self._titled = False  # only such a text holds references
         self._run: Header | None = None
         self._own: list[str] = []  # the lines of this part so far
         self._number = 1
@@ -189,24 +205,22 @@ class _Reader:
         self._from = 1  # the number of the base's first line
         self._shift = 0
 
-    def take(self, line: str, *, first: bool) -> None:
-        title = _TITLE.fullmatch(line) if first and line.startswith("[R") else None
-        if title is not None:
-            self._titled = True
-            if title[2]:
-                self._begin(f"[{title[2]}]")
-        elif self._titled and self._run is None and header_of(line):
-            self._begin(line)
-        elif self._titled and line.startswith("= ") and _is_sign(line):
+    def take(self, line: str) -> None:
+        if line.startswith("= ") and _is_sign(line):
             for text in self._referred(line):
                 self._add(text)
             self._fresh = True
-        else:
-            kept = self._run is not None and keeps_number(self._number, fresh=self._fresh)
-            self._add(line.partition("\t")[2] if kept else line)
+        elif self._run is not None:
+            kept = keeps_number(self._number, fresh=self._fresh)
             self._fresh = False
+            self._add(line.partition("\t")[2] if kept else line)
+        elif header_of(line):
+            self.begin(line)
+        else:
+            self._add(line)
 
-    def _begin(self, line: str) -> None:
+    def begin(self, line: str) -> None:
+        """A header, after which lines are numbered."""
         self._run = header_of(line)
         if self._run is None:
             raise ValueError(f"not a header: {line}")
@@ -217,12 +231,15 @@ class _Reader:
         self._number, self._fresh, self._own, self._base, self._shift = number, True, [], (), 0
 
     def _add(self, text: str) -> None:
-        run = self._run
-        named = run is not None and keeps_number(self._number, fresh=self._number == run.first)
-        self.lines.append(f"{self._number}\t{text}" if named else text)
+        run, number = self._run, self._number
         self._own.append(text)
         self._number += 1
-        if run is not None and self._number > run.last:
+        if run is None:
+            self.lines.append(text)
+            return
+        named = keeps_number(number, fresh=number == run.first)
+        self.lines.append(f"{number}\t{text}" if named else text)
+        if number >= run.last:
             self._run = None
             self._part(1)
 
@@ -265,6 +282,12 @@ def _literal(lines: Sequence[str | None], reference: str) -> list[str]:
 
 def is_title(line: str) -> bool:
     return line.startswith("[R") and _TITLE.fullmatch(line) is not None
+
+
+def _hold_signs(lines: Sequence[str]) -> bool:
+    # Hardly a text does, and that is seen faster in the whole of it than line by line.
+    text = "\n".join(("", *lines))
+    return any(sign in text for sign in ("\n= ", "\n[R", "\n[lines ")) and any(map(_is_sign, lines))
 
 
 def _is_sign(line: str) -> bool:

@@ -22,6 +22,7 @@ _HEADER = re.compile(
     r'\[hits by file(?:; "FILE:LINE:\*" is short for "([^:]*?|[A-Za-z]:.*?)FILE:LINE:([^*]*)\*(.*)")?\]'
 )
 _HIT = re.compile(r"((?:[A-Za-z]:)?[^:\s][^:]*):(\d+):(.*)")
+_PLACE = re.compile(r":\d+:")  # what every hit holds
 _NUMBERED = re.compile(r"(\d+)([:-])(.*)")
 _MAY_BE_CONTEXT = re.compile(r"-\d+-")
 _HOUR = re.compile(r"(?:.*[\sT])?\d\d:\d\d:\d\d(?!\d)")
@@ -71,7 +72,7 @@ class Hits:
         return _HEADER.fullmatch(line) is not None
 
     def encode(self, text: str, inner: Inner) -> str | None:
-        if text.count(":") < 2 * _LEAST:
+        if text.count(":") < 2 * _LEAST or len(_PLACE.findall(text)) < _LEAST:
             return None
         lines = text.split("\n")
         hits = [_HIT.fullmatch(line) for line in lines]

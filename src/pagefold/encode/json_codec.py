@@ -10,11 +10,10 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from pagefold.encode.codec import Inner
 from pagefold.encode.notation.read import read
-from pagefold.encode.notation.value import Members, compact, parse, plain
+from pagefold.encode.notation.value import LAYOUTS, Layout, Members, compact, parse, plain
 from pagefold.encode.notation.write import write
 
 _LEAST = 24
@@ -22,30 +21,6 @@ _DEEP = 64  # every open level is looked through once more
 _LITERAL = 200_000
 _HEADER = re.compile(r"\[(JSON|Python)((?: [a-z0-9]+)*)(?:, cut off (\d+) deep before the last (\d+) lines)?\]")
 _decoder = json.JSONDecoder(strict=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """How a serialiser sets out JSON."""
-
-    name: str
-    options: dict[str, Any]
-
-    def dump(self, value: Any) -> str:
-        return json.dumps(value, **self.options)
-
-
-LAYOUTS = tuple(
-    Layout(f"{name}{' ascii' if ascii_only else ''}", {**options, "ensure_ascii": ascii_only})
-    for name, options in (
-        ("compact", {"separators": (",", ":")}),
-        ("spaced", {}),
-        ("indent 2", {"indent": 2}),
-        ("indent 4", {"indent": 4}),
-        ("indent 1", {"indent": 1}),
-    )
-    for ascii_only in (False, True)
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +46,7 @@ class Json:
             return None
         layout = None
         if self.exact:
-            plainly = json.loads(text, strict=False)
-            layout = _layout(text, lambda layout: layout.dump(plainly) == text)
+            layout = _layout(text, lambda layout: layout.dump(value) == text)
             if layout is None:
                 return None
         body = write(value)
@@ -99,7 +73,7 @@ class Json:
         layout = next((layout for layout in LAYOUTS if layout.name == found[2].strip()), None)
         if layout is None:
             return compact(value)
-        text = layout.dump(plain(value))
+        text = layout.dump(value)
         return _opened(text, int(found[3])) + tail if found[4] else text
 
 
@@ -111,7 +85,12 @@ def _layout(text: str, fits: Callable[[Layout], bool]) -> Layout | None:
         names = [f"indent {spaces}"]
     else:
         names = ["spaced", "compact"] if re.search(r'": |, ', text[:400]) else ["compact", "spaced"]
-    likely = (layout for layout in LAYOUTS if layout.name.removesuffix(" ascii") in names)
+    # Nothing but an escape tells a text that was escaped to ASCII from one that was not.
+    likely = (
+        layout
+        for layout in LAYOUTS
+        if layout.name in names or ("\\u" in text and layout.name.removesuffix(" ascii") in names)
+    )
     return next((layout for layout in likely if fits(layout)), None)
 
 
@@ -138,12 +117,12 @@ def _torn(text: str) -> str | None:
     closers = _closers(text, end)
     if closers is None or len(closers) != depth:
         return None
-    value = json.loads(text[:end] + closers, strict=False)
     kept = text[:end]
+    value = parse(kept + closers)
     layout = _layout(text, lambda layout: _opened(layout.dump(value), depth) == kept)
     if layout is None:
         return None
-    body = write(parse(kept + closers))
+    body = write(value)
     if body is None:
         return None
     tail = text[end:]

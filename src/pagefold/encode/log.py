@@ -20,6 +20,7 @@ from pagefold.encode.codec import Inner
 _SAYS = "log: date, hour and minute left out where as above"
 _HEADER = re.compile(rf'\[{_SAYS}(?:; "TIME[^"]*" is short for "TIME(.*) …")?\]')
 _STAMP = re.compile(r"(.{0,48}?)(?<!\d)(\d\d:\d\d):(\d\d(?:[.,]\d{1,9})?)(?!\d)")
+_TIME = re.compile(r":\d\d:\d\d")  # what every such line holds
 _SHORT = re.compile(r"(\d\d:\d\d:)?(\d\d(?:[.,]\d{1,9})?)(?!\d)")
 _SPACES = re.compile(r"( +)")
 _WORD = re.compile(r"\w*")
@@ -100,7 +101,8 @@ class Log:
         return _HEADER.fullmatch(line) is not None
 
     def encode(self, text: str, inner: Inner) -> str | None:
-        if text.count(":") < max(2 * _LEAST, text.count("\n")):
+        breaks = text.count("\n")
+        if text.count(":") < max(2 * _LEAST, breaks) or len(_TIME.findall(text)) < _SHARE * breaks:
             return None
         lines = text.split("\n")
         stamps = [_STAMP.match(line) for line in lines]

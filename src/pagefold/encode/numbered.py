@@ -15,12 +15,16 @@ and with a tab.
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
 
 from pagefold.encode.codec import Inner
 
 _LEAST = 4
-_LINE = re.compile(r"( *)(\d+)(→|\t|: |:|\|)(.*)")
-_HEADER = re.compile(r"\[lines (\d+)-(\d+)(?: (→|: |:|\||\\t)(\d*))?\]")
+_OURS = "[lines "
+_BEGINS = frozenset("0123456789 ")
+_LINE = re.compile(r"( *)(\d{1,9})(→|\t|: |:|\|)")
+_HEADER = re.compile(r"\[lines (\d{1,9})-(\d{1,9})(?: (→|: |:|\||\\t)(\d{0,3}))?\]")
 _USUAL = 6  # the width that agents set numbers in before an arrow
 _FAR = 1000  # numbers from here on are quoted, not counted to: every missed one was of four digits
 
@@ -43,12 +47,16 @@ class Run:
         return f"[lines {self.first}-{self.first + len(self.lines) - 1}{style}]"
 
     def whole(self) -> list[str]:
-        numbers = range(self.first, self.first + len(self.lines))
-        return [f"{number:>{self.width}}{self.mark}{line}" for number, line in zip(numbers, self.lines, strict=True)]
+        width, mark = self.width, self.mark
+        if not width:
+            return [f"{number}{mark}{line}" for number, line in enumerate(self.lines, self.first)]
+        return [f"{number:>{width}}{mark}{line}" for number, line in enumerate(self.lines, self.first)]
 
-    def sparse(self) -> Iterator[str]:
-        for number, line in enumerate(self.lines, self.first):
-            yield f"{number}\t{line}" if keeps_number(number, fresh=number == self.first) else line
+    def sparse(self) -> list[str]:
+        lines = list(self.lines)
+        for number in _kept(self.first, self.first + len(lines) - 1):
+            lines[number - self.first] = f"{number}\t{lines[number - self.first]}"
+        return lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,17 +70,23 @@ class Header:
         return Run(self.first, self.width, self.mark, tuple(lines))
 
 
+@lru_cache(maxsize=2)
 def split(text: str) -> list[str | Run] | None:
-    """A text as plain lines and numbered runs; None where there is no run, or a line looks like a header of ours."""
+    """A text as plain lines and numbered runs; None where there is no run, or a line looks like a header of ours.
+
+    The newest are remembered: a text is split once for its numbers, and again for what stands elsewhere.
+    """
     lines = text.split("\n")
+    may_be_ours = _OURS in text
     found: list[str | Run] = []
     at, runs = 0, 0
     while at < len(lines):
-        run = _run(lines, at)
+        line = lines[at]
+        run = _run(lines, at) if line[:1] in _BEGINS else None
         if run is None:
-            if header_of(lines[at]):
+            if may_be_ours and header_of(line):
                 return None
-            found.append(lines[at])
+            found.append(line)
             at += 1
         else:
             found.append(run)
@@ -82,7 +96,7 @@ def split(text: str) -> list[str | Run] | None:
 
 
 def header_of(line: str) -> Header | None:
-    if not line.startswith("[lines "):
+    if not line.startswith(_OURS):
         return None
     found = _HEADER.fullmatch(line)
     if found is None:
@@ -97,6 +111,13 @@ def keeps_number(number: int, *, fresh: bool) -> bool:
     return fresh or number % 10 == 0 or number >= _FAR
 
 
+def _kept(first: int, last: int) -> Iterator[int]:
+    """The numbers that lines keep where they are shown in a row."""
+    yield first
+    yield from range(first + 10 - first % 10, min(last + 1, _FAR), 10)
+    yield from range(max(first + 1, _FAR), last + 1)
+
+
 class Numbered:
     name = "numbered"
 
@@ -105,7 +126,7 @@ class Numbered:
 
     def holds(self, text: str) -> bool:
         """Whether a text holds a header of ours, wherever."""
-        return any(map(header_of, text.split("\n")))
+        return _OURS in text and any(map(header_of, text.split("\n")))
 
     def encode(self, text: str, inner: Inner) -> str | None:
         parts = split(text)
@@ -117,6 +138,8 @@ class Numbered:
         return "\n".join(shown)
 
     def decode(self, shown: str, inner: Inner) -> str:
+        if _OURS not in shown:
+            return shown
         lines = shown.split("\n")
         text: list[str] = []
         at = 0
@@ -126,29 +149,28 @@ class Numbered:
             if header is None:
                 text.append(lines[at - 1])
                 continue
-            numbers = range(header.first, header.last + 1)
-            body = zip(numbers, lines[at : at + len(numbers)], strict=False)
-            bare = [
-                line.partition("\t")[2] if keeps_number(number, fresh=number == header.first) else line
-                for number, line in body
-            ]
+            bare = lines[at : at + max(0, header.last - header.first + 1)]
+            for number in _kept(header.first, header.first + len(bare) - 1) if bare else ():
+                bare[number - header.first] = bare[number - header.first].partition("\t")[2]
             text += header.run(bare).whole()
             at += len(bare)
         return "\n".join(text)
 
 
 def _run(lines: list[str], at: int) -> Run | None:
-    if not lines[at][:1].isdigit() and not lines[at].startswith(" "):
+    line = lines[at]
+    if line[0] == " " and line.lstrip(" ")[:1] not in _BEGINS:
         return None
-    found = _LINE.fullmatch(lines[at])
+    found = _LINE.match(line)
     if found is None:
         return None
     first, mark = int(found[2]), found[3]
     width = len(found[1]) + len(found[2]) if found[1] else 0
     bare: list[str] = []
-    for index in range(at, len(lines)):
-        head = f"{first + index - at:>{width}}{mark}"
-        if not lines[index].startswith(head):
+    for number, numbered in enumerate(islice(lines, at, None), first):
+        head = f"{number:>{width}}{mark}" if width else f"{number}{mark}"
+        rest = numbered.removeprefix(head)
+        if len(rest) == len(numbered):
             break
-        bare.append(lines[index][len(head) :])
+        bare.append(rest)
     return Run(first, width, mark, tuple(bare)) if len(bare) >= _LEAST else None

@@ -45,17 +45,14 @@ class Repeats:
         if len(lines) < 3:
             return None
         shown: list[str] = []
-        at = start = folded = 0
-        while at < len(lines):
-            block, times = _repeat(lines, at)
-            if not times:
-                at += 1
-                continue
-            shown += _barred(lines[start : at + block])
-            shown.append(_count(block, times))
-            at += block * (times + 1)
-            start = at
-            folded += 1
+        start = folded = 0
+        for at in _coming_again(lines):
+            block, times = _repeat(lines, at) if at >= start else (0, 0)
+            if times:
+                shown += _barred(lines[start : at + block])
+                shown.append(_count(block, times))
+                start = at + block * (times + 1)
+                folded += 1
         if not folded:
             return None
         shown += _barred(lines[start:])
@@ -97,6 +94,17 @@ class Colours:
             said[0]: f"\x1b{said[len('x is ESC') :]}" for said in found[1].split(", ")
         }
         return inner(rest).translate(str.maketrans(codes))
+
+
+def _coming_again(lines: Sequence[str]) -> list[int]:
+    """Where a line stands that comes again soon: only there a repeated block can begin."""
+    soon: list[int] = []
+    last: dict[str, int] = {}
+    for at, line in enumerate(lines):
+        if at - last.get(line, at - _BLOCK - 1) <= _BLOCK:
+            soon.append(last[line])
+        last[line] = at
+    return sorted(soon)
 
 
 def _repeat(lines: Sequence[str], at: int) -> tuple[int, int]:

@@ -1,1 +1,1 @@
-"""The MCP proxy: in front of any MCP servers, every tool result denser, recallable and often there before it is asked for."""
+"""The MCP proxy: in front of any MCP servers, every tool result denser, and nothing else noticed."""

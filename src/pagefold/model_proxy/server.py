@@ -1,10 +1,11 @@
 """The driver of the model proxy: an ASGI application that passes every request on, and the server that runs it.
 
-Promises: method, path, query, headers and body reach the upstream as they came, and status, headers and body come back
-as they were sent, piece by piece as they arrive, in whatever content encoding. Only what belongs to one connection (hop
-by hop headers, `host`, our own token) is not passed on, and nothing is added. A client that leaves ends the request
-upstream; an upstream that breaks off ends the client's connection the same way. Where it is not reached the answer is a
-502 that says why. A fault in what observes the exchange never reaches the client: it is counted and reported.
+Promises: method, path, query and headers reach the upstream as they came, and the body too unless a policy derived
+another; status, headers and body come back as they were sent, piece by piece as they arrive, in whatever content
+encoding. Only what belongs to one connection (hop by hop headers, `host`) and what is meant for us is not passed on.
+A client that leaves ends the request upstream; an upstream that breaks off ends the client's connection the same way.
+Where it is not reached the answer is a 502 that says why. A fault of ours never reaches the client: its own bytes go
+through, and the fault is counted and reported.
 
 Refuses: WebSockets and other upgrades (426), a client without the token where one is set (401), and any upstream but
 the two it was given. Keys are passed on and neither kept nor written anywhere.
@@ -12,42 +13,39 @@ the two it was given. Keys are passed on and neither kept nor written anywhere.
 
 import asyncio
 import hmac
-import io
 import os
 import socket
 import sys
 import threading
 import traceback
-import zlib
 from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import aiohttp
 import uvicorn
-import zstandard
-from yarl import URL
 
 from pagefold import tokens
 from pagefold.errors import ConfigError
-from pagefold.model_proxy.exchange import READ_BYTES, Ending, Exchange, Histories, Totals
+from pagefold.model_proxy.conversations import Conversations
+from pagefold.model_proxy.exchange import READ_BYTES, Exchange
 from pagefold.model_proxy.http import (
     CONNECT_SECONDS,
-    ClientLeftError,
     Event,
-    Headers,
     Receive,
     Send,
-    Upload,
     Upstreams,
-    cause_of,
-    decoder_for,
     is_text,
-    passed_on,
     refuse,
     reply,
 )
+from pagefold.model_proxy.passage import AT_ONCE, TOKEN_HEADER, Passage
+from pagefold.model_proxy.recalling import ENOUGH
+from pagefold.model_proxy.totals import Seen, Totals
+from pagefold.pages.page import PageId
+from pagefold.pages.store import MemoryStore
 from pagefold.wire import json_text
 
 new_event_loop: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop
@@ -58,16 +56,10 @@ with suppress(ImportError):  # there is none for Windows
 
 App: TypeAlias = Callable[[Event, Receive, Send], Awaitable[None]]
 
-TOKEN_HEADER = b"x-pagefold-token"
-
-_NOT_FOR_THE_UPSTREAM = frozenset((b"host", b"expect", TOKEN_HEADER))
-_LENGTH = frozenset((b"content-length",))
-_SKIPPED = ("accept", "accept-encoding", "content-type", "user-agent")  # aiohttp would add its own
 _IDLE_SECONDS = 300
 _GRACE_SECONDS = 30
 _HEADER_BYTES = 256 << 10
-_PLAIN_BYTES = 1 << 20
-_SLICE_BYTES = 1024
+_UNCOUNTED = 500
 
 
 def to_stderr(line: str) -> None:
@@ -77,22 +69,32 @@ def to_stderr(line: str) -> None:
 class Proxy:
     """The ASGI application. `totals` is what it has seen so far.
 
-    `exchange` makes the observer of one request; `report` gets one line for each kind of fault, the first time it
-    happens, and never anything that a client or an upstream wrote.
+    `conversations` says by which policy requests are derived, `put` where pages are kept, `answers` who answers
+    context tools; `exchange` makes the pure half of one exchange; `report` gets one line for each kind of fault, the
+    first time it happens, and never anything that a client or an upstream wrote.
     """
 
     def __init__(
         self,
         upstreams: Upstreams,
+        conversations: Conversations | None = None,
         *,
+        put: Callable[..., PageId] | None = None,
+        answers: Callable[[str, Mapping[str, Any]], str] | None = None,
         token: str = "",
         report: Callable[[str], None] = to_stderr,
-        exchange: Callable[[str, str, bytes | None, Histories], Exchange] = Exchange,
+        exchange: Callable[..., Exchange] = Exchange,
         read_bytes: int = READ_BYTES,
     ) -> None:
-        self.totals = Totals()
+        self._seen: list[Seen] = []
+        self._totals = Totals()
         self.upstreams, self.exchange, self.read_bytes = upstreams, exchange, read_bytes
-        self.histories = Histories()
+        self.conversations = conversations or Conversations()
+        self.put = put or MemoryStore().put
+        self.answers = answers or _no_answer
+        # One worker: what a policy remembers is shared between histories and must not grow in two threads at once.
+        self._worker = ThreadPoolExecutor(1, "pagefold-derive")
+        self._working: Future[Any] | None = None
         self._token, self._report = token.encode(), report
         self._reported: set[str] = set()
         self._session: aiohttp.ClientSession | None = None
@@ -122,6 +124,7 @@ class Proxy:
         ) as self._session:
             await send({"type": "lifespan.startup.complete"})
             await receive()
+        self._worker.shutdown()
         await send({"type": "lifespan.shutdown.complete"})
 
     async def _answer(self, scope: Event, receive: Receive, send: Send) -> None:
@@ -149,11 +152,35 @@ class Proxy:
             assert self._session is not None, "the lifespan has begun"
             await Passage(self, self._session, target, scope, receive, send).run()
 
+    @property
+    def totals(self) -> Totals:
+        """What was seen so far."""
+        seen, self._seen = self._seen, []
+        if seen:
+            self._totals += Totals.of(*seen)
+        return self._totals
+
+    def add(self, counts: Totals) -> None:
+        self._totals = self.totals + counts
+
+    def count(self, seen: Seen) -> None:
+        self._seen.append(seen)
+        if len(self._seen) >= _UNCOUNTED:  # together they are counted faster, and what waits is bounded
+            self.add(Totals())
+
+    async def work(self, step: Callable[[], Any], characters: int) -> Callable[[], Any]:
+        """Runs a step at once if it is short and nothing else is at work; the result is asked for by calling."""
+        if characters <= AT_ONCE and (self._working is None or self._working.done()):
+            return step
+        self._working = done = self._worker.submit(step)
+        await asyncio.wait([asyncio.wrap_future(done)])
+        return done.result
+
     def fault(self, error: Exception) -> None:
         """Counts a mistake of ours and reports it. An exception's own words may quote a client: they are left out."""
         if isinstance(error, ExceptionGroup):
             error = error.exceptions[0]
-        self.totals += Totals(faults=1)
+        self.add(Totals(faults=1))
         *_, (frame, line) = traceback.walk_tb(error.__traceback__)
         place = f"{type(error).__name__} at {Path(frame.f_code.co_filename).name}:{line}"
         if place not in self._reported:
@@ -161,135 +188,8 @@ class Proxy:
             self._report(f"a fault of pagefold itself, reported once, counted in /pagefold/status: {place}")
 
 
-class Passage:
-    """One request on its way to the upstream, and the answer on its way back."""
-
-    def __init__(
-        self, proxy: Proxy, session: aiohttp.ClientSession, target: URL, scope: Event, receive: Receive, send: Send
-    ) -> None:
-        self._proxy, self._session, self._target = proxy, session, target
-        self._scope, self._send = scope, send
-        self._upload = Upload(receive)
-        self._exchange: Exchange | None = None
-        self._decode: Callable[[bytes], bytes] | None = None
-        self._faulty = False
-        self._ending = Ending.ABANDONED
-        self._bytes_down = 0
-
-    async def run(self) -> None:
-        try:
-            body = await self._upload.read(self._proxy.read_bytes)
-            self._observe(self._begin, body if self._upload.whole else None)
-            async with asyncio.TaskGroup() as group:
-                watcher = group.create_task(self._upload.watch())
-                await self._relay(body)
-                watcher.cancel()
-            if self._ending is Ending.WHOLE:
-                await self._send({"type": "http.response.body"})
-                await asyncio.sleep(0)  # uvloop writes at the end of a turn: the client waits for no counting
-        except* ClientLeftError:
-            pass
-        finally:
-            self._count()
-
-    async def _relay(self, body: bytes) -> None:
-        try:
-            response = await self._request(body)
-        except (aiohttp.ClientError, OSError) as error:
-            if self._upload.gone:
-                raise ClientLeftError from error
-            self._ending = Ending.UNREACHABLE
-            host = self._target.host_port_subcomponent
-            await refuse(self._send, 502, "api_error", f"pagefold got no answer from {host}: {cause_of(error)}")
-            return
-        try:
-            await self._send(
-                {"type": "http.response.start", "status": response.status, "headers": self._head(response)}
-            )
-            self._observe(self._answer_began, response)
-            async for data in response.content.iter_any():
-                await self._send({"type": "http.response.body", "body": data, "more_body": True})
-                self._bytes_down += len(data)
-                self._observe(self._hear, data)
-        except (aiohttp.ClientError, OSError):
-            # Returning without the end of the answer makes the server close the client's connection.
-            self._ending = Ending.CUT_OFF
-            return
-        finally:
-            response.close()
-        self._ending = Ending.WHOLE
-
-    async def _request(self, body: bytes) -> aiohttp.ClientResponse:
-        headers = passed_on(self._scope["headers"], _NOT_FOR_THE_UPSTREAM)
-        data: Any = body or None
-        if not self._upload.whole:
-            data = self._upload.rest(body)
-        elif len(body) > _PLAIN_BYTES:
-            data = io.BytesIO(body)  # aiohttp writes plain bytes in one go and warns about it above this size
-        return await self._session.request(
-            self._scope["method"],
-            self._target,
-            headers=[(name.decode(), value.decode()) for name, value in headers],
-            data=data,
-            allow_redirects=False,
-            skip_auto_headers=_SKIPPED,
-        )
-
-    def _head(self, response: aiohttp.ClientResponse) -> Headers:
-        # Neither status has a body, but a 304 may tell the length of what it does not send.
-        headers = passed_on(response.raw_headers, _LENGTH if response.status in (204, 304) else frozenset())
-        if any(name == b"upgrade" for name, _ in self._scope["headers"]):
-            headers.append((b"connection", b"close"))  # the parser reads no second request behind an upgrade
-        return headers
-
-    def _observe(self, step: Callable[..., None], *shown: object) -> None:
-        """The edge of what observes: a fault of ours must never cost the client a byte."""
-        if self._faulty:
-            return
-        try:
-            step(*shown)
-        except Exception as error:  # noqa: BLE001 - the single fail-open point of this surface
-            self._faulty = True
-            self._proxy.fault(error)
-
-    def _begin(self, body: bytes | None) -> None:
-        path = self._scope["raw_path"].decode("ascii")
-        self._exchange = self._proxy.exchange(self._scope["method"], path, body, self._proxy.histories)
-
-    def _answer_began(self, response: aiohttp.ClientResponse) -> None:
-        assert self._exchange is not None
-        encoding = response.headers.get("content-encoding", "").strip().lower()
-        self._decode = decoder_for(encoding)
-        legible = self._decode is not None or encoding in ("", "identity")
-        self._exchange.answer_began(response.status, response.headers.get("content-type", ""), legible=legible)
-
-    def _hear(self, data: bytes) -> None:
-        assert self._exchange is not None
-        if self._decode is None:
-            self._exchange.hear(data)
-            return
-        # In slices, because a few compressed bytes can become very many, and the exchange sets the bound.
-        for at in range(0, len(data), _SLICE_BYTES):
-            if not self._exchange.listening:
-                return
-            try:
-                self._exchange.hear(self._decode(data[at : at + _SLICE_BYTES]))
-            except (zlib.error, zstandard.ZstdError):
-                self._exchange.not_legible()
-
-    def _finish(self) -> None:
-        assert self._exchange is not None
-        seen = self._exchange.finish(self._ending, bytes_up=self._upload.bytes, bytes_down=self._bytes_down)
-        self._proxy.totals += Totals.of(seen)
-
-    def _count(self) -> None:
-        if self._exchange is not None:
-            self._observe(self._finish)
-        if self._exchange is None or self._faulty:
-            left = int(self._ending is Ending.ABANDONED)
-            self._proxy.totals += Totals(
-                requests=1, abandoned=left, bytes_up=self._upload.bytes, bytes_down=self._bytes_down
-            )
+def _no_answer(tool: str, arguments: Mapping[str, Any]) -> str:
+    return ENOUGH
 
 
 def needs_upgrade(headers: Mapping[bytes, bytes]) -> bool:

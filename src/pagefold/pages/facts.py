@@ -5,14 +5,23 @@ they tell a line that says something from one that only closes a bracket.
 """
 
 import re
+from functools import lru_cache
 
 _WORD = re.compile(r"[A-Za-z0-9_]{4,}")
 _MARKED = re.compile(r"[0-9_]|.[A-Z]")
 _LONG = 10
 
 
+words_of = _WORD.findall
+
+
+@lru_cache(maxsize=1 << 16)
+def is_fact(word: str) -> bool:
+    return len(word) >= _LONG or _MARKED.search(word) is not None
+
+
 def facts_of(text: str) -> frozenset[str]:
-    return frozenset(word for word in set(_WORD.findall(text)) if len(word) >= _LONG or _MARKED.search(word))
+    return frozenset(filter(is_fact, words_of(text)))
 
 
 def opened(text: str) -> str:

@@ -32,12 +32,15 @@ class Unknown:
 
 @dataclass(frozen=True, slots=True)
 class Denied:
-    """The page exists, but not for this history."""
+    """The page exists, but not for this history; or, with a reason, where it lives nobody may read it with our key."""
 
     handle: str
+    reason: str = ""
 
     @property
     def text(self) -> str:
+        if self.reason:
+            return f"Page {self.handle} may not be read: {self.reason}"
         return f"Page {self.handle} belongs to another conversation and may not be recalled here."
 
 

@@ -8,21 +8,41 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from pagefold.pages.kinds import PageKind
 from pagefold.pages.page import PageId, id_of, id_range
 
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """What a collection removed, and what it kept because live histories name it."""
+    """What a collection removed, and what it kept because live histories name it.
+
+    `unsent` counts what it removed before the history sink had it.
+    """
 
     pages: int
     bytes: int
     held: int
+    unsent: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A page as it was first put under a history: what it is there, and by which name the model knows it."""
+
+    page: PageId
+    kind: PageKind | None = None
+    name: str = ""
+    first_put: float = 0.0
 
 
 class Store(Protocol):
-    def put(self, content: bytes, *, history: str = "", now: float = 0.0) -> PageId:
-        """Keep a content; when this returns it survives the process being killed. Listed under `history` if given."""
+    def put(
+        self, content: bytes, *, history: str = "", now: float = 0.0, kind: PageKind | None = None, name: str = ""
+    ) -> PageId:
+        """Keep a content; when this returns it survives the process being killed.
+
+        Listed under `history` if given, with the kind and name of the first time.
+        """
 
     def get(self, page: PageId) -> bytes | None: ...
 
@@ -36,6 +56,9 @@ class Store(Protocol):
 
     def listed(self, history: str) -> Sequence[PageId]:
         """The pages put under a history, oldest first, each once."""
+
+    def listings(self, history: str) -> Sequence[Listing]:
+        """The same, each with its kind and name."""
 
     def hold(self, page: PageId, history: str) -> bool:
         """A live history was given this page's handle: keep it until the history is released.
@@ -57,15 +80,17 @@ class MemoryStore:
 
     _contents: dict[PageId, bytes] = field(default_factory=dict)
     _times: dict[PageId, float] = field(default_factory=dict)
-    _histories: dict[str, dict[PageId, None]] = field(default_factory=dict)
+    _histories: dict[str, dict[PageId, Listing]] = field(default_factory=dict)
     _held: dict[str, set[PageId]] = field(default_factory=dict)
 
-    def put(self, content: bytes, *, history: str = "", now: float = 0.0) -> PageId:
+    def put(
+        self, content: bytes, *, history: str = "", now: float = 0.0, kind: PageKind | None = None, name: str = ""
+    ) -> PageId:
         page = id_of(content)
         self._contents[page] = content
         self._times[page] = max(now, self._times.get(page, now))
         if history:
-            self._histories.setdefault(history, {}).setdefault(page)
+            self._histories.setdefault(history, {}).setdefault(page, Listing(page, kind, name, now))
         return page
 
     def get(self, page: PageId) -> bytes | None:
@@ -84,6 +109,9 @@ class MemoryStore:
 
     def listed(self, history: str) -> Sequence[PageId]:
         return list(self._histories.get(history, ()))
+
+    def listings(self, history: str) -> Sequence[Listing]:
+        return list(self._histories.get(history, {}).values())
 
     def hold(self, page: PageId, history: str) -> bool:
         self._held.setdefault(history, set()).add(page)

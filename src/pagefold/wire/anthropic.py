@@ -18,6 +18,7 @@ from pagefold.wire.message import (
     Request,
     Response,
     Role,
+    Shape,
     Usage,
     as_result,
     read_request,
@@ -30,15 +31,19 @@ _WORDS = {"text": BlockKind.TEXT, "thinking": BlockKind.THINKING}  # a block typ
 def parse_request(body: bytes) -> Request:
     """Raises WireError."""
     text = json_text.text_of(body)
-    top = json_text.top(text)
-    system = json_text.member(top, "system")
-    head = [Message(Role.SYSTEM, tuple(blocks_of(system.value, ())), text[system.start : system.end])] if system else []
-    return read_request(text, top, "messages", parse_message, head)
+    return read_request(text, json_text.top(text), SHAPE)
 
 
 def parse_message(value: Any, raw: str) -> Message:
     """Raises WireError."""
     return Message(role_of(value), tuple(blocks_of(value.get("content"), ("content",))), raw)
+
+
+def _system(value: Any, raw: str) -> Message:
+    return Message(Role.SYSTEM, tuple(blocks_of(value, ())), raw)
+
+
+SHAPE = Shape("messages", parse_message, "system", _system)
 
 
 def parse_response(body: bytes) -> Response:
@@ -75,11 +80,18 @@ def parse_usage(value: Any) -> Usage | None:
 class StreamReader(sse.Follower):
     """Reads a Messages stream as it passes by. It has ended once it has said `message_stop`."""
 
+    telling = (b'"message_', b'"error"')
+
     _model: str = ""
     _content: dict[int, dict[str, Any]] = field(default_factory=dict)
     _pieces: dict[tuple[int, str], list[str]] = field(default_factory=dict)
     _stop: str = ""
     _usage: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def usage(self) -> dict[str, Any]:
+        """What the provider says it read and wrote, as far as it has come."""
+        return dict(self._usage)
 
     def response(self) -> Response:
         """The answer as far as it has come."""

@@ -70,16 +70,26 @@ def members(text: str, start: int = 0) -> list[Spot]:
 def elements(text: str, start: int = 0) -> list[Spot]:
     """The elements of the array at `start`. Raises WireError."""
     at = _open(text, start, "[")
-    found: list[Spot] = []
     if text[at : at + 1] == "]":
-        return found
-    while True:
-        spot = _value_at(text, at)
+        return []
+    first = _value_at(text, at)
+    return [first, *following(text, first.end)[0]]
+
+
+def following(text: str, at: int) -> tuple[list[Spot], int]:
+    """The elements behind the one that ends at `at`, and where their array ends. Raises WireError."""
+    found: list[Spot] = []
+    at = _after_space(text, at)
+    while text[at : at + 1] != "]":
+        spot = _value_at(text, _after_space(text, _expect(text, at, ",")))
         found.append(spot)
         at = _after_space(text, spot.end)
-        if text[at : at + 1] == "]":
-            return found
-        at = _after_space(text, _expect(text, at, ","))
+    return found, at + 1
+
+
+def value_at(text: str, at: int) -> Spot:
+    """The value that begins at `at`. Raises WireError."""
+    return _value_at(text, at)
 
 
 def member(spots: Sequence[Spot], key: str) -> Spot | None:

@@ -4,10 +4,10 @@ Keep what arrived: a message carries its own JSON text, and a request the whole 
 from that text byte for byte, whatever it holds; a changed block is spliced into it. Nothing here knows a provider.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeAlias
 
 from pagefold.errors import WireError
 from pagefold.wire import json_text
@@ -61,11 +61,15 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message with its blocks. `raw` is the JSON text it arrived as, in its own wire format."""
+    """One message with its blocks. `raw` is the JSON text it arrived as, in its own wire format.
+
+    `place` is where it stands in the history that a policy is shown; whatever the policy makes of the message keeps it.
+    """
 
     role: Role
     blocks: tuple[Block, ...]
     raw: str
+    place: int = field(default=-1, compare=False, repr=False)
 
     @property
     def text(self) -> str:
@@ -97,21 +101,39 @@ class Request:
     messages: tuple[Message, ...]
     _array: tuple[int, int] = (0, 0)
     _spans: tuple[tuple[int, int], ...] = field(default=(), repr=False)
+    _top: tuple[json_text.Spot, ...] = field(default=(), repr=False)
 
-    def render(self, messages: Sequence[Message]) -> str:
-        """The body with `messages` in place of its own. Messages it already had keep their bytes."""
+    @property
+    def end(self) -> int:
+        """Where in the body the messages end."""
+        return self._array[1]
+
+    def render(self, messages: Sequence[Message], more_tools: Sequence[str] = ()) -> str:
+        """The body with `messages` in place of its own, and more tools behind its own where it has any.
+
+        Messages it already had keep their bytes.
+        """
+        changes = [*self._changes(messages), *self._offer(more_tools)]
+        return json_text.splice(self.body, sorted(changes)) if changes else self.body
+
+    def _changes(self, messages: Sequence[Message]) -> list[tuple[int, int, str]]:
         if [message.raw for message in messages] == [message.raw for message in self.messages]:
-            return self.body
+            return []
         # There are no spans where the body says its messages in another way than as a list.
         if not len(messages) == len(self.messages) == len(self._spans):
             inner = ",".join(message.raw for message in messages)
-            return json_text.splice(self.body, [(*self._array, f"[{inner}]")])
-        changes = [
+            return [(*self._array, f"[{inner}]")]
+        return [
             (*span, new.raw)
             for span, old, new in zip(self._spans, self.messages, messages, strict=True)
             if new.raw != old.raw
         ]
-        return json_text.splice(self.body, changes)
+
+    def _offer(self, tools: Sequence[str]) -> list[tuple[int, int, str]]:
+        spot = json_text.member(self._top, "tools")
+        if not tools or not self.tools or spot is None:
+            return []
+        return [(spot.end - 1, spot.end - 1, "," + ",".join(tools))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,26 +146,59 @@ class Response:
     model: str = ""
 
 
-def read_request(
-    text: str, top: Sequence[json_text.Spot], key: str, parse: Callable[[Any, str], Message], head: Sequence[Message]
-) -> Request:
-    """The request in a body whose messages are the list under `key`; `top` are the body's members. Raises WireError."""
-    array = json_text.member(top, key)
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What requests of one API have of their own: the name of their list of messages and how one of them is read, and
+    the same for what stands before the list."""
+
+    key: str
+    parse: Callable[[Any, str], Message]
+    head_key: str = ""
+    head: Callable[[Any, str], Message | None] = lambda value, raw: None
+
+
+def read_request(text: str, top: Sequence[json_text.Spot], shape: Shape) -> Request:
+    """The request in a body whose members are `top`. Raises WireError."""
+    array = json_text.member(top, shape.key)
     if array is None or not isinstance(array.value, list):
-        raise WireError(f"a request of this kind has a list under {key!r}")
+        raise WireError(f"a request of this kind has a list under {shape.key!r}")
     spots = json_text.elements(text, array.start)
-    model, stream, tools = (json_text.member(top, name) for name in ("model", "stream", "tools"))
-    schemas = json_text.elements(text, tools.start) if tools is not None and isinstance(tools.value, list) else ()
+    said = {spot.key: spot for spot in top}  # with duplicate keys the last one counts
     return Request(
         body=text,
-        model=json_text.as_string(model.value if model else None),
-        stream=stream is not None and stream.value is True,
-        head=tuple(head),
-        tools=tuple(text[spot.start : spot.end] for spot in schemas),
-        messages=tuple(parse(spot.value, text[spot.start : spot.end]) for spot in spots),
+        model=model_of(said),
+        stream=streams(said),
+        head=head_of(text, said, shape),
+        tools=tools_of(text, said),
+        messages=tuple(shape.parse(spot.value, text[spot.start : spot.end]) for spot in spots),
         _array=(array.start, array.end),
         _spans=tuple((spot.start, spot.end) for spot in spots),
+        # Without their values: what they say is in the other fields, and a request may be kept for long.
+        _top=tuple(json_text.Spot(spot.start, spot.end, None, spot.key) for spot in top),
     )
+
+
+Said: TypeAlias = Mapping[str, json_text.Spot]
+
+
+def model_of(said: Said) -> str:
+    return json_text.as_string(said["model"].value) if "model" in said else ""
+
+
+def streams(said: Said) -> bool:
+    return "stream" in said and said["stream"].value is True
+
+
+def head_of(text: str, said: Said, shape: Shape) -> tuple[Message, ...]:
+    spot = said.get(shape.head_key)
+    head = shape.head(spot.value, text[spot.start : spot.end]) if spot else None
+    return (head,) if head else ()
+
+
+def tools_of(text: str, said: Said) -> tuple[str, ...]:
+    spot = said.get("tools")
+    found = json_text.elements(text, spot.start) if spot is not None and isinstance(spot.value, list) else ()
+    return tuple(text[tool.start : tool.end] for tool in found)
 
 
 def role_of(value: Any) -> Role:

@@ -19,6 +19,7 @@ from pagefold.wire.message import (
     Request,
     Response,
     Role,
+    Shape,
     Usage,
     as_result,
     read_request,
@@ -33,7 +34,7 @@ _LEGACY = -1  # where a stream keeps the one call of a `function_call`, before a
 def parse_request(body: bytes) -> Request:
     """Raises WireError."""
     text = json_text.text_of(body)
-    return read_request(text, json_text.top(text), "messages", parse_message, ())
+    return read_request(text, json_text.top(text), SHAPE)
 
 
 def parse_message(value: Any, raw: str) -> Message:
@@ -45,6 +46,9 @@ def parse_message(value: Any, raw: str) -> Message:
         call_id, name = as_string(value.get("tool_call_id")), as_string(value.get("name"))
         return Message(role, tuple(as_result(content, call_id, name)), raw)
     return Message(role, (*content, *_refusal(value), *_calls(value)), raw)
+
+
+SHAPE = Shape("messages", parse_message)
 
 
 def parse_response(body: bytes) -> Response:
@@ -95,6 +99,8 @@ def render_message(role: Role, blocks: Sequence[Block]) -> Message:
 @dataclass(slots=True)
 class StreamReader(sse.Follower):
     """Reads the first choice of a stream as it passes by. It has ended once it has said `[DONE]`."""
+
+    telling = (b'"usage":{', b'"usage": {', b'"finish_reason":"', b'"finish_reason": "', b"[DONE]", b'"error"')
 
     _words: dict[str, list[str]] = field(default_factory=dict)
     _calls: dict[int, dict[str, Any]] = field(default_factory=dict)

@@ -19,6 +19,7 @@ from pagefold.wire.message import (
     Request,
     Response,
     Role,
+    Shape,
     Usage,
     as_result,
     read_request,
@@ -54,11 +55,7 @@ def parse_request(body: bytes) -> Request:
         item = f'[{{"role":"user","content":{text[given.start : given.end]}}}]'
         listed = json_text.splice(text, [(given.start, given.end, item)])
         return replace(parse_request(json_text.bytes_of(listed)), body=text, _array=(given.start, given.end), _spans=())
-    head = []
-    spot = json_text.member(top, "instructions")
-    if spot is not None and spot.value is not None:
-        head = [Message(Role.SYSTEM, tuple(_content(spot.value, ())), text[spot.start : spot.end])]
-    return read_request(text, top, "input", parse_item, head)
+    return read_request(text, top, SHAPE)
 
 
 def parse_item(value: Any, raw: str) -> Message:
@@ -70,6 +67,13 @@ def parse_item(value: Any, raw: str) -> Message:
         return Message(Role.TOOL, blocks, raw)
     of_user = value.get("type") in _FROM_USER or value.get("role") == Role.USER
     return Message(Role.USER if of_user else Role.ASSISTANT, blocks, raw)
+
+
+def _instructions(value: Any, raw: str) -> Message | None:
+    return None if value is None else Message(Role.SYSTEM, tuple(_content(value, ())), raw)
+
+
+SHAPE = Shape("input", parse_item, "instructions", _instructions)
 
 
 def continues(request: Request) -> str:
@@ -99,6 +103,8 @@ def parse_usage(value: Any) -> Usage | None:
 @dataclass(slots=True)
 class StreamReader(sse.Follower):
     """Reads a stream as it passes by. It has ended once the event came that carries the whole response."""
+
+    telling = (b'"response.completed"', b'"response.incomplete"', b'"response.failed"', b'"error"')
 
     _items: dict[int, dict[str, Any]] = field(default_factory=dict)
     _strings: dict[tuple[int, str], list[str]] = field(default_factory=dict)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from pagefold.derive.policy import Derived
+from pagefold.derive.policy import NOTHING, Derived, Notes
 from pagefold.wire.message import Message
 
 
@@ -16,11 +16,11 @@ class State:
 class Identity:
     name: str = "identity"
 
-    def begin(self) -> State:
+    def begin(self, head: int = 0) -> State:
         return State()
 
     def step(self, state: State, message: Message) -> State:
         return State(state.sent, (*state.waiting, message))
 
-    def request(self, state: State) -> tuple[State, Derived]:
+    def request(self, state: State, notes: Notes = NOTHING) -> tuple[State, Derived]:
         return State(state.sent + len(state.waiting)), Derived(state.sent, state.waiting)

@@ -1,7 +1,9 @@
 """Which beginnings of strings deserve a name: URLs that share their first half, ids that come again and again."""
 
-from collections import Counter, defaultdict
-from collections.abc import Mapping
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 from pagefold.encode.notation.scalar import is_clear
 
@@ -14,64 +16,138 @@ _NAME = 6  # characters that a definition costs besides what it says
 _USE = 3  # characters that a use costs
 
 
-def chosen(strings: Mapping[str, int]) -> dict[str, str]:
-    """Names for beginnings worth one, the longest first: of two that fit a string, the longer says more."""
-    # Only strings that begin like another, or come again, can share anything.
-    heads: Counter[str] = Counter()
-    for string, count in strings.items():
-        if len(string) >= _SHORT:
-            heads[string[:_LEAST]] += count
-    beginnings = {
-        string: _cuts(string, count)
-        for string, count in strings.items()
-        if len(string) >= _SHORT and heads[string[:_LEAST]] > 1
-    }
-    times: Counter[str] = Counter()
-    for string, cuts in beginnings.items():
-        for cut in cuts:
-            times[cut] += strings[string]
-    # Names only take from each other, so what does not pay at first never will.
-    gains = {
-        cut: count * (len(cut) - _USE)
-        for cut, count in times.items()
-        if count * (len(cut) - _USE) > len(cut) + _NAME and is_clear(cut)
-    }
-    under: dict[str, list[str]] = defaultdict(list)
-    for string, cuts in beginnings.items():
-        for cut in cuts:
-            if cut in gains:
-                under[cut].append(string)
-    covered = dict.fromkeys(beginnings, 0)
+@dataclass(slots=True, eq=False)
+class _Beginning:
+    """A beginning that strings share. `left` of them no longer name covers yet, and `covered` signs of it a shorter."""
+
+    text: str
+    left: int
+    covered: int = _USE
+    picked: bool = False
+    above: "_Beginning | None" = None
+    below: list["_Beginning"] = field(default_factory=list)
+
+    def gain(self) -> int:
+        return self.left * (len(self.text) - self.covered)
+
+
+class Names:
+    """Names for beginnings worth one: `letters` says which, the longest first."""
+
+    def __init__(self, strings: Mapping[str, int]) -> None:
+        names = _picked(strings)
+        longest = sorted(names, key=lambda name: (-len(name), name))
+        self.letters = dict(zip(longest, _LETTERS, strict=False))
+        self._ordered: list[str] = []
+        self._shorter: dict[str, str] = {}
+        for name in sorted(names):
+            self._shorter[name] = self.beginning(name)
+            self._ordered.append(name)
+
+    def beginning(self, string: str) -> str:
+        """The longest name that a string begins with, or the empty string."""
+        at = bisect_right(self._ordered, string)
+        # Whatever name it begins with, the last one before it in the alphabet begins with that too.
+        name = self._ordered[at - 1] if at else ""
+        while not string.startswith(name):
+            name = self._shorter[name]
+        return name
+
+
+def _picked(strings: Mapping[str, int]) -> list[str]:
+    """The beginnings that save most, one after the other: each takes from those that share its strings."""
+    gains = {beginning: beginning.gain() for beginning in _linked(*_beginnings(strings))}
     picked: list[str] = []
     while gains and len(picked) < len(_LETTERS):
         most = max(gains.values())
-        best = max(cut for cut, gain in gains.items() if gain == most)
-        if gains.pop(best) <= len(best) + _NAME:
+        best = max((one for one, gain in gains.items() if gain == most), key=lambda one: one.text)
+        if most <= len(best.text) + _NAME:
             break
-        picked.append(best)
-        for string in under[best]:
-            was = covered[string]
-            if len(best) > was:
-                covered[string] = len(best)
-                _lower(gains, beginnings[string], was, len(best), strings[string])
-    ordered = sorted(picked, key=lambda name: (-len(name), name))
-    return {name: _LETTERS[index] for index, name in enumerate(ordered)}
+        picked.append(best.text)
+        del gains[best]
+        for other in _pick(best):
+            gains[other] = other.gain()
+    return picked
 
 
-def _cuts(string: str, times: int) -> list[str]:
-    """The beginnings of a string that others may share, itself included."""
-    if len(string) < _LEAST and times < _OFTEN:
-        return []
-    found = [string]
-    at = string.find("/", _LEAST)
-    while at > 0 and len(found) <= _MOST:
-        found.append(string[:at])
-        at = string.find("/", at + 1)
-    return found
+def _beginnings(strings: Mapping[str, int]) -> tuple[dict[str, int], dict[str, str]]:
+    """How often strings have each beginning, and the next shorter one of each.
+
+    A beginning ends before a slash, or is a whole string that comes again or that others go on from.
+    """
+    alike: defaultdict[str, list[str]] = defaultdict(list)
+    for string in strings:
+        if len(string) >= _SHORT:
+            alike[string[:_LEAST]].append(string)
+    times: dict[str, int] = {}
+    above: dict[str, str] = {}
+    whole: list[str] = []
+    for group in alike.values():
+        for string in group:
+            count = strings[string]
+            # Only strings that begin like another, or come again, can share anything.
+            if (count == 1 and len(group) == 1) or (len(string) < _LEAST and count < _OFTEN):
+                continue
+            whole.append(string)
+            stem = string.rpartition("/")[0] if string.count("/") <= _MOST else _cut(string)
+            stem = stem if len(stem) >= _LEAST else ""
+            times[stem] = times.get(stem, 0) + count
+            if count > 1:
+                above[string] = stem
+    for stem in list(times):
+        longer = stem
+        while longer not in above:
+            shorter = longer[: max(0, longer.rfind("/", _LEAST))]
+            above[longer], longer = shorter, shorter
+    for longer in sorted(above, key=len, reverse=True):
+        shorter = above[longer]
+        times[shorter] = times.get(shorter, 0) + times.get(longer, 0)
+    for string in whole:
+        if string in above:
+            times[string] = times.get(string, 0) + strings[string]
+    return times, above
 
 
-def _lower(gains: dict[str, int], cuts: list[str], was: int, now: int, times: int) -> None:
-    """A string is covered up to `now` instead of `was`: other names save less on it."""
-    for cut in cuts:
-        if cut in gains:
-            gains[cut] -= times * (max(0, len(cut) - (was or _USE)) - max(0, len(cut) - now))
+def _cut(string: str) -> str:
+    """The string up to the last slash that is looked at."""
+    end, at = 0, string.find("/", _LEAST)
+    for _ in range(_MOST):
+        if at > 0:
+            end, at = at, string.find("/", at + 1)
+    return string[:end]
+
+
+def _linked(times: Mapping[str, int], above: Mapping[str, str]) -> Iterable[_Beginning]:
+    """The beginnings that pay, each below the next shorter one. Names only take from each other: no other will."""
+    found = {
+        text: _Beginning(text, count)
+        for text, count in times.items()
+        if count * (len(text) - _USE) > len(text) + _NAME and is_clear(text)
+    }
+    for text, beginning in found.items():
+        shorter = above[text]
+        while shorter and shorter not in found:
+            shorter = above[shorter]
+        if shorter:
+            beginning.above = found[shorter]
+            found[shorter].below.append(beginning)
+    return found.values()
+
+
+def _pick(best: _Beginning) -> list[_Beginning]:
+    """Those that save less once this one has a name: it covers all of its strings for shorter ones, most for longer."""
+    best.picked = True
+    changed: list[_Beginning] = []
+    above = best.above
+    while above is not None and not above.picked:
+        above.left -= best.left
+        changed.append(above)
+        above = above.above
+    below = list(best.below)
+    while below:
+        one = below.pop()
+        if not one.picked:
+            one.covered = len(best.text)
+            changed.append(one)
+            below += one.below
+    return changed

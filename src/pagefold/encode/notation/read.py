@@ -2,18 +2,26 @@
 
 import json
 import re
+from collections.abc import Sequence
 from typing import Any
 
+from pagefold.encode.notation.rows import NOTHING, Column, Path, Rows
 from pagefold.encode.notation.scalar import word
-from pagefold.encode.notation.value import Members, Number, Value
+from pagefold.encode.notation.value import Members, Value
 
 _NAME = re.compile(r"\$([a-z])=(.*)")
 _SECTION = re.compile(r"#(\d+) (\d+) (rows|lists):(?: (.*))?")
 _SPACE = re.compile(r"[\n]*")
 _BARE = re.compile(r'[^,{}\[\]"\n]*')
 _KEY = re.compile(r"[A-Za-z_@][A-Za-z0-9_@/-]*")
-_MEMBER = re.compile(r'([A-Za-z_@][A-Za-z0-9_@/-]*):([^,{}\[\]"\n$&*#][^,{}\[\]"\n]*)')
+# A whole member with what ends it, where its value is a word or a string without escapes, a name before it or not.
+_MEMBER = re.compile(
+    r"([A-Za-z_@][A-Za-z0-9_@/-]*):(?:\$([a-z])|(?![$&*#,{}\[\]\n]))"
+    r'(?:"([^"\\]*)"|([^,{}\[\]"\n]*))(?:,\n*|(\}))'
+)
 _DIGITS = re.compile(r"\d+")
+_DELIMITED = re.compile(r'["{}\[\]]')
+_MARKS = frozenset("$&*#")
 _PLAIN = re.compile(r'[^,{}\[\]"]*')
 _ANCHOR = re.compile(r"\*\d+")
 _COUNTING = re.compile(r"(-?\d+)\.\.")
@@ -100,25 +108,35 @@ class _Reader:
 
     def _object(self, text: str, at: int) -> tuple[Members, int]:
         members: list[tuple[str, Value]] = []
-        while text[at : at + 1] != "}":
-            if members:
-                at = self._comma(text, at)
-            if found := _MEMBER.match(text, at):
-                members.append((found[1], word(found[2])))
+        if text[at : at + 1] == "}":
+            return Members(members), at + 1
+        member, names = _MEMBER.match, self.names
+        while True:
+            while found := member(text, at):
+                key, letter, quoted, bare, end = found.groups()
+                if letter:
+                    members.append((key, names[letter] + (bare if quoted is None else quoted)))
+                else:
+                    members.append((key, word(bare) if quoted is None else quoted))
                 at = found.end()
-                continue
-            if text[at : at + 1] == '"':
-                key, at = self._quoted(text, at)
-            else:
-                found = _KEY.match(text, at)
-                if found is None:
-                    raise ValueError(f"expected a key at {text[at : at + 20]!r}")
-                key, at = found[0], found.end()
+                if end:
+                    return Members(members), at
+            key, at = self._key(text, at)
             if text[at : at + 1] != ":":
                 raise ValueError(f"expected a colon at {text[at : at + 20]!r}")
             value, at = self._value(text, at + 1)
             members.append((key, value))
-        return Members(members), at + 1
+            if text[at : at + 1] == "}":
+                return Members(members), at + 1
+            at = self._comma(text, at)
+
+    def _key(self, text: str, at: int) -> tuple[str, int]:
+        if text[at : at + 1] == '"':
+            return self._quoted(text, at)
+        found = _KEY.match(text, at)
+        if found is None:
+            raise ValueError(f"expected a key at {text[at : at + 20]!r}")
+        return found[0], found.end()
 
     def _array(self, text: str, at: int) -> tuple[list[Value], int]:
         items: list[Value] = []
@@ -139,21 +157,19 @@ class _Reader:
     def _section(self, number: int) -> list[Value]:
         kind, header, lines = self.sections[number]
         if kind == "lists":
-            return [[value for value in self._cells(line) if value is not _NOTHING] for line in lines]
-        columns = self._header(header)
+            return [[value for value in self._cells(line) if value is not NOTHING] for line in lines]
+        rows = Rows(self._header(header))
         found: list[Value] = []
-        index = 0  # rows that stand as objects of their own are not counted
         for line in lines:
             if line.startswith("!{"):
                 found.append(self._object(line, 2)[0])
             else:
-                found.append(_row(columns, self._typed(columns, line), index))
-                index += 1
+                found.append(rows.row(self._typed(rows.kinds, line)))
         return found
 
-    def _header(self, header: str) -> list[tuple[tuple[str, ...], str, Any]]:
+    def _header(self, header: str) -> list[Column]:
         """Columns as (path, kind, what the kind needs)."""
-        columns: list[tuple[tuple[str, ...], str, Any]] = []
+        columns: list[Column] = []
         at = 0
         while True:
             path, at = self._path(header, at)
@@ -168,16 +184,10 @@ class _Reader:
                 raise ValueError(f"expected a comma at {header[at : at + 20]!r}")
             at += 1
 
-    def _path(self, header: str, at: int) -> tuple[tuple[str, ...], int]:
+    def _path(self, header: str, at: int) -> tuple[Path, int]:
         path: list[str] = []
         while True:
-            if header[at : at + 1] == '"':
-                key, at = self._quoted(header, at)
-            else:
-                found = _KEY.match(header, at)
-                if found is None:
-                    raise ValueError(f"expected a column at {header[at : at + 20]!r}")
-                key, at = found[0], found.end()
+            key, at = self._key(header, at)
             path.append(key)
             if header[at : at + 1] != ".":
                 return tuple(path), at
@@ -201,7 +211,7 @@ class _Reader:
         value, end = self._value(header, at)
         return "constant", value, end
 
-    def _whole_path(self, text: str) -> tuple[str, ...]:
+    def _whole_path(self, text: str) -> Path:
         try:
             path, end = self._path(text, 0)
         except ValueError:
@@ -210,26 +220,36 @@ class _Reader:
 
     def _cells(self, line: str) -> list[Any]:
         """The cells of a row, each a value or nothing."""
-        if not any(sign in line for sign in '"{[$&*#'):
-            return [word(cell) if cell else _NOTHING for cell in line.split(",")]
+        if not _DELIMITED.search(line):
+            return [self._cell(cell) for cell in line.split(",")]
         cells: list[Any] = []
         at = 0
         while True:
             if at == len(line) or line[at] == ",":
-                cells.append(_NOTHING)
+                cells.append(NOTHING)
             else:
                 value, at = self._value(line, at)
                 cells.append(value)
             if at == len(line):
                 return cells
             at = self._comma(line, at)
-            if at == len(line):
-                cells.append(_NOTHING)
-                return cells
 
-    def _typed(self, columns: list[tuple[tuple[str, ...], str, Any]], line: str) -> list[Any]:
+    def _cell(self, cell: str) -> Any:
+        """What a cell says that holds no quotes and no brackets."""
+        if not cell:
+            return NOTHING
+        if cell[0] not in _MARKS:
+            return word(cell)
+        value, at = self._value(cell, 0)
+        if at != len(cell):
+            raise ValueError(f"expected a comma at {cell[at : at + 20]!r}")
+        return value
+
+    def _typed(self, kinds: Sequence[str], line: str) -> list[Any]:
         """The cells of a table's row; in a column that shares its ends every cell is part of a string."""
-        kinds = [kind for _, kind, _ in columns if kind in ("plain", "shared")]
+        if kinds and not _DELIMITED.search(line):
+            said = zip(kinds, line.split(","), strict=True)
+            return [cell if kind == "shared" and cell else self._cell(cell) for kind, cell in said]
         cells: list[Any] = []
         at = 0
         for index, kind in enumerate(kinds):
@@ -241,60 +261,10 @@ class _Reader:
                 cells.append(found[0])
                 at = found.end()
             elif at == len(line) or line[at] == ",":
-                cells.append(_NOTHING)
+                cells.append(NOTHING)
             else:
                 value, at = self._value(line, at)
                 cells.append(value)
         if at != len(line):
             raise ValueError(f"more cells than columns: {line[:40]!r}")
         return cells
-
-
-class _Nothing:
-    pass
-
-
-_NOTHING = _Nothing()
-
-
-def _row(columns: list[tuple[tuple[str, ...], str, Any]], cells: list[Any], index: int) -> Members:
-    said = iter(cells)
-    values: dict[tuple[str, ...], Any] = {}
-    for path, kind, needs in columns:
-        if kind == "constant":
-            values[path] = needs
-        elif kind == "counting":
-            values[path] = Number(needs + index)
-        elif kind == "shared":
-            cell = next(said)
-            values[path] = _NOTHING if cell is _NOTHING else needs[0] + cell + needs[1]
-        elif kind == "plain":
-            values[path] = next(said)
-        else:
-            values[path] = None
-    for path, kind, needs in columns:
-        if kind == "derived":
-            before, base, after = needs
-            values[path] = before + str.__str__(values[base]) + after
-    root: list[Any] = []
-    for path, value in values.items():
-        if value is _NOTHING:
-            continue
-        level = root
-        for key in path[:-1]:
-            if not level or level[-1][0] != key or not isinstance(level[-1][1], list):
-                level.append((key, []))
-            level = level[-1][1]
-        level.append((path[-1], _Leaf(value)))
-    return _members(root)
-
-
-class _Leaf:
-    __slots__ = ("value",)
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-
-def _members(level: list[Any]) -> Members:
-    return Members((key, value.value if isinstance(value, _Leaf) else _members(value)) for key, value in level)

@@ -4,7 +4,7 @@ import json
 import re
 from functools import lru_cache
 
-from pagefold.encode.notation.value import Number
+from pagefold.encode.notation.value import Number, number
 
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
 _LIKE_A_NUMBER = re.compile(r"[-+]?[\d.]*\d(?:[eE][-+]?\d+)?|-?Infinity|NaN")
@@ -15,6 +15,8 @@ _KEY = re.compile(r"[A-Za-z_@][A-Za-z0-9_@/-]*")
 _WORDS = {"true": True, "false": False, "null": None}
 _NUMERIC = frozenset("0123456789+-.IN")  # what a number, or what looks like one, begins with
 _ENDLESS = ("NaN", "Infinity", "-Infinity")
+_quote, _quote_ascii = json.encoder.encode_basestring, json.encoder.encode_basestring_ascii
+_SAID = {None: "null", True: "true", False: "false"}
 
 
 def is_clear(text: str) -> bool:
@@ -29,7 +31,7 @@ def is_bare(text: str) -> bool:
 
 def quoted(text: str) -> str:
     # A control or format character is spelled out: nobody sees it otherwise.
-    return json.dumps(text, ensure_ascii=not text.isprintable())
+    return _quote(text) if text.isprintable() else _quote_ascii(text)
 
 
 @lru_cache(maxsize=4096)
@@ -43,11 +45,11 @@ def scalar_text(value: "str | Number | bool | None") -> str:
         return str.__str__(value)
     if isinstance(value, str):
         return value if is_bare(value) else quoted(value)
-    return "null" if value is None else "true" if value else "false"
+    return _SAID[value]
 
 
 def word(text: str) -> "str | Number | bool | None":
     """What a bare word says."""
     if text[0] in _NUMERIC:
-        return Number(text) if _NUMBER.fullmatch(text) or text in _ENDLESS else text
+        return number(text) if _NUMBER.fullmatch(text) or text in _ENDLESS else text
     return _WORDS.get(text, text)

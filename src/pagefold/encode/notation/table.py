@@ -7,7 +7,7 @@ in the header once. A row whose keys come in another order stands as an object o
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pagefold.encode.notation.scalar import is_bare, key_text
@@ -47,66 +47,87 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
+    """`lacking` counts the cells that are empty."""
+
     columns: tuple[Column, ...]
-    rows: tuple[tuple[Any, ...] | Members, ...]
+    rows: tuple[Sequence[Any] | Members, ...]
+    lacking: int
+
+
+@dataclass(slots=True, eq=False)
+class _Place:
+    """Where a key stands below others: one object for each column, so that rows are compared without their paths."""
+
+    path: Path = ()
+    below: dict[str, "_Place"] = field(default_factory=dict)
+    column: int = -1
+
+    def flatten(self, row: Members, places: list["_Place"], values: list[Any]) -> None:
+        """A row as what it says where; a nested object says it below its key."""
+        for key, value in row:
+            place = self.below.get(key)
+            if place is None:
+                place = self.below[key] = _Place((*self.path, key))
+            if type(value) is Members and value and len(place.path) < _DEPTH:
+                place.flatten(value, places, values)
+            else:
+                places.append(place)
+                values.append(value)
 
 
 def table_of(array: Sequence[Any]) -> Table | None:
     """The table an array makes, or None where it makes none worth writing."""
     if len(array) < LEAST_ROWS or not all(type(row) is Members and row for row in array):
         return None
-    flat = [list(_flat(row)) for row in array]
-    order = _order(flat)
-    if order is None or len(order) > 3 * max(len(row) for row in flat) + 8:
+    root = _Place()
+    flat: list[tuple[list[_Place], list[Any]]] = []
+    for row in array:
+        flat.append(([], []))
+        root.flatten(row, *flat[-1])
+    order = _order([places for places, _ in flat])
+    if order is None or len(order) > 3 * max(len(values) for _, values in flat) + 8:
         return None
-    place = {path: index for index, path in enumerate(order)}
-    rows = [_cells(row, place) for row in flat]
+    for index, place in enumerate(order):
+        place.column = index
+    rows = [values if places == order else _cells(places, values, len(order)) for places, values in flat]
     whole = [row for row in rows if row is not None]
     if len(whole) < 0.8 * len(rows):
         return None
-    cells = list(zip(*whole, strict=True))
-    columns = list(_columns(order, cells))
-    return Table(
-        tuple(columns),
-        tuple(array[index] if row is None else tuple(row) for index, row in enumerate(rows)),
-    )
+    said = sum(len(values) for (_, values), row in zip(flat, rows, strict=True) if row is not None)
+    columns = tuple(_columns([place.path for place in order], list(zip(*whole, strict=True))))
+    standing = (array[index] if row is None else row for index, row in enumerate(rows))
+    return Table(columns, tuple(standing), len(whole) * len(order) - said)
 
 
-def _flat(row: Members, above: Path = ()) -> Iterator[tuple[Path, Any]]:
-    for key, value in row:
-        path = (*above, key)
-        if type(value) is Members and value and len(path) < _DEPTH:
-            yield from _flat(value, path)
-        else:
-            yield path, value
-
-
-def _order(rows: Sequence[Sequence[tuple[Path, Any]]]) -> list[Path] | None:
+def _order(rows: Sequence[list[_Place]]) -> list[_Place] | None:
     """All columns, a new one right after the one it follows. None where a row says a key twice."""
-    order: list[Path] = []
-    known: set[Path] = set()
-    for row in rows:
-        paths = [path for path, _ in row]
-        if len(set(paths)) != len(paths):
+    order: list[_Place] = []
+    known: set[_Place] = set()
+    last: list[_Place] = []
+    for places in rows:
+        if places == last:
+            continue
+        last = places
+        if len(set(places)) != len(places):
             return None
-        if known.issuperset(paths):
+        if known.issuperset(places):
             continue
         at = -1
-        for path in paths:
-            if path in known:
-                at = order.index(path)
+        for place in places:
+            if place in known:
+                at = order.index(place)
             else:
                 at += 1
-                order.insert(at, path)
-                known.add(path)
+                order.insert(at, place)
+                known.add(place)
     return order
 
 
-def _cells(row: Sequence[tuple[Path, Any]], place: dict[Path, int]) -> list[Any] | None:
-    cells: list[Any] = [ABSENT] * len(place)
+def _cells(places: Sequence[_Place], values: Sequence[Any], columns: int) -> list[Any] | None:
+    cells: list[Any] = [ABSENT] * columns
     last = -1
-    for path, value in row:
-        at = place[path]
+    for place, value in zip(places, values, strict=True):
+        at = place.column
         if at < last:
             return None
         cells[at] = value

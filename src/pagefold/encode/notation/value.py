@@ -1,6 +1,11 @@
-"""JSON values that forget nothing: numbers as they were spelled, objects as their members, duplicates included."""
+"""JSON values that forget nothing: numbers as they were spelled, objects as their members, duplicates included.
+
+And JSON again, as serialisers set it out.
+"""
 
 import json
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -27,9 +32,14 @@ class Members(tuple[tuple[str, Any], ...]):
     __slots__ = ()
 
 
-_quoted = json.encoder.encode_basestring  # what json.dumps does to a string, without the rest of it
+@lru_cache(maxsize=4096)
+def number(lexeme: str) -> Number:
+    """The one object for a spelling that comes often: to find that it equals itself costs nothing."""
+    return Number(lexeme)
+
+
 _decoder = json.JSONDecoder(
-    parse_int=Number, parse_float=Number, parse_constant=Number, object_pairs_hook=Members, strict=False
+    parse_int=number, parse_float=number, parse_constant=number, object_pairs_hook=Members, strict=False
 )
 
 
@@ -54,27 +64,65 @@ def plain(value: Value) -> Any:
     return value
 
 
+_SAID = {None: "null", True: "true", False: "false"}
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """`dump` gives the bytes that json.dumps would, but for what a float forgets of its spelling."""
+
+    name: str
+    comma: str
+    colon: str
+    indent: str
+    quote: Callable[[str], str]
+
+    def dump(self, value: Any) -> str:
+        parts: list[str] = []
+        self._add(parts, "", value, "\n" if self.indent else "")
+        return "".join(parts)
+
+    def _add(self, parts: list[str], before: str, value: Any, line: str) -> None:
+        """A value after what stands before it. `line` is a line break with the indent of what holds the value."""
+        if type(value) is str:
+            parts.append(f"{before}{self.quote(value)}")
+        elif isinstance(value, Members):
+            self._object(parts, before, value, line)
+        elif isinstance(value, list):
+            inner = line + self.indent
+            before += f"[{inner}" if value else "["
+            for item in value:
+                self._add(parts, before, item, inner)
+                before = self.comma + inner
+            parts.append(f"{line}]" if value else f"{before}]")
+        else:
+            parts.append(f"{before}{str.__str__(value) if isinstance(value, str) else _SAID[value]}")
+
+    def _object(self, parts: list[str], before: str, value: Members, line: str) -> None:
+        quote, colon, inner = self.quote, self.colon, line + self.indent
+        before += f"{{{inner}" if value else "{"
+        for key, item in value:
+            if type(item) is str:
+                parts.append(f"{before}{quote(key)}{colon}{quote(item)}")
+            else:
+                self._add(parts, f"{before}{quote(key)}{colon}", item, inner)
+            before = self.comma + inner
+        parts.append(f"{line}}}" if value else f"{before}}}")
+
+
+LAYOUTS = tuple(
+    Layout(f"{name}{suffix}", comma, colon, indent, quote)
+    for name, comma, colon, indent in (
+        ("compact", ",", ":", ""),
+        ("spaced", ", ", ": ", ""),
+        ("indent 2", ",", ": ", "  "),
+        ("indent 4", ",", ": ", "    "),
+        ("indent 1", ",", ": ", " "),
+    )
+    for suffix, quote in (("", json.encoder.encode_basestring), (" ascii", json.encoder.encode_basestring_ascii))
+)
+
+
 def compact(value: Any) -> str:
     """A value as JSON without spaces: lexemes and duplicate keys as they were."""
-    parts: list[str] = []
-    _compact(value, parts)
-    return "".join(parts)
-
-
-def _compact(value: Any, parts: list[str]) -> None:
-    if isinstance(value, tuple):
-        parts.append("{")
-        for index, (key, item) in enumerate(value):
-            parts.append(f"{',' if index else ''}{_quoted(key)}:")
-            _compact(item, parts)
-        parts.append("}")
-    elif isinstance(value, list):
-        parts.append("[")
-        for index, item in enumerate(value):
-            parts.append("," if index else "")
-            _compact(item, parts)
-        parts.append("]")
-    elif type(value) is str:
-        parts.append(_quoted(value))
-    else:
-        parts.append(str.__str__(value) if isinstance(value, str) else json.dumps(value))
+    return LAYOUTS[0].dump(value)

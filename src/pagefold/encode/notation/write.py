@@ -1,26 +1,22 @@
 """Values into the notation. `write` gives None where the notation has nothing to offer, or the value is too deep."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 from typing import Any
 
-from pagefold.encode.notation.names import chosen
+from pagefold.encode.notation.names import Names
 from pagefold.encode.notation.scalar import is_bare, is_clear, key_text, quoted, scalar_text
 from pagefold.encode.notation.table import ABSENT, Column, Table, rest_of, table_of
-from pagefold.encode.notation.value import Members, Value
+from pagefold.encode.notation.value import Members, Number, Value
 
 _DEPTH = 100
 _LONG = 100  # characters of a container that gets lines of its own inside another
 _ANCHORED = 40  # characters below which naming a repeated container saves nothing
 _LISTS = 3
-_HEAD = 8  # no name is shorter
-
-
-class _Text(str):
-    """A string value on its way into the text: it may yet be said by a name."""
-
-    __slots__ = ()
+_FIRST = 2  # the first number of a container: 0 and 1 equal False and True
+_CONTAINERS = frozenset({Members, list})
 
 
 def write(value: Value) -> str | None:
@@ -35,190 +31,217 @@ def write(value: Value) -> str | None:
 
 
 @dataclass(slots=True)
+class _Piece:
+    """The body, or a table below it, on its way into text. `strings` is where strings stand that a name may yet say."""
+
+    parts: list[str] = field(default_factory=list)
+    strings: list[int] = field(default_factory=list)
+
+    def scalar(self, before: str, value: "str | Number | bool | None") -> None:
+        if type(value) is str:
+            self.parts.append(before)
+            self.strings.append(len(self.parts))
+            self.parts.append(value)
+        else:
+            self.parts.append(before + scalar_text(value))
+
+    def __str__(self) -> str:
+        return "".join(self.parts)
+
+
+@dataclass(slots=True)
 class _Writer:
-    _parts: list[str] = field(default_factory=list)
-    _sections: list[list[str]] = field(default_factory=list)
+    _piece: _Piece = field(default_factory=_Piece)
+    _sections: list[_Piece] = field(default_factory=list)
     _kinds: dict[Any, int] = field(default_factory=dict)
     _ids: dict[int, int] = field(default_factory=dict)
-    _times: Counter[int] = field(default_factory=Counter)
-    _sizes: dict[int, int] = field(default_factory=dict)
+    _times: dict[int, int] = field(default_factory=dict)
     _anchors: dict[int, int] = field(default_factory=dict)
 
-    def number(self, value: Value, depth: int = 0) -> int:
+    def number(self, value: "Members | list[Any]", depth: int = 0) -> int:
         """Gives equal containers equal numbers, and counts them: whatever comes twice is written once."""
         if depth > _DEPTH:
             raise RecursionError
-        inner: list[Any] = []
-        size = 2
-        pairs = value if isinstance(value, Members) else (("", item) for item in value)  # type: ignore[union-attr]
-        for key, item in pairs:
-            kind = type(item)
-            if kind is Members or kind is list:
-                number = self.number(item, depth + 1)
-                inner += (key, kind, number)
-                size += len(key) + self._sizes[number] + 2
-            else:
-                inner += (key, kind, item)
-                size += len(key) + (len(item) if isinstance(item, str) else 4) + 2
-        known = self._kinds.setdefault((isinstance(value, list), *inner), len(self._kinds))
+        inner: tuple[Any, ...]
+        if not isinstance(value, Members):
+            inner = (list, *[self.number(item, depth + 1) if type(item) in _CONTAINERS else item for item in value])
+        elif _is_flat(value):
+            inner = value  # the members as they are tell one object from another
+        else:
+            inner = tuple([(key, self.number(it, depth + 1) if type(it) in _CONTAINERS else it) for key, it in value])
+        known = self._kinds.setdefault(inner, len(self._kinds) + _FIRST)
         self._ids[id(value)] = known
-        self._sizes[known] = size
-        self._times[known] += 1
+        self._times[known] = self._times.get(known, 0) + 1
         return known
 
-    def _size(self, value: Value) -> int:
-        if isinstance(value, Members | list):
-            return self._sizes[self._ids[id(value)]]
-        return len(value) if isinstance(value, str) else 4
-
-    def value(self, value: Value, depth: int) -> None:
+    def value(self, value: Value, depth: int, before: str = "") -> None:
         if not isinstance(value, Members | list):
-            self._parts.append(_Text(value) if type(value) is str else scalar_text(value))
+            self._piece.scalar(before, value)
             return
         kind = self._ids[id(value)]
-        if value and self._times[kind] > 1 and self._sizes[kind] >= _ANCHORED:
+        if value and self._times[kind] > 1 and _size(value, _ANCHORED) >= _ANCHORED:
             if kind in self._anchors:
-                self._parts.append(f"*{self._anchors[kind]}")
+                self._piece.parts.append(f"{before}*{self._anchors[kind]}")
                 return
             self._anchors[kind] = len(self._anchors) + 1
-            self._parts.append(f"&{self._anchors[kind]}")
+            before = f"{before}&{self._anchors[kind]}"
         if isinstance(value, Members):
-            self._object(value, depth)
+            self._object(value, depth, before)
         else:
-            self._array(value, depth)
+            self._array(value, depth, before)
 
-    def _object(self, value: Members, depth: int) -> None:
-        self._parts.append("{")
-        for index, (key, item) in enumerate(value):
-            if index:
-                self._parts.append(",\n" if self._is_long(item, depth) else ",")
-            self._parts.append(f"{key_text(key)}:")
-            self.value(item, depth + 1)
-        self._parts.append("}")
+    def _object(self, value: Members, depth: int, before: str = "") -> None:
+        parts, strings = self._piece.parts, self._piece.strings
+        before += "{"
+        for key, item in value:
+            if type(item) is str:
+                parts.append(f"{before}{key_text(key)}:")
+                strings.append(len(parts))
+                parts.append(item)
+            elif type(item) in _CONTAINERS:
+                self.value(item, depth + 1, f"{self._broken(before, item, depth)}{key_text(key)}:")
+            else:
+                parts.append(f"{before}{key_text(key)}:{scalar_text(item)}")
+            before = ","
+        parts.append("}" if value else before + "}")
 
-    def _array(self, value: list[Any], depth: int) -> None:
+    def _array(self, value: list[Any], depth: int, before: str) -> None:
         table = table_of(value)
         if table is not None and self._pays(table):
-            self._section(lambda number: self._table(table, number, depth))
+            self._section(before, lambda number: self._table(table, number))
             return
-        if len(value) >= _LISTS and all(type(item) is list and item and _flat(item) for item in value):
-            self._section(lambda number: self._lists(value, number, depth))
+        if len(value) >= _LISTS and all(
+            type(row) is list and row and _CONTAINERS.isdisjoint(map(type, row)) for row in value
+        ):
+            self._section(before, lambda number: self._lists(value, number))
             return
-        self._parts.append("[")
-        for index, item in enumerate(value):
-            if index:
-                self._parts.append(",\n" if self._is_long(item, depth) else ",")
-            self.value(item, depth + 1)
-        self._parts.append("]")
+        piece = self._piece
+        before += "["
+        for item in value:
+            if type(item) in _CONTAINERS:
+                self.value(item, depth + 1, self._broken(before, item, depth))
+            else:
+                piece.scalar(before, item)
+            before = ","
+        piece.parts.append("]" if value else before + "]")
 
-    def _is_long(self, item: Value, depth: int) -> bool:
-        return depth < 2 and isinstance(item, Members | list) and self._size(item) > _LONG
+    def _broken(self, before: str, item: "Members | list[Any]", depth: int) -> str:
+        """A comma, and a line break after it where something long comes not far inside."""
+        return ",\n" if before == "," and depth < 2 and _size(item, _LONG + 1) > _LONG else before
 
     def _pays(self, table: Table) -> bool:
         """A header costs the names once; rows save them, but pay for what they lack."""
-        columns = [column for column in table.columns if column.kind in ("plain", "shared")]
+        columns = len(table.columns)
         names = sum(len(column.path[-1]) + 2 for column in table.columns)
-        rows = [row for row in table.rows if not isinstance(row, Members)]
-        lacking = sum(cell is ABSENT for row in rows for cell in row)
-        said = len(rows) * len(table.columns) - lacking
-        average = names / len(table.columns)
-        return (said - len(table.columns)) * average > len(rows) + 2 * lacking + 4 and bool(columns or rows)
+        rows = sum(not isinstance(row, Members) for row in table.rows)
+        said = rows * columns - table.lacking
+        return (said - columns) * (names / columns) > rows + 2 * table.lacking + 4
 
-    def _section(self, fill: Any) -> None:
+    def _section(self, before: str, fill: Callable[[int], None]) -> None:
         """A table stands below the text that mentions it."""
         number = len(self._sections) + 1
-        self._sections.append([])
-        self._parts.append(f"#{number}")
-        outer, self._parts = self._parts, self._sections[number - 1]
+        self._piece.parts.append(f"{before}#{number}")
+        outer, self._piece = self._piece, _Piece()
+        self._sections.append(self._piece)
         fill(number)
-        self._parts = outer
+        self._piece = outer
 
-    def _table(self, table: Table, number: int, depth: int) -> None:
+    def _table(self, table: Table, number: int) -> None:
         names = [column.name for column in table.columns]
-        self._parts.append(f"#{number} {len(table.rows)} rows: ")
-        for index, column in enumerate(table.columns):
-            if index:
-                self._parts.append(",")
-            self._header(column, names, depth)
+        before = f"#{number} {len(table.rows)} rows: "
+        for column in table.columns:
+            self._header(column, names, before)
+            before = ","
+        said = [(at, column) for at, column in enumerate(table.columns) if column.kind in ("plain", "shared")]
         for row in table.rows:
-            self._parts.append("\n")
             if isinstance(row, Members):
-                self._parts.append("!")
-                self._object(row, _DEPTH)
+                self._object(row, _DEPTH, "\n!")
                 continue
-            first = True
-            for column, cell in zip(table.columns, row, strict=True):
-                if column.kind not in ("plain", "shared"):
-                    continue
-                if not first:
-                    self._parts.append(",")
-                first = False
-                self._cell(column, cell)
+            before = "\n"
+            for at, column in said:
+                self._cell(column, row[at], before)
+                before = ","
+            if not said:
+                self._piece.parts.append(before)
 
-    def _header(self, column: Column, names: Sequence[str], depth: int) -> None:
-        self._parts.append(column.name)
-        if column.kind == "constant":
-            self._parts.append("=")
-            if type(column.value) is str:
-                self._parts.append(column.value if _is_constant(column.value) else quoted(column.value))
-            else:
-                self.value(column.value, _DEPTH)
-        elif column.kind == "counting":
-            self._parts.append(f"={column.value}..")
-        elif column.kind == "derived":
-            self._parts.append(f"={column.before}{{{names[column.base]}}}{column.after}")
-        elif column.kind == "shared":
-            self._parts.append(f"={column.before}*{column.after}")
-
-    def _cell(self, column: Column, cell: Any) -> None:
-        if cell is ABSENT:
+    def _header(self, column: Column, names: Sequence[str], before: str) -> None:
+        name = f"{before}{column.name}"
+        if column.kind == "constant" and type(column.value) is not str:
+            self.value(column.value, _DEPTH, f"{name}=")
             return
-        if column.kind == "shared":
-            rest = rest_of(cell, column)
-            self._parts.append(rest if is_clear(rest) else quoted(rest))
-        else:
-            self.value(cell, _DEPTH)
+        if column.kind == "constant":
+            name += f"={column.value if _is_constant(column.value) else quoted(column.value)}"
+        elif column.kind == "counting":
+            name += f"={column.value}.."
+        elif column.kind == "derived":
+            name += f"={column.before}{{{names[column.base]}}}{column.after}"
+        elif column.kind == "shared":
+            name += f"={column.before}*{column.after}"
+        self._piece.parts.append(name)
 
-    def _lists(self, value: list[list[Any]], number: int, depth: int) -> None:
-        self._parts.append(f"#{number} {len(value)} lists:")
+    def _cell(self, column: Column, cell: Any, before: str) -> None:
+        if cell is ABSENT:
+            self._piece.parts.append(before)
+        elif column.kind == "shared":
+            rest = rest_of(cell, column)
+            self._piece.parts.append(before + (rest if is_clear(rest) else quoted(rest)))
+        elif type(cell) in _CONTAINERS:
+            self.value(cell, _DEPTH, before)
+        else:
+            self._piece.scalar(before, cell)
+
+    def _lists(self, value: list[list[Any]], number: int) -> None:
+        piece = self._piece
+        piece.parts.append(f"#{number} {len(value)} lists:")
         for row in value:
-            self._parts.append("\n")
-            for index, item in enumerate(row):
-                if index:
-                    self._parts.append(",")
-                self.value(item, _DEPTH)
+            before = "\n"
+            for item in row:
+                piece.scalar(before, item)
+                before = ","
 
     def text(self) -> str:
-        strings: Counter[str] = Counter(part for part in self._all() if type(part) is _Text)
-        names = chosen(strings)
-        lines = [f"${letter}={name}" for name, letter in names.items()]
-        heads = {name[:_HEAD] for name in names}
-        spelled = {
-            string: _spelled(string, names) if string[:_HEAD] in heads else scalar_text(string) for string in strings
-        }
-        body = "".join(spelled[part] if type(part) is _Text else part for part in self._parts)
-        sections = ["".join(spelled[p] if type(p) is _Text else p for p in section) for section in self._sections]
-        return "\n".join([*lines, body, *sections])
-
-    def _all(self) -> Iterator[str]:
-        yield from self._parts
-        for section in self._sections:
-            yield from section
+        pieces = [self._piece, *self._sections]
+        strings: Counter[str] = Counter()
+        for piece in pieces:
+            strings.update(map(piece.parts.__getitem__, piece.strings))
+        names = Names(strings)
+        spelled = {string: _spelled(string, names) for string in strings}
+        for piece in pieces:
+            parts = piece.parts
+            for at in piece.strings:
+                parts[at] = spelled[parts[at]]
+        lines = [f"${letter}={name}" for name, letter in names.letters.items()]
+        return "\n".join([*lines, *map(_Piece.__str__, pieces)])
 
 
-def _flat(row: Sequence[Any]) -> bool:
-    return not any(isinstance(item, Members | list) for item in row)
+def _size(value: "Members | list[Any]", enough: int) -> int:
+    """How long a container is, or that it is long enough."""
+    size = 2
+    for key, item in value if isinstance(value, Members) else zip(repeat(""), value, strict=False):
+        size += len(key) + 2
+        if type(item) in _CONTAINERS:
+            size += _size(item, enough - size)
+        else:
+            size += len(item) if isinstance(item, str) else 4
+        if size >= enough:
+            break
+    return size
+
+
+def _is_flat(members: Members) -> bool:
+    for _, item in members:  # noqa: SIM110 - a loop takes half as long as a generator on objects as small as most are
+        if type(item) in _CONTAINERS:
+            return False
+    return True
 
 
 def _is_constant(text: str) -> bool:
     return is_bare(text) and "*" not in text and not text.endswith("..")
 
 
-def _spelled(string: str, names: dict[str, str]) -> str:
-    for name, letter in names.items():
-        if string.startswith(name):
-            rest = string[len(name) :]
-            if not rest:
-                return f"${letter}"
-            return f"${letter}{rest}" if is_clear("a" + rest) else f"${letter}{quoted(rest)}"
-    return scalar_text(string)
+def _spelled(string: str, names: Names) -> str:
+    name = names.beginning(string)
+    if not name:
+        return scalar_text(string)
+    rest = string[len(name) :]
+    return f"${names.letters[name]}{rest if not rest or is_clear('a' + rest) else quoted(rest)}"

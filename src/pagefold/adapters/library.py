@@ -1,0 +1,310 @@
+"""The library: one store with what stands around it, as the proxies and the command line use it.
+
+Put, recall, search and status, over the store alone or with the history sink behind it. A recall asks the sink only for
+what the store has no more, and its answers stay apart: recalled, unknown, denied, failed. A put never waits for the
+sink; a recall from it, and a restore, wait as long as one request may take.
+"""
+
+import secrets
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from pagefold.adapters.outbox import Outbox
+from pagefold.adapters.search import SearchIndex
+from pagefold.adapters.sink import Objects, Sink, SinkState
+from pagefold.adapters.sqlite import SqliteStore
+from pagefold.encode.answer import Answer, answer
+from pagefold.errors import ConfigError, DeniedError, StoreError
+from pagefold.pages import recall as recalling
+from pagefold.pages.kinds import PageKind
+from pagefold.pages.manifest import (
+    Entry,
+    folder_of,
+    handle_folder,
+    in_order,
+    named_by,
+    page_key,
+    parse_part,
+    sessions_of,
+)
+from pagefold.pages.page import PageId, id_of
+from pagefold.pages.recall import Denied, Failed, Recall, Recalled, Unknown
+from pagefold.pages.search import LIMIT, Results, Searched, SearchFailed
+from pagefold.pages.store import MemoryStore
+from pagefold.settings import Sink as SinkSettings
+
+_AT_ONCE = 8
+_CHUNK = 32
+_ANSWERS = {Recalled: "recalled", Unknown: "unknown", Denied: "denied", Failed: "failed"}
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What a store keeps and what was asked of it; `levels` and `faults` are the caller's, where it knows them."""
+
+    path: str
+    pages: int
+    bytes: int
+    stored_bytes: int
+    held: int
+    sessions: int
+    recalls: Mapping[str, int]
+    searches: int
+    sink: SinkState | None
+    levels: Mapping[str, int] = field(default_factory=dict)
+    faults: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """What a restore brought back; `present` was in the store already, `missing` is not in the sink, or not whole."""
+
+    session: str
+    pages: int
+    bytes: int
+    present: int
+    missing: tuple[PageId, ...]
+
+    @property
+    def known(self) -> bool:
+        return bool(self.pages or self.present or self.missing)
+
+
+class Library:
+    """Pages in the store at `path`; with `objects`, the history sink is behind it.
+
+    What is put under a history is sent there, unless `sending` is off: then the sink is only read.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        objects: Objects | None = None,
+        *,
+        prefix: str = "history/",
+        flush_seconds: float = 5.0,
+        sending: bool = True,
+    ) -> None:
+        self._objects, self._prefix, self._flush_seconds = objects, prefix, flush_seconds
+        self._answers: Counter[str] = Counter()
+        self._searches = 0
+        self._index: SearchIndex | None = None
+        self._sink: Sink | None = None
+        owner = secrets.token_hex(8) if objects and sending else ""
+        self.store = SqliteStore(path, outbox=owner)
+        try:
+            self._outbox = Outbox(self.store.path, owner)
+        except StoreError:
+            self.store.close()
+            raise
+        if objects:
+            self._sink = Sink(self.store, self._outbox, objects, prefix)
+            if sending:
+                self._sink.start()
+
+    @classmethod
+    def open(cls, path: Path, settings: SinkSettings, *, sending: bool = True) -> "Library":
+        """With the sink that the settings name, if any. Raises StoreError, and ConfigError where obstore is missing."""
+        objects = objects_of(settings)
+        return cls(path, objects, prefix=settings.prefix, flush_seconds=settings.flush_seconds, sending=sending)
+
+    def put(
+        self, content: bytes, *, history: str = "", now: float = 0.0, kind: PageKind | None = None, name: str = ""
+    ) -> PageId:
+        page = self.store.put(content, history=history, now=now, kind=kind, name=name)
+        if self._sink and history:
+            self._sink.wake()
+        return page
+
+    def recall(self, handle: str, *, within: str | None = None) -> Recall:
+        """The whole page, from the store or else from the sink; with `within`, only a page of that history."""
+        found = recalling.recall(self.store, handle, within=within)
+        if not isinstance(found, Recalled):
+            found = self._from_sink(handle, within, found, self._whole)
+        self._answers[_ANSWERS[type(found)]] += 1
+        return found
+
+    def read(self, handle: str, start: int, end: int, *, within: str | None = None) -> Recall:
+        """The bytes from `start` up to `end` of a page. From the sink only they are read, and cannot be checked."""
+        found = recalling.recall(self.store, handle, within=within)
+        if isinstance(found, Recalled):
+            found = Recalled(found.page, found.content[max(0, start) : max(0, end)])
+        else:
+            found = self._from_sink(
+                handle, within, found, lambda objects, key, _: objects.read(key, start, max(0, end))
+            )
+        self._answers[_ANSWERS[type(found)]] += 1
+        return found
+
+    def answer(
+        self,
+        handle: str,
+        *,
+        within: str | None = None,
+        cursor: str = "",
+        lines: str = "",
+        path: str = "",
+        find: str = "",
+        budget: int | None = None,
+    ) -> Answer:
+        """What to tell an agent that recalls a page: all of it, its next piece, or the part it asked for."""
+        found = self.recall(handle, within=within)
+        if not isinstance(found, Recalled):
+            return Answer(found.text, reason=_ANSWERS[type(found)])
+        # Wherever it came from, parts are taken of what was recalled.
+        shelf = MemoryStore()
+        shelf.put(found.content)
+        return answer(shelf, handle, cursor=cursor, lines=lines, path=path, find=find, budget=budget)
+
+    def search(self, query: str, *, within: str | None = None, limit: int = LIMIT) -> Searched:
+        """The pages of the store that speak of it, in one history or in all."""
+        self._searches += 1
+        try:
+            if self._index is None:
+                self._index = SearchIndex(self.store)
+            return Results(query, tuple(self._index.search(query, history=within, limit=limit)))
+        except StoreError as error:
+            return SearchFailed(query, str(error))
+
+    def status(self, *, levels: Mapping[str, int] | None = None, faults: Mapping[str, int] | None = None) -> Status:
+        """Raises StoreError."""
+        held = self.store.stats()
+        return Status(
+            str(self.store.path),
+            held.pages,
+            held.bytes,
+            held.stored_bytes,
+            held.held,
+            self.store.histories(),
+            dict(self._answers),
+            self._searches,
+            self._sink.state() if self._sink else None,
+            dict(levels or {}),
+            dict(faults or {}),
+        )
+
+    def sessions(self) -> Sequence[str]:
+        """The sessions in the sink. Raises StoreError, and ConfigError where there is none."""
+        return sessions_of(self._required().folders(self._prefix))
+
+    def send(self, session: str) -> int:
+        """Have all of a session sent, what was put before there was a sink too; how many pages that adds."""
+        self._required()
+        added = self._outbox.enqueue(session)
+        if self._sink:
+            self._sink.wake()
+        return added
+
+    def restore(self, session: str, *, now: float) -> Restored:
+        """Bring a session's pages back into the store, each checked against its id. Raises StoreError."""
+        objects = self._required()
+        folder = folder_of(self._prefix, session)
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            parts = _found(pool.map(objects.get, objects.keys(f"{folder}/manifest")))
+            entries = in_order(map(parse_part, parts))
+            pages = length = present = 0
+            missing: list[PageId] = []
+            for at in range(0, len(entries), _CHUNK):
+                chunk = entries[at : at + _CHUNK]
+                # Noted first: what came from the sink does not await being sent there.
+                self._outbox.note_sunk(session, [entry.page for entry in chunk])
+                contents = pool.map(lambda entry: self._content(objects, folder, entry), chunk)
+                for entry, (content, local) in zip(chunk, contents, strict=True):
+                    if content is None:
+                        missing.append(entry.page)
+                        continue
+                    self.store.put(content, history=session, now=now, kind=entry.kind, name=entry.name)
+                    present += local
+                    pages += not local
+                    length += 0 if local else len(content)
+        return Restored(session, pages, length, present, tuple(missing))
+
+    def close(self) -> bool:
+        """Let the sink send what waits, for as long as the settings say; whether nothing was left to send."""
+        sink, self._sink = self._sink, None
+        done = sink.close(self._flush_seconds) if sink else True
+        if self._index:
+            self._index.close()
+        self._outbox.close()
+        self.store.close()
+        return done
+
+    # ---- the sink's side -------------------------------------------------------------------------------------
+
+    def _required(self) -> Objects:
+        if self._objects is None:
+            raise ConfigError("there is no history sink: set sink.endpoint and sink.bucket")
+        return self._objects
+
+    def _content(self, objects: Objects, folder: str, entry: Entry) -> tuple[bytes | None, bool]:
+        """A page's content, and whether it was here already."""
+        if (content := self.store.get(entry.page)) is not None:
+            return content, True
+        content = objects.get(page_key(folder, entry.page))
+        return (content if content is not None and id_of(content) == entry.page else None), False
+
+    def _from_sink(
+        self,
+        handle: str,
+        within: str | None,
+        locally: Recall,
+        read: Callable[[Objects, str, PageId], bytes | None],
+    ) -> Recall:
+        """What the sink has under a handle that the store did not recall; where it has nothing, the store's answer."""
+        if self._objects is None:
+            return locally
+        try:
+            places = self._places(self._objects, handle, within)
+            if len({page for page, _ in places}) > 1:
+                return Failed(handle, "the handle is ambiguous in the history sink; recall it within one session")
+            for page, folder in places:
+                content = read(self._objects, page_key(folder, page), page)
+                if content is not None:
+                    return Recalled(page, content)
+        except StoreError as error:
+            if not isinstance(locally, Unknown):
+                return locally
+            return Denied(handle, str(error)) if isinstance(error, DeniedError) else Failed(handle, str(error))
+        return locally
+
+    def _places(self, objects: Objects, handle: str, within: str | None) -> list[tuple[PageId, str]]:
+        """Which pages a handle may name, and in which folders. The store's notes go before asking over the network."""
+        noted = [
+            (page, folder_of(self._prefix, session))
+            for page, session in self._outbox.sunk(handle)
+            if within in (None, session)
+        ]
+        if noted or not within:
+            return noted
+        folder = folder_of(self._prefix, within)
+        looked_in = handle_folder(folder, handle)
+        return [(page, folder) for page in named_by(handle, objects.keys(looked_in))] if looked_in else []
+
+    def _whole(self, objects: Objects, key: str, page: PageId) -> bytes | None:
+        content = objects.get(key)
+        if content is not None and id_of(content) != page:
+            raise StoreError("what the history sink holds is not what was sent there")
+        return content
+
+
+def objects_of(settings: SinkSettings) -> Objects | None:
+    """The object storage that the settings name, or None where they name none. Raises ConfigError."""
+    if not (settings.endpoint and settings.bucket):
+        return None
+    try:
+        from pagefold.adapters.s3 import S3Objects  # noqa: PLC0415  obstore is an extra, and costs a start 20 ms
+    except ImportError as error:
+        raise ConfigError(
+            "sink.endpoint: the history sink needs the extra s3: install it by pip install 'pagefold[s3]'"
+        ) from error
+    return S3Objects(settings)
+
+
+def _found(contents: Iterable[T | None]) -> list[T]:
+    return [content for content in contents if content is not None]

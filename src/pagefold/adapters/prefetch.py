@@ -1,0 +1,243 @@
+"""Runs likely reads early: the thin driver around the planner and the answers that wait.
+
+Real calls come first: while one runs nothing is started early, and one that arrives ends what runs early, except the
+very call that it asks for, which it waits for. At most a few early calls run side by side, all of them under one
+deadline; `close` cancels and awaits them. A failed early call is counted and has no other effect.
+
+Before an answer of a tool on this machine is served, the files it was made of are looked at again; it is served only
+if they are what they were before the tool read them.
+"""
+
+import asyncio
+import stat
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from pagefold.tools.known import Known
+from pagefold.tools.model import ToolValueModel
+from pagefold.tools.planner import Done, Plan, Planned, Planner
+from pagefold.tools.prefetch import Answers, Epochs, Ticket, canonical, may_dispatch
+
+Body = TypeVar("Body")
+
+# A file that was written this recently can be written again without its times showing it: clocks of file systems tick.
+_SETTLED_NS = 50_000_000
+
+
+def witness(model: ToolValueModel, arguments: Mapping[str, Any], *, first: bool = False) -> object | None:
+    """The state of the files that a call reads, or None where nobody can tell.
+
+    Two equal states, the first of them taken with `first`, mean that nothing was written in between.
+    """
+    paths: list[str] = []
+    for name in model.watch:
+        given = arguments.get(name)
+        paths += [given] if isinstance(given, str) else given if isinstance(given, list) else [""]
+    states = [_state(path, first=first) for path in paths]
+    return None if not states or None in states else tuple(states)
+
+
+def _state(path: object, *, first: bool) -> tuple[object, ...] | None:
+    if not isinstance(path, str) or "\0" in path or not Path(path).is_absolute():
+        return None
+    try:
+        found = Path(path).stat()
+    except OSError:
+        return None
+    if not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):
+        return None
+    if first and time.time_ns() - max(found.st_mtime_ns, found.st_ctime_ns) < _SETTLED_NS:
+        return None
+    return path, found.st_dev, found.st_ino, found.st_mode, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    parallel: int = 3
+    per_host: int = 4
+    deadline_seconds: float = 1.0
+
+
+@dataclass(slots=True)
+class Counts:
+    """What the driver did; what became of the answers is in `Answers.tally`."""
+
+    started: int = 0
+    joined: int = 0
+    preempted: int = 0
+    late: int = 0
+    broken: int = 0
+    last_plan: Plan = field(default_factory=Plan)
+
+
+@dataclass(slots=True)
+class _Early:
+    task: asyncio.Task[Any]
+    ticket: Ticket
+    planned: Planned
+    wanted: bool = False
+
+
+class Prefetcher(Generic[Body]):
+    """Early calls of one conversation. `run` makes a call and gives its answer and whether that is an error."""
+
+    def __init__(
+        self,
+        run: Callable[[str, Mapping[str, Any]], Awaitable[tuple[Body, bool]]],
+        known: Known,
+        planner: Planner,
+        *,
+        limits: Limits | None = None,
+        text_of: Callable[[Body], Any] = lambda body: body,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`text_of` gives what the planner may look for arguments in."""
+        self._run = run
+        self._known = known
+        self._planner = planner
+        self._limits = limits or Limits()
+        self._text_of = text_of
+        self._clock = clock
+        self.epochs = Epochs(known)
+        self.answers: Answers[Body] = Answers(known, self.epochs)
+        self.counts = Counts()
+        self._real = 0
+        self._real_hosts: dict[str, int] = {}
+        self._turn: list[Done] = []
+        self._asked: dict[tuple[str, str], tuple[int, int]] = {}
+        self._early: dict[tuple[str, str], _Early] = {}
+        self._closed = False
+
+    async def begin(self, tool: str, arguments: Mapping[str, Any]) -> Body | None:
+        """To be called when a real call arrives; the answer, if it is at hand and still holds.
+
+        Whatever it returns, `end` has to be called for the same call later.
+        """
+        self.epochs.called(tool)
+        self._real += 1
+        self._count_host(tool, 1)
+        self._preempt(tool, arguments)
+        found = self._known.find(tool)
+        if found is None:
+            return None
+        if early := self._running(tool, arguments):
+            early.wanted = True
+            self.counts.joined += 1
+            await asyncio.wait({early.task})
+        seen = witness(found.model, arguments) if found.model.is_local() else None
+        if found.model.is_local() and found.model.watch and seen is None:
+            # What it was made of cannot be looked at any more.
+            seen = object()
+        return self.answers.take(tool, arguments, self._clock(), seen)
+
+    def end(self, tool: str, arguments: Mapping[str, Any], body: Body, *, failed: bool) -> None:
+        """The real call was answered, by the tool or by us. When none is left, what is likely next is started."""
+        self._real -= 1
+        self._count_host(tool, -1)
+        self.epochs.called(tool)
+        text = canonical(arguments)
+        if text is not None:
+            self._asked[tool, text] = self.epochs.of(tool)
+        self._turn.append(Done(tool, arguments, self._text_of(body), failed))
+        if self._real == 0 and not self._closed:
+            turn, self._turn = self._turn, []
+            self.answers.sweep(self._clock())
+            self._start(self._planner.plan(turn, has=self._has, busy_hosts=self._busy()))
+
+    async def close(self) -> None:
+        """Cancels what runs early, and waits until it has ended."""
+        self._closed = True
+        tasks = [early.task for early in self._early.values()]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+
+    def _has(self, tool: str, arguments: str) -> bool:
+        shown = self._asked.get((tool, arguments)) == self.epochs.of(tool)
+        return shown or self.answers.holds(tool, arguments, self._clock())
+
+    def _busy(self) -> dict[str, int]:
+        busy = {host: count for host, count in self._real_hosts.items() if count}
+        for early in self._early.values():
+            if host := early.planned.host:
+                busy[host] = busy.get(host, 0) + 1
+        return busy
+
+    def _count_host(self, tool: str, change: int) -> None:
+        found = self._known.find(tool)
+        if found is not None and (host := found.model.rate_limit_host):
+            self._real_hosts[host] = self._real_hosts.get(host, 0) + change
+
+    def _running(self, tool: str, arguments: Mapping[str, Any]) -> _Early | None:
+        ticket = self.answers.running(tool, arguments)
+        early = self._early.get(ticket.key) if ticket else None
+        return early if early and early.ticket is ticket else None
+
+    def _preempt(self, tool: str, arguments: Mapping[str, Any]) -> None:
+        own = (tool, canonical(arguments))
+        for key, early in self._early.items():
+            if key != own and not early.wanted and not early.task.done():
+                early.task.cancel()
+                self.counts.preempted += 1
+
+    def _start(self, plan: Plan) -> None:
+        self.counts.last_plan = plan
+        for planned in plan.calls:
+            if len(self._early) >= self._limits.parallel:
+                return
+            self._start_one(planned)
+
+    def _start_one(self, planned: Planned) -> None:
+        found = self._known.find(planned.tool)
+        # Asked here once more, at the very place where a call goes out.
+        verdict = may_dispatch(
+            planned.tool,
+            found,
+            planned.arguments,
+            annotations=self._planner.annotations.get(planned.tool),
+            allowed_hosts=self._planner.allowed_hosts,
+        )
+        if found is None or not verdict:
+            return
+        if verdict.host is not None and self._busy().get(verdict.host, 0) >= self._limits.per_host:
+            return
+        seen = None
+        if found.model.is_local() and found.model.watch:
+            seen = witness(found.model, planned.arguments, first=True)
+            if seen is None:
+                return
+        ticket = self.answers.begin(planned.tool, planned.arguments, self._clock(), seen)
+        if ticket is None:
+            return
+        task = asyncio.get_running_loop().create_task(self._within_deadline(planned))
+        self._early[ticket.key] = _Early(task, ticket, planned)
+        task.add_done_callback(lambda done: self._ended(ticket, found.model, planned.arguments, done))
+        self.counts.started += 1
+
+    async def _within_deadline(self, planned: Planned) -> tuple[Body, bool]:
+        async with asyncio.timeout(self._limits.deadline_seconds):
+            return await self._run(planned.tool, planned.arguments)
+
+    def _ended(
+        self,
+        ticket: Ticket,
+        model: ToolValueModel,
+        arguments: Mapping[str, Any],
+        task: asyncio.Task[tuple[Body, bool]],
+    ) -> None:
+        """The one place where an early call may fail: it is counted, and nobody else is bothered."""
+        self._early.pop(ticket.key, None)
+        if task.cancelled():
+            self.answers.abandon(ticket)
+        elif error := task.exception():
+            self.counts.late += isinstance(error, TimeoutError)
+            self.counts.broken += not isinstance(error, TimeoutError)
+            self.answers.abandon(ticket)
+        else:
+            body, failed = task.result()
+            seen = witness(model, arguments) if ticket.witness is not None else None
+            self.answers.settle(ticket, body, failed=failed, witness=seen)

@@ -1,0 +1,224 @@
+"""The history sink: what is put under a session is sent on to object storage, behind the turn and never in its way.
+
+Promises: a put waits for nothing here; memory is bounded by one batch, because the backlog is the store's own notes;
+whatever fails is tried again with growing pauses and counted; closing takes no longer than it was given, and what was
+not sent by then is found by the next process that starts. A page is noted as sent only when it and the part of the
+manifest that names it are both there.
+"""
+
+import asyncio
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Protocol
+
+from pagefold.adapters.outbox import Awaiting, Outbox
+from pagefold.adapters.sqlite import SqliteStore
+from pagefold.errors import DeniedError, StoreError
+from pagefold.pages.manifest import Part, folder_of, page_key, part_key, render_part
+
+_BATCH_PAGES = 32
+_BATCH_BYTES = 8_000_000
+_FIRST_PAUSE = 0.5
+_LONGEST_PAUSE = 60.0
+_LOOK_AGAIN = 30.0
+_LINGER = 0.2
+_LAST_TRIES = 3  # failures after which closing leaves the rest to the next start: a dead sink makes no long goodbye
+_LAST_PAUSE = 0.2
+
+
+class Objects(Protocol):
+    """Object storage as the sink needs it. Everything may raise StoreError, and DeniedError where it is refused."""
+
+    @property
+    def where(self) -> str:
+        """For people: the address, without any key."""
+
+    async def put(self, key: str, content: bytes) -> None: ...
+
+    def get(self, key: str) -> bytes | None: ...
+
+    def read(self, key: str, start: int, end: int) -> bytes | None:
+        """The bytes from `start` up to `end`; short where the object is shorter."""
+
+    def keys(self, folder: str) -> Sequence[str]:
+        """Every object in a folder and below it."""
+
+    def folders(self, folder: str) -> Sequence[str]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class SinkState:
+    """What stands between the store and the sink. Counts are this process's; what waits is everybody's."""
+
+    where: str
+    waiting: int
+    waiting_bytes: int
+    sent: int
+    sent_bytes: int
+    failures: int
+    denials: int
+    last_error: str
+    pausing: bool
+
+
+class Sink:
+    """Sends what the outbox holds, in a thread of its own, from `start` to `close`."""
+
+    def __init__(self, store: SqliteStore, outbox: Outbox, objects: Objects, prefix: str) -> None:
+        self._store, self._outbox, self._objects, self._prefix = store, outbox, objects, prefix
+        self._sent = self._sent_bytes = self._failures = self._denials = 0
+        self._last_error = ""
+        self._pause = 0.0
+        self._first_pause = _FIRST_PAUSE
+        self._closing = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._stirred = asyncio.Event()
+        self._told = False
+        self._ready = threading.Event()
+        self._thread = threading.Thread(target=self._live, name="pagefold-sink", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+        self._ready.wait()
+
+    def wake(self) -> None:
+        """Something may await being sent. Costs a put next to nothing: a thread that was told is not told again."""
+        if not self._told and self._loop is not None:
+            self._told = True
+            # The loop is closed where the sink ended meanwhile: the note in the outbox stays.
+            with suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(self._stirred.set)
+
+    def close(self, seconds: float) -> bool:
+        """Send what waits, for no longer than this; whether nothing was left."""
+        if self._thread.is_alive():
+            self._closing = True
+            self._told = False
+            self.wake()
+            self._thread.join(seconds)
+            if self._thread.is_alive() and self._loop is not None and self._task is not None:
+                with suppress(RuntimeError):
+                    self._loop.call_soon_threadsafe(self._task.cancel)
+                self._thread.join(1.0)
+        return self._outbox.waiting()[0] == 0
+
+    def state(self) -> SinkState:
+        waiting, length = self._outbox.waiting()
+        return SinkState(
+            self._objects.where,
+            waiting,
+            length,
+            self._sent,
+            self._sent_bytes,
+            self._failures,
+            self._denials,
+            self._last_error,
+            bool(self._pause),
+        )
+
+    # ---- the thread ------------------------------------------------------------------------------------------
+
+    def _live(self) -> None:
+        try:
+            with suppress(asyncio.CancelledError):
+                asyncio.run(self._work())
+        finally:
+            self._ready.set()
+
+    async def _work(self) -> None:
+        self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
+        self._ready.set()
+        adopted = False
+        left = _LAST_TRIES
+        while True:
+            self._told = False
+            self._stirred.clear()
+            # Looked at before the batch is: what was put before closing is then in a batch before the end.
+            closing = self._closing
+            try:
+                adopted = adopted or self._outbox.adopt() >= 0
+                batch = self._outbox.batch(_BATCH_PAGES, _BATCH_BYTES)
+                whole = await self._send(batch)
+            except StoreError as error:
+                batch, whole = [], False
+                self._count(error)
+            if not whole:
+                left -= self._closing
+                if not left:
+                    return
+                await self._rest()
+            elif batch:
+                self._pause = 0.0
+            elif closing:
+                return
+            else:
+                # Looked at once in a while without being told, too: not every put need come with a word to us.
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._stirred.wait(), _LOOK_AGAIN)
+                # The puts of one turn come close together: they are over before sending takes its share of the
+                # processor and the file, and go out as one batch.
+                await self._wait(_LINGER)
+
+    async def _rest(self) -> None:
+        """A pause that grows with each failure in a row; a short one where there is little time."""
+        self._pause = min(max(self._first_pause, 2 * self._pause), _LONGEST_PAUSE)
+        if self._closing:
+            await asyncio.sleep(_LAST_PAUSE)
+        else:
+            await self._wait(self._pause)
+
+    async def _wait(self, seconds: float) -> None:
+        """Let time pass, whatever is put meanwhile; only closing ends it early."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + seconds
+        while (left := end - loop.time()) > 0 and not self._closing:
+            self._stirred.clear()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._stirred.wait(), left)
+
+    async def _send(self, batch: Sequence[Awaiting]) -> bool:
+        """Send a batch, session by session; whether all of it got through."""
+        whole = True
+        for session, group in groupby(sorted(batch, key=lambda one: one.session), key=lambda one: one.session):
+            members = list(group)
+            folder = folder_of(self._prefix, session)
+            sent = [one for one, ok in zip(members, await self._put_pages(folder, members), strict=True) if ok]
+            if sent:
+                entries = tuple(one.entry for one in sorted(sent, key=lambda one: one.entry.place))
+                part = render_part(Part(session, self._outbox.store, entries))
+                if not await self._put(part_key(folder, part), part):
+                    sent = []
+            if sent:
+                self._outbox.sent(sent)
+                self._sent += len(sent)
+                self._sent_bytes += sum(one.entry.bytes for one in sent)
+            if failed := [one for one in members if one not in sent]:
+                self._outbox.tried(failed)
+                whole = False
+        return whole
+
+    async def _put_pages(self, folder: str, members: Sequence[Awaiting]) -> list[bool]:
+        async def one(page: Awaiting) -> bool:
+            content = self._store.get(page.entry.page)
+            # Collected since the batch was made: its note went with it.
+            return content is not None and await self._put(page_key(folder, page.entry.page), content)
+
+        return list(await asyncio.gather(*map(one, members)))
+
+    async def _put(self, key: str, content: bytes) -> bool:
+        try:
+            await self._objects.put(key, content)
+        except StoreError as error:
+            self._count(error)
+            return False
+        return True
+
+    def _count(self, error: StoreError) -> None:
+        if isinstance(error, DeniedError):
+            self._denials += 1
+        self._failures += 1
+        self._last_error = str(error)

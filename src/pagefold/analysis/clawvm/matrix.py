@@ -1,0 +1,140 @@
+"""The whole matrix: families, budgets, seeds and policies, with and without the paper's handicap, and the ablations."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pagefold.analysis.clawvm.policies import ABLATIONS, POLICIES, Policy
+from pagefold.analysis.clawvm.simulate import Outcome, simulate
+from pagefold.analysis.clawvm.workloads import BUDGETS, FAMILIES, SEEDS, Workload
+from pagefold.pages.faults import FaultKind
+
+ABLATION_BUDGET = 180
+HANDICAPPED = "multi-session"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One workload under one policy and budget; `strict_faults` also count every request without a pinned page."""
+
+    policy: str
+    family: str
+    seed: int
+    budget: int
+    faults: int
+    by_kind: dict[str, int]
+    hits: int
+    recalls: int
+    alerts: int
+    insufficient: int
+    thrash: float
+    strict_thrash: float
+    strict_faults: int
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Means over rows: faults, thrash as the paper has it, and thrash with every recall a fault."""
+
+    policy: str
+    rows: int
+    faults: float
+    strict_faults: float
+    thrash: float
+    strict_thrash: float
+    recalls: float
+    by_kind: dict[str, int]
+
+
+def row(workload: Workload, policy: Policy, budget: int, *, handicap: bool = False) -> Row:
+    scaled = handicap and workload.family == HANDICAPPED
+    tokens = int(budget * policy.handicap) if scaled else budget
+    outcome = simulate(workload, policy, tokens)
+    # A policy that pins is held to its pins either way.
+    strict = outcome if policy.pins else simulate(workload, policy, tokens, strict=True)
+    return _row(workload, policy, budget, outcome, strict)
+
+
+def matrix(*, seeds: Sequence[int] = SEEDS, budgets: Sequence[int] = BUDGETS) -> list[Row]:
+    """All policies, each with the whole budget."""
+    workloads = [family(seed) for family in FAMILIES.values() for seed in seeds]
+    return [row(workload, policy, budget) for policy in POLICIES for budget in budgets for workload in workloads]
+
+
+def handicapped(rows: Sequence[Row]) -> list[Row]:
+    """The same rows with the paper's smaller budgets for its baselines in the multi-session family."""
+    policies = {policy.name: policy for policy in POLICIES if policy.handicap < 1}
+    return [
+        row(FAMILIES[one.family](one.seed), policies[one.policy], one.budget, handicap=True)
+        if one.policy in policies and one.family == HANDICAPPED
+        else one
+        for one in rows
+    ]
+
+
+def ablations(*, budget: int = ABLATION_BUDGET, seeds: Sequence[int] = SEEDS) -> dict[str, list[Row]]:
+    """For every part that is taken away, the rows of all families and seeds at one budget."""
+    workloads = [family(seed) for family in FAMILIES.values() for seed in seeds]
+    return {part: [row(workload, policy, budget) for workload in workloads] for part, policy in ABLATIONS.items()}
+
+
+def summaries(rows: Iterable[Row]) -> list[Summary]:
+    by_policy: dict[str, list[Row]] = {}
+    for one in rows:
+        by_policy.setdefault(one.policy, []).append(one)
+    return [_summary(policy, found) for policy, found in by_policy.items()]
+
+
+def as_dict(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    return [{name: getattr(one, name) for name in Row.__slots__} for one in rows]
+
+
+def _row(workload: Workload, policy: Policy, budget: int, outcome: Outcome, strict: Outcome) -> Row:
+    seen = outcome.observer
+    return Row(
+        policy=policy.name,
+        family=workload.family,
+        seed=workload.seed,
+        budget=budget,
+        faults=seen.faults,
+        by_kind={kind.value: seen.counts[kind] for kind in FaultKind if kind.controllable and seen.counts[kind]},
+        hits=seen.hits,
+        recalls=seen.recalls,
+        alerts=seen.alerts,
+        insufficient=outcome.short,
+        thrash=seen.thrash,
+        strict_thrash=seen.strict_thrash,
+        strict_faults=strict.observer.faults,
+    )
+
+
+def _summary(policy: str, rows: Sequence[Row]) -> Summary:
+    kinds: Counter[str] = Counter()
+    for one in rows:
+        kinds.update(one.by_kind)
+
+    def mean(name: str) -> float:
+        return float(sum(getattr(one, name) for one in rows)) / len(rows)
+
+    return Summary(
+        policy=policy,
+        rows=len(rows),
+        faults=mean("faults"),
+        strict_faults=mean("strict_faults"),
+        thrash=mean("thrash"),
+        strict_thrash=mean("strict_thrash"),
+        recalls=mean("recalls"),
+        by_kind=dict(kinds),
+    )
+
+
+def by_budget(rows: Iterable[Row]) -> dict[str, list[tuple[int, float]]]:
+    """For every policy the mean faults of a workload at each budget."""
+    found: dict[str, dict[int, list[int]]] = {}
+    for one in rows:
+        found.setdefault(one.policy, {}).setdefault(one.budget, []).append(one.faults)
+    return {
+        policy: [(budget, sum(faults) / len(faults)) for budget, faults in sorted(budgets.items())]
+        for policy, budgets in found.items()
+    }

@@ -1,0 +1,57 @@
+"""Policies as sets of flags, as the paper has them, and the parts that an ablation takes away one at a time."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+
+class Score(StrEnum):
+    """By what a page that nobody demands is kept: typed is by kind, recency and what it costs to get it again."""
+
+    NONE = "none"
+    RECENCY = "recency"
+    LRU = "lru"
+    TYPED = "typed"
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """`exact` chooses by this package's selection, else by the paper's one-pass greedy.
+
+    `pins`: bootstrap and constraint pages stand in every request. `pointers`: absent pages are kept as handles where
+    that fits. `resolves`: an absent or shortened page is brought back by its handle. `foresight` is in turns.
+    `handicap` scales the budget in the multi-session family, as the paper does for its baselines.
+    """
+
+    name: str
+    pins: bool = True
+    pointers: bool = True
+    writes_at_compaction: bool = True
+    writes_at_reset: bool = True
+    resolves: bool = True
+    score: Score = Score.TYPED
+    exact: bool = False
+    foresight: int = 0
+    handicap: float = 1.0
+
+
+_NOTHING = {"pins": False, "pointers": False, "writes_at_compaction": False, "writes_at_reset": False}
+
+TYPED = Policy("typed pages", exact=True)
+POLICIES = (
+    Policy("retrieval", **_NOTHING, resolves=False, score=Score.NONE, handicap=0.78),
+    Policy("retrieval + cache", **_NOTHING, score=Score.NONE, handicap=0.78),
+    Policy("compaction hybrid", pins=False, writes_at_reset=False, score=Score.RECENCY, handicap=0.85),
+    Policy("lru", score=Score.LRU),
+    TYPED,
+    Policy("oracle", foresight=3),
+)
+
+ABLATIONS: Mapping[str, Policy] = {
+    "pointer resolution": replace(TYPED, name="no pointer resolution", resolves=False),
+    "write-back at compaction": replace(TYPED, name="no write-back at compaction", writes_at_compaction=False),
+    "pinning": replace(TYPED, name="no pinning", pins=False),
+    "write-back at reset": replace(TYPED, name="no write-back at reset", writes_at_reset=False),
+    "scoring": replace(TYPED, name="no scoring", score=Score.NONE),
+    "pointers": replace(TYPED, name="no pointers", pointers=False),
+}

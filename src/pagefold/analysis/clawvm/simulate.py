@@ -1,0 +1,168 @@
+"""One workload under one policy and budget, turn by turn; the one fault observer counts.
+
+Pointers resolve for real: pages lie in a store under their hash, and a recall that brings nothing, or something else,
+is a fault. Write-back goes through a journal with its rules. A need is met by what stood in the last request, or by a
+recall where the policy can; an agent that has neither calls its tool again. A policy without pins has promised nothing
+about pinned pages, so that only a bootstrap page missing right after a boundary is held against it, as the paper does;
+with `strict` every request without its bootstrap and constraint pages is.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from pagefold.analysis.clawvm.policies import Policy
+from pagefold.analysis.clawvm.windows import PINNED, Levels, window
+from pagefold.analysis.clawvm.workloads import Need, Workload, WorkPage, WorkTurn
+from pagefold.pages import faults
+from pagefold.pages.faults import Boundary, FaultObserver, RecallOutcome, outcome_of
+from pagefold.pages.journal import Entry, MemoryJournal, Op, Rules, Schema, flush
+from pagefold.pages.kinds import PageKind, ResidencyLevel
+from pagefold.pages.page import PageId, handle_of
+from pagefold.pages.recall import recall
+from pagefold.pages.store import MemoryStore, Store
+
+_PRIVATE = (PageKind.EVIDENCE, PageKind.CONVERSATION)
+_WHOLE = (ResidencyLevel.FULL, ResidencyLevel.COMPRESSED)
+_LEVELS = tuple(ResidencyLevel)
+_RULES = Rules({"note": Schema("note", {"text": "string"}, many=True)}, frozenset({"project"}))
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """`observer` holds the counts; `short` is how many requests could not hold what they had to."""
+
+    observer: FaultObserver
+    short: int
+
+
+def simulate(
+    workload: Workload, policy: Policy, budget: int, *, strict: bool = False, store: Store | None = None
+) -> Outcome:
+    run = _Run(workload, policy, budget, strict, store or MemoryStore())
+    for number, turn in enumerate(workload.turns):
+        run.turn(turn, run.ahead(number))
+    return Outcome(run.observer, run.short)
+
+
+class _Run:
+    def __init__(self, workload: Workload, policy: Policy, budget: int, strict: bool, store: Store) -> None:
+        self.workload = workload
+        self.policy = policy
+        self.strict = strict
+        self.window = window(policy, budget)
+        self.observer = FaultObserver()
+        self.store = store
+        self.journal = MemoryJournal(_RULES, self.store.exists)
+        self.standing: Levels = {}
+        self.known: dict[PageId, WorkPage] = {}
+        self.dirty: dict[PageId, WorkPage] = {}
+        self.lost: set[PageId] = set()
+        self.committed: set[PageId] = set()
+        self.short = 0
+
+    def ahead(self, number: int) -> list[Need]:
+        coming = self.workload.turns[number + 1 : number + 1 + self.policy.foresight]
+        return [need for turn in coming for need in turn.needs]
+
+    def turn(self, turn: WorkTurn, ahead: list[Need]) -> None:
+        see = self.observer.see
+        gone = self._cross(turn.boundary) if turn.boundary else []
+        new = {work.page.id for work in turn.shown}
+        for need in turn.needs:
+            if need.page.page.id not in new and need.page.page.id in self.known:
+                self._need(need)
+        for work in turn.shown:
+            self._show(work)
+        needs = [need for need in turn.needs if need.page.page.id in self.known]
+        for need in needs:
+            if need.page.page.id in new:
+                self._need(need)
+        for work in turn.repeated:
+            if work.page.id in self.known:
+                self._repeat(work)
+        for work in turn.dirtied:
+            self.dirty[work.page.id] = work
+            self.lost.discard(work.page.id)
+            see(faults.Dirtied(work.page.id))
+        self.standing, short = self.window.fit(turn.shown, needs, ahead, gone)
+        self.short += bool(short)
+        see(faults.Requested(dict(self.standing), short))
+        if turn.boundary and not (self.policy.pins or self.strict):
+            for work in self._pinned():
+                see(faults.Unpinned(work.page.id))
+
+    def _cross(self, boundary: Boundary) -> list[PageId]:
+        """Write back what the policy writes back and lose the window; the pages of a session that ended."""
+        if not (self.policy.pins or self.strict):
+            for work in self._pinned():
+                if work.page.kind is PageKind.BOOTSTRAP:
+                    self.observer.see(faults.Pinned(work.page.id, work.page.kind))
+        writes = self.policy.writes_at_reset if boundary is Boundary.RESET else self.policy.writes_at_compaction
+        if writes:
+            self._write_back(boundary)
+        self.lost |= self.dirty.keys()
+        self.dirty.clear()
+        self.observer.see(faults.Crossed(boundary))
+        self.standing = {}
+        if boundary is not Boundary.RESET:
+            return []
+        gone = [page for page, work in self.known.items() if work.page.kind in _PRIVATE]
+        for page in gone:
+            del self.known[page]
+        return gone
+
+    def _write_back(self, boundary: Boundary) -> None:
+        for page, work in self.dirty.items():
+            entry = Entry.of(Op.APPEND, "project", work.page.name, "note", {"text": work.page.text}, provenance=[page])
+            self.journal.stage(entry)
+        for line in flush(self.journal, boundary).committed:
+            for page in line.entry.provenance:
+                self.committed.add(page)
+                self.dirty.pop(page, None)
+                self.observer.see(faults.Committed(page))
+
+    def _need(self, need: Need) -> None:
+        work = need.page
+        page, at = work.page.id, self.standing.get(work.page.id)
+        if at is not None and _LEVELS.index(at) <= _LEVELS.index(need.level):
+            self.observer.see(faults.Demanded(page, need.level))
+        elif page in self.lost:
+            pass  # never written back: counted when it was lost, and nothing can bring it
+        elif self.policy.resolves:
+            self._recall(work)
+        elif work.signature and need.same_call:
+            self.observer.see(faults.Called(work.signature, page))
+        elif page in self.committed:
+            self.observer.see(faults.Recalled(RecallOutcome.FOUND, RecallOutcome.FOUND, page))
+        else:
+            self.observer.see(faults.Demanded(page, need.level, resolves=False))
+
+    def _recall(self, work: WorkPage) -> None:
+        """By its handle, from the store; the store's answer is checked against the hash by `recall` itself."""
+        answer = recall(self.store, handle_of(work.page.id))
+        outcome = outcome_of(answer)
+        self.observer.see(faults.Recalled(outcome, outcome, work.page.id))
+        if outcome is not RecallOutcome.FOUND:
+            self.observer.see(faults.Demanded(work.page.id, resolves=False))
+        elif getattr(answer, "content", None) != work.page.content:
+            self.observer.see(faults.Mismatched(work.page.id, "the handle brought another page"))
+
+    def _show(self, work: WorkPage) -> None:
+        page = work.page
+        self.known[page.id] = work
+        self.standing[page.id] = ResidencyLevel.FULL
+        self.store.put(page.content)
+        if work.signature:
+            self.observer.see(faults.Called(work.signature, page.id))
+        self.observer.see(faults.Shown(page.id, page.kind))
+        if page.kind in PINNED and not (self.policy.pins or self.strict):
+            self.observer.see(faults.Unpinned(page.id))
+
+    def _repeat(self, work: WorkPage) -> None:
+        if self.standing.get(work.page.id) in _WHOLE or not self.policy.resolves:
+            self.observer.see(faults.Called(work.signature, work.page.id))
+        else:
+            self.observer.see(faults.Served(work.page.id))
+
+    def _pinned(self) -> Iterable[WorkPage]:
+        return [work for work in self.known.values() if work.page.kind in PINNED]

@@ -1,0 +1,143 @@
+"""Faults over a recording: what an agent that read a policy's requests would have had to fetch, call or ask again.
+
+The recorded agent read everything. So a page counts as needed where the recorded answer used a fact that this page was
+the last to say, and as missing where the policy's request for that answer holds neither the fact nor a handle that
+recalls it.
+A recorded call that brought the same bytes as before is a duplicate where the policy had let go of them meanwhile.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+
+from pagefold.derive.policy import Derived
+from pagefold.pages.facts import facts_of, opened
+from pagefold.pages.faults import (
+    Boundary,
+    Called,
+    Crossed,
+    Demanded,
+    Dropped,
+    Event,
+    Fault,
+    FaultObserver,
+    Requested,
+    Shown,
+    signature_of,
+)
+from pagefold.pages.kinds import PageKind, ResidencyLevel, classify
+from pagefold.pages.page import HANDLE, Page, PageId, handle_of
+from pagefold.wire.message import BlockKind, Message
+from pagefold.wire.transcripts import Session
+
+
+def observe(session: Session, requests: Iterable[tuple[int, Derived]]) -> tuple[FaultObserver, tuple[Fault, ...]]:
+    """All faults of a session under a policy, in order, and the observer that counted them.
+
+    `requests` are what the policy sent, by the turn it was sent at: a `replay.Run`.
+    """
+    observer, told = FaultObserver(), Telling()
+    return observer, tuple(fault for event in told.events(session, requests) for fault in observer.see(event))
+
+
+@dataclass(slots=True)
+class _Known:
+    """A page of the recording: the messages it came in, and the facts it says."""
+
+    kind: PageKind
+    raws: set[str]
+    facts: frozenset[str]
+
+
+@dataclass(slots=True)
+class Telling:
+    """What happened in a recorded session under a policy, as events for an observer."""
+
+    _pages: dict[PageId, _Known] = field(default_factory=dict)
+    _said_by: dict[str, PageId] = field(default_factory=dict)
+    _calls: dict[str, str] = field(default_factory=dict)
+    _sent: list[Message] = field(default_factory=list)
+    _raws: Counter[str] = field(default_factory=Counter)
+    _facts: Counter[str] = field(default_factory=Counter)
+    _handles: Counter[str] = field(default_factory=Counter)
+    _recalled: dict[str, frozenset[str]] = field(default_factory=dict)
+
+    def events(self, session: Session, requests: Iterable[tuple[int, Derived]]) -> Iterator[Event]:
+        heard = 0
+        for turn, derived in requests:
+            for message in session.messages[heard:turn]:
+                yield from self._arrived(message)
+            heard = turn + 1
+            yield from self._requested(derived)
+            yield from self._answered(session.messages[turn])
+
+    def _arrived(self, message: Message) -> Iterator[Event]:
+        kind = classify(message)
+        for block in message.blocks:
+            if block.kind not in (BlockKind.RESULT, BlockKind.TEXT):
+                continue
+            page, facts = Page.of(kind, block.text).id, facts_of(opened(block.text))
+            # A result that says nothing is like any other that says nothing.
+            if block.kind is BlockKind.RESULT and facts and block.call_id in self._calls:
+                if page in self._pages:
+                    yield self._standing(page)
+                yield Called(self._calls[block.call_id], page)
+            self._pages.setdefault(page, _Known(kind, set(), facts)).raws.add(message.raw)
+            self._said_by.update(dict.fromkeys(facts, page))
+            yield Shown(page, kind)
+
+    def _requested(self, derived: Derived) -> Iterator[Event]:
+        gone = self._sent[derived.keep :]
+        for message in gone:
+            self._count(message, -1)
+        for message in derived.append:
+            self._count(message, 1)
+        self._sent[derived.keep :] = derived.append
+        self._recalled.update((page.handle, facts_of(opened(page.text))) for page in derived.pages)
+        if gone:
+            # A fold point: what is pinned has to be there again.
+            yield Crossed(Boundary.COMPACTION, destroyed=())
+            pinned = (page for page, known in self._pages.items() if known.kind is PageKind.BOOTSTRAP)
+            yield from map(self._standing, list(pinned))
+        yield Requested()
+
+    def _answered(self, answer: Message) -> Iterator[Event]:
+        needed: dict[PageId, set[str]] = {}
+        for fact in sorted(facts_of(opened(answer.text)) & self._said_by.keys()):
+            needed.setdefault(self._said_by[fact], set()).add(fact)
+        for page, facts in needed.items():
+            yield self._standing(page, facts)
+            yield Demanded(page)
+        for block in answer.blocks:
+            if block.kind is BlockKind.CALL:
+                self._calls[block.call_id] = signature_of(block.name, block.text)
+
+    def _standing(self, page: PageId, needed: set[str] | None = None) -> Event:
+        """At which level a page stands in the last request, so far as what is needed of it goes."""
+        known = self._pages[page]
+        if any(self._raws[raw] > 0 for raw in known.raws):
+            return Shown(page, known.kind)
+        if all(self._facts[fact] > 0 for fact in known.facts) and known.facts:
+            return Shown(page, known.kind, _on_path(known.kind, ResidencyLevel.COMPRESSED))
+        if needed and all(self._facts[fact] > 0 for fact in needed):
+            return Shown(page, known.kind, ResidencyLevel.STRUCTURED)
+        if self._handles[handle_of(page)] > 0 or self._in_recall(needed or known.facts):
+            # A page that may not be a pointer is missing where only its handle stands.
+            return Shown(page, known.kind, ResidencyLevel.POINTER)
+        return Dropped(page)
+
+    def _in_recall(self, facts: Collection[str]) -> bool:
+        """Whether one handle of the last request recalls all of these facts, whatever its page is cut from."""
+        return any(self._handles[handle] > 0 and said.issuperset(facts) for handle, said in self._recalled.items())
+
+    def _count(self, message: Message, by: int) -> None:
+        text = opened(message.text)
+        self._raws[message.raw] += by
+        for fact in facts_of(text):
+            self._facts[fact] += by
+        for handle in set(HANDLE.findall(text)):
+            self._handles[handle] += by
+
+
+def _on_path(kind: PageKind, level: ResidencyLevel) -> ResidencyLevel:
+    return level if kind.allows(level) else ResidencyLevel.STRUCTURED

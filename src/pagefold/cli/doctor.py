@@ -1,0 +1,103 @@
+"""`pagefold doctor`: whether proxies, store and agents would work together, and what to do where they would not."""
+
+import argparse
+import shutil
+import socket
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+from pagefold import config
+from pagefold.adapters.library import Library
+from pagefold.cli import show
+from pagefold.derive.policies import policy_named
+from pagefold.errors import ConfigError, StoreError
+from pagefold.model_proxy import agents
+from pagefold.model_proxy.agents import Finding
+from pagefold.settings import Settings
+
+EXAMPLE = """\
+Looks at the settings, the store, the addresses of the providers, the proxy, and the environment that an agent started
+from here would see. Exit code 1: something is to be done.
+
+Examples:
+  pagefold doctor
+  pagefold doctor --offline       without connecting to the providers
+"""
+
+_AGENTS = ("claude", "codex", "opencode")
+_SECONDS = 3.0
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--offline", action="store_true", help="connect to nothing but this computer")
+    command.add_argument("--store", metavar="FILE", help="the store (default: in the user data directory)")
+
+
+def run(options: argparse.Namespace) -> int:
+    settings = config.load(flags={"store.path": options.store, "config": options.config}).settings
+    findings = [*_policy(settings), *_store(settings), *_proxy(settings)]
+    if not options.offline:
+        findings += [*_upstream("Anthropic", settings.serve.anthropic_url)]
+        findings += [*_upstream("OpenAI", settings.serve.openai_url)]
+    findings += [*_programs(), *agents.looked_at(config.process_environment({}))]
+    if options.json:
+        show.as_json([{"about": one.about, "found": one.found, "remedy": one.remedy} for one in findings])
+    else:
+        for one in findings:
+            print(f"{'!' if one.remedy else ' '} {one.about}: {one.found}")
+            if one.remedy:
+                print(f"    → {one.remedy}")
+    return int(any(one.remedy for one in findings))
+
+
+def _policy(settings: Settings) -> Iterator[Finding]:
+    try:
+        policy_named(settings.serve.policy)
+    except ConfigError as error:
+        yield Finding("policy", str(error), "change serve.policy")
+    else:
+        yield Finding("policy", f"live requests are derived by {settings.serve.policy}")
+
+
+def _store(settings: Settings) -> Iterator[Finding]:
+    try:
+        library = Library.open(config.store_path(settings), settings.sink)
+        try:
+            status = library.status()
+        finally:
+            library.close()
+    except (ConfigError, StoreError) as error:
+        yield Finding("store", str(error), "change store.path, or what keeps the file from being written")
+    else:
+        yield Finding("store", f"{status.path}: {status.pages:,} pages")
+
+
+def _proxy(settings: Settings) -> Iterator[Finding]:
+    serve = settings.serve
+    if _reached(serve.host, serve.port):
+        yield Finding("proxy", f"something listens on {serve.host}:{serve.port}")
+    else:
+        yield Finding("proxy", f"nothing listens on {serve.host}:{serve.port}; pagefold run starts one of its own")
+
+
+def _upstream(name: str, url: str) -> Iterator[Finding]:
+    parts = urlsplit(url)
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    if _reached(parts.hostname or "", port):
+        yield Finding(name, f"{parts.hostname} is reached")
+    else:
+        yield Finding(name, f"{parts.hostname}:{port} is not reached", "look at the network, or at the address")
+
+
+def _programs() -> Iterator[Finding]:
+    for program in _AGENTS:
+        if found := shutil.which(program):
+            yield Finding(program, found)
+
+
+def _reached(host: str, port: int) -> bool:
+    try:
+        socket.create_connection((host, port), timeout=_SECONDS).close()
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,111 @@
+"""`pagefold init`: put the MCP servers of a client behind pagefold, or take them from behind it."""
+
+import argparse
+import difflib
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from pagefold import config
+from pagefold.cli import show
+from pagefold.errors import ConfigError
+from pagefold.mcp_proxy.clients import CLIENTS, Changed, Client, unwrapped, wrapped
+
+EXAMPLE = """\
+Rewrites the commands of the servers in the client's own file, shows what changed and keeps the file as it was beside
+it. Names stay, and with them the permissions you gave. Servers with an address are left as they are.
+
+Examples:
+  pagefold init claude-code            .mcp.json here and ~/.claude.json, where they are
+  pagefold init codex --dry-run        only show what would change
+  pagefold init claude-code --undo     as it was
+"""
+
+_BACKUP = ".before-pagefold"
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    command.add_argument("client", choices=sorted(CLIENTS), help="whose servers")
+    command.add_argument("--file", metavar="FILE", help="its configuration file, where that is elsewhere")
+    command.add_argument("--undo", action="store_true", help="as it was before")
+    command.add_argument("--dry-run", action="store_true", help="change nothing, show what would change")
+
+
+def run(options: argparse.Namespace) -> int:
+    client = CLIENTS[options.client]
+    files = [Path(options.file)] if options.file else list(_files(client))
+    if not files:
+        expected = ", ".join((*client.project, *(f"~/{name}" for name in client.user)))
+        raise ConfigError(f"no configuration of {client.name} found: expected one of {expected}, or --file FILE")
+    seen = [_one(client, file.resolve(), options) for file in files]
+    if options.json:
+        show.as_json(
+            [
+                {"file": str(file), "changed": list(one.changed), "left": dict(one.left)}
+                for file, one in zip(files, seen, strict=True)
+            ]
+        )
+    return 0
+
+
+def _files(client: Client) -> Iterator[Path]:
+    """The client's files that are there and hold servers."""
+    home = config.home_of(client.name)
+    places = [*(Path.cwd() / name for name in client.project), *((home / name) for name in client.user if home)]
+    for place in dict.fromkeys(places):
+        if place.is_file() and client.section in place.read_text(encoding="utf-8", errors="replace"):
+            yield place
+
+
+def _one(client: Client, file: Path, options: argparse.Namespace) -> Changed:
+    try:
+        before = file.read_bytes().decode("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file}: cannot be read: {error}") from error
+    backup = file.with_name(file.name + _BACKUP)
+    change = unwrapped if options.undo else wrapped
+    made = change(client, before, _ours(), str(file))
+    after = made.text
+    if options.undo and backup.is_file():
+        kept = backup.read_bytes().decode("utf-8")
+        # Where nothing else was changed since, even the spacing comes back.
+        if wrapped(client, kept, _ours(), str(file)).text == before:
+            after = kept
+    if not options.json:
+        _show(file, before, after, made)
+    if after == before or options.dry_run:
+        return made
+    if not options.undo and not backup.exists():
+        shutil.copy2(file, backup)
+    _replace(file, after)
+    if options.undo:
+        backup.unlink(missing_ok=True)
+    return made
+
+
+def _show(file: Path, before: str, after: str, made: Changed) -> None:
+    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), str(file), str(file), n=0, lineterm="")
+    print("\n".join(lines) or f"{file}: nothing to change")
+    for name, why in made.left.items():
+        print(f"{name} {why}")
+
+
+def _ours() -> list[str]:
+    """How a client that knows nothing of this shell starts us."""
+    program = shutil.which("pagefold")
+    return [program] if program else [sys.executable, "-m", "pagefold"]
+
+
+def _replace(file: Path, text: str) -> None:
+    """Whole or not at all, with the permissions that it has."""
+    fresh = file.with_name(f"{file.name}.{os.getpid()}.new")
+    try:
+        fresh.touch(mode=0o600)
+        fresh.write_bytes(text.encode("utf-8"))
+        shutil.copymode(file, fresh)
+        fresh.replace(file)
+    except OSError as error:
+        fresh.unlink(missing_ok=True)
+        raise ConfigError(f"{file}: cannot be written: {error.strerror}") from error

@@ -1,0 +1,98 @@
+"""`pagefold journal`: what was written back, what was refused, and why."""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from rich.markup import escape
+
+from pagefold import config
+from pagefold.adapters.journal import SqliteJournal, beside
+from pagefold.cli import show
+from pagefold.pages.journal import Line, Rules, State
+from pagefold.pages.page import handle_of
+from pagefold.pages.store import MemoryStore
+
+EXAMPLE = """\
+Lines that are still staged or validated wait for their owner's next flush.
+
+Examples:
+  pagefold journal                              everything, oldest first
+  pagefold journal --state rejected             what was refused, and why
+  pagefold journal --scope project:site --json
+"""
+
+_SHOWN = 48
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--scope", metavar="SCOPE", help="only lines of this scope, such as session:3f2a")
+    command.add_argument("--state", choices=list(State), help="only lines in this state")
+    command.add_argument("--store", metavar="FILE", help="the store whose journal it is (default: the user's)")
+
+
+def run(options: argparse.Namespace) -> int:
+    settings = config.load(flags={"store.path": options.store, "config": options.config}).settings
+    path = beside(config.store_path(settings).absolute())
+    lines = _lines(path, options)
+    if options.json:
+        show.as_json({"path": str(path), "lines": [_as_dict(line) for line in lines]})
+        return 0
+    if not lines:
+        show.tell(f"{path}: " + ("nothing was written back yet" if not path.exists() else "no such lines"))
+        return 0
+    columns = ("line", "state", "op", "scope", "key", "version", "what it says, or why not")
+    show.out().print(show.table(str(path), columns, map(_row, lines), left=True), soft_wrap=True)
+    return 0
+
+
+def _lines(path: Path, options: argparse.Namespace) -> list[Line]:
+    # Looking at a journal that is not there does not make one.
+    if not path.exists():
+        return []
+    journal = SqliteJournal(path, Rules({}, frozenset()), MemoryStore())
+    try:
+        return list(journal.lines(scope=options.scope, state=State(options.state) if options.state else None))
+    finally:
+        journal.close()
+
+
+def _row(line: Line) -> tuple[str, ...]:
+    entry = line.entry
+    said = f"{line.reason}: {line.detail}" if line.reason else " ".join(entry.value.split())
+    shown = said if line.reason or len(said) <= _SHOWN else f"{said[: _SHOWN - 1]}…"
+    version = str(line.version) if line.version else "-"
+    # Foreign text is not markup, and a terminal is not to be told how to show it.
+    foreign = (escape("".join(c if c.isprintable() else "?" for c in text)) for text in (entry.scope, entry.key, shown))
+    scope, key, shown = foreign
+    return str(line.number), line.state, entry.op, scope, key, version, shown
+
+
+def _as_dict(line: Line) -> dict[str, Any]:
+    entry = line.entry
+    return {
+        "line": line.number,
+        "owner": line.owner,
+        "state": line.state,
+        "reason": line.reason,
+        "detail": line.detail,
+        "boundary": line.boundary,
+        "op": entry.op,
+        "scope": entry.scope,
+        "key": entry.key,
+        "schema": entry.schema,
+        "value": _value(entry.value),
+        "provenance": [handle_of(page) for page in entry.provenance],
+        "read": entry.read,
+        "version": line.version or None,
+        "staged_at": line.staged_at,
+    }
+
+
+def _value(text: str) -> Any:
+    """What was refused need not be JSON."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text

@@ -1,0 +1,121 @@
+"""`pagefold lab`: studies that need no recording. `clawvm` is the matrix of the literature."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from pagefold.analysis.clawvm import matrix, picture
+from pagefold.analysis.clawvm.matrix import Row, Summary
+from pagefold.analysis.clawvm.workloads import BUDGETS, SEEDS
+from pagefold.cli import show
+from pagefold.errors import ConfigError
+from pagefold.pages.faults import FaultKind
+
+EXAMPLE = """\
+clawvm runs four seeded families of workloads under six budgets and six policies, with and without the smaller budgets
+that the paper gave its baselines, and takes the parts of typed pages away one at a time. "every pin" also counts each
+request without its bootstrap and constraint pages against policies that pin nothing; "strict" is thrash with every
+recall counted as a fault. Half a minute; no network, no key.
+
+Examples:
+  pagefold lab clawvm
+  pagefold lab clawvm --seeds 1 --svg faults.svg
+  pagefold lab clawvm --json | jq '.summary[] | {policy, faults}'
+"""
+
+_MOST_SEEDS = 100
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    command.add_argument("study", choices=["clawvm"], help="which study to run")
+    command.add_argument("--seeds", type=int, metavar="N", default=len(SEEDS), help="a family (default: %(default)s)")
+    command.add_argument("--budgets", type=int, nargs="+", metavar="N", default=BUDGETS, help="in tokens")
+    command.add_argument("--svg", metavar="FILE", help="write a picture of faults by budget")
+
+
+def run(options: argparse.Namespace) -> int:
+    if not 1 <= options.seeds <= _MOST_SEEDS:
+        raise ConfigError(f"--seeds {options.seeds}: expected 1 to {_MOST_SEEDS}")
+    if min(options.budgets) < 1:
+        raise ConfigError(f"--budgets {min(options.budgets)}: expected 1 token or more")
+    seeds = range(1, options.seeds + 1)
+    rows = matrix.matrix(seeds=seeds, budgets=sorted(set(options.budgets)))
+    handicapped = matrix.handicapped(rows)
+    removed = matrix.ablations(seeds=seeds)
+    if options.svg:
+        _draw(Path(options.svg), rows)
+    if options.json:
+        show.as_json(
+            {
+                "seeds": options.seeds,
+                "summary": [_plain(one) for one in matrix.summaries(rows)],
+                "summary_with_handicap": [_plain(one) for one in matrix.summaries(handicapped)],
+                "ablation": {part: _plain(matrix.summaries(found)[0]) for part, found in removed.items()},
+                "rows": matrix.as_dict(rows),
+            }
+        )
+        return 0
+    out = show.out()
+    out.print(_table("equal budgets", matrix.summaries(rows)))
+    out.print()
+    out.print(_table("with the paper's handicap of its baselines", matrix.summaries(handicapped)))
+    out.print()
+    out.print(_by_budget(rows))
+    out.print()
+    out.print(_ablations(removed, options.seeds))
+    return 0
+
+
+def _draw(path: Path, rows: Sequence[Row]) -> None:
+    try:
+        path.write_text(picture.faults_by_budget(matrix.by_budget(rows)), encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"--svg {path}: cannot be written ({error.strerror})") from error
+    show.tell(f"wrote {path}")
+
+
+def _plain(summary: Summary) -> dict[str, object]:
+    return {name: getattr(summary, name) for name in Summary.__slots__}
+
+
+def _table(title: str, found: Sequence[Summary]) -> object:
+    kinds = [kind for kind in FaultKind if kind.controllable and any(one.by_kind.get(kind) for one in found)]
+    columns = (
+        "policy",
+        "faults",
+        *(kind.replace("_", " ") for kind in kinds),
+        "every pin",
+        "thrash",
+        "strict",
+        "recalls",
+    )
+    rows = [
+        (
+            one.policy,
+            f"{one.faults:.2f}",
+            *(f"{one.by_kind.get(kind, 0) / one.rows:.2f}" for kind in kinds),
+            f"{one.strict_faults:.1f}",
+            f"{one.thrash:.3f}",
+            f"{one.strict_thrash:.3f}",
+            f"{one.recalls:.1f}",
+        )
+        for one in found
+    ]
+    return show.table(f"mean of a row ({found[0].rows} rows a policy), {title}", columns, rows)
+
+
+def _by_budget(rows: Sequence[Row]) -> object:
+    series = matrix.by_budget(rows)
+    budgets = [str(budget) for budget, _ in next(iter(series.values()))]
+    lines = [(name, *(f"{faults:.1f}" for _, faults in points)) for name, points in series.items()]
+    return show.table("mean faults by budget, equal budgets", ("policy", *budgets), lines)
+
+
+def _ablations(removed: dict[str, list[Row]], seeds: int) -> object:
+    lines = []
+    for part, rows in removed.items():
+        one = matrix.summaries(rows)[0]
+        kinds = ", ".join(f"{count} {kind}" for kind, count in one.by_kind.items()) or "-"
+        lines.append((part, f"{sum(row.faults for row in rows) / seeds:.1f}", kinds))
+    title = f"faults of typed pages without a part, at {matrix.ABLATION_BUDGET} tokens, summed over the families"
+    return show.table(title, ("taken away", "a seed", "of which kinds, all seeds"), lines)

@@ -1,0 +1,173 @@
+"""What `pagefold mcp` does once its server is on its way: the settings, the connection, the end."""
+
+import argparse
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pagefold import config
+from pagefold.errors import ConfigError, StoreError
+from pagefold.mcp_proxy.front import Front
+from pagefold.mcp_proxy.launch import Child
+from pagefold.mcp_proxy.session import Session
+from pagefold.mcp_proxy.specs import Spec, specs_of
+from pagefold.mcp_proxy.stdio import Output, serve
+from pagefold.settings import Settings
+
+_FLUSH_SECONDS = 60.0
+
+
+def run(options: argparse.Namespace, child: Child | None = None) -> int:
+    """`child` is the server where it has been started already."""
+    # Both files are JSON or TOML by their names: clients keep their servers in one, pagefold its settings in the other.
+    servers_file = options.config if options.config and options.config.endswith(".json") else None
+    names = ("tools", "slim_tools", "references", "as_is", "structured")
+    flags: dict[str, object] = {f"mcp.{name}": getattr(options, name) for name in names}
+    settings = config.load(
+        flags={**flags, "store.path": options.store, "config": None if servers_file else options.config}
+    ).settings
+    specs = _specs(options.server, servers_file)
+    counts: Counter[str] = Counter()
+    front = Front(
+        specs,
+        settings.mcp,
+        config.process_environment,
+        context=_context(settings),
+        remote=_remote(settings) if any(spec.url for spec in specs) else None,
+        counts=counts,
+        children={"": child} if child else {},
+    )
+    if options.http is not None:
+        with asyncio.Runner(loop_factory=new_event_loop()) as runner:
+            runner.run(_http(front, options.http, _counting(settings, counts), as_json=options.json))
+        return 0
+    try:
+        with asyncio.Runner(loop_factory=new_event_loop()) as runner:
+            return runner.run(_stdio(front, _counting(settings, counts)))
+    finally:
+        _leave_stdio()
+
+
+async def _stdio(front: Front, count: Callable[[], None]) -> int:
+    sessions: list[Session] = []
+
+    async def begin(output: Output) -> Session:
+        session = front.session(output.tell)
+        sessions.append(session)
+        await front.start(session)
+        return session
+
+    flushing = asyncio.ensure_future(_flush(count))
+    try:
+        return await serve(begin)
+    finally:
+        flushing.cancel()
+        for session in sessions:
+            session.work.close()
+        count()
+
+
+async def _http(front: Front, port: int, count: Callable[[], None], *, as_json: bool) -> None:
+    from pagefold.mcp_proxy import http
+    from pagefold.mcp_proxy.passage import Passage
+
+    def started(port: int) -> None:
+        url = f"http://127.0.0.1:{port}/mcp"
+        print(json.dumps({"url": url}) if as_json else f"pagefold serves MCP on {url}; Ctrl-C ends it", flush=True)
+
+    ended = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        with suppress(NotImplementedError, AttributeError, ValueError):
+            loop.add_signal_handler(getattr(signal, name), ended.set)
+    endpoint = Passage(front) if len(front.specs) == 1 and front.specs[0].url else http.Endpoint(front)
+    flushing = asyncio.ensure_future(_flush(count))
+    try:
+        await http.run(endpoint, port, started=started, until=ended)
+    finally:
+        flushing.cancel()
+        await endpoint.close()
+        count()
+
+
+async def _flush(count: Callable[[], None]) -> None:
+    while True:
+        await asyncio.sleep(_FLUSH_SECONDS)
+        await asyncio.to_thread(count)
+
+
+def _specs(given: Sequence[str], file: str | None) -> list[Spec]:
+    if file:
+        try:
+            text = Path(file).read_text(encoding="utf-8-sig")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(f"{file}: cannot be read: {error}") from error
+        return specs_of(config.with_variables(text), file)
+    if not given:
+        raise ConfigError("pagefold mcp: expected -- and a command, the address of a server, or --config mcp.json")
+    if given[0].startswith(("http://", "https://")):
+        if len(given) > 1:
+            raise ConfigError(f"pagefold mcp: expected nothing behind the address {given[0]}")
+        return [Spec("", url=given[0])]
+    return [Spec("", tuple(given))]
+
+
+def _context(settings: Settings) -> Callable[[Counter[str], Callable[[], None]], Any]:
+    def make(counts: Counter[str], forget: Callable[[], None]) -> Any:
+        from pagefold.adapters.library import Library
+        from pagefold.mcp_proxy.context import Context
+
+        def opened() -> Library:
+            return Library.open(config.store_path(settings), settings.sink)
+
+        # One client may start a proxy for each of its servers: they share what the agent was shown.
+        history = f"mcp-{os.getppid()}-{datetime.now(tz=UTC):%Y%m%d}"
+        return Context(opened, history, counts, reset=forget)
+
+    return make
+
+
+def _remote(settings: Settings) -> Callable[[Spec, Session], Any]:
+    from pagefold.mcp_proxy.remote import Remote
+
+    return lambda spec, session: Remote(spec, session, longest_bytes=settings.mcp.max_message_bytes)
+
+
+def _counting(settings: Settings, counts: Counter[str]) -> Callable[[], None]:
+    """Adds what was counted since the last time to what the user has counted so far."""
+    written: Counter[str] = Counter()
+
+    def count() -> None:
+        from pagefold.adapters import counters
+
+        fresh = Counter({name: counts[name] - written[name] for name in counts})
+        try:
+            path = counters.beside(config.store_path(settings))
+            counters.add(path, "mcp", f"{datetime.now(tz=UTC):%Y-%m-%d}", fresh)
+        except (StoreError, ConfigError) as error:
+            print(f"pagefold: {error}", file=sys.stderr)
+        written.update(fresh)
+
+    return count
+
+
+def new_event_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    return uvloop.new_event_loop
+
+
+def _leave_stdio() -> None:
+    """Input and output belong to the event loop and are closed with it; Python would close them once more."""
+    for name in ("stdin", "stdout"):
+        setattr(sys, name, open(os.devnull, "r" if name == "stdin" else "w"))  # noqa: SIM115, PTH123 - until we end

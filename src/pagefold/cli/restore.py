@@ -1,0 +1,47 @@
+"""`pagefold restore`: a session's pages back from the history sink."""
+
+import argparse
+import time
+from dataclasses import asdict
+
+from pagefold import config
+from pagefold.adapters.library import Library
+from pagefold.cli import show
+
+EXAMPLE = """\
+Without SESSION, lists the sessions in the sink. Every page is checked against its id before it is kept; what is in the
+store already is left as it is. Exit code 1: there is no such session, or not all of it could be brought back.
+
+Examples:
+  pagefold restore
+  pagefold restore 3f2a…
+"""
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    command.add_argument("session", nargs="?", metavar="SESSION", help="which one; without it, list them")
+    command.add_argument("--store", metavar="FILE", help="the store (default: the user's)")
+
+
+def run(options: argparse.Namespace) -> int:
+    settings = config.load(flags={"store.path": options.store, "config": options.config}).settings
+    library = Library.open(config.store_path(settings), settings.sink, sending=False)
+    try:
+        if options.session is None:
+            sessions = library.sessions()
+            if options.json:
+                show.as_json({"sessions": sessions})
+            else:
+                print("\n".join(sessions) or "the history sink holds no session")
+            return 0
+        restored = library.restore(options.session, now=time.time())
+    finally:
+        library.close()
+    if options.json:
+        show.as_json(asdict(restored) | {"known": restored.known})
+    elif not restored.known:
+        show.tell(f"pagefold: the history sink holds no session {options.session!r}")
+    else:
+        words = f"{restored.pages:,} pages, {show.short(restored.bytes)} bytes restored; {restored.present:,} were here"
+        print(words + (f"; {len(restored.missing):,} are not whole in the sink" if restored.missing else ""))
+    return 0 if restored.known and not restored.missing else 1

@@ -1,0 +1,44 @@
+"""`pagefold search`: which stored pages speak of something."""
+
+import argparse
+from dataclasses import asdict
+
+from pagefold import config
+from pagefold.adapters.library import Library
+from pagefold.cli import show
+from pagefold.pages.search import LIMIT, SearchFailed
+
+EXAMPLE = """\
+Names, paths, numbers and "quoted phrases" go first where they stand as typed; ordinary words rank the rest. Finding
+nothing is exit code 0; exit code 1 means that the store could not be searched.
+
+Examples:
+  pagefold search load_config
+  pagefold search src/app.py TypeError --history 3f2a… --json
+"""
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    command.add_argument("query", nargs="+", metavar="QUERY", help="words, names, paths, codes, quoted phrases")
+    command.add_argument("--history", metavar="ID", help="only pages of this history")
+    command.add_argument("--limit", type=int, default=LIMIT, metavar="N", help=f"at most so many (default: {LIMIT})")
+    command.add_argument("--store", metavar="FILE", help="the store (default: the user's)")
+
+
+def run(options: argparse.Namespace) -> int:
+    settings = config.load(flags={"store.path": options.store, "config": options.config}).settings
+    library = Library.open(config.store_path(settings), settings.sink, sending=False)
+    # The shell took the quotes of an argument that has spaces in it.
+    query = " ".join(f'"{word}"' if " " in word and len(options.query) > 1 else word for word in options.query)
+    try:
+        answer = library.search(query, within=options.history, limit=options.limit)
+    finally:
+        library.close()
+    if isinstance(answer, SearchFailed):
+        show.tell(f"pagefold: {answer.text}")
+        return 1
+    if options.json:
+        show.as_json({"query": query, "found": [{"handle": one.handle} | asdict(one) for one in answer.found]})
+    else:
+        print(answer.text)
+    return 0

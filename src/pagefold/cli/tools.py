@@ -1,0 +1,104 @@
+"""`pagefold tools`: what is known of tools, and from which layer."""
+
+import argparse
+from typing import Any
+
+from pagefold import config
+from pagefold.cli import show
+from pagefold.tools.configured import known_of
+from pagefold.tools.known import Entry, Found, Known, Layer
+from pagefold.tools.model import ToolValueModel
+
+EXAMPLE = """\
+Each tool goes by its live name, else by a glob, else by `*`; within these your own `[tools.NAME]` tables come before
+what was learned from recorded sessions, and that before what ships. Name tools to see what holds for them.
+
+Examples:
+  pagefold tools
+  pagefold tools mcp__github__get_issue Bash
+  pagefold tools --layer user --json
+"""
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    command.add_argument("tools", nargs="*", metavar="TOOL", help="live tool names to look up")
+    command.add_argument("--layer", choices=[*map(str, Layer)], help="only the entries of one layer")
+    command.add_argument("--all", action="store_true", help="also entries that another layer's entry replaces")
+
+
+def run(options: argparse.Namespace) -> int:
+    known = known_of(config.load(flags={"config": options.config}).settings)
+    if options.tools:
+        rows = [_looked_up(known, name) for name in options.tools]
+    else:
+        rows = [
+            _row(entry.name, entry.layer, entry.model, entry=entry)
+            for entry in known.entries()
+            if (entry.in_force or options.all) and options.layer in (None, str(entry.layer))
+        ]
+    if options.json:
+        show.as_json(rows)
+        return 0
+    columns = ["tool", "from", "entry", "value", "effect", "run early", "kB", "then"]
+    show.out().print(show.table("Tools", columns, map(_cells, rows), left=True))
+    return 0
+
+
+def _looked_up(known: Known, name: str) -> dict[str, Any]:
+    found: Found | None = known.find(name)
+    if found is None:
+        return {"tool": name, "layer": None, "entry": None, "model": None}
+    return {**_row(name, found.layer, found.model), "entry": found.pattern}
+
+
+def _row(name: str, layer: Layer, model: ToolValueModel, entry: Entry | None = None) -> dict[str, Any]:
+    row = {"tool": name, "layer": str(layer), "entry": name, "model": _as_data(model)}
+    return row if entry is None else {**row, "in_force": entry.in_force}
+
+
+def _as_data(model: ToolValueModel) -> dict[str, Any]:
+    """Every value of a model, and what follows from them."""
+    cost = model.cost_model
+    return {
+        "value_class": str(model.value_class),
+        "side_effect_class": str(model.side_effect_class),
+        "is_speculatable": model.is_speculatable(),
+        "excluded_from_budget": model.excluded_from_budget(),
+        "speculate": model.speculate,
+        "open_world": model.open_world,
+        "rate_limit_host": model.rate_limit_host,
+        "watch": list(model.watch),
+        "memoise": model.memoise,
+        "fail_fast_after_n": model.fail_fast_after_n,
+        "invalidates": list(model.invalidates),
+        "cost_model": {name: getattr(cost, name) for name in cost.__slots__},
+        "field_groups": {
+            name: {
+                "fields": list(group.fields),
+                "estimated_value": group.estimated_value,
+                "default_include": group.default_include,
+            }
+            for name, group in model.field_groups.items()
+        },
+        "follow_up": [
+            {name: getattr(link, name) for name in link.__slots__ if getattr(link, name) is not None}
+            for link in model.follow_up
+        ],
+    }
+
+
+def _cells(row: dict[str, Any]) -> list[str]:
+    model = row["model"]
+    if model is None:
+        return [row["tool"], "-", "-", "-", "unknown", "no", "-", "-"]
+    then = ", ".join(f"{link['tool']} {link['probability']:g}" for link in model["follow_up"])
+    return [
+        row["tool"],
+        row["layer"],
+        "" if row["entry"] == row["tool"] else row["entry"],
+        model["value_class"],
+        model["side_effect_class"],
+        "yes" if model["is_speculatable"] else "no",
+        f"{model['cost_model']['typical_kb']:g}",
+        then,
+    ]

@@ -1,0 +1,232 @@
+"""The library in one class: add messages, ask for the next request, recall what was folded.
+
+A context holds one history. Messages may be Chat Completions, Anthropic or Responses dictionaries; requests come back
+in the same spelling. What a request's handles recall is in the store before the request is returned. The clock is asked
+for one thing only, how long ago the last request was: a cache that has expired is the best moment to fold.
+"""
+
+import asyncio
+import json
+import re
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from pagefold.adapters.sqlite import SqliteStore
+from pagefold.derive.cost import TABLES, Prices
+from pagefold.derive.policies import policy_named
+from pagefold.derive.policies.economic import Economic
+from pagefold.derive.policy import Decision, Notes, Policy
+from pagefold.encode.answer import answer
+from pagefold.errors import ConfigError, WindowError
+from pagefold.pages.kinds import PageKind, ResidencyLevel
+from pagefold.pages.page import HANDLE, Page, PageId
+from pagefold.pages.producers import Refused, constrain
+from pagefold.pages.store import MemoryStore, Store
+from pagefold.tokens import FRAME, counter_for
+from pagefold.wire import anthropic, json_text, openai_chat, openai_responses
+from pagefold.wire.message import BlockKind, Message
+
+_TITLE = re.compile(r"\[(R\d+)[ \]]")
+_NAMED = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What was sent so far, and what the history as it is would have been. Costs are in fresh input tokens."""
+
+    requests: int = 0
+    tokens: int = 0
+    plain_tokens: int = 0
+    cost: float = 0.0
+    plain_cost: float = 0.0
+    folds: int = 0
+    recalls: int = 0
+
+    @property
+    def saved(self) -> float:
+        return 1 - self.cost / self.plain_cost if self.plain_cost else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How one message of the history stands in the last request, and why."""
+
+    place: int
+    name: str
+    level: ResidencyLevel
+    reason: str
+
+
+class Context:
+    """One history, and what the model reads of it next.
+
+    >>> context = Context(window=200_000)
+    >>> context.add({"role": "user", "content": "What does parse() return?"})
+    >>> context.request()
+    [{'role': 'user', 'content': 'What does parse() return?'}]
+
+    `store` is a file, a store, or nothing to keep pages in memory. `model` names the tokenizer; `head` is what stands
+    before all messages, in tokens: the system prompt and the tools, where they are not messages themselves.
+    """
+
+    def __init__(
+        self,
+        window: int = 200_000,
+        *,
+        policy: str | Policy = "economic",
+        store: Store | str | Path | None = None,
+        model: str = "",
+        head: int = 0,
+        prices: Prices = TABLES["anthropic"],
+        history: str = "context",
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._counter = counter_for(model)
+        if isinstance(policy, str):
+            policy = policy_named(policy, window=window, prices=prices, tokens=self._counter.name)
+        self._policy, self._prices, self._clock = policy, prices, clock
+        self._store = SqliteStore(Path(store)) if isinstance(store, str | Path) else store or MemoryStore()
+        self._history = history
+        self._state: Any = policy.begin(head)
+        self._head = head
+        self._messages: list[Message] = []
+        self._sent: list[Message] = []
+        self._decisions: tuple[Decision, ...] = ()
+        self._plain = self._plain_sent = self._total = 0
+        self._asked: float | None = None
+        self._missed: list[PageId] = []
+        self._report = Report()
+
+    def add(self, *messages: Mapping[str, Any] | Message) -> None:
+        """The next messages of the history, as they are sent to a provider or came from it."""
+        for given in messages:
+            message = given if isinstance(given, Message) else message_of(given)
+            self._state = self._policy.step(self._state, replace(message, place=len(self._messages)))
+            self._messages.append(message)
+            self._plain += self._counter.count(message.text) + FRAME
+
+    def request(self, window: int | None = None, *, cold: bool | None = None) -> list[dict[str, Any]]:
+        """What to send next. `window` changes the window from here on. `cold` says that the provider's cache is lost;
+        without it the clock tells. Raises WindowError where the least that has to stay does not fit."""
+        if window is not None:
+            self._resize(window)
+        now = self._clock()
+        if cold is None:
+            life = self._prices.ttl_seconds
+            cold = self._asked is not None and life > 0 and now - self._asked > life
+        notes = Notes(cold=cold, recalled=tuple(self._missed))
+        self._missed.clear()
+        before = self._state
+        self._state, derived = self._policy.request(self._state, notes)
+        if derived.short:
+            self._state = before
+            raise WindowError(derived.short)
+        for page in derived.pages:
+            self._store.put(page.content, history=self._history, now=now, kind=page.kind, name=page.name)
+            self._store.hold(page.id, self._history)
+        self._account(derived.keep, derived.append, cold=cold, folded=bool(derived.reason))
+        self._asked = now
+        if derived.decisions:
+            self._decisions = derived.decisions
+        return [json.loads(message.raw) for message in self._sent]
+
+    def recall(self, handle: str, **part: Any) -> str:
+        """What a handle stands for: `pf-…` from a fold, or `R12` from the title of a result. `lines`, `path`, `find`,
+        `cursor` and `budget` ask for a part. Words are the answer where there is nothing to give back."""
+        self._report = replace(self._report, recalls=self._report.recalls + 1)
+        if not HANDLE.fullmatch(handle) and (text := self._titled(handle)) is not None:
+            handle = self.keep(text)
+        found = answer(self._store, handle, within=self._history, count=self._counter.count, **part)
+        if found.page is not None:
+            self._missed.append(found.page)
+        return found.text
+
+    def keep(self, text: str, name: str = "") -> str:
+        """Keeps a text in the store for this history; the handle that recalls it."""
+        page = Page.of(PageKind.EVIDENCE, text, name)
+        self._store.put(page.content, history=self._history, now=self._clock(), kind=page.kind, name=name)
+        self._store.hold(page.id, self._history)
+        return page.handle
+
+    def pin(self, statement: str) -> None:
+        """A constraint that stands in every request from now on, whatever is folded."""
+        held = constrain(statement)
+        if isinstance(held, Refused):
+            raise ConfigError(f"pin({statement[:40]!r}): {held.text}")
+        if not isinstance(self._policy, Economic):
+            raise ConfigError(f"pin: expected the policy economic, this context has {self._policy.name}")
+        self._state = self._policy.pin(self._state, held)
+
+    def explain(self) -> list[Standing]:
+        """Why each message stands as it does."""
+        known = {decision.place: decision for decision in self._decisions}
+        whole = Decision(0, ResidencyLevel.COMPRESSED, "as it came, in its cheapest lossless form")
+        found = ((place, message, known.get(place, whole)) for place, message in enumerate(self._messages))
+        return [Standing(place, _name(message), why.level, why.reason) for place, message, why in found]
+
+    def report(self) -> Report:
+        return self._report
+
+    async def request_async(self, window: int | None = None, *, cold: bool | None = None) -> list[dict[str, Any]]:
+        """`request`, off the event loop."""
+        return await asyncio.to_thread(self.request, window, cold=cold)
+
+    async def recall_async(self, handle: str, **part: Any) -> str:
+        return await asyncio.to_thread(self.recall, handle, **part)
+
+    def _resize(self, window: int) -> None:
+        if isinstance(self._policy, Economic):
+            self._policy = replace(self._policy, window=window)
+
+    def _titled(self, title: str) -> str | None:
+        """The whole of the newest result that stands under this title."""
+        for message in reversed(self._sent):
+            for index, block in enumerate(message.blocks):
+                found = _TITLE.match(block.text) if block.kind is BlockKind.RESULT else None
+                if found and found[1] == title and 0 <= message.place < len(self._messages):
+                    return self._messages[message.place].blocks[index].text
+        return None
+
+    def _account(self, keep: int, append: tuple[Message, ...], *, cold: bool, folded: bool) -> None:
+        self._sent[keep:] = append
+        count = self._counter.count
+        kept = sum(count(message.text) + FRAME for message in self._sent[:keep]) if folded else self._total
+        new = sum(count(message.text) + FRAME for message in append)
+        cached = 0 if cold else kept + (self._head if self._report.requests else 0)
+        plain_cached = 0 if cold else self._plain_sent + (self._head if self._report.requests else 0)
+        total, plain = kept + new + self._head, self._plain + self._head
+        was = self._report
+        self._report = replace(
+            was,
+            requests=was.requests + 1,
+            tokens=was.tokens + total,
+            plain_tokens=was.plain_tokens + plain,
+            cost=was.cost + self._prices.cost(cached, total - cached),
+            plain_cost=was.plain_cost + self._prices.cost(plain_cached, plain - plain_cached),
+            folds=was.folds + folded,
+        )
+        self._plain_sent = self._plain
+        self._total = kept + new
+
+
+def message_of(value: Mapping[str, Any]) -> Message:
+    """A message of any of the three APIs, by what it looks like. Raises WireError."""
+    raw = json_text.dumps(value)
+    if "role" not in value or value.get("type") == "message":
+        return openai_responses.parse_item(value, raw)
+    content = value.get("content")
+    parts = content if isinstance(content, list) else []
+    if any(isinstance(part, dict) and part.get("type") in _ANTHROPIC for part in parts):
+        return anthropic.parse_message(value, raw)
+    return openai_chat.parse_message(value, raw)
+
+
+_ANTHROPIC = ("tool_use", "tool_result", "thinking", "redacted_thinking", "server_tool_use", "image", "document")
+
+
+def _name(message: Message) -> str:
+    said = " ".join(message.text.split())
+    return f"{message.role}: {said[:_NAMED]}{'…' if len(said) > _NAMED else ''}"

@@ -1,0 +1,76 @@
+"""How a message enters the context: every tool result in its cheapest lossless form, against what stands above it."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from pagefold.encode.choose import encode
+from pagefold.pages.ledger import Ledger, Standing
+from pagefold.wire.message import Block, BlockKind, Message
+
+_ARGUMENT = 40
+_CALLS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Standings:
+    """What the model can see, and how the last calls are known to it."""
+
+    ledger: Ledger = field(default_factory=Ledger)
+    calls: tuple[tuple[str, str], ...] = ()
+
+    def label(self, result: Block) -> str:
+        known = (name for call, name in reversed(self.calls) if call == result.call_id)
+        return next(known, result.name or "result")
+
+
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """`alone` says that no form in it refers to anything above."""
+
+    message: Message
+    standings: Standings
+    alone: bool = True
+
+
+def arrive(standings: Standings, message: Message, without: frozenset[str] = frozenset()) -> Arrived:
+    """The message as it is shown, and what stands afterwards. `without` names codecs to leave out."""
+    ledger, calls, references = standings.ledger, standings.calls, 0
+    for index, block in enumerate(message.blocks):
+        if block.kind is BlockKind.CALL:
+            name = label_of(block)
+            calls = (*calls[1 - _CALLS :], (block.call_id, name))
+            for text in _written(block):
+                ledger = ledger.with_text(Standing(ledger.label_for(f"your {name}"), tuple(text.split("\n"))))
+        elif block.kind is BlockKind.RESULT and block.path:
+            name = Standings(ledger, calls).label(block)
+            shown = encode(block.text, tool=name, ledger=ledger, failed=block.failed, without=without)
+            references += shown.references
+            for standing in shown.standing:
+                ledger = ledger.with_text(standing)
+            if shown.text != block.text:
+                message = message.with_text(index, shown.text)
+    return Arrived(message, Standings(ledger, calls), alone=not references)
+
+
+def label_of(call: Block) -> str:
+    """How the model knows a call: the tool, and the first thing it was told."""
+    said = next((value for value in arguments_of(call).values() if isinstance(value, str)), "")
+    word = said.replace("\\", "/").rstrip("/").rpartition("/")[2] if "/" in said and " " not in said else said
+    return f"{call.name} {' '.join(word.split())[:_ARGUMENT]}".strip()
+
+
+def _written(call: Block) -> Iterator[str]:
+    """What the assistant wrote itself stands in its call."""
+    for value in arguments_of(call).values():
+        if isinstance(value, str) and "\n" in value:
+            yield value
+
+
+def arguments_of(call: Block) -> dict[str, Any]:
+    try:
+        arguments = json.loads(call.text)
+    except (ValueError, RecursionError):
+        return {}
+    return arguments if isinstance(arguments, dict) else {}

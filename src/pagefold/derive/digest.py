@@ -1,0 +1,136 @@
+"""The digest: what stands in place of a stretch of history that was folded.
+
+It is made of the session's own words and nothing else: lines as they stood, in their order, with their numbers, each
+under who said it or what was called. Gaps are announced. What was left out is recalled by the handles it names.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from pagefold.derive.entry import text_message
+from pagefold.derive.passages import Line, Passage, Speaker
+from pagefold.pages.kinds import PageKind
+from pagefold.pages.page import Page
+from pagefold.wire.message import Message
+
+_WORTH_A_HANDLE = 600
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What of one passage is kept; `whole` where all of it stands."""
+
+    passage: Passage
+    lines: tuple[Line, ...]
+
+    @property
+    def whole(self) -> bool:
+        return len(self.lines) == len(self.passage.lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Digest:
+    """The message that stands for a stretch of history, and the pages its handles recall."""
+
+    message: Message
+    pages: tuple[Page, ...]
+
+
+def digest(stretch: Sequence[Message], kept: Iterable[Kept]) -> Digest:
+    """`stretch` is what was folded, whole; `kept` says, in order, what of it stays."""
+    record = Page.of(PageKind.CONVERSATION, "\n".join(message.raw for message in stretch), "folded messages")
+    pages = [record]
+    entries = list(kept)
+    body = list(_tools(entry.passage for entry in entries))
+    for shown, page in _entries(entries):
+        body += shown
+        pages += page
+    head = (
+        f"[Folded to save context: {len(stretch)} earlier messages of this session. Lines below are quoted from them "
+        f"word for word, in order, with their line numbers; … is what was left out. "
+        f'context_recall("{record.handle}") gives all of it back, the handle beside a result that result.]'
+    )
+    return Digest(text_message("\n".join([head, *body])), tuple(pages))
+
+
+def _tools(passages: Iterable[Passage]) -> Iterator[str]:
+    """Which tools were called, how often, and with which arguments."""
+    times: Counter[str] = Counter()
+    keys: dict[str, dict[str, None]] = {}
+    for passage in passages:
+        if passage.speaker is Speaker.CALL:
+            name = passage.label.partition(" ")[0]
+            times[name] += 1
+            keys.setdefault(name, {}).update(dict.fromkeys(passage.keys))
+    if times:
+        called = (f"{name}({', '.join(keys[name])}) x {number}" for name, number in times.items())
+        yield f"Called: {'; '.join(called)}"
+
+
+def _entries(kept: Iterable[Kept]) -> Iterator[tuple[list[str], list[Page]]]:
+    """Passage by passage, what is shown and what it recalls. A result stands under its call."""
+    left: Counter[str] = Counter()
+    calls: dict[str, Passage] = {}
+    said = ""
+    for entry in kept:
+        passage = entry.passage
+        if passage.speaker is Speaker.CALL:
+            calls[passage.call_id] = passage
+            left[passage.label.partition(" ")[0]] += 1
+        if not entry.lines:
+            continue
+        call = calls.get(passage.call_id) if passage.call_id else None
+        title, pages = _title(entry, call)
+        if call is not None and said != call.call_id:
+            left[call.label.partition(" ")[0]] -= 1
+        gap = [f"… {_named(left)}"] if +left else []
+        left.clear()
+        shown = [*gap, title, *_quoted(entry)]
+        if call is not None and said == call.call_id and passage.speaker is Speaker.RESULT:
+            shown[len(gap)] = "=> " + title.removeprefix(f"# {call.label}").strip()
+        said = call.call_id if call is not None else ""
+        yield shown, pages
+    if +left:
+        yield [f"… {_named(left)}"], []
+
+
+def _named(left: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} x {times}" if times > 1 else name for name, times in left.items() if times > 0)
+
+
+def _title(entry: Kept, call: Passage | None) -> tuple[str, list[Page]]:
+    passage = entry.passage
+    if passage.speaker is Speaker.USER:
+        return "# user:", []
+    if passage.speaker is Speaker.ASSISTANT:
+        return "# you:", []
+    label = call.label if call is not None else passage.label
+    if passage.speaker is Speaker.CALL or entry.whole or len(passage.text) < _WORTH_A_HANDLE:
+        return f"# {label}", []
+    page = Page.of(PageKind.EVIDENCE, passage.text, label)
+    return f"# {label} ({page.handle})", [page]
+
+
+def _quoted(entry: Kept) -> Iterator[str]:
+    """The kept lines with their numbers; a run is numbered at its first line, and … is what lies between runs."""
+    previous: Line | None = None
+    pieces: list[str] = []
+    # The first line of a call is its title.
+    for line in entry.lines[entry.passage.speaker is Speaker.CALL and entry.lines[0].at == 0 :]:
+        if previous is not None and line.at == previous.at:
+            pieces.append(line.text if line.piece == previous.piece + 1 else f" … {line.text}")
+            previous = line
+            continue
+        if pieces:
+            yield "".join(pieces)
+        follows = previous is not None and line.at == previous.at + 1
+        if line.number is not None:
+            pieces = [line.text if follows else f"{line.number}\t{line.text}"]
+        else:
+            if previous is not None and not follows:
+                yield "…"
+            pieces = [line.text]
+        previous = line
+    if pieces:
+        yield "".join(pieces)

@@ -1,0 +1,64 @@
+"""One message of a history as the fold knows it: as it came, as it is shown, and what of it may be kept."""
+
+from dataclasses import dataclass, replace
+
+from pagefold.derive.arrival import Standings, arrive
+from pagefold.derive.passages import Passage, passages
+from pagefold.pages.facts import facts_of
+from pagefold.pages.kinds import PageKind, classify
+from pagefold.tokens import FRAME, counter
+from pagefold.wire import json_text
+from pagefold.wire.message import Block, BlockKind, Message, Role
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """`tokens` is what it costs as it is shown; `turn` how many answers came before it."""
+
+    message: Message
+    shown: Message
+    tokens: int
+    turn: int
+    passages: tuple[Passage, ...]
+    facts: frozenset[str]
+
+    @property
+    def fixed(self) -> bool:
+        """Whether it may not be folded: what the system says, in mid-conversation too."""
+        return classify(self.message) is PageKind.BOOTSTRAP
+
+    @property
+    def opens(self) -> bool:
+        """Whether a request can begin here: it answers nothing that came before."""
+        return not any(block.kind is BlockKind.RESULT for block in self.message.blocks)
+
+    @property
+    def own(self) -> bool:
+        return self.message.role is Role.ASSISTANT
+
+
+def enter(standings: Standings, message: Message, turn: int, tokens: str) -> tuple[Standings, Entry]:
+    """The next message of a history."""
+    arrived = arrive(standings, message)
+    found = passages(message, arrived.standings, arrived.message if arrived.alone else None)
+    facts = frozenset[str]().union(*(passage.where for passage in found))
+    facts |= facts_of(" ".join(key for passage in found for key in passage.keys))
+    return arrived.standings, Entry(message, arrived.message, counted(arrived.message, tokens), turn, found, facts)
+
+
+def again(standings: Standings, entry: Entry, tokens: str) -> tuple[Standings, Entry]:
+    """The same message where something else stands above it."""
+    arrived = arrive(standings, entry.message)
+    if arrived.message.raw == entry.shown.raw:
+        return arrived.standings, entry
+    return arrived.standings, replace(entry, shown=arrived.message, tokens=counted(arrived.message, tokens))
+
+
+def counted(message: Message, tokens: str) -> int:
+    return counter(tokens).count(message.text) + FRAME
+
+
+def text_message(text: str) -> Message:
+    """A user's text, in the spelling that every API takes."""
+    raw = json_text.dumps({"role": "user", "content": text})
+    return Message(Role.USER, (Block(BlockKind.TEXT, text, ("content",)),), raw)

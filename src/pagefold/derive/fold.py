@@ -1,0 +1,231 @@
+"""A fold: what stands afterwards in place of everything before the last exchanges, and what it costs.
+
+System messages, pins, the first task and the latest one stay as they are. Everything else before the cut becomes
+digests of the lines that are worth their tokens. What follows the cut is encoded anew, in order, against what then
+stands; where even that is too much, its largest results are trimmed. Nothing here decides when to fold.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pagefold.derive.arrival import Standings
+from pagefold.derive.digest import Kept, digest
+from pagefold.derive.entry import Entry, again, counted, text_message
+from pagefold.derive.keep import keep
+from pagefold.derive.log import Log
+from pagefold.derive.policy import Decision
+from pagefold.derive.squeeze import squeezed
+from pagefold.derive.task import active_task
+from pagefold.derive.values import NEVER, Mentions, Priors, expected
+from pagefold.pages.kinds import ResidencyLevel
+from pagefold.pages.page import Page, PageId
+from pagefold.wire.message import Message, Role
+
+TAIL_TURNS = 6
+_TAIL_SHARE = 0.25
+_FOLD_SHARE = 0.62  # of what is usable, what a fold leaves at most: the next one should not come at once
+_ELSEWHERE = 0.3  # the worth of a fact's line where the fact itself stands elsewhere
+_STRETCH = 110  # tokens of a digest besides its lines
+_TIGHTER = 0.8
+_TRIES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """In what a fold has to fit, and what a token has to be worth to stay."""
+
+    usable: int
+    head: int
+    rate: float
+    tokens: str
+    priors: Priors
+    pins: str = ""
+    recalled: frozenset[PageId] = frozenset()
+    foreseen: frozenset[str] = frozenset()  # facts known to be needed: on recordings alone, never live
+
+    @property
+    def room(self) -> int:
+        return self.usable - self.head
+
+
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """`front` stands for the first `cut` entries of the log. `short` is what does not fit, where the least does not."""
+
+    front: tuple[Message, ...]
+    cut: int
+    log: Log[Entry]
+    standings: Standings
+    tokens: int
+    pages: tuple[Page, ...]
+    decisions: tuple[Decision, ...] = field(default=(), repr=False)
+    short: str = ""
+    known: Mapping[str, Mentions] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What a policy says of its own about a fold: where the tail begins, what else stays, how long digests may be."""
+
+    cut: int | None = None
+    stays: frozenset[int] = frozenset()
+    budget: int | None = None
+    plain: bool = False  # the tail stands as it came, not in lossless forms
+
+
+def fold(
+    log: Log[Entry], turn: int, calls: Standings, frame: Frame, last: Folded | None = None, rule: Rule | None = None
+) -> Folded:
+    """What stands after a fold before this turn. `last` is the fold before it, where there was one."""
+    rule = rule or Rule()
+    cut = tail_of(log, turn, int(frame.room * _TAIL_SHARE)) if rule.cut is None else rule.cut
+    task = whole(log, active_task(log.part(0)) | rule.stays)
+    stays = [place for place in range(cut) if log[place].fixed or place in task]
+    known = _known(log, last.known if last else {}, len(last.log) if last else 0)
+    worth = _worth(log, known, cut, stays, turn, frame)
+    pinned = text_message(frame.pins) if frame.pins else None
+    fixed = sum(counted(log[place].message, frame.tokens) for place in stays)
+    fixed += counted(pinned, frame.tokens) if pinned else 0
+    stretches = _stretches(cut, stays)
+    tail = sum(entry.tokens for entry in log.part(cut))
+    budget = int(frame.room * _FOLD_SHARE) - fixed - tail - _STRETCH * len(stretches)
+    if rule.budget is not None:
+        budget = min(rule.budget, frame.room - fixed - tail - _STRETCH * len(stretches))
+    made = _Maker(log, cut, stays, stretches, frame, worth, pinned)
+    for _ in range(_TRIES):
+        front, pages, kept = made.front(max(0, budget))
+        tokens = sum(counted(message, frame.tokens) for message in front)
+        if tokens + tail <= frame.room:
+            break
+        budget = int(budget * _TIGHTER) - (tokens + tail - frame.room)
+    new, standings = (log, calls) if rule.plain else _encoded(log, cut, calls, frame.tokens)
+    tail = sum(entry.tokens for entry in new.part(cut))
+    short = ""
+    if tokens + tail > frame.room:
+        new, more, short = squeezed(new, cut, frame.room - tokens, frame.tokens)
+        pages = (*pages, *more)
+        tail = sum(entry.tokens for entry in new.part(cut))
+    decisions = tuple(_decisions(log, cut, stays, kept))
+    return Folded(front, cut, new, standings, frame.head + tokens + tail, pages, decisions, short, known)
+
+
+@dataclass(frozen=True, slots=True)
+class _Maker:
+    """Makes the front for a budget."""
+
+    log: Log[Entry]
+    cut: int
+    stays: Sequence[int]
+    stretches: Sequence[tuple[int, int]]
+    frame: Frame
+    worth: dict[int, dict[str, float]]
+    pinned: Message | None
+
+    def front(self, budget: int) -> tuple[tuple[Message, ...], tuple[Page, ...], dict[int, list[Kept]]]:
+        places = [place for ends in self.stretches for place in range(*ends)]
+        passages = [(place, self.log[place].passages) for place in places]
+        kept = keep(passages, self.worth, rate=self.frame.rate, budget=budget, recalled=self.frame.recalled)
+        starts = dict(self.stretches)
+        front: list[Message] = []
+        pages: list[Page] = []
+        stays = frozenset(self.stays)
+        for place in range(self.cut):
+            if place in stays:
+                front.append(self.log[place].message)
+            elif place in starts:
+                stretch = range(place, starts[place])
+                made = digest([self.log[at].message for at in stretch], [one for at in stretch for one in kept[at]])
+                front.append(made.message)
+                pages += made.pages
+        if self.pinned is not None:
+            front.append(self.pinned)
+        return tuple(front), tuple(pages), kept
+
+
+def tail_of(log: Log[Entry], turn: int, room: int) -> int:
+    """Where the tail begins that stays as it is: the last exchanges, as far as there is room for them."""
+    cut, tokens = len(log), 0
+    for place in range(len(log) - 1, -1, -1):
+        entry = log[place]
+        tokens += entry.tokens
+        if cut < len(log) and (entry.turn <= turn - TAIL_TURNS or tokens > room):
+            break
+        if entry.opens and (place == 0 or not log[place - 1].own or not entry.own):
+            cut = place
+    return cut
+
+
+def whole(log: Log[Entry], places: Iterable[int]) -> frozenset[int]:
+    """These places, and where one of them answers a call, the whole exchange: no pair is parted."""
+    found: set[int] = set()
+    for place in places:
+        first = last = place
+        while first > 0 and not log[first].opens:
+            first -= 1
+        if first < place:
+            while first > 0 and log[first - 1].own:
+                first -= 1
+            while last + 1 < len(log) and not log[last + 1].opens:
+                last += 1
+        found.update(range(first, last + 1))
+    return frozenset(found)
+
+
+def _known(log: Log[Entry], before: Mapping[str, Mentions], start: int) -> dict[str, Mentions]:
+    """Every fact of the log with its mentions: those that were known before, and what came from `start` on."""
+    known = dict(before)
+    for place, entry in enumerate(log.part(start), start):
+        own, user = entry.own, entry.message.role is Role.USER
+        for fact in entry.facts:
+            known[fact] = known.get(fact, NEVER).mentioned(entry.turn, place, own=own, user=user)
+    return known
+
+
+def _worth(
+    log: Log[Entry], known: Mapping[str, Mentions], cut: int, stays: Sequence[int], turn: int, frame: Frame
+) -> dict[int, dict[str, float]]:
+    """By message, the facts that are at home there and what they are worth."""
+    kept = frozenset(stays)
+    standing = frozenset[str]().union(*(entry.facts for entry in log.part(cut)), *(log[at].facts for at in stays))
+    folded = [(fact, told) for fact, told in known.items() if told.home < cut and told.home not in kept]
+    worth: dict[int, dict[str, float]] = {}
+    for fact, value in expected(folded, turn, frame.priors).items():
+        share = _ELSEWHERE if fact in standing else 1.0
+        needed = 1.0 if fact in frame.foreseen else value
+        worth.setdefault(known[fact].home, {})[fact] = needed * share
+    return worth
+
+
+def _stretches(cut: int, stays: Sequence[int]) -> list[tuple[int, int]]:
+    """The runs of places before the cut that do not stay."""
+    ends, start = list[tuple[int, int]](), 0
+    for place in [*stays, cut]:
+        if place > start:
+            ends.append((start, place))
+        start = place + 1
+    return ends
+
+
+def _encoded(log: Log[Entry], cut: int, calls: Standings, tokens: str) -> tuple[Log[Entry], Standings]:
+    """The log with what follows the cut encoded against what stands there alone."""
+    standings = Standings(calls=calls.calls)
+    new = Log(log.part(0, cut), cut)
+    for entry in log.part(cut):
+        standings, shown = again(standings, entry, tokens)
+        new = new.with_item(shown)
+    return new, standings
+
+
+def _decisions(log: Log[Entry], cut: int, stays: Iterable[int], kept: dict[int, list[Kept]]) -> Iterable[Decision]:
+    fixed = frozenset(stays)
+    for place in range(len(log)):
+        if place >= cut:
+            yield Decision(place, ResidencyLevel.COMPRESSED, "one of the last exchanges")
+        elif place in fixed:
+            why = "the system says it" if log[place].fixed else "what the user asked"
+            yield Decision(place, ResidencyLevel.FULL, why)
+        else:
+            lines = sum(len(one.lines) for one in kept[place])
+            of = sum(len(one.passage.lines) for one in kept[place])
+            level = ResidencyLevel.STRUCTURED if lines else ResidencyLevel.POINTER
+            yield Decision(place, level, f"{lines} of {of} lines are worth their tokens")

@@ -1,0 +1,156 @@
+"""Which lines of a stretch of history are kept, so that what they tell is worth more than what they cost.
+
+Every fact is looked for where it was last told: there one line that holds it is its home. A line is worth the facts it
+is home to. Without need every line that pays for itself stays; under a budget the solver picks, passage by passage, how
+far down its lines it goes.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from pagefold.derive.digest import Kept
+from pagefold.derive.passages import Passage, Speaker, cost_of
+from pagefold.knapsack import Choice, Group, solve
+from pagefold.pages.kinds import PageKind
+from pagefold.pages.page import Page, PageId
+
+_TITLE = 8.0
+_NEXT_RUN = 1.0
+_STEPS = (64.0, 16.0, 6.0, 2.5, 1.0)
+_DEFINES = re.compile(
+    r"\s*(?:export |pub(?:\(\w+\))? |async |static |public |private |protected |abstract |default )*"
+    r"(?:func|def|class|type|interface|struct|enum|trait|impl|fn|function|const|var|let|module|package)\b"
+)
+_DEARER = 2.0
+_WHOLE = 0.75
+_SAID_LONGEST = 4_000
+_SAID, _MISSED = 8.0, 100.0
+
+
+@dataclass(slots=True)
+class _Entry:
+    """A passage with the lines that are home to facts: what those are worth together."""
+
+    passage: Passage
+    place: int
+    homes: dict[int, float] = field(default_factory=dict)
+
+    def cost(self, index: int) -> float:
+        return cost_of(self.passage.lines[index].text) + _NEXT_RUN
+
+
+class _Home(NamedTuple):
+    """A line that pays for itself."""
+
+    density: float
+    line: int
+    cost: float
+    value: float
+
+
+def keep(
+    stretch: Sequence[tuple[int, Sequence[Passage]]],
+    worth: Mapping[int, Mapping[str, float]],
+    *,
+    rate: float,
+    budget: int | None = None,
+    recalled: frozenset[PageId] = frozenset(),
+) -> dict[int, list[Kept]]:
+    """What is kept of each message, by its place.
+
+    `stretch` has the passages of each message; `worth` the facts that are at home there, with their values.
+
+    `rate` is the least worth of a token. `budget`, in tokens, is about what all that is kept may cost. What was
+    `recalled` after it had been folded is kept whole: it was missed.
+    """
+    entries: list[_Entry] = []
+    for place, passages in stretch:
+        found = [_Entry(passage, place) for passage in passages]
+        _settle(found, worth.get(place, {}))
+        for entry in found:
+            _hold(entry, rate * _held(entry.passage, recalled))
+        entries += found
+    chosen = [_worthy(entry, rate) for entry in entries]
+    if budget is not None and sum(map(_cost, chosen)) > budget:
+        chosen = _within(chosen, rate, budget)
+    kept: dict[int, list[Kept]] = {place: [] for place, _ in stretch}
+    for entry, homes in zip(entries, chosen, strict=True):
+        kept[entry.place].append(_kept(entry.passage, homes))
+    return kept
+
+
+def _settle(entries: Sequence[_Entry], worth: Mapping[str, float]) -> None:
+    """Gives every fact one line: one that is home already, or that defines it, or the cheapest."""
+    for fact in sorted(worth, key=lambda fact: (-worth[fact], fact)):
+        best: tuple[float, int, _Entry] | None = None
+        for entry in entries:
+            for index in entry.passage.where.get(fact, ()):
+                if index in entry.homes:
+                    best = (0.0, index, entry)
+                    break
+                dear = _dearness(entry.passage.lines[index].text)
+                if best is None or dear < best[0]:
+                    best = (dear, index, entry)
+            if best is not None and not best[0]:
+                break
+        if best is not None:
+            _, index, entry = best
+            entry.homes[index] = entry.homes.get(index, 0.0) + worth[fact]
+
+
+def _dearness(text: str) -> float:
+    return cost_of(text) / _DEARER if _DEFINES.match(text) else cost_of(text)
+
+
+def _held(passage: Passage, recalled: frozenset[PageId]) -> float:
+    """How many times its price each line is worth by itself: what the user said, as far as it is not a flood, and above
+    all what was missed."""
+    if passage.speaker is Speaker.USER:
+        return _SAID if len(passage.text) <= _SAID_LONGEST else 0.0
+    result = recalled and passage.speaker is Speaker.RESULT
+    return _MISSED if result and Page.of(PageKind.EVIDENCE, passage.text).id in recalled else 0.0
+
+
+def _hold(entry: _Entry, worth: float) -> None:
+    """Gives every line of a passage a worth of its own, so many times its cost."""
+    if worth:
+        for index in range(len(entry.passage.lines)):
+            entry.homes[index] = entry.homes.get(index, 0.0) + worth * entry.cost(index)
+
+
+def _worthy(entry: _Entry, rate: float) -> list[_Home]:
+    """The lines that pay for themselves, the densest first; none where not even the title is paid for."""
+    homes = [
+        _Home(value / cost, index, cost, value)
+        for index, value in entry.homes.items()
+        if value >= rate * (cost := entry.cost(index))
+    ]
+    homes.sort(key=lambda home: (-home.density, home.line))
+    gain = sum([home.value - rate * home.cost for home in homes])
+    return homes if gain >= rate * _TITLE or entry.passage.speaker is Speaker.USER else []
+
+
+def _cost(homes: Sequence[_Home]) -> float:
+    return sum([home.cost for home in homes]) + (_TITLE if homes else 0)
+
+
+def _within(chosen: Sequence[list[_Home]], rate: float, budget: int) -> list[list[_Home]]:
+    """The best that fits: each passage down to one of a few densities, picked by the solver."""
+    steps = [[[home for home in homes if home.density >= rate * step] for step in _STEPS] for homes in chosen]
+    groups = [
+        Group(tuple(Choice(round(_cost(homes)), sum([home.value for home in homes])) for homes in levels))
+        for levels in steps
+    ]
+    picks = solve(groups, max(0, budget)).picks
+    return [[] if pick is None else levels[pick] for levels, pick in zip(steps, picks, strict=True)]
+
+
+def _kept(passage: Passage, homes: Sequence[_Home]) -> Kept:
+    if not homes:
+        return Kept(passage, ())
+    # Where most of it stays, gaps would cost what the rest does.
+    if sum([home.cost for home in homes]) >= _WHOLE * sum([cost_of(line.text) for line in passage.lines]):
+        return Kept(passage, passage.lines)
+    return Kept(passage, tuple([passage.lines[index] for index in sorted([home.line for home in homes])]))

@@ -1,0 +1,336 @@
+"""Pairing: every call has its result, after it, once; whatever history arrives.
+
+A history that is sound passes untouched, message by message. In one that is not, an unanswered call gets a result that
+says so, a result that answers nothing is dropped and told, a repeated id gets another name, and what stands between a
+call and its results waits until they have come. Everything follows from the messages so far: what was repaired and
+sent stays as it is. A result that comes after its place was given away is said in words, so that nothing is lost.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any
+
+from pagefold.derive.policy import Decision
+from pagefold.pages.kinds import ResidencyLevel
+from pagefold.wire import anthropic, json_text, openai_chat, openai_responses
+from pagefold.wire.json_text import as_list, as_object, as_string
+from pagefold.wire.message import Block, BlockKind, Message, Role
+
+UNAVAILABLE = "[tool result unavailable: this history holds none for the call]"
+_LATE = "[The result of an earlier call, which came late]"
+_EARLY = 16  # results that came before their call and may still find it
+
+
+class Wire(StrEnum):
+    CHAT = "chat"
+    MESSAGES = "messages"
+    RESPONSES = "responses"
+
+
+_PARSE = {
+    Wire.CHAT: openai_chat.parse_message,
+    Wire.MESSAGES: anthropic.parse_message,
+    Wire.RESPONSES: openai_responses.parse_item,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call that waits for its result. `id` is what it is known by; `was` what it came with."""
+
+    id: str
+    was: str
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
+class _Ids:
+    """All ids of a history. Histories that share their beginning share its memory, never more than that."""
+
+    _known: dict[str, int] = field(default_factory=dict)
+    _length: int = 0
+
+    def __contains__(self, name: str) -> bool:
+        return self._known.get(name, self._length) < self._length
+
+    def with_id(self, name: str) -> "_Ids":
+        known = self._known
+        if len(known) != self._length:
+            known = {other: at for other, at in known.items() if at < self._length}
+        known[name] = self._length
+        return _Ids(known, self._length + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Pairing:
+    """What is open in a history so far. `held` waits for results; its messages are settled or still to be looked at."""
+
+    open: tuple[Call, ...] = ()
+    held: tuple[tuple[Message, bool], ...] = ()
+    given: frozenset[str] = frozenset()  # ids whose result was said to be unavailable
+    early: tuple[Message, ...] = ()
+    ids: _Ids = field(default_factory=_Ids)
+
+
+@dataclass(frozen=True, slots=True)
+class Paired:
+    """What may be shown now, in order, and what had to be changed, place by place."""
+
+    pairing: Pairing
+    messages: tuple[Message, ...] = ()
+    decisions: tuple[Decision, ...] = ()
+
+
+def paired(pairing: Pairing, message: Message) -> Paired:
+    """The next message of a history."""
+    if not (pairing.open or pairing.held or any(block.call_id for block in message.blocks)):
+        return Paired(pairing, (message,))
+    work = _Work(pairing)
+    work.take(message)
+    work.drain()
+    return work.done()
+
+
+def settled(pairing: Pairing) -> Paired:
+    """What waits is shown: a request is about to be made."""
+    if not (pairing.open or pairing.held):
+        return Paired(pairing)
+    work = _Work(pairing)
+    while work.pairing.open or work.pairing.held:
+        work.give_up()
+        work.drain()
+    return work.done()
+
+
+def unavailable(call: Call) -> Message:
+    """A result, in the wire format of the call, that says that there is none."""
+    match wire_of(call.message):
+        case Wire.CHAT:
+            value: dict[str, Any] = {"role": "tool", "tool_call_id": call.id, "content": UNAVAILABLE}
+            return openai_chat.parse_message(value, json_text.dumps(value))
+        case Wire.MESSAGES:
+            block = {"type": "tool_result", "tool_use_id": call.id, "content": UNAVAILABLE, "is_error": True}
+            value = {"role": "user", "content": [block]}
+            return anthropic.parse_message(value, json_text.dumps(value))
+        case Wire.RESPONSES:
+            kind = as_string(as_object(json_text.parse(call.message.raw)).get("type")) or "function_call"
+            value = {"type": f"{kind}_output", "call_id": call.id, "output": UNAVAILABLE}
+            return openai_responses.parse_item(value, json_text.dumps(value))
+
+
+def wire_of(message: Message) -> Wire:
+    """In which wire format a message that calls or answers is written."""
+    value = as_object(json_text.parse(message.raw))
+    if as_string(value.get("type")).endswith(("_call", "_output")):
+        return Wire.RESPONSES
+    if value.get("tool_calls") or value.get("function_call") or value.get("role") in ("tool", "function"):
+        return Wire.CHAT
+    return Wire.MESSAGES
+
+
+def broken(messages: Sequence[Message]) -> str:
+    """Why a provider would refuse these messages, as far as calls and results go; empty where it would not."""
+    waiting: dict[str, Message] = {}
+    seen: set[str] = set()
+    for at, message in enumerate(messages):
+        results = _results(message)
+        for result in results:
+            if result not in waiting:
+                return f"message {at} answers {result!r}, which is not open"
+            del waiting[result]
+        calls = _ids(message, BlockKind.CALL)
+        if waiting and (not results or _mixed(message)):
+            beside = message.role is Role.ASSISTANT and wire_of(next(iter(waiting.values()))) is Wire.RESPONSES
+            if not beside:
+                return f"message {at} comes while {next(iter(waiting))!r} is open"
+        for call in calls:
+            if call in seen:
+                return f"message {at} calls {call!r} a second time"
+            seen.add(call)
+            waiting[call] = message
+    return f"{next(iter(waiting))!r} is never answered" if waiting else ""
+
+
+def _ids(message: Message, kind: BlockKind) -> list[str]:
+    return [block.call_id for block in message.blocks if block.kind is kind and block.call_id]
+
+
+def _results(message: Message) -> list[str]:
+    """The ids of the calls that a message answers, each as often as it does. One result may have several texts."""
+    if message.role is Role.TOOL:
+        return _ids(message, BlockKind.RESULT)[:1]
+    found: list[str] = []
+    before: tuple[str, Any] | None = None
+    for block in message.blocks:
+        if block.kind is BlockKind.RESULT and block.call_id:
+            spot = (block.call_id, block.path[:2])
+            if spot != before or not block.path:
+                found.append(block.call_id)
+            before = spot
+    return found
+
+
+def _mixed(message: Message) -> bool:
+    """Whether a message says more than results."""
+    return any(block.kind is not BlockKind.RESULT and not block.call_id for block in message.blocks)
+
+
+@dataclass(slots=True)
+class _Work:
+    """One step of the repair, under way."""
+
+    pairing: Pairing
+    messages: list[Message] = field(default_factory=list)
+    decisions: list[Decision] = field(default_factory=list)
+
+    def done(self) -> Paired:
+        return Paired(self.pairing, tuple(self.messages), tuple(self.decisions))
+
+    def take(self, message: Message) -> None:
+        if results := _results(message):
+            self._answer(message, results)
+        elif self.pairing.open and not self._beside(message):
+            self._hold(message, done=False)
+        elif calls := _ids(message, BlockKind.CALL):
+            self._call(message, calls)
+        else:
+            self.messages.append(message)
+
+    def drain(self) -> None:
+        """What was held is shown as far as nothing is open."""
+        while self.pairing.held and not self.pairing.open:
+            (message, done), *held = self.pairing.held
+            self.pairing = replace(self.pairing, held=tuple(held))
+            if done:
+                self.messages.append(message)
+            else:
+                self.take(message)
+
+    def give_up(self) -> None:
+        """Every call that is open gets a result that says that there is none."""
+        calls = self.pairing.open
+        for call in calls:
+            self.messages.append(unavailable(call))
+            self._tell(call.message, f"no result came for {call.was}", ResidencyLevel.FULL)
+        given = self.pairing.given.union(call.was for call in calls)
+        self.pairing = replace(self.pairing, open=(), given=given)
+
+    def _beside(self, message: Message) -> bool:
+        """Whether it may stand between a call and its result: items of one answer of the Responses API may."""
+        return (
+            message.role is Role.ASSISTANT
+            and not self.pairing.held
+            and wire_of(self.pairing.open[0].message) is Wire.RESPONSES
+        )
+
+    def _hold(self, message: Message, *, done: bool) -> None:
+        self.pairing = replace(self.pairing, held=(*self.pairing.held, (message, done)))
+
+    def _tell(self, message: Message, why: str, level: ResidencyLevel) -> None:
+        self.decisions.append(Decision(message.place, level, why))
+
+    def _call(self, message: Message, calls: Sequence[str]) -> None:
+        ids, names = self.pairing.ids, list[str]()
+        for call in calls:
+            name, number = call, 2
+            while name in ids:
+                name, number = f"{call}_{number}", number + 1
+            ids = ids.with_id(name)
+            names.append(name)
+        if names != list(calls):
+            message = _renamed(message, names)
+            self._tell(message, "a call whose id was taken has another", ResidencyLevel.FULL)
+        waiting = (Call(name, call, message) for name, call in zip(names, calls, strict=True))
+        early = [one for one in self.pairing.early if _results(one)[0] in calls]
+        rest = tuple(one for one in self.pairing.early if one not in early)
+        self.pairing = replace(self.pairing, open=(*self.pairing.open, *waiting), ids=ids, early=rest)
+        self.messages.append(message)
+        for one in early:
+            self._answer(one, _results(one))
+
+    def _answer(self, message: Message, results: Sequence[str]) -> None:
+        waiting = list(self.pairing.open)
+        names: dict[int, str] = {}  # of the results that answer something
+        for at, result in enumerate(results):
+            call = next((call for call in waiting if call.was == result), None)
+            if call is not None:
+                waiting.remove(call)
+                names[at] = call.id
+        self.pairing = replace(self.pairing, open=tuple(waiting))
+        kept = message if list(names.values()) == list(results) else _with_results(message, names)
+        if kept is not None and waiting and (_mixed(kept) or not names):
+            self._hold(kept, done=True)
+        elif kept is not None:
+            self.messages.append(kept)
+        for result in (result for at, result in enumerate(results) if at not in names):
+            self._unasked(message, result, alone=len(results) == 1 and kept is None)
+
+    def _unasked(self, message: Message, result: str, *, alone: bool) -> None:
+        """A result that answers nothing that is open."""
+        pairing = self.pairing
+        if result in pairing.given:
+            self.pairing = replace(pairing, given=pairing.given - {result})
+            self._hold(_late(message, result), done=True)
+            self._tell(message, f"the result of {result} came late and is said in words", ResidencyLevel.FULL)
+        elif result in pairing.ids:
+            self._tell(message, f"dropped: {result} had been answered", ResidencyLevel.POINTER)
+        else:
+            self._tell(message, f"dropped: nobody has called {result}", ResidencyLevel.POINTER)
+            if alone:
+                self.pairing = replace(pairing, early=(*pairing.early, message)[-_EARLY:])
+
+
+def _late(message: Message, result: str) -> Message:
+    said = "\n".join(block.text for block in message.blocks if block.call_id == result)
+    raw = json_text.dumps({"role": "user", "content": f"{_LATE}\n{said}"})
+    return Message(Role.USER, (Block(BlockKind.TEXT, f"{_LATE}\n{said}", ("content",)),), raw)
+
+
+def _renamed(message: Message, names: Sequence[str]) -> Message:
+    """The message with its calls known by these names."""
+    wire, value = wire_of(message), as_object(json_text.parse(message.raw))
+    raw = message.raw
+    for path, name in zip(_call_paths(wire, value), names, strict=False):
+        raw = json_text.replaced(raw, path, name)
+    parsed = _PARSE[wire](json_text.parse(raw), raw)
+    return replace(parsed, place=message.place)
+
+
+def _call_paths(wire: Wire, value: dict[str, Any]) -> Iterator[json_text.Path]:
+    match wire:
+        case Wire.CHAT:
+            for index, call in enumerate(as_list(value.get("tool_calls"))):
+                if as_string(as_object(call).get("id")):
+                    yield ("tool_calls", index, "id")
+        case Wire.MESSAGES:
+            for index, block in enumerate(as_list(value.get("content"))):
+                if as_object(block).get("type") == "tool_use" and as_string(block.get("id")):
+                    yield ("content", index, "id")
+        case Wire.RESPONSES:
+            yield ("call_id",)
+
+
+def _with_results(message: Message, names: Mapping[int, str]) -> Message | None:
+    """The message with only these of its results, known by these names; None where nothing of it is left."""
+    wire = wire_of(message)
+    if wire is not Wire.MESSAGES:
+        if not names:
+            return None
+        key = "tool_call_id" if wire is Wire.CHAT else "call_id"
+        raw = json_text.replaced(message.raw, (key,), names[0])
+        return replace(_PARSE[wire](json_text.parse(raw), raw), place=message.place)
+    value = as_object(json_text.parse(message.raw))
+    content: list[Any] = []
+    result = -1
+    for block in as_list(value.get("content")):
+        if as_object(block).get("type") != "tool_result" or not as_string(as_object(block).get("tool_use_id")):
+            content.append(block)
+            continue
+        result += 1
+        if result in names:
+            content.append({**block, "tool_use_id": names[result]})
+    if not content:
+        return None
+    value = {**value, "content": content}
+    return replace(anthropic.parse_message(value, json_text.dumps(value)), place=message.place)

@@ -1,0 +1,158 @@
+"""Messages as passages of lines: what a fold may keep of them, word for word.
+
+A passage is one thing that was said, called or answered. Its lines are those of the text itself; where a text has no
+lines to speak of (JSON, a page of one line), they are those of its lossless form, and lines that are still too long are
+cut into pieces. Every line knows its facts and about what it costs.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NamedTuple
+
+from pagefold.derive.arrival import Standings, arguments_of
+from pagefold.encode import numbered
+from pagefold.encode.choose import encode
+from pagefold.pages.facts import is_fact, words_of
+from pagefold.wire.message import Block, BlockKind, Message, Role
+
+LONGEST = 400
+_PIECE = 160
+_BREAK = re.compile(r"(?<=[,;.!?}\])>|])\s|\s{2,}|(?<=[,;|])(?=\S)")
+_SHORT = 200
+
+
+class Speaker(StrEnum):
+    USER = "user"
+    ASSISTANT = "assistant"
+    CALL = "call"
+    RESULT = "result"
+    SYSTEM = "system"
+
+
+class Line(NamedTuple):
+    """`number` is the one it carries in its file. A piece of a longer line has the same `at` as its siblings."""
+
+    text: str
+    at: int
+    number: int | None = None
+    piece: int = 0
+
+
+def cost_of(text: str) -> float:
+    """About what a line costs in tokens. The whole is counted when it is made."""
+    return len(text) / 3.4 + 1.5
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """`label` is how the model knows it; `text` is the whole of it. `where` says which of its lines hold a fact.
+
+    The first line of a call is its label; `keys` are the names of its arguments.
+    """
+
+    speaker: Speaker
+    label: str
+    text: str
+    lines: tuple[Line, ...]
+    where: Mapping[str, Sequence[int]] = field(repr=False)
+    call_id: str = ""
+    failed: bool = False
+    keys: tuple[str, ...] = ()
+
+
+def passages(message: Message, standings: Standings, shown: Message | None) -> tuple[Passage, ...]:
+    """What a message holds. `shown` is the message in lossless forms that say all by themselves, where there is one."""
+    return tuple(_passages(message, standings, shown))
+
+
+def _passages(message: Message, standings: Standings, shown: Message | None) -> Iterator[Passage]:
+    for index, block in enumerate(message.blocks):
+        if block.kind is BlockKind.RESULT:
+            lines = tuple(_lines(_readable(block.text, shown.blocks[index].text if shown else "")))
+            label = standings.label(block)
+            yield Passage(Speaker.RESULT, label, block.text, lines, _where(lines), block.call_id, block.failed)
+        elif block.kind is BlockKind.CALL:
+            label, lines = _called(block)
+            keys = tuple(arguments_of(block))
+            yield Passage(Speaker.CALL, label, block.text, lines, _where(lines), block.call_id, keys=keys)
+        elif block.kind in (BlockKind.TEXT, BlockKind.OTHER) and block.text:
+            lines = tuple(_lines(block.text))
+            yield Passage(_speaker(message.role), "", block.text, lines, _where(lines))
+
+
+def _where(lines: Sequence[Line]) -> dict[str, list[int]]:
+    where: dict[str, list[int]] = {}
+    for index, line in enumerate(lines):
+        for word in words_of(line.text):
+            if is_fact(word):
+                places = where.get(word)
+                if places is None:
+                    where[word] = [index]
+                elif places[-1] != index:
+                    places.append(index)
+    return where
+
+
+def _speaker(role: Role) -> Speaker:
+    if role in (Role.SYSTEM, Role.DEVELOPER):
+        return Speaker.SYSTEM
+    return Speaker.ASSISTANT if role is Role.ASSISTANT else Speaker.USER
+
+
+def _readable(text: str, form: str) -> str:
+    """The text whose lines are quoted: its own, or those of its form where it has none to speak of."""
+    if text.lstrip()[:1] in ("{", "[", "<") or len(text) > LONGEST * (text.count("\n") + 1):
+        return form or encode(text).text
+    return text
+
+
+def _lines(text: str) -> Iterator[Line]:
+    at = 0
+    for part in numbered.split(text) or text.split("\n"):
+        if isinstance(part, str):
+            yield from _line(part, at, None)
+            at += 1
+            continue
+        for number, line in enumerate(part.lines, part.first):
+            yield from _line(line, at, number)
+            at += 1
+
+
+def _line(text: str, at: int, number: int | None) -> Iterator[Line]:
+    if len(text) <= LONGEST:
+        if text and not text.isspace():
+            yield Line(text, at, number)
+        return
+    for piece, words in enumerate(_pieces(text)):
+        yield Line(words, at, number, piece)
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """A long line cut where it pauses, into pieces that can be quoted."""
+    start = 0
+    while len(text) - start > LONGEST:
+        end = start + LONGEST
+        for pause in _BREAK.finditer(text, start + _PIECE, end):
+            end = pause.end()
+            break
+        yield text[start:end]
+        start = end
+    if start < len(text):
+        yield text[start:]
+
+
+def _called(call: Block) -> tuple[str, tuple[Line, ...]]:
+    """A call as a person would say it: the tool and its short arguments, and the lines it was given besides."""
+    said, lines, at = [call.name], list[Line](), 1
+    for value in arguments_of(call).values() or [call.text]:
+        word = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        if "\n" not in word and len(word) <= _SHORT:
+            said.append(word)
+            continue
+        lines += [line._replace(at=at + line.at, number=None) for line in _lines(word)]
+        at += word.count("\n") + 2
+    label = " ".join(said).strip()
+    return label, (Line(label, 0), *lines)

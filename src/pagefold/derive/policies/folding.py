@@ -1,0 +1,183 @@
+"""What folding policies share: the log of a history, what stands for its beginning, and the request as a difference.
+
+A policy says when something is to change and what then stands; everything here is the same for all of them. Histories
+are repaired on their way in, so every request holds whole pairs. What is pinned is said once and stays.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+from pagefold.derive.arrival import Standings, label_of
+from pagefold.derive.cost import TABLES, Prices
+from pagefold.derive.entry import Entry, counted, enter, text_message
+from pagefold.derive.fold import Folded, Frame, Rule, fold
+from pagefold.derive.log import Log
+from pagefold.derive.pairing import Paired, Pairing, paired, settled
+from pagefold.derive.passages import passages
+from pagefold.derive.policies.economic import usable_of
+from pagefold.derive.policy import NOTHING, Decision, Derived, Notes
+from pagefold.derive.values import SHIPPED
+from pagefold.pages import context_calls
+from pagefold.pages.page import PageId
+from pagefold.pages.pins import Pins
+from pagefold.pages.producers import Held
+from pagefold.tokens import counter
+from pagefold.wire.message import BlockKind, Message, Role
+
+_CALLS = 64
+_PREFIXES = ("", "mcp__pagefold__")
+_SMALLER = 0.7  # of what stands, where the provider found it too long
+_RATE = 1e-4  # the least worth of a token in a digest whose length is set by a budget
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """`front` stands for the first `folded` entries of the log; `sent` of them have been sent."""
+
+    log: Log[Entry] = field(default_factory=Log)
+    pairing: Pairing = field(default_factory=Pairing)
+    standings: Standings = field(default_factory=Standings)
+    front: tuple[Message, ...] = ()
+    folded: int = 0
+    sent: int = 0
+    tokens: int = 0  # of all that stands, waiting messages and the head included
+    head: int = 0
+    turn: int = 0
+    pins: Pins = field(default_factory=Pins)
+    recalled: frozenset[PageId] = frozenset()
+    told: tuple[Decision, ...] = ()  # repairs that no request has told yet
+    last: Folded | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Folding:
+    """A policy says, by `due`, what is to stand now and why; None where the request only grows."""
+
+    window: int = 200_000
+    prices: Prices = TABLES["anthropic"]
+    tokens: str = "o200k"
+
+    lossless: ClassVar[bool] = False
+    """Whether results enter in their cheapest lossless form, or as they came."""
+
+    @property
+    def name(self) -> str:
+        raise NotImplementedError
+
+    def due(self, state: State, notes: Notes) -> tuple[str, Folded | None]:
+        raise NotImplementedError
+
+    def begin(self, head: int = 0) -> State:
+        return State(head=head, tokens=head)
+
+    def step(self, state: State, message: Message) -> State:
+        return self._entered(state, paired(state.pairing, message))
+
+    def pin(self, state: State, held: Held) -> State:
+        """The state in which this is held: it is said now, and stays whatever is folded."""
+        pins = state.pins.holding(held)
+        return state if pins == state.pins else replace(self.step(state, text_message(pins.block)), pins=pins)
+
+    def request(self, state: State, notes: Notes = NOTHING) -> tuple[State, Derived]:
+        state = self._entered(state, settled(state.pairing))
+        if notes.recalled:
+            state = replace(state, recalled=state.recalled | frozenset(notes.recalled))
+        reason, made = self.due(state, notes)
+        told, state = state.told, replace(state, told=())
+        if made is None:
+            waiting = tuple(entry.shown for entry in state.log.part(state.sent))
+            keep = len(state.front) + state.sent - state.folded
+            return replace(state, sent=len(state.log)), Derived(keep, waiting, decisions=told)
+        before = [*state.front, *(entry.shown for entry in state.log.part(state.folded, state.sent))]
+        after = replace(
+            state,
+            log=made.log,
+            standings=made.standings,
+            front=made.front,
+            folded=made.cut,
+            sent=len(made.log),
+            tokens=made.tokens,
+            recalled=frozenset(),
+            last=made,
+        )
+        now = [*after.front, *(entry.shown for entry in after.log.part(after.folded))]
+        same = common(before, now)
+        moved = reason if same < len(before) else ""
+        return after, Derived(same, tuple(now[same:]), moved, made.pages, (*told, *made.decisions), made.short)
+
+    def usable(self, state: State, notes: Notes) -> int:
+        usable = usable_of(self.window, counter(self.tokens))
+        return min(usable, int(state.tokens * _SMALLER)) if notes.smaller else usable
+
+    def folding(self, state: State, usable: int, rule: Rule, last: Folded | None = None) -> Folded:
+        """What stands after a fold by this rule."""
+        frame = Frame(usable, state.head, _RATE, self.tokens, SHIPPED, state.pins.block, state.recalled)
+        log = state.log if self.lossless else readied(state.log)
+        return fold(log, state.turn, state.standings, frame, last, replace(rule, plain=not self.lossless))
+
+    def _entered(self, state: State, found: Paired) -> State:
+        state = replace(state, pairing=found.pairing, told=(*state.told, *found.decisions))
+        for message in found.messages:
+            standings, entry = self._entry(state, message)
+            state = replace(
+                state,
+                log=state.log.with_item(entry),
+                standings=standings,
+                tokens=state.tokens + entry.tokens,
+                turn=state.turn + (message.role is Role.ASSISTANT),
+                pins=held_by(state.pins, message),
+            )
+        return state
+
+    def _entry(self, state: State, message: Message) -> tuple[Standings, Entry]:
+        if self.lossless:
+            return enter(state.standings, message, state.turn, self.tokens)
+        calls = _calls(state.standings.calls, message)
+        entry = Entry(message, message, counted(message, self.tokens), state.turn, (), frozenset())
+        return Standings(state.standings.ledger, calls), entry
+
+
+def held_by(pins: Pins, message: Message) -> Pins:
+    """The pins after a message: the agent may hold something by its own tools, under their own name or by MCP."""
+    for prefix in _PREFIXES:
+        pins = context_calls.step(pins, message, prefix=prefix)
+    return pins
+
+
+def common(before: Sequence[Message], now: Sequence[Message]) -> int:
+    """How many leading messages of two requests are the same bytes."""
+    same = 0
+    for old, new in zip(before, now, strict=False):
+        if old.raw != new.raw:
+            break
+        same += 1
+    return same
+
+
+def readied(log: Log[Entry]) -> Log[Entry]:
+    """The log with the passages of every entry, where they have not been needed before."""
+    calls: tuple[tuple[str, str], ...] = ()
+    new = Log[Entry]()
+    for entry in log:
+        calls = _calls(calls, entry.message)
+        if not entry.passages:
+            found = passages(entry.message, Standings(calls=calls), None)
+            facts = frozenset[str]().union(*(passage.where for passage in found))
+            entry = replace(entry, passages=found, facts=facts)  # noqa: PLW2901
+        new = new.with_item(entry)
+    return new
+
+
+def boundary(log: Log[Entry], place: int) -> int:
+    """The last place, up to this one, where a request may be cut: no pair is parted there."""
+    while 0 < place < len(log) and not (log[place].opens and not (log[place].own and log[place - 1].own)):
+        place -= 1
+    return max(0, place)
+
+
+def _calls(calls: tuple[tuple[str, str], ...], message: Message) -> tuple[tuple[str, str], ...]:
+    for block in message.blocks:
+        if block.kind is BlockKind.CALL:
+            calls = (*calls[1 - _CALLS :], (block.call_id, label_of(block)))
+    return calls

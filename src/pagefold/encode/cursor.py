@@ -1,0 +1,114 @@
+"""cursor: where a recall of a long page goes on. Opaque to an agent, checked before it is believed.
+
+base64url of JSON: version, page, position, budget, the ranges that were shown already, and a check over all of them and
+the page's content. It holds everything a recall needs, so that any process with the page can answer it. The check tells
+a copying mistake or an edit from a cursor of ours; it is no secret, and gives nobody a page they may not read.
+"""
+
+import base64
+import binascii
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from pagefold.errors import RecallError
+from pagefold.pages.page import PageId, handle_of
+
+VERSION = 1
+_DIGITS = 8
+_NOT_OURS = "the cursor is not one that was given here; copy it as it stands, or recall the page anew"
+_NUMBERS = 400
+
+
+class ForgedCursorError(RecallError):
+    """Not a cursor of ours, or changed since it was given."""
+
+
+class StaleCursorError(RecallError):
+    """A cursor of ours that no longer leads anywhere: of another version, or past the end of the page."""
+
+
+class ForeignCursorError(RecallError):
+    """A cursor of another page."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """Go on at `position` of a page; `shown` are the ranges from there on that are not to be given again."""
+
+    page: PageId
+    position: int
+    budget: int
+    shown: tuple[tuple[int, int], ...] = ()
+
+    def __str__(self) -> str:
+        runs = _deltas(self.position, self.shown)
+        members = {"v": VERSION, "p": handle_of(self.page)[3:], "a": self.position, "b": self.budget}
+        if runs:
+            members["s"] = runs
+        members["c"] = _check(self.page, self.position, self.budget, runs)
+        return base64.urlsafe_b64encode(json.dumps(members, separators=(",", ":")).encode()).rstrip(b"=").decode()
+
+
+def read_cursor(text: str, page: PageId, length: int) -> Cursor:
+    """The cursor that a text says, for a page of this length. Raises one of the three errors above."""
+    members = _members(text)
+    if members.get("v") != VERSION:
+        raise StaleCursorError(
+            f"this cursor is of version {members.get('v')!r}, expected {VERSION}; recall the page anew"
+        )
+    handle = handle_of(page)
+    if members.get("p") != handle[3:]:
+        raise ForeignCursorError(
+            f"this cursor belongs to pf-{members.get('p')}, not to {handle}; use the cursor of {handle}"
+        )
+    position, budget = members.get("a"), members.get("b")
+    runs = members.get("s", [])
+    if type(position) is not int or type(budget) is not int or not isinstance(runs, list):
+        raise ForgedCursorError(_NOT_OURS)
+    if min(position, budget) < 0 or not all(type(number) is int and number >= 0 for number in runs):
+        raise ForgedCursorError(_NOT_OURS)
+    if members.get("c") != _check(page, position, budget, runs) or len(runs) > _NUMBERS or len(runs) % 2:
+        raise ForgedCursorError(
+            "the cursor was changed since it was given; copy it as it stands, or recall the page anew"
+        )
+    if position >= length:
+        raise StaleCursorError(f"this cursor leads past the end of {handle}; everything has been seen")
+    return Cursor(page, position, budget, _shown(position, runs))
+
+
+def _members(text: str) -> dict[str, Any]:
+    try:
+        members = json.loads(base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True))
+    except (binascii.Error, ValueError, RecursionError) as error:
+        raise ForgedCursorError(
+            f"{text[:20]!r}… is no cursor; copy it as it stands, or recall the page anew"
+        ) from error
+    if not isinstance(members, dict):
+        raise ForgedCursorError(_NOT_OURS)
+    return members
+
+
+def _check(page: PageId, position: int, budget: int, runs: list[int]) -> str:
+    said = f"{VERSION} {page} {position} {budget} {' '.join(map(str, runs))}"
+    return hashlib.sha256(said.encode()).hexdigest()[:_DIGITS]
+
+
+def _deltas(position: int, shown: tuple[tuple[int, int], ...]) -> list[int]:
+    """Ranges as distances, which are shorter to write than places."""
+    found: list[int] = []
+    at = position
+    for start, end in shown:
+        found += [start - at, end - start]
+        at = end
+    return found
+
+
+def _shown(position: int, runs: list[int]) -> tuple[tuple[int, int], ...]:
+    found: list[tuple[int, int]] = []
+    at = position
+    for skip, length in zip(runs[::2], runs[1::2], strict=True):
+        found.append((at + skip, at + skip + length))
+        at += skip + length
+    return tuple(found)

@@ -1,0 +1,87 @@
+"""The rows of a table back into objects: what the header says of all of them, and what each row says of one."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from pagefold.encode.notation.value import Members, Number
+
+Path = tuple[str, ...]
+Column = tuple[Path, str, Any]
+"""A path, a kind, and what the kind needs: a constant, a first number, shared ends, or a base between two texts."""
+
+
+class _Nothing:
+    pass
+
+
+NOTHING = _Nothing()
+"""A cell that is empty: the object has no such key."""
+
+
+class Rows:
+    """Makes one object after another. `kinds` are those of the columns that a row has a cell for."""
+
+    def __init__(self, columns: Sequence[Column]) -> None:
+        self.kinds: list[str] = []
+        self._said: list[tuple[int, tuple[str, str] | None]] = []
+        self._counting: list[tuple[int, int]] = []
+        self._derived: list[tuple[int, str, int, str]] = []
+        self._always: list[Any] = [None] * len(columns)
+        self._paths = [path for path, _, _ in columns]
+        self._level = _level(self._paths)
+        self._apart = _stand_apart(self._level)
+        self._made = 0
+        for at, (_, kind, needs) in enumerate(columns):
+            if kind == "constant":
+                self._always[at] = needs
+            elif kind == "counting":
+                self._counting.append((at, needs))
+            elif kind == "derived":
+                self._derived.append((at, needs[0], self._paths.index(needs[1]), needs[2]))
+            else:
+                self.kinds.append(kind)
+                self._said.append((at, needs))
+
+    def row(self, cells: Sequence[Any]) -> Members:
+        values = self._always.copy()
+        for (at, ends), cell in zip(self._said, cells, strict=True):
+            values[at] = ends[0] + cell + ends[1] if ends and cell is not NOTHING else cell
+        for at, first in self._counting:
+            values[at] = Number(first + self._made)
+        for at, before, base, after in self._derived:
+            values[at] = before + str.__str__(values[base]) + after
+        self._made += 1
+        if self._apart:
+            there = [at for at, value in enumerate(values) if value is not NOTHING]
+            return _members(_level([self._paths[at] for at in there]), [values[at] for at in there])
+        return _members(self._level, values)
+
+
+def _level(paths: Sequence[Path]) -> list[tuple[str, Any]]:
+    """Keys with their column, or with the level below them."""
+    root: list[tuple[str, Any]] = []
+    for at, path in enumerate(paths):
+        level = root
+        for key in path[:-1]:
+            if not level or level[-1][0] != key or type(level[-1][1]) is int:
+                level.append((key, []))
+            level = level[-1][1]
+        level.append((path[-1], at))
+    return root
+
+
+def _stand_apart(level: Sequence[tuple[str, Any]]) -> bool:
+    """Whether columns below the same key have others between them: a row that lacks those says it as one object."""
+    below = [(key, inner) for key, inner in level if type(inner) is not int]
+    return len({key for key, _ in below}) < len(below) or any(_stand_apart(inner) for _, inner in below)
+
+
+def _members(level: Sequence[tuple[str, Any]], values: Sequence[Any]) -> Members:
+    members: list[tuple[str, Any]] = []
+    for key, place in level:
+        if type(place) is int:
+            if values[place] is not NOTHING:
+                members.append((key, values[place]))
+        elif inner := _members(place, values):
+            members.append((key, inner))
+    return Members(members)

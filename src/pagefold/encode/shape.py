@@ -1,0 +1,87 @@
+"""What a text looks like: enough to cut it along its structure, and to name it in a few words.
+
+Told by its lines alone, never by a file's name, so that the same text is always the same shape. What is no shape of its
+own is plain text.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from enum import StrEnum
+
+_SAMPLE = 400  # lines that are looked at: what a text is shows early
+_NUMBERED = re.compile(r" *\d+(?:→|\t)")
+_HIT = re.compile(r"(?:[A-Za-z]:)?[^\s:][^:\n]{0,300}[:-]\d+[:-]")
+_STAMP = re.compile(
+    r"\W{0,2}(?:\d{4}[-/]\d\d[-/]\d\d[T ]|\w{3} [ \d]\d )?\d\d:\d\d:\d\d|.{0,40}\b(?:INFO|DEBUG|TRACE|WARN)"
+)
+_DIFF = re.compile(r"diff --git |@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@|Index: ")
+_TESTED = re.compile(
+    r"=+ (?:FAILURES|ERRORS|test session starts|short test summary)|(?:--- )?(?:FAIL|PASS|ok|FAILED|PASSED)\b[ :\t]"
+    r"|.*\b(?:PASSED|FAILED|XFAIL)\b *(?:\[ *\d+%\])?$|Ran \d+ tests? in |test \S+ \.\.\. (?:ok|FAILED)"
+    r"|=== RUN |# (?:pass|fail) \d+"
+)
+_HEADING = re.compile(r"#{1,6} \S")
+_PATH = re.compile(r"(?:[-dlrwxs.@+]{10,11} .*|(?:\.{0,2}/)?[\w.@+-]+(?:/[\w.@+ -]+)*/?)$")
+_CODE = re.compile(
+    r"\s*(?:(?:export|public|private|protected|static|async|pub|abstract|final)\s+)*"
+    r"(?:def|class|func|fn|function|interface|struct|enum|impl|module|namespace|trait|type|package|import|from|use|#include"
+    r"|const|let|var|return|if|for|while)\b.*|.*[{};]\s*$"
+)
+
+_DEFINED = re.compile(
+    r"\s*(?:async )?def \w+\(|\s*class \w+[:({ ]|from [\w.]+ import |import [\w.{\"]+|func [\w(]|package \w+$"
+    r"|#include [<\"]|(?:export |pub |public |private )+\w"
+)
+
+
+class Shape(StrEnum):
+    JSON = "JSON"
+    NUMBERED = "numbered file"
+    DIFF = "diff"
+    TESTS = "test output"
+    LOG = "log"
+    HITS = "search hits"
+    MARKDOWN = "markdown"
+    SOURCE = "source"
+    LISTING = "listing"
+    TEXT = "text"
+
+
+def shape_of(text: str) -> Shape:
+    if text.lstrip()[:1] in ("{", "[") and is_json(text):
+        return Shape.JSON
+    return shape_of_lines(text.split("\n"))
+
+
+def is_json(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), dict | list)
+    except (ValueError, RecursionError):
+        return False
+
+
+def shape_of_lines(lines: Sequence[str]) -> Shape:
+    sample = [line for line in lines[:_SAMPLE] if line.strip()]
+    least = max(3, len(sample) // 2)
+    if _count(_NUMBERED, sample) >= least:
+        return Shape.NUMBERED
+    if any(map(_DIFF.match, sample)):
+        return Shape.DIFF
+    tested = _count(_TESTED, sample) + _count(_TESTED, [line for line in lines[-20:] if line.strip()])
+    if tested >= 3 or (tested and len(sample) < 12):
+        return Shape.TESTS
+    if _count(_STAMP, sample) >= least:
+        return Shape.LOG
+    if _count(_HIT, sample) >= least:
+        return Shape.HITS
+    if _count(_PATH, sample) >= max(3, len(sample) * 4 // 5):
+        return Shape.LISTING
+    fenced = any(line.startswith("```") for line in sample)
+    if not fenced and (_count(_DEFINED, sample) >= 3 or _count(_CODE, sample) >= max(3, len(sample) // 4)):
+        return Shape.SOURCE
+    return Shape.MARKDOWN if _count(_HEADING, sample) >= 2 else Shape.TEXT
+
+
+def _count(pattern: re.Pattern[str], lines: Sequence[str]) -> int:
+    return sum(1 for line in lines if pattern.match(line))

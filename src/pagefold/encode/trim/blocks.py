@@ -1,0 +1,157 @@
+"""blocks: a text as what it is made of, so that cuts fall between things and not through them.
+
+    source         a symbol and what follows it; methods within their class
+    diff           files, and hunks within them
+    test output    one test's output; failures are told from the rest
+    markdown       sections within sections
+    search hits    files
+    log            runs of lines
+    anything else  paragraphs, and runs where there are none
+
+Blocks stand one after another and hold every unit once. `signs` are the units that stand for a block; a block within
+another is worth showing only where the other is.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from pagefold.encode.shape import Shape, shape_of_lines
+from pagefold.encode.trim.landmarks import HIT, NUMBER, is_symbol
+from pagefold.encode.trim.units import Unit
+
+_RUN = 12
+_LONG = 24  # units after which a block is cut into runs
+_ABOVE = re.compile(r"\s*(?:#(?!#)|//|/\*|\*|@|--|\"\"\")")
+_HEADING = re.compile(r"(#{1,6}) \S")
+_DIFF_FILE = re.compile(r"diff --git |Index: ")
+_HUNK = re.compile(r"@@ ")
+_TEST = re.compile(
+    r"=+ .* =+$|_{3,} \S.* _{3,}$|--- (?:FAIL|PASS)|=== RUN|(?:FAIL|ok|PASS|FAILED|PASSED)\b[ :\t]|FAIL: |ERROR: "
+)
+_FILE_NAME = re.compile(r"diff --git a/(.*?) b/|Index: (.*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    start: int
+    end: int
+    signs: tuple[int, ...] = ()
+    parent: int | None = None
+    path: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """Where a block begins, how deep it lies, and the unit that stands for it."""
+
+    at: int
+    depth: int
+    sign: int
+    path: str = ""
+
+
+def blocks_of(units: Sequence[Unit], shape: Shape) -> list[Block]:
+    texts = [unit.text if unit.first else "" for unit in units]
+    if shape is Shape.NUMBERED:
+        texts = [NUMBER.sub("", text, count=1) for text in texts]
+        inner = shape_of_lines(texts)
+        shape = inner if inner in (Shape.MARKDOWN, Shape.LOG) else Shape.SOURCE
+    if shape is Shape.HITS:
+        heads = _files(texts)
+    else:
+        find = {Shape.SOURCE: _symbols, Shape.DIFF: _hunks, Shape.MARKDOWN: _sections, Shape.TESTS: _tests}.get(shape)
+        heads = find(texts) if find is not None else []
+    return _nested(heads, texts)
+
+
+def _nested(heads: Sequence[_Head], texts: Sequence[str]) -> list[Block]:
+    """Blocks from their beginnings: each lies in the nearest one before it that is less deep; long ones are cut."""
+    blocks: list[Block] = []
+    above: list[tuple[int, int]] = []  # (depth, index of the block)
+    bounds = [head.at for head in heads] + [len(texts)]
+    if bounds[0] > 0:
+        blocks += _runs(0, bounds[0], (), None, "", texts, 0)
+    for head, end in zip(heads, bounds[1:], strict=True):
+        while above and above[-1][0] >= head.depth:
+            above.pop()
+        parent = above[-1][1] if above else None
+        above.append((head.depth, len(blocks)))
+        blocks += _runs(head.at, end, (head.sign,), parent, head.path, texts, len(blocks))
+    return blocks
+
+
+def _runs(
+    start: int, end: int, signs: tuple[int, ...], parent: int | None, path: str, texts: Sequence[str], index: int
+) -> list[Block]:
+    """One block, or where it is long its first run and the others: within it if it has a sign, beside it if not."""
+    if end - start <= _LONG:
+        return [Block(start, end, signs, parent, path)]
+    cuts = [start]
+    for at in range(start + 1, end):
+        length = at - cuts[-1]
+        if end - at >= _RUN // 3 and (length >= _LONG or (length >= _RUN // 2 and _parts(texts, at))):
+            cuts.append(at)
+    inside = index if signs else parent
+    first, *others = zip(cuts, [*cuts[1:], end], strict=True)
+    return [Block(*first, signs, parent, path), *(Block(a, b, (), inside, path) for a, b in others)]
+
+
+def _parts(texts: Sequence[str], at: int) -> bool:
+    """Whether a run may end before this unit: after an empty line, or where the depth falls back."""
+    before, here = texts[at - 1], texts[at]
+    return not before.strip() or _depth(here) < _depth(before)
+
+
+def _depth(text: str) -> int:
+    return len(text) - len(text.lstrip())
+
+
+def _symbols(texts: Sequence[str]) -> list[_Head]:
+    heads: list[_Head] = []
+    for index, text in enumerate(texts):
+        if not is_symbol(text):
+            continue
+        at = index
+        while at > 0 and _ABOVE.match(texts[at - 1]) and (not heads or at - 1 > heads[-1].sign):
+            at -= 1
+        heads.append(_Head(at, _depth(text), index))
+    return heads
+
+
+def _sections(texts: Sequence[str]) -> list[_Head]:
+    found = ((index, _HEADING.match(text)) for index, text in enumerate(texts))
+    return [_Head(index, len(heading[1]), index) for index, heading in found if heading]
+
+
+def _hunks(texts: Sequence[str]) -> list[_Head]:
+    heads: list[_Head] = []
+    path = ""
+    for index, text in enumerate(texts):
+        if _DIFF_FILE.match(text):
+            name = _FILE_NAME.match(text)
+            path = (name[1] or name[2] or "") if name else ""
+            heads.append(_Head(index, 0, index, path))
+        elif _HUNK.match(text):
+            heads.append(_Head(index, 1, index, path))
+    return heads
+
+
+def _tests(texts: Sequence[str]) -> list[_Head]:
+    return [_Head(index, 0, index) for index, text in enumerate(texts) if _TEST.match(text)]
+
+
+def _files(texts: Sequence[str]) -> list[_Head]:
+    """Where the file changes; the first line that was searched for stands for it."""
+    heads: list[_Head] = []
+    path, start, sign = "", 0, -1
+    for index, text in enumerate([*texts, ""]):
+        hit = HIT.match(text)
+        other = hit is not None and not text.startswith((f"{path}:", f"{path}-"))
+        if (other or index == len(texts)) and path:
+            heads.append(_Head(start, 0, sign if sign >= 0 else start, path))
+        if other and hit is not None:
+            path, start, sign = hit[1], index, -1
+        if hit is not None and hit[2] == ":" and sign < 0:
+            sign = index
+    return heads

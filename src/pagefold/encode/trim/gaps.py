@@ -1,0 +1,59 @@
+"""What is shown of a text and, between, what is not.
+
+A shown unit stands as it came. A gap says which lines it stands for, or only `…` where the lines carry numbers of their
+own or it lies within one line. A gap that would cost as much as what it leaves out is filled instead.
+"""
+
+import re
+from collections.abc import Collection, Sequence
+
+from pagefold.encode.shape import Shape
+from pagefold.encode.trim.units import Unit
+
+_FREE = 12  # characters that cost no more than the mark that would stand for them
+_NUMBER = re.compile(r" *\d+(?:→|\t)")
+
+
+def with_gaps(units: Sequence[Unit], kept: Collection[int], shape: Shape = Shape.TEXT) -> str:
+    """The kept units in order, with a mark for each run of others."""
+    shown: list[str] = []
+    at = 0
+    for index in [*sorted(kept), len(units)]:
+        if index > at:
+            mark = _mark(units, at, index, shape)
+            shown += [mark] if mark == " … " or not shown or shown[-1].endswith("\n") else ["\n", mark]
+            if mark != " … " and index < len(units):
+                shown.append("\n")
+        if index < len(units):
+            shown.append(units[index].text)
+            if index + 1 == len(units) or units[index + 1].first:
+                shown.append("\n")
+        at = index + 1
+    return "".join(shown).removesuffix("\n")
+
+
+def filled(units: Sequence[Unit], kept: Collection[int], shape: Shape = Shape.TEXT) -> set[int]:
+    """The kept units with those between two of them that are not worth a mark, without empty ones next to a gap."""
+    found = {index for index in kept if 0 <= index < len(units)}
+    empty = {index for index in found if not _bare(units[index].text, shape).strip()}
+    found -= {index for index in empty if index - 1 not in found or index + 1 not in found}
+    for index in sorted(found):
+        if index + 2 in found and index + 1 not in found and len(units[index + 1].text) <= _FREE:
+            found.add(index + 1)
+    return found
+
+
+def _bare(text: str, shape: Shape) -> str:
+    return _NUMBER.sub("", text, count=1) if shape is Shape.NUMBERED else text
+
+
+def _mark(units: Sequence[Unit], start: int, end: int, shape: Shape) -> str:
+    first, last = units[start], units[end - 1]
+    within = not first.first and (end < len(units) and not units[end].first)
+    if within and first.line == last.line:
+        return " … "
+    if shape is Shape.NUMBERED and _NUMBER.match(first.text):
+        return "…"
+    if first.line == last.line:
+        return f"… line {first.line + 1}" if first.first else f"… rest of line {first.line + 1}"
+    return f"… lines {first.line + 1}-{last.line + 1}"

@@ -1,0 +1,401 @@
+"""JSON as a tree of values, each whole, shortened, told by its keys, counted or gone. What is shown is always JSON.
+
+A list says where entries are missing (`"… 12 more"` stands in their place), a value that is only told is a string that
+begins with `…`. Members that are left out are listed by their path outside the JSON, so that a hundred records do not
+say the same thing a hundred times. Errors and failures outweigh everything else together.
+"""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from pagefold.encode.notation.value import compact, parse
+from pagefold.encode.trim.items import Items, items_of
+from pagefold.encode.trim.json_scan import Node
+from pagefold.encode.trim.landmarks import is_alarm
+from pagefold.encode.trim.strategy import item_values, thread_values
+from pagefold.encode.trim.text_tree import Picked, TextTree
+from pagefold.encode.trim.values import piece_values
+from pagefold.knapsack import Choice, Group, solve
+
+_SMALL = 60  # characters of a container that is shown whole or not at all
+_MANY = 8_000  # nodes above which small ones are taken together
+_LONG = 160  # characters of a string that may be shortened
+_LEVELS = (30, 100, 300, 1_000, 3_000)
+_SCALAR = 0.2
+_KEYS = 8
+_TROUBLE = re.compile(r"err(?:or)?s?$|error|exception|failure|fatal|stderr|traceback|panic", re.IGNORECASE)
+_STATE = re.compile(r"level|severity|status|state|phase|reason|conclusion|outcome|result", re.IGNORECASE)
+# Of members that say which entry this is, whatever facts they hold: a title more than a number, and that more than a
+# state, which is short anyway.
+_NAMING: Mapping[str, float] = {
+    **dict.fromkeys(("title", "summary", "subject"), 2.5),
+    **dict.fromkeys(("name", "key", "number", "iid", "path", "filename"), 1.2),
+    **dict.fromkeys(("state", "status", "url", "id"), 0.6),
+}
+_NOISE = re.compile(r"(?:.+_url|.+Url|node_id|gravatar_id|etag|checksum|sha\d*|.*hash|_links|self)$")
+_NOISE_WEIGHT = 0.3
+_BAD = re.compile(r'"(?:error|errored|failed|failure|fatal|critical|panic|timed_out|crashloopbackoff)"', re.IGNORECASE)
+_NOTHING = ("null", '""', "[]", "{}", "false", '"none"', '"null"', "0")
+_WORK = 60_000
+
+
+class FieldGroup(Protocol):
+    """Fields of a tool's results that are worth the same."""
+
+    @property
+    def fields(self) -> Sequence[str]: ...
+    @property
+    def estimated_value(self) -> float: ...
+    @property
+    def default_include(self) -> bool: ...
+
+
+@dataclass(slots=True)
+class _Entry:
+    """A node that the solver decides on: its choices, and the text that each of them shows."""
+
+    node: Node
+    parent: int | None
+    path: str
+    choices: list[Choice] = field(default_factory=list)
+    texts: list[str | None] = field(default_factory=list)  # None: open, its children say more
+    full: int = -1  # the choice that shows it whole
+
+
+@dataclass(frozen=True, slots=True)
+class JsonTree:
+    text: str
+    root: Node
+    entries: tuple[_Entry, ...]
+    items: Items | None
+    groups: tuple[Group, ...]
+
+    @classmethod
+    def of(
+        cls,
+        text: str,
+        root: Node,
+        keywords: Collection[str],
+        strategy: str,
+        field_groups: Mapping[str, FieldGroup],
+        count: Callable[[str], int],
+    ) -> "JsonTree":
+        items = items_of(json.loads(text[root.start : root.end])) if root.whole else None
+        entries = _entries(text, root)
+        weights = _Weights(items, strategy, field_groups, keywords)
+        leaves = [index for index, entry in enumerate(entries) if _is_leaf(entry, entries, index)]
+        pieces = [text[entries[index].node.begin : entries[index].node.end] for index in leaves]
+        values = dict(zip(leaves, piece_values(pieces, keywords), strict=True))
+        often = Counter(pieces)
+        for index, entry in enumerate(entries):
+            # What every entry says the same tells none of them apart.
+            own = _own_value(entry.node) / often.get(text[entry.node.begin : entry.node.end], 1)
+            worth = (values.get(index, 0.0) + own) * weights.of(entry.path, entry.node)
+            _offer(text, entry, index in values, worth, keywords, count)
+        _raise_alarms(text, entries)
+        groups = tuple(Group(tuple(entry.choices), entry.parent) for entry in entries)
+        return cls(text, root, tuple(entries), items, groups)
+
+    @property
+    def tokens(self) -> int:
+        return sum(entry.choices[-1].cost for entry in self.entries)
+
+    def pick(self, budget: int) -> Picked:
+        solution = solve(self.groups, max(0, budget), work=_WORK)
+        picks = list(solution.picks)
+        if picks and picks[0] is None:
+            picks[0] = len(self.entries[0].choices) - 1
+        shown = _Shown(self.text, self.entries, picks)
+        return Picked(shown.body(), shown.ranges(), solution.gap, shown.missing())
+
+    def described(self, start: int, end: int) -> str:
+        """What lies between two places, in a few words."""
+        nodes = [entry for entry in self.entries if entry.node.begin < end and entry.node.end > start and entry.path]
+        inside = [entry for entry in nodes if entry.node.begin >= start]
+        if self.items is not None and (span := self._span(start, end)) is not None:
+            return self.items.summary(*span)
+        if not inside:
+            return f"the rest of {nodes[-1].path}" if nodes else "the end of the text"
+        top = min(entry.path.count(".") + entry.path.count("[") for entry in inside)
+        names = [entry.path for entry in inside if entry.path.count(".") + entry.path.count("[") == top]
+        return names[0] if len(names) == 1 else f"{names[0]} to {names[-1]} ({len(names)})"
+
+    def _span(self, start: int, end: int) -> tuple[int, int] | None:
+        """The first and last entry of the list of items that lie in a range, if any does."""
+        assert self.items is not None
+        node = self.root
+        for key in self.items.path:
+            node = next(child for child in node.children if child.key == key)
+        found = [index for index, child in enumerate(node.children) if child.begin < end and child.end > start]
+        return (found[0], found[-1]) if found else None
+
+
+class _Weights:
+    """What a field, or an entry of the list of items, is worth beside the facts in it."""
+
+    def __init__(
+        self, items: Items | None, strategy: str, groups: Mapping[str, FieldGroup], keywords: Collection[str]
+    ) -> None:
+        self.prefix = "" if items is None else "".join(f".{key}" for key in items.path)
+        self.items = [] if items is None else item_values(strategy, items.known())
+        self.comments: dict[int, list[float]] = {}
+        if items is not None and strategy == "thread_level":
+            for index, value in enumerate(items.values):
+                notes = value.get("notes") or value.get("comments") if isinstance(value, dict) else None
+                if isinstance(notes, list):
+                    self.comments[index] = thread_values(self.items[index], len(notes))
+        self.fields = {
+            name.lower(): group.estimated_value
+            * (1.0 if group.default_include or name.lower() in keywords else _OPTIONAL)
+            for group in groups.values()
+            for name in group.fields
+        }
+
+    def of(self, path: str, node: Node) -> float:
+        weight = 1.0
+        if self.items and path.startswith(f"{self.prefix}["):
+            index, _, rest = path[len(self.prefix) + 1 :].partition("]")
+            weight = self.items[int(index)]
+            note = _NOTE.match(rest)
+            if note is not None and int(index) in self.comments:
+                weight = self.comments[int(index)][int(note[1])]
+        if self.fields and node.key is not None:
+            weight *= self.fields.get(node.key.lower(), _UNLISTED)
+        elif node.key is not None and _NOISE.match(node.key):
+            weight *= _NOISE_WEIGHT
+        return weight
+
+
+_OPTIONAL = 0.2
+_UNLISTED = 0.5
+_NOTE = re.compile(r"\.(?:notes|comments)\[(\d+)\]")
+
+
+def _own_value(node: Node) -> float:
+    """What a value is worth whatever facts are in it: more where it names its entry."""
+    usual = _SCALAR if node.kind != "{" else 0.0
+    return _NAMING.get(node.key.lower(), usual) if node.key is not None else usual
+
+
+def _entries(text: str, root: Node) -> list[_Entry]:
+    """Nodes in the order of the text, parents before children; small ones are not taken apart."""
+    small = _SMALL
+    while True:
+        entries: list[_Entry] = []
+        _collect(root, None, "", entries, small)
+        if len(entries) <= _MANY or small > 4_000:
+            return entries
+        small *= 2
+
+
+def _collect(node: Node, parent: int | None, path: str, entries: list[_Entry], small: int) -> None:
+    index = len(entries)
+    entries.append(_Entry(node, parent, path))
+    if parent is not None and node.whole and node.end - node.start <= small:
+        return
+    for at, child in enumerate(node.children):
+        _collect(child, index, f"{path}.{child.key}" if child.key is not None else f"{path}[{at}]", entries, small)
+
+
+def _is_leaf(entry: _Entry, entries: Sequence[_Entry], index: int) -> bool:
+    return index + 1 == len(entries) or entries[index + 1].parent != index
+
+
+def _offer(
+    text: str, entry: _Entry, leaf: bool, value: float, keywords: Collection[str], count: Callable[[str], int]
+) -> None:
+    """The choices of a node: for a leaf its text, whole or shortened; for others a count, their keys, or open."""
+    node = entry.node
+    whole = text[node.start : node.end]
+    named = count(text[node.begin : node.start]) + 1 if node.key is not None else 1
+    if leaf:
+        whole = whole if node.kind in ('"', "0") else compact(parse(whole))
+        if whole in _NOTHING:
+            value *= 0.1
+        cost = count(whole) + named
+        if node.kind == '"' and len(whole) > _LONG:
+            for short, part in _shortened(json.loads(whole, strict=False), cost, keywords, count):
+                entry.choices.append(Choice(count(short) + named, value * part, False))
+                entry.texts.append(short)
+        entry.full = len(entry.choices)
+        entry.choices.append(Choice(cost, value, False))
+        entry.texts.append(whole)
+        return
+    if node.key is not None:  # what a list leaves out it counts itself
+        entry.choices.append(Choice(6 + named, 0.02, False))
+        entry.texts.append(json.dumps(_counted(node), ensure_ascii=False))
+        if node.kind == "{" and len(node.children) > 2:
+            keys = ", ".join(str(child.key) for child in node.children[:_KEYS])
+            told = json.dumps(f"{_counted(node)}: {keys}", ensure_ascii=False)
+            entry.choices.append(Choice(count(told) + named, 0.1, False))
+            entry.texts.append(told)
+    entry.choices.append(Choice(2 + named, 0.03, True))
+    entry.texts.append(None)
+
+
+def _counted(node: Node) -> str:
+    what = "keys" if node.kind == "{" else "entries"
+    return f"… {len(node.children)} {what}{'' if node.whole else ', broken off'}"
+
+
+def _shortened(
+    string: str, cost: int, keywords: Collection[str], count: Callable[[str], int]
+) -> list[tuple[str, float]]:
+    """A long string at a few lengths, cut along its structure, with the share of its value that each is worth."""
+    tree = TextTree.of(string, keywords, "default", count)
+    total = sum(tree.values) or 1.0
+    found: list[tuple[str, float]] = []
+    for level in _LEVELS:
+        if level > 0.7 * cost:
+            break
+        picked = tree.pick(level)
+        inside = sum(
+            value
+            for unit, value in zip(tree.units, tree.values, strict=True)
+            if any(start <= unit.start < end for start, end in picked.ranges)
+        )
+        if inside:
+            found.append((json.dumps(picked.body, ensure_ascii=False), inside / total))
+    return found
+
+
+def _raise_alarms(text: str, entries: Sequence[_Entry]) -> None:
+    """Whatever tells of an error outweighs everything that does not; with it comes the name of the entry it is in."""
+    total = 1 + sum(entry.choices[-1].value for entry in entries)
+    raised = [index for index, entry in enumerate(entries) if entry.full >= 0 and _alarming(entry.node, text)]
+    named = {_name_of(entries, index) for index in raised} - {None, *raised}
+    for index, worth in (
+        *((index, total) for index in raised),
+        *((index, total / 2) for index in sorted(filter(None, named))),
+    ):
+        entry = entries[index]
+        entry.choices = [choice._replace(value=choice.value + worth) for choice in entry.choices]
+
+
+def _name_of(entries: Sequence[_Entry], index: int) -> int | None:
+    """The member that names the entry of a list in which a node lies."""
+    record: int | None = index
+    while record is not None and not entries[record].path.endswith("]"):
+        record = entries[record].parent
+    if record is None:
+        return None
+    found: list[tuple[int, int, int]] = []
+    for at in range(record + 1, len(entries)):
+        path = entries[at].path
+        if not path.startswith(entries[record].path):
+            break
+        node = entries[at].node
+        worth = max(_NAMING.get((each.key or "").lower(), 0.0) for each in (node, *node.children))
+        if entries[at].full >= 0 and worth > 1:
+            found.append((path.count("."), -int(10 * worth), at))
+    return min(found)[2] if found else None
+
+
+def _alarming(node: Node, text: str) -> bool:
+    whole = text[node.start : node.end]
+    if whole.lower() in _NOTHING:
+        return False
+    if node.key is not None and _TROUBLE.search(node.key):
+        return node.kind != "0" or whole != "true"
+    if node.key is not None and _STATE.search(node.key) and _BAD.fullmatch(whole):
+        return True
+    return node.kind == '"' and len(whole) < 2_000 and is_alarm(whole)
+
+
+class _Shown:
+    """One choice of levels, as text, as ranges of what was given, and as what is missing from it."""
+
+    def __init__(self, text: str, entries: Sequence[_Entry], picks: Sequence[int | None]) -> None:
+        self.text, self.entries, self.picks = text, entries, picks
+        self.children: dict[int, list[int]] = {}
+        for index, entry in enumerate(entries):
+            if entry.parent is not None:
+                self.children.setdefault(entry.parent, []).append(index)
+
+    def body(self) -> str:
+        parts: list[str] = []
+        self._write(0, parts)
+        return "".join(parts)
+
+    def _write(self, index: int, parts: list[str]) -> None:
+        entry, pick = self.entries[index], self.picks[index]
+        assert pick is not None
+        said = entry.texts[pick]
+        if said is not None:
+            parts.append(said)
+            return
+        shown = [child for child in self.children.get(index, ()) if self.picks[child] is not None]
+        if not shown and index:
+            parts.append(json.dumps(_counted(entry.node), ensure_ascii=False))
+        elif entry.node.kind == "{":
+            parts.append("{")
+            for at, child in enumerate(shown):
+                node = self.entries[child].node
+                parts.append(f"{',' if at else ''}{_key(self.text, node)}:")
+                self._write(child, parts)
+            parts.append("}")
+        else:
+            self._write_list(index, shown, parts)
+
+    def _write_list(self, index: int, shown: Sequence[int], parts: list[str]) -> None:
+        chosen, gone, fresh = set(shown), 0, True
+        parts.append("[")
+        for child in [*self.children.get(index, ()), None]:
+            if child is not None and child not in chosen:
+                gone += 1
+                continue
+            if gone:
+                parts.append(f'{"" if fresh else ","}"… {gone} more"')
+                gone, fresh = 0, False
+            if child is not None:
+                parts.append("" if fresh else ",")
+                fresh = False
+                self._write(child, parts)
+        if not self.entries[index].node.whole:
+            parts.append(f'{"" if fresh else ","}"… broken off here"')
+        parts.append("]")
+
+    def _standing(self) -> list[bool]:
+        """Whether each entry stands in the body: picked, and all above it open."""
+        standing: list[bool] = []
+        for entry, pick in zip(self.entries, self.picks, strict=True):
+            above = entry.parent is None or standing[entry.parent]
+            standing.append(above and pick is not None)
+        return standing
+
+    def ranges(self) -> tuple[tuple[int, int], ...]:
+        """The ranges that are shown whole. Marks between two neighbours that both are belong to them."""
+        found: list[tuple[int, int]] = []
+        joined = False
+        standing = self._standing()
+        for index, entry in enumerate(self.entries):
+            if entry.full < 0:
+                continue
+            whole = standing[index] and self.picks[index] == entry.full
+            if whole and joined:
+                found[-1] = (found[-1][0], entry.node.end)
+            elif whole:
+                found.append((entry.node.begin, entry.node.end))
+            joined = whole
+        return tuple(found)
+
+    def missing(self) -> tuple[str, ...]:
+        """Members that are left out or shortened, by their path, the most frequent first."""
+        gone: Counter[str] = Counter()
+        standing = self._standing()
+        for index, entry in enumerate(self.entries):
+            above = entry.parent is None or standing[entry.parent]
+            if above and not standing[index] and entry.node.key is not None:
+                gone[_INDEX.sub("[*]", entry.path)] += 1
+        return tuple(f"{path}{f' ({times})' if times > 1 else ''}" for path, times in gone.most_common())
+
+
+_INDEX = re.compile(r"\[\d+\]")
+
+
+def _key(text: str, node: Node) -> str:
+    return text[node.begin : node.start].rstrip().removesuffix(":").rstrip()

@@ -1,0 +1,85 @@
+"""Which lines of a text stand for the others: symbols, headings, files and hunks, and above all what went wrong.
+
+A landmark is an alarm (an error, a failure, a fatal line), a sign (a signature, a heading, a file's first hit) or
+nothing. Alarms are looked for where a text reports something; in source the word "error" is only a name.
+"""
+
+import re
+from collections.abc import Sequence
+from enum import IntEnum
+
+from pagefold.encode.shape import Shape, shape_of_lines
+
+NUMBER = re.compile(r" *\d+(?:→|\t)")
+HIT = re.compile(r"((?:[A-Za-z]:)?[^\s:][^:\n]{0,300}?)([:-])(\d+)\2")
+_ALARM = re.compile(
+    r"\b(?:ERROR|FATAL|CRITICAL|PANIC|SEVERE|EMERG|ALERT|FAILED|FAILURE|FAIL|Traceback|Exception|panic)\b"
+    r"|Segmentation fault"
+    r"|\b\w+(?:Error|Exception)\b:|\b(?:error|fatal|failed)\b(?:\[\w+\])?:|^E  |\berror TS\d+|✗|✘|✕"
+    r"|\blevel\"?[=:]\s?\"?(?:error|fatal)",
+)
+_NO_ALARM = re.compile(r"\b0 (?:errors?|failed|failures?)\b|\b(?:no|without) (?:errors?|failures?)\b", re.IGNORECASE)
+_SYMBOL = re.compile(
+    r"\s*(?:(?:export|default|public|private|protected|internal|static|async|pub(?:\([^)]*\))?|abstract|final|override"
+    r"|virtual|inline|extern|unsafe|declare)\s+)*"
+    r"(?:(?:def|class|func|fn|function|interface|struct|enum|impl|trait|module|namespace|protocol|record|object|mod|macro_rules!)\b"
+    r"|type\s+\w+|(?:const|let|var)\s+\w+\s*(?::[^=]+)?=\s*(?:async\s*)?(?:\(|function|\w+\s*=>))"
+)
+_C_SYMBOL = re.compile(r"(?:[A-Za-z_][\w:<>,*&~\[\]]*\s+)+[*&]?~?[A-Za-z_][\w:]*\s*\([^;]*$")
+_NO_SYMBOL = re.compile(r"(?:return|else|if|for|while|switch|case|throw|new|delete|await|yield)\b")
+_HEADING = re.compile(r"#{1,6} \S")
+_DIFF_SIGN = re.compile(r"diff --git |Index: |@@ ")
+_TEST_SIGN = re.compile(
+    r"=+ .*(?:FAILURES|ERRORS|summary|passed|failed)|_{3,} \S.* _{3,}|(?:--- )?FAIL\b|FAILED\b|Ran \d+ |\s*Tests?:"
+    r"|# (?:pass|fail)|(?:not ok)\b|Exit code|exit status"
+)
+
+
+class Landmark(IntEnum):
+    NONE = 0
+    SIGN = 1
+    ALARM = 2
+
+
+def landmarks(lines: Sequence[str], shape: Shape) -> list[Landmark]:
+    """One for each line."""
+    if shape is Shape.NUMBERED:
+        bare = [NUMBER.sub("", line, count=1) for line in lines]
+        inner = shape_of_lines(bare)
+        return landmarks(bare, inner if inner in (Shape.MARKDOWN, Shape.LOG) else Shape.SOURCE)
+    if shape is Shape.SOURCE:
+        return [Landmark.SIGN if is_symbol(line) else Landmark.NONE for line in lines]
+    if shape is Shape.HITS:
+        return _first_hits(lines)
+    sign = {Shape.DIFF: _DIFF_SIGN, Shape.TESTS: _TEST_SIGN, Shape.MARKDOWN: _HEADING}.get(shape)
+    found = [Landmark.SIGN if sign is not None and sign.match(line) else Landmark.NONE for line in lines]
+    if shape in (Shape.LOG, Shape.TESTS, Shape.TEXT):
+        found = [Landmark.ALARM if is_alarm(line) else mark for line, mark in zip(lines, found, strict=True)]
+    if lines and shape in (Shape.LOG, Shape.TEXT, Shape.LISTING, Shape.TESTS):
+        found[0] = max(found[0], Landmark.SIGN)
+        found[-1] = max(found[-1], Landmark.SIGN)
+    return found
+
+
+def is_alarm(line: str) -> bool:
+    """Whether a line tells of an error, a failure or worse, and not of their absence."""
+    return _ALARM.search(line) is not None and not _NO_ALARM.search(line)
+
+
+def is_symbol(line: str) -> bool:
+    """Whether a line of source defines something with a name."""
+    if _SYMBOL.match(line):
+        return True
+    return not line[:1].isspace() and _C_SYMBOL.match(line) is not None and not _NO_SYMBOL.match(line)
+
+
+def _first_hits(lines: Sequence[str]) -> list[Landmark]:
+    seen: set[str] = set()
+    found: list[Landmark] = []
+    for line in lines:
+        hit = HIT.match(line)
+        fresh = hit is not None and hit[2] == ":" and hit[1] not in seen
+        if hit is not None and fresh:
+            seen.add(hit[1])
+        found.append(Landmark.SIGN if fresh else Landmark.NONE)
+    return found

@@ -1,0 +1,48 @@
+"""values: what showing a piece of a text is worth.
+
+A piece is worth the facts it is the first to hold: names that the text uses often, and names that the task or the
+recent turns speak of, are worth more; what was shown once already is worth nothing the second time. Earlier pieces are
+worth a little more; where no keyword matches, order is the only signal left and counts in full.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Collection, Sequence
+
+from pagefold.encode.trim.keywords import words_of
+from pagefold.pages.facts import facts_of
+
+_LEAST = 0.03  # of any piece: reading on from one line to the next is worth something
+_NAMED = 3.0  # a fact that is itself a keyword
+_RELATED = 0.5  # for each word it shares with the keywords
+_ORDER, _ORDER_ALONE = 0.3, 0.7
+
+
+def piece_values(pieces: Sequence[str], keywords: Collection[str], later: Collection[int] = ()) -> list[float]:
+    """One value for each piece, in the order of the text. Those in `later` are credited with what no other holds."""
+    facts = [facts_of(piece) for piece in pieces]
+    often = Counter(fact for found in facts for fact in found)
+    weights = {fact: _weight(fact, times, keywords) for fact, times in often.items()}
+    matched = any(weight > _plain(often[fact]) for fact, weight in weights.items())
+    slope = (_ORDER if matched else _ORDER_ALONE) / max(1, len(pieces))
+    seen: set[str] = set()
+    values = [0.0] * len(pieces)
+    for index in sorted(range(len(pieces)), key=lambda index: (index in later, index)):
+        if pieces[index].strip():
+            fresh = facts[index] - seen
+            seen |= fresh
+            values[index] = (_LEAST + sum(weights[fact] for fact in sorted(fresh))) * (1 - slope * index)
+    return values
+
+
+def _weight(fact: str, times: int, keywords: Collection[str]) -> float:
+    weight = _plain(times)
+    if fact.lower() in keywords:
+        return weight + _NAMED
+    shared = sum(1 for word in words_of(fact) if word in keywords) if keywords else 0
+    return weight + _RELATED * shared
+
+
+def _plain(times: int) -> float:
+    """What a fact is worth that no keyword speaks of."""
+    return 1 + math.log(times) / 2

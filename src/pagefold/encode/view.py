@@ -1,0 +1,77 @@
+"""view: what is inside an MCP text block, with the way back to where it stands in the text that came.
+
+A view's text is what a reader means by the result: `{"type":"text","text":"…"}` opened, whole or broken off, and any
+other text as it is. `outer` says where a place in it stands outside, so that ranges are always ranges of what came.
+"""
+
+import re
+from bisect import bisect_right
+from dataclasses import dataclass, field
+
+_OPENING = re.compile(r'\s*\[?\s*\{\s*"type"\s*:\s*"text"\s*,\s*"text"\s*:\s*"')
+_PLAIN = re.compile(r'[^"\\\x00-\x09\x0b-\x1f]+')
+_ESCAPE = re.compile(
+    r'\\(?:u([0-9a-fA-F]{4})(?:(?<=u[dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2}))?|(["\\/bfnrt]))'
+)
+_MEANS = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """`broken`: the block around it never closed."""
+
+    text: str
+    opened: bool = False
+    broken: bool = False
+    _inside: tuple[int, ...] = field(default=(0,), repr=False)
+    _outside: tuple[int, ...] = field(default=(0,), repr=False)
+
+    def outer(self, place: int) -> int:
+        """Where a place of the view stands in the text that came."""
+        if not self.opened:
+            return place
+        at = bisect_right(self._inside, place) - 1
+        return self._outside[at] + place - self._inside[at]
+
+    def inner(self, place: int) -> int:
+        """Where a place of the text that came stands in the view: within it, or at the nearer end of it."""
+        if not self.opened:
+            return place
+        at = bisect_right(self._outside, place) - 1
+        if at < 0:
+            return 0
+        most = self._inside[at + 1] if at + 1 < len(self._inside) else len(self.text)
+        return min(self._inside[at] + place - self._outside[at], most)
+
+
+def view_of(text: str) -> View:
+    opening = _OPENING.match(text)
+    if opening is None:
+        return View(text)
+    at, length = opening.end(), 0
+    parts: list[str] = []
+    inside, outside = [0], [at]
+    while at < len(text):
+        plain = _PLAIN.match(text, at)
+        if plain is not None:
+            parts.append(plain[0])
+            at, length = plain.end(), length + len(plain[0])
+        escape = _ESCAPE.match(text, at)
+        if escape is None:
+            break
+        meant = _meant(escape)
+        parts.append(meant)
+        at, length = escape.end(), length + len(meant)
+        inside.append(length)
+        outside.append(at)
+    if length == 0:
+        return View(text)
+    return View("".join(parts), True, text[at : at + 1] != '"', tuple(inside), tuple(outside))
+
+
+def _meant(escape: re.Match[str]) -> str:
+    if escape[3]:
+        return _MEANS[escape[3]]
+    if escape[2]:
+        return bytes.fromhex(escape[1] + escape[2]).decode("utf-16-be")
+    return chr(int(escape[1], 16))

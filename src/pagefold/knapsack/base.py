@@ -1,0 +1,185 @@
+"""The best choice of every group at one price of a token, and what every other choice would lose against it."""
+
+import math
+from operator import itemgetter
+from typing import NamedTuple
+
+from pagefold.knapsack.problem import Choice, Problem
+
+ROUNDING = 1e-12  # of the whole value: differences below are noise of float sums
+
+
+class Move(NamedTuple):
+    """A choice other than the base, with the base below it: what it changes in cost and value, and its loss."""
+
+    loss: float
+    group: int
+    pick: int | None
+    cost: int
+    value: float
+    opens: bool
+
+
+class Option(NamedTuple):
+    """A choice, or none, with what stands below it at the base; its worth is its value less its cost at the price."""
+
+    worth: float
+    cost: int
+    value: float
+    pick: int | None
+    opens: bool
+
+
+_NONE = Option(0.0, 0, 0.0, None, False)
+_NOTHING = (0.0, 0, 0.0)
+_COST = itemgetter(1)
+
+
+class Base(NamedTuple):
+    """`bound` is what no solution exceeds; `nearest` is the least loss in each group of a choice other than its base.
+
+    `below` is what stands below each group that is opened: worth, cost and value; None where there are no trees.
+    """
+
+    price: float
+    picks: list[int | None]
+    opens: list[bool]
+    nearest: list[float]
+    below: list[tuple[float, int, float]] | None
+    cost: int
+    value: float
+    bound: float
+
+    def options(self, problem: Problem, index: int) -> list[Option]:
+        most = problem.room[index] if problem.room else math.inf
+        return _options(problem.choices[index], most, self.price, self.below[index] if self.below else _NOTHING)
+
+
+def base(problem: Problem, price: float) -> Base:
+    """At equal worth the cheaper choice, but as far as the budget goes the dearer one."""
+    found = _best(problem, price, {})
+    while found.cost > problem.budget:  # rounding took the dearer end of a tie: a hair above it is the cheaper
+        price *= 1 + 1e-9
+        found = _best(problem, price, {})
+    dearer = _dearer(problem, found, problem.budget - found.cost)
+    return _best(problem, price, dearer) if dearer else found
+
+
+def _best(problem: Problem, price: float, fixed: dict[int, int | None]) -> Base:
+    count = len(problem.choices)
+    picks: list[int | None] = [None] * count
+    opens = [False] * count
+    nearest = [0.0] * count
+    parents, room = problem.parents, problem.room
+    below = None if parents is None else [_NOTHING] * count
+    noise = ROUNDING * price * problem.budget
+    total_worth, total_cost, total_value = _NOTHING
+    most: float = math.inf
+    for index in range(count - 1, -1, -1):
+        choices = problem.choices[index]
+        under = below[index] if below else _NOTHING
+        worth_below = under[0]
+        if room:
+            most = room[index]
+        best, second, pick = 0.0, -math.inf, None
+        for number, choice in enumerate(choices):
+            worth = choice[1] - price * choice[0]
+            if choice[2]:
+                worth += worth_below
+            if worth > second and choice[0] <= most:
+                if worth > best:
+                    best, second, pick = worth, best, number
+                else:
+                    second = worth
+        nearest[index] = best - second
+        if best - second <= noise:
+            options = _options(choices, most, price, under)
+            tied = [option for option in options if option.worth >= best - noise]
+            option = min(tied, key=_COST)
+            if index in fixed:
+                option = next(option for option in options if option.pick == fixed[index])
+            best, cost, value, pick, opened = option
+        elif pick is None:
+            continue
+        else:
+            cost, value, opened = choices[pick]
+            if opened and below:
+                cost += under[1]
+                value += under[2]
+        picks[index], opens[index] = pick, opened
+        parent = parents[index] if parents else None
+        if parent is None or below is None:
+            total_worth, total_cost, total_value = total_worth + best, total_cost + cost, total_value + value
+        else:
+            over = below[parent]
+            below[parent] = over[0] + best, over[1] + cost, over[2] + value
+    bound = total_worth + price * problem.budget
+    return Base(price, picks, opens, nearest, below, total_cost, total_value, bound)
+
+
+def _dearer(problem: Problem, base: Base, spare: int) -> dict[int, int | None]:
+    """From the roots down, what the spare tokens buy: picks that cost more than the base's at the same worth."""
+    noise = ROUNDING * base.price * problem.budget
+    found: dict[int, int | None] = {}
+    if not spare or not base.price or min(base.nearest, default=math.inf) > noise:
+        return found
+    opens = list(base.opens)
+    for index, parent in enumerate(problem.parents or [None] * len(opens)):
+        if parent is not None and not opens[parent]:
+            opens[index] = False
+        elif base.nearest[index] <= noise:
+            options = base.options(problem, index)
+            at = next(option for option in options if option.pick == base.picks[index])
+            affordable = [one for one in options if one.worth >= at.worth - noise and one.cost - at.cost <= spare]
+            taken = max(affordable, key=_COST)
+            if taken.cost > at.cost:
+                found[index], opens[index] = taken.pick, taken.opens
+                spare -= taken.cost - at.cost
+    return found
+
+
+def moves(problem: Problem, base: Base, limit: float) -> list[Move]:
+    """Every move whose loss is within the limit, by rising loss."""
+    found: list[Move] = []
+    for index, least in enumerate(base.nearest):
+        if least > limit:
+            continue
+        options = base.options(problem, index)
+        at = next(option for option in options if option.pick == base.picks[index])
+        found += [
+            Move(at.worth - worth, index, pick, cost - at.cost, value - at.value, opens)
+            for worth, cost, value, pick, opens in options
+            if pick != at.pick and at.worth - worth <= limit
+        ]
+    found.sort(key=itemgetter(0))
+    return found
+
+
+def hinge(problem: Problem, base: Base, limit: float) -> int | None:
+    """The group that opens, or would, at the least loss of doing the other: where to branch. None within the limit."""
+    if problem.parents is None or base.below is None:
+        return None
+    reached = [True] * len(base.opens)
+    least, found = limit, None
+    for index, parent in enumerate(problem.parents):
+        reached[index] = parent is None or (reached[parent] and base.opens[parent])
+        if reached[index] and base.below[index][1] and base.nearest[index] <= least:
+            options = base.options(problem, index)
+            best = max(option.worth for option in options)
+            other = max((one.worth for one in options if one.opens != base.opens[index]), default=-math.inf)
+            if best - other < least:
+                least, found = best - other, index
+    return found
+
+
+def _options(choices: tuple[Choice, ...], most: float, price: float, under: tuple[float, int, float]) -> list[Option]:
+    worth_below, cost_below, value_below = under
+    options = [_NONE]
+    for pick, (cost, value, opens) in enumerate(choices):
+        worth = value - price * cost
+        if cost <= most:
+            if opens:
+                options.append(Option(worth + worth_below, cost + cost_below, value + value_below, pick, opens))
+            else:
+                options.append(Option(worth, cost, value, pick, opens))
+    return options

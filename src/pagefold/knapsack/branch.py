@@ -1,0 +1,106 @@
+"""Trees whose relaxation is far from any solution, because it opens half of something dear: open it, or do not.
+
+Either answer is a problem of its own, with a price and a bound of its own. The one with the higher bound is looked at
+first, until nothing that is left can beat the best. Where there are no trees there is one problem and one search.
+"""
+
+import heapq
+from typing import NamedTuple
+
+from pagefold.knapsack.base import ROUNDING, Base, base, hinge
+from pagefold.knapsack.fronts import price
+from pagefold.knapsack.problem import Problem, closed, opened
+from pagefold.knapsack.search import Search
+
+_STATES_A_GROUP = 10  # before a search gives way to two branches; a branch costs about as much as that many states
+
+
+class _Branch(NamedTuple):
+    """`taken` are the picks that stand for none, worth `value` together; `order` keeps equal bounds apart."""
+
+    negative_bound: float
+    order: int
+    problem: Problem
+    taken: dict[int, int]
+    value: float
+
+
+class Branching:
+    """`picks` is the best found, `missing` how much more than its value there may be."""
+
+    def __init__(self, asked: Problem, limit: int) -> None:
+        self.asked = asked
+        self.picks: list[int | None] = [None] * len(asked.choices)
+        self.value = 0.0
+        self.missing = 0.0
+        self.work = 0
+        self.limit = limit
+        self.waiting: list[_Branch] = []
+        self.unit = asked.unit * (1 - 1e-6)
+        self.unfinished = 0.0  # the highest bound of a branch that was given up
+
+    def run(self) -> None:
+        """Until nothing can beat the best or the work is spent."""
+        self._add(self.asked, {}, 0.0, float("inf"))
+        while self.waiting and self.work <= self.limit:
+            branch = heapq.heappop(self.waiting)
+            if self._may_beat(-branch.negative_bound):
+                self._follow(branch)
+        bound = max([-branch.negative_bound for branch in self.waiting] + [self.unfinished])
+        self.missing = bound - self.value if self._may_beat(bound) else 0.0
+
+    def _may_beat(self, bound: float) -> bool:
+        return bound - self.value > max(self.value * ROUNDING, self.unit)
+
+    def _add(self, problem: Problem, taken: dict[int, int], value: float, bound: float) -> None:
+        heapq.heappush(self.waiting, _Branch(-bound, self.work, problem, taken, value))
+
+    def _follow(self, branch: _Branch) -> None:
+        """Search it, and where that takes too long, branch once more."""
+        found = base(branch.problem, price(branch.problem))
+        bound = min(-branch.negative_bound, branch.value + found.bound)
+        size = len(branch.problem.choices)
+        flat = branch.problem.parents is None
+        missing = self._search(branch, found, self.limit if flat else self.work + _STATES_A_GROUP * size)
+        at = hinge(branch.problem, found, missing) if missing else None
+        if missing and at is None and not flat:
+            missing = self._search(branch, found, self.limit)
+        if not missing:
+            return
+        bound = min(bound, self.value + missing)
+        if at is None:
+            self.unfinished = max(self.unfinished, bound)
+            return
+        self.work += 2 * size
+        inner = opened(branch.problem, at)
+        if inner is not None:
+            problem, taken = inner
+            value = branch.value + sum(branch.problem.choices[group][pick].value for group, pick in taken.items())
+            self._add(problem, branch.taken | taken, value, bound)
+        self._add(closed(branch.problem, at), branch.taken, branch.value, bound)
+
+    def _search(self, branch: _Branch, found: Base, limit: int) -> float:
+        """Note what is better than the best; how much more than the best there may be in this branch."""
+        search = Search(branch.problem, found, self.value - branch.value, min(limit, self.limit) - self.work)
+        search.run()
+        self.work += search.work
+        value = branch.value + found.value + search.best[1]
+        if value > self.value:
+            self.value = value
+            self.picks = _picks(self.asked, branch, found, search)
+        return search.missing
+
+
+def _picks(asked: Problem, branch: _Branch, found: Base, search: Search) -> list[int | None]:
+    picks = list(found.picks)
+    for group, move in search.changed().items():
+        picks[group] = move.pick
+    for group, pick in branch.taken.items():
+        if picks[group] is None:
+            picks[group] = pick
+    for index, parent in enumerate(asked.parents or ()):
+        if parent is not None and picks[index] is not None:
+            above = picks[parent]
+            if above is None or not asked.choices[parent][above].opens:
+                picks[index] = None  # below a group that did not open
+    return picks

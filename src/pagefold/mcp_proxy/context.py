@@ -1,0 +1,147 @@
+"""The tools of our own as they are answered, and what the client was shown, kept so that it can be recalled and found.
+
+Pages are put by a thread of their own: no answer waits for a disk, and where the disk is slower than the tools, what is
+not yet kept is let go and counted. The store is opened when something is to be put or asked for, and where it cannot be
+used, that is said once and the proxy goes on without it.
+"""
+
+import queue
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pagefold.adapters.library import Library
+from pagefold.encode.cursor import Cursor, read_cursor
+from pagefold.encode.pieces import piece
+from pagefold.errors import ConfigError, RecallError, StoreError
+from pagefold.pages import context_calls
+from pagefold.pages.context_calls import Answered, ResetAsked
+from pagefold.pages.kinds import PageKind
+from pagefold.pages.pins import Pins
+from pagefold.pages.recall import Recalled
+from pagefold.pages.search import SearchFailed
+from pagefold.tokens import counter
+
+_WAITING_PAGES = 256
+_RECALL_TOKENS = 8_000
+_PAUSE_SECONDS = 0.02
+_ALONE = (
+    "This proxy stands before tools: it keeps this and tells it in context_status; requests carry it where pagefold "
+    "stands before the model too."
+)
+
+
+class Context:
+    """What is known about one client's conversation. `library` opens the store."""
+
+    def __init__(
+        self,
+        library: Callable[[], Library],
+        history: str,
+        counts: Counter[str],
+        *,
+        reset: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._open, self.history, self._counts, self._reset = library, history, counts, reset
+        self._library: Library | None = None
+        self._opening = threading.Lock()
+        self._pins = Pins()
+        self._pages: queue.Queue[tuple[bytes, PageKind, str] | None] = queue.Queue(_WAITING_PAGES)
+        self._keeping: threading.Thread | None = None
+        self._lost = ""
+        self._closing = threading.Event()
+
+    def keep(self, text: str, tool: str) -> None:
+        """Puts what a tool said into the store, soon."""
+        if self._keeping is None:
+            self._keeping = threading.Thread(target=self._keep, daemon=True, name="pagefold keeps pages")
+            self._keeping.start()
+        try:
+            self._pages.put_nowait((text.encode("utf-8", "surrogatepass"), PageKind.EVIDENCE, tool))
+        except queue.Full:
+            self._counts["pages not kept"] += 1
+
+    def answer(self, tool: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
+        """The text of an answer, and whether it is a failure."""
+        try:
+            match tool:
+                case "context_recall":
+                    return self._recall(str(arguments.get("handle", "")), arguments.get("cursor"))
+                case "context_search":
+                    return self._search(str(arguments.get("query", "")), arguments.get("limit"))
+                case "context_status":
+                    return self._status(), False
+            return self._call(tool, arguments)
+        except (StoreError, ConfigError) as error:
+            return f"The store cannot be used: {error}", True
+
+    def close(self) -> None:
+        """Puts what still waits, within bounds, and lets the store go."""
+        if self._keeping is not None:
+            self._closing.set()
+            self._pages.put(None)
+            self._keeping.join(2.0)
+        with self._opening:
+            if self._library is not None:
+                self._library.close()
+
+    def _recall(self, handle: str, cursor: object) -> tuple[str, bool]:
+        found = self._at_hand().recall(handle)
+        if not isinstance(found, Recalled):
+            return found.text, True
+        text = found.content.decode("utf-8", "replace")
+        count = counter("o200k").count
+        try:
+            at = read_cursor(str(cursor), found.page, len(text)) if cursor else Cursor(found.page, 0, _RECALL_TOKENS)
+            if not cursor and len(text) <= 3 * _RECALL_TOKENS:
+                return text, False
+            return piece(text, at, count).text, False
+        except RecallError as error:
+            return str(error), True
+
+    def _search(self, query: str, limit: object) -> tuple[str, bool]:
+        most = limit if isinstance(limit, int) and 0 < limit <= 20 else 5
+        found = self._at_hand().search(query, within=self.history, limit=most)
+        return found.text, isinstance(found, SearchFailed)
+
+    def _status(self) -> str:
+        status = self._at_hand().status()
+        before, after = self._counts["tokens before"], self._counts["tokens after"]
+        saved = f"{before - after:,} of {before:,} tokens saved" if before else "nothing encoded yet"
+        lines = [
+            f"This connection: {self._counts['calls']:,} tool results, {saved}.",
+            f"The store: {status.pages:,} pages, {status.bytes:,} bytes.",
+            *([self._pins.block] if self._pins.block else []),
+        ]
+        return "\n".join(lines)
+
+    def _call(self, tool: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
+        answered = context_calls.answer(tool, arguments, self._pins)
+        if not isinstance(answered, Answered | ResetAsked):
+            return answered.text, True
+        page = answered.page
+        self._at_hand().put(page.content, history=self.history, now=time.time(), kind=page.kind, name=tool)
+        if isinstance(answered, Answered):
+            self._pins = answered.pins
+        else:
+            self._reset()
+        return f"{answered.text} {_ALONE}", False
+
+    def _keep(self) -> None:
+        while (page := self._pages.get()) is not None:
+            # Not at once: whoever was just answered is likely to ask again, and should not find us busy.
+            self._closing.wait(_PAUSE_SECONDS)
+            content, kind, name = page
+            try:
+                self._at_hand().put(content, history=self.history, now=time.time(), kind=kind, name=name)
+            except (StoreError, ConfigError) as error:
+                self._counts["pages not kept"] += 1
+                self._lost = self._lost or str(error)
+
+    def _at_hand(self) -> Library:
+        with self._opening:
+            if self._library is None:
+                self._library = self._open()
+            return self._library

@@ -1,0 +1,348 @@
+"""The pure half of the MCP proxy for one server: a message in, commands out.
+
+Promises: what is not changed is passed on as the very bytes that came, in the order they came, in both directions and
+both eras of the protocol (the `initialize` handshake, and the stateless one with its envelope in `_meta`): requests,
+answers, errors, notifications, batches, methods that nobody knows yet, and what is not JSON-RPC at all. Only three
+kinds of answers are touched: the texts of `tools/call`, the tools of `tools/list`, the instructions of the greeting.
+
+Waits for nothing and holds no text of an answer. It remembers which calls are open, so that each is answered even where
+the server dies, and how the client greeted, so that a new process of the server can be greeted the same way.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from pagefold.errors import WireError
+from pagefold.mcp_proxy.lines import Overlong, id_of
+from pagefold.wire import json_text, jsonrpc
+from pagefold.wire.json_text import as_object, as_string
+from pagefold.wire.jsonrpc import Batch, Call, Failure, Notification, Reply
+
+SERVER_LOST = -32000
+"""The code of an error that says that the server is gone; of those that JSON-RPC leaves to implementations."""
+
+READ_BYTES = 8 << 20
+"""A longer message is passed on without being read: no text of it would be encoded anyway."""
+
+OWN = '"pagefold-'
+"""How the ids of our own calls begin, as JSON text."""
+
+COMPACTED = "notifications/pagefold/compacted"
+"""By which a client says that its model sees no more of what was shown so far."""
+
+_KEPT_CALLS = 100_000
+_ENVELOPE = "io.modelcontextprotocol/"
+
+
+@dataclass(frozen=True, slots=True)
+class ToServer:
+    """`now` where it belongs to the greeting of a new process, which comes before everything that waits for it."""
+
+    server: str
+    data: bytes
+    now: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ToClient:
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Shorten:
+    """The answer to a tool's call: its texts are to be said in their cheapest form before it goes to the client."""
+
+    data: bytes
+    tool: str
+    server: str
+    only_text: bool = False
+    """Whether the client would show the model `structuredContent` in place of the texts that say the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A call of a tool of ours."""
+
+    id: str
+    tool: str
+    arguments: Mapping[str, Any]
+    modern: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Aside:
+    """What a server wrote between its messages: for people to see, and for no client to parse."""
+
+    server: str
+    line: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A new process has been greeted: what waits for it can go."""
+
+    server: str
+
+
+@dataclass(frozen=True, slots=True)
+class Forget:
+    """The client says that its model sees no more of what was shown so far."""
+
+
+Command: TypeAlias = ToServer | ToClient | Shorten | Answer | Aside | Ready | Forget
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """An open call of the client's."""
+
+    method: str
+    tool: str = ""
+    modern: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What is offered and changed beyond the texts. `listing` changes the result of `tools/list`, as JSON text."""
+
+    tools: Sequence[str] = ()
+    listing: Callable[[str, "Listed"], str] | None = None
+    describe: Callable[[Mapping[str, Any]], str] | None = None
+    """Answers `context_describe`: what a short list left out."""
+    primer: str = ""
+    text_only_for: frozenset[str] = frozenset()
+    """Clients that show their model `structuredContent` alone, by the name they give themselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """Whom a list of tools is for, and whether it is the last page of it."""
+
+    last: bool
+    only_text: bool
+
+
+@dataclass(slots=True)
+class Relay:
+    server: str = ""
+    options: Options = field(default_factory=Options)
+    client: str = ""
+    calls: dict[str, Asked] = field(default_factory=dict)
+    greeted: bool = False
+    ours: frozenset[str] = frozenset()
+    """The tools of ours that the server has none of the same name for."""
+    _greeting: str = ""
+    _standing: dict[str, str] = field(default_factory=dict)
+    _again: int = 0
+
+    def __post_init__(self) -> None:
+        self.ours = frozenset(self.options.tools)
+
+    # ---- what the client says ----------------------------------------------------------------------------------
+
+    def from_client(self, data: bytes) -> list[Command]:
+        if len(data) > READ_BYTES:
+            return [ToServer(self.server, data)]
+        try:
+            message = jsonrpc.parse(data)
+        except WireError:
+            return [ToServer(self.server, data)]
+        match message:
+            case Call():
+                return self._asked(message, data)
+            case Notification(method="notifications/cancelled"):
+                self._cancelled(message)
+            case Notification(method="notifications/pagefold/compacted"):
+                return [Forget()]  # it is for us, and no server knows it
+            case Notification(method="notifications/initialized"):
+                self._standing["initialized"] = message.raw
+            case Batch():
+                for call in message.messages:
+                    if isinstance(call, Call):
+                        self._remember(call)
+        return [ToServer(self.server, data)]
+
+    def _asked(self, call: Call, data: bytes) -> list[Command]:
+        asked, params = self._remember(call)
+        if asked.tool in self.ours:
+            del self.calls[call.id]
+            return [own_answer(self.options, call.id, params, modern=asked.modern)]
+        match call.method:
+            case "initialize":
+                self._greeting, self._standing = call.raw, {}
+            case "logging/setLevel":
+                self._standing["level"] = call.raw
+            case "resources/subscribe":
+                self._standing[f"subscribe {params.get('uri')}"] = call.raw
+            case "resources/unsubscribe":
+                self._standing.pop(f"subscribe {params.get('uri')}", None)
+        return [ToServer(self.server, data)]
+
+    def _remember(self, call: Call) -> tuple[Asked, Mapping[str, Any]]:
+        params = as_object(as_object(json_text.parse(call.raw)).get("params"))
+        meta = as_object(params.get("_meta"))
+        info = as_object(params.get("clientInfo") or meta.get(_ENVELOPE + "clientInfo"))
+        self.client = as_string(info.get("name")) or self.client
+        tool = as_string(params.get("name")) if call.method == "tools/call" else ""
+        asked = Asked(call.method, tool, _ENVELOPE + "protocolVersion" in meta)
+        self.calls[call.id] = asked
+        if len(self.calls) > _KEPT_CALLS:
+            del self.calls[next(iter(self.calls))]
+        return asked, params
+
+    def _cancelled(self, message: Notification) -> None:
+        # Nothing answers a cancelled call, so nothing else would ever close it.
+        try:
+            start, end = json_text.find(message.raw, ("params", "requestId"))
+        except WireError:
+            return
+        self.calls.pop(message.raw[start:end], None)
+
+    # ---- what the server says ----------------------------------------------------------------------------------
+
+    def from_server(self, server: str, data: bytes) -> list[Command]:
+        if len(data) > READ_BYTES:
+            self.calls.pop(id_of(data[:4096], data[-4096:]), None)
+            return [ToClient(data)]
+        try:
+            message = jsonrpc.parse(data)
+        except WireError:
+            return [ToClient(data)] if _is_closed(data) else [Aside(self.server, data)]
+        self.greeted = True
+        match message:
+            case Reply():
+                return self._answered(message, data)
+            case Failure():
+                self.calls.pop(message.id, None)
+                return self._greeted_again(message.id) if self._is_ours(message.id) else [ToClient(data)]
+        return [ToClient(data)]
+
+    def overlong(self, server: str, line: Overlong) -> list[Command]:
+        """What is said in place of an answer that is too long to be held."""
+        asked = self.calls.pop(line.id, None)
+        if asked is None:
+            note = f"a message of {line.length:,} bytes is longer than mcp.max_message_bytes and was dropped"
+            return [Aside(self.server, note.encode())]
+        words = f"the answer has {line.length:,} bytes, more than mcp.max_message_bytes allows; ask for less of it"
+        return [ToClient(failure(line.id, SERVER_LOST, f"pagefold: {words}"))]
+
+    def _answered(self, reply: Reply, data: bytes) -> list[Command]:
+        asked = self.calls.pop(reply.id, None)
+        if asked is None:
+            return self._greeted_again(reply.id) if self._is_ours(reply.id) else [ToClient(data)]
+        match asked.method:
+            case "tools/call":
+                return [Shorten(data, asked.tool, self.server, self.client in self.options.text_only_for)]
+            case "tools/list":
+                return [ToClient(self._listed(reply, data))]
+            case "initialize" | "server/discover":
+                return [ToClient(self._with_primer(reply, data))]
+        return [ToClient(data)]
+
+    def _with_primer(self, reply: Reply, data: bytes) -> bytes:
+        return json_text.bytes_of(with_primer(reply.raw, self.options.primer)) if self.options.primer else data
+
+    def _listed(self, reply: Reply, data: bytes) -> bytes:
+        if self.options.listing is None:
+            return data
+        result = as_object(as_object(json_text.parse(reply.raw)).get("result"))
+        named = {as_string(as_object(tool).get("name")) for tool in json_text.as_list(result.get("tools"))}
+        self.ours -= named
+        page = Listed(last=not result.get("nextCursor"), only_text=self.client in self.options.text_only_for)
+        start, end = json_text.find(reply.raw, ("result",))
+        changed = self.options.listing(reply.raw[start:end], page)
+        return json_text.bytes_of(json_text.splice(reply.raw, [(start, end, changed)]))
+
+    # ---- when the server goes, and comes again -----------------------------------------------------------------
+
+    def lost(self, server: str, why: str) -> list[Command]:
+        """Answers for every call that the server can answer no more."""
+        open_calls, self.calls = self.calls, {}
+        words = f"pagefold: the server {why} before it answered; the call may or may not have had an effect"
+        return [ToClient(failure(id, SERVER_LOST, words)) for id in open_calls if not id.startswith(OWN)]
+
+    def back(self, server: str) -> list[Command]:
+        """What a new process of the server is told first: what the old one had been told."""
+        if not self._greeting or not self.greeted:
+            return [Ready(self.server)]
+        return [self._repeat("greeting", self._greeting)]
+
+    def refused(self, server: str, data: bytes, why: str) -> list[Command]:
+        """An answer for what could not be given to the server."""
+        try:
+            message = jsonrpc.parse(data)
+        except WireError:
+            return []
+        asked = message.messages if isinstance(message, Batch) else (message,)
+        calls = [call.id for call in asked if isinstance(call, Call) and self.calls.pop(call.id, None) is not None]
+        return [ToClient(failure(id, SERVER_LOST, f"pagefold: the server {why}")) for id in calls]
+
+    def is_known(self, server: str) -> bool:
+        """Whether the server has ever answered: one that has not is not worth starting again."""
+        return self.greeted
+
+    def overdue(self) -> list[Command]:
+        return []
+
+    def _greeted_again(self, id: str) -> list[Command]:
+        if not id.startswith(f"{OWN}greeting-"):
+            return []  # an answer to something else that was said once more
+        told: list[Command] = []
+        for what, raw in self._standing.items():
+            if what == "initialized":
+                told.append(ToServer(self.server, json_text.bytes_of(raw), now=True))
+            else:
+                told.append(self._repeat("standing", raw))
+        return [*told, Ready(self.server)]
+
+    def _repeat(self, what: str, raw: str) -> ToServer:
+        self._again += 1
+        start, end = json_text.find(raw, ("id",))
+        again = json_text.splice(raw, [(start, end, f'{OWN}{what}-{self._again}"')])
+        return ToServer(self.server, json_text.bytes_of(again), now=True)
+
+    def _is_ours(self, id: str) -> bool:
+        return id.startswith((f"{OWN}greeting-", f"{OWN}standing-"))
+
+
+def own_answer(options: Options, id: str, params: Mapping[str, Any], *, modern: bool = False) -> Command:
+    """What becomes of a call of a tool of ours. Descriptions are at hand; the rest is for others to know."""
+    tool, arguments = as_string(params.get("name")), as_object(params.get("arguments"))
+    if tool == "context_describe" and options.describe is not None:
+        return ToClient(text_reply(id, options.describe(arguments), modern=modern))
+    return Answer(id, tool, arguments, modern)
+
+
+def failure(id: str, code: int, message: str) -> bytes:
+    error = json_text.dumps({"code": code, "message": message})
+    return json_text.bytes_of(f'{{"jsonrpc":"2.0","id":{id or "null"},"error":{error}}}')
+
+
+def text_reply(id: str, text: str, *, failed: bool = False, modern: bool = False) -> bytes:
+    """The answer of a tool of ours."""
+    result: dict[str, Any] = {"content": [{"type": "text", "text": text}], "isError": failed}
+    if modern:
+        result["resultType"] = "complete"
+    return json_text.bytes_of(f'{{"jsonrpc":"2.0","id":{id},"result":{json_text.dumps(result)}}}')
+
+
+def with_primer(raw: str, primer: str) -> str:
+    """A greeting whose instructions end in our line."""
+    if not primer:
+        return raw
+    start, _ = json_text.find(raw, ("result",))
+    spots = json_text.members(raw, start)
+    said = json_text.member(spots, "instructions")
+    if said is not None:
+        told = f"{said.value}\n\n{primer}" if isinstance(said.value, str) and said.value else primer
+        return json_text.splice(raw, [(said.start, said.end, json_text.dumps(told))])
+    at = start + 1
+    comma = "," if spots else ""
+    return json_text.splice(raw, [(at, at, f'"instructions":{json_text.dumps(primer)}{comma}')])
+
+
+def _is_closed(data: bytes) -> bool:
+    """Whether it may be a message of a kind that is not known here; half a message, or a word of thanks, is not."""
+    text = data.strip(b" \t\r\n")
+    return (text[:1] + text[-1:]) in (b"{}", b"[]")

@@ -1,0 +1,115 @@
+"""The texts of a tool's answer in their cheapest lossless form; every other byte of the answer as it came.
+
+Images, audio, resources and `structuredContent` pass. A text that is meant for the user alone passes too. A text that
+looks like a form or hint of ours, whoever wrote it, is marked as being what it is.
+
+Where a client shows its model nothing but `structuredContent`, and a text says the same value, the text is what it
+gets: the model would be shown one of the two, and the dearer one.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from pagefold.encode import choose
+from pagefold.encode.choose import Shown
+from pagefold.mcp_proxy.relay import Shorten
+from pagefold.pages.ledger import Ledger
+from pagefold.wire import json_text
+from pagefold.wire.json_text import Spot, as_object
+
+
+@dataclass(frozen=True, slots=True)
+class Shortened:
+    """The answer as the client gets it, and what its texts cost before and after."""
+
+    data: bytes
+    texts: int = 0
+    before: int = 0
+    after: int = 0
+    skipped: int = 0
+    twins: int = 0
+    originals: tuple[str, ...] = field(default=(), repr=False)
+    ledger: Ledger | None = field(default=None, repr=False)
+
+
+Encode = Callable[..., Shown]
+
+
+def shortened(command: Shorten, encode: Encode = choose.encode, ledger: Ledger | None = None) -> Shortened:
+    """`ledger`, where there is one, is what the model can still see; the one that comes back knows this answer too."""
+    raw = json_text.text_of(command.data)
+    result = json_text.member(json_text.top(raw), "result")
+    if result is None or not isinstance(result.value, dict):
+        return Shortened(command.data, ledger=ledger)
+    members = json_text.members(raw, result.start)
+    content = json_text.member(members, "content")
+    if content is None or not isinstance(content.value, list):
+        return Shortened(command.data, ledger=ledger)
+    failed = as_object(result.value).get("isError") is True
+    changes: list[tuple[int, int, str]] = []
+    originals: list[str] = []
+    before = after = skipped = 0
+    for block in json_text.elements(raw, content.start):
+        spot = _text_of(raw, block)
+        if spot is None:
+            continue
+        shown = encode(spot.value, tool=command.tool, failed=failed, ledger=ledger)
+        if ledger is not None:
+            for standing in shown.standing:
+                ledger = ledger.with_text(standing)
+        originals.append(spot.value)
+        skipped += len(shown.skipped)
+        before, after = before + shown.before, after + shown.tokens
+        if shown.text != spot.value:
+            changes.append((spot.start, spot.end, json_text.dumps(shown.text)))
+    twin = _twin(raw, members, content) if command.only_text else None
+    if twin is not None:
+        changes = sorted([*changes, (*twin, "")])
+    data = json_text.bytes_of(json_text.splice(raw, changes)) if changes else command.data
+    twins = int(twin is not None)
+    return Shortened(data, len(originals), before, after, skipped, twins, tuple(originals), ledger)
+
+
+def _text_of(raw: str, block: Spot) -> Spot | None:
+    """Where the text of a block stands, if it is a text that the model reads."""
+    value = block.value
+    if not isinstance(value, dict) or value.get("type") != "text" or not isinstance(value.get("text"), str):
+        return None
+    if as_object(value.get("annotations")).get("audience") == ["user"]:
+        return None
+    return json_text.member(json_text.members(raw, block.start), "text")
+
+
+def _twin(raw: str, members: list[Spot], content: Spot) -> tuple[int, int] | None:
+    """The span of `structuredContent` with its key and one comma, where a text says the same."""
+    place = next((at for at, spot in enumerate(members) if spot.key == "structuredContent"), None)
+    if place is None or len(members) < 2:
+        return None
+    if not any(_says(block, members[place].value) for block in content.value):
+        return None
+    if place:
+        return members[place - 1].end, members[place].end
+    opening = raw.rfind("{", 0, raw.rindex('"', 0, raw.rindex('"', 0, members[0].start)))
+    return opening + 1, raw.index(",", members[0].end) + 1
+
+
+def _says(block: Any, value: Any) -> bool:
+    """Whether a text is this value as JSON, or the one that a wrapper such as `{"result": …}` holds."""
+    text = as_object(block).get("text")
+    if not isinstance(text, str):
+        return False
+    wrapped = next(iter(value.values())) if isinstance(value, dict) and len(value) == 1 else value
+    if wrapped == text:
+        return True
+    try:
+        said = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return _spelled(said) in (_spelled(value), _spelled(wrapped))
+
+
+def _spelled(value: Any) -> str:
+    """Equal for equal values alone: to Python 1, 1.0 and True are one."""
+    return json.dumps(value, sort_keys=True)

@@ -1,0 +1,216 @@
+"""One client and the servers behind it: carries out what a relay commands.
+
+This is where the MCP proxy fails open, in one place: where code of ours raises, the bytes go on as they came, and the
+fault is counted and reported. Commands of one direction are carried out one after the other, so that answers, progress
+and notices keep their order; a large answer is worked on in a thread while the other direction goes on.
+"""
+
+import asyncio
+import sys
+import traceback
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Protocol
+
+from pagefold.mcp_proxy.lines import Overlong
+from pagefold.mcp_proxy.relay import (
+    SERVER_LOST,
+    Answer,
+    Aside,
+    Command,
+    Forget,
+    Ready,
+    Shorten,
+    ToClient,
+    ToServer,
+    failure,
+    text_reply,
+)
+
+_INLINE_BYTES = 20_000
+
+
+class Switch(Protocol):
+    """The pure half, for one server or for many."""
+
+    def from_client(self, data: bytes) -> list[Command]: ...
+
+    def from_server(self, server: str, data: bytes) -> list[Command]: ...
+
+    def overlong(self, server: str, line: Overlong) -> list[Command]: ...
+
+    def lost(self, server: str, why: str) -> list[Command]: ...
+
+    def back(self, server: str) -> list[Command]: ...
+
+    def refused(self, server: str, data: bytes, why: str) -> list[Command]: ...
+
+    def is_known(self, server: str) -> bool: ...
+
+    def overdue(self) -> list[Command]: ...
+
+
+class Upstream(Protocol):
+    async def send(self, data: bytes, *, now: bool = False) -> None: ...
+
+    async def ready(self) -> None: ...
+
+    async def close(self, grace_seconds: float) -> None: ...
+
+
+class Work(Protocol):
+    """What is done to what passes; imported late, since a client waits for the greeting and for nothing else."""
+
+    @property
+    def warm(self) -> bool: ...
+
+    def begin(self) -> None:
+        """A greeting has gone by: there is time now."""
+
+    def shorten(self, command: Shorten) -> tuple[bytes, Mapping[str, int]]: ...
+
+    def forget(self) -> None: ...
+
+    def close(self) -> None: ...
+
+    def answer(self, command: Answer) -> tuple[str, bool]: ...
+
+
+def to_stderr(text: str) -> None:
+    sys.stderr.write(f"pagefold: {text}\n")
+
+
+class Session:
+    def __init__(
+        self,
+        switch: Switch,
+        work: Work,
+        tell: Callable[[bytes], Awaitable[None]],
+        *,
+        counts: Counter[str] | None = None,
+        report: Callable[[str], None] = to_stderr,
+        aside: Callable[[str, bytes], None] | None = None,
+    ) -> None:
+        self.switch, self.work, self.counts = switch, work, Counter() if counts is None else counts
+        self.upstreams: dict[str, Upstream] = {}
+        self._tell, self._report = tell, report
+        self._aside = aside or self._report_aside
+        self._reported: set[str] = set()
+        self.never_came: set[str] = set()
+        self.ended = asyncio.Event()
+        self._timer: asyncio.TimerHandle | None = None
+        self._late: asyncio.Future[None] | None = None
+
+    async def asked(self, data: bytes) -> None:
+        """A message of the client's."""
+        await self.carry_out(self.commands_for(data, next(iter(self.upstreams), "")))
+
+    def commands_for(self, data: bytes, otherwise: str) -> list[Command]:
+        """What becomes of a message of the client's; it goes to the server `otherwise` where code of ours fails."""
+        try:
+            return self.switch.from_client(data)
+        except Exception as error:  # noqa: BLE001 - the fail-open point of this surface
+            self.fault(error)
+            return [ToServer(otherwise, data)]
+
+    async def heard(self, server: str, line: bytes | Overlong) -> None:
+        """A message of a server's."""
+        try:
+            if isinstance(line, Overlong):
+                commands = self.switch.overlong(server, line)
+            else:
+                commands = self.switch.from_server(server, line)
+        except Exception as error:  # noqa: BLE001 - the same point, for the other direction
+            self.fault(error)
+            commands = [ToClient(line)] if isinstance(line, bytes) else []
+        await self.carry_out(commands)
+
+    async def lost(self, server: str, why: str) -> bool:
+        """Answers for what it cannot answer any more. Whether a new process of it makes sense."""
+        self.counts["servers lost"] += 1
+        self._report(f"the server {server} {why}" if server else f"the server {why}")
+        await self.carry_out(self.switch.lost(server, why))
+        if self.switch.is_known(server):
+            return True
+        self.never_came.add(server)
+        if self.never_came >= self.upstreams.keys():
+            self.ended.set()
+        return False
+
+    async def back(self, server: str) -> None:
+        await self.carry_out(self.switch.back(server))
+
+    async def refused(self, server: str, data: bytes, why: str) -> None:
+        await self.carry_out(self.switch.refused(server, data, why))
+
+    def wait_for_greetings(self, seconds: float) -> None:
+        """Several servers: those that have not greeted by then are not waited for."""
+        loop = asyncio.get_running_loop()
+
+        def overdue() -> None:
+            self._late = asyncio.ensure_future(self.carry_out(self.switch.overdue()))
+
+        self._timer = loop.call_later(seconds, overdue)
+
+    async def carry_out(self, commands: Iterable[Command]) -> None:
+        for command in commands:
+            match command:
+                case ToServer():
+                    await self._to_server(command)
+                case ToClient():
+                    await self._tell(command.data)
+                    if not self.work.warm:
+                        self.work.begin()
+                case Shorten():
+                    await self._tell(await self._shortened(command))
+                case Answer():
+                    await self._tell(await self._answered(command))
+                case Forget():
+                    await asyncio.to_thread(self.work.forget)
+                case Ready():
+                    await self.upstreams[command.server].ready()
+                case Aside():
+                    self.counts["lines aside"] += 1
+                    self._aside(command.server, command.line)
+
+    async def _to_server(self, command: ToServer) -> None:
+        upstream = self.upstreams.get(command.server)
+        if upstream is None:
+            await self.refused(command.server, command.data, "is not there")
+        else:
+            await upstream.send(command.data, now=command.now)
+
+    async def _shortened(self, command: Shorten) -> bytes:
+        self.counts["calls"] += 1
+        try:
+            if len(command.data) > _INLINE_BYTES or not self.work.warm:
+                data, counts = await asyncio.to_thread(self.work.shorten, command)
+            else:
+                data, counts = self.work.shorten(command)
+        except Exception as error:  # noqa: BLE001 - the same point, for the work that may be done in a thread
+            self.fault(error)
+            return command.data
+        self.counts.update(counts)
+        return data
+
+    async def _answered(self, command: Answer) -> bytes:
+        self.counts[f"own calls {command.tool}"] += 1
+        try:
+            text, failed = await asyncio.to_thread(self.work.answer, command)
+        except Exception as error:  # noqa: BLE001 - the same point; there is no original to pass on, so it is said
+            self.fault(error)
+            return failure(command.id, SERVER_LOST, "pagefold: a fault of pagefold itself; do not try it again")
+        return text_reply(command.id, text, failed=failed, modern=command.modern)
+
+    def _report_aside(self, server: str, line: bytes) -> None:
+        self._report(f"{server or 'the server'} wrote what is no message: {line[:500].decode('utf-8', 'replace')}")
+
+    def fault(self, error: Exception) -> None:
+        """Counts a mistake of ours and reports its place. Its own words may quote a client: they are left out."""
+        self.counts["faults"] += 1
+        *_, (frame, line) = traceback.walk_tb(error.__traceback__)
+        place = f"{type(error).__name__} at {Path(frame.f_code.co_filename).name}:{line}"
+        if place not in self._reported:
+            self._reported.add(place)
+            self._report(f"a fault of pagefold itself, reported once, counted in pagefold stats: {place}")

@@ -1,0 +1,114 @@
+"""What is done to what passes: texts of tools encoded and kept, our own tools answered.
+
+Made once a process. What it needs is imported when a greeting has gone by: the codecs and the vocabulary take a tenth
+of a second and 90 MB, and a client that waits for its server should not.
+"""
+
+import importlib
+import threading
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
+from fnmatch import fnmatchcase
+from typing import Any, Protocol
+
+from pagefold.mcp_proxy.relay import Answer, Shorten
+
+# The first text of a kind costs a tenth of a second: patterns are compiled, the vocabulary is loaded.
+_SAMPLES = (
+    '[{"id": 1, "name": "one", "tags": ["a"]}, {"id": 2, "name": "two", "tags": ["b"]}]',
+    "\n".join(f"2026-11-16T10:00:{second:02} INFO started worker {second} of 12" for second in range(12)),
+    "\n".join(f"src/a/b{number}.py:{number}: def name_{number}():" for number in range(12)),
+)
+
+
+class Known(Protocol):
+    """What is kept of a conversation; `context.Context` is one."""
+
+    def keep(self, text: str, tool: str) -> None: ...
+
+    def answer(self, tool: str, arguments: Mapping[str, Any]) -> tuple[str, bool]: ...
+
+    def close(self) -> None: ...
+
+
+class Work:
+    """`context` makes what answers our tools, when it is first needed; None where none are offered.
+
+    `as_is` are patterns of tools that pass untouched, `untouched` servers that do. With `references` earlier results of
+    the connection may be referred to until `forget` says that the model sees them no more.
+    """
+
+    def __init__(
+        self,
+        *,
+        context: Callable[[Callable[[], None]], Known] | None = None,
+        as_is: Collection[str] = (),
+        untouched: Collection[str] = (),
+        references: bool = False,
+    ) -> None:
+        self.warm = False
+        self._context, self._as_is, self._untouched, self._references = context, as_is, untouched, references
+        self._begun = False
+        self._loading = threading.Lock()
+        self._result: Any = None
+        self._known: Known | None = None
+        self._ledger: Any = None
+
+    def begin(self) -> None:
+        if not self._begun:
+            self._begun = True
+            threading.Thread(target=self._load, daemon=True, name="pagefold loads").start()
+
+    def shorten(self, command: Shorten) -> tuple[bytes, Mapping[str, int]]:
+        if command.server in self._untouched or any(fnmatchcase(command.tool, pattern) for pattern in self._as_is):
+            return command.data, {"passed untouched": 1}
+        result = self._load()
+        done = result.shortened(command, ledger=self._ledger)
+        if self._references:
+            self._ledger = done.ledger
+        if self._known is not None:
+            for text in done.originals:
+                self._known.keep(text, command.tool)
+        counts = {
+            "texts": done.texts,
+            "tokens before": done.before,
+            "tokens after": done.after,
+            "codecs skipped": done.skipped,
+            "twins left out": done.twins,
+        }
+        return done.data, counts
+
+    def answer(self, command: Answer) -> tuple[str, bool]:
+        self._load()
+        if self._known is None:
+            return f"There is no tool {command.tool} here.", True
+        return self._known.answer(command.tool, command.arguments)
+
+    def forget(self) -> None:
+        """The model sees nothing of what was shown before."""
+        if self._references:
+            self._ledger = self._load().Ledger()
+
+    def close(self) -> None:
+        if self._known is not None:
+            self._known.close()
+
+    def _load(self) -> Any:
+        if self.warm:
+            return self._result
+        with self._loading:
+            if not self.warm:
+                self._result = importlib.import_module("pagefold.mcp_proxy.result")
+                for sample in _SAMPLES:
+                    self._result.choose.encode(sample)
+                if self._context is not None:
+                    self._known = self._context(self.forget)
+                if self._references:
+                    self._ledger = self._result.Ledger()
+                self.warm = True
+        return self._result
+
+
+def totals(counts: Counter[str]) -> dict[str, int]:
+    """The counts that are worth keeping, by names that hold nothing of a server's."""
+    return {name: count for name, count in counts.items() if count}

@@ -1,0 +1,63 @@
+"""What agents need to be told so that they work behind another address as they do without it.
+
+Claude Code takes an address that is not the vendor's for a gateway that may lack features: it sends every tool's schema
+instead of searching for tools, and takes models with a window of a million tokens for smaller ones. The proxy passes
+everything on, so both are brought back by what is set here. Nothing that the user has set is overruled.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+from urllib.parse import urlsplit
+
+VENDOR = "api.anthropic.com"
+SEARCH = "ENABLE_TOOL_SEARCH"
+FIRST_PARTY = "_CLAUDE_CODE_ASSUME_FIRST_PARTY_BASE_URL"
+ANTHROPIC, OPENAI = "ANTHROPIC_BASE_URL", "OPENAI_BASE_URL"
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """How an agent is started: its command line and the variables that are set for it."""
+
+    command: tuple[str, ...]
+    variables: Mapping[str, str]
+
+
+def start(command: Sequence[str], url: str, upstream: str, environment: Mapping[str, str]) -> Start:
+    """`url` is the proxy's, `upstream` where it sends Anthropic requests."""
+    variables = {ANTHROPIC: url, OPENAI: f"{url}/v1"}
+    helpful = {SEARCH: "true"}
+    if urlsplit(upstream).hostname == VENDOR:
+        helpful[FIRST_PARTY] = "1"  # what it is told is true: behind the proxy stands the vendor
+    variables |= {name: value for name, value in helpful.items() if name not in environment}
+    program, *arguments = command
+    if PurePath(program).stem == "codex":  # it reads its own file only
+        return Start((program, "-c", f'openai_base_url="{url}/v1"', *arguments), variables)
+    return Start(tuple(command), variables)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at. `remedy` is empty where nothing is to be done."""
+
+    about: str
+    found: str
+    remedy: str = ""
+
+
+def looked_at(environment: Mapping[str, str]) -> list[Finding]:
+    """What an agent started from this environment would do."""
+    address = environment.get(ANTHROPIC, "")
+    if not address:
+        return [Finding("Claude Code", f"{ANTHROPIC} is not set: it goes straight to {VENDOR}", "pagefold run claude")]
+    found = [Finding("Claude Code", f"{ANTHROPIC} is set")]
+    if urlsplit(address).hostname == VENDOR:
+        return found
+    if SEARCH not in environment and FIRST_PARTY not in environment:
+        cost = "tool search is off, and every tool's schema goes along with every request: tens of thousands of tokens"
+        found.append(Finding("tool search", cost, f"set {SEARCH}=true, or start it by pagefold run claude"))
+    if FIRST_PARTY not in environment:
+        cost = "models with a window of 1M tokens are taken for 200k: the agent compacts five times as often"
+        found.append(Finding("1M window", cost, f"set {FIRST_PARTY}=1, or start it by pagefold run claude"))
+    return found

@@ -1,0 +1,122 @@
+"""What the proxy knows of the conversations that pass: how their requests read, and what a policy made of them.
+
+All of it is a cache of work, except notes, which go through the store. Thrown away, or asked in another process, it
+gives the same requests.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pagefold.derive.cost import TABLES, Prices
+from pagefold.derive.policies import policy_named
+from pagefold.derive.policy import NOTHING, Notes, Policy
+from pagefold.model_proxy.apis import MESSAGES
+from pagefold.model_proxy.deriving import Derivation, Derivations, Given
+from pagefold.model_proxy.histories import NO_LINK, Histories
+from pagefold.model_proxy.notebook import Notebook
+from pagefold.model_proxy.reading import Reading, Readings
+from pagefold.model_proxy.recalling import Said, gist_of, parsed, with_results
+from pagefold.model_proxy.reckoning import Reckoner
+from pagefold.pages.store import Store
+from pagefold.wire.message import Message, Role
+
+_REMEMBERED = 20_000
+_HEAD_STEP = 4096
+"""Heads are taken for as long as the next multiple of this: one that changes a little moves no fold point."""
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Messages, with the link of each."""
+
+    messages: Sequence[Message]
+    links: Sequence[bytes]
+
+
+class Conversations:
+    """`policy` derives requests; without one every request is left as it came. `store` keeps notes. Context tools are
+    answered inside a turn as often as `recall_rounds` says, if at all."""
+
+    def __init__(
+        self,
+        policy: Policy | None = None,
+        *,
+        store: Store | None = None,
+        window: int = 0,
+        prices: Mapping[str, Prices] | None = None,
+        recall_rounds: int = 0,
+    ) -> None:
+        self.policy, self.window, self.recall_rounds = policy, window, recall_rounds
+        self.prices = prices or {"messages": TABLES["anthropic"]}
+        self.readings, self.histories = Readings(), Histories()
+        self.reckoner = Reckoner(self.prices)
+        self.notebook = Notebook(store)
+        self._derivations: dict[Policy, Derivations] = {}
+        self._said: dict[bytes, Said | None] = {}
+
+    def under(self, api: str, name: str = "", window: int = 0) -> Derivations | None:
+        """A policy at work: the one that was set, or the one that a client names. Raises ConfigError."""
+        policy: Any = policy_named(name) if name else self.policy
+        if policy is None:
+            return None
+        if folds(policy):
+            prices = self.prices.get(api) or TABLES["openai"]
+            policy = replace(policy, window=window or self.window or policy.window, prices=prices)
+        if policy not in self._derivations:
+            noted = self.notebook.get if folds(policy) else _nothing
+            self._derivations[policy] = Derivations(policy, noted=noted)
+        return self._derivations[policy]
+
+    def history(self, reading: Reading) -> History:
+        """The messages to derive from: the client's, with what was really said where it saw a turn as one message."""
+        messages, links = reading.request.messages, reading.links
+        if not self.recall_rounds or reading.api is not MESSAGES:
+            return History(messages, links)
+        found: list[Message] = []
+        results: Sequence[str] = ()
+        for at, message in enumerate(messages):
+            said = self._said_in(messages, links, at) if message.role is Role.ASSISTANT else None
+            if said:
+                found += map(parsed, said.messages)
+            else:
+                found.append(with_results(message, results) if results else message)
+            results = said.results if said else ()
+        if len(found) == len(messages) and all(one is other for one, other in zip(found, messages, strict=True)):
+            return History(messages, links)
+        return History(found, self.readings.digests.links(found))
+
+    def _said_in(self, messages: Sequence[Message], links: Sequence[bytes], at: int) -> Said | None:
+        if links[at] not in self._said:
+            before = links[at - 1] if at else NO_LINK
+            if len(self._said) >= _REMEMBERED:
+                self._said.clear()
+            self._said[links[at]] = self.notebook.said(before, gist_of(messages[at]))
+        return self._said[links[at]]
+
+    def derive(self, derivations: Derivations, reading: Reading, history: History, now: float) -> Derivation:
+        given = Given(characters=len(reading.request.body))
+        if folds(derivations.policy):
+            head = self.reckoner.counts.head(reading)
+            notes = Notes(cold=self.reckoner.is_cold(reading, now))
+            if notes != NOTHING and history.links:
+                self.notebook.put(history.links[-1], notes, now)
+            given = replace(given, head=-(-head // _HEAD_STEP) * _HEAD_STEP, notes=notes)
+        return derivations.derive(history.messages, history.links, given)
+
+    def shrink(self, derivations: Derivations, history: History, now: float = 0.0) -> Derivation | None:
+        """A smaller request than the one that the provider found too long, or None where the policy has none."""
+        notes = Notes(smaller=True)
+        derivation = derivations.again(history.messages, history.links, notes)
+        if derivation is not None:
+            self.notebook.put(history.links[-1], notes, now)
+        return derivation
+
+
+def folds(policy: Policy) -> bool:
+    """Whether a policy ever changes what was sent: those that do know how much fits."""
+    return hasattr(policy, "window")
+
+
+def _nothing(link: bytes) -> Notes:
+    return NOTHING

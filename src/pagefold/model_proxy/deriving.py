@@ -1,0 +1,235 @@
+"""From the history that a client sends to the request that goes upstream, by a policy.
+
+Deriving is a function of the history alone. A policy is shown every message in order and asked for a request before
+each answer that stands in the history, as it was asked then, and once more at the end. What was worked out for a
+history is remembered under its link, so that a new turn costs its new messages; without it the same bytes come out.
+
+What a policy changes is kept as *what* it changed (which block of which message says something else), not as bytes:
+the client moves its cache marks and respells its messages from turn to turn, and everything but the changed texts goes
+on as it came this time.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pagefold import tokens
+from pagefold.derive.policy import NOTHING, Notes, Policy
+from pagefold.pages.page import Page, PageId
+from pagefold.wire.message import Message, Role
+
+_CHARACTERS = 256 << 20
+_LINE = 16  # what a message costs that is only listed once more
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """One message as it goes upstream: where it stands in the client's history and which of its blocks say something
+    else there. A message that the policy made itself has no place. `source` is the client's, as it came this time."""
+
+    place: int
+    edits: tuple[tuple[int, str], ...]
+    source: Message
+    message: Message
+    saved: int = 0
+
+    def over(self, source: Message) -> "Sent":
+        """The same changes, made to the message as it came this time."""
+        message = source
+        for index, text in self.edits:
+            message = message.with_text(index, text)
+        return replace(self, source=source, message=message)
+
+
+@dataclass(frozen=True, slots=True)
+class Derivation:
+    """A request to be sent, made over these messages of the client: the tokens it holds fewer than they do, and why it
+    is a fold point."""
+
+    sent: tuple[Sent, ...]
+    over: tuple[Message, ...] = field(repr=False)
+    changed: bool
+    saved: int = 0
+    reason: str = ""
+
+    @property
+    def messages(self) -> list[Message]:
+        return [one.message for one in self.sent]
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What is known at a request besides its messages: tokens of the head, notes, and how long the whole is."""
+
+    head: int = 0
+    notes: Notes = NOTHING
+    characters: int = 0
+
+
+_GIVEN = Given()
+
+
+@dataclass(slots=True)
+class _Turn:
+    """What is known of a history that was asked about: the policy's state and what stood, before asking and after."""
+
+    stepped: Any
+    stood: tuple[Sent, ...]
+    asked: Any
+    derivation: Derivation
+    characters: int
+
+
+class Derivations:
+    """One policy at work on many histories. What it remembers is bounded by the characters of their requests.
+
+    `noted` finds the notes that were kept under a link; a policy that never folds has none. `owed` are pages that
+    handles in derived requests recall and that are not in the store yet: no such request may leave before they are.
+    """
+
+    def __init__(
+        self, policy: Policy, *, noted: Callable[[bytes], Notes] = lambda link: NOTHING, most: int = _CHARACTERS
+    ) -> None:
+        self.policy = policy
+        self.owed: dict[PageId, Page] = {}
+        self._noted = noted
+        self._most = most
+        self._turns: dict[bytes, _Turn] = {}
+        self._characters = 0
+
+    def fresh(self, messages: Sequence[Message], links: Sequence[bytes]) -> int:
+        """How many characters of these messages would have to be worked on."""
+        known, _ = self._nearest(links)
+        return sum(len(message.raw) for message in messages[known:])
+
+    def derive(self, messages: Sequence[Message], links: Sequence[bytes], given: Given = _GIVEN) -> Derivation:
+        """What goes upstream for this history, whose links these are."""
+        at, turn = self._nearest(links)
+        if turn is not None and at == len(messages):
+            return self._remember(links, turn, _derivation(turn.derivation.sent, messages, turn.derivation.reason))
+        state: Any
+        sent: tuple[Sent, ...]
+        if turn is None:
+            state, sent, asked = self.policy.begin(given.head), (), False
+        elif begins_turn(messages, at):
+            state, sent, asked = turn.asked, turn.derivation.sent, True
+        else:
+            state, sent, asked = turn.stepped, turn.stood, False
+        for place in range(at, len(messages)):
+            if begins_turn(messages, place) and not asked:
+                state, sent = self._pass(state, sent, messages[:place], links[:place])
+            message = messages[place]
+            state = self.policy.step(state, Message(message.role, message.blocks, message.raw, place))
+            asked = False
+        notes = given.notes if given.notes != NOTHING or not links else self._noted(links[-1])
+        after, asked_for, reason = self._ask(state, sent, messages, notes)
+        derivation = _derivation(asked_for, messages, reason, turn.derivation if turn else None)
+        if turn is not None:  # it shares nearly everything with its child, and is of use for a retry only
+            self._characters -= turn.characters
+            turn.characters = 0
+        return self._remember(links, _Turn(state, sent, after, derivation, given.characters), derivation)
+
+    def _pass(
+        self, state: Any, sent: tuple[Sent, ...], messages: Sequence[Message], links: Sequence[bytes]
+    ) -> tuple[Any, tuple[Sent, ...]]:
+        """Asks as it was asked when the history was no longer than this, and remembers it for whoever forks here."""
+        after, stands, reason = self._ask(state, sent, messages, self._noted(links[-1]) if links else NOTHING)
+        derivation = _derivation(stands, messages, reason)
+        self._remember(links, _Turn(state, sent, after, derivation, _LINE * len(stands)), derivation)
+        return after, derivation.sent
+
+    def again(self, messages: Sequence[Message], links: Sequence[bytes], notes: Notes) -> Derivation | None:
+        """The request derived last, derived anew with notes; None where that comes to the same."""
+        turn = self._turns.get(links[-1]) if links else None
+        if turn is None:
+            return None
+        after, sent, reason = self._ask(turn.stepped, turn.stood, messages, notes)
+        derivation = _derivation(sent, messages, reason)
+        if [one.message.raw for one in derivation.sent] == [one.message.raw for one in turn.derivation.sent]:
+            return None
+        turn.asked = after
+        return self._remember(links, turn, derivation)
+
+    def _nearest(self, links: Sequence[bytes]) -> tuple[int, _Turn | None]:
+        for known in range(len(links), 0, -1):
+            if turn := self._turns.get(links[known - 1]):
+                return known, turn
+        return 0, None
+
+    def _ask(
+        self, state: Any, sent: tuple[Sent, ...], messages: Sequence[Message], notes: Notes
+    ) -> tuple[Any, tuple[Sent, ...], str]:
+        state, derived = self.policy.request(state, notes)
+        for page in derived.pages:
+            self.owed[page.id] = page
+        made = (_sent(message, messages) for message in derived.append)
+        return state, (*sent[: derived.keep], *made), derived.reason
+
+    def _remember(self, links: Sequence[bytes], turn: _Turn, derivation: Derivation) -> Derivation:
+        if not links:
+            return derivation
+        turn.derivation = derivation
+        known = self._turns.pop(links[-1], None)
+        if known is not turn:
+            self._characters += turn.characters - (known.characters if known else 0)
+        self._turns[links[-1]] = turn
+        while self._characters > self._most and len(self._turns) > 1:
+            self._characters -= self._turns.pop(next(iter(self._turns))).characters
+        return derivation
+
+
+def begins_turn(messages: Sequence[Message], at: int) -> bool:
+    """Whether the message at `at` is where a model began to answer."""
+    of_model = messages[at].role is Role.ASSISTANT
+    return of_model and (at == 0 or messages[at - 1].role is not Role.ASSISTANT)
+
+
+def _derivation(
+    sent: tuple[Sent, ...], messages: Sequence[Message], reason: str, before: Derivation | None = None
+) -> Derivation:
+    """The request that `sent` makes with the messages as they came this time. `before` is one that it may extend."""
+    begun = len(before.sent) if before else 0
+    if before is None or sent[:begun] != before.sent or messages[: len(before.over)] != before.over:
+        begun, before = 0, None
+    fresh = tuple(_current(sent[begun:], messages))
+    current = before.sent + fresh if before else fresh
+    whole = len(current) == len(messages)
+    changed = (
+        not whole
+        or bool(before and before.changed)
+        or any(one.edits or one.place != at for at, one in enumerate(fresh, begun))
+    )
+    saved = (before.saved if before else 0) + sum(one.saved for one in fresh) if changed else 0
+    if not whole:
+        placed = {one.place for one in current}
+        saved = sum(one.saved for one in current)
+        saved += sum(_cost(message) for place, message in enumerate(messages) if place not in placed)
+    return Derivation(current, tuple(messages), changed, saved, reason)
+
+
+def _current(sent: tuple[Sent, ...], messages: Sequence[Message]) -> Iterator[Sent]:
+    for one in sent:
+        source = one.source if one.place < 0 else messages[one.place]
+        yield one if source is one.source or source.raw == one.source.raw else one.over(source)
+
+
+def _sent(message: Message, messages: Sequence[Message]) -> Sent:
+    """What a policy made of a message. A change shows in its blocks: what else its JSON holds is the client's."""
+    if message.place < 0:
+        return Sent(-1, (), message, message, -_cost(message))
+    source = messages[message.place]
+    pairs = list(zip(source.blocks, message.blocks, strict=False))
+    if len(source.blocks) != len(message.blocks) or any(
+        (old.kind, old.call_id) != (new.kind, new.call_id) for old, new in pairs
+    ):
+        return Sent(-1, (), message, message, -_cost(message))
+    edits = tuple((index, new.text) for index, (old, new) in enumerate(pairs) if old.text != new.text)
+    count = tokens.counter().count
+    saved = sum(count(source.blocks[index].text) - count(text) for index, text in edits)
+    one = Sent(message.place, edits, source, source, saved)
+    return one.over(source) if edits else one
+
+
+def _cost(message: Message) -> int:
+    count = tokens.counter().count
+    return tokens.FRAME + sum(count(block.text) for block in message.blocks)

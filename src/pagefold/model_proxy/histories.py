@@ -1,0 +1,118 @@
+"""Which history a request belongs to, told by the request alone: a chain of hashes, one link for each message.
+
+A link stands for a message and for all before it. Two messages are the same where the provider's cache takes them for
+the same: cache marks are dropped, a string is one text block, ids are kept. So a retry is the same history, an edited
+turn and a sub-agent are others, whatever session they claim to be in.
+"""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pagefold.model_proxy.totals import Prefix
+from pagefold.wire import json_text
+from pagefold.wire.message import Message, Request
+
+NO_LINK = bytes(32)
+_LINKS = 50_000
+
+
+def canonical(message: Message) -> str:
+    """A message as the provider's cache takes it: marks dropped, a string the same as one text block, ids kept."""
+    return _canonical(message.raw)
+
+
+def _canonical(raw: str) -> str:
+    value = json_text.parse(raw)
+    if not isinstance(value, dict):
+        return json_text.dumps(_content(value))
+    rest = {key: part for key, part in value.items() if key not in ("role", "content", "cache_control")}
+    return json_text.dumps([value.get("role"), _content(value.get("content")), rest])
+
+
+def _content(content: Any) -> Any:
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    return [_block(block) for block in content] if isinstance(content, list) else content
+
+
+def _block(block: Any) -> Any:
+    """Marks are dropped from a block and from the blocks inside a result; what a call passes to a tool is not ours."""
+    if not isinstance(block, dict):
+        return block
+    kept = {key: part for key, part in block.items() if key != "cache_control"}
+    if block.get("type") == "tool_result" and "content" in kept:
+        kept["content"] = _content(kept["content"])
+    return kept
+
+
+class Digests:
+    """The hash of each message's canonical form. Remembers them by the bytes that arrived: hashing those is far
+    cheaper than reading them."""
+
+    def __init__(self, most: int = _LINKS) -> None:
+        self._most = most
+        self._known: dict[bytes, bytes] = {}
+
+    def digest(self, raw: str) -> bytes:
+        key = hash_of(json_text.bytes_of(raw))
+        found = self._known.get(key)
+        if found is None:
+            if len(self._known) >= self._most:
+                self._known.clear()
+            found = self._known[key] = hash_of(_canonical(raw).encode())
+        return found
+
+    def links(self, messages: Iterable[Message], link: bytes = NO_LINK) -> list[bytes]:
+        """For each message the history as far as that message, where `link` stands for what came before."""
+        found: list[bytes] = []
+        for message in messages:
+            link = hash_of(link + self.digest(message.raw))
+            found.append(link)
+        return found
+
+    def head(self, request: Request) -> bytes:
+        """A hash of what stands before the messages in cache order: tools and system prompt."""
+        return hash_of(b"".join(map(self.digest, (*request.tools, *(message.raw for message in request.head)))))
+
+
+@dataclass(slots=True)
+class _Tip:
+    """The newest request that went through some links: how long it was, and its head."""
+
+    length: int
+    head: bytes
+
+
+class Histories:
+    """Tells how a request stands to the ones before it. The least recently used links are forgotten; nothing but
+    hashes is kept. A fork (an edited turn, a side question) looks like a prefix that moved, until its parent goes on.
+    """
+
+    def __init__(self, most: int = _LINKS) -> None:
+        self._most = most
+        self._newest: dict[bytes, _Tip] = {}
+
+    def place(self, links: Sequence[bytes], head: bytes) -> Prefix:
+        """How this request stands to what was seen before it; it is remembered from here on."""
+        tip, kept = None, len(links)
+        while kept and (tip := self._newest.get(links[kept - 1])) is None:
+            kept -= 1
+        if tip is None:
+            found = Prefix(histories=1)
+        else:
+            found = Prefix(kept=kept, moved=tip.length - kept, heads_moved=int(head != tip.head))
+        if tip is None or tip.length != kept:  # it is no mere continuation: from now on all its links lead here
+            tip, kept = _Tip(0, head), 0
+        tip.length, tip.head = len(links), head
+        for link in links[kept:]:
+            self._newest.pop(link, None)
+            self._newest[link] = tip
+        while len(self._newest) > self._most:
+            del self._newest[next(iter(self._newest))]
+        return found
+
+
+def hash_of(data: bytes) -> bytes:
+    return hashlib.sha256(data).digest()

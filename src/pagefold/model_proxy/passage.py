@@ -1,0 +1,317 @@
+"""One request on its way to the upstream, and the answer on its way back.
+
+Whatever goes wrong in what is ours, the client's own bytes go through: there is one place where that is decided.
+"""
+
+import asyncio
+import io
+import time
+import zlib
+from collections.abc import AsyncIterator, Callable, Mapping
+from functools import partial
+from typing import Any, Protocol
+
+import aiohttp
+import zstandard
+from yarl import URL
+
+from pagefold.model_proxy.conversations import Conversations
+from pagefold.model_proxy.exchange import Exchange
+from pagefold.model_proxy.http import (
+    ClientLeftError,
+    Event,
+    Headers,
+    Receive,
+    Send,
+    Upload,
+    cause_of,
+    decoder_for,
+    passed_on,
+    refuse,
+)
+from pagefold.model_proxy.recalling import Turn
+from pagefold.model_proxy.totals import Ending, Seen, Totals
+from pagefold.pages.page import PageId
+from pagefold.wire import json_text, sse
+
+TOKEN_HEADER, WISH_HEADER = b"x-pagefold-token", b"x-pagefold"
+
+_NOT_FOR_THE_UPSTREAM = frozenset((b"host", b"expect", TOKEN_HEADER, WISH_HEADER))
+_FAULT = [(b"x-pagefold-fault", b"passed through as it came")]
+_READ_FASTER = 20  # a request is read so much faster than it is worked on
+_LENGTH, _ENCODING = frozenset((b"content-length",)), frozenset((b"accept-encoding",))
+_SKIPPED = ("accept", "accept-encoding", "content-type", "user-agent")  # aiohttp would add its own
+_PLAIN_BYTES = 1 << 20
+_SLICE_BYTES = 1024
+_ERROR_BYTES = 64 << 10
+AT_ONCE = 16_000
+"""Characters that are worked on between two turns of the loop; more goes to the worker, so that nobody else waits."""
+
+
+class Host(Protocol):
+    """What a passage needs of the proxy: what is shared between all of them."""
+
+    conversations: Conversations
+    exchange: Callable[..., Exchange]
+    put: Callable[..., PageId]
+    answers: Callable[[str, Mapping[str, Any]], str]
+    read_bytes: int
+
+    async def work(self, step: Callable[[], Any], characters: int) -> Callable[[], Any]:
+        """Runs a step at once if it is short and nothing else is at work; the result is asked for by calling."""
+
+    def fault(self, error: Exception) -> None: ...
+
+    def count(self, seen: Seen) -> None: ...
+
+    def add(self, counts: Totals) -> None: ...
+
+
+class Passage:
+    """One request on its way to the upstream, and the answer on its way back."""
+
+    def __init__(
+        self, proxy: Host, session: aiohttp.ClientSession, target: URL, scope: Event, receive: Receive, send: Send
+    ) -> None:
+        self._proxy, self._session, self._target = proxy, session, target
+        self._scope, self._send = scope, send
+        self._upload = Upload(receive)
+        self._exchange: Exchange | None = None
+        self._decode: Callable[[bytes], bytes] | None = None
+        self._faulty = False
+        self._ending = Ending.ABANDONED
+        self._bytes_down = 0
+        self._refused = b""
+
+    async def run(self) -> None:
+        try:
+            body = await self._upload.read(self._proxy.read_bytes)
+            self._observe(self._begin, body if self._upload.whole else None)
+            if self._exchange is not None and self._exchange.refusal:
+                await refuse(self._send, 400, "invalid_request_error", self._exchange.refusal)
+                self._ending = Ending.WHOLE
+                return
+            derived = await self._derive()
+            async with asyncio.TaskGroup() as group:
+                watcher = group.create_task(self._upload.watch())
+                await self._relay(body, derived)
+                watcher.cancel()
+            if self._ending is Ending.WHOLE:
+                await self._send({"type": "http.response.body"})
+                await asyncio.sleep(0)  # uvloop writes at the end of a turn: the client waits for no counting
+        except* ClientLeftError:
+            pass
+        finally:
+            self._count()
+
+    async def _derive(self) -> bytes | None:
+        """What a policy made of the request, or None where it goes on as it came."""
+        if self._exchange is None or not self._exchange.derives:
+            return None
+        work = self._proxy.work
+        fresh = self._observe(await work(self._exchange.read, self._upload.bytes // _READ_FASTER))
+        if not fresh:
+            return None
+        derive = partial(self._exchange.derive, time.time())
+        derived: bytes | None = self._observe(await work(derive, fresh))
+        if self._exchange.owed:
+            self._observe(await work(self._store_owed, AT_ONCE + 1))
+        # What could not be stored must not be named in a request.
+        return None if self._faulty else derived
+
+    def _store_owed(self) -> None:
+        assert self._exchange is not None
+        owed = self._exchange.owed
+        for key, page in list(owed.items()):
+            self._proxy.put(page.content, history=self._exchange.name, now=time.time(), kind=page.kind, name=page.name)
+            del owed[key]
+
+    async def _relay(self, body: bytes, derived: bytes | None) -> None:
+        try:
+            response = await self._request(body, derived)
+            if smaller := await self._smaller(response):
+                response = await self._request(body, smaller)
+        except (aiohttp.ClientError, OSError) as error:
+            if self._upload.gone:
+                raise ClientLeftError from error
+            self._ending = Ending.UNREACHABLE
+            host = self._target.host_port_subcomponent
+            await refuse(self._send, 502, "api_error", f"pagefold got no answer from {host}: {cause_of(error)}")
+            return
+        try:
+            if (turn := self._turn_in(response)) is not None:
+                await self._converse(turn, response)
+            else:
+                await self._begin_answer(response)
+                async for data in self._pieces(response):
+                    await self._give(data)
+        except (aiohttp.ClientError, OSError):
+            # Returning without the end of the answer makes the server close the client's connection.
+            self._ending = Ending.CUT_OFF
+            return
+        finally:
+            response.close()
+        self._ending = Ending.WHOLE
+
+    async def _begin_answer(self, response: aiohttp.ClientResponse, *, length: bool = True) -> None:
+        headers = [(name, value) for name, value in self._head(response) if length or name.lower() not in _LENGTH]
+        await self._send({"type": "http.response.start", "status": response.status, "headers": headers})
+        self._observe(self._answer_began, response)
+
+    async def _give(self, data: bytes) -> None:
+        if data:
+            await self._send({"type": "http.response.body", "body": data, "more_body": True})
+            self._bytes_down += len(data)
+            self._observe(self._hear, data)
+
+    # ---- recall inside the turn
+
+    def _turn_in(self, response: aiohttp.ClientResponse) -> Turn | None:
+        """The turn that this answer begins, where context tools were offered and the answer is one."""
+        if self._exchange is None or self._faulty or response.status != 200:
+            return None
+        return self._exchange.turn
+
+    async def _converse(self, turn: Turn, response: aiohttp.ClientResponse) -> None:
+        """Passes a turn on without the calls that are ours; each round of them is answered and asked on with."""
+        if turn.stream:
+            await self._begin_answer(response, length=False)
+        last = response
+        while True:
+            async for data in last.content.iter_any():
+                shown = self._observe(turn.feed, data)
+                await self._give(data if self._faulty else shown)
+            rest = self._observe(turn.answered) or b""
+            following = await self._answer_calls(turn) if turn.calls and not self._faulty else None
+            if following is None:
+                break
+            last = await self._request(b"", following)
+            if last.status != 200:
+                rest = await self._broken(turn, last)
+                break
+        if turn.done:
+            self._observe(await self._proxy.work(self._remember, AT_ONCE + 1))
+        if not turn.stream:
+            await self._begin_answer(last, length=False)
+        await self._give(rest)
+        last.close()
+
+    async def _answer_calls(self, turn: Turn) -> bytes | None:
+        """The request that goes on with the turn, or None where it is the client's."""
+        assert self._exchange is not None
+        answers = self._proxy.answers
+        asked = [partial(answers, call.name, call.arguments) for call in turn.calls]
+        texts = self._observe(await self._proxy.work(lambda: [answer() for answer in asked], AT_ONCE + 1))
+        if texts is None:
+            return None
+        go_on = partial(self._exchange.go_on, texts, time.time())
+        following: bytes | None = self._observe(await self._proxy.work(go_on, sum(map(len, texts))))
+        return following
+
+    def _remember(self) -> None:
+        assert self._exchange is not None
+        self._exchange.remember_turn(time.time())
+
+    async def _broken(self, turn: Turn, response: aiohttp.ClientResponse) -> bytes:
+        """The provider refused to go on. In a stream that has begun, an error is an event."""
+        told = await response.content.read(_ERROR_BYTES)
+        return sse.render_event("error", " ".join(json_text.text_of(told).split())) if turn.stream else told
+
+    async def _smaller(self, response: aiohttp.ClientResponse) -> bytes | None:
+        """What to send in place of a request that was refused as too long, if there is anything."""
+        if response.status not in (400, 413, 422) or self._exchange is None or not self._exchange.may_shrink:
+            return None
+        self._refused = await response.content.read(_ERROR_BYTES)
+        decode = decoder_for(response.headers.get("content-encoding", "").strip().lower())
+        told = decode(self._refused) if decode else self._refused
+        smaller: bytes | None = self._observe(self._exchange.smaller, response.status, told)
+        if smaller is not None:
+            self._refused = b""
+            response.close()
+        return smaller
+
+    async def _pieces(self, response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+        if self._refused:
+            yield self._refused
+        async for data in response.content.iter_any():
+            yield data
+
+    async def _request(self, body: bytes, derived: bytes | None) -> aiohttp.ClientResponse:
+        dropped = _NOT_FOR_THE_UPSTREAM if derived is None else _NOT_FOR_THE_UPSTREAM | _LENGTH
+        if self._exchange is not None and self._exchange.turn:
+            dropped |= _ENCODING  # what is to be read in passing must be legible
+        headers = passed_on(self._scope["headers"], dropped)
+        body = body if derived is None else derived
+        data: Any = body or None
+        if not self._upload.whole and derived is None:
+            data = self._upload.rest(body)
+        elif len(body) > _PLAIN_BYTES:
+            data = io.BytesIO(body)  # aiohttp writes plain bytes in one go and warns about it above this size
+        return await self._session.request(
+            self._scope["method"],
+            self._target,
+            headers=[(name.decode(), value.decode()) for name, value in headers],
+            data=data,
+            allow_redirects=False,
+            skip_auto_headers=_SKIPPED,
+        )
+
+    def _head(self, response: aiohttp.ClientResponse) -> Headers:
+        # Neither status has a body, but a 304 may tell the length of what it does not send.
+        headers = passed_on(response.raw_headers, _LENGTH if response.status in (204, 304) else frozenset())
+        if any(name == b"upgrade" for name, _ in self._scope["headers"]):
+            headers.append((b"connection", b"close"))  # the parser reads no second request behind an upgrade
+        return [*headers, *(self._exchange.headers if self._exchange is not None and not self._faulty else _FAULT)]
+
+    def _observe(self, step: Callable[..., Any], *shown: object) -> Any:
+        """The edge of what is ours: a fault in it must never cost the client a byte."""
+        if self._faulty:
+            return None
+        try:
+            return step(*shown)
+        except Exception as error:  # noqa: BLE001 - the single fail-open point of this surface
+            self._faulty = True
+            self._proxy.fault(error)
+            return None
+
+    def _begin(self, body: bytes | None) -> None:
+        path = self._scope["raw_path"].decode("ascii")
+        wish = dict(self._scope["headers"]).get(WISH_HEADER, b"").decode("ascii", "replace").strip().lower()
+        self._exchange = self._proxy.exchange(self._scope["method"], path, body, self._proxy.conversations, wish=wish)
+
+    def _answer_began(self, response: aiohttp.ClientResponse) -> None:
+        assert self._exchange is not None
+        encoding = response.headers.get("content-encoding", "").strip().lower()
+        self._decode = decoder_for(encoding)
+        legible = self._decode is not None or encoding in ("", "identity")
+        self._exchange.answer_began(response.status, response.headers.get("content-type", ""), legible=legible)
+
+    def _hear(self, data: bytes) -> None:
+        assert self._exchange is not None
+        if self._decode is None:
+            self._exchange.hear(data)
+            return
+        # In slices, because a few compressed bytes can become very many, and the exchange sets the bound.
+        for at in range(0, len(data), _SLICE_BYTES):
+            if not self._exchange.listening:
+                return
+            try:
+                self._exchange.hear(self._decode(data[at : at + _SLICE_BYTES]))
+            except (zlib.error, zstandard.ZstdError):
+                self._exchange.not_legible()
+
+    def _finish(self) -> None:
+        assert self._exchange is not None
+        seen = self._exchange.finish(
+            self._ending, bytes_up=self._upload.bytes, bytes_down=self._bytes_down, now=time.time()
+        )
+        self._proxy.count(seen)
+
+    def _count(self) -> None:
+        if self._exchange is not None:
+            self._observe(self._finish)
+        if self._exchange is None or self._faulty:
+            left = int(self._ending is Ending.ABANDONED)
+            self._proxy.add(
+                Totals(requests=1, abandoned=left, bytes_up=self._upload.bytes, bytes_down=self._bytes_down)
+            )

@@ -1,0 +1,211 @@
+"""What was seen in one exchange, and the counts over many.
+
+No value here holds a header, a text of a message or anything else that a client or model wrote, except the model's
+name.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from enum import StrEnum
+from functools import reduce
+
+from pagefold.wire import json_text
+from pagefold.wire.message import Usage
+
+_NO_USAGE = Usage()
+
+
+class Ending(StrEnum):
+    WHOLE = "whole"
+    CUT_OFF = "cut off"  # the upstream broke off in the middle of its answer
+    ABANDONED = "abandoned"  # the client left first
+    UNREACHABLE = "unreachable"  # there was no answer at all
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix:
+    """How requests stand to the ones before them, in messages: `kept` are equal from the start on, `moved` had been
+    sent and are not in their place any more. A request that begins like no other begins a history."""
+
+    histories: int = 0
+    kept: int = 0
+    moved: int = 0
+    heads_moved: int = 0
+
+    def __add__(self, other: "Prefix") -> "Prefix":
+        return Prefix(
+            self.histories + other.histories,
+            self.kept + other.kept,
+            self.moved + other.moved,
+            self.heads_moved + other.heads_moved,
+        )
+
+
+_NO_PREFIX = Prefix()
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What was done to a request: it was sent on `changed`, is a fold point (`folds`), holds `saved` tokens fewer than
+    the client sent, was made smaller because the provider said it was too long (`shrunk`), or had context tools
+    answered inside the turn (`recalls`)."""
+
+    changed: int = 0
+    folds: int = 0
+    saved: int = 0
+    shrunk: int = 0
+    recalls: int = 0
+
+    def __add__(self, other: "Work") -> "Work":
+        return Work(
+            self.changed + other.changed,
+            self.folds + other.folds,
+            self.saved + other.saved,
+            self.shrunk + other.shrunk,
+            self.recalls + other.recalls,
+        )
+
+
+_NO_WORK = Work()
+
+
+@dataclass(frozen=True, slots=True)
+class Reckoned:
+    """Cost in fresh input tokens, as predicted from what had been sent before, and as the provider's usage says.
+
+    `cold` counts requests whose prefix should have been read from the provider's cache and was not.
+    """
+
+    predicted: float = 0.0
+    real: float = 0.0
+    cold: int = 0
+
+    def __add__(self, other: "Reckoned") -> "Reckoned":
+        return Reckoned(self.predicted + other.predicted, self.real + other.real, self.cold + other.cold)
+
+
+_NOT_RECKONED = Reckoned()
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One exchange. What was estimated and how the prefix stands is there for requests that the provider took."""
+
+    api: str
+    ending: Ending
+    status: int = 0
+    model: str = ""
+    stream: bool = False
+    messages: int = 0
+    bytes_up: int = 0
+    bytes_down: int = 0
+    estimated: Mapping[str, int] = field(default_factory=dict)
+    prefix: Prefix = _NO_PREFIX
+    work: Work = _NO_WORK
+    reckoned: Reckoned = _NOT_RECKONED
+    usage: Usage | None = None
+    stop: str = ""
+    error: str = ""
+    unread: str = ""
+
+    @property
+    def failed(self) -> bool:
+        return self.ending is not Ending.ABANDONED and bool(self.error)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Totals:
+    """Counts over exchanges; adding two is counting both. `messages`, `estimated` and `prefix` count the requests that
+    the provider took, so that they can be held against the usage it reported."""
+
+    requests: int = 0
+    streamed: int = 0
+    failed: int = 0
+    abandoned: int = 0
+    faults: int = 0
+    bytes_up: int = 0
+    bytes_down: int = 0
+    messages: int = 0
+    usage: Usage = _NO_USAGE
+    estimated: Mapping[str, int] = field(default_factory=dict)
+    prefix: Prefix = _NO_PREFIX
+    work: Work = _NO_WORK
+    reckoned: Reckoned = _NOT_RECKONED
+    errors: Mapping[str, int] = field(default_factory=dict)
+    unread: Mapping[str, int] = field(default_factory=dict)
+    by_model: Mapping[str, "Totals"] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, *seen: Seen) -> "Totals":
+        """The counts of these exchanges, and of each model among them."""
+        by_model: dict[str, list[Seen]] = {}
+        for one in seen:
+            # Only what a provider answered to: any name can be asked for, and each would be kept for ever.
+            if one.usage and one.model:
+                by_model.setdefault(one.model, []).append(one)
+        return replace(_counted(seen), by_model={model: _counted(some) for model, some in by_model.items()})
+
+    def __add__(self, other: "Totals") -> "Totals":
+        return Totals(
+            requests=self.requests + other.requests,
+            streamed=self.streamed + other.streamed,
+            failed=self.failed + other.failed,
+            abandoned=self.abandoned + other.abandoned,
+            faults=self.faults + other.faults,
+            bytes_up=self.bytes_up + other.bytes_up,
+            bytes_down=self.bytes_down + other.bytes_down,
+            messages=self.messages + other.messages,
+            usage=_usage(self.usage, other.usage),
+            estimated=_counts(self.estimated, other.estimated),
+            prefix=self.prefix + other.prefix,
+            work=self.work + other.work,
+            reckoned=self.reckoned + other.reckoned,
+            errors=_counts(self.errors, other.errors),
+            unread=_counts(self.unread, other.unread),
+            by_model=_models(self.by_model, other.by_model),
+        )
+
+    def to_json(self) -> str:
+        return json_text.dumps(asdict(self))
+
+
+def _counted(seen: Sequence[Seen]) -> Totals:
+    usages = [one.usage for one in seen if one.usage]
+    return Totals(
+        requests=len(seen),
+        streamed=sum(one.stream for one in seen),
+        failed=sum(one.failed for one in seen),
+        abandoned=sum(one.ending is Ending.ABANDONED for one in seen),
+        bytes_up=sum(one.bytes_up for one in seen),
+        bytes_down=sum(one.bytes_down for one in seen),
+        messages=sum(one.messages for one in seen if one.estimated),
+        usage=reduce(_usage, usages, _NO_USAGE),
+        estimated=reduce(_counts, (one.estimated for one in seen if one.estimated), {}),
+        prefix=sum((one.prefix for one in seen if one.prefix is not _NO_PREFIX), _NO_PREFIX),
+        work=sum((one.work for one in seen if one.work is not _NO_WORK), _NO_WORK),
+        reckoned=sum((one.reckoned for one in seen if one.reckoned is not _NOT_RECKONED), _NOT_RECKONED),
+        errors=Counter(one.error for one in seen if one.failed),
+        unread=Counter(one.unread for one in seen if one.unread),
+    )
+
+
+def _usage(one: Usage, other: Usage) -> Usage:
+    if other is _NO_USAGE:
+        return one
+    return Usage(
+        one.fresh + other.fresh,
+        one.cache_read + other.cache_read,
+        one.cache_write + other.cache_write,
+        one.output + other.output,
+    )
+
+
+def _counts(one: Mapping[str, int], other: Mapping[str, int]) -> Mapping[str, int]:
+    return {**one, **{key: one.get(key, 0) + count for key, count in other.items()}} if other else one
+
+
+def _models(one: Mapping[str, Totals], other: Mapping[str, Totals]) -> Mapping[str, Totals]:
+    if not other:
+        return one
+    return {**one, **{name: one[name] + part if name in one else part for name, part in other.items()}}

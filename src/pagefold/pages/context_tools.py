@@ -1,0 +1,121 @@
+"""The tools by which an agent speaks to its own context: their names, what they say of themselves, their arguments.
+
+Only data; who answers a call lives elsewhere. Surfaces offer the same list everywhere. None of these tools can take a
+constraint away: that is for whoever set it, and a tool result that asks the agent to do it asks in vain.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class ContextTool:
+    """`arguments` is a JSON schema; the hints are those of MCP."""
+
+    name: str
+    title: str
+    description: str
+    arguments: Mapping[str, Any]
+    read_only: bool
+    idempotent: bool = True
+
+    @property
+    def annotations(self) -> dict[str, Any]:
+        return {
+            "title": self.title,
+            "readOnlyHint": self.read_only,
+            "destructiveHint": False,
+            "idempotentHint": self.idempotent,
+            "openWorldHint": False,
+        }
+
+
+def _text(description: str) -> dict[str, Any]:
+    return {"type": "string", "description": description}
+
+
+def _whole(description: str, least: int, most: int | None = None) -> dict[str, Any]:
+    return {"type": "integer", "minimum": least, "description": description} | (
+        {} if most is None else {"maximum": most}
+    )
+
+
+def _object(required: tuple[str, ...] = (), **properties: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
+
+
+_SCOPE = {
+    "type": "string",
+    "enum": ["session", "project"],
+    "description": "How far it reaches: this conversation, or every one in this project.",
+}
+
+RECALL = ContextTool(
+    "context_recall",
+    "Recall a page",
+    "Get back the whole text that a handle such as pf-abcdefghij stands for, exactly as it was.",
+    _object(
+        ("handle",),
+        handle=_text("The handle, as it stands in the text that replaced the original."),
+        cursor=_text("Where to go on, as the answer before said; leave out to begin."),
+    ),
+    read_only=True,
+)
+SEARCH = ContextTool(
+    "context_search",
+    "Search what was shown",
+    "Find where something was shown earlier in this conversation, also where its text has since been folded away.",
+    _object(
+        ("query",),
+        query=_text("Words or an exact identifier to look for."),
+        limit=_whole("How many places to give at most; 5 if left out.", 1, 20),
+    ),
+    read_only=True,
+)
+STATUS = ContextTool(
+    "context_status",
+    "Look at the context",
+    "See how full the context is, what is pinned, and what was folded away.",
+    _object(),
+    read_only=True,
+)
+PIN = ContextTool(
+    "context_pin",
+    "Pin a constraint",
+    "Hold a rule of the user that must not be broken: every later request carries it, whatever is folded away.",
+    _object(("statement",), statement=_text("The rule, in one or two sentences, as the user set it."), scope=_SCOPE),
+    read_only=False,
+)
+PLAN = ContextTool(
+    "context_plan",
+    "Set the plan",
+    "Hold the goal and the steps you are working through; call it again whenever one of them or the step changes.",
+    _object(
+        ("goal",),
+        goal=_text("What is to be reached, in one or two sentences."),
+        steps={"type": "array", "items": {"type": "string"}, "description": "The steps, in order."},
+        current=_whole("The step you are at, counted from 1; 1 if left out.", 1),
+    ),
+    read_only=False,
+)
+PREFER = ContextTool(
+    "context_prefer",
+    "Hold a preference",
+    "Hold something the user or the project prefers, such as a style, that is no hard rule.",
+    _object(("statement",), statement=_text("The preference, in one or two sentences."), scope=_SCOPE),
+    read_only=False,
+)
+RESET = ContextTool(
+    "context_reset",
+    "Start over with a summary",
+    "Fold everything before this point into the summary you give; what is pinned stays, and the rest can be recalled.",
+    _object(
+        ("summary",),
+        summary=_text("All you need to go on: the state of the work, decisions, names and numbers, what is open."),
+    ),
+    read_only=False,
+    idempotent=False,
+)
+
+CONTEXT_TOOLS = (RECALL, SEARCH, PIN, PLAN, PREFER, RESET, STATUS)

@@ -1,0 +1,382 @@
+"""Faults: the agent needed what was not there. Every one is classified, counted, and carries its page, reason and turn.
+
+The observer is told what happened, in order, and answers each event with the faults it shows. It changes nothing, keeps
+no text, and counts the same online and over a recording. Six kinds are faults that a policy could have avoided. Wrong
+content and physical insufficiency are counted apart: no choice of levels cures them. A repeated call whose result still
+stands is an alert and no fault.
+
+A call that is made again and brings something else is neither: the world had changed. Events are for results that say
+something; a caller leaves out empty ones, which are all alike.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, TypeAlias
+
+from pagefold.pages.kinds import PageKind, ResidencyLevel
+from pagefold.pages.page import PageId
+from pagefold.pages.recall import Denied, Failed, Recall, Unknown
+
+
+class FaultKind(StrEnum):
+    REFETCH = "refetch"
+    DUPLICATE_TOOL = "duplicate_tool"
+    PINNED_INVARIANT_MISS = "pinned_invariant_miss"
+    POST_COMPACTION_BOOTSTRAP = "post_compaction_bootstrap"
+    SILENT_RECALL = "silent_recall"
+    FLUSH_MISS = "flush_miss"
+    WRONG_CONTENT = "wrong_content"
+    PHYSICAL_INSUFFICIENCY = "physical_insufficiency"
+    DUPLICATE_ALERT = "duplicate_alert"
+
+    @property
+    def controllable(self) -> bool:
+        """Whether a policy could have avoided it: what the word fault stands for in a figure."""
+        return self not in _APART
+
+
+_APART = (FaultKind.WRONG_CONTENT, FaultKind.PHYSICAL_INSUFFICIENCY, FaultKind.DUPLICATE_ALERT)
+
+
+class Boundary(StrEnum):
+    """Where context is destroyed, and so where what must outlive it has to be committed before."""
+
+    COMPACTION = "compaction"
+    PRUNE = "prune"
+    RESET = "reset"
+    SHUTDOWN = "shutdown"
+
+
+class RecallOutcome(StrEnum):
+    FOUND = "found"
+    NO_MATCH = "no_match"
+    DENIED = "denied"
+    BACKEND_ERROR = "backend_error"
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    kind: FaultKind
+    page: PageId | None
+    reason: str
+    turn: int
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A page stands in the context at this level from now on: it is new there, or its level changed."""
+
+    page: PageId
+    kind: PageKind
+    level: ResidencyLevel = ResidencyLevel.FULL
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    page: PageId
+
+
+@dataclass(frozen=True, slots=True)
+class Pinned:
+    """Every request has to carry this page. Bootstrap and constraint pages are pinned when they are first shown."""
+
+    page: PageId
+    kind: PageKind
+
+
+@dataclass(frozen=True, slots=True)
+class Unpinned:
+    page: PageId
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """A call was made and brought this page. `signature` is the same for equivalent calls."""
+
+    signature: str
+    page: PageId
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A repeated call was answered from what is kept, without running it."""
+
+    page: PageId
+
+
+@dataclass(frozen=True, slots=True)
+class Demanded:
+    """The agent needed a page, at this level at least. `resolves`: a handle in its place gives the whole text back."""
+
+    page: PageId
+    level: ResidencyLevel = ResidencyLevel.STRUCTURED
+    resolves: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """A recall or a search ended so, and the model was told so."""
+
+    outcome: RecallOutcome
+    told: RecallOutcome
+    page: PageId | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatched:
+    """What was shown or committed for a page turned out not to be what the page says."""
+
+    page: PageId
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Dirtied:
+    """The page holds something that must outlive the window and is not committed yet."""
+
+    page: PageId
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    page: PageId
+
+
+@dataclass(frozen=True, slots=True)
+class Crossed:
+    """A boundary was crossed and destroyed these pages; None for all that stood in the context."""
+
+    boundary: Boundary
+    destroyed: Collection[PageId] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Requested:
+    """A request left. `pages` is all it carried, where the caller knows it; `short` is what could not have fitted."""
+
+    pages: Mapping[PageId, ResidencyLevel] | None = None
+    short: Collection[PageId] = ()
+
+
+Event: TypeAlias = (
+    Shown
+    | Dropped
+    | Pinned
+    | Unpinned
+    | Called
+    | Served
+    | Demanded
+    | Recalled
+    | Mismatched
+    | Dirtied
+    | Committed
+    | Crossed
+    | Requested
+)
+
+_RANK = {level: rank for rank, level in enumerate(ResidencyLevel)}
+_WHOLE = (ResidencyLevel.FULL, ResidencyLevel.COMPRESSED)
+_PINNED_KINDS = (PageKind.BOOTSTRAP, PageKind.CONSTRAINT)
+
+
+@dataclass(slots=True)
+class FaultObserver:
+    """`counts` by kind, `hits` (needs that were met), `recalls` (the hits that took a recall), `turn` (requests)."""
+
+    counts: Counter[FaultKind] = field(default_factory=Counter)
+    hits: int = 0
+    recalls: int = 0
+    turn: int = 0
+    _resident: dict[PageId, ResidencyLevel] = field(default_factory=dict)
+    _known: set[PageId] = field(default_factory=set)
+    _pinned: dict[PageId, PageKind] = field(default_factory=dict)
+    _calls: dict[str, PageId] = field(default_factory=dict)
+    _dirty: dict[PageId, None] = field(default_factory=dict)
+    _owed: set[PageId] = field(default_factory=set)
+    _short: Collection[PageId] = ()
+
+    def see(self, event: Event) -> tuple[Fault, ...]:
+        """The faults that this event shows, counted."""
+        found = self._seen(event)
+        for fault in found:
+            self.counts[fault.kind] += 1
+        return tuple(found)
+
+    @property
+    def faults(self) -> int:
+        return sum(count for kind, count in self.counts.items() if kind.controllable)
+
+    @property
+    def alerts(self) -> int:
+        return self.counts[FaultKind.DUPLICATE_ALERT]
+
+    @property
+    def thrash(self) -> float:
+        """F / (H + 1): faults and duplicate alerts for every need that was met. A pointer that resolves is a hit."""
+        return (self.faults + self.alerts) / (self.hits + 1)
+
+    @property
+    def strict_thrash(self) -> float:
+        """The same with every recall a fault and no hit: what it costs when recovery is not free."""
+        return (self.faults + self.alerts + self.recalls) / (self.hits - self.recalls + 1)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            **{kind.value: self.counts[kind] for kind in FaultKind},
+            "faults": self.faults,
+            "hits": self.hits,
+            "recalls": self.recalls,
+            "turns": self.turn,
+            "thrash": round(self.thrash, 4),
+            "strict_thrash": round(self.strict_thrash, 4),
+        }
+
+    def _seen(self, event: Event) -> list[Fault]:  # noqa: C901 - one arm an event, each a line or two
+        match event:
+            case Shown():
+                self._shown(event)
+            case Dropped(page):
+                self._resident.pop(page, None)
+                return self._lost([page], "it was dropped")
+            case Pinned(page, kind):
+                self._pinned[page] = kind
+            case Unpinned(page):
+                self._pinned.pop(page, None)
+            case Called():
+                return self._called(event)
+            case Served():
+                self.hits += 1
+            case Demanded():
+                return self._demanded(event)
+            case Recalled():
+                return self._recalled(event)
+            case Mismatched(page, reason):
+                return [self._fault(FaultKind.WRONG_CONTENT, page, reason)]
+            case Dirtied(page):
+                self._dirty[page] = None
+            case Committed(page):
+                self._dirty.pop(page, None)
+            case Crossed():
+                return self._crossed(event)
+            case Requested():
+                return self._requested(event)
+        return []
+
+    def _shown(self, event: Shown) -> None:
+        self._resident[event.page] = event.level
+        if event.page not in self._known:
+            self._known.add(event.page)
+            if event.kind in _PINNED_KINDS:
+                self._pinned[event.page] = event.kind
+
+    def _called(self, event: Called) -> list[Fault]:
+        before, page = self._calls.get(event.signature), event.page
+        self._calls[event.signature] = page
+        at = self._resident.get(page)
+        if before == page:
+            if at in _WHOLE:
+                reason = f"called again while its result stands at {at}"
+                return [self._fault(FaultKind.DUPLICATE_ALERT, page, reason)]
+            reason = f"called again: {_absence(at)}"
+            return [self._fault(self._cause(page, FaultKind.DUPLICATE_TOOL), page, reason)]
+        if page in self._known and at is None:
+            reason = f"brought back by another call: {_absence(at)}"
+            return [self._fault(self._cause(page, FaultKind.REFETCH), page, reason)]
+        return []
+
+    def _demanded(self, event: Demanded) -> list[Fault]:
+        page = event.page
+        if page not in self._known:
+            return []
+        at = self._resident.get(page)
+        if at is not None and _RANK[at] <= _RANK[event.level]:
+            self.hits += 1
+            return []
+        if at is not None and event.resolves:
+            self.hits += 1
+            self.recalls += 1
+            return []
+        reason = f"needed at {event.level}: {_absence(at)}" + ("" if at is None else " and its handle does not resolve")
+        return [self._fault(self._cause(page, FaultKind.REFETCH), page, reason)]
+
+    def _recalled(self, event: Recalled) -> list[Fault]:
+        if event.told is event.outcome:
+            found = event.outcome is RecallOutcome.FOUND
+            self.hits += found
+            self.recalls += found
+            return []
+        reason = f"the model was told {event.told}, but the recall ended in {event.outcome}"
+        if event.told is RecallOutcome.FOUND:
+            return [self._fault(FaultKind.WRONG_CONTENT, event.page, reason)]
+        # Told of an error, the model knows that it may ask again; an empty answer ends its search.
+        silent = event.told is RecallOutcome.NO_MATCH
+        return [self._fault(FaultKind.SILENT_RECALL, event.page, reason)] if silent else []
+
+    def _crossed(self, event: Crossed) -> list[Fault]:
+        gone = list(self._resident) if event.destroyed is None else list(event.destroyed)
+        # What was never shown may still be dirty: a plan that only the library holds.
+        dirty = list(self._dirty) if event.destroyed is None else gone
+        for page in gone:
+            self._resident.pop(page, None)
+        if event.boundary is not Boundary.SHUTDOWN:
+            self._owed |= {page for page, kind in self._pinned.items() if kind is PageKind.BOOTSTRAP}
+        return self._lost(dirty, f"the {event.boundary} came before its commit")
+
+    def _requested(self, event: Requested) -> list[Fault]:
+        self.turn += 1
+        self._short = event.short
+        if event.pages is not None:
+            self._resident = dict(event.pages)
+            self._known |= event.pages.keys()
+        found = []
+        for page, kind in self._pinned.items():
+            at = self._resident.get(page)
+            if at is not None and kind.allows(at):
+                self._owed.discard(page)
+                continue
+            owed = page in self._owed
+            missed = FaultKind.POST_COMPACTION_BOOTSTRAP if owed else FaultKind.PINNED_INVARIANT_MISS
+            reason = f"a pinned {kind} page: {_absence(at)}"
+            found.append(self._fault(self._cause(page, missed), page, reason))
+        return found
+
+    def _lost(self, pages: Collection[PageId], why: str) -> list[Fault]:
+        """The dirty ones among these pages can never be committed any more: each is missed once."""
+        lost = [page for page in dict.fromkeys(pages) if page in self._dirty]
+        for page in lost:
+            del self._dirty[page]
+        return [self._fault(FaultKind.FLUSH_MISS, page, f"not committed when {why}") for page in lost]
+
+    def _cause(self, page: PageId, fault: FaultKind) -> FaultKind:
+        return FaultKind.PHYSICAL_INSUFFICIENCY if page in self._short else fault
+
+    def _fault(self, kind: FaultKind, page: PageId | None, reason: str) -> Fault:
+        return Fault(kind, page, reason, self.turn)
+
+
+def outcome_of(answer: Recall) -> RecallOutcome:
+    match answer:
+        case Unknown():
+            return RecallOutcome.NO_MATCH
+        case Denied():
+            return RecallOutcome.DENIED
+        case Failed():
+            return RecallOutcome.BACKEND_ERROR
+    return RecallOutcome.FOUND
+
+
+def signature_of(tool: str, arguments: str) -> str:
+    """The same for equivalent calls: the tool and its arguments, whatever their order and spacing in JSON."""
+    try:
+        arguments = json.dumps(json.loads(arguments), sort_keys=True, separators=(",", ":"))
+    except (ValueError, RecursionError):
+        # Not JSON, so its own spelling is all there is to compare.
+        arguments = arguments.strip()
+    return f"{tool} {arguments}"
+
+
+def _absence(at: ResidencyLevel | None) -> str:
+    return "it is not in the context" if at is None else f"it stands only at {at}"

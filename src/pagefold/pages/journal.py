@@ -1,0 +1,426 @@
+"""The journal: what must outlive the window is staged, validated and committed, and overwrites nothing it did not read.
+
+A line is one entry on its way: staged, then validated, then committed, or rejected with a reason. A line never
+disappears, whatever became of it. A record is what the committed lines of one scope and key say together; it is not
+kept beside them, so there is nothing that could be half written. Every commit gives its record the next version.
+
+- `append` adds one more value, and cannot take anything away.
+- `merge` adds members to an object. A member that is there already must say the same.
+- `set` replaces the whole, and only the version that its writer had read.
+
+Everything here is pure; `adapters.journal` keeps the same promises on disk, between processes.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any, Protocol
+
+from pagefold.pages.faults import Boundary
+from pagefold.pages.page import PageId
+
+
+class Op(StrEnum):
+    APPEND = "append"
+    MERGE = "merge"
+    SET = "set"
+
+
+class State(StrEnum):
+    STAGED = "staged"
+    VALIDATED = "validated"
+    COMMITTED = "committed"
+    REJECTED = "rejected"
+
+
+class Reason(StrEnum):
+    """Why an entry was rejected."""
+
+    DESTRUCTIVE_OP = "destructive_op"
+    SCHEMA_MISMATCH = "schema_mismatch"
+    PROVENANCE_FAIL = "provenance_fail"
+    SCOPE_VIOLATION = "scope_violation"
+    INVARIANT_VIOLATION = "invariant_violation"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What to write. `value` is JSON text; `provenance` names the pages it came from.
+
+    `read` is the version of the record that its writer had seen, 0 where there was none. None says that the writer did
+    not look, which a `set` may not.
+    """
+
+    op: Op
+    scope: str
+    key: str
+    schema: str
+    value: str
+    provenance: tuple[PageId, ...]
+    read: int | None = None
+
+    @classmethod
+    def of(
+        cls,
+        op: Op,
+        scope: str,
+        key: str,
+        schema: str,
+        value: Any,
+        *,
+        provenance: Iterable[PageId],
+        read: int | None = None,
+    ) -> "Entry":
+        return cls(op, scope, key, schema, json.dumps(value), tuple(provenance), read)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """An entry in the journal. `version` is what its commit made of the record, 0 before that."""
+
+    number: int
+    owner: str
+    entry: Entry
+    state: State = State.STAGED
+    reason: Reason | None = None
+    detail: str = ""
+    boundary: Boundary | None = None
+    version: int = 0
+    staged_at: float = 0.0
+
+    @property
+    def pending(self) -> bool:
+        return self.state in (State.STAGED, State.VALIDATED)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What the committed lines of one key say: a list where they were appended, else one object."""
+
+    scope: str
+    key: str
+    schema: str
+    version: int
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """What a value looks like: its members, each one of `string`, `number`, `boolean`, `list` or `object`.
+
+    A record of `many` is a list of such values; another is one such value. What a `pinned` record states stays: it may
+    grow, and only a writer that may unpin can take something away.
+    """
+
+    name: str
+    members: Mapping[str, str]
+    optional: Mapping[str, str] = field(default_factory=dict)
+    many: bool = False
+    pinned: bool = False
+    max_bytes: int = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What a writer may write. `policy` gives the reason why an entry that is right in itself is not wanted, or ""."""
+
+    schemas: Mapping[str, Schema]
+    scopes: frozenset[str]
+    may_unpin: bool = False
+    policy: Callable[[Entry, Record | None], str] = lambda entry, record: ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    reason: Reason
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Flushed:
+    """What a flush made of the lines that were pending, in their order."""
+
+    boundary: Boundary
+    committed: tuple[Line, ...] = ()
+    rejected: tuple[Line, ...] = ()
+
+
+class Journal(Protocol):
+    """Every method may raise StoreError. Lines of other owners are read, never moved."""
+
+    def stage(self, entry: Entry, *, token: str = "", now: float = 0.0) -> Line:
+        """Note an entry down; nothing is applied. The same token is staged once, however often it is tried."""
+
+    def validate(self, number: int) -> Line:
+        """Check a staged line: it is validated afterwards, or rejected. Any other is given back as it is."""
+
+    def commit(self, number: int, boundary: Boundary) -> Line:
+        """Commit a validated line, checked once more against what was committed meanwhile; a committed one stays so.
+
+        Raises ValueError for a line that is unknown, another owner's, rejected, or not validated.
+        """
+
+    def record(self, scope: str, key: str) -> Record | None: ...
+
+    def lines(self, *, scope: str | None = None, state: State | None = None) -> Sequence[Line]:
+        """All lines of all owners, in the order in which they were staged."""
+
+    def pending(self) -> Sequence[Line]:
+        """The owner's lines that are neither committed nor rejected."""
+
+
+def flush(journal: Journal, boundary: Boundary) -> Flushed:
+    """Validate and commit all that is pending, before the context that it came from is destroyed."""
+    committed: list[Line] = []
+    rejected: list[Line] = []
+    for line in journal.pending():
+        checked = journal.validate(line.number)
+        ended = journal.commit(line.number, boundary) if checked.state is not State.REJECTED else checked
+        (committed if ended.state is State.COMMITTED else rejected).append(ended)
+    return Flushed(boundary, tuple(committed), tuple(rejected))
+
+
+def record_of(lines: Iterable[Line]) -> Record | None:
+    """What committed lines of one scope and key say, given in the order of their versions."""
+    record: Record | None = None
+    for line in lines:
+        record = applied(line.entry, record)
+        assert record.version == line.version, f"{line.entry.key}: version {line.version} follows {record.version - 1}"
+    return record
+
+
+def applied(entry: Entry, record: Record | None) -> Record:
+    """The record after an entry that `rejection` has nothing against."""
+    value = json.loads(entry.value)
+    version = 1 if record is None else record.version + 1
+    if entry.op is Op.APPEND:
+        value = [*(record.value if record else ()), value]
+    elif entry.op is Op.MERGE and record is not None:
+        value = _merged(record.value, value)
+    return Record(entry.scope, entry.key, entry.schema, version, value)
+
+
+def rejection(
+    entry: Entry, record: Record | None, rules: Rules, resolves: Callable[[PageId], bool]
+) -> Rejection | None:
+    """Why an entry may not be committed on top of a record, or None where it may."""
+    if detail := _schema_problem(entry, record, rules):
+        return Rejection(Reason.SCHEMA_MISMATCH, detail)
+    if not entry.provenance:
+        return Rejection(Reason.PROVENANCE_FAIL, "it names no page that it came from")
+    lost = [page for page in entry.provenance if not resolves(page)]
+    if lost:
+        return Rejection(Reason.PROVENANCE_FAIL, f"page {lost[0]} cannot be read")
+    if entry.scope not in rules.scopes:
+        allowed = ", ".join(sorted(rules.scopes)) or "none"
+        return Rejection(Reason.SCOPE_VIOLATION, f"scope {entry.scope!r}: this writer may write to {allowed}")
+    if detail := _overwritten(entry, record):
+        return Rejection(Reason.DESTRUCTIVE_OP, detail)
+    if detail := _unpinned(entry, record, rules) or rules.policy(entry, record):
+        return Rejection(Reason.INVARIANT_VIOLATION, detail)
+    return None
+
+
+def _schema_problem(entry: Entry, record: Record | None, rules: Rules) -> str:
+    schema = rules.schemas.get(entry.schema)
+    if schema is None:
+        return f"schema {entry.schema!r}: expected one of {', '.join(sorted(rules.schemas))}"
+    if record is not None and record.schema != entry.schema:
+        return f"{entry.key} is a {record.schema}: a {entry.schema} cannot be written to it"
+    length = len(entry.value.encode("utf-8", "surrogatepass"))
+    if length > schema.max_bytes:
+        return f"{length} bytes: a {schema.name} has at most {schema.max_bytes}"
+    try:
+        value = json.loads(entry.value, parse_constant=_no_json)
+    except (ValueError, RecursionError):
+        return "its value is not JSON"
+    if _depth(value) > _DEEPEST:
+        return f"its value is nested more than {_DEEPEST} deep"
+    if schema.many:
+        if entry.op is Op.MERGE:
+            return f"{schema.name} is a list: append to it or set it"
+        if entry.op is Op.SET:
+            if not isinstance(value, list):
+                return f"a set of {schema.name} is the whole list"
+            return next(filter(None, (_shape_problem(item, schema) for item in value)), "")
+    elif entry.op is Op.APPEND:
+        return f"{schema.name} is not a list: merge into it or set it"
+    return _shape_problem(value, schema, partial=entry.op is Op.MERGE and record is not None)
+
+
+def _depth(value: Any) -> int:
+    """How deep it is nested, found without going deep."""
+    depth, level = 0, [value]
+    while level:
+        depth += 1
+        level = [
+            item
+            for inner in level
+            for item in (inner.values() if isinstance(inner, dict) else inner if isinstance(inner, list) else ())
+        ]
+    return depth
+
+
+def _no_json(constant: str) -> None:
+    raise ValueError(constant)
+
+
+_DEEPEST = 32
+_SHAPES: Mapping[str, tuple[type, ...]] = {
+    "string": (str,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "list": (list,),
+    "object": (dict,),
+}
+
+
+def _shape_problem(value: Any, schema: Schema, *, partial: bool = False) -> str:
+    if not isinstance(value, dict):
+        return f"a {schema.name} is an object"
+    for name in schema.members:
+        if name not in value and not partial:
+            return f"a {schema.name} needs {name!r}"
+    for name, found in value.items():
+        shape = schema.members.get(name) or schema.optional.get(name)
+        if shape is None:
+            return f"a {schema.name} has no {name!r}"
+        # In Python a boolean is a number; in JSON it is none.
+        if not isinstance(found, _SHAPES[shape]) or (isinstance(found, bool) and shape != "boolean"):
+            return f"{name!r} of a {schema.name} is a {shape}"
+    return ""
+
+
+def _overwritten(entry: Entry, record: Record | None) -> str:
+    """What this entry would overwrite without having read it."""
+    version = record.version if record else 0
+    if entry.op is Op.SET and entry.read is None:
+        return "a set has to say which version it read"
+    if entry.read is not None and entry.read != version:
+        return f"it read version {entry.read} of {entry.key}, which is at {version}"
+    if entry.op is Op.MERGE and record is not None:
+        conflict = _conflict(record.value, json.loads(entry.value))
+        if conflict:
+            return f"{conflict} of {entry.key} says something else already: set it with the version that was read"
+    return ""
+
+
+def _unpinned(entry: Entry, record: Record | None, rules: Rules) -> str:
+    """What a pinned record would no longer state."""
+    if record is None or rules.may_unpin or not rules.schemas[entry.schema].pinned or entry.op is Op.APPEND:
+        return ""
+    value = json.loads(entry.value)
+    if isinstance(record.value, list):
+        stated = set(map(_spelled, value))
+        gone = sum(1 for item in record.value if _spelled(item) not in stated)
+        return f"{gone} of {len(record.value)} pinned {entry.schema} entries would be gone" if gone else ""
+    changed = _conflict(record.value, value) or next((name for name in record.value if name not in value), "")
+    return f"{changed} of the pinned {entry.schema} would be changed" if changed and entry.op is Op.SET else ""
+
+
+def _merged(old: Any, new: Any) -> Any:
+    if isinstance(old, dict) and isinstance(new, dict):
+        return old | {name: _merged(old[name], value) if name in old else value for name, value in new.items()}
+    return old
+
+
+def _conflict(old: Any, new: Any, at: str = "") -> str:
+    """Where two values say different things about the same member, or "" where they do not."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        shared = (
+            _conflict(old[name], value, f"{at}.{name}" if at else name) for name, value in new.items() if name in old
+        )
+        return next(filter(None, shared), "")
+    return "" if _spelled(old) == _spelled(new) else at or "the value"
+
+
+def _spelled(value: Any) -> str:
+    """The same for the same JSON value: in Python, 1 and true are equal."""
+    return json.dumps(value, sort_keys=True)
+
+
+_STATED = {"statement": "string", "scope": "string", "source": "object"}
+SCHEMAS: Mapping[str, Schema] = {
+    schema.name: schema
+    for schema in (
+        Schema("constraint", _STATED, many=True, pinned=True),
+        Schema("preference", _STATED, many=True),
+        Schema("plan", {"goal": "string", "source": "object"}, {"steps": "list", "current": "number"}),
+        Schema("summary", {"text": "string"}, {"model": "string", "turns": "list"}, many=True),
+        Schema("note", {"text": "string"}, {"about": "string"}, many=True),
+    )
+}
+"""The records pagefold keeps itself."""
+
+
+@dataclass(slots=True)
+class MemoryJournal:
+    """The journal over a list: for tests, and for a run that must leave nothing behind."""
+
+    rules: Rules
+    resolves: Callable[[PageId], bool]
+    owner: str = ""
+    _lines: list[Line] = field(default_factory=list)
+    _tokens: dict[str, int] = field(default_factory=dict)
+
+    def stage(self, entry: Entry, *, token: str = "", now: float = 0.0) -> Line:
+        if token and token in self._tokens:
+            return self._lines[self._tokens[token] - 1]
+        line = Line(len(self._lines) + 1, self.owner, entry, staged_at=now)
+        self._lines.append(line)
+        if token:
+            self._tokens[token] = line.number
+        return line
+
+    def validate(self, number: int) -> Line:
+        line = self._line(number)
+        if line.state is not State.STAGED:
+            return line
+        return self._put(judged(line, self.record(line.entry.scope, line.entry.key), self.rules, self.resolves))
+
+    def commit(self, number: int, boundary: Boundary) -> Line:
+        line = self._line(number)
+        record = self.record(line.entry.scope, line.entry.key)
+        return self._put(ended(line, record, self.rules, self.resolves, boundary))
+
+    def record(self, scope: str, key: str) -> Record | None:
+        found = (line for line in self._lines if line.version and (line.entry.scope, line.entry.key) == (scope, key))
+        return record_of(sorted(found, key=lambda line: line.version))
+
+    def lines(self, *, scope: str | None = None, state: State | None = None) -> Sequence[Line]:
+        return [line for line in self._lines if scope in (None, line.entry.scope) and state in (None, line.state)]
+
+    def pending(self) -> Sequence[Line]:
+        return [line for line in self._lines if line.pending]
+
+    def _line(self, number: int) -> Line:
+        if not 0 < number <= len(self._lines):
+            raise ValueError(f"the journal has no line {number}")
+        return self._lines[number - 1]
+
+    def _put(self, line: Line) -> Line:
+        self._lines[line.number - 1] = line
+        return line
+
+
+def judged(line: Line, record: Record | None, rules: Rules, resolves: Callable[[PageId], bool]) -> Line:
+    """A staged line after it was validated."""
+    against = rejection(line.entry, record, rules, resolves)
+    if against is None:
+        return replace(line, state=State.VALIDATED)
+    return replace(line, state=State.REJECTED, reason=against.reason, detail=against.detail)
+
+
+def ended(
+    line: Line, record: Record | None, rules: Rules, resolves: Callable[[PageId], bool], boundary: Boundary
+) -> Line:
+    """A validated line after its commit: what was committed since it was validated may still reject it."""
+    if line.state is State.COMMITTED:
+        return line
+    if line.state is not State.VALIDATED:
+        raise ValueError(f"line {line.number} is {line.state}: only a validated line can be committed")
+    checked = judged(line, record, rules, resolves)
+    if checked.state is State.REJECTED:
+        return replace(checked, boundary=boundary)
+    return replace(line, state=State.COMMITTED, boundary=boundary, version=1 + (record.version if record else 0))

@@ -1,0 +1,146 @@
+"""Search: which stored pages speak of something. What a query asks for, and how what is found is told.
+
+A term that names something (`load_config`, `loadConfig`, `src/app.py`, `E0308`, `404`, a quoted phrase) counts most
+where it stands as it was typed; ordinary words rank the rest. Finding nothing is an answer and not an error.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from pagefold.pages.kinds import PageKind
+from pagefold.pages.page import PageId, handle_of
+
+LIMIT = 10
+_EXCERPT = 240
+_TERM = re.compile(r'"([^"]+)"|(\S+)')
+_AROUND = ",;()[]{}<>'\"`!?"
+_NAMING = re.compile(r"\d|[^\W\d_][A-Z]|\w[^\w\s]+\w|_|^[^\w\s]+\w")
+_SPEAKS = re.compile(r"[^\W_]")
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """The terms as they were typed, each once; `naming` are those that name something."""
+
+    terms: tuple[str, ...]
+    naming: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A page, what of the query stands in it as typed, and a few lines of it from line `line` on."""
+
+    page: PageId
+    name: str
+    kind: PageKind | None
+    history: str
+    exact: tuple[str, ...]
+    score: float
+    line: int
+    excerpt: str
+
+    @property
+    def handle(self) -> str:
+        return handle_of(self.page)
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """What was found, the best first; nothing is a final answer."""
+
+    query: str
+    found: tuple[Found, ...]
+
+    @property
+    def text(self) -> str:
+        if not self.found:
+            return f"No page speaks of {self.query!r}."
+        return "\n\n".join(f"{number}. {_told(one)}" for number, one in enumerate(self.found, 1))
+
+
+@dataclass(frozen=True, slots=True)
+class SearchFailed:
+    """The store could not answer; trying again later may help."""
+
+    query: str
+    reason: str
+
+    @property
+    def text(self) -> str:
+        return f"The pages could not be searched for {self.query!r}: {self.reason}"
+
+
+Searched: TypeAlias = Results | SearchFailed
+
+
+class Search(Protocol):
+    def search(self, query: str, *, history: str | None = None, limit: int = LIMIT) -> Sequence[Found]:
+        """The pages that speak of it, in one history or in all. Raises StoreError."""
+
+
+def parse_query(text: str) -> Query:
+    """The terms of what was typed: marks around a word are not part of it, and what has no letter or digit is none."""
+    terms: dict[str, bool] = {}
+    for match in _TERM.finditer(text):
+        phrase, word = match.groups()
+        term = phrase.strip() if phrase else _bare(word)
+        if _SPEAKS.search(term):
+            terms[term] = terms.get(term, False) or bool(phrase) or bool(_NAMING.search(term))
+    return Query(tuple(terms), tuple(term for term, naming in terms.items() if naming))
+
+
+def stands_in(term: str, text: str) -> bool:
+    """Whether the text has the term as it was typed, and not as a part of a longer word."""
+    at = text.find(term)
+    while at >= 0:
+        end = at + len(term)
+        longer = (at > 0 and _joins(text[at - 1], term[0])) or (end < len(text) and _joins(term[-1], text[end]))
+        if not longer:
+            return True
+        at = text.find(term, at + 1)
+    return False
+
+
+def excerpt(text: str, query: Query, length: int = _EXCERPT) -> tuple[int, str]:
+    """The line, counted from one, and the text around the first term that is there; naming terms go before others."""
+    at = _place(text, query)
+    start = max(text.rfind("\n", 0, at) + 1, at - length // 2)
+    # A lone line says little: the one before it comes along where it is short.
+    before = text.rfind("\n", 0, max(0, start - 1)) + 1
+    if 0 < start - before <= length // 3 and text[start - 1] == "\n":
+        start = before
+    end = min(len(text), start + length)
+    if (line_end := text.rfind("\n", at, end)) > at and end < len(text):
+        end = line_end
+    cut = text[start:end].rstrip("\n")
+    opening = "…" if start and text[start - 1] != "\n" else ""
+    closing = "…" if end < len(text) and text[end] != "\n" else ""
+    return text.count("\n", 0, start) + 1, f"{opening}{cut}{closing}"
+
+
+def _bare(word: str) -> str:
+    return word.strip(_AROUND).rstrip(".:") or word
+
+
+def _joins(left: str, right: str) -> bool:
+    return (left.isalnum() or left == "_") and (right.isalnum() or right == "_")
+
+
+def _place(text: str, query: Query) -> int:
+    ordered = (*query.naming, *(term for term in query.terms if term not in query.naming))
+    for term in ordered:
+        if stands_in(term, text):
+            return text.index(term)
+    for term in ordered:
+        # What the index calls the same may be spelled with other case, or other marks between the words.
+        loose = r"[\W_]+".join(map(re.escape, re.findall(r"[^\W_]+", term)))
+        if match := re.search(loose, text, re.IGNORECASE):
+            return match.start()
+    return 0
+
+
+def _told(one: Found) -> str:
+    about = ", ".join(filter(None, (one.name, one.kind, f"line {one.line}")))
+    return f"{one.handle} ({about})\n{one.excerpt}"

@@ -1,0 +1,194 @@
+"""Prefetch on recorded sessions: what would have been run early, what of it used, what wasted. No tool is run.
+
+The rehearsal goes through planner, epochs and waiting answers as a live conversation would, with the recorded turns in
+place of the agent. Calls of one turn are taken one after another, so that a read behind a write in the same turn is
+never served; what is planned after a turn can serve the turns after it only.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pagefold.tools.known import Known
+from pagefold.tools.model import READING
+from pagefold.tools.planner import Budget, Done, Plan, Planner
+from pagefold.tools.prefetch import Answers, Epochs, canonical
+from pagefold.tools.projection import opened
+from pagefold.tools.repeats import Repeats
+from pagefold.wire import transcripts
+from pagefold.wire.message import BlockKind, Role
+
+_ERRORS = ("error", "mcp error", "traceback", "access denied")
+
+
+@dataclass(slots=True)
+class Rehearsed:
+    """Counts over sessions. Top-1 and Top-3 ask, after each turn with a plan, whether the very next turn made one of
+    its first calls; `followed` are the turns after which a next turn came.
+    """
+
+    calls: int = 0
+    turns: int = 0
+    followed: int = 0
+    planned: int = 0
+    top_1: int = 0
+    top_3: int = 0
+    dispatched: int = 0
+    used: int = 0
+    used_bytes: int = 0
+    wasted_bytes: int = 0
+    saved_ms: float = 0.0
+    tool_ms: float = 0.0
+    repeats: int = 0
+    repeats_alike: int = 0
+    by_link: Counter[tuple[str, str]] = field(default_factory=Counter)
+    used_by_link: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    @property
+    def wasted(self) -> int:
+        return self.dispatched - self.used
+
+
+def turns_of(session: transcripts.Session) -> list[list[Done]]:
+    """The turns of a recorded session, each with its calls and their answers."""
+    answers = {
+        block.call_id: block
+        for message in session.messages
+        if message.role is Role.TOOL
+        for block in message.blocks
+        if block.kind is BlockKind.RESULT
+    }
+    turns = []
+    for message in session.messages:
+        calls = [block for block in message.blocks if block.kind is BlockKind.CALL]
+        if message.role is not Role.ASSISTANT or not calls:
+            continue
+        turn = []
+        for call in calls:
+            answer = answers.get(call.call_id)
+            text = answer.text if answer else ""
+            failed = answer is None or answer.failed or _reads_as_error(text)
+            turn.append(Done(call.name, _arguments(call.text), text, failed))
+        turns.append(turn)
+    return turns
+
+
+def _arguments(text: str) -> Mapping[str, Any] | None:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _reads_as_error(text: str) -> bool:
+    """Chat recordings have no mark for a failed call; its text says so."""
+    value = opened(text[:400] if not text.startswith('{"type":"text"') else text)
+    return isinstance(value, str) and value.lstrip().casefold().startswith(_ERRORS)
+
+
+def rehearse(
+    sessions: Sequence[Sequence[Sequence[Done]]],
+    known: Known,
+    *,
+    budget: Budget | None = None,
+    allowed_hosts: Collection[str] = (),
+    think_ms: float = 5_000,
+) -> Rehearsed:
+    """Every session on its own, from its first turn. `think_ms` is how long the model takes before its next call."""
+    total = Rehearsed()
+    for session in sessions:
+        _Conversation(known, Planner(known, budget or Budget(), allowed_hosts), total, think_ms).run(session)
+    return total
+
+
+class _Conversation:
+    def __init__(self, known: Known, planner: Planner, total: Rehearsed, think_ms: float) -> None:
+        self._known = known
+        self._planner = planner
+        self._total = total
+        self._think_ms = think_ms
+        self._epochs = Epochs(known)
+        self._answers: Answers[tuple[str, str]] = Answers(known, self._epochs)
+        self._asked: dict[tuple[str, str], tuple[int, int]] = {}
+        self._repeats: Repeats[Any] = Repeats(known, self._epochs, every=True)
+
+    def run(self, session: Sequence[Sequence[Done]]) -> None:
+        plan = Plan()
+        for at, turn in enumerate(session):
+            self._total.turns += 1
+            self._total.followed += at > 0
+            self._compare(plan, turn)
+            for done in turn:
+                self._call(done)
+            plan = self._planner.plan(turn, has=self._has)
+            for planned in plan.calls:
+                ticket = self._answers.begin(planned.tool, planned.arguments, 0.0)
+                if ticket is not None:
+                    link = (planned.after, planned.tool)
+                    self._answers.settle(ticket, link, failed=False)
+                    self._total.dispatched += 1
+                    self._total.by_link[link] += 1
+                    self._total.wasted_bytes += self._typical(planned.tool)
+
+    def _has(self, tool: str, arguments: str) -> bool:
+        shown = self._asked.get((tool, arguments)) == self._epochs.of(tool)
+        return shown or self._answers.holds(tool, arguments, 0.0)
+
+    def _compare(self, plan: Plan, turn: Sequence[Done]) -> None:
+        if not plan.calls:
+            return
+        made = {(done.tool, canonical(done.arguments)) for done in turn}
+        hits = [(planned.tool, canonical(planned.arguments)) in made for planned in plan.calls[:3]]
+        self._total.planned += 1
+        self._total.top_1 += hits[0]
+        self._total.top_3 += any(hits)
+
+    def _call(self, done: Done) -> None:
+        self._total.calls += 1
+        self._epochs.called(done.tool)
+        latency = self._latency(done.tool)
+        self._total.tool_ms += latency
+        text = canonical(done.arguments)
+        if done.arguments is not None and text is not None:
+            link = self._answers.take(done.tool, done.arguments, 0.0)
+            if link is not None:
+                self._total.used += 1
+                self._total.used_by_link[link] += 1
+                self._total.used_bytes += len(str(done.result).encode("utf-8", "replace"))
+                self._total.wasted_bytes -= self._typical(done.tool)
+                self._total.saved_ms += min(latency, self._think_ms)
+            self._repeat(done)
+        self._epochs.called(done.tool)
+        if text is not None:
+            self._asked[done.tool, text] = self._epochs.of(done.tool)
+
+    def _repeat(self, done: Done) -> None:
+        assert done.arguments is not None
+        found = self._known.find(done.tool)
+        if found is None or found.model.side_effect_class not in READING:
+            return
+        earlier = self._repeats.recall(done.tool, done.arguments, 0.0)
+        if earlier is not None:
+            self._total.repeats += 1
+            self._total.repeats_alike += earlier == done.result
+        self._repeats.remember(done.tool, done.arguments, done.result, 0.0, failed=done.failed)
+
+    def _typical(self, tool: str) -> int:
+        found = self._known.find(tool)
+        return round((found.model.cost_model.typical_kb if found else 1.0) * 1024)
+
+    def _latency(self, tool: str) -> float:
+        found = self._known.find(tool)
+        return float((found.model.cost_model.latency_ms_p50 if found else None) or 200)
+
+
+def halves(sessions: Sequence[Any], names: Sequence[str]) -> Iterator[tuple[list[Any], list[Any]]]:
+    """The sessions in two halves by name, first one way, then the other; sessions of one name stay together."""
+    order = {name: at for at, name in enumerate(sorted(set(names)))}
+    even = [one for one, name in zip(sessions, names, strict=True) if order[name] % 2 == 0]
+    odd = [one for one, name in zip(sessions, names, strict=True) if order[name] % 2]
+    yield even, odd
+    yield odd, even

@@ -1,0 +1,164 @@
+"""Real agents with an MCP server behind the proxy: it comes up in time, its tools keep their names, and work.
+
+The agents and servers are those that `make agents` installs. Everything stays on loopback and below the test's folder.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pagefold.encode import decode
+from pagefold.model_proxy.scripted import Call, ScriptedModel, Turn
+from pagefold.model_proxy.server import running
+from tests.mcp_proxy.peer import PAGEFOLD, program
+from tests.shared import SHARED
+
+AGENTS = Path(os.environ.get("AGENTS_DIR") or Path(__file__).parents[2] / ".agents").absolute()
+NPM = "node_modules/.bin/claude"
+WHEEL = "venv/lib/python3*/site-packages/claude_agent_sdk/_bundled/claude"
+CODEX = "node_modules/.bin/codex"
+SECONDS = 60
+
+
+def agent(pattern: str) -> Path:
+    found = sorted(AGENTS.glob(pattern))
+    if not found:
+        pytest.skip(f"no {pattern} in {AGENTS}: run `make agents`, or set AGENTS_DIR")
+    return found[0]
+
+
+def servers(folder: Path) -> dict[str, Any]:
+    """A server with files worth encoding, and one that answers with structured content, both behind the proxy."""
+    files = folder / "files"
+    files.mkdir()
+    (files / "rows.json").write_text(json.dumps([{"id": n, "name": f"row {n}", "ok": True} for n in range(60)], indent=1))
+    python, *arguments = PAGEFOLD
+    wanted = {
+        "files": [program("mcp-server-filesystem"), str(files)],
+        "everything": [program("mcp-server-everything"), "stdio"],
+    }
+    return {
+        name: {"command": python, "args": [*arguments, "--store", str(folder / "store"), "--", *command]}
+        for name, command in wanted.items()
+    }
+
+
+def environment(home: Path) -> dict[str, str]:
+    home.mkdir(exist_ok=True)
+    return {
+        "PATH": os.environ["PATH"],
+        "HOME": str(home),
+        "TMPDIR": str(home),
+        "LANG": "C.UTF-8",
+        "TERM": "dumb",
+        "PYTHONPATH": str(Path(__file__).parents[2] / "src"),
+    }
+
+
+def run(command: list[str], folder: Path, more: dict[str, str]) -> str:
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env=environment(folder / "home") | more,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout.decode()[-3000:] + done.stderr.decode()[-3000:]
+    return done.stdout.decode()
+
+
+@pytest.mark.parametrize("which", [NPM, WHEEL], ids=["npm", "wheel"])
+def test_claude_code_calls_tools_behind_the_proxy(which: str, tmp_path: Path) -> None:
+    claude = agent(which)
+    (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": servers(tmp_path)}))
+    rows = str(tmp_path / "files" / "rows.json")
+    model = ScriptedModel(
+        [
+            Turn("I read.", "", [Call("mcp__files__read_text_file", {"path": rows})]),
+            Turn("Weather.", "", [Call("mcp__everything__get-structured-content", {"location": "New York"})]),
+            Turn("What is known?", "", [Call("mcp__files__context_status", {})]),
+            Turn("Done."),
+        ]
+    )
+    with running(model) as url:
+        run(
+            [str(claude), "-p", "Read the rows", "--output-format", "stream-json", "--verbose", "--strict-mcp-config",
+             "--mcp-config", str(tmp_path / "mcp.json"), "--allowedTools", "mcp__files,mcp__everything"],
+            tmp_path,
+            {
+                "ANTHROPIC_BASE_URL": url,
+                "ANTHROPIC_API_KEY": "sk-scripted",
+                "CLAUDE_CONFIG_DIR": str(tmp_path / "home" / "config"),
+                "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+                "DISABLE_AUTOUPDATER": "1",
+                "ENABLE_TOOL_SEARCH": "false",
+            },
+        )  # fmt: skip
+    offered = {tool["name"] for tool in json.loads(model.requests[-1])["tools"]}
+    assert {"mcp__files__read_text_file", "mcp__everything__echo", "mcp__files__context_recall"} <= offered
+    read, weather, status = (_result(body) for body in model.requests[-3:])
+    assert json.loads(decode(read)) == json.loads(Path(rows).read_text())
+    assert len(read) < 300
+    assert "temperature" in weather
+    assert "tokens saved" in status
+
+
+def _result(body: bytes) -> str:
+    """What the tool of the newest message answered."""
+    (block,) = [one for one in json.loads(body)["messages"][-1]["content"] if one["type"] == "tool_result"]
+    content = block["content"]
+    return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
+
+
+def test_codex_calls_tools_behind_the_proxy(tmp_path: Path) -> None:
+    codex = agent(CODEX)
+    scripted = SHARED / "agents" / "scripted_model.py"
+    if not scripted.exists():
+        pytest.skip(f"no scripted model for the Responses API in {scripted.parent}")
+    rows = tmp_path / "files" / "rows.json"
+    turns = [
+        {"text": "I read.", "tool_call": {"name": "mcp__files__read_text_file", "input": {"path": str(rows)}}},
+        {"text": "Done."},
+    ]
+    lines = [
+        'model = "gpt-5-codex"\nmodel_provider = "scripted"\ncheck_for_update_on_startup = false',
+        "[analytics]\nenabled = false",
+        f"[projects.{json.dumps(str(tmp_path))}]\ntrust_level = \"trusted\"",
+    ]
+    for name, server in servers(tmp_path).items():
+        words = f"command = {json.dumps(server['command'])}\nargs = {json.dumps(server['args'])}"
+        lines.append(f"[mcp_servers.{name}]\n{words}\nrequired = true")
+    (tmp_path / "script.json").write_text(json.dumps(turns))
+    record = tmp_path / "record.jsonl"
+    with subprocess.Popen(
+        [sys.executable, str(scripted), str(tmp_path / "script.json"), "--record", str(record)],
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as model:
+        try:
+            assert model.stdout is not None
+            url = model.stdout.readline().strip()
+            provider = f'name = "scripted"\nbase_url = "{url}/v1"\nenv_key = "SCRIPTED_KEY"\nwire_api = "responses"'
+            config = tmp_path / "codex"
+            config.mkdir()
+            (config / "config.toml").write_text("\n".join([*lines, f"[model_providers.scripted]\n{provider}", ""]))
+            run(
+                [str(codex), "exec", "--json", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox",
+                 "Read the rows"],
+                tmp_path,
+                {"CODEX_HOME": str(config), "SCRIPTED_KEY": "sk-scripted"},
+            )  # fmt: skip
+        finally:
+            model.terminate()
+    bodies = [json.loads(line) for line in record.read_text().splitlines()]
+    last = json.dumps(bodies[-1]["body"])
+    assert "[JSON]" in last
+    assert "row 59" not in last
+    assert "60 rows" in last

@@ -1,0 +1,355 @@
+"""Same history, same bytes: with what is remembered and without, whatever the client did to its marks meanwhile."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pagefold.derive.policies import policy_named
+from pagefold.derive.policy import NOTHING, Derived, Notes, Policy
+from pagefold.model_proxy.apis import APIS, MESSAGES, Api
+from pagefold.model_proxy.conversations import Conversations
+from pagefold.model_proxy.exchange import Exchange
+from pagefold.pages.store import MemoryStore
+from pagefold.wire import anthropic
+from pagefold.wire.message import BlockKind, Message
+
+MARK = {"cache_control": {"type": "ephemeral"}}
+FILE = "\n".join(
+    f"{number:6}\tdef function_{number % 7}(self, page: Page) -> None:  # see line" for number in range(1, 60)
+)
+
+
+@dataclass(frozen=True)
+class Folding:
+    """Folds old results to a word whenever more than `window` messages stand, or when a note says so."""
+
+    window: int = 7
+    prices: object = None
+    name: str = "folding"
+
+    def begin(self, head: int = 0) -> tuple[tuple[Message, ...], tuple[Message, ...]]:
+        return (), ()
+
+    def step(self, state: Any, message: Message) -> Any:
+        return (state[0], (*state[1], message))
+
+    def request(self, state: Any, notes: Notes = NOTHING) -> tuple[Any, Derived]:
+        sent, waiting = state
+        stands = (*sent, *waiting)
+        full = sum(len(message.text) > 100 for message in stands)
+        if full <= self.window and not notes.cold and not notes.smaller:
+            return (stands, ()), Derived(len(sent), waiting)
+        folded = tuple(map(self._folded, stands[:-1])) + stands[-1:]
+        same = next((at for at, (a, b) in enumerate(zip(sent, folded, strict=False)) if a.raw != b.raw), len(sent))
+        return (folded, ()), Derived(same, folded[same:], "too much")
+
+    @staticmethod
+    def _folded(message: Message) -> Message:
+        for index, block in enumerate(message.blocks):
+            if block.kind is BlockKind.RESULT and len(block.text) > 100:
+                message = message.with_text(index, "[folded]")
+        return message
+
+
+POLICIES: dict[str, Callable[[], Policy]] = {
+    "identity": lambda: policy_named("identity"),
+    "lossless": lambda: policy_named("lossless"),
+    "folding": Folding,
+}
+
+
+def turn(number: int, text: str = FILE) -> list[dict[str, Any]]:
+    call = {"type": "tool_use", "id": f"t{number}", "name": "Read", "input": {"path": f"{number}.py"}}
+    result = {"type": "tool_result", "tool_use_id": f"t{number}", "content": text}
+    return [{"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}]
+
+
+def history(turns: int, *, first: str = "Go.") -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = [{"role": "user", "content": first}]
+    for number in range(turns):
+        found += turn(number, FILE.replace("function", f"function{number // 2}"))
+    return found
+
+
+def marked(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """As a client sends it: a mark on the last block of the last message, which is then a list."""
+    *before, last = messages
+    content = last["content"]
+    blocks: list[dict[str, Any]]
+    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else [dict(block) for block in content]
+    blocks[-1] |= MARK
+    return [*before, {**last, "content": blocks}]
+
+
+def body(messages: Sequence[Any], **more: Any) -> bytes:
+    rest = {"system": "s", "tools": [{"name": "Read"}], "stream": True, **more}
+    return json.dumps({"model": "claude-sonnet-4-5", "messages": list(messages), **rest}).encode()
+
+
+def sent(conversations: Conversations, data: bytes, api: Api = MESSAGES, wish: str = "") -> bytes:
+    """What goes upstream for this body."""
+    exchange = Exchange("POST", api.path, data, conversations, wish=wish)
+    return (exchange.derive() if exchange.derives and exchange.read() else None) or data
+
+
+# ---- the prefix and the memo
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_with_what_is_remembered_and_without_the_same_bytes_come_out(name: str) -> None:
+    lasting = Conversations(POLICIES[name]())
+    for turns in range(14):
+        data = body(marked(history(turns)))
+
+        assert sent(lasting, data) == sent(Conversations(POLICIES[name]()), data)
+
+
+@given(st.data())
+@settings(max_examples=40, deadline=None)
+def test_forks_edits_retries_and_lost_memories_change_no_byte(data: st.DataObject) -> None:
+    name = data.draw(st.sampled_from(sorted(POLICIES)))
+    lasting = Conversations(POLICIES[name]())
+    for _ in range(6):
+        messages = history(data.draw(st.integers(0, 10)), first=data.draw(st.sampled_from(["Go.", "Stop."])))
+        if data.draw(st.booleans()):
+            at = data.draw(st.integers(0, len(messages)))
+            messages.insert(at, {"role": data.draw(st.sampled_from(["user", "system"])), "content": "By the way."})
+        asked = body(marked(messages) if data.draw(st.booleans()) else messages)
+
+        assert sent(lasting, asked) == sent(Conversations(POLICIES[name]()), asked)
+
+
+def canonical_messages(data: bytes) -> list[Any]:
+    found = json.loads(data)["messages"]
+    for message in found:
+        if isinstance(message["content"], str):
+            message["content"] = [{"type": "text", "text": message["content"]}]
+        for block in message["content"]:
+            block.pop("cache_control", None)
+    return list(found)
+
+
+def test_under_lossless_every_request_extends_the_last() -> None:
+    conversations = Conversations(policy_named("lossless"))
+    before: list[Any] = []
+    for turns in range(12):
+        data = sent(conversations, body(marked(history(turns))))
+        found = canonical_messages(data)
+
+        assert found[: len(before)] == before
+        before = found
+
+    assert len(data) < 0.7 * len(body(marked(history(11))))
+
+
+def test_a_folding_policy_moves_the_prefix_at_fold_points_only() -> None:
+    conversations = Conversations(Folding())
+    before: list[Any] = []
+    moved = []
+    for turns in range(20):
+        exchange = Exchange("POST", MESSAGES.path, body(marked(history(turns))), conversations)
+        exchange.read()
+        found = canonical_messages(exchange.derive() or body(marked(history(turns))))
+        if found[: len(before)] != before:
+            moved.append(turns)
+            assert (b"x-pagefold-fold", b"too much") in exchange.headers
+        before = found
+
+    assert len(moved) in (2, 3)
+
+
+# ---- what the client sent stays as it came
+
+
+def test_a_request_that_needs_no_change_is_left_alone() -> None:
+    conversations = Conversations(policy_named("lossless"))
+    exchange = Exchange("POST", MESSAGES.path, body([{"role": "user", "content": "Hi"}]), conversations)
+
+    assert exchange.read()
+    assert exchange.derive() is None
+
+
+def test_everything_but_a_changed_text_keeps_its_bytes() -> None:
+    result = json.dumps(FILE)
+    data = (
+        '{ "system" :[{"type":"text","text":"s","cache_control":{"type":"ephemeral"}}], "temperature": 1.10,\n'
+        ' "messages":[{"content":"Gö.","role":"user"} ,{"role":"assistant","content":[{"type":"thinking","thinking":"",'
+        '"signature":"abc=="},{"type":"server_tool_use","id":"s1","name":"web_search","input":{"q":1e400}},'
+        '{"type":"tool_use","id":"t1","name":"Read","input":{"path":"a.py","limit":1.0}}]},\n'
+        ' {"role":"user","content":[{"tool_use_id":"t1","type":"tool_result","content":[{"type":"text","text":RESULT,'
+        '"cache_control":{"type":"ephemeral","ttl":"1h"}}]},{"type":"next_year","x":[]}]}], "stream":false}\n'
+    ).replace("RESULT", result)
+    found = sent(Conversations(policy_named("lossless")), data.encode()).decode()
+
+    shown = json.loads(found)["messages"][2]["content"][0]["content"][0]["text"]
+    assert shown != FILE
+    assert found.replace(json.dumps(shown, ensure_ascii=False), result) == data
+
+
+def test_marks_go_where_the_client_put_them_this_time() -> None:
+    conversations = Conversations(policy_named("lossless"))
+    for turns in range(6):
+        messages = marked(history(turns))
+        found = json.loads(sent(conversations, body(messages)))["messages"]
+
+        marks = [at for at, message in enumerate(found) if "cache_control" in json.dumps(message)]
+        assert marks == [len(messages) - 1]
+        assert [type(message["content"]) for message in found] == [type(message["content"]) for message in messages]
+
+
+# ---- what is left alone
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"not json",
+        b'{"messages": [{"role": "nobody"}]}',
+        b'{"messages": []}',
+        b'{"messages": [{"role": "user", "content": [{"type": "from_next_year", "x": 1}]}]}',
+    ],
+)
+def test_what_is_not_understood_goes_through_as_it_came(data: bytes) -> None:
+    assert sent(Conversations(policy_named("lossless")), data) == data
+
+
+@pytest.mark.parametrize("more", [{"previous_response_id": "resp_1"}, {"conversation": "conv_1"}])
+def test_what_the_provider_holds_is_left_alone(more: dict[str, str]) -> None:
+    api = APIS["/v1/responses"]
+    item = {"type": "function_call_output", "call_id": "c1", "output": FILE}
+    plain, delta = (json.dumps({"model": "gpt-6", "input": [item], **rest}).encode() for rest in ({}, more))
+
+    assert sent(Conversations(policy_named("lossless")), delta, api) == delta
+    assert sent(Conversations(policy_named("lossless")), plain, api) != plain
+
+
+def test_a_client_can_switch_it_off_or_choose() -> None:
+    data = body(history(3))
+    plain, lossless = Conversations(), Conversations(policy_named("lossless"))
+
+    assert sent(lossless, data, wish="off") == data
+    assert sent(lossless, data, wish="identity") == data
+    assert sent(plain, data) == data
+    assert sent(plain, data, wish="lossless") == sent(lossless, data) != data
+    assert Exchange("POST", MESSAGES.path, data, plain, wish="no-such").refusal
+
+
+@pytest.mark.parametrize("path", sorted(APIS))
+def test_all_three_apis_are_derived(path: str) -> None:
+    contents: dict[str, list[Any]] = {
+        "/v1/messages": history(3),
+        "/v1/chat/completions": [
+            {"role": "user", "content": "Go."},
+            {
+                "role": "assistant",
+                "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "Read", "arguments": "{}"}}],
+            },
+            {"role": "tool", "tool_call_id": "c1", "content": FILE},
+        ],
+        "/v1/responses": [
+            {"role": "user", "content": "Go."},
+            {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAA=="},
+            {"type": "function_call", "call_id": "c1", "name": "Read", "arguments": "{}"},
+            {"type": "function_call_output", "call_id": "c1", "output": FILE},
+        ],
+    }
+    data = json.dumps({"model": "m", APIS[path].shape.key: contents[path]}).encode()
+    conversations = Conversations(policy_named("lossless"))
+
+    found = sent(conversations, data, APIS[path])
+
+    assert len(found) < 0.9 * len(data)
+    assert sent(conversations, data, APIS[path]) == found
+
+
+# ---- notes
+
+
+def test_a_request_that_is_too_long_is_made_smaller_once() -> None:
+    conversations = Conversations(Folding(window=100), store=(store := MemoryStore()))
+    data = body(history(4))
+    exchange = Exchange("POST", MESSAGES.path, data, conversations)
+    assert exchange.read()
+    assert exchange.derive() is None
+    refusal = b'{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 3 > 2"}}'
+
+    assert exchange.smaller(400, b'{"error":{"message":"no such model"}}') is None
+    smaller = exchange.smaller(400, refusal)
+    assert smaller is not None
+    assert smaller.count(b"[folded]") == 3
+    assert exchange.smaller(400, refusal) is None
+
+    # What cannot be recomputed is a note: the next turn, here and in another instance on the same store, knows it.
+    longer = body(history(5))
+    other = Conversations(Folding(window=100), store=store)
+    assert sent(conversations, longer) == sent(other, longer)
+    assert sent(other, longer).count(b"[folded]") == 3
+    assert sent(Conversations(Folding(window=100)), longer).count(b"[folded]") == 0
+
+
+def test_policies_that_never_fold_relay_the_refusal() -> None:
+    exchange = Exchange("POST", MESSAGES.path, body(history(4)), Conversations(policy_named("lossless")))
+    exchange.read()
+    exchange.derive()
+
+    assert not exchange.may_shrink
+
+
+@dataclass
+class Spy:
+    """Counts what a policy is shown."""
+
+    name: str = "spy"
+    shown: list[int] = field(default_factory=list)
+
+    def begin(self, head: int = 0) -> tuple[Message, ...]:
+        return ()
+
+    def step(self, state: Any, message: Message) -> Any:
+        self.shown.append(message.place)
+        return (*state, message)
+
+    def request(self, state: Any, notes: Notes = NOTHING) -> tuple[Any, Derived]:
+        return (), Derived(0, state) if not self.shown else Derived(self.shown[0], state)
+
+    __hash__ = object.__hash__
+
+
+def test_a_new_turn_shows_the_policy_its_new_messages_only() -> None:
+    spy = Spy()
+    conversations = Conversations(spy)
+    sent(conversations, body(marked(history(4))))
+    spy.shown.clear()
+
+    sent(conversations, body(marked(history(5))))
+
+    assert spy.shown == [9, 10]
+
+
+def test_what_is_remembered_is_bounded() -> None:
+    conversations = Conversations(policy_named("lossless"))
+    derivations = conversations.under("messages")
+    assert derivations is not None
+    derivations._most = 100_000
+    for number in range(30):
+        sent(conversations, body(history(3, first=f"Task {number}")))
+
+    assert derivations._characters <= 100_000
+    assert derivations._characters == sum(turn.characters for turn in derivations._turns.values())
+
+
+def test_a_reading_seen_before_shares_its_messages() -> None:
+    conversations = Conversations()
+    first = conversations.readings.read(MESSAGES, body(history(8)))
+    second = conversations.readings.read(MESSAGES, body(history(9)))
+
+    assert [one is other for one, other in zip(first.request.messages, second.request.messages, strict=False)] == (
+        [True] * len(first.request.messages)
+    )
+    assert second.links[: len(first.links)] == first.links
+    assert replace(second.request) == anthropic.parse_request(body(history(9)))

@@ -1,0 +1,216 @@
+"""Recall inside the turn, over real transports: the client sees one answer, and the next request extends the last."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pagefold.adapters.library import Library
+from pagefold.derive.policies import policy_named
+from pagefold.model_proxy.answering import Answers
+from pagefold.model_proxy.conversations import Conversations
+from pagefold.model_proxy.http import Upstreams
+from pagefold.model_proxy.scripted import Call, ScriptedModel, Turn
+from pagefold.model_proxy.server import Proxy, running
+from pagefold.pages.page import handle_of
+from pagefold.wire import anthropic
+from pagefold.wire.message import Usage
+from tests.model_proxy.test_server import ask
+
+PAGE = "\n".join(f"{number}\tthe secret of line {number} is kept" for number in range(1, 40))
+TOOLS = [{"name": "Bash", "input_schema": {"type": "object"}}]
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Iterator[Library]:
+    one = Library(tmp_path / "store.sqlite3")
+    yield one
+    one.close()
+
+
+@contextmanager
+def between(model: ScriptedModel, library: Library, rounds: int = 3) -> Iterator[tuple[Proxy, str]]:
+    conversations = Conversations(policy_named("lossless"), store=library.store, recall_rounds=rounds)
+    with running(model) as upstream:
+        proxy = Proxy(Upstreams(upstream), conversations, put=library.put, answers=Answers(library))
+        with running(proxy) as url:
+            yield proxy, url
+
+
+def say(url: str, messages: list[Any], stream: bool) -> tuple[dict[str, Any], bytes]:
+    """The answer as a client's library makes it of what came, and what came."""
+    body = {"model": "claude-sonnet-4-5", "max_tokens": 9, "stream": stream, "tools": TOOLS, "messages": messages}
+    status, _, answer = ask(url, body=json.dumps(body).encode())
+    assert status == 200, answer
+    if not stream:
+        return json.loads(answer), answer
+    reader = anthropic.StreamReader()
+    events = reader.feed(answer)
+    starts = [json.loads(event.data)["index"] for event in events if event.name == "content_block_start"]
+    assert starts == list(range(len(starts)))
+    assert [event.name for event in events].count("message_start") == 1
+    assert [event.name for event in events][-2:] == ["message_delta", "message_stop"]
+    response = reader.response()
+    message = json.loads(response.message.raw)
+    return {**message, "stop_reason": response.stop, "usage": reader.usage}, answer
+
+
+def extends(model: ScriptedModel) -> bool:
+    """Whether the newest request repeats the one before it, tools and messages."""
+    before, now = (json.loads(body) for body in model.requests[-2:])
+    repeated: bool = now["messages"][: len(before["messages"])] == before["messages"]
+    return repeated and bool(now["tools"] == before["tools"])
+
+
+def valid(model: ScriptedModel) -> bool:
+    """Whether in every request each call is answered in the next message, and by nothing else."""
+    for body in model.requests:
+        messages = json.loads(body)["messages"]
+        for one, other in pairwise(messages):
+            calls = [block["id"] for block in one["content"] if isinstance(block, dict) and block["type"] == "tool_use"]
+            answers = [
+                block["tool_use_id"]
+                for block in other["content"]
+                if isinstance(block, dict) and block["type"] == "tool_result"
+            ]
+            if sorted(calls) != sorted(answers):
+                return False
+    return True
+
+
+@pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])
+def test_a_page_the_model_recalls_is_fetched_without_the_client_noticing(library: Library, stream: bool) -> None:
+    handle = handle_of(library.put(PAGE.encode()))
+    model = ScriptedModel(
+        [
+            Turn("Let me look.", "Where was it?", [Call("context_recall", {"handle": handle})]),
+            Turn("It is kept.", "Aha."),
+            Turn("You are welcome."),
+        ]
+    )
+    with between(model, library) as (proxy, url):
+        history: list[Any] = [{"role": "user", "content": "What is in the page?"}]
+        answer, seen = say(url, history, stream)
+
+        assert [block["type"] for block in answer["content"]] == ["thinking", "text", "thinking", "text"]
+        assert [block["text"] for block in answer["content"] if "text" in block] == ["Let me look.", "It is kept."]
+        assert (answer["stop_reason"], b"context_recall" in seen, b"secret" in seen) == ("end_turn", False, False)
+        assert len(model.requests) == 2
+        assert b"the secret of line 39" in model.requests[1]
+        assert extends(model)
+
+        history += [{"role": "assistant", "content": answer["content"]}, {"role": "user", "content": "Thanks."}]
+        assert say(url, history, stream)[0]["content"][0]["text"] == "You are welcome."
+        assert extends(model)
+        assert valid(model)
+        assert (proxy.totals.work.recalls, proxy.totals.faults) == (1, 0)
+
+    # Another instance on the same store knows what was really said.
+    with between(model, library) as (proxy, url):
+        say(url, history, stream)
+    assert model.requests[-1] == model.requests[-2]
+
+
+@pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])
+def test_calls_of_the_clients_and_ours_in_one_turn_both_get_their_results(library: Library, stream: bool) -> None:
+    handle = handle_of(library.put(PAGE.encode()))
+    calls = [
+        Call("Bash", {"command": "ls"}),
+        Call("context_recall", {"handle": handle}),
+        Call("Bash", {"command": "pwd"}),
+    ]
+    model = ScriptedModel([Turn("All at once.", "Hm.", calls), Turn("Done."), Turn("Bye.")])
+    with between(model, library) as (proxy, url):
+        history: list[Any] = [{"role": "user", "content": "Go."}]
+        answer, seen = say(url, history, stream)
+
+        assert [block.get("name") for block in answer["content"]] == [None, None, "Bash", "Bash"]
+        assert (answer["stop_reason"], b"context_recall" in seen) == ("tool_use", False)
+
+        results = [
+            {"type": "tool_result", "tool_use_id": block["id"], "content": "ok"}
+            for block in answer["content"]
+            if block["type"] == "tool_use"
+        ]
+        history += [{"role": "assistant", "content": answer["content"]}, {"role": "user", "content": results}]
+        answer, _ = say(url, history, stream)
+        assert answer["content"] == [{"type": "text", "text": "Done."}]
+        assert extends(model)
+        assert valid(model)
+        assert b"the secret of line 39" in model.requests[-1]
+
+        history += [{"role": "assistant", "content": answer["content"]}, {"role": "user", "content": "Thanks."}]
+        say(url, history, stream)
+        assert extends(model)
+        assert proxy.totals.faults == 0
+
+
+@pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])
+def test_a_model_that_never_stops_recalling_is_stopped(library: Library, stream: bool) -> None:
+    model = ScriptedModel([Turn(f"Again {n}.", "", [Call("context_recall", {"handle": "pf-none"})]) for n in range(9)])
+    with between(model, library, rounds=2) as (_, url):
+        answer, _ = say(url, [{"role": "user", "content": "Go."}], stream)
+
+    assert [block["text"] for block in answer["content"]] == ["Again 0.", "Again 1.", "Again 2."]
+    assert (answer["stop_reason"], len(model.requests)) == ("end_turn", 3)
+    assert b"is not a page handle" in model.requests[-1]
+
+
+def test_usage_is_summed_over_the_turn(library: Library) -> None:
+    usage = [Usage(10, 100, 5, 7), Usage(1, 110, 2, 3)]
+    calls = [Call("context_search", {"query": "secret"})]
+    model = ScriptedModel([Turn("Look.", "", calls, usage[0]), Turn("Found.", usage=usage[1])])
+    with between(model, library) as (proxy, url):
+        answer, _ = say(url, [{"role": "user", "content": "Go."}], stream=True)
+
+    assert answer["usage"]["input_tokens"] == 11
+    assert proxy.totals.usage == Usage(11, 210, 7, 10)
+
+
+def test_with_the_store_gone_the_conversation_goes_on_with_one_move(library: Library, tmp_path: Path) -> None:
+    model = ScriptedModel([Turn("Look.", "", [Call("context_recall", {"handle": "pf-none"})]), *[Turn("Yes.")] * 4])
+    history: list[Any] = [{"role": "user", "content": "Go."}]
+    with between(model, library) as (_, url):
+        answer, _ = say(url, history, stream=True)
+    history += [{"role": "assistant", "content": answer["content"]}, {"role": "user", "content": "And?"}]
+    empty = Library(tmp_path / "empty.sqlite3")
+    try:
+        with between(model, empty) as (proxy, url):
+            answer, _ = say(url, history, stream=True)
+            assert not extends(model)
+            history += [{"role": "assistant", "content": answer["content"]}, {"role": "user", "content": "And?"}]
+            say(url, history, stream=True)
+            assert extends(model)
+            assert valid(model)
+            assert proxy.totals.faults == 0
+    finally:
+        empty.close()
+
+
+def test_an_error_in_a_later_round_is_told_as_the_provider_tells_it(library: Library) -> None:
+    model = ScriptedModel([Turn("Look.", "", [Call("context_recall", {"handle": "pf-none"})]), Turn("No.", fail=[529])])
+    body = {
+        "model": "m",
+        "max_tokens": 9,
+        "stream": True,
+        "tools": TOOLS,
+        "messages": [{"role": "user", "content": "x"}],
+    }
+    with between(model, library) as (_, url):
+        status, _, answer = ask(url, body=json.dumps(body).encode())
+
+    assert status == 200
+    assert b"event: error\ndata: " in answer
+    assert b"overloaded_error" in answer
+
+
+def test_nothing_is_offered_unless_it_is_asked_for(library: Library) -> None:
+    model = ScriptedModel([Turn("Yes.")])
+    with between(model, library, rounds=0) as (_, url):
+        say(url, [{"role": "user", "content": "Go."}], stream=True)
+
+    assert b"context_recall" not in model.requests[0]

@@ -1,0 +1,251 @@
+"""What is run early after a turn, and why the rest is not."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from pagefold.tools.fail_fast import AGAIN_SECONDS, FailFast
+from pagefold.tools.known import Known
+from pagefold.tools.model import CostModel, FieldGroup, FollowUpLink, SideEffectClass, ToolValueModel, ValueClass
+from pagefold.tools.planner import Budget, Done, Planner, intent_boost, score_of, tokens_of
+from pagefold.tools.prefetch import Epochs
+from pagefold.tools.repeats import Repeats, note
+
+READ = ToolValueModel(
+    value_class=ValueClass.SUPPORTING,
+    side_effect_class=SideEffectClass.READ_ONLY,
+    open_world=False,
+    watch=("n",),
+    cost_model=CostModel(typical_kb=4.0),
+)
+
+
+def known(*links: FollowUpLink, **models: ToolValueModel) -> Known:
+    return Known({"list": ToolValueModel(follow_up=links), "get": READ, "see": READ, **models}, learned=False)
+
+
+def link(tool: str = "get", probability: float = 0.5, **more: Any) -> FollowUpLink:
+    return FollowUpLink(tool, probability, "n", "n", **more)
+
+
+def numbers(*values: int) -> Done:
+    return Done("list", {}, [{"n": value} for value in values])
+
+
+def called(plan: Any) -> list[tuple[str, int]]:
+    return [(one.tool, one.arguments["n"]) for one in plan.calls]
+
+
+def test_the_answers_entries_are_run_in_their_order_and_every_call_is_charged() -> None:
+    plan = Planner(known(link())).plan([numbers(1, 2, 3, 4)])
+
+    assert called(plan) == [("get", 1), ("get", 2), ("get", 3)]
+    assert (plan.total_cost_tokens, plan.remaining_budget_tokens) == (3 * 1024, 8000 - 3 * 1024)
+
+
+def test_after_an_entry_of_a_list_come_the_next_ones() -> None:
+    planner = Planner(known(link(limit=1)), Budget(calls=1))
+    planner.plan([numbers(5, 6, 7)])
+
+    assert called(planner.plan([Done("get", {"n": 5}, "five")])) == [("get", 6)]
+    assert called(planner.plan([Done("get", {"n": 7}, "seven")])) == []
+
+
+def test_what_is_likelier_goes_first() -> None:
+    plan = Planner(known(link("get", 0.4), link("see", 0.9)), Budget(calls=1)).plan([numbers(1)])
+
+    assert called(plan) == [("see", 1)]
+    assert [one.reason for one in plan.declined] == ["1 calls a turn are enough"]
+
+
+@pytest.mark.parametrize(
+    ("link_to", "models", "budget", "reason"),
+    [
+        (link(probability=0.2), {}, Budget(), "expected in 20% of cases, 35% are asked for"),
+        (FollowUpLink("get", 0.9), {}, Budget(), "no projection says what its arguments would be"),
+        (link("Bash"), {}, Budget(), "Bash is never run early"),
+        (link("new"), {}, Budget(), "nothing is known of this tool by its name"),
+        (link(), {"get": replace(READ, speculate=False)}, Budget(), "switched off for this tool"),
+        (link(), {}, Budget(tokens=1000), "budget exceeded: 1024 tokens, 1000 are left"),
+        (link(), {"get": replace(READ, cost_model=CostModel(dollars=0.5))}, Budget(), "it costs 0.5 USD"),
+        (link(), {"get": replace(READ, open_world=True)}, Budget(), "it may reach the network, and no host is known"),
+    ],
+)
+def test_what_is_left_out_is_declined_with_its_reason(
+    link_to: FollowUpLink, models: dict[str, ToolValueModel], budget: Budget, reason: str
+) -> None:
+    plan = Planner(known(link_to, **models), budget).plan([numbers(1)])
+
+    assert plan.calls == ()
+    assert [one.reason for one in plan.declined] == [reason]
+
+
+def test_a_host_is_asked_by_so_many_at_once() -> None:
+    remote = replace(READ, open_world=True, rate_limit_host="h")
+    planner = Planner(known(link(), get=remote), Budget(per_host=4), {"h"})
+
+    plan = planner.plan([numbers(1, 2, 3)], busy_hosts={"h": 3})
+
+    assert called(plan) == [("get", 1)]
+    assert {one.reason for one in plan.declined} == {"h is busy"}
+
+
+def test_what_is_at_hand_is_not_run_again() -> None:
+    plan = Planner(known(link())).plan([numbers(1, 2)], has=lambda tool, text: text == '{"n":1}')
+
+    assert called(plan) == [("get", 2)]
+    assert [one.reason for one in plan.declined] == ["its answer is at hand"]
+
+
+def test_a_shipped_link_has_to_be_likelier_than_a_fitted_one() -> None:
+    hits = Done("Grep", {"pattern": "x"}, "/a.py:1:x")
+
+    declined = Planner(Known()).plan([hits])
+    planned = Planner(Known(), Budget(min_probability=0.3, min_prior=0.3)).plan([hits])
+
+    assert declined.calls == ()
+    assert "expected in 35% of cases, 50% are asked for" in [one.reason for one in declined.declined]
+    assert [(one.tool, one.arguments) for one in planned.calls] == [("Read", {"file_path": "/a.py"})]
+
+
+def test_what_is_for_the_record_costs_nothing() -> None:
+    free = replace(READ, value_class=ValueClass.AUDIT_ONLY, cost_model=CostModel(typical_kb=1e6))
+    plan = Planner(known(link(), get=free), Budget(tokens=0)).plan([numbers(1)])
+
+    assert (called(plan), plan.total_cost_tokens) == ([("get", 1)], 0)
+
+
+def test_a_failed_call_leads_nowhere() -> None:
+    assert Planner(known(link())).plan([Done("list", {}, [{"n": 1}], failed=True)]).calls == ()
+
+
+def test_the_window_is_the_turn() -> None:
+    planner = Planner(known(link()))
+    planner.plan([numbers(1)])
+
+    assert called(planner.plan([numbers(2)])) == [("get", 2)]
+
+
+def test_worth_rises_with_probability_class_intent_and_latency_and_falls_with_length() -> None:
+    base = score_of(READ, 0.5)
+    groups = {"more": FieldGroup(("stack_trace",), 0.5, default_include=False), "all": FieldGroup(("id",), 9.0)}
+
+    assert score_of(READ, 0.6) > base
+    assert score_of(replace(READ, value_class=ValueClass.CRITICAL), 0.5) > base
+    assert score_of(replace(READ, value_class=ValueClass.OPTIONAL), 0.5) < base
+    assert score_of(replace(READ, cost_model=CostModel(4.0, latency_ms_p50=900)), 0.5) > base
+    assert score_of(replace(READ, cost_model=CostModel(8.0)), 0.5) < base
+    assert intent_boost(replace(READ, field_groups=groups), ["TRACE", "id"]) == 1.5
+    assert intent_boost(replace(READ, field_groups={"x": FieldGroup(("a",), 9.0, default_include=False)}), ["a"]) == 2.5
+    assert intent_boost(READ, []) == 1
+
+
+def test_an_answer_is_charged_one_token_at_least() -> None:
+    assert (tokens_of(CostModel(0.0)), tokens_of(CostModel(2.5))) == (1, 640)
+
+
+# ---- fail fast -----------------------------------------------------------------------------------------------------
+
+
+def streak(*queries: str, length: int = 2) -> tuple[FailFast, Epochs]:
+    epochs = Epochs(Known())
+    guard = FailFast(Known(), epochs)
+    for query in queries:
+        guard.answered("ToolSearch", {"q": query}, length, 0.0)
+    return guard, epochs
+
+
+def test_after_two_empty_answers_the_same_query_is_refused_with_words() -> None:
+    guard, _ = streak("a", "a")
+    refusal = guard.refusal("ToolSearch", {"q": "a"}, 10.0)
+
+    assert refusal is not None
+    assert "answered nothing 2 times" in refusal
+    assert "in 50 s" in refusal
+    assert guard.refused == 1
+
+
+@pytest.mark.parametrize("way", ["another query", "a write", "time", "one answer", "an answer that says something"])
+def test_a_refused_tool_gets_another_chance(way: str) -> None:
+    guard, epochs = streak("a") if way == "one answer" else streak("a", "a")
+    query, now = "a", 0.0
+    if way == "another query":
+        query = "b"
+    elif way == "a write":
+        epochs.called("Bash")
+    elif way == "time":
+        now = AGAIN_SECONDS
+    elif way == "an answer that says something":
+        guard.answered("ToolSearch", {"q": "c"}, 100, 0.0)
+
+    assert guard.refusal("ToolSearch", {"q": query}, now) is None
+
+
+def test_tools_without_a_bound_are_never_refused() -> None:
+    guard = FailFast(Known(), Epochs(Known()))
+    for _ in range(9):
+        guard.answered("Grep", {}, 0, 0.0)
+    assert guard.refusal("Grep", {}, 0.0) is None
+
+
+# ---- repeats -------------------------------------------------------------------------------------------------------
+
+
+def repeats(**changes: Any) -> tuple[Repeats[str], Epochs]:
+    model = ToolValueModel(side_effect_class=SideEffectClass.PURE, open_world=False, memoise=True)
+    table = Known({"get": replace(model, **changes)})
+    epochs = Epochs(table)
+    memory: Repeats[str] = Repeats(table, epochs)
+    memory.remember("get", {"n": 1}, "one", 0.0, failed=False, witness="w")
+    return memory, epochs
+
+
+def test_a_repeat_is_answered_as_often_as_it_is_asked_and_the_reply_says_so() -> None:
+    memory, _ = repeats()
+
+    assert [memory.recall("get", {"n": 1}, 1.0, "w") for _ in range(2)] == ["one", "one"]
+    assert memory.served == 2
+    assert "answered from memory" in note("get")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"memoise": False},
+        {"side_effect_class": SideEffectClass.READ_ONLY},
+        {"side_effect_class": SideEffectClass.INDETERMINATE},
+    ],
+)
+def test_only_pure_tools_that_were_switched_on_are_remembered(changes: dict[str, Any]) -> None:
+    assert repeats(**changes)[0].recall("get", {"n": 1}, 1.0, "w") is None
+
+
+def test_a_repeat_after_a_write_or_a_change_is_run() -> None:
+    memory, epochs = repeats()
+    assert memory.recall("get", {"n": 1}, 1.0, "other") is None
+    epochs.called("Bash")
+    assert memory.recall("get", {"n": 1}, 1.0, "w") is None
+
+
+def test_a_remembered_answer_grows_old_by_its_model() -> None:
+    memory, _ = repeats(cost_model=CostModel(freshness_ttl_s=5))
+    assert memory.recall("get", {"n": 1}, 6.0, "w") is None
+
+
+def test_errors_are_not_remembered_and_forget_what_was() -> None:
+    memory, _ = repeats()
+    memory.remember("get", {"n": 1}, "broken", 1.0, failed=True)
+    assert memory.recall("get", {"n": 1}, 1.0, "w") is None
+
+
+def test_a_server_that_calls_a_tool_not_idempotent_is_believed() -> None:
+    memory, _ = repeats()
+    assert memory.allows("get", {"idempotentHint": True})
+    assert not memory.allows("get", {"idempotentHint": False})
+
+
+def test_shipped_tools_are_not_memoised() -> None:
+    known_tools = Known()
+    memory: Repeats[str] = Repeats(known_tools, Epochs(known_tools))
+    assert not any(memory.allows(entry.name) for entry in known_tools.entries())

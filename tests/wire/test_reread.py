@@ -1,0 +1,106 @@
+"""Reading from where two bodies differ says what reading the whole says: properties over all three formats."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pagefold.errors import WireError
+from pagefold.wire import anthropic, json_text, openai_chat, openai_responses
+from pagefold.wire.message import Request
+from pagefold.wire.reread import reread
+
+FORMATS = {
+    "messages": (anthropic.parse_request, anthropic.SHAPE),
+    "chat": (openai_chat.parse_request, openai_chat.SHAPE),
+    "responses": (openai_responses.parse_request, openai_responses.SHAPE),
+}
+texts = st.text(st.sampled_from('ab"\\\n{}[],: é\u2028😀'), max_size=12)
+messages = st.builds(lambda role, text: {"role": role, "content": text}, st.sampled_from(["user", "assistant"]), texts)
+lists = st.lists(messages, min_size=1, max_size=6)
+members = st.dictionaries(
+    st.sampled_from(["model", "stream", "system", "instructions", "tools", "metadata", "n", "messages2"]),
+    st.one_of(texts, st.booleans(), st.integers(0, 1000), st.lists(st.dictionaries(texts, texts), max_size=2)),
+    max_size=4,
+)
+
+
+def bodies(name: str, before: dict[str, Any], listed: list[Any], after: dict[str, Any], space: bool) -> bytes:
+    key = FORMATS[name][1].key
+    value = {**before, key: listed, **{k: v for k, v in after.items() if k not in before}}
+    return json.dumps(value, separators=None if space else (",", ":"), ensure_ascii=False).encode()
+
+
+def places(request: Request) -> tuple[object, ...]:
+    return request._array, request._spans, request._top
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@given(members, lists, lists, members, members, st.integers(0, 6), st.booleans())
+def test_a_request_read_from_where_it_differs_is_the_request_read_whole(
+    name: str,
+    before: dict[str, Any],
+    old: list[Any],
+    new: list[Any],
+    after: dict[str, Any],
+    later: dict[str, Any],
+    common: int,
+    space: bool,
+) -> None:
+    parse, shape = FORMATS[name]
+    first = bodies(name, before, old, after, space)
+    for rest in (after, later, {**after, "n": 7}):
+        second = bodies(name, before, [*old[:common], *new], rest, space)
+
+        found = reread(json_text.text_of(second), parse(first), shape)
+
+        whole = parse(second)
+        assert found is None or (found, places(found)) == (whole, places(whole))
+
+
+def test_what_follows_the_last_request_is_all_that_is_read() -> None:
+    old = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
+    rest = {"system": "s", "tools": [{"name": "t"}], "stream": True}
+    first = anthropic.parse_request(bodies("messages", {"model": "m"}, old, rest, space=False))
+    second = bodies("messages", {"model": "m"}, [*old, {"role": "user", "content": "c"}], rest, space=False)
+
+    found = reread(json_text.text_of(second), first, anthropic.SHAPE)
+
+    assert found is not None
+    assert [one is other for one, other in zip(found.messages, first.messages, strict=False)] == [True, True]
+    assert found.tools is first.tools
+    assert found.head is first.head
+
+
+@pytest.mark.parametrize("number", ["12", "1", "-1", "1.5"])
+def test_a_number_that_grows_is_read_anew(number: str) -> None:
+    first = anthropic.parse_request(b'{"messages":[{"role":"user","content":"a"}],"model":1}')
+    second = f'{{"messages":[{{"role":"user","content":"a"}}],"model":{number}}}'
+
+    found = reread(second, first, anthropic.SHAPE)
+
+    assert found is not None
+    assert found.model == number
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        '{"messages":[{"role":"user","content":"a"}],"messages":[],"model":1}',
+        '{"messages":[{"role":"user","content":"a"}]}',
+        '{"messages":[{"role":"user","content":"a"}],"model":1} x',
+        '{"messages":[],"model":1}',
+        '{"messages":"a","model":1}',
+        ' {"messages":[{"role":"user","content":"a"}],"model":1}',
+    ],
+)
+def test_a_body_of_another_build_has_to_be_read_whole(second: str) -> None:
+    first = anthropic.parse_request(b'{"messages":[{"role":"user","content":"a"}],"model":1}')
+
+    try:
+        assert reread(second, first, anthropic.SHAPE) is None
+    except WireError:
+        with pytest.raises(WireError):
+            anthropic.parse_request(second.encode())
