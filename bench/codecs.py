@@ -214,7 +214,7 @@ def mcp(folder: Path, venvs: Path) -> list[Row]:
                 sizes[derived.keep :] = map(size, derived.append)
                 raw, ours = raw + before, ours + sum(sizes)
             before += size(message)
-            ledger, state = state.ledger, policy.step(state, message)
+            ledger, state = state.standings.ledger, policy.step(state, message)
             if message.role is Role.TOOL:
                 back = decode(state.waiting[-1].text, ledger)
                 results, exact = results + 1, exact + (common.compare(back, message.text) == common.Grade.EXACT)

@@ -41,9 +41,18 @@ from pagefold.tokens import counter
 from pagefold.wire.message import BlockKind, Role
 from pagefold.wire.transcripts import Session
 
-SHARED = Path(__file__).parent.parent.parent / "shared"
+SHARED = Path(__file__).resolve().parent.parent.parent / "shared"
 RECENT = 12
 LARGE = 2_000
+# What the adapter prints of a result is only how large it is; here it prints the result.
+SHRINKFIT = """
+import json, sys
+sys.path.insert(0, sys.argv.pop(1))
+import common
+common.run_results = lambda items, shrink, **_: [print(json.dumps(shrink(i.name, i.text).text)) for i in items]
+import peer_mcp_compressor
+peer_mcp_compressor.main()
+"""
 STRATEGIES = ("default", "element_count", "cascading", "head_tail", "priority")
 
 count = counter("o200k").count
@@ -62,7 +71,10 @@ class Result:
 
 
 def sessions(family: str) -> Iterator[Session]:
-    for batch in recordings.batches(SHARED / "traces" / f"{family}.jsonl.xz", given=None, max_bytes=1 << 26):
+    path = SHARED / "traces" / f"{family}.jsonl.xz"
+    if not path.exists():
+        raise SystemExit(f"{family}: there are no such recordings beside the project")
+    for batch in recordings.batches(path, given=None, max_bytes=1 << 26):
         for session in recordings.sessions(batch, max_bytes=1 << 26):
             if isinstance(session, Session):
                 yield session
@@ -224,12 +236,14 @@ def shrinkfit(peers: Path) -> dict[str, Any]:
     if log is None or python is None:
         print("mcp-compressor or the log payload is not there (--peers)")
         return {}
-    command = [str(python), str(SHARED / "peers" / "peer_mcp_compressor.py"), "--shrinkfit", "8000", str(log)]
+    command = [str(python), "-c", SHRINKFIT, str(SHARED / "peers"), "--shrinkfit", "8000", str(log)]
     said = subprocess.run(command, capture_output=True, check=True, timeout=300, encoding="utf-8").stdout
-    tokens = next(json.loads(line)["tokens_out"] for line in said.splitlines() if line.startswith("{"))
+    theirs: str = json.loads(said)
+    tokens = count(theirs)
     text = log.read_text(encoding="utf-8")
     alarms = [line for line in text.split("\n") if re.search(r" (?:ERROR|FATAL) ", line)]
-    figures: dict[str, Any] = {"alarms": len(alarms), "mcp-compressor --shrinkfit=8000": {"tokens": tokens}}
+    left = {"tokens": tokens, "alarms kept": sum(line in theirs for line in alarms)}
+    figures: dict[str, Any] = {"alarms": len(alarms), "mcp-compressor --shrinkfit=8000": left}
     for budget in (tokens, 1_000, 400):
         body = trim(text, budget).text
         figures[f"pagefold {budget}"] = {"tokens": count(body), "alarms kept": sum(line in body for line in alarms)}

@@ -86,6 +86,15 @@ def _are_names(value: Any) -> bool:
 NAMES = Rule(tuple, "a list of names", _are_names, made=tuple)
 
 
+def _are_turns(value: Any) -> bool:
+    right = isinstance(value, list | tuple) and len(value) in (0, 6)
+    return right and all(type(one) is int and one > 0 for one in value)
+
+
+TURNS = Rule(tuple, "six whole numbers of at least 1, or none", _are_turns, made=tuple)
+WEIGHT = Rule(float, "a number from -20 to 20", lambda value: bool(-20 <= value <= 20))
+
+
 def about(
     meaning: str, rule: Rule, *, flag: str = "", own: bool | Callable[[Any], bool] = False
 ) -> Mapping[str, object]:
@@ -233,6 +242,22 @@ class Mcp:
             "Refer to earlier results of the connection. Only for a client with one agent that reports compaction by "
             "`notifications/pagefold/compacted` or `context_reset`.",
             SWITCH,
+        ),
+    )
+    budget: int = field(
+        default=0,
+        metadata=about(
+            "Tokens above which a result is cut to its most useful part, the rest to be had by `context_recall`; 0 cuts "
+            "nothing.",
+            whole(0),
+        ),
+    )
+    parameters: str = field(
+        default="",
+        metadata=about(
+            "Tools that get the parameters `format`, `budget` and `chunk`: names or patterns with `*`, divided by "
+            "commas.",
+            TEXT,
         ),
     )
     as_is: str = field(
@@ -445,6 +470,89 @@ class Replay:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Telemetry:
+    """What the proxies tell about their work: figures and hashes, never texts, headers or arguments."""
+
+    dashboard: bool = field(
+        default=True, metadata=about("Show the dashboard on the model proxy's port, below /pagefold/.", SWITCH)
+    )
+    trace: bool = field(
+        default=False, metadata=about("Write every decision to a file beside the store, a JSON line each.", SWITCH)
+    )
+    content: bool = field(
+        default=False,
+        metadata=about("Spell the names of all tools in the trace; without it, those not shipped are hashed.", SWITCH),
+    )
+    max_bytes: int = field(
+        default=64_000_000,
+        metadata=about("How long the trace may get before it becomes the older one; 0 is no bound.", whole(0)),
+    )
+    otel_endpoint: str = field(
+        default="",
+        metadata=about("The OpenTelemetry collector that gets spans (OTLP over HTTP).", MAYBE_ADDRESS, own=True),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LearnedTable:
+    """What tune learned of a tool from your own logs. It is laid over what is known of the tool, and says nothing of
+    its effect."""
+
+    name: str
+    without: tuple | None = field(  # type: ignore[type-arg]
+        default=None, metadata=about("Codecs that never write its results.", NAMES)
+    )
+    follow_up: tuple | None = field(  # type: ignore[type-arg]
+        default=None, metadata=about("Which calls follow, in place of those known so far.", FOLLOW_UPS)
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Values:
+    """What makes a fact needed again, as weights on the log-odds; learned by tune."""
+
+    age: float = field(default=-0.474, metadata=about("Of the log of turns since anybody last mentioned it.", WEIGHT))
+    uses: float = field(
+        default=0.980, metadata=about("Of the log of the assistant's own messages that used it.", WEIGHT)
+    )
+    since_use: float = field(default=-0.335, metadata=about("Of the log of turns since the assistant used it.", WEIGHT))
+    sources: float = field(default=-0.369, metadata=about("Of the log of the other messages that hold it.", WEIGHT))
+    user: float = field(default=0.540, metadata=about("Where the user has said it.", WEIGHT))
+    digit: float = field(default=-1.137, metadata=about("Where it has a digit.", WEIGHT))
+    capital: float = field(default=-0.328, metadata=about("Where it has an inner capital.", WEIGHT))
+    long: float = field(default=-0.284, metadata=about("Where it is long.", WEIGHT))
+    bias: float = field(default=0.052, metadata=about("Of every fact.", WEIGHT))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lasting:
+    """How long sessions still last; learned by tune."""
+
+    left: tuple = field(  # type: ignore[type-arg]
+        default=(),
+        metadata=about("Turns left, in the median, after 0, 10, 20, 40, 80 and 160 turns; empty is as shipped.", TURNS),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Folds:
+    """When the economic policy folds; learned by tune."""
+
+    miss_tokens: int = field(default=48_000, metadata=about("What a fact that is missed costs, in tokens.", whole(1)))
+    least_tokens: int = field(default=24_000, metadata=about("Below this size a request is not folded.", whole(0)))
+    cold_tokens: int = field(
+        default=16_000, metadata=about("The same, where the provider's cache has expired anyway.", whole(0))
+    )
+    rent: float = field(
+        default=1.5,
+        metadata=about("How many times the price of a fold is read in vain before it is made.", number(0)),
+    )
+    horizon_turns: int = field(
+        default=35, metadata=about("For at most how many turns a fold weighs what is kept.", whole(1))
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """What holds everywhere."""
 
@@ -463,6 +571,11 @@ class Settings:
     mcp: Mcp = field(default_factory=Mcp)
     replay: Replay = field(default_factory=Replay)
     prefetch: Prefetch = field(default_factory=Prefetch)
+    telemetry: Telemetry = field(default_factory=Telemetry)
+    values: Values = field(default_factory=Values)
+    lasting: Lasting = field(default_factory=Lasting)
+    folds: Folds = field(default_factory=Folds)
+    learned: tuple[LearnedTable, ...] = field(default=(), metadata={"tables": LearnedTable})
     tools: tuple[ToolTable, ...] = field(default=(), metadata={"tables": ToolTable})
 
 

@@ -91,12 +91,10 @@ def test_claude_code_works_as_without_the_proxy_and_all_of_it_is_seen(claude: Pa
     )
     passed: list[str] = []
 
-    def exchange(
-        method: str, path: str, body: bytes | None, conversations: Conversations, *, wish: str = ""
-    ) -> Exchange:
+    def exchange(method: str, path: str, body: bytes | None, conversations: Conversations, **more: Any) -> Exchange:
         if path == "/v1/messages":
             passed.append(hashlib.sha256(body or b"").hexdigest())
-        return Exchange(method, path, body, conversations, wish=wish)
+        return Exchange(method, path, body, conversations, **more)
 
     with running(model) as upstream, running(proxy := Proxy(Upstreams(upstream), exchange=exchange)) as url:
         events = run(claude, url, tmp_path, "-p", "Read the notes")

@@ -36,7 +36,9 @@ def servers(folder: Path) -> dict[str, Any]:
     """A server with files worth encoding, and one that answers with structured content, both behind the proxy."""
     files = folder / "files"
     files.mkdir()
-    (files / "rows.json").write_text(json.dumps([{"id": n, "name": f"row {n}", "ok": True} for n in range(60)], indent=1))
+    (files / "rows.json").write_text(
+        json.dumps([{"id": n, "name": f"row {n}", "ok": True} for n in range(60)], indent=1)
+    )
     python, *arguments = PAGEFOLD
     wanted = {
         "files": [program("mcp-server-filesystem"), str(files)],
@@ -81,6 +83,8 @@ def test_claude_code_calls_tools_behind_the_proxy(which: str, tmp_path: Path) ->
     rows = str(tmp_path / "files" / "rows.json")
     model = ScriptedModel(
         [
+            # On a busy machine Claude Code begins before its servers are there, and says how to wait for them.
+            Turn("I wait.", "", [Call("WaitForMcpServers", {})]),
             Turn("I read.", "", [Call("mcp__files__read_text_file", {"path": rows})]),
             Turn("Weather.", "", [Call("mcp__everything__get-structured-content", {"location": "New York"})]),
             Turn("What is known?", "", [Call("mcp__files__context_status", {})]),
@@ -111,9 +115,15 @@ def test_claude_code_calls_tools_behind_the_proxy(which: str, tmp_path: Path) ->
 
 
 def _result(body: bytes) -> str:
-    """What the tool of the newest message answered."""
-    (block,) = [one for one in json.loads(body)["messages"][-1]["content"] if one["type"] == "tool_result"]
-    content = block["content"]
+    """What the newest tool answered."""
+    blocks = [
+        block
+        for message in json.loads(body)["messages"]
+        if isinstance(message["content"], list)
+        for block in message["content"]
+        if block["type"] == "tool_result"
+    ]
+    content = blocks[-1]["content"]
     return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
 
 
@@ -130,7 +140,7 @@ def test_codex_calls_tools_behind_the_proxy(tmp_path: Path) -> None:
     lines = [
         'model = "gpt-5-codex"\nmodel_provider = "scripted"\ncheck_for_update_on_startup = false',
         "[analytics]\nenabled = false",
-        f"[projects.{json.dumps(str(tmp_path))}]\ntrust_level = \"trusted\"",
+        f'[projects.{json.dumps(str(tmp_path))}]\ntrust_level = "trusted"',
     ]
     for name, server in servers(tmp_path).items():
         words = f"command = {json.dumps(server['command'])}\nargs = {json.dumps(server['args'])}"

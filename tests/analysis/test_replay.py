@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from pagefold.analysis.figures import Figures
 from pagefold.analysis.replay import Run, Terms, emitted, replay
 from pagefold.analysis.runs import Job, outcomes
 from pagefold.derive.cost import prices_named
@@ -118,9 +119,7 @@ class Forgetful:
     def step(self, state: tuple[Message, ...], message: Message) -> tuple[Message, ...]:
         return (*state, message)
 
-    def request(
-        self, state: tuple[Message, ...], notes: Notes = NOTHING
-    ) -> tuple[tuple[Message, ...], Derived]:
+    def request(self, state: tuple[Message, ...], notes: Notes = NOTHING) -> tuple[tuple[Message, ...], Derived]:
         return state, Derived(0, (state[0],) if len(state) == 1 else (state[0], state[-1]), "forgot the middle")
 
 
@@ -193,3 +192,50 @@ def test_two_processes_give_the_same_outcomes_in_the_same_order_as_one() -> None
     alone, together = list(outcomes(paths, job(emit=True), jobs=1)), list(outcomes(paths, job(emit=True), jobs=2))
 
     assert alone == together
+
+
+def test_the_overhead_is_written_once_and_read_at_every_turn() -> None:
+    plain, heavy = replay(session(*TALK), TERMS), replay(session(*TALK), replace(TERMS, head=1_000))
+
+    assert heavy.tokens == plain.tokens + 1_000 * plain.requests
+    assert heavy.cost == pytest.approx(plain.cost + TERMS.prices.cost(1_000 * (plain.requests - 1), 1_000))
+    assert heavy.peak == plain.peak + 1_000
+    assert replay(session(*TALK), replace(TERMS, head=1_000, window=plain.peak + 999)).over == 1
+
+
+def test_an_oracle_is_shown_the_recording_and_nobody_else_is() -> None:
+    oracle = policy_named("oracle_replay", offline=True)
+
+    figures = replay(session(*TALK), replace(TERMS, policy=oracle))
+
+    assert (figures.requests, figures.missed) == (3, 0)
+
+
+@needs_scorer
+@needs_traces
+@pytest.mark.parametrize("name", ["reset", "compaction"])
+def test_a_policy_scores_alike_by_the_scorer_and_by_us(name: str, tmp_path: Path) -> None:
+    path = next(path for path in FAMILIES if path.name.startswith("coding-short"))
+    derived = tmp_path / "derived.jsonl"
+    given = replace(job(emit=True), policy=name, window=12_000, overhead=2_000)
+    total = Figures()
+    with derived.open("wb") as file:
+        for outcome in outcomes([path], given, jobs=1):
+            file.write(outcome.emitted)
+            total.add(outcome.figures)
+
+    command = [
+        sys.executable,
+        str(SCORER),
+        str(path),
+        str(derived),
+        "--json",
+        "--window",
+        "12000",
+        "--overhead",
+        "2000",
+    ]
+    told = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+
+    assert (told["tokens"], told["over"], told["moved"]) == (total.tokens, total.over, total.moved)
+    assert told["cost"] == pytest.approx(total.cost, abs=1)

@@ -138,6 +138,8 @@ def test_emit_writes_what_the_scorer_reads_and_leaves_nothing_half_written(tmp_p
     [
         (("replay", "gone.jsonl"), "gone.jsonl: no such file, folder or glob"),
         (("replay", "--policy", "magic"), "policy = 'magic': expected one of identity"),
+        (("replay", "--overhead", "-1"), "--overhead = -1: expected a whole number of at least 0"),
+        (("serve", "--policy", "oracle_replay"), "policy = 'oracle_replay': it looks ahead in a recording"),
         (("replay", "--prices", "free"), "prices = 'free': expected one of anthropic"),
         (("replay", "--window", "0"), "--window = 0: expected a whole number of at least 1"),
         (("replay", "--emit", "no/such/folder"), "--emit no/such/folder: cannot be written"),

@@ -3,7 +3,7 @@
 import itertools
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pagefold.derive.selection import Candidate, Demand, Offer, Reason, Refusal, Selected, Selection, refused
@@ -114,6 +114,9 @@ def assert_holds(selection: Selection, told: Told, result: Selected) -> None:
 
 
 @given(turns(), st.integers(0, 150), st.sampled_from([0.5, 0.88, 1.0]))
+@example(
+    [([Candidate(A, PageKind.PLAN, (Offer(FULL, 0, 1.0), Offer(STRUCTURED, 1, 1.0)), required=False)], [], [])], 0, 0.5
+)
 @settings(max_examples=300, deadline=None)
 def test_a_turn_is_within_a_thousandth_of_trying_everything_and_no_floor_breaks(
     told_turns: list[tuple[list[Candidate], list[Demand], list[PageId]]], budget: int, decay: float

@@ -335,3 +335,19 @@ def test_a_skeleton_of_a_log_keeps_its_alarms() -> None:
     assert "ERROR" in shown
     assert "FATAL" in shown
     assert "… lines 2-77" in shown
+
+
+def test_room_that_an_error_does_not_fit_into_is_not_given_to_ordinary_lines() -> None:
+    alarms = dict.fromkeys((40, 80), "ERROR " + " ".join(f"code_{n}" for n in range(30)))
+    text = log(120, alarms)
+
+    bodies = [trim(text, budget).body for budget in range(300, 480, 20)]
+
+    assert any(body.count("ERROR") == 1 for body in bodies)
+    assert not any("INFO" in body for body in bodies if body.count("ERROR") == 1)
+
+
+def test_a_list_that_was_broken_off_says_so() -> None:
+    body = trim(SHAPES["broken json"], 700).body
+
+    assert json.loads(body)[-1] == "… broken off here"

@@ -37,15 +37,16 @@ def text(id: object, said: str, **more: Any) -> None:
     reply(id, {"content": [{"type": "text", "text": said}], **more})
 
 
-def call(id: object, name: str, arguments: dict[str, Any], meta: dict[str, Any]) -> None:
+def call(id: object, name: str, arguments: dict[str, Any], meta: dict[str, Any]) -> None:  # noqa: C901 - one day each
     match name:
         case "echo":
+            sys.stderr.write(f"echo {arguments.get('text', '')[:40]}\n")
             text(id, arguments.get("text", ""))
         case "rows":
             text(id, json.dumps([{"id": n, "name": f"row {n}", "ok": True} for n in range(arguments.get("count", 20))]))
         case "large":
             # Written in pieces: a server that is not held up would need no memory either.
-            sys.stdout.write('{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"' % json.dumps(id))
+            sys.stdout.write(f'{{"jsonrpc":"2.0","id":{json.dumps(id)},"result":{{"content":[{{"type":"text","text":"')
             left = arguments["bytes"]
             while left > 0:
                 sys.stdout.write("x" * min(left, 1 << 20))
@@ -55,7 +56,7 @@ def call(id: object, name: str, arguments: dict[str, Any], meta: dict[str, Any])
         case "die":
             os.kill(os.getpid(), signal.SIGKILL)
         case "half":
-            sys.stdout.write('{"jsonrpc":"2.0","id":%s,"resu' % json.dumps(id))
+            sys.stdout.write(f'{{"jsonrpc":"2.0","id":{json.dumps(id)},"resu')
             sys.stdout.flush()
             os._exit(3)
         case "hang":
@@ -69,7 +70,13 @@ def call(id: object, name: str, arguments: dict[str, Any], meta: dict[str, Any])
         case "progress":
             for step in range(3):
                 token = meta.get("progressToken")
-                say({"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": token, "progress": step}})
+                say(
+                    {
+                        "jsonrpc": "2.0",
+                        "method": "notifications/progress",
+                        "params": {"progressToken": token, "progress": step},
+                    }
+                )
             text(id, "done")
         case "broken":
             say({"jsonrpc": "2.0", "id": id, "error": {"code": -32001, "message": "no", "data": {"token": "s3cret"}}})
@@ -83,11 +90,11 @@ def call(id: object, name: str, arguments: dict[str, Any], meta: dict[str, Any])
 
 
 def main() -> None:
-    print(f"server {os.getpid()} starts", file=sys.stderr, flush=True)
+    sys.stderr.write(f"server {os.getpid()} starts\n")
+    sys.stderr.flush()
     time.sleep(float(os.environ.get("ODD_START_SECONDS", "0")))
     if os.environ.get("ODD_FAILS"):
-        print("no such database", file=sys.stderr, flush=True)
-        sys.exit(7)
+        sys.exit("no such database")
     greeted = False
     waiting: list[str] = []
     for line in sys.stdin:

@@ -52,8 +52,8 @@ def test_json_is_changed_where_the_commands_stand(client: str) -> None:
     made = wrapped(CLIENTS[client], JSON, OURS, "f")
     servers = json.loads(made.text)["mcpServers"]
     assert servers["git"]["command"] == "/usr/bin/pagefold"
-    assert servers["git"]["args"] == ["mcp", "--", "mcp-server-git"]
-    assert servers["files"]["args"] == ["mcp", "--no-tools", "--", "npx", "-y", "@scope/files", "."]
+    assert servers["git"]["args"] == ["mcp", "--name", "git", "--", "mcp-server-git"]
+    assert servers["files"]["args"] == ["mcp", "--name", "files", "--no-tools", "--", "npx", "-y", "@scope/files", "."]
     assert (made.changed, made.left) == (("git", "files"), {"web": "is no command"})
     assert '"theme": "dark",   "number": 1.10,' in made.text
     assert '"env": {"TOKEN": "s3cret"}' in made.text
@@ -69,10 +69,10 @@ def test_toml_keeps_its_comments_and_tables() -> None:
     servers = tomllib.loads(made.text)["mcp_servers"]
     assert servers["git"] == {
         "command": "/usr/bin/pagefold",
-        "args": ["mcp", "--", "mcp-server-git"],
+        "args": ["mcp", "--name", "git", "--", "mcp-server-git"],
         "startup_timeout_sec": 20,
     }
-    assert servers["my files"]["args"] == ["mcp", "--no-tools", "--", "npx", "-y", "@scope/files"]
+    assert servers["my files"]["args"] == ["mcp", "--name", "my files", "--no-tools", "--", "npx", "-y", "@scope/files"]
     assert servers["my files"]["env"] == {"KEY": "s3cret"}
     assert made.text.startswith("# mine\n")
     back = tomllib.loads(unwrapped(CLIENTS["codex"], made.text, OURS, "f").text)["mcp_servers"]
@@ -82,7 +82,16 @@ def test_toml_keeps_its_comments_and_tables() -> None:
 def test_one_list_of_words_stays_one() -> None:
     text = '{"mcp": {"a": {"type": "local", "command": ["npx", "-y", "x"], "enabled": true}}}'
     made = wrapped(CLIENTS["opencode"], text, OURS, "f")
-    assert json.loads(made.text)["mcp"]["a"]["command"] == ["/usr/bin/pagefold", "mcp", "--", "npx", "-y", "x"]
+    assert json.loads(made.text)["mcp"]["a"]["command"] == [
+        "/usr/bin/pagefold",
+        "mcp",
+        "--name",
+        "a",
+        "--",
+        "npx",
+        "-y",
+        "x",
+    ]
     assert json.loads(unwrapped(CLIENTS["opencode"], made.text, OURS, "f").text) == json.loads(text)
 
 
@@ -91,7 +100,7 @@ def test_one_list_of_words_stays_one() -> None:
     [("claude-code", "{}"), ("claude-code", '{"mcpServers": {} // x'), ("codex", "= 1"), ("codex", "a = 1")],
 )
 def test_a_file_that_cannot_be_changed_is_refused(client: str, text: str) -> None:
-    with pytest.raises(ConfigError, match="^f: "):
+    with pytest.raises(ConfigError, match=r"^f: "):
         wrapped(CLIENTS[client], text, OURS, "f")
 
 

@@ -1,6 +1,7 @@
 """Clients over HTTP, servers over HTTP, and both at once; over real sockets on loopback."""
 
 import json
+import socket
 import subprocess
 import sys
 import urllib.error
@@ -136,9 +137,13 @@ def test_strangers_are_refused(headers: dict[str, str], status: int, tmp_path: P
 def everything_over_http(folder: Path) -> Iterator[str]:
     """The real server of everything, on a free port."""
     name = program("mcp-server-everything")
-    port = str(18_000 + hash(str(folder)) % 10_000)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
     with subprocess.Popen(
-        [name, "streamableHttp"], env=environment(folder, {"PORT": port}), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL
+        [name, "streamableHttp"],
+        env=environment(folder, {"PORT": port}),
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
     ) as server:
         try:
             assert server.stderr is not None
@@ -151,7 +156,11 @@ def everything_over_http(folder: Path) -> Iterator[str]:
 
 def test_every_way_over_http_shows_a_real_client_the_same(tmp_path: Path) -> None:
     python = str(Path(program("mcp-server-time")).with_name("python"))
-    calls = [["echo", {"message": "hi"}], ["trigger-long-running-operation", {"duration": 0.2, "steps": 2}], ["nope", {}]]
+    calls = [
+        ["echo", {"message": "hi"}],
+        ["trigger-long-running-operation", {"duration": 0.2, "steps": 2}],
+        ["nope", {}],
+    ]
 
     def seen(*target: str) -> dict[str, Any]:
         done = subprocess.run(

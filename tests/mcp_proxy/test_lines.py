@@ -1,6 +1,7 @@
 """Lines out of a stream that may hold anything, wherever it is cut."""
 
 import json
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -26,7 +27,7 @@ def test_lines_do_not_depend_on_the_cuts_and_overlong_ones_are_let_go(
 ) -> None:
     data = b"\n".join(lines)
     places = sorted({min(cut, len(data)) for cut in cuts} | {0, len(data)})
-    pieces = [data[start:end] for start, end in zip(places, places[1:], strict=False)]
+    pieces = [data[start:end] for start, end in pairwise(places)]
     expected = [
         Overlong(len(line), line, line) if len(line) > limit else line
         for line in lines

@@ -46,7 +46,9 @@ def filled(folder: Path) -> list[str]:
     rows = [{"id": n, "name": f"row {n}", "state": "open", "labels": ["a", "b"]} for n in range(60)]
     (place / "rows.json").write_text(json.dumps(rows, indent=2))
     (place / "log.txt").write_text(
-        "\n".join(f"2026-11-16T10:{n // 60:02}:{n % 60:02}Z INFO worker-3 request {n} served in 12 ms" for n in range(200))
+        "\n".join(
+            f"2026-11-16T10:{n // 60:02}:{n % 60:02}Z INFO worker-3 request {n} served in 12 ms" for n in range(200)
+        )
     )
     return [str(place)]
 
@@ -86,7 +88,13 @@ SERVERS = {
             ("prompts/get", {"name": "nothing"}),
             ("resources/list", {}),
             ("resources/templates/list", {}),
-            ("completion/complete", {"ref": {"type": "ref/prompt", "name": "completable-prompt"}, "argument": {"name": "department", "value": "E"}}),
+            (
+                "completion/complete",
+                {
+                    "ref": {"type": "ref/prompt", "name": "completable-prompt"},
+                    "argument": {"name": "department", "value": "E"},
+                },
+            ),
             ("logging/setLevel", {"level": "error"}),
             ("ping", {}),
             ("future/method", {"x": [1.10, None]}),
@@ -158,7 +166,9 @@ def server(request: pytest.FixtureRequest) -> Server:
     return SERVERS[request.param]
 
 
-def conversation(peer: Peer, server: Server, folder: Path) -> tuple[list[dict[str, Any]], list[tuple[str, dict[str, Any]]]]:
+def conversation(
+    peer: Peer, server: Server, folder: Path
+) -> tuple[list[dict[str, Any]], list[tuple[str, dict[str, Any]]]]:
     """Everything but the calls, and the calls with their answers."""
     rest = [peer.greet(), peer.ask("tools/list"), *(peer.ask(*one) for one in server.asks)]
     calls = [(name, peer.ask("tools/call", {"name": name, "arguments": given})) for name, given in server.calls(folder)]
@@ -229,7 +239,9 @@ def test_the_stateless_era_passes_too(server: Server, tmp_path: Path) -> None:
 def test_the_python_client_sees_the_same_tools_errors_and_progress(mode: str, tmp_path: Path) -> None:
     python = str(Path(program("mcp-server-time")).with_name("python"))
     command = [program("mcp-server-everything"), "stdio"]
-    calls = json.dumps([["echo", {"message": "hi"}], ["trigger-long-running-operation", {"duration": 0.3, "steps": 3}], ["nope", {}]])
+    calls = json.dumps(
+        [["echo", {"message": "hi"}], ["trigger-long-running-operation", {"duration": 0.3, "steps": 3}], ["nope", {}]]
+    )
     seen = [
         subprocess.run(
             [python, SDK_CLIENT, mode, *prefix, *command],

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pagefold.encode import decode
 from pagefold.mcp_proxy.lines import Overlong
 from pagefold.mcp_proxy.listing import PRIMER, Listing
-from pagefold.mcp_proxy.relay import Answer, Aside, Options, Ready, Relay, Shorten, ToClient, ToServer
+from pagefold.mcp_proxy.relay import Answer, Aside, Options, Own, Ready, Relay, Shorten, ToClient, ToServer
 from pagefold.mcp_proxy.result import shortened
 from pagefold.pages.context_tools import CONTEXT_TOOLS
 from pagefold.wire import json_text
@@ -40,7 +40,15 @@ JSON = st.recursive(
 )
 IDS = st.integers() | st.text(max_size=5)
 METHODS = st.sampled_from(
-    ["ping", "resources/read", "sampling/createMessage", "notifications/progress", "tasks/get", "future/x", "roots/list"]
+    [
+        "ping",
+        "resources/read",
+        "sampling/createMessage",
+        "notifications/progress",
+        "tasks/get",
+        "future/x",
+        "roots/list",
+    ]
 )
 MESSAGES = st.one_of(
     st.fixed_dictionaries({"id": IDS, "method": METHODS, "params": st.dictionaries(st.text(max_size=4), JSON)}),
@@ -52,8 +60,10 @@ MESSAGES = st.one_of(
 
 @settings(deadline=None, max_examples=200)
 @given(st.lists(st.tuples(st.booleans(), MESSAGES, st.sampled_from([(",", ":"), (", ", ": ")])), max_size=6))
-def test_everything_but_the_three_answers_passes_byte_for_byte(messages: list[tuple[bool, Any, tuple[str, str]]]) -> None:
-    relay = Relay("s", Options(["context_recall"], Listing(), None, PRIMER))
+def test_everything_but_the_three_answers_passes_byte_for_byte(
+    messages: list[tuple[bool, Any, tuple[str, str]]],
+) -> None:
+    relay = Relay("s", Options(["context_recall"], Listing(), primer=PRIMER))
     for up, members, separators in messages:
         data = json.dumps({"jsonrpc": "2.0", **members}, separators=separators).encode()
         if up:
@@ -232,7 +242,8 @@ def test_a_new_process_is_greeted_as_the_old_one_was() -> None:
     assert ready == Ready("s")
     told = [json.loads(one.data) for one in again if isinstance(one, ToServer)]
     assert [one["method"] for one in told] == ["notifications/initialized", "logging/setLevel", "resources/subscribe"]
-    assert relay.from_server("s", line(id=told[1]["id"], result={})) == []
+    (own,) = relay.from_server("s", line(id=told[1]["id"], result={}))
+    assert isinstance(own, Own)
 
 
 def test_an_answer_too_long_to_hold_is_an_error_for_its_call() -> None:

@@ -44,8 +44,14 @@ class Talk:
         match asked["method"]:
             case "initialize":
                 version = {"a": "2025-11-25", "b": "2025-06-18"}.get(server, "2025-11-25")
-                capabilities = {"tools": {"listChanged": server == "b"}, "logging": {}} | ({"prompts": {}} if server == "a" else {})
-                result: Any = {"protocolVersion": version, "capabilities": capabilities, "instructions": f"I am {server}."}
+                capabilities = {"tools": {"listChanged": server == "b"}, "logging": {}} | (
+                    {"prompts": {}} if server == "a" else {}
+                )
+                result: Any = {
+                    "protocolVersion": version,
+                    "capabilities": capabilities,
+                    "instructions": f"I am {server}.",
+                }
             case "tools/list" if asked["params"].get("cursor") is None:
                 result = {"tools": [{"name": name} for name in self.tools[server]], "nextCursor": "2"}
             case "tools/list":
@@ -184,7 +190,10 @@ def test_a_slow_one_joins_later() -> None:
 @pytest.mark.parametrize(
     ("text", "specs"),
     [
-        ('{"mcpServers":{"a":{"command":"x","args":["1"],"env":{"K":"v"}}}}', [Spec("a", ("x", "1"), environment={"K": "v"})]),
+        (
+            '{"mcpServers":{"a":{"command":"x","args":["1"],"env":{"K":"v"}}}}',
+            [Spec("a", ("x", "1"), environment={"K": "v"})],
+        ),
         ('{"servers":{"a":{"url":"http://h/","headers":{"A":"b"}}}}', [Spec("a", url="http://h/", headers={"A": "b"})]),
         ('{"mcp":{"a":{"type":"local","command":["x","y"],"environment":{}}}}', [Spec("a", ("x", "y"))]),
         ('{"mcpServers":{"a":{"command":"x","disabled":true},"b":{"command":"y"}}}', [Spec("b", ("y",))]),

@@ -1,7 +1,6 @@
 """The whole proxy over real pipes, in front of a server that has bad days."""
 
 import json
-import os
 import resource
 import signal
 import subprocess
@@ -88,7 +87,7 @@ def test_calls_in_flight_are_answered_when_the_server_dies_and_it_comes_again(tm
 def test_a_server_that_never_answers_ends_the_proxy(tmp_path: Path) -> None:
     with proxied(tmp_path, ODD_FAILS="1") as peer:
         peer.send({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}})
-        assert "exited with code 7" in peer.next()["error"]["message"]
+        assert "exited with code 1" in peer.next()["error"]["message"]
         with pytest.raises(EOFError):
             peer.next()
         assert peer.child.wait(10) == 1
@@ -143,7 +142,12 @@ def test_thousands_of_calls_at_once_are_all_answered(tmp_path: Path) -> None:
     with proxied(tmp_path, "--no-tools") as peer:
         peer.greet()
         calls = [
-            {"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "echo", "arguments": {"text": str(id)}}}
+            {
+                "jsonrpc": "2.0",
+                "id": id,
+                "method": "tools/call",
+                "params": {"name": "echo", "arguments": {"text": str(id)}},
+            }
             for id in range(3000)
         ]
         peer.write(b"".join(json.dumps(call).encode() + b"\n" for call in calls))
@@ -171,10 +175,23 @@ def test_a_client_that_does_not_read_holds_the_server_up_and_loses_nothing(tmp_p
     # Neither side of the proxy may grow with what the client leaves unread.
     script = "import sys,time; time.sleep(2); sys.stdout.buffer.write(sys.stdin.buffer.read())"
     ask = b"".join(
-        json.dumps({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "large", "arguments": {"bytes": 1 << 20}}}).encode() + b"\n"
+        json.dumps(
+            {
+                "jsonrpc": "2.0",
+                "id": id,
+                "method": "tools/call",
+                "params": {"name": "large", "arguments": {"bytes": 1 << 20}},
+            }
+        ).encode()
+        + b"\n"
         for id in range(40)
     )
-    hello = json.dumps({"jsonrpc": "2.0", "id": "h", "method": "initialize", "params": {"protocolVersion": "2025-11-25"}}).encode() + b"\n"
+    hello = (
+        json.dumps(
+            {"jsonrpc": "2.0", "id": "h", "method": "initialize", "params": {"protocolVersion": "2025-11-25"}}
+        ).encode()
+        + b"\n"
+    )
     with subprocess.Popen(
         [*PAGEFOLD, "--no-tools", "--", *ODD],
         stdin=subprocess.PIPE,
@@ -242,6 +259,24 @@ def test_calls_that_are_open_at_the_end_are_still_answered(tmp_path: Path) -> No
     assert [answer["id"] for answer in answers] == [0, 1]
 
 
+def test_answers_of_a_server_that_has_ended_are_all_heard(tmp_path: Path) -> None:
+    # Encoding takes longer than the server takes to say everything and go.
+    asked = [{"id": 0, "method": "initialize", "params": {"protocolVersion": "2025-11-25"}}]
+    asked += [
+        {"id": id, "method": "tools/call", "params": {"name": "rows", "arguments": {"count": 2000}}}
+        for id in range(1, 9)
+    ]
+    done = subprocess.run(
+        [*PAGEFOLD, "--no-tools", "--", *ODD],
+        input="".join(json.dumps({"jsonrpc": "2.0", **one}) + "\n" for one in asked).encode(),
+        capture_output=True,
+        env=environment(tmp_path),
+        check=True,
+        timeout=60,
+    )
+    assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == list(range(9))
+
+
 def test_tools_pass_untouched_where_the_user_says_so(tmp_path: Path) -> None:
     with proxied(tmp_path, "--as-is", "ro*, other") as peer:
         peer.greet()
@@ -288,5 +323,16 @@ def test_no_descriptor_stays_open_when_a_server_comes_and_goes(tmp_path: Path) -
         for _ in range(4):
             peer.call("die")
             peer.text("echo", text="x")
-            counts.append(len(os.listdir(f"/proc/{peer.child.pid}/fd")))
+            counts.append(len(list(Path(f"/proc/{peer.child.pid}/fd").iterdir())))
         assert max(counts[1:]) <= counts[0], counts
+
+
+def test_without_a_store_everything_goes_on_and_it_is_said_once(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    with proxied(tmp_path, "--budget", "200", "--store", str(tmp_path / "file" / "store")) as peer:
+        peer.greet()
+        prose = "\n".join(f"The {n}th line says {n * 7919}." for n in range(200))
+        assert peer.text("echo", text=prose) == prose, "what could not be kept is not cut"
+        assert json.loads(decode(peer.text("rows", count=5))) == ROWS[:5]
+        assert peer.call("context_recall", handle="pf-aaaaaaaaaa")["result"]["isError"] is True
+    assert peer.stderr.count("going on without the store") == 1

@@ -10,10 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pagefold.derive.policies import policy_named
+from pagefold.derive.policies.economic import Economic
 from pagefold.derive.policy import NOTHING, Derived, Notes, Policy
 from pagefold.model_proxy.apis import APIS, MESSAGES, Api
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.exchange import Exchange
+from pagefold.model_proxy.passage import window_in
 from pagefold.pages.store import MemoryStore
 from pagefold.wire import anthropic
 from pagefold.wire.message import BlockKind, Message
@@ -60,6 +62,7 @@ POLICIES: dict[str, Callable[[], Policy]] = {
     "identity": lambda: policy_named("identity"),
     "lossless": lambda: policy_named("lossless"),
     "folding": Folding,
+    "economic": lambda: Economic(window=9_000),
 }
 
 
@@ -353,3 +356,31 @@ def test_a_reading_seen_before_shares_its_messages() -> None:
     )
     assert second.links[: len(first.links)] == first.links
     assert replace(second.request) == anthropic.parse_request(body(history(9)))
+
+
+@pytest.mark.parametrize(
+    ("headers", "window"),
+    [
+        ({}, 0),
+        ({b"x-pagefold-window": b"50000"}, 50_000),
+        ({b"x-pagefold-window": b"many"}, 0),
+        ({b"anthropic-beta": b"a-1,context-1m-2025-08-07"}, 1_000_000),
+        ({b"anthropic-beta": b"context-1m-2025-08-07", b"x-pagefold-window": b"300000"}, 300_000),
+    ],
+)
+def test_the_window_is_what_the_request_says_it_is(headers: dict[bytes, bytes], window: int) -> None:
+    assert window_in(headers) == window
+
+
+def test_a_smaller_window_folds_sooner() -> None:
+    data = body(history(12))
+    folded = [
+        Exchange("POST", MESSAGES.path, data, Conversations(Folding(window=100)), window=window) for window in (0, 3)
+    ]
+    reasons = []
+    for exchange in folded:
+        exchange.read()
+        exchange.derive()
+        reasons.append((b"x-pagefold-fold", b"too much") in exchange.headers)
+
+    assert reasons == [False, True]

@@ -175,6 +175,12 @@ def test_what_was_heard_before_the_upstream_broke_off_counts() -> None:
     assert (found.error, found.failed, found.usage) == ("cut off", True, Usage(fresh=3, cache_read=90))
 
 
+def test_a_client_that_leaves_when_all_is_said_has_not_left_early() -> None:
+    found = seen(body(QUESTION), STREAM, ending=Ending.ABANDONED)
+
+    assert (found.ending, found.failed) == (Ending.WHOLE, False)
+
+
 def test_a_client_that_leaves_is_no_failure() -> None:
     found = seen(body(QUESTION), STREAM[:200], ending=Ending.ABANDONED)
 

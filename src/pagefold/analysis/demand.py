@@ -1,30 +1,43 @@
 """Demand: facts that a later answer used, and whether the request that led to it still held them.
 
 A fact is an identifier-like word. It is demanded at a turn where the recorded answer used it and the recorded history
-before it held it outside the assistant's own words; it is missed where the derived request did not hold it.
+before it held it outside the assistant's own words; it is missed where the derived request did not hold it. What is
+missed has to be fetched again: the smallest recorded message that held it.
 """
 
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import NamedTuple
 
 from pagefold.pages.facts import facts_of, opened
-from pagefold.wire.message import Message, Role
+from pagefold.wire.message import Message
+
+
+class Needed(NamedTuple):
+    """How many facts an answer demanded, how many of them the request did not hold, and what holds these, in tokens."""
+
+    demanded: int
+    missed: int
+    again: int
 
 
 @dataclass(slots=True)
 class Demand:
     """Follows one session, turn by turn."""
 
-    _sources: set[str] = field(default_factory=set)
+    _sources: dict[str, tuple[int, int]] = field(default_factory=dict)
     _resident: Counter[str] = field(default_factory=Counter)
-    _facts: dict[int, frozenset[str]] = field(default_factory=dict)
+    _heard: int = 0
 
-    def heard(self, message: Message) -> None:
+    def heard(self, message: Message, tokens: int) -> None:
         """A recorded message that is not the assistant's came."""
-        if message.role is not Role.ASSISTANT:
-            self._sources |= facts_of(opened(message.text))
+        self._heard += 1
+        here = (tokens, self._heard)
+        for fact in _facts(message):
+            if fact not in self._sources or tokens < self._sources[fact][0]:
+                self._sources[fact] = here
 
     def sent(self, dropped: Iterable[Message], added: Iterable[Message]) -> None:
         """The request changed: these messages left it, these joined it."""
@@ -33,10 +46,11 @@ class Demand:
         for message in added:
             self._resident.update(_facts(message))
 
-    def answered(self, answer: Message) -> tuple[int, int]:
-        """How many facts the answer demanded, and how many of them the request did not hold."""
-        demanded = facts_of(opened(answer.text)) & self._sources
-        return len(demanded), sum(1 for fact in demanded if self._resident[fact] <= 0)
+    def answered(self, answer: Message) -> Needed:
+        demanded = facts_of(opened(answer.text)) & self._sources.keys()
+        missing = [fact for fact in demanded if self._resident[fact] <= 0]
+        again = sum(tokens for tokens, _ in {self._sources[fact] for fact in missing})
+        return Needed(len(demanded), len(missing), again)
 
 
 @lru_cache(maxsize=4096)

@@ -27,7 +27,8 @@ class Figures:
     """Tokens are prompt tokens unless they say otherwise; `cost` is in fresh input tokens at the given prices.
 
     `new_tokens` counts every message once, the first time it is sent: `tokens / new_tokens` is how often the average
-    token was read. `logged` is what the providers themselves reported, where the recording holds it.
+    token was read. `penalty` is what the misses would cost: one more round trip for each turn with one, and what was
+    missed once more. `logged` is what the providers themselves reported, where the recording holds it.
     """
 
     sessions: int = 0
@@ -48,6 +49,7 @@ class Figures:
     demanded: int = 0
     missed: int = 0
     missed_turns: int = 0
+    penalty: float = 0.0
     tools: dict[str, ToolFigures] = field(default_factory=dict)
     logged_requests: int = 0
     logged: Usage = field(default_factory=Usage)
@@ -66,11 +68,17 @@ class Figures:
         """How many times the average token was sent."""
         return self.tokens / self.new_tokens if self.new_tokens else 0.0
 
+    @property
+    def effective(self) -> float:
+        """The cost with the misses priced in."""
+        return self.cost + self.penalty
+
     def to_dict(self) -> dict[str, Any]:
         tools = sorted(self.tools.items(), key=lambda item: (-item[1].tokens, item[0]))
         return {
             **{name: getattr(self, name) for name in ("sessions", *_SUMMED[1:])},
             "cost": round(self.cost, 3),
+            "penalty": round(self.penalty, 3),
             "peak": self.peak,
             "reads": round(self.reads, 3),
             "tools": {tool: asdict(figures) for tool, figures in tools},

@@ -40,18 +40,39 @@ class Fitted:
     needed: int
 
 
+Observed = Counter[tuple[Row, bool]]
+"""How often what was known of a fact was answered by a need, and how often not."""
+
+
 def fit(sessions: Iterable[Sequence[Message]], *, priors: Priors = SHIPPED, lasting: Lasting = LASTING) -> Fitted:
     """The weights and the turns left that fit these sessions, drawn towards those given."""
-    rows: Counter[tuple[Row, bool]] = Counter()
+    rows: Observed = Counter()
     turns: list[int] = []
     for messages in sessions:
-        _observe(messages, rows)
-        turns.append(sum(message.role is Role.ASSISTANT for message in messages))
+        rows.update(observed(messages))
+        turns.append(turns_of(messages))
+    return fitted(rows, turns, priors=priors, lasting=lasting)
+
+
+def fitted(rows: Observed, turns: Sequence[int], *, priors: Priors = SHIPPED, lasting: Lasting = LASTING) -> Fitted:
+    """The same from what was observed of each session and how many turns it had, wherever that was done."""
     needed = sum(number for (_, was), number in rows.items() if was)
     asked = rows.total()
-    weights = _regressed(rows, (*priors.weights(), priors.bias)) if asked else (*priors.weights(), priors.bias)
+    # In one order, so that sums over the same observations are the same wherever they were made.
+    ordered: Observed = Counter(dict(sorted(rows.items())))
+    weights = _regressed(ordered, (*priors.weights(), priors.bias)) if asked else (*priors.weights(), priors.bias)
     learned = Priors(*(round(weight, 3) for weight in weights))
     return Fitted(learned, _lasting(turns, lasting), len(turns), asked, needed)
+
+
+def observed(messages: Sequence[Message]) -> Observed:
+    rows: Observed = Counter()
+    _observe(messages, rows)
+    return rows
+
+
+def turns_of(messages: Sequence[Message]) -> int:
+    return sum(message.role is Role.ASSISTANT for message in messages)
 
 
 def _observe(messages: Sequence[Message], rows: Counter[tuple[Row, bool]]) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pagefold.analysis.demand import Demand
 from pagefold.analysis.figures import Figures, ToolFigures
 from pagefold.derive.cost import Prices
+from pagefold.derive.policies.oracle import OracleReplay
 from pagefold.derive.policy import Derived, Notes, Policy
 from pagefold.tokens import FRAME, Counter
 from pagefold.wire import json_text
@@ -45,16 +46,22 @@ class Run:
     def __init__(self, session: Session, terms: Terms) -> None:
         self.session, self.terms = session, terms
         self.figures = Figures(sessions=1, head_tokens=sum(map(terms.counter.count, session.head)))
+        # An oracle is shown the recording; everybody else meets it message by message.
+        self._policy = (
+            terms.policy.foreseeing(session.messages) if isinstance(terms.policy, OracleReplay) else terms.policy
+        )
         self._tokens: dict[int, tuple[Message, int]] = {}
         self._sent: list[Message] = []
         self._total = 0
-        self._cold = frozenset(_expired(session, terms.prices.ttl_seconds))
+        self._cold = frozenset(expired(session, terms.prices.ttl_seconds))
         self._exact = True
+        self._requests: list[tuple[Derived, int]] = []
         self._results: set[str] = set()
         self._lines: set[str] = set()
 
     def __iter__(self) -> Iterator[tuple[int, Derived]]:
-        policy, state = self.terms.policy, self.terms.policy.begin(self.terms.head)
+        policy = self._policy
+        state = policy.begin(self.terms.head)
         for turn, message in enumerate(self.session.messages):
             if message.role is Role.ASSISTANT:
                 state, derived = policy.request(state, Notes(cold=turn in self._cold))
@@ -74,22 +81,25 @@ class Run:
             if before.raw != now.raw:
                 break
             common += 1
-        lost = sum(map(self._count, old[common:]))
-        added = sum(map(self._count, derived.append[common:]))
+        lost = sum(map(self.count, old[common:]))
+        added = sum(map(self.count, derived.append[common:]))
         cached, self._total = self._total - lost, self._total - lost + added
         self._sent[derived.keep + common :] = derived.append[common:]
         cold = turn in self._cold
         figures.expired += cold
         figures.moved += not cold and common < len(old)
-        cached = 0 if cold else cached
+        head = self.terms.head
+        total = self._total + head
+        cached = 0 if cold else cached + (head if figures.requests else 0)
+        figures.new_tokens += added + (0 if figures.requests else head)
         figures.requests += 1
-        figures.tokens += self._total
-        figures.new_tokens += added
+        figures.tokens += total
         figures.cached_tokens += cached
-        figures.written_tokens += self._total - cached
-        figures.cost += prices.cost(cached, self._total - cached)
-        figures.peak = max(figures.peak, self._total)
-        figures.over += bool(self.terms.window) and self._total > self.terms.window
+        figures.written_tokens += total - cached
+        figures.cost += prices.cost(cached, total - cached)
+        figures.peak = max(figures.peak, total)
+        figures.over += bool(self.terms.window) and total > self.terms.window
+        self._requests.append((derived, total))
         # A request that is the recorded history itself holds all it could be asked for.
         self._exact = self._exact and self._is_history(turn, derived)
         if usage := self.session.usage.get(turn):
@@ -101,7 +111,7 @@ class Run:
         recorded = self.session.messages[start:turn]
         return len(self._sent) == turn and all(a is b for a, b in zip(recorded, derived.append, strict=True))
 
-    def _count(self, message: Message) -> int:
+    def count(self, message: Message) -> int:
         """Counted once. The message is held so that its id stays its own."""
         found = self._tokens.get(id(message))
         if found is None:
@@ -114,7 +124,7 @@ class Run:
             if block.kind is not BlockKind.RESULT:
                 continue
             whole = len(message.blocks) == 1
-            tokens = self._count(message) - FRAME if whole else self.terms.counter.count(block.text)
+            tokens = self.count(message) - FRAME if whole else self.terms.counter.count(block.text)
             tool = self.figures.tools.setdefault(block.name or "unnamed", ToolFigures())
             tool.results += 1
             tool.tokens += tokens
@@ -130,22 +140,24 @@ class Run:
 
     def _misses(self) -> None:
         """Followed only where a request was not the history itself: facts are dear to find."""
-        demand, sent = Demand(), list[Message]()
-        policy, state = self.terms.policy, self.terms.policy.begin(self.terms.head)
-        for turn, message in enumerate(self.session.messages):
-            if message.role is Role.ASSISTANT:
-                state, derived = policy.request(state, Notes(cold=turn in self._cold))
-                demand.sent(sent[derived.keep :], derived.append)
-                sent[derived.keep :] = derived.append
-                demanded, missed = demand.answered(message)
-                self.figures.demanded += demanded
-                self.figures.missed += missed
-                self.figures.missed_turns += missed > 0
-            demand.heard(message)
-            state = policy.step(state, message)
+        demand, sent, prices = Demand(), list[Message](), self.terms.prices
+        requests = iter(self._requests)
+        for message in self.session.messages:
+            if message.role is not Role.ASSISTANT:
+                demand.heard(message, self.count(message))
+                continue
+            derived, total = next(requests)
+            demand.sent(sent[derived.keep :], derived.append)
+            sent[derived.keep :] = derived.append
+            needed = demand.answered(message)
+            self.figures.demanded += needed.demanded
+            self.figures.missed += needed.missed
+            self.figures.missed_turns += needed.missed > 0
+            if needed.missed:
+                self.figures.penalty += prices.cost(total, needed.again)
 
 
-def _expired(session: Session, life: float) -> Iterator[int]:
+def expired(session: Session, life: float) -> Iterator[int]:
     """The turns at which the provider's cache had expired. Without recorded times it never has."""
     asked: float | None = None
     for turn, message in enumerate(session.messages):

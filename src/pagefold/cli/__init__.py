@@ -16,6 +16,10 @@ from pagefold.errors import ConfigError, PagefoldError
 
 COMMANDS = {
     "replay": "what recorded sessions sent, what that cost with prompt caching, and how often it was read",
+    "report": "what pagefold would have saved on recorded sessions, as a page to show to others",
+    "compare": "policies and windows on the same recorded sessions, ranked, with the worst session of each",
+    "tune": "learn settings from recorded sessions, chosen on sessions that were held back",
+    "export": "sessions and decisions as Parquet, and what they add up to",
     "encode": "what a tool's result becomes in its cheapest lossless form, and what that saves",
     "decode": "the original of such a form",
     "serve": "stand in front of a model API: every request derived, every answer as it came",
@@ -24,6 +28,8 @@ COMMANDS = {
     "mcp": "stand in front of MCP servers: every tool result denser, nothing else changed",
     "init": "put the MCP servers of a client behind pagefold, or take them from behind it",
     "stats": "what the proxies have saved so far",
+    "top": "sessions, context and faults as they happen, in the terminal",
+    "dashboard": "sessions, context, faults and stored pages, in a browser",
     "recall": "give a page back, byte for byte, by its handle",
     "search": "which stored pages speak of something",
     "restore": "bring a session's pages back from the history sink",

@@ -24,6 +24,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "server", nargs="*", metavar="COMMAND", help="the server's command behind --, or the address of one"
     )
+    command.add_argument("--name", default="", help="what the client calls the server")
     command.add_argument("--http", type=int, metavar="PORT", help="serve clients over HTTP on 127.0.0.1 (0: any port)")
     command.add_argument(
         "--no-tools", dest="tools", action="store_false", default=None, help="offer no tools of pagefold's own"
@@ -36,6 +37,10 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         help="smaller schemas that mean the same, or signatures with the whole on demand",
     )
     command.add_argument("--references", action="store_true", default=None, help="refer to earlier results, see docs")
+    command.add_argument(
+        "--budget", type=int, metavar="N", help="tokens above which a result is cut"
+    )
+    command.add_argument("--parameters", metavar="TOOLS", help="tools that get the parameters format, budget and chunk")
     command.add_argument("--as-is", metavar="TOOLS", help="tools whose results pass untouched, divided by commas")
     command.add_argument("--structured", choices=["auto", "keep"], help="keep structuredContent beside its text")
     command.add_argument("--store", metavar="FILE", help="the store (default: the user's)")

@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -29,12 +29,12 @@ def run(options: argparse.Namespace, child: Child | None = None) -> int:
     """`child` is the server where it has been started already."""
     # Both files are JSON or TOML by their names: clients keep their servers in one, pagefold its settings in the other.
     servers_file = options.config if options.config and options.config.endswith(".json") else None
-    names = ("tools", "slim_tools", "references", "as_is", "structured")
+    names = ("tools", "slim_tools", "references", "budget", "parameters", "as_is", "structured")
     flags: dict[str, object] = {f"mcp.{name}": getattr(options, name) for name in names}
     settings = config.load(
         flags={**flags, "store.path": options.store, "config": None if servers_file else options.config}
     ).settings
-    specs = _specs(options.server, servers_file)
+    specs = _specs(options.server, servers_file, options.name)
     counts: Counter[str] = Counter()
     front = Front(
         specs,
@@ -42,8 +42,10 @@ def run(options: argparse.Namespace, child: Child | None = None) -> int:
         config.process_environment,
         context=_context(settings),
         remote=_remote(settings) if any(spec.url for spec in specs) else None,
+        early=_early(settings, counts) if settings.prefetch.enabled else None,
         counts=counts,
-        children={"": child} if child else {},
+        children={options.name: child} if child else {},
+        watch=_watch(settings),
     )
     if options.http is not None:
         with asyncio.Runner(loop_factory=new_event_loop()) as runner:
@@ -104,7 +106,7 @@ async def _flush(count: Callable[[], None]) -> None:
         await asyncio.to_thread(count)
 
 
-def _specs(given: Sequence[str], file: str | None) -> list[Spec]:
+def _specs(given: Sequence[str], file: str | None, name: str) -> list[Spec]:
     if file:
         try:
             text = Path(file).read_text(encoding="utf-8-sig")
@@ -116,8 +118,8 @@ def _specs(given: Sequence[str], file: str | None) -> list[Spec]:
     if given[0].startswith(("http://", "https://")):
         if len(given) > 1:
             raise ConfigError(f"pagefold mcp: expected nothing behind the address {given[0]}")
-        return [Spec("", url=given[0])]
-    return [Spec("", tuple(given))]
+        return [Spec(name, url=given[0])]
+    return [Spec(name, tuple(given))]
 
 
 def _context(settings: Settings) -> Callable[[Counter[str], Callable[[], None]], Any]:
@@ -128,11 +130,32 @@ def _context(settings: Settings) -> Callable[[Counter[str], Callable[[], None]],
         def opened() -> Library:
             return Library.open(config.store_path(settings), settings.sink)
 
-        # One client may start a proxy for each of its servers: they share what the agent was shown.
-        history = f"mcp-{os.getppid()}-{datetime.now(tz=UTC):%Y%m%d}"
-        return Context(opened, history, counts, reset=forget)
+        return Context(opened, _history(), counts, reset=forget)
 
     return make
+
+
+def _history() -> str:
+    """One client may start a proxy for each of its servers: they share what the agent was shown."""
+    return f"mcp-{os.getppid()}-{datetime.now(tz=UTC):%Y%m%d}"
+
+
+def _early(settings: Settings, counts: Counter[str]) -> Callable[[], Any]:
+    def make() -> Any:
+        from pagefold.mcp_proxy.early import Early
+
+        return Early(settings, counts)
+
+    return make
+
+
+def _watch(settings: Settings) -> Callable[[str, Mapping[str, int]], None] | None:
+    """Tells the decision trace of every call, where one is written."""
+    if not (settings.telemetry.trace or settings.telemetry.otel_endpoint):
+        return None
+    from pagefold.cli import watch
+
+    return watch.calls(settings, _history())
 
 
 def _remote(settings: Settings) -> Callable[[Spec, Session], Any]:

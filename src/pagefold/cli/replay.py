@@ -15,7 +15,7 @@ from pagefold.analysis.runs import Job, Outcome, outcomes
 from pagefold.analysis.tally import Tally
 from pagefold.cli import show
 from pagefold.derive.cost import prices_named
-from pagefold.derive.policies import policy_named
+from pagefold.derive.policies import NAMES, policy_named
 from pagefold.errors import ConfigError
 from pagefold.tokens import counter
 from pagefold.wire.transcripts import Format
@@ -35,8 +35,17 @@ _TOOLS = 10
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("paths", nargs="*", metavar="PATH", help="recordings: files, folders or globs")
-    command.add_argument("--policy", help="what would have been sent (default: identity, the history as it is)")
-    command.add_argument("--window", type=int, metavar="N", help="count requests above N tokens")
+    command.add_argument(
+        "--policy", metavar="NAME", help=f"what would have been sent: {', '.join(NAMES)} (default: identity)"
+    )
+    command.add_argument("--window", type=int, metavar="N", help="what a request may hold; those above are counted")
+    command.add_argument(
+        "--overhead",
+        type=int,
+        default=0,
+        metavar="N",
+        help="tokens of system prompt and schemas that a recording lacks",
+    )
     command.add_argument("--prices", metavar="NAME", help="price table: anthropic, openai, … or one of your own")
     command.add_argument("--tokens", metavar="NAME", help="counter: o200k, cl100k, claude-3, claude-5")
     command.add_argument("--format", choices=list(Format), help="do not detect the format")
@@ -46,17 +55,20 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    if options.overhead < 0:
+        raise ConfigError(f"--overhead = {options.overhead}: expected a whole number of at least 0")
     flags = {name: getattr(options, name) for name in ("policy", "window", "prices", "tokens", "config")}
     flags |= {"replay.jobs": options.jobs, "replay.strict": options.strict}
     settings = config.load(flags={key: value for key, value in flags.items() if value is not None}).settings
     job = Job(
-        policy=policy_named(settings.policy).name,
+        policy=policy_named(settings.policy, offline=True).name,
         prices=prices_named(settings.prices, settings.prices_usd),
         tokens=counter(settings.tokens).name,
         window=settings.window,
         format=Format(options.format) if options.format else None,
         max_line_bytes=settings.replay.max_line_bytes,
         emit=options.emit is not None,
+        overhead=options.overhead,
     )
     paths = recordings.find(options.paths) if options.paths else _own_logs()
     report = Report(Tally(job.prices), job, as_json=options.json)

@@ -6,7 +6,7 @@ import subprocess
 
 from pagefold import config
 from pagefold.adapters.library import Library
-from pagefold.cli import serve, show
+from pagefold.cli import serve, show, watch
 from pagefold.errors import ConfigError
 from pagefold.model_proxy import agents
 from pagefold.model_proxy.server import running
@@ -36,6 +36,7 @@ def run(options: argparse.Namespace) -> int:
     settings = config.load(flags={**flags, "config": options.config}).settings
     library = None if settings.serve.observe else Library.open(config.store_path(settings), settings.sink)
     proxy = serve.proxy_for(settings, library, token="")
+    watch.attach(proxy, settings)
     try:
         with running(proxy) as url:
             given = config.process_environment({})

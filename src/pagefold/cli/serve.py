@@ -2,14 +2,15 @@
 
 import argparse
 import json
+from urllib.parse import quote
 
 from pagefold import config
 from pagefold.adapters.library import Library
-from pagefold.cli import show
+from pagefold.cli import show, watch
 from pagefold.derive.cost import prices_named
 from pagefold.derive.policies import policy_named
 from pagefold.model_proxy import server
-from pagefold.model_proxy.answering import Answers
+from pagefold.model_proxy.answering import Answers, Keeper
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.http import Upstreams
 from pagefold.model_proxy.server import Proxy
@@ -18,7 +19,8 @@ from pagefold.settings import Settings
 EXAMPLE = """\
 Every request is derived by a policy and goes on; answers come back as they are, streaming included. The default policy,
 lossless, drops nothing and moves nothing that was sent. A header `x-pagefold: off` leaves one request as it came;
---observe leaves all of them. What passes is counted and told at /pagefold/status, and once more at the end.
+--observe leaves all of them. What passes is counted and told at /pagefold/status, and once more at the end; the
+dashboard below /pagefold/ shows it as it happens.
 
 Examples:
   pagefold serve
@@ -48,14 +50,19 @@ def run(options: argparse.Namespace) -> int:
     serve = settings.serve
     library = None if serve.observe else Library.open(config.store_path(settings), settings.sink)
     proxy = proxy_for(settings, library)
+    key = watch.attach(proxy, settings)
 
     def started(port: int) -> None:
         url = url_of(serve.host, port)
+        # A token that the user set is not repeated.
+        shown = dashboard_of(url, "" if serve.token else key) if key else ""
         if options.json:
-            print(json.dumps({"url": url}), flush=True)
+            print(json.dumps({"url": url, **({"dashboard": shown} if shown else {})}), flush=True)
         else:
             does = "observes" if serve.observe else f"derives requests by {serve.policy}"
             print(f"pagefold {does} on {url} (try ANTHROPIC_BASE_URL={url} claude); Ctrl-C ends it", flush=True)
+            if shown:
+                print(f"dashboard: {shown}{' (its key is the token)' if serve.token else ''}", flush=True)
 
     try:
         server.run(proxy, serve.host, serve.port, started=started)
@@ -83,7 +90,11 @@ def proxy_for(settings: Settings, library: Library | None, *, token: str | None 
     asked = serve.token if token is None else token
     if library is None:
         return Proxy(upstreams, conversations, token=asked)
-    return Proxy(upstreams, conversations, put=library.put, answers=Answers(library), token=asked)
+    return Proxy(upstreams, conversations, put=Keeper(library), answers=Answers(library), token=asked)
+
+
+def dashboard_of(url: str, key: str) -> str:
+    return f"{url}/pagefold/" + (f"?key={quote(key)}" if key else "")
 
 
 def url_of(host: str, port: int) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from pagefold.derive.learned import AS_IT_COMES, Forms
 from pagefold.encode.choose import encode
 from pagefold.pages.ledger import Ledger, Standing
 from pagefold.wire.message import Block, BlockKind, Message
@@ -27,16 +28,20 @@ class Standings:
 
 @dataclass(frozen=True, slots=True)
 class Arrived:
-    """`alone` says that no form in it refers to anything above."""
+    """`alone` says that no form in it refers to anything above; `codecs` are those that made its forms."""
 
     message: Message
     standings: Standings
     alone: bool = True
+    codecs: tuple[str, ...] = ()
 
 
-def arrive(standings: Standings, message: Message, without: frozenset[str] = frozenset()) -> Arrived:
-    """The message as it is shown, and what stands afterwards. `without` names codecs to leave out."""
-    ledger, calls, references = standings.ledger, standings.calls, 0
+def arrive(
+    standings: Standings, message: Message, without: frozenset[str] = frozenset(), forms: Forms = AS_IT_COMES
+) -> Arrived:
+    """The message as it is shown, and what stands afterwards. `without` names codecs to leave out, `forms` those of
+    single tools."""
+    ledger, calls, references, codecs = standings.ledger, standings.calls, 0, tuple[str, ...]()
     for index, block in enumerate(message.blocks):
         if block.kind is BlockKind.CALL:
             name = label_of(block)
@@ -44,14 +49,15 @@ def arrive(standings: Standings, message: Message, without: frozenset[str] = fro
             for text in _written(block):
                 ledger = ledger.with_text(Standing(ledger.label_for(f"your {name}"), tuple(text.split("\n"))))
         elif block.kind is BlockKind.RESULT and block.path:
-            name = Standings(ledger, calls).label(block)
-            shown = encode(block.text, tool=name, ledger=ledger, failed=block.failed, without=without)
+            name, left_out = Standings(ledger, calls).label(block), without | forms.left_out(block.name)
+            shown = encode(block.text, tool=name, ledger=ledger, failed=block.failed, without=left_out)
             references += shown.references
             for standing in shown.standing:
                 ledger = ledger.with_text(standing)
             if shown.text != block.text:
                 message = message.with_text(index, shown.text)
-    return Arrived(message, Standings(ledger, calls), alone=not references)
+                codecs = (*codecs, *shown.codecs)
+    return Arrived(message, Standings(ledger, calls), not references, codecs)
 
 
 def label_of(call: Block) -> str:

@@ -7,6 +7,7 @@ under who said it or what was called. Gaps are announced. What was left out is r
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from pagefold.derive.entry import text_message
 from pagefold.derive.passages import Line, Passage, Speaker
@@ -29,18 +30,37 @@ class Kept:
         return len(self.lines) == len(self.passage.lines)
 
 
+class Record(NamedTuple):
+    """Where the first `messages` of a stretch are kept whole."""
+
+    messages: int
+    handle: str
+
+
 @dataclass(frozen=True, slots=True)
 class Digest:
     """The message that stands for a stretch of history, and the pages its handles recall."""
 
     message: Message
     pages: tuple[Page, ...]
+    record: Record
 
 
-def digest(stretch: Sequence[Message], kept: Iterable[Kept]) -> Digest:
-    """`stretch` is what was folded, whole; `kept` says, in order, what of it stays."""
-    record = Page.of(PageKind.CONVERSATION, "\n".join(message.raw for message in stretch), "folded messages")
-    pages = [record]
+def digest(stretch: Sequence[Message], kept: Iterable[Kept], before: Record | None = None) -> Digest:
+    """`stretch` is what was folded, whole; `kept` says, in order, what of it stays.
+
+    `before` is the record of the beginning of the same stretch, where an earlier fold made one: what it holds is told
+    by its handle, so that a long history is not written again at every fold.
+    """
+    known = before if before is not None and before.messages <= len(stretch) else None
+    if known is not None and known.messages == len(stretch):
+        handle, pages = known.handle, list[Page]()
+    else:
+        lines = [message.raw for message in stretch[known.messages if known else 0 :]]
+        if known is not None:
+            lines.insert(0, f'[the {known.messages} messages before these: context_recall("{known.handle}")]')
+        record = Page.of(PageKind.CONVERSATION, "\n".join(lines), "folded messages")
+        handle, pages = record.handle, [record]
     entries = list(kept)
     body = list(_tools(entry.passage for entry in entries))
     for shown, page in _entries(entries):
@@ -49,9 +69,9 @@ def digest(stretch: Sequence[Message], kept: Iterable[Kept]) -> Digest:
     head = (
         f"[Folded to save context: {len(stretch)} earlier messages of this session. Lines below are quoted from them "
         f"word for word, in order, with their line numbers; … is what was left out. "
-        f'context_recall("{record.handle}") gives all of it back, the handle beside a result that result.]'
+        f'context_recall("{handle}") gives all of it back, the handle beside a result that result.]'
     )
-    return Digest(text_message("\n".join([head, *body])), tuple(pages))
+    return Digest(text_message("\n".join([head, *body])), tuple(pages), Record(len(stretch), handle))
 
 
 def _tools(passages: Iterable[Passage]) -> Iterator[str]:
@@ -68,8 +88,9 @@ def _tools(passages: Iterable[Passage]) -> Iterator[str]:
         yield f"Called: {'; '.join(called)}"
 
 
-def _entries(kept: Iterable[Kept]) -> Iterator[tuple[list[str], list[Page]]]:
+def _entries(kept: Sequence[Kept]) -> Iterator[tuple[list[str], list[Page]]]:
     """Passage by passage, what is shown and what it recalls. A result stands under its call."""
+    shows = {entry.passage.call_id for entry in kept if entry.lines}
     left: Counter[str] = Counter()
     calls: dict[str, Passage] = {}
     said = ""
@@ -77,13 +98,11 @@ def _entries(kept: Iterable[Kept]) -> Iterator[tuple[list[str], list[Page]]]:
         passage = entry.passage
         if passage.speaker is Speaker.CALL:
             calls[passage.call_id] = passage
-            left[passage.label.partition(" ")[0]] += 1
+            left[passage.label.partition(" ")[0]] += passage.call_id not in shows
         if not entry.lines:
             continue
         call = calls.get(passage.call_id) if passage.call_id else None
         title, pages = _title(entry, call)
-        if call is not None and said != call.call_id:
-            left[call.label.partition(" ")[0]] -= 1
         gap = [f"… {_named(left)}"] if +left else []
         left.clear()
         shown = [*gap, title, *_quoted(entry)]

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 from pagefold.derive.arrival import Standings, arrive
+from pagefold.derive.learned import AS_IT_COMES, Forms
 from pagefold.derive.passages import Passage, passages
 from pagefold.pages.facts import facts_of
 from pagefold.pages.kinds import PageKind, classify
@@ -13,7 +14,7 @@ from pagefold.wire.message import Block, BlockKind, Message, Role
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """`tokens` is what it costs as it is shown; `turn` how many answers came before it."""
+    """`tokens` is what it costs as it is shown, `codecs` what made it so; `turn` how many answers came before it."""
 
     message: Message
     shown: Message
@@ -21,6 +22,7 @@ class Entry:
     turn: int
     passages: tuple[Passage, ...]
     facts: frozenset[str]
+    codecs: tuple[str, ...] = ()
 
     @property
     def fixed(self) -> bool:
@@ -37,18 +39,21 @@ class Entry:
         return self.message.role is Role.ASSISTANT
 
 
-def enter(standings: Standings, message: Message, turn: int, tokens: str) -> tuple[Standings, Entry]:
+def enter(
+    standings: Standings, message: Message, turn: int, tokens: str, forms: Forms = AS_IT_COMES
+) -> tuple[Standings, Entry]:
     """The next message of a history."""
-    arrived = arrive(standings, message)
-    found = passages(message, arrived.standings, arrived.message if arrived.alone else None)
+    arrived = arrive(standings, message, forms=forms)
+    found = passages(message, arrived.standings)
     facts = frozenset[str]().union(*(passage.where for passage in found))
     facts |= facts_of(" ".join(key for passage in found for key in passage.keys))
-    return arrived.standings, Entry(message, arrived.message, counted(arrived.message, tokens), turn, found, facts)
+    shown = arrived.message
+    return arrived.standings, Entry(message, shown, counted(shown, tokens), turn, found, facts, arrived.codecs)
 
 
-def again(standings: Standings, entry: Entry, tokens: str) -> tuple[Standings, Entry]:
+def again(standings: Standings, entry: Entry, tokens: str, forms: Forms = AS_IT_COMES) -> tuple[Standings, Entry]:
     """The same message where something else stands above it."""
-    arrived = arrive(standings, entry.message)
+    arrived = arrive(standings, entry.message, forms=forms)
     if arrived.message.raw == entry.shown.raw:
         return arrived.standings, entry
     return arrived.standings, replace(entry, shown=arrived.message, tokens=counted(arrived.message, tokens))

@@ -9,9 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pagefold.derive.arrival import Standings
-from pagefold.derive.digest import Kept, digest
+from pagefold.derive.digest import Digest, Kept, Record, digest
 from pagefold.derive.entry import Entry, again, counted, text_message
 from pagefold.derive.keep import keep
+from pagefold.derive.learned import AS_IT_COMES, Forms
 from pagefold.derive.log import Log
 from pagefold.derive.policy import Decision
 from pagefold.derive.squeeze import squeezed
@@ -23,6 +24,7 @@ from pagefold.wire.message import Message, Role
 
 TAIL_TURNS = 6
 _TAIL_SHARE = 0.25
+_FRONT_SHARE = 0.15
 _FOLD_SHARE = 0.62  # of what is usable, what a fold leaves at most: the next one should not come at once
 _ELSEWHERE = 0.3  # the worth of a fact's line where the fact itself stands elsewhere
 _STRETCH = 110  # tokens of a digest besides its lines
@@ -42,6 +44,7 @@ class Frame:
     pins: str = ""
     recalled: frozenset[PageId] = frozenset()
     foreseen: frozenset[str] = frozenset()  # facts known to be needed: on recordings alone, never live
+    forms: Forms = AS_IT_COMES
 
     @property
     def room(self) -> int:
@@ -61,6 +64,8 @@ class Folded:
     decisions: tuple[Decision, ...] = field(default=(), repr=False)
     short: str = ""
     known: Mapping[str, Mentions] = field(default_factory=dict, repr=False)
+    alive: frozenset[str] = field(default=frozenset(), repr=False)  # facts that stand: what was let go stays so
+    records: Mapping[int, Record] = field(default_factory=dict, repr=False)  # by where the stretch begins
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +86,9 @@ def fold(
     cut = tail_of(log, turn, int(frame.room * _TAIL_SHARE)) if rule.cut is None else rule.cut
     task = whole(log, active_task(log.part(0)) | rule.stays)
     stays = [place for place in range(cut) if log[place].fixed or place in task]
-    known = _known(log, last.known if last else {}, len(last.log) if last else 0)
-    worth = _worth(log, known, cut, stays, turn, frame)
+    known, fresh = _known(log, last.known if last else {}, len(last.log) if last else 0)
+    asked = known.keys() if last is None or frame.foreseen else last.alive | fresh
+    worth = _worth(log, {fact: known[fact] for fact in asked}, cut, stays, turn, frame)
     pinned = text_message(frame.pins) if frame.pins else None
     fixed = sum(counted(log[place].message, frame.tokens) for place in stays)
     fixed += counted(pinned, frame.tokens) if pinned else 0
@@ -91,14 +97,18 @@ def fold(
     budget = int(frame.room * _FOLD_SHARE) - fixed - tail - _STRETCH * len(stretches)
     if rule.budget is not None:
         budget = min(rule.budget, frame.room - fixed - tail - _STRETCH * len(stretches))
-    made = _Maker(log, cut, stays, stretches, frame, worth, pinned)
+    # Whatever came last, what came before it keeps some room: then the last results are trimmed instead.
+    least = int((frame.room - fixed) * _FRONT_SHARE)
+    least = least if rule.budget is None else min(least, rule.budget)
+    made = _Maker(log, cut, stays, stretches, frame, worth, pinned, last.records if last else {})
     for _ in range(_TRIES):
-        front, pages, kept = made.front(max(0, budget))
+        front, digests, kept = made.front(max(least, budget))
         tokens = sum(counted(message, frame.tokens) for message in front)
-        if tokens + tail <= frame.room:
+        if tokens + tail <= frame.room or budget <= least:
             break
         budget = int(budget * _TIGHTER) - (tokens + tail - frame.room)
-    new, standings = (log, calls) if rule.plain else _encoded(log, cut, calls, frame.tokens)
+    pages = tuple(page for one in digests.values() for page in one.pages)
+    new, standings = (log, calls) if rule.plain else _encoded(log, cut, calls, frame)
     tail = sum(entry.tokens for entry in new.part(cut))
     short = ""
     if tokens + tail > frame.room:
@@ -106,7 +116,10 @@ def fold(
         pages = (*pages, *more)
         tail = sum(entry.tokens for entry in new.part(cut))
     decisions = tuple(_decisions(log, cut, stays, kept))
-    return Folded(front, cut, new, standings, frame.head + tokens + tail, pages, decisions, short, known)
+    alive = _alive(log, cut, stays, worth, kept)
+    records = {start: made.record for start, made in digests.items()}
+    size = frame.head + tokens + tail
+    return Folded(front, cut, new, standings, size, pages, decisions, short, known, alive, records)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,26 +133,28 @@ class _Maker:
     frame: Frame
     worth: dict[int, dict[str, float]]
     pinned: Message | None
+    records: Mapping[int, Record]
 
-    def front(self, budget: int) -> tuple[tuple[Message, ...], tuple[Page, ...], dict[int, list[Kept]]]:
+    def front(self, budget: int) -> tuple[tuple[Message, ...], dict[int, Digest], dict[int, list[Kept]]]:
         places = [place for ends in self.stretches for place in range(*ends)]
         passages = [(place, self.log[place].passages) for place in places]
         kept = keep(passages, self.worth, rate=self.frame.rate, budget=budget, recalled=self.frame.recalled)
         starts = dict(self.stretches)
         front: list[Message] = []
-        pages: list[Page] = []
+        digests: dict[int, Digest] = {}
         stays = frozenset(self.stays)
         for place in range(self.cut):
             if place in stays:
                 front.append(self.log[place].message)
             elif place in starts:
                 stretch = range(place, starts[place])
-                made = digest([self.log[at].message for at in stretch], [one for at in stretch for one in kept[at]])
+                messages = [self.log[at].message for at in stretch]
+                made = digest(messages, [one for at in stretch for one in kept[at]], self.records.get(place))
                 front.append(made.message)
-                pages += made.pages
+                digests[place] = made
         if self.pinned is not None:
             front.append(self.pinned)
-        return tuple(front), tuple(pages), kept
+        return tuple(front), digests, kept
 
 
 def tail_of(log: Log[Entry], turn: int, room: int) -> int:
@@ -171,14 +186,32 @@ def whole(log: Log[Entry], places: Iterable[int]) -> frozenset[int]:
     return frozenset(found)
 
 
-def _known(log: Log[Entry], before: Mapping[str, Mentions], start: int) -> dict[str, Mentions]:
+def _known(log: Log[Entry], before: Mapping[str, Mentions], start: int) -> tuple[dict[str, Mentions], set[str]]:
     """Every fact of the log with its mentions: those that were known before, and what came from `start` on."""
-    known = dict(before)
+    known, fresh = dict(before), set[str]()
     for place, entry in enumerate(log.part(start), start):
         own, user = entry.own, entry.message.role is Role.USER
         for fact in entry.facts:
             known[fact] = known.get(fact, NEVER).mentioned(entry.turn, place, own=own, user=user)
-    return known
+        fresh |= entry.facts
+    return known, fresh
+
+
+def _alive(
+    log: Log[Entry],
+    cut: int,
+    stays: Sequence[int],
+    worth: Mapping[int, Mapping[str, float]],
+    kept: Mapping[int, Sequence[Kept]],
+) -> frozenset[str]:
+    """The facts that stand after a fold: in lines that were kept, in what stays, and in the last exchanges."""
+    alive = set[str]().union(*(log[place].facts for place in stays), *(entry.facts for entry in log.part(cut)))
+    for place, facts in worth.items():
+        for one in kept.get(place, ()):
+            lines = set(one.lines)
+            where, all_lines = one.passage.where, one.passage.lines
+            alive.update(f for f in facts if any(all_lines[index] in lines for index in where.get(f, ())) if lines)
+    return frozenset(alive)
 
 
 def _worth(
@@ -206,12 +239,12 @@ def _stretches(cut: int, stays: Sequence[int]) -> list[tuple[int, int]]:
     return ends
 
 
-def _encoded(log: Log[Entry], cut: int, calls: Standings, tokens: str) -> tuple[Log[Entry], Standings]:
+def _encoded(log: Log[Entry], cut: int, calls: Standings, frame: Frame) -> tuple[Log[Entry], Standings]:
     """The log with what follows the cut encoded against what stands there alone."""
     standings = Standings(calls=calls.calls)
     new = Log(log.part(0, cut), cut)
     for entry in log.part(cut):
-        standings, shown = again(standings, entry, tokens)
+        standings, shown = again(standings, entry, frame.tokens, frame.forms)
         new = new.with_item(shown)
     return new, standings
 

@@ -138,13 +138,17 @@ def _cost(homes: Sequence[_Home]) -> float:
 
 def _within(chosen: Sequence[list[_Home]], rate: float, budget: int) -> list[list[_Home]]:
     """The best that fits: each passage down to one of a few densities, picked by the solver."""
-    steps = [[[home for home in homes if home.density >= rate * step] for step in _STEPS] for homes in chosen]
+    fitting: list[list[_Home]] = [[] for _ in chosen]
+    asked = [at for at, homes in enumerate(chosen) if homes]
+    steps = [[[home for home in chosen[at] if home.density >= rate * step] for step in _STEPS] for at in asked]
     groups = [
         Group(tuple(Choice(round(_cost(homes)), sum([home.value for home in homes])) for homes in levels))
         for levels in steps
     ]
-    picks = solve(groups, max(0, budget)).picks
-    return [[] if pick is None else levels[pick] for levels, pick in zip(steps, picks, strict=True)]
+    for at, levels, pick in zip(asked, steps, solve(groups, max(0, budget)).picks, strict=True):
+        if pick is not None:
+            fitting[at] = levels[pick]
+    return fitting
 
 
 def _kept(passage: Passage, homes: Sequence[_Home]) -> Kept:

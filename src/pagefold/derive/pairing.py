@@ -72,6 +72,10 @@ class Pairing:
     early: tuple[Message, ...] = ()
     ids: _Ids = field(default_factory=_Ids)
 
+    @property
+    def waits(self) -> bool:
+        return bool(self.open or self.held)
+
 
 @dataclass(frozen=True, slots=True)
 class Paired:
@@ -84,7 +88,7 @@ class Paired:
 
 def paired(pairing: Pairing, message: Message) -> Paired:
     """The next message of a history."""
-    if not (pairing.open or pairing.held or any(block.call_id for block in message.blocks)):
+    if not (pairing.waits or any(block.call_id for block in message.blocks)):
         return Paired(pairing, (message,))
     work = _Work(pairing)
     work.take(message)
@@ -94,10 +98,10 @@ def paired(pairing: Pairing, message: Message) -> Paired:
 
 def settled(pairing: Pairing) -> Paired:
     """What waits is shown: a request is about to be made."""
-    if not (pairing.open or pairing.held):
+    if not pairing.waits:
         return Paired(pairing)
     work = _Work(pairing)
-    while work.pairing.open or work.pairing.held:
+    while work.pairing.waits:
         work.give_up()
         work.drain()
     return work.done()
@@ -259,7 +263,11 @@ class _Work:
                 names[at] = call.id
         self.pairing = replace(self.pairing, open=tuple(waiting))
         kept = message if list(names.values()) == list(results) else _with_results(message, names)
-        if kept is not None and waiting and (_mixed(kept) or not names):
+        if kept is not None and waiting and names and _mixed(kept):
+            answers, words = _parted(kept)
+            self.messages.append(answers)
+            self._hold(words, done=True)
+        elif kept is not None and waiting and not names:
             self._hold(kept, done=True)
         elif kept is not None:
             self.messages.append(kept)
@@ -279,6 +287,16 @@ class _Work:
             self._tell(message, f"dropped: nobody has called {result}", ResidencyLevel.POINTER)
             if alone:
                 self.pairing = replace(pairing, early=(*pairing.early, message)[-_EARLY:])
+
+
+def _parted(message: Message) -> tuple[Message, Message]:
+    """The results of a message, and what else it says: that has to wait for the results that are still to come."""
+    value = as_object(json_text.parse(message.raw))
+    results = [part for part in as_list(value.get("content")) if as_object(part).get("type") == "tool_result"]
+    words = [part for part in as_list(value.get("content")) if as_object(part).get("type") != "tool_result"]
+    made = [{**value, "content": parts} for parts in (results, words)]
+    first, second = (anthropic.parse_message(each, json_text.dumps(each)) for each in made)
+    return replace(first, place=message.place), second
 
 
 def _late(message: Message, result: str) -> Message:

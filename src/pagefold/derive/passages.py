@@ -1,8 +1,8 @@
 """Messages as passages of lines: what a fold may keep of them, word for word.
 
-A passage is one thing that was said, called or answered. Its lines are those of the text itself; where a text has no
-lines to speak of (JSON, a page of one line), they are those of its lossless form, and lines that are still too long are
-cut into pieces. Every line knows its facts and about what it costs.
+A passage is one thing that was said, called or answered. Its lines are those of the text itself; JSON is opened into
+lines that say where they stand, and lines that are too long to quote are cut into pieces. Every passage knows which of
+its lines hold a fact.
 """
 
 import json
@@ -13,8 +13,8 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from pagefold.derive.arrival import Standings, arguments_of
+from pagefold.derive.json_lines import json_lines
 from pagefold.encode import numbered
-from pagefold.encode.choose import encode
 from pagefold.pages.facts import is_fact, words_of
 from pagefold.wire.message import Block, BlockKind, Message, Role
 
@@ -63,15 +63,16 @@ class Passage:
     keys: tuple[str, ...] = ()
 
 
-def passages(message: Message, standings: Standings, shown: Message | None) -> tuple[Passage, ...]:
-    """What a message holds. `shown` is the message in lossless forms that say all by themselves, where there is one."""
-    return tuple(_passages(message, standings, shown))
+def passages(message: Message, standings: Standings) -> tuple[Passage, ...]:
+    """What a message holds."""
+    return tuple(_passages(message, standings))
 
 
-def _passages(message: Message, standings: Standings, shown: Message | None) -> Iterator[Passage]:
-    for index, block in enumerate(message.blocks):
+def _passages(message: Message, standings: Standings) -> Iterator[Passage]:
+    for block in message.blocks:
         if block.kind is BlockKind.RESULT:
-            lines = tuple(_lines(_readable(block.text, shown.blocks[index].text if shown else "")))
+            quotable = json_lines(block.text) if block.text.lstrip()[:1] in ("{", "[") else None
+            lines = tuple(_lines(block.text) if quotable is None else _plain_lines(quotable))
             label = standings.label(block)
             yield Passage(Speaker.RESULT, label, block.text, lines, _where(lines), block.call_id, block.failed)
         elif block.kind is BlockKind.CALL:
@@ -102,11 +103,9 @@ def _speaker(role: Role) -> Speaker:
     return Speaker.ASSISTANT if role is Role.ASSISTANT else Speaker.USER
 
 
-def _readable(text: str, form: str) -> str:
-    """The text whose lines are quoted: its own, or those of its form where it has none to speak of."""
-    if text.lstrip()[:1] in ("{", "[", "<") or len(text) > LONGEST * (text.count("\n") + 1):
-        return form or encode(text).text
-    return text
+def _plain_lines(lines: Sequence[str]) -> Iterator[Line]:
+    for at, line in enumerate(lines):
+        yield from _line(line, at, None)
 
 
 def _lines(text: str) -> Iterator[Line]:

@@ -1,5 +1,6 @@
 """Where even the last exchanges do not fit: their largest results are trimmed to what there is room for."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from pagefold.derive.entry import Entry, counted
@@ -12,6 +13,7 @@ from pagefold.pages.page import Page
 from pagefold.tokens import counter
 from pagefold.wire.message import BlockKind
 
+_DENSE, _MOST_OF = 0.75, 0.4
 _LEAST = 120  # tokens below which no result is cut: what is left would only name it
 
 
@@ -36,13 +38,16 @@ def squeezed(log: Log[Entry], cut: int, room: int, tokens: str) -> tuple[Log[Ent
         entry = entries[at]
         block = entry.message.blocks[index]
         page = Page.of(PageKind.EVIDENCE, block.text, block.name)
-        try:
-            cut_down = trim(
-                block.text, max(_LEAST, level), tool=block.name, keywords=about, handle=page.handle, count=count
-            )
-        except PagefoldError:  # nothing can be said in so little room: it stands as it is, and is reported below
-            continue
-        shown = entry.shown.with_text(index, cut_down.text)
+        room_left = max(_LEAST, level)
+        text = _headed(entry.shown.blocks[index].text, block.text, room_left, page.handle, count)
+        if text is None:
+            try:
+                text = trim(
+                    block.text, room_left, tool=block.name, keywords=about, handle=page.handle, count=count
+                ).text
+            except PagefoldError:  # nothing can be said in so little room: it stands as it is, and is reported below
+                continue
+        shown = entry.shown.with_text(index, text)
         entries[at] = replace(entry, shown=shown, tokens=counted(shown, tokens))
         pages.append(page)
     new = Log(log.part(0, cut), cut)
@@ -53,6 +58,22 @@ def squeezed(log: Log[Entry], cut: int, room: int, tokens: str) -> tuple[Log[Ent
         f"the last exchange and what always stays are {left:,} tokens more than the window holds" if left > 0 else ""
     )
     return new, pages, short
+
+
+def _headed(form: str, text: str, room: int, handle: str, count: Callable[[str], int]) -> str | None:
+    """The beginning of a dense form: it says more than the best part of the text where the form is much shorter."""
+    whole = count(form)
+    if form == text or whole > _DENSE * count(text) or room < _MOST_OF * whole:
+        return None
+    lines = form.split("\n")
+    kept = int(len(lines) * room / whole)
+    while kept > 0:
+        end = f'[cut here: {len(lines) - kept:,} more lines; context_recall("{handle}") returns all of it as it came]'
+        shown = "\n".join([*lines[:kept], end])
+        if (size := count(shown)) <= room:
+            return shown
+        kept = min(kept - 1, int(kept * room / size))
+    return None
 
 
 def _level(sizes: list[int], room: int) -> int:

@@ -26,11 +26,12 @@ from pagefold.encode.paths import Listing, Paths
 from pagefold.encode.records import Records
 from pagefold.encode.repeats import Colours, Repeats
 from pagefold.pages.ledger import Ledger, Standing
-from pagefold.tokens import counter
+from pagefold.tokens import counter, in_slices
 
 _LARGE = 1_000_000
 _RUN = 4096
 _SUSPECT = 40_000  # shorter texts are counted in time whatever they hold
+_ENDLESS = 50_000
 _SHORT = 200
 _NUMBERED = re.compile(r" *\d+[→\t]")
 _HINTED = 200  # characters below which a hint is hardly shorter than what it stands for
@@ -39,6 +40,7 @@ _HINTED = 200  # characters below which a hint is hardly shorter than what it st
 _GOOD_DEAL = {"hits": 0.6, "paths": 0.6, "listing": 0.3, "records": 0.3, "log": 0.25}
 _TEXT: tuple[Codec, ...] = (Context(), Repeats(), Colours(), Log(), Paths(), Listing(), Hits(), Records(), Escapes())
 _RESHAPING = frozenset(codec.name for codec in _TEXT)
+_LITTLE = 0.02
 _json = Json(exact=False)
 TOP: tuple[Codec, ...] = (*FRAMES, _json, *_TEXT)
 INSIDE: tuple[Codec, ...] = (*FRAMES, Json(exact=True), *_TEXT)
@@ -81,7 +83,9 @@ def encode(
     form, codecs = self_contained(text, skipped, *_chains(without))
     if not codecs or _numbered.holds(form):
         form, codecs = _plain(text), ()  # a form in which a line looks like a header of ours could be misread
-    if ledger is None or failed or "delta" in without:
+    if _is_endless(form):
+        made = Shown(form, codecs, standing=(Standing(known.label_for(tool or "text"), ()),))
+    elif ledger is None or failed or "delta" in without:
         made = _alone(form, codecs, known.label_for(tool or "text"), without)
     else:
         made = _against(form, codecs, tool, known, skipped, without)
@@ -91,13 +95,14 @@ def encode(
     if made.text == text or tokens >= before:
         plain = _plain(text)
         tokens = count(plain) if plain != text else before
-        lines = Standing(known.label_for(tool or "text"), tuple(plain.split("\n")))
-        made = Shown(plain, reason="as it is", standing=(lines,))
+        lines = () if _is_endless(plain) else tuple(plain.split("\n"))
+        made = Shown(plain, reason="as it is", standing=(Standing(known.label_for(tool or "text"), lines),))
     there = made.standing
     if not made.references and there:
         # It stands whole: a later text may be the same, or nearly.
         there = (Standing(there[0].label, there[0].lines, there[0].first, text, _like(text)), *there[1:])
-    return Shown(made.text, made.codecs, tokens, before, made.references, tuple(skipped), made.reason, there)
+    reason = "; ".join(filter(None, (made.reason, "counted in slices" if in_slices(text) else "")))
+    return Shown(made.text, made.codecs, tokens, before, made.references, tuple(skipped), reason, there)
 
 
 def candidates(text: str, count: Callable[[str], int] | None = None) -> list[tuple[str, int]]:
@@ -161,6 +166,11 @@ def _is_monotonous(text: str) -> bool:
     return False
 
 
+def _is_endless(text: str) -> bool:
+    """Whether a text has more lines than are looked at one by one: nobody reads them, and it would take its time."""
+    return len(text) > _ENDLESS and text.count("\n") > _ENDLESS
+
+
 @cache
 def _chains(without: frozenset[str]) -> tuple[tuple[Codec, ...], tuple[Codec, ...]]:
     kept = (tuple(codec for codec in chain if codec.name not in without) for chain in (TOP, INSIDE))
@@ -185,10 +195,13 @@ def _shortest(
         form, used[:] = _shortest(body, inside, inside, skipped)
         return form
 
-    # Too short to reshape, or a numbered file, which has a codec of its own.
-    keeps_lines = len(text) < _SHORT or _NUMBERED.match(text)
+    left_out: frozenset[str] = frozenset()
+    if len(text) < _SHORT or _NUMBERED.match(text):
+        left_out = _RESHAPING  # too short to reshape, or a numbered file, which has a codec of its own
+    elif _is_endless(text):
+        left_out = _RESHAPING - {"repeats"}
     for codec in codecs:
-        if keeps_lines and codec.name in _RESHAPING:
+        if codec.name in left_out:
             continue
         used.clear()
         try:
@@ -200,8 +213,8 @@ def _shortest(
             continue
         if len(made) < len(best):
             best, names = made, (codec.name, *used)
-            if codec.name not in _RESHAPING:
-                break  # a frame or JSON: no codec for plain text has more to say
+            if codec.name not in _RESHAPING or len(best) < _LITTLE * len(text):
+                break  # a frame or JSON, or hardly anything is left: no codec for plain text has more to say
     return best, names
 
 

@@ -44,7 +44,8 @@ def encode(text: str, ledger: Ledger, name: str, *, numbered: bool = True) -> Ag
 
     Numbered lines are known by their number and their text; unless `numbered`, they are lines like any other.
     """
-    parts = list(_grouped((split(text) if numbered else None) or text.split("\n")))
+    split_text = split(text) if numbered else None
+    parts = [text.split("\n")] if split_text is None else list(_grouped(split_text))
     if any(_hold_signs(part.lines if isinstance(part, Run) else part) for part in parts):
         return None
     label = f"R{len(ledger) + 1}"

@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import count
 
 from pagefold.encode.codec import Inner
 from pagefold.encode.notation.read import read
@@ -17,7 +18,10 @@ from pagefold.encode.notation.value import LAYOUTS, Layout, Members, compact, pa
 from pagefold.encode.notation.write import write
 
 _LEAST = 24
-_DEEP = 64  # every open level is looked through once more
+_DEEP = 64
+_LOOKED = 8_000_000  # characters at most: every open level of a torn text is looked through once more
+_MANY = 60_000  # and elements
+_SPACE = re.compile(r"[ \t\n\r]*")
 _LITERAL = 200_000
 _HEADER = re.compile(r"\[(JSON|Python)((?: [a-z0-9]+)*)(?:, cut off (\d+) deep before the last (\d+) lines)?\]")
 _decoder = json.JSONDecoder(strict=False)
@@ -126,26 +130,24 @@ def _torn(text: str) -> str | None:
     if body is None:
         return None
     tail = text[end:]
-    count = tail.count("\n") + 1
-    return f"[JSON {layout.name}, cut off {depth} deep before the last {count} lines]\n{body}\n{tail}"
+    lines = tail.count("\n") + 1
+    return f"[JSON {layout.name}, cut off {depth} deep before the last {lines} lines]\n{body}\n{tail}"
 
 
 def _complete(text: str) -> tuple[int, int] | None:
     """Where the last complete element ends, and in how many open containers it lies."""
-    at, depth, end, end_depth = 0, 0, 0, 0
-    kinds: list[str] = []
-    while True:
-        at = _skip(text, at)
+    end, end_depth, looked = 0, 0, 0
+    at = _past(text, 0)
+    for depth in count(1):
         if at >= len(text) or text[at] not in "{[":
             return (end, end_depth) if end else None
-        # Inside a container: take what is complete, and open what is not.
-        kinds.append(text[at])
-        depth, at = depth + 1, at + 1
-        if depth > _DEEP:
+        if depth > _DEEP or depth * len(text) > _LOOKED:
             return None
+        # Inside a container: take what is complete, and open what is not.
+        keyed = text[at] == "{"
+        at = _past(text, at + 1)
         while True:
-            at = _skip(text, at)
-            if kinds[-1] == "{":
+            if keyed:
                 at = _key(text, at)
                 if at < 0:
                     return (end, end_depth) if end else None
@@ -155,17 +157,21 @@ def _complete(text: str) -> tuple[int, int] | None:
                 break
             if stop >= len(text):
                 return (end, end_depth) if end else None
-            end, end_depth = stop, depth
-            at = _skip(text, stop)
+            end, end_depth, looked = stop, depth, looked + 1
+            at = _past(text, stop)
             if at >= len(text) or text[at] != ",":
                 return end, end_depth
-            at += 1
+            if looked > _MANY:
+                return None
+            at = _past(text, at + 1)
+    raise AssertionError("unreachable")
 
 
-def _skip(text: str, at: int) -> int:
-    while at < len(text) and text[at] in " \t\n\r":
-        at += 1
-    return at
+def _past(text: str, at: int) -> int:
+    """Past white space."""
+    found = _SPACE.match(text, at)
+    assert found is not None
+    return found.end()
 
 
 def _key(text: str, at: int) -> int:
@@ -174,8 +180,8 @@ def _key(text: str, at: int) -> int:
         key, at = _decoder.raw_decode(text, at)
     except (ValueError, RecursionError):
         return -1
-    at = _skip(text, at)
-    return _skip(text, at + 1) if isinstance(key, str) and text[at : at + 1] == ":" else -1
+    at = _past(text, at)
+    return _past(text, at + 1) if isinstance(key, str) and text[at : at + 1] == ":" else -1
 
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]]')

@@ -16,7 +16,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice
 
 from pagefold.encode.codec import Inner
 
@@ -112,7 +111,7 @@ def keeps_number(number: int, *, fresh: bool) -> bool:
 
 
 def _kept(first: int, last: int) -> Iterator[int]:
-    """The numbers that lines keep where they are shown in a row."""
+    """The numbers that lines keep which are shown in a row."""
     yield first
     yield from range(first + 10 - first % 10, min(last + 1, _FAR), 10)
     yield from range(max(first + 1, _FAR), last + 1)
@@ -167,10 +166,10 @@ def _run(lines: list[str], at: int) -> Run | None:
     first, mark = int(found[2]), found[3]
     width = len(found[1]) + len(found[2]) if found[1] else 0
     bare: list[str] = []
-    for number, numbered in enumerate(islice(lines, at, None), first):
-        head = f"{number:>{width}}{mark}" if width else f"{number}{mark}"
-        rest = numbered.removeprefix(head)
-        if len(rest) == len(numbered):
+    for index in range(at, len(lines)):
+        number = first + index - at
+        rest = lines[index].removeprefix(f"{number:>{width}}{mark}" if width else f"{number}{mark}")
+        if len(rest) == len(lines[index]):
             break
         bare.append(rest)
     return Run(first, width, mark, tuple(bare)) if len(bare) >= _LEAST else None

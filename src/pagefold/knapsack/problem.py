@@ -65,12 +65,12 @@ def problem(groups: Sequence[Group], budget: int) -> Problem:
     if not (min(values) >= 0 and math.isfinite(total)):
         raise ValueError("every value must be a finite number of 0 or more")
     parents = [group[1] for group in groups]
-    for index, parent in enumerate(parents):
+    flat = parents.count(None) == len(parents)
+    for index, parent in enumerate(() if flat else parents):
         if parent is not None and not 0 <= parent < index:
             raise ValueError(f"group {index} has the parent {parent}: expected an index before its own")
     budget -= budget % (math.gcd(*costs) or 1)
     unit = 0.0 if any(value % 1 for value in values) else 1.0
-    flat = parents.count(None) == len(parents)
     asked = Problem(choices, None if flat else parents, None, budget, total / len(values), unit)
     return asked if flat and max(costs) <= budget else _with_room(asked)
 

@@ -53,10 +53,10 @@ class Changed:
 def wrapped(client: Client, text: str, ours: Sequence[str], label: str) -> Changed:
     """Every server that is a command behind `ours mcp --`. Only the first offers our tools. Raises ConfigError."""
 
-    def wrap(command: list[str], number: int) -> list[str] | str:
+    def wrap(name: str, command: list[str], number: int) -> list[str] | str:
         if _behind(command, ours) is not None:
             return "is behind pagefold already"
-        return [*ours, "mcp", *(["--no-tools"] if number else []), "--", *command]
+        return [*ours, "mcp", "--name", name, *(["--no-tools"] if number else []), "--", *command]
 
     return _change(client, text, wrap, label)
 
@@ -64,7 +64,7 @@ def wrapped(client: Client, text: str, ours: Sequence[str], label: str) -> Chang
 def unwrapped(client: Client, text: str, ours: Sequence[str], label: str) -> Changed:
     """Every server as it was before `wrapped`. Raises ConfigError."""
 
-    def unwrap(command: list[str], number: int) -> list[str] | str:
+    def unwrap(name: str, command: list[str], number: int) -> list[str] | str:
         found = _behind(command, ours)
         return "is not behind pagefold" if found is None else found
 
@@ -82,7 +82,7 @@ def _behind(command: Sequence[str], ours: Sequence[str]) -> list[str] | None:
     return words[end + 1 :] if is_ours and at < end else None
 
 
-Change = Callable[[list[str], int], "list[str] | str"]
+Change = Callable[[str, list[str], int], "list[str] | str"]
 
 
 def _change(client: Client, text: str, change: Change, label: str) -> Changed:
@@ -95,7 +95,7 @@ def _change(client: Client, text: str, change: Change, label: str) -> Changed:
             left[name] = entry
             continue
         command, write = entry
-        made = change(command, len(changed))
+        made = change(name, command, len(changed))
         if isinstance(made, str):
             left[name] = made
         else:

@@ -13,19 +13,18 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from pagefold.adapters.library import Library
-from pagefold.encode.cursor import Cursor, read_cursor
-from pagefold.encode.pieces import piece
-from pagefold.errors import ConfigError, RecallError, StoreError
+from pagefold.encode.answer import answer
+from pagefold.errors import ConfigError, StoreError
+from pagefold.mcp_proxy.session import to_stderr
 from pagefold.pages import context_calls
 from pagefold.pages.context_calls import Answered, ResetAsked
 from pagefold.pages.kinds import PageKind
 from pagefold.pages.pins import Pins
 from pagefold.pages.recall import Recalled
 from pagefold.pages.search import SearchFailed
-from pagefold.tokens import counter
 
 _WAITING_PAGES = 256
-_RECALL_TOKENS = 8_000
+_RECALL_TOKENS = 20_000  # more than that some clients refuse to take from a tool
 _PAUSE_SECONDS = 0.02
 _ALONE = (
     "This proxy stands before tools: it keeps this and tells it in context_status; requests carry it where pagefold "
@@ -43,14 +42,16 @@ class Context:
         counts: Counter[str],
         *,
         reset: Callable[[], None] = lambda: None,
+        report: Callable[[str], None] = to_stderr,
     ) -> None:
+        self._report = report
         self._open, self.history, self._counts, self._reset = library, history, counts, reset
         self._library: Library | None = None
         self._opening = threading.Lock()
         self._pins = Pins()
         self._pages: queue.Queue[tuple[bytes, PageKind, str] | None] = queue.Queue(_WAITING_PAGES)
         self._keeping: threading.Thread | None = None
-        self._lost = ""
+        self._said = False
         self._closing = threading.Event()
 
     def keep(self, text: str, tool: str) -> None:
@@ -62,6 +63,16 @@ class Context:
             self._pages.put_nowait((text.encode("utf-8", "surrogatepass"), PageKind.EVIDENCE, tool))
         except queue.Full:
             self._counts["pages not kept"] += 1
+
+    def keep_now(self, text: str, tool: str) -> bool:
+        """Puts it before this returns: what is cut has to be there when it is asked for."""
+        try:
+            content = text.encode("utf-8", "surrogatepass")
+            self._at_hand().put(content, history=self.history, now=time.time(), kind=PageKind.EVIDENCE, name=tool)
+        except (StoreError, ConfigError) as error:
+            self._say_once(error)
+            return False
+        return True
 
     def answer(self, tool: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
         """The text of an answer, and whether it is a failure."""
@@ -88,18 +99,13 @@ class Context:
                 self._library.close()
 
     def _recall(self, handle: str, cursor: object) -> tuple[str, bool]:
-        found = self._at_hand().recall(handle)
-        if not isinstance(found, Recalled):
-            return found.text, True
-        text = found.content.decode("utf-8", "replace")
-        count = counter("o200k").count
-        try:
-            at = read_cursor(str(cursor), found.page, len(text)) if cursor else Cursor(found.page, 0, _RECALL_TOKENS)
-            if not cursor and len(text) <= 3 * _RECALL_TOKENS:
-                return text, False
-            return piece(text, at, count).text, False
-        except RecallError as error:
-            return str(error), True
+        library = self._at_hand()
+        given = str(cursor or "")
+        found = answer(library.store, handle, cursor=given, budget=None if given else _RECALL_TOKENS)
+        if found.page is None and not given and isinstance(older := library.recall(handle), Recalled):
+            # Not in the store any more, but in what lies behind it.
+            return older.content.decode("utf-8", "replace"), False
+        return found.text, found.page is None
 
     def _search(self, query: str, limit: object) -> tuple[str, bool]:
         most = limit if isinstance(limit, int) and 0 < limit <= 20 else 5
@@ -138,7 +144,12 @@ class Context:
                 self._at_hand().put(content, history=self.history, now=time.time(), kind=kind, name=name)
             except (StoreError, ConfigError) as error:
                 self._counts["pages not kept"] += 1
-                self._lost = self._lost or str(error)
+                self._say_once(error)
+
+    def _say_once(self, error: Exception) -> None:
+        if not self._said:
+            self._said = True
+            self._report(f"going on without the store: {error}")
 
     def _at_hand(self) -> Library:
         with self._opening:

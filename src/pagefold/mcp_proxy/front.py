@@ -18,7 +18,7 @@ from pagefold.mcp_proxy.listing import PRIMER, STRUCTURED_ALONE, Listing
 from pagefold.mcp_proxy.process import Process
 from pagefold.mcp_proxy.relay import Options, Relay
 from pagefold.mcp_proxy.servers import Servers
-from pagefold.mcp_proxy.session import Session, Switch
+from pagefold.mcp_proxy.session import Early, Session, Switch
 from pagefold.mcp_proxy.specs import Spec
 from pagefold.mcp_proxy.work import Known, Work
 from pagefold.pages.context_tools import CONTEXT_TOOLS
@@ -35,9 +35,12 @@ class Front:
     environment: Callable[[Mapping[str, str]], Mapping[str, str]]
     context: Callable[[Counter[str], Callable[[], None]], Known] | None = None
     remote: Callable[[Spec, Session], Any] | None = None
+    early: Callable[[], Early] | None = None
     counts: Counter[str] = field(default_factory=Counter)
     children: dict[str, Child] = field(default_factory=dict)
     """Servers that have been started already."""
+    watch: Callable[[str, Mapping[str, int]], None] | None = None
+    """Gets to know every answer of a tool: telemetry."""
 
     def switch(self) -> Switch:
         if len(self.specs) == 1:
@@ -50,11 +53,15 @@ class Front:
         context = self.context
         work = Work(
             context=(lambda forget: context(self.counts, forget)) if context and self.settings.tools else None,
-            as_is=[pattern.strip() for pattern in self.settings.as_is.split(",") if pattern.strip()],
+            as_is=patterns(self.settings.as_is),
+            budget=self.settings.budget,
             untouched=[spec.name for spec in self.specs if spec.own.get("encode") is False],
             references=self.settings.references,
+            early=self.early,
         )
-        return Session(self.switch(), work, tell, counts=self.counts)
+        session = Session(self.switch(), work, tell, counts=self.counts)
+        session.watch = self.watch
+        return session
 
     async def start(self, session: Session) -> None:
         """Starts every server. Raises ConfigError where the only one cannot be; of several, the others go on."""
@@ -98,14 +105,27 @@ class Front:
         slim = getattr(words, how) if words else None
         text_only = self._text_only(spec)
         ours = [*(CONTEXT_TOOLS if self.settings.tools and self.context else ()), *([words.DESCRIBE] if words else [])]
-        if not ours and not text_only:
+        wanted = patterns(self.settings.parameters)
+        if not ours and not text_only and not wanted:
             return Options()
-        listing = Listing(slim, ours)
+        # The codecs come with it: they are loaded here only where somebody wants parameters.
+        parameters: Any = importlib.import_module("pagefold.encode.parameters") if wanted else None
+        listing = Listing(slim, ours, {}, parameters.with_parameters if parameters else None, wanted)
         names = [tool.name for tool in ours]
+
+        def taken_out(tool: str, arguments: Mapping[str, Any]) -> tuple[Mapping[str, Any], Any] | None:
+            known = listing.names.get(tool)
+            return parameters.taken_out(arguments, known) if known else None
+
         primer = PRIMER if self.settings.tools and self.context else ""
         describe = (lambda asked: words.described_in_full(listing.whole, asked)) if words else None
-        return Options(names, listing, describe, primer, text_only)
+        return Options(names, listing, describe, taken_out if parameters else None, primer, text_only)
 
     def _text_only(self, spec: Spec | None) -> frozenset[str]:
         wanted = (spec.own if spec else {}).get("structured", self.settings.structured)
         return STRUCTURED_ALONE if wanted == "auto" else frozenset()
+
+
+def patterns(text: str) -> list[str]:
+    """What commas divide."""
+    return [pattern.strip() for pattern in text.split(",") if pattern.strip()]

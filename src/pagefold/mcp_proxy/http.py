@@ -31,6 +31,7 @@ _SESSIONS = 64
 _BACKLOG = 1000
 _IDLE_SECONDS = 1800.0
 _ALIVE_SECONDS = 15.0
+_GRACE_SECONDS = 0.2
 _EVENT = b"event: message\ndata: %b\n\n"
 
 
@@ -116,7 +117,7 @@ class Client:
         if self._starting is not None:
             with suppress(ConfigError, asyncio.CancelledError):
                 await self._starting
-        await asyncio.gather(*(upstream.close(0.2) for upstream in self.session.upstreams.values()))
+        await self.session.close(_GRACE_SECONDS)
 
     def _aside(self, data: bytes) -> None:
         """To whoever is there: the listener, or a request that is open; else it waits."""

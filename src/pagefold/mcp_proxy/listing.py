@@ -5,6 +5,7 @@ A tool that is not changed stays as the bytes that came. A name that a server ha
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from typing import Any
 
 from pagefold.mcp_proxy.relay import Listed
@@ -29,6 +30,11 @@ class Listing:
     slim: Callable[[Sequence[Any]], list[Any]] | None = None
     tools: Sequence[ContextTool] = CONTEXT_TOOLS
     whole: dict[str, str] = field(default_factory=dict)
+    with_parameters: Callable[[Any], tuple[Any, dict[str, str]]] | None = None
+    wanted: Sequence[str] = ()
+    """Patterns of the tools that get parameters of ours."""
+    names: dict[str, dict[str, str]] = field(default_factory=dict)
+    """By which names each tool has them."""
 
     def __call__(self, result: str, page: Listed) -> str:
         """The result of `tools/list` as JSON text, changed."""
@@ -38,7 +44,7 @@ class Listing:
         wanted = given if self.slim is None else self.slim(given)
         changes = [
             (spot.start, spot.end, json_text.dumps(less))
-            for spot, less in zip(spots, (_without_twin(tool, page) for tool in wanted), strict=True)
+            for spot, less in zip(spots, (self._with_ours(_without_twin(tool, page)) for tool in wanted), strict=True)
             if less != spot.value
         ]
         if self.slim is not None:
@@ -48,6 +54,13 @@ class Listing:
             ours = ",".join(described(tool) for tool in self.tools if tool.name not in taken)
             changes.append((end - 1, end - 1, "," + ours if spots and ours else ours))
         return json_text.splice(result, changes)
+
+    def _with_ours(self, tool: Any) -> Any:
+        name = named(tool)
+        if self.with_parameters is None or not any(fnmatchcase(name, pattern) for pattern in self.wanted):
+            return tool
+        schema, self.names[name] = self.with_parameters(tool.get("inputSchema"))
+        return {**tool, "inputSchema": schema}
 
 
 def named(tool: Any) -> str:

@@ -76,7 +76,9 @@ class Passage:
 
     def _session(self, name: str, tell: Callable[[bytes], Awaitable[None]]) -> tuple[Session, Relay]:
         relay = Relay(self._spec.name, self._options, self._names.get(name, ""))
-        return Session(relay, self._work, tell, counts=self._front.counts), relay
+        session = Session(relay, self._work, tell, counts=self._front.counts)
+        session.watch = self._front.watch
+        return session, relay
 
     async def _passed(
         self,

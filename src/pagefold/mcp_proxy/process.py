@@ -70,7 +70,8 @@ class Process:
         self._exited = asyncio.Event()
         self._waiting: deque[bytes] = deque()
         self._waiting_bytes = 0
-        self._ready = self._closing = False
+        self._ready = self._closing = self._used = self._idle = False
+        self._heard = 0
         self._gone = ""
         self._wake = asyncio.Event()
         self._running: asyncio.Task[None] | None = None
@@ -85,6 +86,7 @@ class Process:
     async def send(self, data: bytes, *, now: bool = False) -> None:
         """Returns when the server has room for more. What belongs to a greeting goes `now`, the rest when ready."""
         if now or self._ready:
+            self._used = self._used or not now
             await self._write(data)
         elif self._gone or self._waiting_bytes > _WAITING_BYTES:
             await self.owner.refused(self.name, data, self._gone or "has too much waiting for it")
@@ -109,7 +111,9 @@ class Process:
             return
         if self._input is not None:
             self._input.close()
-        if self._running is not None:
+        heard = -1
+        while self._running is not None and heard != self._heard and not self._running.done():
+            heard = self._heard
             await asyncio.wait([self._running], timeout=grace_seconds)
         for sign in (signal.SIGTERM, signal.SIGKILL):
             child.signal_all(sign)
@@ -131,7 +135,7 @@ class Process:
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stderr is not None
-        self._child, self._exited = child, asyncio.Event()
+        self._child, self._exited, self._used = child, asyncio.Event(), False
         self.starts += 1
         transport, protocol = await loop.connect_write_pipe(
             lambda: asyncio.streams.FlowControlMixin(loop), process.stdin
@@ -161,7 +165,8 @@ class Process:
             if not await self.owner.lost(self.name, why):
                 self._gone = why
                 return
-            pause = _FIRST_PAUSE_SECONDS if loop.time() - began > _STEADY_SECONDS else pause
+            # One that did its work, or lived long, is not to blame for the one before it.
+            pause = _FIRST_PAUSE_SECONDS if self._used or loop.time() - began > _STEADY_SECONDS else pause
             while not await self._replaced(pause):
                 pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
                 await self._give_up("cannot be started again")
@@ -194,9 +199,10 @@ class Process:
         assert child is not None
         self._watching = asyncio.ensure_future(self._end_with(child))
         lines = Lines(self._longest)
-        while data := await self._output.read(_PIECE_BYTES):
+        while data := await self._read():
             for line in lines.feed(data):
                 await self.owner.heard(self.name, line)
+                self._heard += 1
         for line in lines.finish():
             await self.owner.heard(self.name, line)
         with suppress(TimeoutError):
@@ -213,15 +219,24 @@ class Process:
                 await self._give_up(why)
         return why
 
+    async def _read(self) -> bytes:
+        self._idle = True
+        data = await self._output.read(_PIECE_BYTES)
+        self._idle = False
+        return data
+
     async def _end_with(self, child: Child) -> None:
         """Where a server is gone, so is what it has started: it would keep the output open for ever."""
-        output = self._output
+        output, reading, heard = self._output, self._reading, -1
         await self._exited.wait()
         await asyncio.sleep(_LAST_WORDS_SECONDS)
         child.signal_all(signal.SIGKILL)
-        await asyncio.sleep(_LAST_WORDS_SECONDS)
-        if not output.at_eof():
-            output.feed_eof()
+        # What is left in the pipe is still to be heard; only a stranger who holds it open and says nothing is not.
+        while not (self._idle and heard == self._heard):
+            heard = self._heard
+            await asyncio.sleep(_LAST_WORDS_SECONDS)
+        reading.close()
+        output.feed_eof()
 
     async def _give_up(self, why: str) -> None:
         waiting, self._waiting, self._waiting_bytes = self._waiting, deque(), 0

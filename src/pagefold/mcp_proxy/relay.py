@@ -10,10 +10,10 @@ the server dies, and how the client greeted, so that a new process of the server
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
-from pagefold.errors import WireError
+from pagefold.errors import RecallError, WireError
 from pagefold.mcp_proxy.lines import Overlong, id_of
 from pagefold.wire import json_text, jsonrpc
 from pagefold.wire.json_text import as_object, as_string
@@ -36,17 +36,32 @@ _ENVELOPE = "io.modelcontextprotocol/"
 
 
 @dataclass(frozen=True, slots=True)
+class Calling:
+    """A call of a server's tool. `arguments` are the tool's own."""
+
+    id: str
+    server: str
+    tool: str
+    arguments: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+
+@dataclass(frozen=True, slots=True)
 class ToServer:
-    """`now` where it belongs to the greeting of a new process, which comes before everything that waits for it."""
+    """`now` where it belongs to the greeting of a new process, which comes before everything that waits for it.
+
+    `call` where it begins the call of a tool; in what goes to the client, where it ends one.
+    """
 
     server: str
     data: bytes
     now: bool = False
+    call: Calling | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class ToClient:
     data: bytes
+    call: Calling | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +71,9 @@ class Shorten:
     data: bytes
     tool: str
     server: str
+    call: Calling | None = field(default=None, compare=False)
+    wish: Any = None
+    """How the agent asked for the answer, where its tool has parameters of ours."""
     only_text: bool = False
     """Whether the client would show the model `structuredContent` in place of the texts that say the same."""
 
@@ -68,6 +86,14 @@ class Answer:
     tool: str
     arguments: Mapping[str, Any]
     modern: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Own:
+    """The answer to a call that was ours and not the client's."""
+
+    id: str
+    data: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +112,18 @@ class Ready:
 
 
 @dataclass(frozen=True, slots=True)
+class Ended:
+    """A call that will have no answer: the client does not want one any more."""
+
+    call: Calling
+
+
+@dataclass(frozen=True, slots=True)
 class Forget:
     """The client says that its model sees no more of what was shown so far."""
 
 
-Command: TypeAlias = ToServer | ToClient | Shorten | Answer | Aside | Ready | Forget
+Command: TypeAlias = ToServer | ToClient | Shorten | Answer | Own | Aside | Ready | Ended | Forget
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +133,8 @@ class Asked:
     method: str
     tool: str = ""
     modern: bool = False
+    call: Calling | None = None
+    wish: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +145,8 @@ class Options:
     listing: Callable[[str, "Listed"], str] | None = None
     describe: Callable[[Mapping[str, Any]], str] | None = None
     """Answers `context_describe`: what a short list left out."""
+    taken_out: Callable[[str, Mapping[str, Any]], tuple[Mapping[str, Any], Any] | None] | None = None
+    """A tool's own arguments, and what an agent asked of us among them; None where the tool has no such parameters."""
     primer: str = ""
     text_only_for: frozenset[str] = frozenset()
     """Clients that show their model `structuredContent` alone, by the name they give themselves."""
@@ -130,6 +167,10 @@ class Relay:
     client: str = ""
     calls: dict[str, Asked] = field(default_factory=dict)
     greeted: bool = False
+    annotations: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    """What the server says of its tools."""
+    envelope: Mapping[str, Any] = field(default_factory=dict)
+    """What a call of the stateless era carries, as the client's last one did."""
     ours: frozenset[str] = frozenset()
     """The tools of ours that the server has none of the same name for."""
     _greeting: str = ""
@@ -152,7 +193,7 @@ class Relay:
             case Call():
                 return self._asked(message, data)
             case Notification(method="notifications/cancelled"):
-                self._cancelled(message)
+                return [ToServer(self.server, data), *self._cancelled(message)]
             case Notification(method="notifications/pagefold/compacted"):
                 return [Forget()]  # it is for us, and no server knows it
             case Notification(method="notifications/initialized"):
@@ -177,7 +218,27 @@ class Relay:
                 self._standing[f"subscribe {params.get('uri')}"] = call.raw
             case "resources/unsubscribe":
                 self._standing.pop(f"subscribe {params.get('uri')}", None)
-        return [ToServer(self.server, data)]
+        if asked.call is not None and self.options.taken_out is not None:
+            return [self._without_ours(call, asked, asked.call, data)]
+        return [ToServer(self.server, data, call=asked.call)]
+
+    def _without_ours(self, call: Call, asked: Asked, calling: Calling, data: bytes) -> Command:
+        """A call with the arguments that its tool knows."""
+        assert self.options.taken_out is not None
+        try:
+            taken = self.options.taken_out(asked.tool, calling.arguments)
+        except RecallError as error:
+            del self.calls[call.id]
+            return ToClient(text_reply(call.id, str(error), failed=True, modern=asked.modern))
+        if taken is None:
+            return ToServer(self.server, data, call=calling)
+        own, wish = taken
+        calling = replace(calling, arguments=own)
+        self.calls[call.id] = replace(asked, call=calling, wish=wish)
+        if own != asked.call.arguments if asked.call else False:
+            start, end = json_text.find(call.raw, ("params", "arguments"))
+            data = json_text.bytes_of(json_text.splice(call.raw, [(start, end, json_text.dumps(own))]))
+        return ToServer(self.server, data, call=calling)
 
     def _remember(self, call: Call) -> tuple[Asked, Mapping[str, Any]]:
         params = as_object(as_object(json_text.parse(call.raw)).get("params"))
@@ -185,26 +246,30 @@ class Relay:
         info = as_object(params.get("clientInfo") or meta.get(_ENVELOPE + "clientInfo"))
         self.client = as_string(info.get("name")) or self.client
         tool = as_string(params.get("name")) if call.method == "tools/call" else ""
-        asked = Asked(call.method, tool, _ENVELOPE + "protocolVersion" in meta)
+        calling = Calling(call.id, self.server, tool, as_object(params.get("arguments"))) if tool else None
+        asked = Asked(call.method, tool, _ENVELOPE + "protocolVersion" in meta, calling)
+        if asked.modern:
+            self.envelope = {key: value for key, value in meta.items() if key.startswith(_ENVELOPE)}
         self.calls[call.id] = asked
         if len(self.calls) > _KEPT_CALLS:
             del self.calls[next(iter(self.calls))]
         return asked, params
 
-    def _cancelled(self, message: Notification) -> None:
+    def _cancelled(self, message: Notification) -> list[Command]:
         # Nothing answers a cancelled call, so nothing else would ever close it.
         try:
             start, end = json_text.find(message.raw, ("params", "requestId"))
         except WireError:
-            return
-        self.calls.pop(message.raw[start:end], None)
+            return []
+        gone = self.calls.pop(message.raw[start:end], None)
+        return [Ended(gone.call)] if gone is not None and gone.call is not None else []
 
     # ---- what the server says ----------------------------------------------------------------------------------
 
     def from_server(self, server: str, data: bytes) -> list[Command]:
         if len(data) > READ_BYTES:
-            self.calls.pop(id_of(data[:4096], data[-4096:]), None)
-            return [ToClient(data)]
+            passed = self.calls.pop(id_of(data[:4096], data[-4096:]), None)
+            return [ToClient(data, passed.call if passed else None)]
         try:
             message = jsonrpc.parse(data)
         except WireError:
@@ -214,8 +279,8 @@ class Relay:
             case Reply():
                 return self._answered(message, data)
             case Failure():
-                self.calls.pop(message.id, None)
-                return self._greeted_again(message.id) if self._is_ours(message.id) else [ToClient(data)]
+                failed = self.calls.pop(message.id, None)
+                return self._of_ours(message.id, data) or [ToClient(data, failed.call if failed else None)]
         return [ToClient(data)]
 
     def overlong(self, server: str, line: Overlong) -> list[Command]:
@@ -225,15 +290,16 @@ class Relay:
             note = f"a message of {line.length:,} bytes is longer than mcp.max_message_bytes and was dropped"
             return [Aside(self.server, note.encode())]
         words = f"the answer has {line.length:,} bytes, more than mcp.max_message_bytes allows; ask for less of it"
-        return [ToClient(failure(line.id, SERVER_LOST, f"pagefold: {words}"))]
+        return [ToClient(failure(line.id, SERVER_LOST, f"pagefold: {words}"), asked.call)]
 
     def _answered(self, reply: Reply, data: bytes) -> list[Command]:
         asked = self.calls.pop(reply.id, None)
         if asked is None:
-            return self._greeted_again(reply.id) if self._is_ours(reply.id) else [ToClient(data)]
+            return self._of_ours(reply.id, data) or [ToClient(data)]
         match asked.method:
             case "tools/call":
-                return [Shorten(data, asked.tool, self.server, self.client in self.options.text_only_for)]
+                only_text = self.client in self.options.text_only_for
+                return [Shorten(data, asked.tool, self.server, asked.call, asked.wish, only_text)]
             case "tools/list":
                 return [ToClient(self._listed(reply, data))]
             case "initialize" | "server/discover":
@@ -244,11 +310,15 @@ class Relay:
         return json_text.bytes_of(with_primer(reply.raw, self.options.primer)) if self.options.primer else data
 
     def _listed(self, reply: Reply, data: bytes) -> bytes:
+        result = as_object(as_object(json_text.parse(reply.raw)).get("result"))
+        tools = [as_object(tool) for tool in json_text.as_list(result.get("tools"))]
+        said = {as_string(tool.get("name")): as_object(tool.get("annotations")) for tool in tools}
+        self.annotations |= {
+            (f"mcp__{self.server}__{tool}" if self.server else tool): told for tool, told in said.items()
+        }
+        self.ours -= said.keys()
         if self.options.listing is None:
             return data
-        result = as_object(as_object(json_text.parse(reply.raw)).get("result"))
-        named = {as_string(as_object(tool).get("name")) for tool in json_text.as_list(result.get("tools"))}
-        self.ours -= named
         page = Listed(last=not result.get("nextCursor"), only_text=self.client in self.options.text_only_for)
         start, end = json_text.find(reply.raw, ("result",))
         changed = self.options.listing(reply.raw[start:end], page)
@@ -260,7 +330,11 @@ class Relay:
         """Answers for every call that the server can answer no more."""
         open_calls, self.calls = self.calls, {}
         words = f"pagefold: the server {why} before it answered; the call may or may not have had an effect"
-        return [ToClient(failure(id, SERVER_LOST, words)) for id in open_calls if not id.startswith(OWN)]
+        return [
+            ToClient(failure(id, SERVER_LOST, words), asked.call)
+            for id, asked in open_calls.items()
+            if not id.startswith(OWN)
+        ]
 
     def back(self, server: str) -> list[Command]:
         """What a new process of the server is told first: what the old one had been told."""
@@ -275,8 +349,13 @@ class Relay:
         except WireError:
             return []
         asked = message.messages if isinstance(message, Batch) else (message,)
-        calls = [call.id for call in asked if isinstance(call, Call) and self.calls.pop(call.id, None) is not None]
-        return [ToClient(failure(id, SERVER_LOST, f"pagefold: the server {why}")) for id in calls]
+        gone = {call.id: self.calls.pop(call.id, None) for call in asked if isinstance(call, Call)}
+        words = f"pagefold: the server {why}"
+        return [ToClient(failure(id, SERVER_LOST, words), was.call) for id, was in gone.items() if was is not None]
+
+    def drop(self, server: str, id: str) -> None:
+        """A call that was answered without the server."""
+        self.calls.pop(id, None)
 
     def is_known(self, server: str) -> bool:
         """Whether the server has ever answered: one that has not is not worth starting again."""
@@ -285,9 +364,15 @@ class Relay:
     def overdue(self) -> list[Command]:
         return []
 
-    def _greeted_again(self, id: str) -> list[Command]:
-        if not id.startswith(f"{OWN}greeting-"):
-            return []  # an answer to something else that was said once more
+    def _of_ours(self, id: str, data: bytes) -> list[Command]:
+        """What becomes of an answer to a call of ours; nothing where it is none."""
+        if id.startswith(f"{OWN}early-"):
+            return [Own(id, data)]
+        if id.startswith(f"{OWN}standing-"):
+            return [Own(id, b"")]  # to something that was said once more: nobody waits for it
+        return self._greeted_again() if id.startswith(f"{OWN}greeting-") else []
+
+    def _greeted_again(self) -> list[Command]:
         told: list[Command] = []
         for what, raw in self._standing.items():
             if what == "initialized":
@@ -301,9 +386,6 @@ class Relay:
         start, end = json_text.find(raw, ("id",))
         again = json_text.splice(raw, [(start, end, f'{OWN}{what}-{self._again}"')])
         return ToServer(self.server, json_text.bytes_of(again), now=True)
-
-    def _is_ours(self, id: str) -> bool:
-        return id.startswith((f"{OWN}greeting-", f"{OWN}standing-"))
 
 
 def own_answer(options: Options, id: str, params: Mapping[str, Any], *, modern: bool = False) -> Command:

@@ -14,8 +14,15 @@ from typing import Any
 
 from pagefold.encode import choose
 from pagefold.encode.choose import Shown
+from pagefold.encode.cursor import read_cursor
+from pagefold.encode.parameters import Asked as Wish
+from pagefold.encode.pieces import BudgetError, piece
+from pagefold.encode.toon import Toon
+from pagefold.encode.trim import trim
 from pagefold.mcp_proxy.relay import Shorten
 from pagefold.pages.ledger import Ledger
+from pagefold.pages.page import id_of
+from pagefold.tokens import counter
 from pagefold.wire import json_text
 from pagefold.wire.json_text import Spot, as_object
 
@@ -30,15 +37,28 @@ class Shortened:
     after: int = 0
     skipped: int = 0
     twins: int = 0
+    cut: int = 0
     originals: tuple[str, ...] = field(default=(), repr=False)
     ledger: Ledger | None = field(default=None, repr=False)
 
 
 Encode = Callable[..., Shown]
+Keep = Callable[[str, str], bool]
+
+_CODECS = frozenset(codec.name for codec in choose.TOP) | {"numbered"}
 
 
-def shortened(command: Shorten, encode: Encode = choose.encode, ledger: Ledger | None = None) -> Shortened:
-    """`ledger`, where there is one, is what the model can still see; the one that comes back knows this answer too."""
+def shortened(
+    command: Shorten,
+    encode: Encode = choose.encode,
+    ledger: Ledger | None = None,
+    budget: int = 0,
+    keep: Keep | None = None,
+) -> Shortened:
+    """`ledger`, where there is one, is what the model can still see; the one that comes back knows this answer too.
+
+    A text that is over the budget is cut, if `keep` has kept it first.
+    """
     raw = json_text.text_of(command.data)
     result = json_text.member(json_text.top(raw), "result")
     if result is None or not isinstance(result.value, dict):
@@ -50,12 +70,15 @@ def shortened(command: Shorten, encode: Encode = choose.encode, ledger: Ledger |
     failed = as_object(result.value).get("isError") is True
     changes: list[tuple[int, int, str]] = []
     originals: list[str] = []
-    before = after = skipped = 0
+    before = after = skipped = cut = 0
     for block in json_text.elements(raw, content.start):
         spot = _text_of(raw, block)
         if spot is None:
             continue
-        shown = encode(spot.value, tool=command.tool, failed=failed, ledger=ledger)
+        shown = _form(spot.value, command, failed, encode, ledger)
+        part = _part(spot.value, shown, command, budget, keep) if not failed else None
+        if part is not None:
+            shown, cut = part, cut + 1
         if ledger is not None:
             for standing in shown.standing:
                 ledger = ledger.with_text(standing)
@@ -69,7 +92,43 @@ def shortened(command: Shorten, encode: Encode = choose.encode, ledger: Ledger |
         changes = sorted([*changes, (*twin, "")])
     data = json_text.bytes_of(json_text.splice(raw, changes)) if changes else command.data
     twins = int(twin is not None)
-    return Shortened(data, len(originals), before, after, skipped, twins, tuple(originals), ledger)
+    return Shortened(data, len(originals), before, after, skipped, twins, cut, tuple(originals), ledger)
+
+
+def _form(text: str, command: Shorten, failed: bool, encode: Encode, ledger: Ledger | None) -> Shown:
+    """The cheapest form, or the one that the agent asked for."""
+    match getattr(command.wish, "format", None):
+        case "json":
+            return encode(text, tool=command.tool, failed=failed, without=_CODECS)
+        case "toon":
+            toon = Toon().encode(text, str)
+            if toon is not None:
+                count = counter("o200k").count
+                return Shown(toon, ("toon",), count(toon), count(text))
+    return encode(text, tool=command.tool, failed=failed, ledger=ledger)
+
+
+def _part(text: str, shown: Shown, command: Shorten, budget: int, keep: Keep | None) -> Shown | None:
+    """The part of a text that fits the budget, or the chunk that was asked for; None where all of it fits."""
+    wish = command.wish or Wish()
+    most = wish.budget or budget
+    if keep is None or not most or (shown.tokens <= most and not wish.chunk) or not keep(text, command.tool):
+        return None
+    arguments = json_text.dumps(command.call.arguments) if command.call else ""
+    try:
+        part = trim(text, most, tool=command.tool, arguments=arguments)
+    except BudgetError:
+        return None
+    said, tokens = part.text, part.tokens
+    if wish.chunk and wish.chunk > 1:
+        if wish.chunk - 2 >= len(part.chunks):
+            said = f"There is no chunk {wish.chunk}: this result has {len(part.chunks) + 1}."
+        else:
+            page = id_of(text.encode("utf-8", "surrogatepass"))
+            cursor = read_cursor(part.chunks[wish.chunk - 2].cursor, page, len(text))
+            said = piece(text, cursor, counter("o200k").count).text
+        tokens = counter("o200k").count(said)
+    return Shown(said, ("trim",), tokens, shown.before or part.before)
 
 
 def _text_of(raw: str, block: Spot) -> Spot | None:

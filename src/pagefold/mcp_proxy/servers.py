@@ -172,7 +172,10 @@ class Servers:
         found: list[Command] = []
         for command in self.relays[server].from_server(server, data):
             if isinstance(command, ToClient):
-                found += self._told(server, command.data)
+                told = self._told(server, command.data)
+                if len(told) == 1 and isinstance(told[0], ToClient):
+                    told = [ToClient(told[0].data, command.call)]
+                found += told
                 continue
             if isinstance(command, Shorten):
                 self._closed(jsonrpc.parse(command.data), server, command.data)
@@ -357,6 +360,18 @@ class Servers:
             self.relays[server].calls.pop(message.id, None)
             return self._told(server, failure(message.id, SERVER_LOST, f"pagefold: the server {server} {why}"))
         return self.relays[server].refused(server, data, why)
+
+    def drop(self, server: str, id: str) -> None:
+        self._routed.pop(id, None)
+        self.relays[server].drop(server, id)
+
+    @property
+    def annotations(self) -> Mapping[str, Mapping[str, Any]]:
+        return {tool: said for relay in self.relays.values() for tool, said in relay.annotations.items()}
+
+    @property
+    def envelope(self) -> Mapping[str, Any]:
+        return {}
 
     def is_known(self, server: str) -> bool:
         return self.relays[server].is_known(server)

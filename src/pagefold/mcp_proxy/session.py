@@ -11,15 +11,18 @@ import traceback
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from pagefold.mcp_proxy.lines import Overlong
 from pagefold.mcp_proxy.relay import (
     SERVER_LOST,
     Answer,
     Aside,
+    Calling,
     Command,
+    Ended,
     Forget,
+    Own,
     Ready,
     Shorten,
     ToClient,
@@ -48,6 +51,14 @@ class Switch(Protocol):
 
     def is_known(self, server: str) -> bool: ...
 
+    def drop(self, server: str, id: str) -> None: ...
+
+    @property
+    def annotations(self) -> Mapping[str, Mapping[str, Any]]: ...
+
+    @property
+    def envelope(self) -> Mapping[str, Any]: ...
+
     def overdue(self) -> list[Command]: ...
 
 
@@ -59,11 +70,33 @@ class Upstream(Protocol):
     async def close(self, grace_seconds: float) -> None: ...
 
 
+class Early(Protocol):
+    """Answers that are there before a server is asked; `early.Early` is one."""
+
+    annotations: dict[str, Mapping[str, Any]]
+    envelope: Mapping[str, Any]
+
+    def attach(self, send: Callable[[str, bytes], Awaitable[None]]) -> None: ...
+
+    def refusal(self, call: Calling) -> str | None: ...
+
+    async def begin(self, call: Calling) -> bytes | None: ...
+
+    def end(self, call: Calling, data: bytes | None) -> None: ...
+
+    def settle(self, id: str, data: bytes) -> None: ...
+
+    async def close(self) -> None: ...
+
+
 class Work(Protocol):
     """What is done to what passes; imported late, since a client waits for the greeting and for nothing else."""
 
     @property
     def warm(self) -> bool: ...
+
+    @property
+    def early(self) -> Early | None: ...
 
     def begin(self) -> None:
         """A greeting has gone by: there is time now."""
@@ -97,6 +130,8 @@ class Session:
         self._tell, self._report = tell, report
         self._aside = aside or self._report_aside
         self._reported: set[str] = set()
+        self._begun: set[str] = set()
+        self.watch: Callable[[str, Mapping[str, int]], None] | None = None  # of telemetry: a tool, and what was counted
         self.never_came: set[str] = set()
         self.ended = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
@@ -160,10 +195,17 @@ class Session:
                     await self._to_server(command)
                 case ToClient():
                     await self._tell(command.data)
+                    self._ended(command.call, None)
                     if not self.work.warm:
                         self.work.begin()
                 case Shorten():
                     await self._tell(await self._shortened(command))
+                    self._ended(command.call, command.data)
+                case Ended():
+                    self._ended(command.call, None)
+                case Own():
+                    if self.work.early is not None:
+                        self.work.early.settle(command.id, command.data)
                 case Answer():
                     await self._tell(await self._answered(command))
                 case Forget():
@@ -171,15 +213,51 @@ class Session:
                 case Ready():
                     await self.upstreams[command.server].ready()
                 case Aside():
-                    self.counts["lines aside"] += 1
                     self._aside(command.server, command.line)
 
     async def _to_server(self, command: ToServer) -> None:
         upstream = self.upstreams.get(command.server)
         if upstream is None:
             await self.refused(command.server, command.data, "is not there")
-        else:
+        elif command.call is None or not await self._answered_early(command.call):
             await upstream.send(command.data, now=command.now)
+
+    async def _answered_early(self, call: Calling) -> bool:
+        """Whether a call was answered without asking the server for it now."""
+        early = self.work.early
+        if early is None:
+            return False
+        early.attach(self._send)
+        try:
+            early.annotations.update(self.switch.annotations)
+            early.envelope = self.switch.envelope
+            told = early.refusal(call)
+            if told is not None:
+                self.switch.drop(call.server, call.id)
+                await self._tell(text_reply(call.id, told, modern=bool(early.envelope)))
+                return True
+            self._begun.add(call.id)
+            data = await early.begin(call)
+        except Exception as error:  # noqa: BLE001 - the same point: the server is asked as if there were none of this
+            self.fault(error)
+            return False
+        if data is not None:
+            await self.heard(call.server, data)
+        return data is not None
+
+    def _ended(self, call: Calling | None, data: bytes | None) -> None:
+        early = self.work.early
+        if call is None or early is None or call.id not in self._begun:
+            return
+        self._begun.discard(call.id)
+        try:
+            early.end(call, data)
+        except Exception as error:  # noqa: BLE001 - the same point: the client has its answer already
+            self.fault(error)
+
+    async def _send(self, server: str, data: bytes) -> None:
+        if (upstream := self.upstreams.get(server)) is not None:
+            await upstream.send(data)
 
     async def _shortened(self, command: Shorten) -> bytes:
         self.counts["calls"] += 1
@@ -188,6 +266,8 @@ class Session:
                 data, counts = await asyncio.to_thread(self.work.shorten, command)
             else:
                 data, counts = self.work.shorten(command)
+            if self.watch is not None:
+                self.watch(command.tool, counts)
         except Exception as error:  # noqa: BLE001 - the same point, for the work that may be done in a thread
             self.fault(error)
             return command.data
@@ -203,7 +283,14 @@ class Session:
             return failure(command.id, SERVER_LOST, "pagefold: a fault of pagefold itself; do not try it again")
         return text_reply(command.id, text, failed=failed, modern=command.modern)
 
+    async def close(self, grace_seconds: float) -> None:
+        """Ends what runs early, and every server."""
+        if self.work.early is not None:
+            await self.work.early.close()
+        await asyncio.gather(*(upstream.close(grace_seconds) for upstream in self.upstreams.values()))
+
     def _report_aside(self, server: str, line: bytes) -> None:
+        self.counts["lines aside"] += 1
         self._report(f"{server or 'the server'} wrote what is no message: {line[:500].decode('utf-8', 'replace')}")
 
     def fault(self, error: Exception) -> None:

@@ -56,21 +56,17 @@ async def serve(begin: Callable[[Output], Awaitable[Session]]) -> int:
     await asyncio.wait([reading, *ends], return_when=asyncio.FIRST_COMPLETED)
     hurry = asked_to_end.is_set() or output.gone.is_set() or session.ended.is_set()
     if not hurry:
-        closing = asyncio.ensure_future(_close(session, _GRACE_SECONDS))
+        closing = asyncio.ensure_future(session.close(_GRACE_SECONDS))
         waiting: list[asyncio.Future[Any]] = [closing, *ends[:2]]
         await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
         closing.cancel()
         await asyncio.wait([closing])
-    await _close(session, _HURRY_SECONDS)
+    await session.close(_HURRY_SECONDS)
     for task in (reading, *ends):
         task.cancel()
     with suppress(asyncio.CancelledError):
         await reading
     return int(session.ended.is_set())
-
-
-async def _close(session: Session, grace_seconds: float) -> None:
-    await asyncio.gather(*(upstream.close(grace_seconds) for upstream in session.upstreams.values()))
 
 
 async def _read(reader: asyncio.StreamReader, session: Session) -> None:

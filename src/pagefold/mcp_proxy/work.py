@@ -12,6 +12,7 @@ from fnmatch import fnmatchcase
 from typing import Any, Protocol
 
 from pagefold.mcp_proxy.relay import Answer, Shorten
+from pagefold.mcp_proxy.session import Early
 
 # The first text of a kind costs a tenth of a second: patterns are compiled, the vocabulary is loaded.
 _SAMPLES = (
@@ -25,6 +26,8 @@ class Known(Protocol):
     """What is kept of a conversation; `context.Context` is one."""
 
     def keep(self, text: str, tool: str) -> None: ...
+
+    def keep_now(self, text: str, tool: str) -> bool: ...
 
     def answer(self, tool: str, arguments: Mapping[str, Any]) -> tuple[str, bool]: ...
 
@@ -45,8 +48,12 @@ class Work:
         as_is: Collection[str] = (),
         untouched: Collection[str] = (),
         references: bool = False,
+        early: Callable[[], Early] | None = None,
+        budget: int = 0,
     ) -> None:
         self.warm = False
+        self.early: Early | None = None
+        self._make_early, self._budget = early, budget
         self._context, self._as_is, self._untouched, self._references = context, as_is, untouched, references
         self._begun = False
         self._loading = threading.Lock()
@@ -63,7 +70,8 @@ class Work:
         if command.server in self._untouched or any(fnmatchcase(command.tool, pattern) for pattern in self._as_is):
             return command.data, {"passed untouched": 1}
         result = self._load()
-        done = result.shortened(command, ledger=self._ledger)
+        keep = self._known.keep_now if self._known is not None else None
+        done = result.shortened(command, ledger=self._ledger, budget=self._budget, keep=keep)
         if self._references:
             self._ledger = done.ledger
         if self._known is not None:
@@ -75,6 +83,7 @@ class Work:
             "tokens after": done.after,
             "codecs skipped": done.skipped,
             "twins left out": done.twins,
+            "texts cut": done.cut,
         }
         return done.data, counts
 
@@ -105,6 +114,8 @@ class Work:
                     self._known = self._context(self.forget)
                 if self._references:
                     self._ledger = self._result.Ledger()
+                if self._make_early is not None:
+                    self.early = self._make_early()
                 self.warm = True
         return self._result
 

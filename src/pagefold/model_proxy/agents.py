@@ -5,9 +5,9 @@ instead of searching for tools, and takes models with a window of a million toke
 everything on, so both are brought back by what is set here. Nothing that the user has set is overruled.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import PurePath
 from urllib.parse import urlsplit
 
 VENDOR = "api.anthropic.com"
@@ -32,7 +32,7 @@ def start(command: Sequence[str], url: str, upstream: str, environment: Mapping[
         helpful[FIRST_PARTY] = "1"  # what it is told is true: behind the proxy stands the vendor
     variables |= {name: value for name, value in helpful.items() if name not in environment}
     program, *arguments = command
-    if PurePath(program).stem == "codex":  # it reads its own file only
+    if re.split(r"[\\/]", program)[-1].partition(".")[0] == "codex":  # it reads its own file only
         return Start((program, "-c", f'openai_base_url="{url}/v1"', *arguments), variables)
     return Start(tuple(command), variables)
 

@@ -1,4 +1,4 @@
-"""The context tools that the proxy answers inside a turn, from the library.
+"""The model proxy's side of the library: pages that requests name are kept there, and context tools are answered.
 
 An answer is always text for the model, a refusal too: a model that gets an error tries again.
 """
@@ -10,11 +10,26 @@ from pagefold.adapters.library import Library
 from pagefold.encode.cursor import Cursor, read_cursor
 from pagefold.encode.pieces import piece
 from pagefold.errors import RecallError, StoreError
+from pagefold.pages.kinds import PageKind
+from pagefold.pages.page import PageId
 from pagefold.pages.recall import Recalled
 from pagefold.tokens import counter
 
 _RECALL_TOKENS = 8_000
 _MOST = 20
+
+
+class Keeper:
+    """Puts pages whose handles a conversation was given, so that they are kept for as long as it lives."""
+
+    def __init__(self, library: Library) -> None:
+        self._library = library
+
+    def __call__(self, content: bytes, *, history: str, now: float, kind: PageKind, name: str) -> PageId:
+        """Raises StoreError."""
+        page = self._library.put(content, history=history, now=now, kind=kind, name=name)
+        self._library.store.hold(page, history)
+        return page
 
 
 class Answers:

@@ -13,7 +13,7 @@ from pagefold.derive.policies import policy_named
 from pagefold.derive.policy import NOTHING, Notes, Policy
 from pagefold.model_proxy.apis import MESSAGES
 from pagefold.model_proxy.deriving import Derivation, Derivations, Given
-from pagefold.model_proxy.histories import NO_LINK, Histories
+from pagefold.model_proxy.histories import NO_LINK, Histories, plain
 from pagefold.model_proxy.notebook import Notebook
 from pagefold.model_proxy.reading import Reading, Readings
 from pagefold.model_proxy.recalling import Said, gist_of, parsed, with_results
@@ -52,7 +52,7 @@ class Conversations:
         self.readings, self.histories = Readings(), Histories()
         self.reckoner = Reckoner(self.prices)
         self.notebook = Notebook(store)
-        self._derivations: dict[Policy, Derivations] = {}
+        self._derivations: dict[tuple[str, Policy], Derivations] = {}
         self._said: dict[bytes, Said | None] = {}
 
     def under(self, api: str, name: str = "", window: int = 0) -> Derivations | None:
@@ -63,10 +63,12 @@ class Conversations:
         if folds(policy):
             prices = self.prices.get(api) or TABLES["openai"]
             policy = replace(policy, window=window or self.window or policy.window, prices=prices)
-        if policy not in self._derivations:
-            noted = self.notebook.get if folds(policy) else _nothing
-            self._derivations[policy] = Derivations(policy, noted=noted)
-        return self._derivations[policy]
+        if (api, policy) not in self._derivations:
+            made = Derivations(policy)
+            if folds(policy):
+                made = Derivations(policy, noted=self.notebook.get, shown=plain if api == MESSAGES.name else _as_it_is)
+            self._derivations[api, policy] = made
+        return self._derivations[api, policy]
 
     def history(self, reading: Reading) -> History:
         """The messages to derive from: the client's, with what was really said where it saw a turn as one message."""
@@ -118,5 +120,5 @@ def folds(policy: Policy) -> bool:
     return hasattr(policy, "window")
 
 
-def _nothing(link: bytes) -> Notes:
-    return NOTHING
+def _as_it_is(message: Message) -> Message:
+    return message

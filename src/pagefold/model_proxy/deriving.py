@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pagefold import tokens
-from pagefold.derive.policy import NOTHING, Notes, Policy
+from pagefold.derive.policy import NOTHING, Decision, Notes, Policy
 from pagefold.pages.page import Page, PageId
 from pagefold.wire.message import Message, Role
 
@@ -83,16 +83,24 @@ class _Turn:
 class Derivations:
     """One policy at work on many histories. What it remembers is bounded by the characters of their requests.
 
-    `noted` finds the notes that were kept under a link; a policy that never folds has none. `owed` are pages that
-    handles in derived requests recall and that are not in the store yet: no such request may leave before they are.
+    `noted` finds the notes that were kept under a link; a policy that never folds has none. `shown` is a message as the
+    policy is shown it: one that makes pages of messages must not see how they happened to be spelled this time. `owed`
+    are pages that handles in derived requests recall and that are not in the store yet: no such request may leave
+    before they are.
     """
 
     def __init__(
-        self, policy: Policy, *, noted: Callable[[bytes], Notes] = lambda link: NOTHING, most: int = _CHARACTERS
+        self,
+        policy: Policy,
+        *,
+        noted: Callable[[bytes], Notes] = lambda link: NOTHING,
+        shown: Callable[[Message], Message] = lambda message: message,
+        most: int = _CHARACTERS,
     ) -> None:
         self.policy = policy
         self.owed: dict[PageId, Page] = {}
-        self._noted = noted
+        self.decided: tuple[Decision, ...] = ()  # in the last request that was asked for; the trace tells it
+        self._noted, self._shown = noted, shown
         self._most = most
         self._turns: dict[bytes, _Turn] = {}
         self._characters = 0
@@ -104,6 +112,7 @@ class Derivations:
 
     def derive(self, messages: Sequence[Message], links: Sequence[bytes], given: Given = _GIVEN) -> Derivation:
         """What goes upstream for this history, whose links these are."""
+        self.decided = ()
         at, turn = self._nearest(links)
         if turn is not None and at == len(messages):
             return self._remember(links, turn, _derivation(turn.derivation.sent, messages, turn.derivation.reason))
@@ -118,7 +127,7 @@ class Derivations:
         for place in range(at, len(messages)):
             if begins_turn(messages, place) and not asked:
                 state, sent = self._pass(state, sent, messages[:place], links[:place])
-            message = messages[place]
+            message = self._shown(messages[place])
             state = self.policy.step(state, Message(message.role, message.blocks, message.raw, place))
             asked = False
         notes = given.notes if given.notes != NOTHING or not links else self._noted(links[-1])
@@ -160,6 +169,7 @@ class Derivations:
         self, state: Any, sent: tuple[Sent, ...], messages: Sequence[Message], notes: Notes
     ) -> tuple[Any, tuple[Sent, ...], str]:
         state, derived = self.policy.request(state, notes)
+        self.decided = derived.decisions
         for page in derived.pages:
             self.owed[page.id] = page
         made = (_sent(message, messages) for message in derived.append)

@@ -7,29 +7,39 @@ not an error: those bytes go through as they came, and `Seen.unread` says what w
 
 from collections.abc import Sequence
 
+from pagefold.derive.policy import Decision
 from pagefold.errors import ConfigError, WireError
 from pagefold.model_proxy.apis import MESSAGES, api_of, error_kind, is_too_long
 from pagefold.model_proxy.conversations import Conversations, History, folds
 from pagefold.model_proxy.deriving import Derivation, Derivations
 from pagefold.model_proxy.reading import Reading
 from pagefold.model_proxy.recalling import TOOLS, Turn, parsed
+from pagefold.model_proxy.telling import Told
 from pagefold.model_proxy.totals import Ending, Prefix, Reckoned, Seen, Work
 from pagefold.pages.page import Page, PageId
 from pagefold.wire import json_text, sse
 from pagefold.wire.message import Role, Usage
 
-READ_BYTES = 64 << 20
-"""Of a request or an answer, decoded, more than this is passed on without being read."""
+READ_BYTES = 32 << 20
+"""Of a request or an answer, decoded, more than this is passed on without being read: no provider takes more."""
 
 OFF = "off"
 _NAME_CHARACTERS = 100
 
 
 class Exchange:
-    """One exchange. A body of None was too large to be kept; `wish` is what the client's own header asks for."""
+    """One exchange. A body of None was too large to be kept; `wish` is what the client's own header asks for,
+    `window` how many tokens it says fit, where it says that."""
 
     def __init__(
-        self, method: str, path: str, body: bytes | None, conversations: Conversations, *, wish: str = ""
+        self,
+        method: str,
+        path: str,
+        body: bytes | None,
+        conversations: Conversations,
+        *,
+        wish: str = "",
+        window: int = 0,
     ) -> None:
         self.api = api_of(method, path)
         self.refusal = ""
@@ -39,6 +49,7 @@ class Exchange:
         self._derivations: Derivations | None = None
         self._derivation: Derivation | None = None
         self._history = History((), ())
+        self._decided: tuple[Decision, ...] = ()
         self.turn: Turn | None = None
         self._shrunk = False
         self._status, self._stream = 0, False
@@ -48,7 +59,7 @@ class Exchange:
         self._deaf = ""
         if self.api is not None and wish != OFF:
             try:
-                self._derivations = conversations.under(self.api.name, wish)
+                self._derivations = conversations.under(self.api.name, wish, window)
             except ConfigError:
                 self.refusal = f"x-pagefold names no policy; it is {OFF} or one of the names that pagefold replay knows"
 
@@ -98,6 +109,7 @@ class Exchange:
         assert self._derivations is not None
         assert self._reading is not None
         self._derivation = self._conversations.derive(self._derivations, self._reading, self._history, now)
+        self._decided = self._derivations.decided
         return self._rendered(self._derivation)
 
     def smaller(self, status: int, answer: bytes) -> bytes | None:
@@ -108,6 +120,7 @@ class Exchange:
         if derivation is None:
             return None
         self._shrunk, self._derivation = True, derivation
+        self._decided = self._derivations.decided if self._derivations else ()
         return self._rendered(derivation)
 
     @property
@@ -124,6 +137,23 @@ class Exchange:
         messages, links = self._reading.request.messages, self._reading.links
         first = next((at for at, message in enumerate(messages) if message.role is Role.ASSISTANT), len(links) - 1)
         return links[first].hex()
+
+    @property
+    def told(self) -> Told | None:
+        """What the decision trace tells of it; None where the request was not read."""
+        if self._reading is None:
+            return None
+        derived = self._derivation is not None and self._derivations is not None
+        request, history = self._reading.request, self._history
+        return Told(
+            self._reading,
+            history.messages if derived else request.messages,
+            history.links if derived else self._reading.links,
+            self._derivation,
+            self._derivations.policy.name if derived and self._derivations else "as it came",
+            self._decided,
+            self.turn is not None,
+        )
 
     @property
     def owed(self) -> dict[PageId, Page]:
@@ -201,6 +231,8 @@ class Exchange:
 
     def finish(self, ending: Ending, *, bytes_up: int = 0, bytes_down: int = 0, now: float = 0.0) -> Seen:
         reading = self._read()
+        if ending is Ending.ABANDONED and self._events is not None and self._events.ended:
+            ending = Ending.WHOLE  # some clients hang up as soon as they have read that it ended
         usage, stop, model, error = self._answer(ending)
         taken = reading if reading is not None and 200 <= self._status < 300 else None
         estimated, prefix, reckoned = self._reckon(taken, usage, now) if taken else ({}, Prefix(), Reckoned())

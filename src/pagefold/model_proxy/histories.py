@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pagefold.model_proxy.totals import Prefix
-from pagefold.wire import json_text
+from pagefold.wire import anthropic, json_text
 from pagefold.wire.message import Message, Request
 
 NO_LINK = bytes(32)
@@ -21,6 +21,16 @@ _LINKS = 50_000
 def canonical(message: Message) -> str:
     """A message as the provider's cache takes it: marks dropped, a string the same as one text block, ids kept."""
     return _canonical(message.raw)
+
+
+def plain(message: Message) -> Message:
+    """An Anthropic message as any of its spellings would have it: marks dropped, a string as one text block."""
+    value = json_text.parse(message.raw)
+    kept = {key: part for key, part in value.items() if key != "cache_control"}
+    if "content" in kept:
+        kept["content"] = _content(kept["content"])
+    raw = json_text.dumps(kept)
+    return message if raw == message.raw else anthropic.parse_message(kept, raw)
 
 
 def _canonical(raw: str) -> str:

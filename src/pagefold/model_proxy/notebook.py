@@ -4,12 +4,15 @@ They go through the store like everything else that outlives a request, so that 
 restart, derives the same bytes. Without a store they live as long as the process.
 """
 
+from typing import Any
+
 from pagefold.derive.policy import NOTHING, Notes
 from pagefold.errors import WireError
 from pagefold.model_proxy.recalling import Said
+from pagefold.pages.page import PageId
 from pagefold.pages.store import MemoryStore, Store
 from pagefold.wire import json_text
-from pagefold.wire.json_text import as_object
+from pagefold.wire.json_text import as_list, as_object
 
 _REMEMBERED = 10_000
 
@@ -30,8 +33,11 @@ class Notebook:
         return found
 
     def put(self, link: bytes, notes: Notes, now: float) -> None:
-        text = json_text.dumps({"link": link.hex(), "cold": notes.cold, "smaller": notes.smaller})
-        self._store.put(text.encode(), history=_name(link), now=now)
+        said: dict[str, Any] = {"link": link.hex(), "cold": notes.cold, "smaller": notes.smaller}
+        # What is rare is left out where it is not there, so that a note stays the few bytes it is.
+        said |= {"recalled": list(notes.recalled)} if notes.recalled else {}
+        said |= {"summaries": dict(notes.summaries)} if notes.summaries else {}
+        self._store.put(json_text.bytes_of(json_text.dumps(said)), history=_name(link), now=now)
         self._remember(link, notes)
 
     def said(self, link: bytes, gist: str) -> Said | None:
@@ -66,4 +72,7 @@ def _parsed(content: bytes) -> Notes:
         said = as_object(json_text.parse(json_text.text_of(content)))
     except WireError:
         return NOTHING
-    return Notes(cold=said.get("cold") is True, smaller=said.get("smaller") is True)
+    recalled = tuple(PageId(page) for page in as_list(said.get("recalled")) if isinstance(page, str))
+    told = as_object(said.get("summaries"))
+    summaries = tuple((PageId(page), text) for page, text in told.items() if isinstance(text, str))
+    return Notes(said.get("cold") is True, said.get("smaller") is True, recalled, summaries)

@@ -30,13 +30,14 @@ from pagefold.model_proxy.http import (
     refuse,
 )
 from pagefold.model_proxy.recalling import Turn
+from pagefold.model_proxy.telling import Teller
 from pagefold.model_proxy.totals import Ending, Seen, Totals
 from pagefold.pages.page import PageId
 from pagefold.wire import json_text, sse
 
-TOKEN_HEADER, WISH_HEADER = b"x-pagefold-token", b"x-pagefold"
+TOKEN_HEADER, WISH_HEADER, WINDOW_HEADER = b"x-pagefold-token", b"x-pagefold", b"x-pagefold-window"
 
-_NOT_FOR_THE_UPSTREAM = frozenset((b"host", b"expect", TOKEN_HEADER, WISH_HEADER))
+_NOT_FOR_THE_UPSTREAM = frozenset((b"host", b"expect", TOKEN_HEADER, WISH_HEADER, WINDOW_HEADER))
 _FAULT = [(b"x-pagefold-fault", b"passed through as it came")]
 _READ_FASTER = 20  # a request is read so much faster than it is worked on
 _LENGTH, _ENCODING = frozenset((b"content-length",)), frozenset((b"accept-encoding",))
@@ -44,6 +45,7 @@ _SKIPPED = ("accept", "accept-encoding", "content-type", "user-agent")  # aiohtt
 _PLAIN_BYTES = 1 << 20
 _SLICE_BYTES = 1024
 _ERROR_BYTES = 64 << 10
+_MILLION = 1_000_000
 AT_ONCE = 16_000
 """Characters that are worked on between two turns of the loop; more goes to the worker, so that nobody else waits."""
 
@@ -56,6 +58,7 @@ class Host(Protocol):
     put: Callable[..., PageId]
     answers: Callable[[str, Mapping[str, Any]], str]
     read_bytes: int
+    teller: Teller | None
 
     async def work(self, step: Callable[[], Any], characters: int) -> Callable[[], Any]:
         """Runs a step at once if it is short and nothing else is at work; the result is asked for by calling."""
@@ -82,6 +85,8 @@ class Passage:
         self._ending = Ending.ABANDONED
         self._bytes_down = 0
         self._refused = b""
+        self._began = time.time()
+        self._seen: Seen | None = None
 
     async def run(self) -> None:
         try:
@@ -276,8 +281,11 @@ class Passage:
 
     def _begin(self, body: bytes | None) -> None:
         path = self._scope["raw_path"].decode("ascii")
-        wish = dict(self._scope["headers"]).get(WISH_HEADER, b"").decode("ascii", "replace").strip().lower()
-        self._exchange = self._proxy.exchange(self._scope["method"], path, body, self._proxy.conversations, wish=wish)
+        headers = dict(self._scope["headers"])
+        wish = headers.get(WISH_HEADER, b"").decode("ascii", "replace").strip().lower()
+        self._exchange = self._proxy.exchange(
+            self._scope["method"], path, body, self._proxy.conversations, wish=wish, window=window_in(headers)
+        )
 
     def _answer_began(self, response: aiohttp.ClientResponse) -> None:
         assert self._exchange is not None
@@ -306,6 +314,7 @@ class Passage:
             self._ending, bytes_up=self._upload.bytes, bytes_down=self._bytes_down, now=time.time()
         )
         self._proxy.count(seen)
+        self._seen = seen
 
     def _count(self) -> None:
         if self._exchange is not None:
@@ -315,3 +324,20 @@ class Passage:
             self._proxy.add(
                 Totals(requests=1, abandoned=left, bytes_up=self._upload.bytes, bytes_down=self._bytes_down)
             )
+        if self._proxy.teller is not None:
+            self._observe(self._tell, self._proxy.teller)
+
+    def _tell(self, teller: Teller) -> None:
+        """The hook of telemetry: what the decision trace and the dashboard get to know."""
+        told = self._exchange.told if self._exchange is not None else None
+        if told is not None and self._seen is not None:
+            agent = dict(self._scope["headers"]).get(b"user-agent", b"").decode("latin-1")
+            teller.tell(told, self._seen, user_agent=agent, began=self._began, now=time.time())
+
+
+def window_in(headers: Mapping[bytes, bytes]) -> int:
+    """How many tokens fit, as far as the headers of a request say; 0 where they do not."""
+    said = headers.get(WINDOW_HEADER, b"")
+    if said.isdigit():
+        return min(int(said[:12]), _MILLION * 100)
+    return _MILLION if b"context-1m" in headers.get(b"anthropic-beta", b"") else 0

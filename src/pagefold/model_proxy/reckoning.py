@@ -19,6 +19,7 @@ _REMEMBERED = 20_000
 _LEAST_CACHED = 1024
 """Providers cache no prefix shorter than about this."""
 _WEIGHT = 0.2
+_SAMPLES, _SAMPLE = 20, 5_000
 _MODELS = 200
 
 
@@ -30,8 +31,17 @@ def parts_of(messages: Sequence[Message], count: tokens.Counter) -> dict[str, in
         parts[role] += tokens.FRAME
         for block in message.blocks:
             part = "results" if block.kind is BlockKind.RESULT else role
-            parts[part] += count.count(block.text) + (count.count(block.name) if block.name else 0)
+            parts[part] += _tokens(block.text, count) + (count.count(block.name) if block.name else 0)
     return parts
+
+
+def _tokens(text: str, counter: tokens.Counter) -> int:
+    """A very long text is judged by samples: nobody should wait until all of it is counted."""
+    if len(text) <= _SAMPLES * _SAMPLE:
+        return counter.count(text)
+    places = range(0, len(text), -(-len(text) // _SAMPLES))
+    sampled = [text[at : at + _SAMPLE] for at in places]
+    return round(sum(map(counter.count, sampled)) * len(text) / sum(map(len, sampled)))
 
 
 def _sum(one: dict[str, int], other: dict[str, int]) -> dict[str, int]:

@@ -43,6 +43,7 @@ from pagefold.model_proxy.http import (
 )
 from pagefold.model_proxy.passage import AT_ONCE, TOKEN_HEADER, Passage
 from pagefold.model_proxy.recalling import ENOUGH
+from pagefold.model_proxy.telling import Teller
 from pagefold.model_proxy.totals import Seen, Totals
 from pagefold.pages.page import PageId
 from pagefold.pages.store import MemoryStore
@@ -60,6 +61,7 @@ _IDLE_SECONDS = 300
 _GRACE_SECONDS = 30
 _HEADER_BYTES = 256 << 10
 _UNCOUNTED = 500
+_OWN = (b"/pagefold/health", b"/pagefold/status")
 
 
 def to_stderr(line: str) -> None:
@@ -71,7 +73,8 @@ class Proxy:
 
     `conversations` says by which policy requests are derived, `put` where pages are kept, `answers` who answers
     context tools; `exchange` makes the pure half of one exchange; `report` gets one line for each kind of fault, the
-    first time it happens, and never anything that a client or an upstream wrote.
+    first time it happens, and never anything that a client or an upstream wrote. `teller` gets to know every exchange
+    that was read, `dashboard` is asked for what else is below /pagefold/.
     """
 
     def __init__(
@@ -85,6 +88,8 @@ class Proxy:
         report: Callable[[str], None] = to_stderr,
         exchange: Callable[..., Exchange] = Exchange,
         read_bytes: int = READ_BYTES,
+        teller: Teller | None = None,
+        dashboard: App | None = None,
     ) -> None:
         self._seen: list[Seen] = []
         self._totals = Totals()
@@ -92,6 +97,7 @@ class Proxy:
         self.conversations = conversations or Conversations()
         self.put = put or MemoryStore().put
         self.answers = answers or _no_answer
+        self.teller, self.dashboard = teller, dashboard
         # One worker: what a policy remembers is shared between histories and must not grow in two threads at once.
         self._worker = ThreadPoolExecutor(1, "pagefold-derive")
         self._working: Future[Any] | None = None
@@ -132,6 +138,8 @@ class Proxy:
         named = dict(headers)
         if path == b"/pagefold/health":
             await reply(send, 200, b'{"status":"ok"}')
+        elif self.dashboard is not None and (path + b"/").startswith(b"/pagefold/") and path not in _OWN:
+            await self.dashboard(scope, receive, send)  # it asks for the token in its own ways
         elif self._token and not hmac.compare_digest(named.get(TOKEN_HEADER, b""), self._token):
             await refuse(send, 401, "authentication_error", "this pagefold asks for its token in x-pagefold-token")
         elif path == b"/pagefold/status":

@@ -5,16 +5,26 @@ entry that states no effect states none, and its tool is never run early.
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 
-from pagefold.settings import Settings, ToolTable
+from pagefold.settings import FollowUp, Settings, ToolTable
 from pagefold.tools.known import Known
 from pagefold.tools.model import CostModel, FieldGroup, FollowUpLink, SideEffectClass, ToolValueModel, ValueClass
 from pagefold.tools.planner import Budget
 
 
 def known_of(settings: Settings) -> Known:
-    """Everything known with these settings: the user's entries over what was learned and what ships."""
-    return Known(models_of(settings.tools))
+    """Everything known with these settings: the user's entries over what was learned and what ships.
+
+    What tune learned of a tool changes what follows it, and nothing else; the user's own entry is the user's.
+    """
+    own = models_of(settings.tools)
+    known = Known(own)
+    for table in settings.learned:
+        found = known.find(table.name)
+        if table.follow_up is not None and table.name not in own and found is not None:
+            own[table.name] = replace(found.model, follow_up=tuple(map(_link, table.follow_up)))
+    return Known(own) if settings.learned else known
 
 
 def budget_of(settings: Settings) -> Budget:
@@ -24,6 +34,19 @@ def budget_of(settings: Settings) -> Budget:
 
 def models_of(tables: Iterable[ToolTable]) -> dict[str, ToolValueModel]:
     return {table.name: _model(table) for table in tables}
+
+
+def _link(link: FollowUp) -> FollowUpLink:
+    return FollowUpLink(
+        link.tool,
+        link.probability,
+        link.projection,
+        link.projection_arg,
+        link.keep,
+        link.constants,
+        link.limit,
+        link.most,
+    )
 
 
 def _model(table: ToolTable) -> ToolValueModel:
@@ -41,19 +64,7 @@ def _model(table: ToolTable) -> ToolValueModel:
             cost.dollars,
             cost.freshness_ttl_s,
         ),
-        follow_up=tuple(
-            FollowUpLink(
-                link.tool,
-                link.probability,
-                link.projection,
-                link.projection_arg,
-                link.keep,
-                link.constants,
-                link.limit,
-                link.most,
-            )
-            for link in table.follow_up or ()
-        ),
+        follow_up=tuple(map(_link, table.follow_up or ())),
         invalidates=table.invalidates or (),
         fail_fast_after_n=table.fail_fast_after_n,
         side_effect_class=SideEffectClass(table.side_effect_class or SideEffectClass.INDETERMINATE),

@@ -1,18 +1,97 @@
-"""The policies there are, by name."""
+"""The policies there are, by name.
 
-from collections.abc import Mapping
+Those that fold are told the window, the prices and the counter. Some look ahead and are for recordings alone: whoever
+serves live requests never gets one.
+"""
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from pagefold.derive.cost import TABLES, Prices
+from pagefold.derive.learned import SHIPPED, Learned
+from pagefold.derive.policies.clear import Clear
+from pagefold.derive.policies.compaction import Compaction
 from pagefold.derive.policies.economic import Economic
+from pagefold.derive.policies.fifo import Fifo
 from pagefold.derive.policies.identity import Identity
+from pagefold.derive.policies.incremental import Incremental
+from pagefold.derive.policies.legacy import Legacy
 from pagefold.derive.policies.lossless import Lossless
-from pagefold.derive.policy import Policy
+from pagefold.derive.policies.masking import Masking
+from pagefold.derive.policies.oracle import REFUSAL, OracleReplay
+from pagefold.derive.policies.reset import Reset
+from pagefold.derive.policy import DerivePolicy, Policy
 from pagefold.errors import ConfigError
 
-POLICIES: Mapping[str, Policy] = {policy.name: policy for policy in (Identity(), Lossless(), Economic())}
+DEFAULT = "economic"
 
 
-def policy_named(name: str) -> Policy:
-    """Raises ConfigError with the names there are."""
-    if name not in POLICIES:
-        raise ConfigError(f"policy = {name!r}: expected one of {', '.join(sorted(POLICIES))}")
-    return POLICIES[name]
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """Under which a policy works, in values that travel between processes."""
+
+    window: int = 200_000
+    prices: Prices = TABLES["anthropic"]
+    tokens: str = "o200k"
+    learned: Learned = SHIPPED
+
+
+_MAKERS: Mapping[str, Callable[[Conditions], Policy]] = {
+    "identity": lambda given: Identity(),
+    "lossless": lambda given: Lossless(forms=given.learned.forms),
+    "economic": lambda given: Economic(
+        given.window,
+        given.prices,
+        given.learned.priors,
+        given.learned.lasting,
+        given.tokens,
+        folds=given.learned.folds,
+        forms=given.learned.forms,
+    ),
+    "legacy": lambda given: Legacy(given.window, given.prices, given.tokens),
+    "reset": lambda given: Reset(given.window, given.prices, given.tokens),
+    "incremental": lambda given: Incremental(given.window, given.prices, given.tokens),
+    "masking": lambda given: Masking(given.window, given.prices, given.tokens),
+    "clear": lambda given: Clear(given.window, given.prices, given.tokens),
+    "fifo": lambda given: Fifo(given.window, given.prices, given.tokens),
+    "compaction": lambda given: Compaction(given.window, given.prices, given.tokens),
+    "oracle_replay": lambda given: OracleReplay(given.window, given.prices, tokens=given.tokens),
+    "clairvoyant": lambda given: OracleReplay(
+        given.window, given.prices, tokens=given.tokens, lookahead=None, name="clairvoyant"
+    ),
+}
+NAMES = tuple(_MAKERS)
+OFFLINE = ("oracle_replay", "clairvoyant")
+LIVE = tuple(name for name in NAMES if name not in OFFLINE)
+
+
+def policy_named(
+    name: str,
+    *,
+    window: int = 200_000,
+    prices: Prices = TABLES["anthropic"],
+    tokens: str = "o200k",
+    learned: Learned = SHIPPED,
+    offline: bool = False,
+) -> Policy:
+    """Raises ConfigError with the names there are; `offline` also gives those that look ahead in a recording."""
+    if name in OFFLINE and not offline:
+        raise ConfigError(REFUSAL.format(name=name, names=", ".join(LIVE)))
+    if name not in _MAKERS:
+        names = NAMES if offline else LIVE
+        raise ConfigError(f"policy = {name!r}: expected one of {', '.join(names)}")
+    return _MAKERS[name](Conditions(window or 200_000, prices, tokens, learned))
+
+
+def policy_of(chosen: DerivePolicy, given: Conditions | None = None, *, offline: bool = False) -> Policy:
+    """The policy that a written choice stands for. Raises ConfigError where it may not be used here."""
+    given = given or Conditions()
+    policy = policy_named(chosen.kind, window=given.window, prices=given.prices, tokens=given.tokens, offline=offline)
+    match policy:
+        case Reset():
+            return replace(policy, threshold_tokens=chosen.threshold_tokens)
+        case Incremental():
+            return replace(policy, budget_tokens=chosen.budget_tokens)
+        case OracleReplay():
+            return replace(policy, lookahead=chosen.lookahead)
+    return policy

@@ -12,8 +12,10 @@ from pagefold.derive.arrival import Standings
 from pagefold.derive.cost import TABLES, Prices
 from pagefold.derive.entry import Entry, enter, text_message
 from pagefold.derive.fold import Folded, Frame, fold
+from pagefold.derive.learned import AS_IT_COMES, FOLDS, Folds, Forms
 from pagefold.derive.log import Log
-from pagefold.derive.policy import NOTHING, Derived, Notes
+from pagefold.derive.pairing import Paired, Pairing, paired, settled
+from pagefold.derive.policy import NOTHING, Decision, Derived, Notes
 from pagefold.derive.remaining import SHIPPED as LASTING
 from pagefold.derive.remaining import Lasting
 from pagefold.derive.values import SHIPPED, Priors
@@ -24,15 +26,8 @@ from pagefold.pages.producers import Held
 from pagefold.tokens import Counter, counter
 from pagefold.wire.message import Message, Role
 
-MISS = 48_000
-"""What a miss costs, in tokens. The round trip alone is about 5,000; the rest is that it may not be made."""
-
-_LEAST = 24_000  # below, a fold saves too little to be worth a moved prefix
-_LEAST_COLD = 16_000
 _WORTH = 0.85  # a fold on a cold cache leaves at most this share
-_RENT = 1.5
 _GROWN = 1.1
-_HORIZON = 35  # turns after which the next fold decides anew
 _ANSWER = 4_096  # tokens kept free for the answer
 _MARGIN, _MARGIN_ESTIMATED = 0.01, 0.07
 _PREFIXES = ("", "mcp__pagefold__")
@@ -44,6 +39,7 @@ class State:
     """`log` is the whole history; `front` stands for its first `folded` entries since the last fold."""
 
     log: Log[Entry] = field(default_factory=Log)
+    pairing: Pairing = field(default_factory=Pairing)
     standings: Standings = field(default_factory=Standings)
     front: tuple[Message, ...] = ()
     folded: int = 0
@@ -56,6 +52,7 @@ class State:
     looked: int = 0  # the size at which a fold was last found not to pay
     pins: Pins = field(default_factory=Pins)
     recalled: frozenset[PageId] = frozenset()
+    told: tuple[Decision, ...] = ()  # repairs that no request has told yet
     last: Folded | None = None
 
 
@@ -67,20 +64,14 @@ class Economic:
     lasting: Lasting = LASTING
     tokens: str = "o200k"
     name: str = "economic"
+    folds: Folds = FOLDS
+    forms: Forms = AS_IT_COMES
 
     def begin(self, head: int = 0) -> State:
         return State(head=head, tokens=head)
 
     def step(self, state: State, message: Message) -> State:
-        standings, entry = enter(state.standings, message, state.turn, self.tokens)
-        return replace(
-            state,
-            log=state.log.with_item(entry),
-            standings=standings,
-            tokens=state.tokens + entry.tokens,
-            turn=state.turn + (message.role is Role.ASSISTANT),
-            pins=_pinned(state.pins, message),
-        )
+        return self._entered(state, paired(state.pairing, message))
 
     def pin(self, state: State, held: Held) -> State:
         """The state in which this is held: it is said now, and stays whatever is folded."""
@@ -88,21 +79,41 @@ class Economic:
         return state if pins == state.pins else replace(self.step(state, text_message(pins.block)), pins=pins)
 
     def request(self, state: State, notes: Notes = NOTHING) -> tuple[State, Derived]:
+        if state.pairing.waits:
+            state = self._entered(state, settled(state.pairing))
         state = replace(state, recalled=state.recalled | frozenset(notes.recalled)) if notes.recalled else state
+        told, state = state.told, replace(state, told=()) if state.told else state
         looked, reason, made = self._fold(state, notes)
         if made is None:
             over = state.tokens - (state.left or state.tokens // 2)
             rent = state.rent + self.prices.read_ratio * max(0, over)
             waiting = tuple(entry.shown for entry in state.log.part(state.sent))
             sent = replace(state, sent=len(state.log), rent=rent, looked=looked)
-            return sent, Derived(len(state.front) + state.sent - state.folded, waiting)
+            return sent, Derived(len(state.front) + state.sent - state.folded, waiting, decisions=told)
         after = self._after(state, made)
         before = [*state.front, *(entry.shown for entry in state.log.part(state.folded, state.sent))]
         now = [*after.front, *(entry.shown for entry in after.log.part(after.folded))]
         same = 0
         while same < min(len(before), len(now)) and before[same].raw == now[same].raw:
             same += 1
-        return after, Derived(same, tuple(now[same:]), reason, made.pages, made.decisions, made.short)
+        return after, Derived(same, tuple(now[same:]), reason, made.pages, (*told, *made.decisions), made.short)
+
+    def _entered(self, state: State, found: Paired) -> State:
+        """The state after what the pairing lets through."""
+        for message in found.messages:
+            standings, entry = enter(state.standings, message, state.turn, self.tokens, self.forms)
+            state = replace(
+                state,
+                log=state.log.with_item(entry),
+                pairing=found.pairing,
+                standings=standings,
+                tokens=state.tokens + entry.tokens,
+                turn=state.turn + (message.role is Role.ASSISTANT),
+                pins=_pinned(state.pins, message),
+            )
+        if found.messages and not found.decisions:
+            return state
+        return replace(state, pairing=found.pairing, told=(*state.told, *found.decisions))
 
     def _fold(self, state: State, notes: Notes) -> tuple[int, str, Folded | None]:
         """Whether a fold is due, why, and what comes of it; and the size at which that was last looked at."""
@@ -111,7 +122,7 @@ class Economic:
             usable = min(usable, int(state.tokens * _SMALLER))
         if state.tokens > usable:
             return 0, "the window is full", self._folded(state, usable)
-        if notes.cold and state.tokens >= _LEAST_COLD:
+        if notes.cold and state.tokens >= self.folds.cold:
             made = self._folded(state, usable)
             if made.tokens <= _WORTH * state.tokens:
                 return 0, "the cache was cold", made
@@ -124,7 +135,12 @@ class Economic:
 
     def _folded(self, state: State, usable: int) -> Folded:
         frame = Frame(usable, state.head, self._rate(state), self.tokens, self.priors, state.pins.block, state.recalled)
+        frame = replace(frame, forms=self.forms, foreseen=self._foreseen(state))
         return fold(state.log, state.turn, state.standings, frame, state.last)
+
+    def _foreseen(self, state: State) -> frozenset[str]:
+        """Facts that are known to be needed: none, unless a recording is looked ahead in."""
+        return frozenset()
 
     def _after(self, state: State, made: Folded) -> State:
         return replace(
@@ -144,10 +160,10 @@ class Economic:
 
     def _due(self, state: State) -> bool:
         """Whether the rent paid since the last fold would have bought another one."""
-        if state.tokens < max(_LEAST, state.looked * _GROWN):
+        if state.tokens < max(self.folds.least, state.looked * _GROWN):
             return False
         left = state.left or state.tokens // 2
-        return state.rent >= _RENT * (self.prices.write_ratio - self.prices.read_ratio) * left
+        return state.rent >= self.folds.rent * (self.prices.write_ratio - self.prices.read_ratio) * left
 
     def _pays(self, state: State, made: Folded) -> bool:
         turns = self.lasting.turns(state.turn)
@@ -156,8 +172,8 @@ class Economic:
 
     def _rate(self, state: State) -> float:
         """The least worth of a token that is kept: what writing and reading it costs, in misses."""
-        turns = min(_HORIZON, self.lasting.turns(state.turn))
-        return (self.prices.write_ratio + self.prices.read_ratio * turns) / MISS
+        turns = min(self.folds.horizon, self.lasting.turns(state.turn))
+        return (self.prices.write_ratio + self.prices.read_ratio * turns) / self.folds.miss
 
 
 def usable_of(window: int, counts: Counter) -> int:

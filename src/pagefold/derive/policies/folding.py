@@ -80,7 +80,8 @@ class Folding:
         return state if pins == state.pins else replace(self.step(state, text_message(pins.block)), pins=pins)
 
     def request(self, state: State, notes: Notes = NOTHING) -> tuple[State, Derived]:
-        state = self._entered(state, settled(state.pairing))
+        if state.pairing.waits:
+            state = self._entered(state, settled(state.pairing))
         if notes.recalled:
             state = replace(state, recalled=state.recalled | frozenset(notes.recalled))
         reason, made = self.due(state, notes)
@@ -158,11 +159,11 @@ def common(before: Sequence[Message], now: Sequence[Message]) -> int:
 def readied(log: Log[Entry]) -> Log[Entry]:
     """The log with the passages of every entry, where they have not been needed before."""
     calls: tuple[tuple[str, str], ...] = ()
-    new = Log[Entry]()
+    new: Log[Entry] = Log()
     for entry in log:
         calls = _calls(calls, entry.message)
         if not entry.passages:
-            found = passages(entry.message, Standings(calls=calls), None)
+            found = passages(entry.message, Standings(calls=calls))
             facts = frozenset[str]().union(*(passage.where for passage in found))
             entry = replace(entry, passages=found, facts=facts)  # noqa: PLW2901
         new = new.with_item(entry)

@@ -14,7 +14,7 @@ from pagefold.derive.fold import Folded, Rule, whole
 from pagefold.derive.log import Log
 from pagefold.derive.policies.folding import Folding, State, boundary
 from pagefold.derive.policy import Notes
-from pagefold.derive.relevance import NO_BEARING, Bearing, bearing_of, relevance
+from pagefold.derive.relevance import NO_BEARING, bearing_of, relevance
 from pagefold.derive.summary import summarised
 from pagefold.derive.task import active_task
 

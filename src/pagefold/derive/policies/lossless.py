@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from pagefold.derive.arrival import Standings, arrive
+from pagefold.derive.learned import AS_IT_COMES, Forms
 from pagefold.derive.policy import NOTHING, Derived, Notes
 from pagefold.wire.message import Message
 
@@ -20,12 +21,13 @@ class Lossless:
 
     name: str = "lossless"
     without: frozenset[str] = frozenset()
+    forms: Forms = AS_IT_COMES
 
     def begin(self, head: int = 0) -> State:
         return State()
 
     def step(self, state: State, message: Message) -> State:
-        arrived = arrive(state.standings, message, self.without)
+        arrived = arrive(state.standings, message, self.without, self.forms)
         return State(state.sent, (*state.waiting, arrived.message), arrived.standings)
 
     def request(self, state: State, notes: Notes = NOTHING) -> tuple[State, Derived]:

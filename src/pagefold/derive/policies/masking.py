@@ -1,7 +1,7 @@
 """masking: the newest tool results stand, every older one is a line that says how much was left out.
 
-The published rule keeps the newest ten. The mark moves on with every result, so nearly every request moves: that is what
-it costs. Each mark recalls what it stands for. Promises nothing about the window.
+The published rule keeps the newest ten. The mark moves on with every result, so nearly every request moves: that is
+what it costs. Each mark recalls what it stands for. Promises nothing about the window.
 """
 
 from dataclasses import dataclass, replace
@@ -16,6 +16,7 @@ from pagefold.pages.page import Page
 from pagefold.wire.message import BlockKind
 
 NEWEST = 10
+_SHORTEST = 90  # characters: about what a mark has
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +43,10 @@ def masked(state: State, newest: int, tokens: str) -> Folded | None:
             if block.kind is not BlockKind.RESULT or not block.path:
                 continue
             left -= 1
+            if left >= 0 or len(block.text) <= _SHORTEST or entry.shown.blocks[index].text != block.text:
+                continue  # new, too short to gain anything, or masked before
             page = Page.of(PageKind.EVIDENCE, block.text, block.name)
             mark = _mark(block.text, page.handle)
-            if left >= 0 or len(mark) >= len(block.text) or entry.shown.blocks[index].text == mark:
-                continue
             shown = replace(shown, shown=shown.shown.with_text(index, mark))
             pages.append(page)
             decisions.append(Decision(place, ResidencyLevel.POINTER, f"not one of the newest {newest} results"))

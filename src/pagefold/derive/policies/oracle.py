@@ -8,7 +8,6 @@ used for a live request.
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from pagefold.derive.fold import Folded, Frame, fold
 from pagefold.derive.policies.economic import Economic, State
 from pagefold.errors import ConfigError
 from pagefold.pages.facts import facts_of, opened
@@ -39,11 +38,7 @@ class OracleReplay(Economic):
             raise ConfigError(f"policy = {self.name!r}: it needs the recording that it looks ahead in")
         return State(head=head, tokens=head)
 
-    def _folded(self, state: State, usable: int) -> Folded:
+    def _foreseen(self, state: State) -> frozenset[str]:
         future = self.future or ()
         end = len(future) if self.lookahead is None else state.turn + self.lookahead + 1
-        foreseen = frozenset[str]().union(*future[state.turn : end])
-        frame = Frame(
-            usable, state.head, self._rate(state), self.tokens, self.priors, state.pins.block, state.recalled, foreseen
-        )
-        return fold(state.log, state.turn, state.standings, frame, state.last)
+        return frozenset[str]().union(*future[state.turn : end])

@@ -1,9 +1,8 @@
 """reset: above a threshold everything becomes the task, a summary, and the active tail.
 
-The tail begins at the latest user turn that says what to do, so that "continue" never orphans the task. Where one prompt
-led to a tail that is itself too long, only its last exchanges stay and the task turn stands before the summary. A call
-of `context_reset` is a reset by the agent: it is an event, with its result in the tail, and not a mark to be searched
-for in texts.
+The tail begins at the latest user turn that says what to do, so that "continue" never orphans the task. Where one
+prompt led to a tail that is itself too long, only its last exchanges stay and the task turn stands before the summary.
+A call of `context_reset` is a reset by the agent: an event, with its result in the tail, not a mark in some text.
 """
 
 from dataclasses import dataclass

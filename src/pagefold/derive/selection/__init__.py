@@ -26,7 +26,7 @@ from pagefold.derive.selection.offers import (
     Reason,
     Refusal,
     Selected,
-    by_cost,
+    cheapest,
     front_of,
     refused,
 )
@@ -42,6 +42,7 @@ _ENOUGH = 0.0005  # of the value: a turn looks no further
 _CORE = 32  # steps on either side of the price that a fold settles together; then ever more
 _SETTLED = 0.0001  # that a fold is content with, where the solver has not had everything
 _LARGEST_GAP = 0.001  # that a turn is content with; beyond, it asks the solver
+_WORK = 20_000  # states of the solver: some milliseconds
 _LARGEST = 1e150
 _KINDS = tuple(PageKind)
 
@@ -60,7 +61,7 @@ class _Held:
         self.active: Sequence[Offer] = candidate.offers
         self.number = number
         self.weight = weight
-        floor = min(candidate.offers, key=by_cost) if candidate.required else ABSENT
+        floor = cheapest(candidate.offers) if candidate.required else ABSENT
         self.own_front = self.front = front_of(floor, candidate.offers)
         self.keys: tuple[_Step, ...] = ()
         self.taken = 0
@@ -95,6 +96,7 @@ class Selection:
         self._floors = 0
         self._floor_gain = 0.0
         self._demanded: list[_Held] = []
+        self._missing = 0
         self._apart: dict[int, Offer] = {}  # pages that do not stand at what their taken steps say
         self._touched: set[int] = set()
 
@@ -156,7 +158,8 @@ class Selection:
                 allowed = tuple(one for one in candidate.offers if one.level in path)
                 candidate = replace(candidate, offers=allowed)
                 break
-        self._forget(candidate.page)
+        if candidate.page in self._held:
+            self._forget(candidate.page)
         if not candidate.offers:
             words = f"{candidate.page} has no representation at a level of its kind"
             refusals.append(Refusal(candidate.page, None, Reason.NOT_OFFERED, words))
@@ -189,7 +192,7 @@ class Selection:
         if satisfying:
             if held.demanded is not None:
                 self._demanded.remove(held)
-            held.active, held.demanded = satisfying, min(satisfying, key=by_cost)
+            held.active, held.demanded = satisfying, cheapest(satisfying)
             held.front = (held.own_front[0], *front_of(held.demanded, satisfying))
             self._demanded.append(held)
         else:
@@ -204,41 +207,48 @@ class Selection:
 
     def _queue(self, held: _Held) -> None:
         """Put its steps where they belong; those that come before the cut are thereby taken."""
-        steps, weight, number = self._steps, held.weight, held.number
+        steps, cut, weight, number = self._steps, self._cut, held.weight, held.number
         forced = held.demanded is not None
-        _, at_cost, at_value = held.front[0]
-        self._floors += at_cost
-        self._floor_gain += weight * at_value
+        front = held.front
+        at = front[0]
+        self._floors += at[1]
+        self._floor_gain += weight * at[2]
         keys = []
         slope = -math.inf
-        for index, (_, to_cost, to_value) in enumerate(held.front[1:]):
-            cost, gain = to_cost - at_cost, weight * (to_value - at_value)
-            # Steps of a page that are equally steep stay in their order, however the division rounds.
-            slope = -math.inf if forced and not index else max(slope, -gain / cost)
+        for index in range(len(front) - 1):
+            to = front[index + 1]
+            cost, gain = to[1] - at[1], weight * (to[2] - at[2])
+            if index or not forced:
+                # Steps of a page that are equally steep stay in their order, however the division rounds.
+                steep = -gain / cost
+                if steep > slope:
+                    slope = steep
             key = (slope, number, index, cost)
             keys.append(key)
             place = bisect_left(steps, key)
             steps.insert(place, key)
-            if place < self._cut:
-                self._cut += 1
+            if place < cut:
+                cut += 1
                 self._used += cost
                 self._gain += gain
                 held.taken = index + 1
-            at_cost, at_value = to_cost, to_value
+            at = to
+        self._cut = cut
         held.keys = tuple(keys)
         self._touched.add(number)
 
     def _unqueue(self, held: _Held) -> None:
-        front = held.front
-        self._floors -= front[0].cost
-        self._floor_gain -= held.weight * front[0].value
+        front, steps = held.front, self._steps
+        self._floors -= front[0][1]
+        self._floor_gain -= held.weight * front[0][2]
         for key in held.keys:
-            place = bisect_left(self._steps, key)
-            del self._steps[place]
+            place = bisect_left(steps, key)
+            del steps[place]
             if place < self._cut:
                 self._cut -= 1
                 self._used -= key[3]
-        self._gain -= held.weight * (front[held.taken].value - front[0].value)
+        if held.taken:
+            self._gain -= held.weight * (front[held.taken][2] - front[0][2])
         held.taken = 0
         held.keys = ()
 
@@ -247,9 +257,11 @@ class Selection:
         room = self.budget - self._floors
         self._touched.update(self._apart)
         self._apart = {}
-        forced = sum([held.keys[0][3] for held in self._demanded])
-        if forced > room:
-            return 0.0, self._ration(forced - room)
+        self._missing = -room
+        for held in self._demanded:
+            self._missing += held.keys[0][3]
+        if self._missing > 0:
+            return 0.0, self._ration(self._missing)
         steps, cut, used, touched = self._steps, self._cut, self._used, self._touched
         gain = 0.0
         while used > room:
@@ -271,7 +283,7 @@ class Selection:
     def _stand(self, number: int, taken: int) -> float:
         """Let a page stand at this point of its front; what that gains."""
         held = self._numbered[number]
-        gained = held.weight * (held.front[taken].value - held.front[held.taken].value)
+        gained = held.weight * (held.front[taken][2] - held.front[held.taken][2])
         held.taken = taken
         return gained
 
@@ -305,7 +317,7 @@ class Selection:
             if bound - best <= _ENOUGH * whole:
                 break
         self._apart = {number: numbered[number].front[point] for number, point in filled.items()}
-        return (bound - best) / whole if whole > 0 else 0.0
+        return max(0.0, (bound - best) / whole) if whole > 0 else 0.0
 
     def _solve(self, reach: int) -> float:
         """Have the solver settle every page with a step this close to the cut, the others staying; the gap."""
@@ -326,7 +338,7 @@ class Selection:
             offered.append(offers)
             choices = (Choice(one.cost - base.cost, held.weight * (one.value - base.value)) for one in offers)
             groups.append(Group(tuple(choices)))
-        picks = solve(groups, room)
+        picks = solve(groups, room, work=_WORK)
         self._apart = {}
         for held, offers, pick in zip(core, offered, picks.picks, strict=True):
             self._apart[held.number] = held.demanded or held.front[0] if pick is None else offers[pick]
@@ -375,19 +387,17 @@ class Selection:
         for number, offer in self._apart.items():
             held = self._numbered[number]
             now = held.front[held.taken]
-            cost += offer.cost - now.cost
-            gain += held.weight * (offer.value - now.value)
+            cost += offer[1] - now[1]
+            gain += held.weight * (offer[2] - now[2])
         self._touched.update(self._apart)
         for number in sorted(self._touched):
             held = self._numbered[number]
             offer = self._apart.get(number) or held.front[held.taken]
-            level = None if offer is ABSENT else offer.level
+            level = None if offer is ABSENT else offer[0]
             if level is not held.shown:
                 held.shown = changed[held.candidate.page] = level
         self._touched.clear()
-        forced = sum([held.keys[0][3] for held in self._demanded])
-        missing = max(0, self._floors + forced - self.budget)
-        return Selected(changed, cost, gain / self._weight, gap, tuple(refusals), missing)
+        return Selected(changed, cost, gain / self._weight, gap, tuple(refusals), max(0, self._missing))
 
 
 def _by_rank(held: _Held) -> tuple[float, int]:

@@ -59,8 +59,7 @@ class Refusal:
     words: str
 
 
-@dataclass(frozen=True, slots=True)
-class Selected:
+class Selected(NamedTuple):
     """What a turn or a fold came to.
 
     `changed` has the pages that now stand at another level than before, None for not at all. `gap` is how far below the
@@ -88,11 +87,14 @@ def front_of(start: Offer, offers: Sequence[Offer]) -> tuple[Offer, ...]:
     """The offers worth a step, each better and less worth its tokens than the one before, from `start` on."""
     found = [start]
     _, at_cost, at_value = start
-    last = math.inf
+    last, before = math.inf, at_cost
     for offer in reversed(offers):
         _, cost, value = offer
+        if cost < before:
+            return _mended_front(start, offers)
+        before = cost
         if value > at_value:
-            if cost <= at_cost or (value - at_value) > last * (cost - at_cost):
+            if cost == at_cost or (value - at_value) > last * (cost - at_cost):
                 return _mended_front(start, offers)
             last = (value - at_value) / (cost - at_cost)
             found.append(offer)
@@ -107,5 +109,10 @@ def _mended_front(start: Offer, offers: Iterable[Offer]) -> tuple[Offer, ...]:
     return tuple([by_point[point] for point in front(list(by_point), (start.cost, start.value))])
 
 
-def by_cost(offer: Offer) -> tuple[int, float]:
-    return offer.cost, -offer.value
+def cheapest(offers: Sequence[Offer]) -> Offer:
+    """Of equally cheap ones the one worth most, of these the last, which is the lowest level."""
+    found = offers[-1]
+    for offer in offers:
+        if offer[1] < found[1] or (offer[1] == found[1] and offer[2] > found[2]):
+            found = offer
+    return found

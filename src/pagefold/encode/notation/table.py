@@ -84,8 +84,8 @@ def table_of(array: Sequence[Any]) -> Table | None:
     for row in array:
         flat.append(([], []))
         root.flatten(row, *flat[-1])
-    order = _order([places for places, _ in flat])
-    if order is None or len(order) > 3 * max(len(values) for _, values in flat) + 8:
+    order = _order([places for places, _ in flat], 3 * max(len(values) for _, values in flat) + 8)
+    if order is None:
         return None
     for index, place in enumerate(order):
         place.column = index
@@ -99,8 +99,8 @@ def table_of(array: Sequence[Any]) -> Table | None:
     return Table(columns, tuple(standing), len(whole) * len(order) - said)
 
 
-def _order(rows: Sequence[list[_Place]]) -> list[_Place] | None:
-    """All columns, a new one right after the one it follows. None where a row says a key twice."""
+def _order(rows: Sequence[list[_Place]], most: int) -> list[_Place] | None:
+    """All columns, a new one right after the one it follows. None where a row says a key twice, or of too many."""
     order: list[_Place] = []
     known: set[_Place] = set()
     last: list[_Place] = []
@@ -120,6 +120,8 @@ def _order(rows: Sequence[list[_Place]]) -> list[_Place] | None:
                 at += 1
                 order.insert(at, place)
                 known.add(place)
+        if len(order) > most:
+            return None
     return order
 
 

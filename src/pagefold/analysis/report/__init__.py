@@ -1,0 +1,257 @@
+"""What pagefold would have saved on recorded sessions: gathered from their studies, and told as HTML, Markdown or JSON.
+
+`Report` adds sessions up in bounded memory; the modules beside it only write down what it holds. Its figures are those
+of `pagefold replay --json` under each policy.
+"""
+
+import heapq
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from pagefold.analysis.figures import Figures
+from pagefold.analysis.runs import Outcome
+from pagefold.analysis.study import POLICIES, Job, Share, Studied, Waste
+from pagefold.analysis.tally import Tally
+from pagefold.analysis.timeline import Timeline
+from pagefold.tokens import counter
+
+_SESSIONS = 10
+_WASTED = 10
+_LABELS = 20_000
+MISSED = 0.003
+"""Of the facts that answers used, at most this share may be missing for a policy to be compared by its cost."""
+
+
+@dataclass(slots=True)
+class Row:
+    """A session as it was sent, and after."""
+
+    id: str
+    source: str
+    path: str
+    before: Figures
+    lossless: Figures
+    after: Figures
+
+
+@dataclass(slots=True)
+class Point:
+    """A policy with a window on the sampled sessions: costs relative to sending the history as it is."""
+
+    policy: str
+    window: int
+    cost: float
+    effective: float
+    missed: float
+    over: int
+    sessions: int
+
+    @property
+    def eligible(self) -> bool:
+        return self.missed <= MISSED
+
+
+@dataclass(slots=True)
+class Report:
+    job: Job
+    tallies: dict[str, Tally] = field(default_factory=dict)
+    tools: dict[str, Share] = field(default_factory=dict)
+    codecs: dict[str, Share] = field(default_factory=dict)
+    reread: dict[str, tuple[int, int, int]] = field(default_factory=dict)  # label -> sessions, times, tokens
+    folds: dict[str, int] = field(default_factory=dict)
+    wasted: list[Waste] = field(default_factory=list)
+    timeline: Timeline | None = None
+    worst: tuple[float, str] = (0.0, "")
+    seconds: float = 0.0
+    longest: tuple[tuple[bool, float], str, str] | None = None  # by (was folded, cost): its file and its id
+    _rivals: dict[tuple[str, int], Figures] = field(default_factory=dict)
+    _rows: list[tuple[float, int, Row]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.tallies = {policy: Tally(self.job.prices) for policy in POLICIES}
+
+    def add(self, studied: Studied) -> None:
+        for policy, tally in self.tallies.items():
+            figures = studied.figures.get(policy, Figures())
+            tally.add(Outcome(studied.path, studied.id, studied.source, figures, problem=studied.problem))
+        if studied.problem is not None:
+            return
+        for mine, theirs in ((self.tools, studied.tools), (self.codecs, studied.codecs)):
+            for name, share in theirs.items():
+                mine.setdefault(name, Share()).add(share)
+        for label, (times, tokens) in studied.reread.items():
+            if label in self.reread or len(self.reread) < _LABELS:
+                sessions, before, total = self.reread.get(label, (0, 0, 0))
+                self.reread[label] = (sessions + 1, before + times, total + tokens)
+        for reason, times in studied.folds.items():
+            self.folds[reason] = self.folds.get(reason, 0) + times
+        for choice, figures in studied.rivals.items():
+            self._rivals.setdefault(choice, Figures()).add(figures)
+        self.wasted = sorted([*self.wasted, *studied.wasted], key=lambda one: -one.wasted)[:_WASTED]
+        self._note(studied)
+
+    def _note(self, studied: Studied) -> None:
+        before, after = studied.figures["identity"], studied.figures["economic"]
+        row = Row(studied.id, studied.source, str(studied.path), before, studied.figures["lossless"], after)
+        entry = (before.cost - after.cost, -self.sessions, row)
+        (heapq.heappush if len(self._rows) < _SESSIONS else heapq.heappushpop)(self._rows, entry)
+        if before.cost and before.requests >= 10:
+            self.worst = max(self.worst, (after.effective / before.cost, studied.id))
+        longest = ((bool(studied.folds), before.cost), str(studied.path), studied.id)
+        if before.requests and (self.longest is None or longest[0] > self.longest[0]):
+            self.longest = longest
+
+    # ---- what it says ------------------------------------------------------------------------------------------
+
+    @property
+    def sessions(self) -> int:
+        return self.tallies["identity"].total.sessions
+
+    @property
+    def before(self) -> Figures:
+        return self.tallies["identity"].total
+
+    @property
+    def lossless(self) -> Figures:
+        return self.tallies["lossless"].total
+
+    @property
+    def after(self) -> Figures:
+        return self.tallies["economic"].total
+
+    @property
+    def rows(self) -> list[Row]:
+        """The sessions that saved most."""
+        return [row for *_, row in sorted(self._rows, key=lambda one: one[:2], reverse=True)]
+
+    def usd(self, cost: float) -> float:
+        return self.job.prices.usd(cost)
+
+    def logged_usd(self) -> tuple[float, float]:
+        """What the providers' own figures come to: prompts, and what the model wrote."""
+        used, prices = self.before.logged, self.job.prices
+        prompt = used.fresh * prices.fresh + used.cache_read * prices.read + used.cache_write * prices.write
+        return prompt / 1e6, used.output * prices.output / 1e6
+
+    def points(self) -> list[Point]:
+        base = self._rivals.get(("identity", self.job.window))
+        if base is None or not base.cost:
+            return []
+        found = [
+            Point(
+                policy,
+                window,
+                figures.cost / base.cost,
+                figures.effective / base.cost,
+                figures.missed / figures.demanded if figures.demanded else 0.0,
+                figures.over,
+                figures.sessions,
+            )
+            for (policy, window), figures in self._rivals.items()
+        ]
+        return sorted(found, key=lambda point: (point.effective, point.policy, point.window))
+
+    def most_reread(self, most: int = 12) -> list[tuple[str, tuple[int, int, int]]]:
+        return sorted(self.reread.items(), key=lambda item: (-item[1][2], item[0]))[:most]
+
+    def notes(self) -> list[str]:
+        """What was measured, what was estimated, and what is not in the figures."""
+        job, before = self.job, self.before
+        counts = counter(job.tokens)
+        said = [
+            f"Tokens are counted as {counts.label}." if counts.exact else f"Tokens are {counts.label}.",
+            (
+                f"Costs are prompt tokens at {job.prices.name} prices ({job.prices.source}): a cached prompt is read "
+                f"at {job.prices.read_ratio:g} of a fresh token and written at {job.prices.write_ratio:g}. What the "
+                "model writes costs the same before and after and is left out."
+            ),
+            _cache_note(before, job.prices.ttl_seconds),
+            (
+                "“As logged” is the recorded history sent as it is. Where the history is longer than the window, a "
+                "harness would have compacted it: see the picture of policies."
+            ),
+            (
+                "The agent is assumed to have answered as it did. A fact that an answer used and that the request no "
+                "longer held counts as missed, and is priced as one more round trip with the page that held it."
+            ),
+            "After a fold a page is charged its share of the digest it stands in, by what it cost before.",
+        ]
+        if job.overhead:
+            said.append(f"Every request carries {job.overhead:,} tokens before all messages, as you said.")
+        elif before.head_tokens or before.requests:
+            said.append("System prompts and tool schemas are not in these figures: no policy changes them.")
+        if points := self.points():
+            sampled, every = points[0].sessions, job.every
+            said.append(
+                f"The picture of policies is drawn from {sampled:,} of {self.sessions:,} sessions"
+                + (f", one in {every} by a hash of its name." if every > 1 else ".")
+            )
+        if not before.logged_requests and before.requests:
+            said.append("These logs hold no usage figures of the provider, so the bill is reckoned and not read.")
+        return said
+
+    def to_dict(self) -> dict[str, Any]:
+        before, after = self.before, self.after
+        total = {policy: tally.to_dict() for policy, tally in self.tallies.items()}
+        prompt, output = self.logged_usd()
+        return {
+            "sessions": self.sessions,
+            "policies": total,
+            "saved": {
+                "cost": round(before.cost - after.cost, 3),
+                "usd": round(self.usd(before.cost - after.cost), 4),
+                "share": _share(before.cost - after.cost, before.cost),
+                "share_with_misses": _share(before.cost - after.effective, before.cost),
+                "share_lossless": _share(before.cost - self.lossless.cost, before.cost),
+            },
+            "logged": {"prompt_usd": round(prompt, 4), "output_usd": round(output, 4)}
+            if before.logged_requests
+            else None,
+            "worst_session": {"id": self.worst[1], "ratio": round(self.worst[0], 4)} if self.worst[1] else None,
+            "tools": {name: _shared(share) for name, share in _by_cost(self.tools)},
+            "codecs": {name: _shared(share) for name, share in _by_cost(self.codecs)},
+            "folds": dict(sorted(self.folds.items())),
+            "reread": [
+                {"what": label, "sessions": sessions, "times": times, "tokens": tokens}
+                for label, (sessions, times, tokens) in self.most_reread()
+            ],
+            "wasted": [asdict(one) | {"wasted": round(one.wasted, 3)} for one in self.wasted],
+            "by_session": [
+                {
+                    "id": row.id,
+                    "source": row.source,
+                    "path": row.path,
+                    "cost": round(row.before.cost, 3),
+                    "lossless": round(row.lossless.cost, 3),
+                    "economic": round(row.after.cost, 3),
+                    "penalty": round(row.after.penalty, 3),
+                }
+                for row in self.rows
+            ],
+            "points": [asdict(point) | {"eligible": point.eligible} for point in self.points()],
+            "timeline": None if self.timeline is None else asdict(self.timeline),
+            "notes": self.notes(),
+        }
+
+
+def _by_cost(shares: dict[str, Share]) -> list[tuple[str, Share]]:
+    return sorted(shares.items(), key=lambda item: (-item[1].cost, item[0]))
+
+
+def _shared(share: Share) -> dict[str, Any]:
+    return asdict(share) | {"cost": round(share.cost, 3), "after": round(share.after, 3)}
+
+
+def _share(part: float, whole: float) -> float:
+    return round(part / whole, 4) if whole else 0.0
+
+
+def _cache_note(figures: Figures, life: float) -> str:
+    if not life:
+        return "The provider's cache is taken never to expire."
+    if figures.expired:
+        return (
+            f"The provider's cache expires {life:g} s after its last use; by the recorded times it had before "
+            f"{figures.expired:,} of {figures.requests:,} requests, and those write everything anew."
+        )
+    return f"The provider's cache expires {life:g} s after its last use; nothing recorded says that it ever had."

@@ -1,0 +1,94 @@
+"""A report as Markdown: what matters, in tables that fit an issue or a chat."""
+
+from collections.abc import Iterator, Sequence
+
+from pagefold.analysis.report import Report
+from pagefold.analysis.report.numbers import money, rate, share, tokens
+
+
+def markdown(report: Report) -> str:
+    return "\n".join(_lines(report)) + "\n"
+
+
+def _lines(report: Report) -> Iterator[str]:
+    yield "# What pagefold would have saved"
+    yield ""
+    if not report.sessions:
+        yield "No session was found in these recordings."
+        yield from _problems(report)
+        return
+    before, after = report.before, report.after
+    yield (
+        f"{report.sessions:,} sessions, {before.requests:,} requests: **{money(report.usd(before.cost))}** as logged, "
+        f"**{money(report.usd(after.cost))}** after, {share(before.cost - after.cost, before.cost)} saved."
+    )
+    yield ""
+    rows = [
+        (
+            name,
+            tokens(figures.tokens),
+            money(report.usd(figures.cost)),
+            share(figures.cost, before.cost),
+            share(figures.effective, before.cost),
+            rate(figures.missed / figures.demanded) if figures.demanded else "0",
+            f"{figures.over:,}",
+        )
+        for name, figures in (("as logged", before), ("lossless", report.lossless), ("economic", after))
+    ]
+    columns = ("", "tokens sent", "cost", "share", "with misses", "missed", "over the window")
+    yield from _table(columns, rows)
+    tools = sorted(report.tools.items(), key=lambda item: -item[1].cost)[:10]
+    yield from _section("By tool")
+    yield from _table(
+        ("", "results", "before", "after", "saved"),
+        [
+            (
+                name,
+                f"{one.results:,}",
+                money(report.usd(one.cost)),
+                money(report.usd(one.after)),
+                share(one.cost - one.after, one.cost),
+            )
+            for name, one in tools
+        ],
+    )
+    if points := report.points():
+        yield from _section("Policies")
+        yield from _table(
+            ("policy", "window", "cost", "with misses", "missed"),
+            [
+                (one.policy, tokens(one.window), f"{one.cost:.3f}", f"{one.effective:.3f}", rate(one.missed))
+                for one in points
+            ],
+        )
+    yield from _section("Notes")
+    yield from (f"- {note}" for note in report.notes())
+    yield from _problems(report)
+
+
+def _problems(report: Report) -> Iterator[str]:
+    tally = report.tallies["identity"]
+    if tally.problems:
+        yield from _section("What could not be used")
+        yield from (f"- {_plain(example)}" for example in tally.examples)
+        if tally.problems > len(tally.examples):
+            yield f"- … and {tally.problems - len(tally.examples):,} more"
+
+
+def _section(title: str) -> Iterator[str]:
+    yield ""
+    yield f"## {title}"
+    yield ""
+
+
+def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    yield f"| {' | '.join(columns)} |"
+    yield "|---|" + "--:|" * (len(columns) - 1)
+    yield from (f"| {' | '.join(map(_plain, row))} |" for row in rows)
+
+
+def _plain(text: str) -> str:
+    """Logs name tools and files as they like; none of it may become markup."""
+    for sign in "\\`*_[]<>|":
+        text = text.replace(sign, f"\\{sign}")
+    return " ".join(text.split())

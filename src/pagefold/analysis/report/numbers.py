@@ -1,0 +1,25 @@
+"""How a report spells numbers: few digits, a unit, and always the same way."""
+
+
+def money(usd: float) -> str:
+    """Cents below a hundred dollars, whole dollars above a thousand; what is less than a cent says so."""
+    if usd and abs(usd) < 0.01:
+        return "less than $0.01" if usd > 0 else "$0.00"
+    return f"${usd:,.2f}" if abs(usd) < 1_000 else f"${usd:,.0f}"
+
+
+def tokens(number: float) -> str:
+    for size, letter in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
+        if abs(number) >= size:
+            scaled = number / (1e3 if letter == "k" else size)
+            return f"{scaled:.{2 if scaled < 10 else 1 if scaled < 100 else 0}f} {letter}"
+    return f"{number:,.0f}"
+
+
+def share(part: float, whole: float) -> str:
+    return f"{100 * part / whole:.1f} %" if whole else "-"
+
+
+def rate(value: float) -> str:
+    """Small rates keep their digits: 0.04 % is not 0."""
+    return f"{100 * value:.2f} %" if value < 0.01 else f"{100 * value:.1f} %"

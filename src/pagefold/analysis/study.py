@@ -1,0 +1,305 @@
+"""One recorded session, looked at from all sides a report needs: as it was sent, in lossless forms, and folded.
+
+Every session is encoded once: what the economic policy sends before its first fold is what the lossless one sends, so
+that one goes on from there. The figures are those of a replay under each policy.
+"""
+
+from collections.abc import Iterator, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+from pagefold.adapters import recordings
+from pagefold.analysis.bill import HEAD, Bill
+from pagefold.analysis.figures import Figures
+from pagefold.analysis.replay import Run, Terms, expired
+from pagefold.derive.arrival import Standings, arrive, label_of
+from pagefold.derive.cost import Prices
+from pagefold.derive.entry import Entry
+from pagefold.derive.learned import SHIPPED, Forms, Learned
+from pagefold.derive.policies import policy_named
+from pagefold.derive.policies.economic import Economic, State
+from pagefold.derive.policy import NOTHING, Derived, Notes
+from pagefold.tokens import FRAME, Counter, counter
+from pagefold.wire.message import BlockKind, Message, Role
+from pagefold.wire.transcripts import Format, Problem, Session
+
+POLICIES = ("identity", "lossless", "economic")
+_WASTED = 10
+_REREAD = 40
+_EXCERPT = 1_200
+_AS_IT_IS = "as it is"
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What to look at, in values that travel between processes. One session in `every` also meets the `rivals`."""
+
+    prices: Prices
+    tokens: str
+    window: int
+    format: Format | None
+    max_line_bytes: int
+    overhead: int = 0
+    rivals: tuple[tuple[str, int], ...] = ()
+    every: int = 1
+    learned: Learned = SHIPPED
+    excerpts: bool = True
+
+
+@dataclass(slots=True)
+class Share:
+    """What results of one tool, or one speaker, cost in all requests, and what they were on arrival."""
+
+    results: int = 0
+    tokens: int = 0
+    shown_tokens: int = 0
+    cost: float = 0.0
+    after: float = 0.0
+
+    def add(self, other: "Share") -> None:
+        self.results += other.results
+        self.tokens += other.tokens
+        self.shown_tokens += other.shown_tokens
+        self.cost += other.cost
+        self.after += other.after
+
+
+@dataclass(frozen=True, slots=True)
+class Waste:
+    """One result, what it cost as it was sent and what it costs after, and how it begins in either form."""
+
+    session: str
+    label: str
+    tool: str
+    turn: int
+    tokens: int
+    shown_tokens: int
+    requests: int
+    cost: float
+    after: float
+    codecs: str
+    before_text: str = ""
+    after_text: str = ""
+
+    @property
+    def wasted(self) -> float:
+        return self.cost - self.after
+
+
+@dataclass(frozen=True, slots=True)
+class Studied:
+    """What is kept of a session, or a problem without one."""
+
+    path: Path
+    id: str = ""
+    source: str = ""
+    figures: dict[str, Figures] = field(default_factory=dict)
+    tools: dict[str, Share] = field(default_factory=dict)
+    codecs: dict[str, Share] = field(default_factory=dict)
+    reread: dict[str, tuple[int, int]] = field(default_factory=dict)  # label -> times again, tokens again
+    wasted: tuple[Waste, ...] = ()
+    folds: dict[str, int] = field(default_factory=dict)
+    rivals: dict[tuple[str, int], Figures] = field(default_factory=dict)
+    problem: Problem | None = None
+
+
+def study(batches: Sequence[recordings.Batch], job: Job) -> list[Studied]:
+    """Every session of these batches; what is no session is a problem."""
+    found: list[Studied] = []
+    for batch in batches:
+        for item in recordings.sessions(batch, max_bytes=job.max_line_bytes):
+            if isinstance(item, Problem):
+                found.append(Studied(batch.path, problem=item))
+            else:
+                source = item.source or batch.path.name.partition(".")[0]
+                found.append(replace(studied(item, job), path=batch.path, source=source))
+    return found
+
+
+def studied(session: Session, job: Job) -> Studied:
+    counts = counter(job.tokens)
+
+    def terms(policy: Any) -> Terms:
+        return Terms(policy, job.prices, counts, job.window, job.overhead)
+
+    plain = Run(session, terms(_named("identity", job)))
+    before = _billed(plain, job)
+    watched = Watched(_economic(job))
+    run = Run(session, terms(watched))
+    after = _billed(run, job)
+    figures = {"identity": plain.figures, "economic": run.figures}
+    if watched.folded is None:
+        figures["lossless"] = deepcopy(run.figures)
+    else:
+        figures["lossless"] = _figures(Run(session, terms(Continued(watched.folded, job.learned.forms))))
+    folds: dict[str, int] = {}
+    for reason in watched.reasons:
+        folds[reason] = folds.get(reason, 0) + 1
+    tools, codecs, reread, wasted = _looked_at(session, watched.entries, before, after, job, counts)
+    rivals = {}
+    if job.rivals and crc32(session.id.encode()) % job.every == 0:
+        for name, window in job.rivals:
+            policy = _named(name, replace(job, window=window))
+            rivals[name, window] = _figures(Run(session, replace(terms(policy), window=window)))
+        rivals.update({(name, job.window): figures[name] for name in POLICIES})
+    return Studied(Path(), session.id, "", figures, tools, codecs, reread, wasted, folds, rivals)
+
+
+@dataclass(slots=True)
+class Watched:
+    """The economic policy, with what it did written down."""
+
+    policy: Economic
+    entries: list[Entry] = field(default_factory=list)
+    reasons: list[str] = field(default_factory=list)
+    folded: State | None = None  # as it was before the first fold
+    name: str = "economic"
+
+    def begin(self, head: int = 0) -> State:
+        return self.policy.begin(head)
+
+    def step(self, state: State, message: Message) -> State:
+        after = self.policy.step(state, message)
+        self.entries.append(after.log[len(after.log) - 1])
+        return after
+
+    def request(self, state: State, notes: Notes = NOTHING) -> tuple[State, Derived]:
+        after, derived = self.policy.request(state, notes)
+        if derived.reason:
+            self.reasons.append(derived.reason)
+            self.folded = self.folded or state
+        return after, derived
+
+
+@dataclass(frozen=True, slots=True)
+class _Going:
+    heard: int = 0
+    sent: int = 0
+    waiting: tuple[Message, ...] = ()
+    standings: Standings = field(default_factory=Standings)
+
+
+@dataclass(frozen=True, slots=True)
+class Continued:
+    """The lossless policy on a history whose beginning has been encoded already."""
+
+    begun: State
+    forms: Forms
+    name: str = "lossless"
+
+    def begin(self, head: int = 0) -> _Going:
+        return _Going(standings=self.begun.standings)
+
+    def step(self, state: _Going, message: Message) -> _Going:
+        if state.heard < len(self.begun.log):
+            shown, standings = self.begun.log[state.heard].shown, state.standings
+        else:
+            arrived = arrive(state.standings, message, forms=self.forms)
+            shown, standings = arrived.message, arrived.standings
+        return _Going(state.heard + 1, state.sent, (*state.waiting, shown), standings)
+
+    def request(self, state: _Going, notes: Notes = NOTHING) -> tuple[_Going, Derived]:
+        sent = _Going(state.heard, state.sent + len(state.waiting), (), state.standings)
+        return sent, Derived(state.sent, state.waiting)
+
+
+def _economic(job: Job) -> Economic:
+    policy = _named("economic", job)
+    assert isinstance(policy, Economic)
+    return policy
+
+
+def _named(name: str, job: Job) -> Any:
+    return policy_named(
+        name, window=job.window, prices=job.prices, tokens=job.tokens, learned=job.learned, offline=True
+    )
+
+
+def _figures(run: Run) -> Figures:
+    for _ in run:
+        pass
+    return run.figures
+
+
+def _billed(run: Run, job: Job) -> Bill:
+    """The bill of a run, by page; what stands before all messages is nobody's."""
+    cold = frozenset(expired(run.session, job.prices.ttl_seconds))
+    bill = Bill(job.prices, run.count, cold)
+    for turn, derived in run:
+        bill.request(turn, derived)
+    shared = sum(bill.end().values())
+    bill.cost[HEAD] = bill.cost.get(HEAD, 0.0) + run.figures.cost - shared
+    return bill
+
+
+def _looked_at(
+    session: Session, entries: Sequence[Entry], before: Bill, after: Bill, job: Job, counts: Counter
+) -> tuple[dict[str, Share], dict[str, Share], dict[str, tuple[int, int]], tuple[Waste, ...]]:
+    tools: dict[str, Share] = {}
+    codecs: dict[str, Share] = {}
+    seen: dict[str, tuple[int, int]] = {}
+    wasted: list[Waste] = []
+    labels: dict[str, str] = {}
+    shown_before: set[str] = set()
+    turn = 0
+    for place, message in enumerate(session.messages):
+        cost, now = before.cost.get(place, 0.0), after.cost.get(place, 0.0)
+        labels.update((block.call_id, label_of(block)) for block in message.blocks if block.kind is BlockKind.CALL)
+        turn += message.role is Role.ASSISTANT
+        tokens = counts.count(message.text) + FRAME
+        shown = entries[place].tokens if place < len(entries) else tokens
+        name = _whose(message)
+        tools.setdefault(name, Share()).add(Share(1, tokens, shown, cost, now))
+        if message.role is not Role.TOOL:
+            continue
+        made = " + ".join(entries[place].codecs) if place < len(entries) else ""
+        codecs.setdefault(made or _AS_IT_IS, Share()).add(Share(1, tokens, shown, cost, now))
+        block = message.blocks[0]
+        label = labels.get(block.call_id, block.name or "result")
+        if label in shown_before:
+            times, again = seen.get(label, (0, 0))
+            seen[label] = (times + 1, again + tokens)
+        shown_before.add(label)
+        text = job.excerpts and (message.text, entries[place].shown.text) if place < len(entries) else ("", "")
+        excerpts = text or ("", "")
+        waste = Waste(
+            session.id,
+            label if job.excerpts else name,
+            name,
+            turn,
+            tokens,
+            shown,
+            before.requests[place],
+            cost,
+            now,
+            made or _AS_IT_IS,
+            excerpts[0][:_EXCERPT],
+            excerpts[1][:_EXCERPT],
+        )
+        wasted.append(waste)
+    overhead = Share(cost=before.cost.get(HEAD, 0.0), after=after.cost.get(HEAD, 0.0))
+    if job.overhead or abs(overhead.cost) > 1 or abs(overhead.after) > 1:
+        tools[_BEFORE_ALL] = overhead
+    most = sorted(seen.items(), key=lambda item: (-item[1][1], item[0]))[:_REREAD] if job.excerpts else []
+    top = sorted(wasted, key=lambda one: (-one.wasted, one.turn))[:_WASTED]
+    return tools, codecs, dict(most), tuple(top)
+
+
+_BEFORE_ALL = "(before all messages)"
+
+
+def _whose(message: Message) -> str:
+    if message.role is Role.TOOL:
+        return next((block.name for block in message.blocks if block.name), "") or "unnamed"
+    return {Role.ASSISTANT: "(the assistant)", Role.USER: "(the user)"}.get(message.role, "(the system)")
+
+
+def sessions_of(path: Path, job: Job) -> Iterator[Session]:
+    """The sessions of one file, for a second look."""
+    for batch in recordings.batches(path, given=job.format, max_bytes=job.max_line_bytes):
+        for item in recordings.sessions(batch, max_bytes=job.max_line_bytes):
+            if isinstance(item, Session):
+                yield item

@@ -1,0 +1,51 @@
+"""`pagefold dashboard`: what the trace and the store say, in a browser."""
+
+import argparse
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+
+from pagefold import config
+from pagefold.cli import serve, watch
+from pagefold.dashboard.app import Dashboard
+from pagefold.dashboard.door import Door
+from pagefold.model_proxy import server
+from pagefold.telemetry import trace
+from pagefold.telemetry.live import Live
+
+EXAMPLE = """\
+A running `pagefold serve` shows its own dashboard below /pagefold/, live and without a trace. This one needs no proxy:
+it shows the store, what MCP proxies have counted and, where `telemetry.trace` is on, every session the trace tells of,
+as it grows. It listens on this machine alone and asks for a key, which is in the address that it prints.
+
+Examples:
+  pagefold dashboard
+  pagefold dashboard --port 8400
+"""
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--port", type=int, default=0, metavar="N", help="port to listen on (default: any free one)")
+    command.add_argument("--store", metavar="FILE", help="the store (default: the user's)")
+
+
+def run(options: argparse.Namespace) -> int:
+    settings = config.load(flags={"store.path": options.store, "config": options.config}).settings
+    settings = replace(settings, serve=replace(settings.serve, host="127.0.0.1"))
+    path = trace.beside(config.store_path(settings))
+    key, live = watch.key_of(settings), Live()
+    following = watch.Following(path, live)
+
+    def notes() -> Iterator[str]:
+        yield from following.notes()
+        if not settings.telemetry.trace and not path.exists():
+            yield "No trace is written: set telemetry.trace = true to see sessions here, or open pagefold serve's own."
+
+    dashboard = Dashboard(live, watch.shelf_of(settings), Door(key), refresh=following, notes=notes)
+
+    def started(port: int) -> None:
+        url = serve.dashboard_of(serve.url_of("127.0.0.1", port), key)
+        print(json.dumps({"url": url}) if options.json else f"dashboard: {url}; Ctrl-C ends it", flush=True)
+
+    server.run(dashboard, "127.0.0.1", options.port, started=started)
+    return 0

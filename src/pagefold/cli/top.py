@@ -1,0 +1,181 @@
+"""`pagefold top`: sessions, context and faults as they happen, in the terminal."""
+
+import argparse
+import json
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from rich.console import Console, Group
+from rich.live import Live as Screen
+from rich.table import Table
+from rich.text import Text
+
+from pagefold import config
+from pagefold.cli import serve, show, watch
+from pagefold.errors import UpstreamError
+from pagefold.settings import Settings
+from pagefold.telemetry import trace
+from pagefold.telemetry.events import LEVELS
+from pagefold.telemetry.live import Live, snapshot
+
+EXAMPLE = """\
+Asks the running `pagefold serve`; where none runs, it reads the trace (telemetry.trace = true) as it grows. --once
+prints what is known now and ends; with --json that is one JSON object.
+
+Examples:
+  pagefold top
+  pagefold top --once
+  pagefold top --json | jq '.sessions[].tokens'
+"""
+
+_SECONDS = 0.5
+_ANSWER_SECONDS = 5.0
+_BAR = 24
+_COLOURS = {"full": "blue", "compressed": "green", "structured": "yellow", "pointer": "magenta"}
+_LATELY = 300.0
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--once", action="store_true", help="print once and end")
+    command.add_argument("--url", metavar="URL", help="the proxy to ask (default: by serve.host and serve.port)")
+    command.add_argument("--store", metavar="FILE", help="the store (default: the user's)")
+
+
+def run(options: argparse.Namespace) -> int:
+    settings = config.load(flags={"store.path": options.store, "config": options.config}).settings
+    ask = source_of(settings, options.url)
+    if options.json:
+        show.as_json(ask())
+        return 0
+    if options.once:
+        show.out().print(drawn(ask(), time.time()))
+        return 0
+    console = Console()
+    with Screen(console=console, screen=console.is_terminal, auto_refresh=False) as screen:
+        while True:
+            screen.update(drawn(ask(), time.time(), console.height), refresh=True)
+            time.sleep(_SECONDS)
+
+
+def source_of(settings: Settings, url: str | None) -> Callable[[], dict[str, Any]]:
+    """Where the view comes from, decided anew each time: a proxy may start or end meanwhile.
+
+    Raises UpstreamError where a proxy that was named is not reached.
+    """
+    address = (url or serve.url_of(settings.serve.host, settings.serve.port)).rstrip("/")
+    live, shelf = Live(), watch.shelf_of(settings)
+    path = watch.store_path(settings)
+    following = watch.Following(trace.beside(path), live) if path else None
+
+    def ask() -> dict[str, Any]:
+        try:
+            return {"source": address, **_asked(address, watch.key_of(settings))}
+        except (OSError, ValueError, TypeError) as error:
+            if url:
+                raise UpstreamError(f"{address}: no dashboard is reached there ({error})", status=0) from error
+        if following is not None:
+            following()
+        figures = shelf.ask()
+        told = {name: getattr(figures, name) for name in figures.__dataclass_fields__}
+        return {"source": str(trace.beside(path)) if path else "", **snapshot(live), "figures": told}
+
+    return ask
+
+
+def _asked(address: str, key: str) -> dict[str, Any]:
+    request = urllib.request.Request(f"{address}/pagefold/live.json", headers={"x-pagefold-token": key})  # noqa: S310
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with opener.open(request, timeout=_ANSWER_SECONDS) as answer:
+        return dict(json.load(answer))
+
+
+# ---- what is drawn --------------------------------------------------------------------------------------------------
+
+
+def drawn(view: Mapping[str, Any], now: float, height: int = 60) -> Group:
+    """The view as a terminal shows it, within so many lines."""
+    sessions = view["sessions"][: max(3, height - 16)]
+    table = show.table(
+        "Sessions",
+        ["session", "context", "tokens", "saved", "cache", "turns", "folds", "faults", "recalls", "heard"],
+        [],
+    )
+    for one in sessions:
+        table.add_row(*_row(one, now))
+    parts: list[Any] = [_summary(view, now), Text(), table if sessions else Text("No session has been heard of yet.")]
+    if view["happened"]:
+        parts += [Text(), _events(view["happened"][:8])]
+    parts.append(Text(f"\n{view['source']}", style="dim"))
+    return Group(*parts)
+
+
+def _summary(view: Mapping[str, Any], now: float) -> Table:
+    totals, figures = view["totals"], view["figures"]
+    prompt = sum(totals.get(name, 0) for name in ("fresh", "cache_read", "cache_write"))
+    mcp = figures.get("mcp", {})
+    faults = sum(count for kind, count in view["faults"].items() if kind != "duplicate_alert")
+    recalls = sum(view["recalls"].values()) + mcp.get("own calls context_recall", 0)
+    lately = sum(now - one["last"] < _LATELY for one in view["sessions"])
+    before, after = mcp.get("tokens before", 0), mcp.get("tokens after", 0)
+    cells = {
+        "sessions now": str(lately),
+        "turns": show.short(totals.get("turns", 0)),
+        "saved": f"{show.short(totals.get('saved', 0))} tokens",
+        "cache reads": show.share(totals.get("cache_read", 0), prompt),
+        "folds": show.short(totals.get("folds", 0)),
+        "faults": show.short(faults),
+        "recalls": show.short(recalls),
+        "tool results": f"{show.share(before - after, before)} off",
+        "prefetch": f"{mcp.get('calls answered early', 0):,} of {mcp.get('early calls', 0):,} used",
+        "store": f"{show.short(figures['pages'])} pages",
+    }
+    grid = Table.grid(padding=(0, 3))
+    names = list(cells)
+    for some in (names[:5], names[5:]):
+        grid.add_row(*(Text(name, style="dim") for name in some))
+        grid.add_row(*(Text(cells[name], style="bold") for name in some))
+    return grid
+
+
+def _row(one: Mapping[str, Any], now: float) -> list[Any]:
+    prompt = one["fresh"] + one["cache_read"] + one["cache_write"]
+    ago = max(0.0, now - one["last"])
+    heard = f"{ago:.0f} s" if ago < 120 else f"{ago / 60:.0f} min" if ago < 7200 else f"{ago / 3600:.0f} h"
+    return [
+        f"{one['name'][:10]} {one['agent'] or one['api']}",
+        _bar(one["levels"]),
+        show.short(one["tokens"]),
+        show.short(one["saved"]),
+        show.share(one["cache_read"], prompt),
+        str(one["turns"] or one["calls"]),
+        str(one["folds"]),
+        str(one["faults"]),
+        str(one["recalls"]),
+        heard,
+    ]
+
+
+def _bar(levels: Mapping[str, int]) -> Text:
+    """Context by level; a letter for each, since colour alone says nothing to some."""
+    total = sum(levels.values())
+    made = Text()
+    if not total:
+        return made
+    edge = before = 0
+    for level in LEVELS:
+        edge += levels.get(level, 0)
+        cells = round(_BAR * edge / total) - before
+        before += cells
+        made.append(level[0].upper() * cells, style=f"white on {_COLOURS[level]}")
+    return made
+
+
+def _events(happened: list[Mapping[str, Any]]) -> Table:
+    table = show.table("What happened", ["at", "what", "why", "page", "session"], [], left=True)
+    for one in happened:
+        at = time.strftime("%H:%M:%S", time.localtime(one["at"]))
+        table.add_row(at, one["what"].replace("_", " "), one["reason"], one["page"], one["session"][:10])
+    return table

@@ -1,0 +1,158 @@
+"""What proxies are watched with, put together from the settings: the live view, the trace, spans, the dashboard."""
+
+import atexit
+import ipaddress
+import secrets
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pagefold import config
+from pagefold.errors import ConfigError
+from pagefold.settings import Settings
+from pagefold.telemetry import trace
+from pagefold.telemetry.events import Called, Event, tool_name
+from pagefold.telemetry.live import Live
+from pagefold.telemetry.spans import spans_to
+from pagefold.tools.defaults import default_tool_value_models
+
+if TYPE_CHECKING:  # what only some of them need is imported when it is needed
+    from pagefold.dashboard.app import Dashboard
+    from pagefold.dashboard.figures import Shelf
+    from pagefold.model_proxy.server import Proxy
+
+_NEWEST_BYTES = 8_000_000
+
+
+def store_path(settings: Settings) -> Path | None:
+    """The store's file, or None where none is named and there is no place for one."""
+    try:
+        return config.store_path(settings)
+    except ConfigError:
+        return None
+
+
+def key_of(settings: Settings) -> str:
+    """What the dashboard asks for: the proxy's token, or else the key beside the store."""
+    from pagefold.dashboard.door import key_beside
+
+    path = store_path(settings)
+    return settings.serve.token.strip() or (key_beside(path) if path else secrets.token_urlsafe(24))
+
+
+def writer_of(settings: Settings) -> trace.Writer | None:
+    """Writes the trace and makes spans, as far as the settings ask for either. Raises ConfigError."""
+    telemetry, path = settings.telemetry, store_path(settings)
+    spans = spans_to(telemetry.otel_endpoint)
+    if not spans and not (telemetry.trace and path):
+        return None
+    from pagefold.cli import show
+
+    file = trace.beside(path) if telemetry.trace and path else None
+    writer = trace.Writer(
+        file, max_bytes=telemetry.max_bytes, also=spans, report=lambda line: show.tell(f"pagefold: {line}")
+    )
+    atexit.register(writer.close)
+    return writer
+
+
+def calls(settings: Settings, session: str) -> Callable[[str, Mapping[str, int]], None] | None:
+    """Tells the trace of every tool's answer that an MCP proxy has passed on."""
+    writer, known = writer_of(settings), frozenset(default_tool_value_models())
+    if writer is None:
+        return None
+    see = writer.see
+
+    def watch(tool: str, counts: Mapping[str, int]) -> None:
+        name = tool_name(tool, known, spelled=settings.telemetry.content)
+        before, after = counts.get("tokens before", 0), counts.get("tokens after", 0)
+        see(Called(at=time.time(), session=session, tool=name, before=before, after=after))
+
+    return watch
+
+
+class Following:
+    """A view of what the trace says, as it grows; `only` leaves out what is heard of in another way."""
+
+    def __init__(self, path: Path, live: Live, only: type[Event] | None = None) -> None:
+        self._reader, self._live, self._only = trace.Reader(path, most_bytes=_NEWEST_BYTES), live, only
+
+    def __call__(self) -> None:
+        for event in self._reader.read():
+            if self._only is None or isinstance(event, self._only):
+                self._live.see(event)
+
+    def notes(self) -> Iterator[str]:
+        if self._reader.damaged:
+            yield f"{self._reader.damaged:,} lines of the trace are damaged and were left out."
+
+
+def attach(proxy: "Proxy", settings: Settings) -> str:
+    """Has a model proxy tell what it does, as far as the settings ask for it. The dashboard's key, if there is one."""
+    from pagefold.model_proxy.telling import Teller
+
+    writer, telemetry = writer_of(settings), settings.telemetry
+    if not telemetry.dashboard:
+        if writer is not None:
+            proxy.teller = Teller(writer.see, spelled=telemetry.content)
+        return ""
+    live = Live()
+
+    def see(event: Event) -> None:
+        live.see(event)
+        if writer is not None:
+            writer.see(event)
+
+    proxy.teller = Teller(see, spelled=telemetry.content)
+    path, key = store_path(settings), key_of(settings)
+    others = Following(trace.beside(path), live, only=Called) if path and telemetry.trace else None
+    counts: Mapping[str, int] = writer.counts if writer else {}
+    proxy.dashboard = _dashboard(settings, live, key, lambda: asdict(proxy.totals), others, counts)
+    return key
+
+
+def _dashboard(
+    settings: Settings,
+    live: Live,
+    key: str,
+    totals: Callable[[], Mapping[str, object]],
+    others: Following | None,
+    counts: Mapping[str, int],
+) -> "Dashboard":
+    from pagefold.dashboard.app import Dashboard
+    from pagefold.dashboard.door import Door
+    from pagefold.dashboard.views import status_of
+    from pagefold.telemetry import metrics
+
+    def samples() -> Iterator[metrics.Sample]:
+        yield from metrics.of_model_proxy(totals())
+        yield from metrics.of_trace(counts)
+
+    def notes() -> Iterator[str]:
+        if words := status_of(counts):
+            yield words
+
+    door = Door(key, local=is_loopback(settings.serve.host))
+    return Dashboard(live, shelf_of(settings), door, samples=samples, notes=notes, refresh=others or (lambda: None))
+
+
+def shelf_of(settings: Settings) -> "Shelf":
+    from pagefold.adapters import counters
+    from pagefold.adapters.library import Library
+    from pagefold.dashboard.figures import Shelf
+
+    path = store_path(settings)
+
+    def opened() -> Library | None:
+        return Library.open(path, settings.sink, sending=False) if path and path.exists() else None
+
+    return Shelf(opened, counters.beside(path) if path else None)
+
+
+def is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"

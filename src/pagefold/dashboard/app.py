@@ -1,0 +1,212 @@
+"""The dashboard as an ASGI application: server-made pages, and short updates for those who look.
+
+Mounted by the model proxy below /pagefold/ it shows what passes there; by itself it shows what a trace says. It reads
+and changes nothing. Whoever watches asks again and again: an answer waits until something happened, at most a second
+or two, so that no connection outlives the server's will to stop.
+"""
+
+import asyncio
+import json
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
+from importlib import resources
+from typing import Any, NamedTuple, TypeAlias
+from urllib.parse import parse_qs
+
+from pagefold.dashboard import views
+from pagefold.dashboard.door import COOKIE, Door
+from pagefold.dashboard.figures import Figures, Shelf
+from pagefold.dashboard.levels import difference, levels_of
+from pagefold.errors import PagefoldError
+from pagefold.pages.page import handle_of
+from pagefold.pages.recall import Recalled, recall
+from pagefold.pages.search import Searched
+from pagefold.pages.store import Listing
+from pagefold.telemetry import metrics
+from pagefold.telemetry.live import Live, Session, snapshot
+
+Event: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[Event]]
+Send: TypeAlias = Callable[[Event], Awaitable[None]]
+
+_WAIT_SECONDS = 1.5
+_TICK_SECONDS = 0.05
+_LISTED = 100
+_FOUND = 20
+_HTML, _JSON = b"text/html; charset=utf-8", b"application/json"
+_ASSETS = {"style.css": b"text/css; charset=utf-8", "script.js": b"text/javascript; charset=utf-8"}
+_POLICY = (
+    b"default-src 'none'; style-src 'self'; script-src 'self'; img-src data:; connect-src 'self'; form-action 'self'; "
+    b"base-uri 'none'; frame-ancestors 'none'"
+)
+_SAFE = [
+    (b"content-security-policy", _POLICY),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cache-control", b"no-store"),
+]
+
+
+class Reply(NamedTuple):
+    status: int
+    kind: bytes
+    body: bytes
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+
+
+class Dashboard:
+    """`samples` gives what else is told at /pagefold/metrics; `refresh` is called before anything is shown: where the
+    view comes from a file, that is where it is read. `notes` are sentences for the top of the page."""
+
+    def __init__(
+        self,
+        live: Live,
+        shelf: Shelf,
+        door: Door,
+        *,
+        samples: Callable[[], Iterable[metrics.Sample]] = tuple,
+        refresh: Callable[[], None] = lambda: None,
+        notes: Callable[[], Iterable[str]] = tuple,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._live, self._shelf, self._door = live, shelf, door
+        self._samples, self._refresh, self._notes, self._clock = samples, refresh, notes, clock
+        folder = resources.files("pagefold.dashboard") / "assets"
+        self._assets = {name: (kind, (folder / name).read_bytes()) for name, kind in _ASSETS.items()}
+
+    async def __call__(self, scope: Event, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await _live(receive, send, self._shelf.close)
+            return
+        if scope["type"] != "http":
+            await send({"type": "websocket.close"})
+            return
+        status, kind, body, more = await self._answer(scope)
+        headers = [(b"content-type", kind), (b"content-length", b"%d" % len(body)), *_SAFE, *more]
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body})
+
+    async def _answer(self, scope: Event) -> Reply:
+        headers: Mapping[bytes, bytes] = dict(scope["headers"])
+        path = scope["raw_path"].decode("ascii", "replace").split("?")[0]
+        asked = {key: values[-1] for key, values in parse_qs(scope["query_string"].decode("latin-1")).items()}
+        if self._door.is_foreign(headers):
+            return _html(403, views.notice("Not from there", "pagefold shows itself to this machine alone."))
+        if scope["method"] not in ("GET", "HEAD"):
+            return _html(405, views.notice("Nothing to change here", "The dashboard only shows."))
+        if (asset := self._assets.get(path.removeprefix("/pagefold/"))) is not None:
+            return Reply(200, *asset)
+        if path == "/":
+            return Reply(303, _HTML, b"", ((b"location", b"/pagefold/"),))
+        if "key" in asked and self._door.fits(asked["key"].encode()):
+            cookie = f"{COOKIE}={self._door.cookie}; Path=/pagefold; HttpOnly; SameSite=Strict; Max-Age=31536000"
+            return Reply(303, _HTML, b"", ((b"location", path.encode()), (b"set-cookie", cookie.encode())))
+        if not self._door.lets_in(headers):
+            return _html(401, views.door())
+        self._refresh()
+        try:
+            return await self._shown(path, asked)
+        except PagefoldError as error:
+            return _html(503, views.notice("The store cannot be used", str(error)))
+
+    async def _shown(self, path: str, asked: Mapping[str, str]) -> Reply:
+        match path.removeprefix("/pagefold").strip("/").split("/"):
+            case [""]:
+                figures = await self._shelf.fresh()
+                return _html(200, views.overview(self._live, figures, self._clock(), notes=tuple(self._notes())))
+            case ["live"]:
+                return await self._update(_number(asked.get("n")), _number(asked.get("k")))
+            case ["live.json"]:
+                return _json({**snapshot(self._live), "figures": _plain(await self._shelf.fresh())})
+            case ["metrics"]:
+                return Reply(200, metrics.CONTENT_TYPE.encode(), (await self._metrics()).encode())
+            case ["session", name, *rest]:
+                return await self._session(name, rest, _number(asked.get("n")))
+            case ["page", handle]:
+                return await asyncio.to_thread(
+                    self._page, handle, asked.get("in", ""), asked.get("level", "compressed")
+                )
+            case ["search"]:
+                query = asked.get("q", "").strip()
+                return _html(200, views.search_page(query, await asyncio.to_thread(self._search, query)))
+        return _html(404, views.notice("Not found", "There is no such page here."))
+
+    async def _update(self, number: int, told: int) -> Reply:
+        await self._until(lambda: self._live.number != number)
+        return _json(views.update(self._live, self._shelf.figures, self._clock(), number, told))
+
+    async def _until(self, changed: Callable[[], bool]) -> None:
+        ends = time.monotonic() + _WAIT_SECONDS
+        while not changed() and time.monotonic() < ends:
+            await asyncio.sleep(_TICK_SECONDS)
+            self._refresh()
+
+    async def _session(self, name: str, rest: list[str], number: int) -> Reply:
+        session = self._live.named(name)
+        if session is None:
+            words = "It was not heard of since pagefold started, or too many others were."
+            return _html(404, views.notice("No such session", words))
+        if rest != ["part"]:
+            listings = await asyncio.to_thread(self._listings, session)
+            return _html(200, views.session_page(session, self._live, listings))
+        await self._until(lambda: session.changed != number)
+        return _json({"n": session.changed, "html": views.session_part(session, self._live)})
+
+    def _listings(self, session: Session) -> list[Listing]:
+        library = self._shelf.library()
+        return list(library.store.listings(session.name))[-_LISTED:][::-1] if library else []
+
+    def _page(self, handle: str, within: str, chosen: str) -> Reply:
+        library = self._shelf.library()
+        found = recall(library.store, handle) if library else None
+        if not isinstance(found, Recalled):
+            words = found.text if found else "There is no store yet."
+            return _html(404, views.notice("No such page", words))
+        text = found.content.decode("utf-8", "replace")
+        listed = library.store.listings(within) if library and within else ()
+        name = next((one.name for one in listed if one.page == found.page), "")
+        levels = levels_of(found.page, text, name)
+        other = next((one for one in levels[1:] if one.level == chosen), levels[-1])
+        lines = list(difference(text, other.text)) if len(levels) > 1 else []
+        where = " · ".join(filter(None, (name, f"{len(found.content):,} bytes", found.page)))
+        return _html(200, views.page_view(handle_of(found.page), where, within, levels, str(other.level), lines))
+
+    def _search(self, query: str) -> Searched | None:
+        library = self._shelf.library() if query else None
+        return library.search(query, limit=_FOUND) if library else None
+
+    async def _metrics(self) -> str:
+        figures = await self._shelf.fresh()
+        return metrics.render(
+            (
+                *self._samples(),
+                *metrics.of_live(self._live, self._clock()),
+                *metrics.of_mcp(figures.mcp),
+                *metrics.of_store(figures.pages, figures.bytes, figures.stored_bytes),
+            )
+        )
+
+
+async def _live(receive: Receive, send: Send, close: Callable[[], None]) -> None:
+    await receive()
+    await send({"type": "lifespan.startup.complete"})
+    await receive()
+    close()
+    await send({"type": "lifespan.shutdown.complete"})
+
+
+def _number(text: str | None) -> int:
+    return int(text) if text is not None and text.isascii() and text.isdigit() and len(text) < 16 else 0
+
+
+def _plain(figures: Figures) -> dict[str, Any]:
+    return {name: getattr(figures, name) for name in figures.__dataclass_fields__}
+
+
+def _html(status: int, text: str) -> Reply:
+    return Reply(status, _HTML, text.encode("utf-8", "replace"))
+
+
+def _json(value: object) -> Reply:
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return Reply(200, _JSON, text.encode("utf-8", "replace"))

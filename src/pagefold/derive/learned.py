@@ -1,0 +1,70 @@
+"""What was learned from recorded sessions, as one value: what facts are worth, how long sessions last, when a fold is
+due, and which codecs are left out for which tool.
+
+Without settings it is what ships. `pagefold tune` writes such settings; nothing here learns.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields
+
+from pagefold.derive.remaining import SHIPPED as LASTING
+from pagefold.derive.remaining import Lasting
+from pagefold.derive.values import SHIPPED as PRIORS
+from pagefold.derive.values import Priors
+from pagefold.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Forms:
+    """Codecs that are left out, by the tool whose results they would have said."""
+
+    without: tuple[tuple[str, frozenset[str]], ...] = ()
+
+    def left_out(self, tool: str) -> frozenset[str]:
+        return next((codecs for name, codecs in self.without if name == tool), frozenset())
+
+
+@dataclass(frozen=True, slots=True)
+class Folds:
+    """When a fold is due. `miss` is what a miss costs, in tokens: the round trip alone is about 5,000; the rest is that
+    it may not be made. `least` is the size below which a fold saves too little to be worth a moved prefix, `cold` the
+    same where the cache holds nothing anyway; `rent` is how many times its price has to have been spent on reading what
+    it would leave out; `horizon` is after how many turns the next fold decides anew."""
+
+    miss: int = 48_000
+    least: int = 24_000
+    cold: int = 16_000
+    rent: float = 1.5
+    horizon: int = 35
+
+
+AS_IT_COMES = Forms()
+FOLDS = Folds()
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    priors: Priors = PRIORS
+    lasting: Lasting = LASTING
+    folds: Folds = FOLDS
+    forms: Forms = field(default=AS_IT_COMES)
+
+
+SHIPPED = Learned()
+
+
+def learned_of(settings: Settings) -> Learned:
+    """What the settings say, and what ships for the rest."""
+    values, folds = settings.values, settings.folds
+    weights = {item.name: getattr(values, item.name) for item in fields(Priors)}
+    left = tuple(settings.lasting.left)
+    return Learned(
+        Priors(**weights),
+        Lasting(LASTING.so_far, left) if left else LASTING,
+        Folds(folds.miss_tokens, folds.least_tokens, folds.cold_tokens, folds.rent, folds.horizon_turns),
+        forms_of((table.name, table.without) for table in settings.learned if table.without),
+    )
+
+
+def forms_of(pairs: Iterable[tuple[str, Iterable[str]]]) -> Forms:
+    return Forms(tuple(sorted((name, frozenset(codecs)) for name, codecs in pairs)))

@@ -1,0 +1,215 @@
+"""What is going on, added up from events in the order they came: sessions, their context, what happened lately.
+
+The same events give the same view, whether they are handed over as they happen or read from a trace. Everything is
+bounded: the sessions longest unheard of are let go, and of each only its newest turns are kept.
+"""
+
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pagefold.telemetry.events import LEVELS, Called, Event, Turn
+
+_SESSIONS = 500
+_TURNS = 240
+_HAPPENED = 200
+_MCP = "MCP"
+_ALERT = "duplicate_alert"  # a call made again although its result stands: told, but no fault
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One turn in a session's timeline: tokens by level, and whether it was a fold point."""
+
+    levels: tuple[int, ...]
+    saved: int
+    fold: bool
+    fault: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Happened:
+    """Something worth telling by itself: a fold, a fault, a recall, an error, a cold cache."""
+
+    number: int
+    at: float
+    session: str
+    what: str
+    reason: str
+    page: str = ""
+
+
+@dataclass(slots=True)
+class Session:
+    """One conversation as it stands. `changed` is the number of the event that changed it last."""
+
+    name: str
+    began: float
+    last: float
+    agent: str = ""
+    model: str = ""
+    policy: str = ""
+    api: str = ""
+    turns: int = 0
+    failed: int = 0
+    tokens: int = 0
+    head: int = 0
+    saved: int = 0
+    fresh: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+    output: int = 0
+    cost: float = 0.0
+    seconds: float = 0.0
+    folds: int = 0
+    recalls: int = 0
+    faults: int = 0
+    calls: int = 0
+    levels: Mapping[str, int] = field(default_factory=dict)
+    bands: tuple[tuple[str, int], ...] = ()
+    points: deque[Point] = field(default_factory=lambda: deque(maxlen=_TURNS))
+    last_fold: Turn | None = None
+    changed: int = 0
+
+    @property
+    def prompt(self) -> int:
+        return self.fresh + self.cache_read + self.cache_write
+
+    def to_dict(self) -> dict[str, Any]:
+        plain = ("name", "began", "last", "agent", "model", "policy", "api", "turns", "failed", "tokens", "saved")
+        more = ("fresh", "cache_read", "cache_write", "output", "folds", "recalls", "faults", "calls")
+        return {
+            **{name: getattr(self, name) for name in (*plain, *more)},
+            "levels": {level: self.levels.get(level, 0) for level in LEVELS},
+            "bands": [list(band) for band in self.bands],
+        }
+
+
+class Live:
+    """The view. `number` counts events; a session that changed after a number says so."""
+
+    def __init__(self, most: int = _SESSIONS) -> None:
+        self._most = most
+        self.sessions: dict[str, Session] = {}
+        self.happened: deque[Happened] = deque(maxlen=_HAPPENED)
+        self.faults: Counter[str] = Counter()
+        self.recalls: Counter[str] = Counter()
+        self.totals: Counter[str] = Counter()
+        self.number = 0
+
+    def see(self, event: Event) -> None:
+        self.number += 1
+        if isinstance(event, Called):
+            self._called(event)
+        else:
+            self._turn(event)
+
+    def changed_since(self, number: int) -> Iterator[Session]:
+        """The sessions that an event after this number changed, the newest first."""
+        for session in reversed(self.sessions.values()):
+            if session.changed <= number:
+                return
+            yield session
+
+    def newest(self, most: int | None = None) -> list[Session]:
+        found = list(reversed(self.sessions.values()))
+        return found if most is None else found[:most]
+
+    def named(self, name: str) -> Session | None:
+        """The session of this name, or the only one whose name begins so."""
+        if found := self.sessions.get(name):
+            return found
+        some = [session for key, session in self.sessions.items() if name and key.startswith(name)]
+        return some[0] if len(some) == 1 else None
+
+    def _turn(self, turn: Turn) -> None:
+        session = self._session(turn.session, turn.began, turn.at)
+        failed = turn.status >= 400 or turn.status == 0 or bool(turn.error)
+        session.agent, session.api = turn.agent or session.agent, turn.api or session.api
+        session.model, session.policy = turn.model or session.model, turn.policy or session.policy
+        session.turns += 1
+        session.failed += failed
+        for name in ("saved", "fresh", "cache_read", "cache_write", "output", "cost", "seconds"):
+            value = getattr(turn, name)
+            if value:
+                setattr(session, name, getattr(session, name) + value)
+                self.totals[name] += value
+        self.totals["turns"] += 1
+        self.totals["failed"] += failed
+        if turn.tokens:
+            session.tokens, session.head, session.levels, session.bands = (
+                turn.tokens,
+                turn.head,
+                turn.levels,
+                turn.bands,
+            )
+            levels = tuple(turn.levels.get(level, 0) for level in LEVELS)
+            session.points.append(Point(levels, turn.saved, bool(turn.fold), any(fault.kind != _ALERT for fault in turn.faults)))
+        if turn.fold or turn.faults or turn.recalls or failed or turn.cold or turn.shrunk:
+            self._tell(session, turn, failed=failed)
+
+    def _tell(self, session: Session, turn: Turn, *, failed: bool) -> None:
+        if turn.fold:
+            session.folds += 1
+            self.totals["folds"] += 1
+            session.last_fold = turn
+            self._note(turn, "fold", turn.fold)
+        for fault in turn.faults:
+            session.faults += fault.kind != _ALERT
+            self.faults[fault.kind] += 1
+            self._note(turn, fault.kind, fault.reason, fault.page)
+        for recall in turn.recalls:
+            session.recalls += 1
+            self.recalls[recall.how] += 1
+            self._note(turn, "recall", recall.how, recall.page)
+        if turn.cold:
+            self.totals["cold"] += 1
+            self._note(turn, "cold", "the provider's cache held nothing of it any more")
+        if turn.shrunk:
+            self._note(turn, "shrunk", "the provider found the request too long, and a smaller one was sent")
+        if failed:
+            self._note(turn, "failed", turn.error or (f"status {turn.status}" if turn.status else turn.ending))
+
+    def _called(self, call: Called) -> None:
+        session = self._session(call.session, "", call.at)
+        session.agent, session.api = session.agent or _MCP, session.api or "mcp"
+        session.calls += 1
+        session.saved += max(0, call.before - call.after)
+        session.tokens += call.after
+        self.totals["calls"] += 1
+        self.totals["call tokens before"] += call.before
+        self.totals["call tokens after"] += call.after
+
+    def _session(self, name: str, began: str, at: float) -> Session:
+        """The session an event is of, moved to the end. The first request of a conversation had another name; of two
+        that began with the same words, the first to go on takes it over."""
+        session = self.sessions.pop(name, None)
+        if session is None and began and (session := self.sessions.pop(began, None)):
+            session.name = name
+        if session is None:
+            session = Session(name, at, at)
+            while len(self.sessions) >= self._most:
+                del self.sessions[next(iter(self.sessions))]
+        session.last, session.changed = at, self.number
+        self.sessions[name] = session
+        return session
+
+    def _note(self, turn: Turn, what: str, reason: str, page: str = "") -> None:
+        self.totals["happened"] += 1
+        self.happened.append(Happened(self.totals["happened"], turn.at, turn.session, what, reason, page))
+
+
+def snapshot(live: Live, most: int | None = None) -> dict[str, Any]:
+    """All of it as plain values, for whoever asks from outside."""
+    return {
+        "number": live.number,
+        "totals": {name: round(value, 3) for name, value in live.totals.items()},
+        "faults": dict(live.faults),
+        "recalls": dict(live.recalls),
+        "sessions": [session.to_dict() for session in live.newest(most)],
+        "happened": [
+            {"at": one.at, "session": one.session, "what": one.what, "reason": one.reason, "page": one.page}
+            for one in reversed(live.happened)
+        ],
+    }

@@ -1,0 +1,139 @@
+"""Figures in the text format of Prometheus, under names that stay.
+
+`METRICS` is every name there is, with its type and meaning; docs/telemetry.md lists the same. A label's value is one of
+pagefold's own words, or a model that a provider answered to.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pagefold.telemetry.live import Live
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+METRICS: Mapping[str, tuple[str, str]] = {
+    "pagefold_requests_total": ("counter", "Requests to model APIs that were passed on."),
+    "pagefold_requests_failed_total": ("counter", "Requests that failed, by kind of error."),
+    "pagefold_requests_abandoned_total": ("counter", "Requests whose client left before the end."),
+    "pagefold_own_faults_total": ("counter", "Faults of pagefold itself; the bytes went through as they came."),
+    "pagefold_tokens_total": ("counter", "Tokens as providers counted them, by model and part."),
+    "pagefold_tokens_saved_total": ("counter", "Tokens that requests held fewer than clients sent."),
+    "pagefold_requests_changed_total": ("counter", "Requests that went on other than they came."),
+    "pagefold_folds_total": ("counter", "Fold points."),
+    "pagefold_shrunk_total": ("counter", "Requests sent again smaller because the provider found them too long."),
+    "pagefold_recalls_total": ("counter", "Recalls of a page, by who answered."),
+    "pagefold_page_faults_total": ("counter", "Faults by kind: the agent needed what was not there."),
+    "pagefold_cache_cold_total": ("counter", "Requests whose prefix should have been cached and was not."),
+    "pagefold_prefix_messages_total": ("counter", "Messages of requests that stood as sent before, or had moved."),
+    "pagefold_cost_tokens_total": ("counter", "Cost in fresh input tokens, predicted and as usage says."),
+    "pagefold_bytes_total": ("counter", "Bytes of request and answer bodies."),
+    "pagefold_sessions": ("gauge", "Sessions heard of in the last five minutes."),
+    "pagefold_context_tokens": ("gauge", "Tokens standing in those sessions' last requests, by level."),
+    "pagefold_mcp_calls_total": ("counter", "Tool calls through MCP proxies."),
+    "pagefold_mcp_tokens_total": ("counter", "Tokens of tool results, as sent by servers and as read by agents."),
+    "pagefold_mcp_counts_total": ("counter", "Everything else that MCP proxies count, by name."),
+    "pagefold_store_pages": ("gauge", "Pages in the store."),
+    "pagefold_store_bytes": ("gauge", "Bytes of the store's pages, as they were put and as they are stored."),
+    "pagefold_trace_events_total": ("counter", "Events of the decision trace: written, dropped, or not writable."),
+}
+
+RECENT_SECONDS = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    name: str
+    value: float
+    labels: tuple[tuple[str, str], ...] = ()
+
+
+def render(samples: Iterable[Sample]) -> str:
+    """Samples of one name together, with its meaning above them."""
+    by_name: dict[str, list[Sample]] = {}
+    for sample in samples:
+        by_name.setdefault(sample.name, []).append(sample)
+    lines: list[str] = []
+    for name, (kind, meaning) in METRICS.items():
+        if found := by_name.pop(name, None):
+            lines += [f"# HELP {name} {meaning}", f"# TYPE {name} {kind}"]
+            lines += map(_line, found)
+    assert not by_name, f"metrics without a meaning: {', '.join(by_name)}"
+    return "\n".join(lines) + "\n" if lines else "\n"
+
+
+def _line(sample: Sample) -> str:
+    labels = ",".join(f'{name}="{_escaped(value)}"' for name, value in sample.labels)
+    value = f"{sample.value:.3f}".rstrip("0").rstrip(".")
+    return f"{sample.name}{{{labels}}} {value}" if labels else f"{sample.name} {value}"
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+
+
+def of_model_proxy(totals: Mapping[str, Any]) -> Iterator[Sample]:
+    """From the proxy's own counts, as `/pagefold/status` tells them."""
+    yield Sample("pagefold_requests_total", totals["requests"])
+    yield Sample("pagefold_requests_abandoned_total", totals["abandoned"])
+    yield Sample("pagefold_own_faults_total", totals["faults"], (("surface", "model"),))
+    for kind, count in totals["errors"].items():
+        yield Sample("pagefold_requests_failed_total", count, (("error", kind),))
+    for model, counts in totals["by_model"].items():
+        for part, count in counts["usage"].items():
+            yield Sample("pagefold_tokens_total", count, (("model", model), ("part", part)))
+    work, prefix, reckoned = totals["work"], totals["prefix"], totals["reckoned"]
+    yield Sample("pagefold_tokens_saved_total", work["saved"])
+    yield Sample("pagefold_requests_changed_total", work["changed"])
+    yield Sample("pagefold_folds_total", work["folds"])
+    yield Sample("pagefold_shrunk_total", work["shrunk"])
+    yield Sample("pagefold_cache_cold_total", reckoned["cold"])
+    for state in ("kept", "moved"):
+        yield Sample("pagefold_prefix_messages_total", prefix[state], (("state", state),))
+    for how in ("predicted", "real"):
+        yield Sample("pagefold_cost_tokens_total", reckoned[how], (("how", how),))
+    for direction in ("up", "down"):
+        yield Sample("pagefold_bytes_total", totals[f"bytes_{direction}"], (("direction", direction),))
+
+
+def of_live(live: Live, now: float) -> Iterator[Sample]:
+    """What only the events tell: sessions, context by level, faults and recalls."""
+    recent = [session for session in live.sessions.values() if now - session.last <= RECENT_SECONDS]
+    yield Sample("pagefold_sessions", len(recent))
+    levels: dict[str, int] = {}
+    for session in recent:
+        for level, count in session.levels.items():
+            levels[level] = levels.get(level, 0) + count
+    for level, count in levels.items():
+        yield Sample("pagefold_context_tokens", count, (("level", level),))
+    for kind, count in live.faults.items():
+        yield Sample("pagefold_page_faults_total", count, (("kind", kind),))
+    for how, count in live.recalls.items():
+        yield Sample("pagefold_recalls_total", count, (("how", how),))
+
+
+_MCP_TOKENS = {"tokens before": "sent", "tokens after": "read"}
+
+
+def of_mcp(counts: Mapping[str, int]) -> Iterator[Sample]:
+    """From what MCP proxies count, by the names of `pagefold stats`."""
+    for name, count in sorted(counts.items()):
+        if name == "calls":
+            yield Sample("pagefold_mcp_calls_total", count)
+        elif name == "faults":
+            yield Sample("pagefold_own_faults_total", count, (("surface", "mcp"),))
+        elif name in _MCP_TOKENS:
+            yield Sample("pagefold_mcp_tokens_total", count, (("as", _MCP_TOKENS[name]),))
+        else:
+            yield Sample("pagefold_mcp_counts_total", count, (("name", name),))
+
+
+def of_store(pages: int, put: int, stored: int) -> Iterator[Sample]:
+    yield Sample("pagefold_store_pages", pages)
+    yield Sample("pagefold_store_bytes", put, (("as", "put"),))
+    yield Sample("pagefold_store_bytes", stored, (("as", "stored"),))
+
+
+def of_trace(counts: Mapping[str, int]) -> Iterator[Sample]:
+    for state, count in counts.items():
+        yield Sample("pagefold_trace_events_total", count, (("state", state),))

@@ -1,0 +1,82 @@
+"""Turns and calls as OpenTelemetry spans, where the extra `otel` is installed and a collector is named.
+
+A span is made after the fact, with the times of the event, on the thread that writes the trace: no turn waits for it.
+Its attributes are the event's figures, under the names of `ATTRIBUTES`; there is no text in them.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pagefold.errors import ConfigError
+from pagefold.telemetry.events import Event, Turn
+
+SPANS: Mapping[str, str] = {
+    "pagefold.turn": "One request to a model, from its arrival to the end of its answer.",
+    "pagefold.call": "One tool call through the MCP proxy.",
+}
+ATTRIBUTES: Mapping[str, str] = {
+    "gen_ai.request.model": "model",
+    "gen_ai.usage.input_tokens": "prompt",
+    "gen_ai.usage.output_tokens": "output",
+    "http.response.status_code": "status",
+    "pagefold.session": "session",
+    "pagefold.agent": "agent",
+    "pagefold.policy": "policy",
+    "pagefold.tokens": "tokens",
+    "pagefold.saved_tokens": "saved",
+    "pagefold.cache_read_tokens": "cache_read",
+    "pagefold.cache_write_tokens": "cache_write",
+    "pagefold.fold": "fold",
+    "pagefold.tool": "tool",
+    "pagefold.before_tokens": "before",
+    "pagefold.after_tokens": "after",
+}
+_NANO = 1_000_000_000
+
+
+def spans_to(endpoint: str) -> Callable[[Event], None] | None:
+    """Makes spans and sends them to the collector at this address (OTLP over HTTP); None where none is named.
+
+    Raises ConfigError where the extra is missing.
+    """
+    if not endpoint:
+        return None
+    try:
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter  # noqa: PLC0415  an extra
+        from opentelemetry.sdk.resources import Resource  # noqa: PLC0415
+        from opentelemetry.sdk.trace import TracerProvider  # noqa: PLC0415
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: PLC0415
+    except ImportError as error:
+        needs = "spans need the extra otel: install it by pip install 'pagefold[otel]'"
+        raise ConfigError(f"telemetry.otel_endpoint: {needs}") from error
+    provider = TracerProvider(resource=Resource.create({"service.name": "pagefold"}))
+    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(f"{endpoint.rstrip('/')}/v1/traces")))
+    return spans_by(provider.get_tracer("pagefold"))
+
+
+def spans_by(tracer: Any) -> Callable[[Event], None]:
+    """Makes each event a span of this tracer."""
+
+    def see(event: Event) -> None:
+        seconds = event.seconds if isinstance(event, Turn) else 0.0
+        span = tracer.start_span(
+            "pagefold.turn" if isinstance(event, Turn) else "pagefold.call",
+            start_time=int((event.at - seconds) * _NANO),
+            attributes=attributes_of(event),
+        )
+        if isinstance(event, Turn):
+            for fault in event.faults:
+                attributes = {"pagefold.kind": fault.kind, "pagefold.reason": fault.reason, "pagefold.page": fault.page}
+                span.add_event("pagefold.fault", attributes, timestamp=int(event.at * _NANO))
+            for recall in event.recalls:
+                attributes = {"pagefold.how": recall.how, "pagefold.page": recall.page}
+                span.add_event("pagefold.recall", attributes, timestamp=int(event.at * _NANO))
+        span.end(end_time=int(event.at * _NANO))
+
+    return see
+
+
+def attributes_of(event: Event) -> dict[str, Any]:
+    """The attributes of an event's span; what says nothing is left out."""
+    found = {name: getattr(event, of, None) for name, of in ATTRIBUTES.items()}
+    return {name: value for name, value in found.items() if value not in (None, "", 0, False)}

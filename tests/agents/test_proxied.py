@@ -1,0 +1,233 @@
+"""Real agents through a proxy that derives, against a scripted model: they end as scripted, and nothing upstream moves.
+
+The agents are driven by the kit beside the project (../shared/agents); the programs lie in AGENTS_DIR, or in `.agents`
+here (`make agents`). Where either is missing the tests skip. Everything stays on loopback.
+"""
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pagefold.adapters.library import Library
+from pagefold.derive.policies.economic import Economic
+from pagefold.derive.policies.lossless import Lossless
+from pagefold.derive.policy import Policy
+from pagefold.model_proxy.answering import Answers, Keeper
+from pagefold.model_proxy.conversations import Conversations
+from pagefold.model_proxy.http import Event, Receive, Send, Upstreams
+from pagefold.model_proxy.server import Proxy, running
+from tests.agents.test_logs import FOLDER, KIT, PROGRAMS
+
+pytestmark = [
+    pytest.mark.skipif(not KIT.exists(), reason="the agents kit (../shared/agents) is not on this machine"),
+    pytest.mark.skipif(not PROGRAMS, reason=f"no agents in {FOLDER}: make agents, or set AGENTS_DIR"),
+]
+TURNS = 62
+
+
+def kit(name: str) -> Any:
+    """A module of the kit."""
+    spec = importlib.util.spec_from_file_location(f"kit_{name}", KIT / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def script(turns: int) -> list[Any]:
+    """Reads parts of a file again and again, as agents do."""
+    calls = [
+        {"name": "$shell", "input": {"command": f"sed -n {at},{at + 60}p code.py"}} for at in range(1, turns * 9, 9)
+    ]
+    found: list[Any] = [{"text": f"Step {n}.", "tool_call": call} for n, call in enumerate(calls[:turns])]
+    return [*found, {"text": "All is read."}]
+
+
+def work_in(folder: Path) -> Path:
+    folder.mkdir()
+    lines = (
+        f"def function_{n}(page, level_{n % 7}):  # line {n} of this file, recorded by reader_{n * 7919 % 1000}"
+        for n in range(700)
+    )
+    (folder / "code.py").write_text("\n".join(lines))
+    return folder
+
+
+@contextmanager
+def proxied(model: Any, policy: Policy, folder: Path, **more: Any) -> Iterator[tuple[Proxy, str]]:
+    library = Library(folder / "store.sqlite3")
+    conversations = Conversations(policy, store=library.store, **more)
+    proxy = Proxy(Upstreams(model.url, model.url), conversations, put=Keeper(library), answers=Answers(library))
+    try:
+        with running(proxy) as url:
+            yield proxy, url
+    finally:
+        library.close()
+
+
+def drive(name: str, url: str, work: Path, state: Path, **settings: str) -> str:
+    agent, program = PROGRAMS[name]
+    driven = subprocess.run(
+        ["bash", str(KIT / f"drive_{agent}.sh"), url, str(work), "Read code.py in parts"],
+        env={
+            "PATH": os.environ["PATH"],
+            "TIME_LIMIT": "240",
+            "AGENT_BIN": str(program),
+            "AGENTS_DIR": str(FOLDER),
+            "STATE_DIR": str(state),
+            **settings,
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert driven.returncode == 0, driven.stdout + driven.stderr
+    return (state / "stdout").read_text()
+
+
+def answers_in(model: Any) -> list[Any]:
+    """The requests of the conversation itself."""
+    return [one for one in model.requests if one["api"] in ("anthropic", "chat", "responses") and not one.get("side")]
+
+
+def pairs_are_whole(request: Any) -> bool:
+    """Whether every call in a request has its one result, and every result its call."""
+    calls: list[str] = []
+    results: list[str] = []
+    for message in request["body"].get("messages") or request["body"]["input"]:
+        blocks = message["content"] if isinstance(message.get("content"), list) else []
+        for block in [message, *blocks, *(message.get("tool_calls") or [])]:
+            kind = block.get("type")
+            if kind in ("tool_use", "function"):
+                calls.append(block["id"])
+            elif kind in ("function_call", "custom_tool_call"):
+                calls.append(block["call_id"])
+            elif kind == "tool_result":
+                results.append(block["tool_use_id"])
+            elif kind in ("function_call_output", "custom_tool_call_output"):
+                results.append(block["call_id"])
+            elif block.get("role") == "tool":
+                results.append(block["tool_call_id"])
+    return sorted(calls) == sorted(results) and len(set(calls)) == len(calls)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_long_session_ends_as_scripted_and_every_request_extends_the_last(name: str, tmp_path: Path) -> None:
+    work = work_in(tmp_path / "work")
+    with kit("scripted_model").ScriptedModel(script(TURNS)) as model:
+        with proxied(model, Lossless(), tmp_path) as (proxy, url):
+            said = drive(name, url, work, tmp_path / "state")
+        requests = answers_in(model)
+
+    assert "All is read." in said
+    assert len(requests) == TURNS + 1
+    assert all(map(pairs_are_whole, requests))
+    totals = proxy.totals
+    assert (totals.faults, totals.failed, totals.unread, totals.prefix.moved) == (0, 0, {}, 0)
+    assert totals.work.changed >= TURNS - 1
+    assert totals.work.saved > 20_000
+    assert totals.work.folds == 0
+
+
+@pytest.mark.parametrize("name", [name for name in PROGRAMS if name != "opencode"])  # it takes minutes to get so far
+def test_a_session_past_the_window_folds_and_ends_as_scripted(name: str, tmp_path: Path) -> None:
+    work = work_in(tmp_path / "work")
+    with kit("scripted_model").ScriptedModel(script(TURNS)) as model:
+        with proxied(model, Economic(), tmp_path, window=25_000 if name == "codex" else 45_000) as (proxy, url):
+            said = drive(name, url, work, tmp_path / "state")
+        requests = answers_in(model)
+
+    assert "All is read." in said
+    assert len(requests) == TURNS + 1
+    assert all(map(pairs_are_whole, requests))
+    assert (proxy.totals.faults, proxy.totals.failed) == (0, 0)
+    assert proxy.totals.work.folds >= 1
+
+
+@pytest.mark.skipif("codex" not in PROGRAMS, reason="no Codex here")
+def test_codex_is_refused_its_websocket_at_once_and_goes_on_by_http(tmp_path: Path) -> None:
+    asked: list[tuple[str, bool]] = []
+    turns = [{"text": "Look.", "tool_call": {"name": "$shell", "input": {"command": "ls"}}}, {"text": "Done."}]
+    (tmp_path / "work").mkdir()
+    with kit("scripted_model").ScriptedModel(turns) as model, proxied(model, Lossless(), tmp_path) as (proxy, _):
+
+        async def watched(scope: Event, receive: Receive, send: Send) -> None:
+            if scope["type"] != "lifespan":
+                asked.append((scope["method"], any(name == b"upgrade" for name, _ in scope["headers"])))
+            await proxy(scope, receive, send)
+
+        with running(watched) as url:
+            (tmp_path / "config.toml").write_text(f'openai_base_url = "{url}/v1"\nmodel = "gpt-5.2"\n')
+            done = subprocess.run(
+                [
+                    *(str(PROGRAMS["codex"][1]), "exec", "--json", "--skip-git-repo-check"),
+                    *("--dangerously-bypass-approvals-and-sandbox", "-C", str(tmp_path / "work"), "Look around"),
+                ],
+                env={
+                    "PATH": os.environ["PATH"],
+                    "HOME": str(tmp_path),
+                    "CODEX_HOME": str(tmp_path),
+                    "CODEX_API_KEY": "sk-scripted",
+                },
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=110,
+                check=False,
+            )
+
+    assert done.returncode == 0, done.stderr.decode()[-2000:]
+    assert [method for method, upgrade in asked if upgrade] == ["GET"]
+    assert [method for method, upgrade in asked if not upgrade].count("POST") == 2
+    assert b"Done." in done.stdout
+
+
+CLAUDES = [name for name in PROGRAMS if name.startswith("claude")]
+
+
+@pytest.mark.parametrize("name", CLAUDES)
+def test_claude_code_started_by_run_searches_for_tools_and_works(name: str, tmp_path: Path) -> None:
+    """`pagefold run` gives it the proxy and its tool search back, and hands on what it says and how it ends."""
+    (tmp_path / "work").mkdir()
+    turns = [
+        {"text": "Look.", "tool_call": {"name": "Bash", "input": {"command": "echo $ENABLE_TOOL_SEARCH"}}},
+        {"text": "Done."},
+    ]
+    with kit("scripted_model").ScriptedModel(turns) as model:
+        done = subprocess.run(
+            [
+                *(sys.executable, "-m", "pagefold", "run", "--store", str(tmp_path / "store.sqlite3"), "--"),
+                *(str(PROGRAMS[name][1]), "-p", "Look around", "--output-format", "stream-json", "--verbose"),
+                *("--strict-mcp-config", "--allowedTools", "Bash"),
+            ],
+            cwd=tmp_path / "work",
+            env={
+                "PATH": os.environ["PATH"],
+                "HOME": str(tmp_path),
+                "CLAUDE_CONFIG_DIR": str(tmp_path / "config"),
+                "ANTHROPIC_API_KEY": "sk-scripted",
+                "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+                "DISABLE_AUTOUPDATER": "1",
+                "PAGEFOLD_SERVE_ANTHROPIC_URL": model.url,
+            },
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=110,
+            check=False,
+        )
+        requests = answers_in(model)
+
+    assert done.returncode == 0, done.stderr.decode()[-2000:]
+    results = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [event["result"] for event in results if event["type"] == "result"] == ["Done."]
+    assert "true" in json.dumps(requests[-1]["body"]["messages"][-1])
+    assert b"2 requests, 0 failed" in done.stderr or b"3 requests, 0 failed" in done.stderr

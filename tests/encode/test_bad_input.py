@@ -1,0 +1,130 @@
+"""What is bad, or large and odd, comes back as it was, soon, and never raises: time grows as the text does.
+
+Times are process times with a generous bound, a multiple of what is measured: they catch what grows faster than the
+text, not a slow machine.
+"""
+
+import random
+import string
+import time
+
+import pytest
+
+from pagefold.encode import decode, encode
+from pagefold.pages.ledger import Ledger
+from pagefold.tokens import counter, in_slices
+
+SIZE = 60_000
+dice = random.Random(1)
+LETTERS = "".join(dice.choices(string.ascii_letters, k=800_000))
+# Each set off a rule of some codec or the counter, over and over.
+PATTERNS = {
+    "open objects": '{"a":',
+    "open arrays": "[",
+    "arrays that go on": "[[1,2],",
+    "empty arrays": "[],",
+    "quotes": '"' * 3000 + "a",
+    "quoted words": '"a" ',
+    "backslashes": "\\" * 3000 + "n",
+    "escaped breaks": "\\n",
+    "colons": ":" * 3000 + "a",
+    "hits in one line": "a:1:",
+    "hits": "a:1:\n",
+    "hits with context": "--\na.py:1:x\na.py-2-y\n",
+    "times in one line": "00:00:00",
+    "times": "x 00:00:01\n",
+    "log lines": "2026-03-21 08:00:01 INFO a b c\n",
+    "slashes": "/" * 3000 + "a",
+    "paths": "a/b/c/d\n",
+    "spaces": " " * 3000 + "x\n",
+    "tabs": "\t" * 3000 + "x\n",
+    "digits": "1234567890",
+    "long numbers": "1" * 5000 + ":x\n",
+    "one number": "1\tx\n",
+    "three numbers": "1\ta\n2\tb\n3\tc\n",
+    "keys": "Key: value\nOther: x\n\n",
+    "files": "-rw-r--r-- 1 root root 12 Nov 22 10:00 a\n",
+    "half files": "-rw-r--r-- 1 root root ",
+    "terminal codes": "\x1b[31m",
+    "half terminal codes": "\x1b[" + "1;" * 12,
+    "references": "= 1-2 as in R1\n",
+    "headers": "[lines 1-2]\n",
+    "long headers": "[lines " + "1" * 5000 + "-2]\n",
+    "titles": "[R1]\n= 3 lines\n",
+    "hints": "> [ref: a]\n",
+    "empty lines": "\n",
+    "a circle of lines": "a\nb\nc\nd\ne\nf\ng\nh\n",
+    "blocks in blocks": '{"type":"text","text":"',
+    "halves of characters": "a\ud800 ",
+    "surrogate pairs": "\ud83d\ude00",
+    "symbols": "!@#$%^&*()",
+    "ideographs": "的一是不了人",
+}
+
+
+def seconds(text: str) -> float:
+    started = time.process_time()
+    shown = encode(text, tool="x", ledger=Ledger())
+    took = time.process_time() - started
+    assert not shown.skipped
+    assert decode(shown.text, Ledger()) == text
+    return took
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _warm() -> None:
+    seconds("a few words, so that the vocabulary is there " * 20)
+
+
+@pytest.mark.parametrize("pattern", PATTERNS.values(), ids=PATTERNS)
+def test_no_pattern_takes_more_than_its_length_deserves(pattern: str) -> None:
+    text = pattern * (SIZE // len(pattern))
+
+    once, fourfold = seconds(text), seconds(text * 4)
+
+    assert fourfold < 10 * once + 0.1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a":' * 180_000,
+        "[" * 1_000_000,
+        LETTERS,
+        "\x00" * 900_000,
+        "a\x00b" * 300_000,
+        "word " * 2_000_000,
+        "x" * 10_000_000,
+        "[" + ",".join(f'{{"k{n}":1}}' for n in range(30_000)),
+        "[" * 60 + ",".join(f'"{n}"' for n in range(80_000)),
+        "1\tx\n" * 200_000,
+    ],
+    ids=lambda text: f"{text[:8]!r} x {len(text)}",
+)
+def test_the_largest_bad_texts_are_done_with_in_a_moment(text: str) -> None:
+    assert seconds(text) < 2
+
+
+def test_what_is_too_large_or_binary_passes_with_a_reason_and_uncounted() -> None:
+    assert encode("word " * 2_000_000).reason == "more than 1,000,000 characters"
+    assert encode("a\x00b").reason == "binary"
+    assert encode("y" * 50_000).reason == "one character over and over"
+
+
+def test_a_word_without_end_is_counted_in_slices_and_says_so() -> None:
+    word = LETTERS[:100_000]
+    count = counter("o200k").count
+    parts = [word[at : at + 20_000] for at in range(0, len(word), 20_000)]  # too short to be cut further
+
+    assert encode(word).reason == "as it is; counted in slices"
+    assert count(word) == pytest.approx(sum(map(count, parts)), abs=2 * len(parts) + 2 * 7)
+    assert not in_slices("a few words " * 50_000)
+
+
+def test_very_many_lines_are_not_looked_at_one_by_one() -> None:
+    lines = "\n".join(dice.choices("abcdefgh", k=60_000))
+    shown = encode(lines, tool="x", ledger=Ledger())
+
+    assert decode(shown.text) == lines
+    assert shown.standing[0].lines == ()
+    assert encode("the same line\n" * 60_000, tool="x").codecs == ("repeats",)

@@ -1,0 +1,311 @@
+"""What goes wrong around a proxy that derives: the client sees what the provider sent, or one clear error."""
+
+import http.client
+import json
+import re
+import socket
+import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from pagefold.adapters.library import Library
+from pagefold.derive.policies import policy_named
+from pagefold.derive.policies.lossless import Lossless
+from pagefold.derive.policy import NOTHING, Derived, Notes
+from pagefold.errors import StoreError
+from pagefold.model_proxy.answering import Answers, Keeper
+from pagefold.model_proxy.conversations import Conversations
+from pagefold.model_proxy.http import Upstreams
+from pagefold.model_proxy.scripted import Call, ScriptedModel, Turn
+from pagefold.model_proxy.server import Proxy, running
+from pagefold.pages.kinds import PageKind
+from pagefold.pages.page import Page, PageId
+from pagefold.wire.message import Message
+from tests.model_proxy.test_deriving import FILE, Folding, body, history
+from tests.model_proxy.test_server import ANSWER, EVENTS, STREAM_HEAD, answers, ask, chunk, connected, upstream, whole
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A policy with a mistake in it."""
+
+    name: str = "broken"
+
+    def begin(self, head: int = 0) -> Any:
+        return None
+
+    def step(self, state: Any, message: Message) -> Any:
+        raise KeyError(message.text)
+
+    def request(self, state: Any, notes: Notes = NOTHING) -> tuple[Any, Derived]:
+        raise NotImplementedError
+
+
+def test_a_mistake_of_ours_lets_the_clients_bytes_through_once_and_loudly() -> None:
+    told: list[str] = []
+    data = body(history(3))
+    with upstream(answers(whole(ANSWER))) as model:
+        proxy = Proxy(Upstreams(model.url), Conversations(Broken()), report=told.append)
+        with running(proxy) as url:
+            for _ in range(3):
+                status, headers, answer = ask(url, body=data)
+                assert (status, answer) == (200, ANSWER)
+                assert dict(headers)["x-pagefold-fault"] == "passed through as it came"
+
+    assert [received.body for received in model.received] == [data] * 3
+    assert proxy.totals.faults == 3
+    assert len(told) == 1
+    assert "KeyError at test_faults.py" in told[0]
+    assert "function" not in told[0]
+
+
+@dataclass(frozen=True)
+class Paging(Folding):
+    """Folds, and says which page its handle recalls."""
+
+    def request(self, state: Any, notes: Notes = NOTHING) -> tuple[Any, Derived]:
+        state, derived = super().request(state, notes)
+        pages = (Page.of(PageKind.EVIDENCE, FILE),) if derived.reason else ()
+        return state, Derived(derived.keep, derived.append, derived.reason, pages)
+
+
+def test_a_page_is_in_the_store_before_its_request_leaves_and_stays_there(tmp_path: Path) -> None:
+    library = Library(tmp_path / "store.sqlite3")
+    at_hand: list[int] = []
+
+    def answer(connection: socket.socket) -> None:
+        at_hand.append(library.status().pages)
+        connection.sendall(whole(ANSWER))
+
+    try:
+        with upstream(answer) as model:
+            proxy = Proxy(Upstreams(model.url), Conversations(Paging(window=2)), put=Keeper(library))
+            with running(proxy) as url:
+                for turns in range(5):
+                    ask(url, body=body(history(turns)))
+        assert at_hand == [0, 0, 0, 1, 1]
+        assert library.store.collect(before=time.time() + 9, max_bytes=0).pages == 0
+    finally:
+        library.close()
+
+
+def test_what_cannot_be_stored_is_not_folded_away() -> None:
+    lost = True
+
+    def put(content: bytes, **more: Any) -> PageId:
+        if lost:
+            raise StoreError("the disk is full")
+        return Page(PageKind.EVIDENCE, content).id
+
+    data = body(history(6))
+    with upstream(answers(whole(ANSWER))) as model:
+        proxy = Proxy(Upstreams(model.url), Conversations(Paging(window=2)), put=put, report=lambda line: None)
+        with running(proxy) as url:
+            ask(url, body=data)
+            lost = False
+            ask(url, body=data)
+
+    first, second = (received.body for received in model.received)
+    assert first == data
+    assert second.count(b"[folded]") > 0
+
+
+@pytest.mark.parametrize("status", [b"429 Too Many Requests", b"529 Overloaded", b"500 Oops", b"400 Bad Request"])
+def test_a_refusal_is_relayed_with_its_headers_and_counted_as_nothing_saved(status: bytes) -> None:
+    error = b'{"type":"error","error":{"type":"rate_limit_error","message":"prompt is too long"}}'
+    with upstream(answers(whole(error, b"retry-after: 7", status=status))) as model:
+        proxy = Proxy(Upstreams(model.url), Conversations(policy_named("lossless")))
+        with running(proxy) as url:
+            code, headers, answer = ask(url, body=body(history(4)))
+
+    assert (code, answer, dict(headers)["retry-after"]) == (int(status[:3]), error, "7")
+    assert len(model.received) == 1
+    assert (proxy.totals.work.saved, proxy.totals.failed) == (0, 1)
+
+
+def test_too_long_is_answered_by_one_smaller_request() -> None:
+    error = b'{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 9 > 8"}}'
+    replies = [whole(error, status=b"400 Bad Request"), whole(ANSWER)]
+    with upstream(lambda connection: connection.sendall(replies.pop(0))) as model:
+        proxy = Proxy(Upstreams(model.url), Conversations(Folding(window=100)))
+        with running(proxy) as url:
+            assert ask(url, body=body(history(4)))[2] == ANSWER
+
+    assert [received.body.count(b"[folded]") for received in model.received] == [0, 3]
+    assert (proxy.totals.work.shrunk, proxy.totals.failed) == (1, 0)
+
+
+def test_too_long_twice_is_the_clients_to_know() -> None:
+    error = b'{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 9 > 8"}}'
+    with upstream(answers(whole(error, status=b"400 Bad Request"))) as model:
+        proxy = Proxy(Upstreams(model.url), Conversations(Folding(window=100)))
+        with running(proxy) as url:
+            assert ask(url, body=body(history(4)))[::2] == (400, error)
+
+    assert len(model.received) == 2
+
+
+def test_a_derived_request_that_is_cut_off_in_mid_stream_is_cut_off_for_the_client() -> None:
+    def answer(connection: socket.socket) -> None:
+        connection.sendall(STREAM_HEAD + chunk(EVENTS[0]))
+        connection.shutdown(socket.SHUT_RDWR)
+
+    with upstream(answer) as model:
+        proxy = Proxy(Upstreams(model.url), Conversations(policy_named("lossless")))
+        with running(proxy) as url, connected(url) as connection:
+            connection.request("POST", "/v1/messages", body(history(3)))
+            response = connection.getresponse()
+            with pytest.raises(http.client.IncompleteRead):
+                response.read()
+
+    assert proxy.totals.errors == {"cut off": 1}
+
+
+@pytest.mark.parametrize("size", [3_000_000, 50_000_000])
+def test_very_long_requests_go_through_read_or_not(size: int) -> None:
+    text = "words " * (size // 6)
+    data = json.dumps({"model": "m", "messages": [{"role": "user", "content": text}]}).encode()
+    with upstream(answers(whole(ANSWER))) as model:
+        proxy = Proxy(Upstreams(model.url), Conversations(policy_named("lossless")))
+        with running(proxy) as url:
+            assert ask(url, body=data)[2] == ANSWER
+
+    assert len(model.received[0].body) == len(data)
+    assert proxy.totals.faults == 0
+
+
+def test_a_client_that_drips_its_request_holds_up_nobody() -> None:
+    with upstream(answers(whole(ANSWER))) as model:
+        proxy = Proxy(Upstreams(model.url), Conversations(policy_named("lossless")))
+        with running(proxy) as url:
+            port = urlsplit(url).port
+            assert port is not None
+            dripping = [socket.create_connection(("127.0.0.1", port)) for _ in range(50)]
+            for one in dripping:
+                one.sendall(b"POST /v1/messages HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
+            assert ask(url, body=body(history(2)))[2] == ANSWER
+            for one in dripping:
+                one.close()
+
+    assert len(model.received) == 1
+
+
+def test_long_work_on_one_request_does_not_hold_up_the_others() -> None:
+    """What is large is derived beside the loop: a stream that runs meanwhile keeps flowing."""
+    begun, end = threading.Event(), threading.Event()
+
+    class Slow(Lossless):
+        __slots__ = ()
+
+        def step(self, state: Any, message: Message) -> Any:
+            if "slow" in message.text:
+                begun.set()
+                assert end.wait(20)
+            return super().step(state, message)
+
+    slow = {"role": "user", "content": "slow " * 10_000}
+    with upstream(answers(whole(ANSWER))) as model:
+        proxy = Proxy(Upstreams(model.url), Conversations(Slow()))
+        with running(proxy) as url, ThreadPoolExecutor(1) as pool:
+            waiting = pool.submit(ask, url, body=body([slow]))
+            assert begun.wait(20)
+            assert ask(url, path="/v1/models", method="GET", body=None)[2] == ANSWER
+            assert ask(url, body=body(history(1)), x_pagefold="off")[2] == ANSWER
+            end.set()
+            assert waiting.result(20)[2] == ANSWER
+
+
+def test_many_streams_at_once_are_bounded_in_memory() -> None:
+    """Each stream is passed on as it comes: what the proxy keeps of it does not grow with its length."""
+    piece = (
+        b'event: content_block_delta\ndata: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta",'
+        b'"text":"' + b"x" * 60_000 + b'"}}\n\n'
+    )
+
+    def answer(connection: socket.socket) -> None:
+        connection.sendall(STREAM_HEAD + chunk(EVENTS[0]))
+        for _ in range(20):
+            connection.sendall(chunk(piece))
+        connection.sendall(chunk(EVENTS[1]) + chunk(EVENTS[2]) + chunk(b""))
+
+    peak = 0
+
+    def watch() -> None:
+        nonlocal peak
+        while not stop.wait(0.01):
+            peak = max(peak, _resident_bytes())
+
+    stop = threading.Event()
+    with upstream(answer) as model:
+        proxy = Proxy(Upstreams(model.url), Conversations(policy_named("lossless")))
+        with running(proxy) as url, ThreadPoolExecutor(60) as pool:
+            ask(url, body=body(history(1)))
+            before = _resident_bytes()
+            watcher = threading.Thread(target=watch)
+            watcher.start()
+            lengths = list(pool.map(lambda _: _drained(url), range(60)))
+            stop.set()
+            watcher.join()
+
+    assert set(lengths) == {20 * len(piece) + sum(map(len, EVENTS))}
+    assert peak - before < 60 * 20 * len(piece) // 2
+    assert proxy.totals.usage.output == 61 * 2
+
+
+def _resident_bytes() -> int:
+    found = re.search(r"VmRSS:\s+(\d+)", Path("/proc/self/status").read_text())
+    return int(found[1]) * 1024 if found else 0
+
+
+def _drained(url: str) -> int:
+    with connected(url) as connection:
+        connection.request("POST", "/v1/messages", body(history(1)))
+        response = connection.getresponse()
+        length = 0
+        while piece := response.read(65536):
+            length += len(piece)
+        return length
+
+
+# ---- secrets
+
+KEY, BEARER, PLANTED = "sk-ant-planted-in-a-header", "Bearer planted-too", "AKIAPLANTEDINARESULT"
+
+
+def test_no_secret_reaches_logs_status_or_headers(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    told: list[str] = []
+    messages = [
+        *history(2),
+        {"role": "assistant", "content": "Hm."},
+        {"role": "user", "content": f"my key is {PLANTED}"},
+    ]
+    library = Library(tmp_path / "store.sqlite3")
+    answer: Callable[[str, Mapping[str, Any]], str] = Answers(library)
+    try:
+        model = ScriptedModel([Turn("Yes.", "", [Call("Bash", {"command": PLANTED})])] * 5)
+        with running(model) as address:
+            for policy in (policy_named("lossless"), policy_named("economic"), Broken()):
+                conversations = Conversations(policy, store=library.store, recall_rounds=2)
+                proxy = Proxy(
+                    Upstreams(address), conversations, put=Keeper(library), answers=answer, report=told.append
+                )
+                with running(proxy) as url:
+                    for data in (body(messages), body(messages, x=PLANTED)[:-9], PLANTED.encode()):
+                        _, headers, _ = ask(url, body=data, x_api_key=KEY, authorization=BEARER)
+                        told += [f"{name}: {value}" for name, value in headers]
+                    status = ask(url, "GET", "/pagefold/status", None)[2].decode()
+                told += [status, proxy.totals.to_json()]
+    finally:
+        library.close()
+    out, err = capfd.readouterr()
+
+    everything = "\n".join([*told, out, err])
+    assert len(everything) > 1000
+    assert [secret for secret in (KEY, BEARER, PLANTED) if secret in everything] == []
