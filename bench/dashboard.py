@@ -4,9 +4,9 @@
 
 Upstream and proxies are processes of their own: one without telemetry (`off`), one with a dashboard that a viewer
 follows as a browser does (`on`), one that writes a trace too (`trace`). Fifty agents send requests of about 20 KB whose
-last two messages are new. In short rounds, in turns, they ask as fast as they are answered: that gives requests a second
-and CPU a request. Then each makes ten turns a second, and for every turn that a viewer sees it is told how long after
-its answer's last byte the update was there.
+last two messages are new. In short rounds, in turns, they ask as fast as they are answered: that gives requests a
+second and CPU a request. Then each makes ten turns a second, and for every turn that a viewer sees it is told how long
+after its answer's last byte the update was there.
 """
 
 import asyncio
@@ -147,8 +147,8 @@ class Viewer:
             if number:
                 self.bytes.append(len(body))
             number, told = update["n"], update["k"]
-            self.seen += [(now, one[0], one[8]) for one in update["s"]]
-            await asyncio.sleep(0.09)
+            self.seen += [(now, one[0], one[7]) for one in update["s"]]
+            await asyncio.sleep(0.11)
 
 
 async def rush(url: str, key: str, pid: int, agents: list[Agent]) -> tuple[float, float]:
@@ -171,13 +171,15 @@ async def rush(url: str, key: str, pid: int, agents: list[Agent]) -> tuple[float
         return ROUND_REQUESTS / took, (cpu_seconds(pid) - worked) / ROUND_REQUESTS
 
 
-async def live(url: str, key: str) -> tuple[list[float], list[int], float]:
-    """For each turn seen, how long after its answer; the length of updates; turns a second that were made."""
+async def live(url: str, key: str) -> tuple[list[float], list[int], float, float]:
+    """For each turn seen, how long after its answer; the length of updates; turns and updates a second."""
     agents = [Agent(f"live{n}") for n in range(AGENTS)]
     ended: dict[tuple[str, int], float] = {}
 
     async def work(session: aiohttp.ClientSession, agent: Agent, starts: float) -> None:
         for turn in range(int(LIVE_SECONDS * A_SECOND)):
+            if time.perf_counter() - starts > LIVE_SECONDS + 1:
+                return
             body = agent.request()
             await asyncio.sleep(max(0.0, starts + turn / A_SECOND - time.perf_counter()))
             async with session.post(f"{url}/v1/messages", data=body) as response:
@@ -193,10 +195,11 @@ async def live(url: str, key: str) -> tuple[list[float], list[int], float]:
         async with asyncio.TaskGroup() as group:
             for at, agent in enumerate(agents):
                 group.create_task(work(session, agent, started + at / AGENTS / A_SECOND))
-        rate = sum(made.values()) / (time.perf_counter() - started)
+        took = time.perf_counter() - started
+        rate, updates = sum(made.values()) / took, len(viewer.bytes) / took
         await asyncio.sleep(0.5)
         following.cancel()
-    return lags(viewer.seen, sorted(ended.values())), viewer.bytes, rate
+    return lags(viewer.seen, sorted(ended.values())), viewer.bytes, rate, updates
 
 
 def lags(seen: list[tuple[float, str, int]], ended: list[float]) -> list[float]:
@@ -238,10 +241,10 @@ def main(rounds: int) -> None:
             print(f"{role:6} {rate:5.0f}/s, {ratio:.3f} x off;  CPU {cpu:.3f} ms a request, {less:.3f} x off")
         for role in ROLES[1:]:
             url, key, _ = proxies[role]
-            took, lengths, rate = asyncio.run(live(url, key))
+            took, lengths, rate, updates = asyncio.run(live(url, key))
             p50, p99 = statistics.median(took), sorted(took)[int(0.99 * len(took))]
             length = statistics.median(lengths)
-            told = f"update {length:.0f} bytes (largest {max(lengths)}), {len(lengths) / LIVE_SECONDS:.1f} a second"
+            told = f"update {length:.0f} bytes (largest {max(lengths)}), {updates:.1f} a second"
             print(
                 f"{role:6} live at {rate:.0f} turns/s: shown after p50 {1000 * p50:.0f} p99 {1000 * p99:.0f} ms; {told}"
             )

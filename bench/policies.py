@@ -191,14 +191,14 @@ def _panel(title: str, rows: Sequence[dict[str, Any]]) -> Iterator[str]:
     front = sorted(spot(row["effective_ratio"], missed(row)) for row in rows if row["policy"] in best)
     if len(front) > 1:
         yield f'<path fill="none" stroke="#1a7f37" d="M{" L".join(f"{x:.1f} {y:.1f}" for x, y in front)}"/>'
-    taken: list[float] = []
+    taken: list[tuple[float, float]] = []
     for row in sorted(rows, key=missed):
         x, y = spot(row["effective_ratio"], missed(row))
         colour = "#8250df" if row["policy"] in _SEERS else "#1a7f37" if row["policy"] in best else "#57606a"
         label = y
-        while any(abs(label - other) < 12 for other in taken):
+        while any(abs(label - high) < 12 and abs(x - far) < 100 for far, high in taken):
             label -= 12
-        taken.append(label)
+        taken.append((x, label))
         yield f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{colour}"/>'
         yield f'<text x="{x + 8:.1f}" y="{label + 4:.1f}">{row["policy"]}</text>'
 

@@ -20,7 +20,7 @@ from pagefold.pages.page import HANDLE
 FILE = "\n".join(f"{number}\tdef function_{number}(argument): return argument" for number in range(1, 60))
 
 
-def loop(context: Context, turns: int) -> Iterator[list[dict[str, Any]]]:
+def loop(context: Context, turns: int, filler: str = "") -> Iterator[list[dict[str, Any]]]:
     """Requests of an agent that reads file after file."""
     context.add({"role": "user", "content": "Find every function that returns its argument."})
     for turn in range(turns):
@@ -28,7 +28,7 @@ def loop(context: Context, turns: int) -> Iterator[list[dict[str, Any]]]:
         arguments = json.dumps({"file_path": f"/srv/app/module_{turn}.py"})
         call = {"id": f"c{turn}", "type": "function", "function": {"name": "Read", "arguments": arguments}}
         context.add({"role": "assistant", "content": None, "tool_calls": [call]})
-        text = FILE.replace("function_", f"function_{turn}_")
+        text = FILE.replace("function_", f"function_{turn}_") + filler
         context.add({"role": "tool", "tool_call_id": f"c{turn}", "content": text})
 
 
@@ -99,7 +99,7 @@ def test_a_window_that_is_too_small_says_so_and_nothing_is_lost() -> None:
 def test_an_expired_cache_is_told_by_the_clock() -> None:
     now = [0.0]
     context = Context(200_000, clock=lambda: now[0])
-    for turn, _ in enumerate(loop(context, 40)):
+    for turn, _ in enumerate(loop(context, 40, "\nwords that nobody will ask for again" * 60)):
         now[0] += 1_000 if turn == 38 else 10
     assert context.report().folds == 1
 
@@ -145,7 +145,7 @@ def test_the_example_loop_runs_past_its_window(tmp_path: Path) -> None:
         path = tmp_path / f"module_{number}.py"
         path.write_text(FILE.replace("function_", f"function_{number}_"))
         turns.append(Turn(f"Reading {number}.", calls=[Call("read_file", {"path": str(path)})]))
-    with running(ScriptedModel([*turns, Turn("Done.")])) as address:
+    with running(ScriptedModel([*turns, Turn("Done.")], counting=True)) as address:
         context = example.run("Read them all.", address, 16_000)
     assert context.report().folds >= 1
     assert context.report().requests == 41

@@ -191,3 +191,14 @@ def test_a_choice_that_does_not_open_keeps_everything_below_it_out() -> None:
 def test_a_question_that_is_none_is_refused_by_name(groups: list[Group], budget: int, named: str) -> None:
     with pytest.raises(ValueError, match=named):
         solve(groups, budget)
+
+
+def test_a_price_guessed_far_too_low_does_not_go_on_for_ever() -> None:
+    """A few groups with nearly all the value, missed by the sample, and many that are hardly worth their cost."""
+    rich = Group((Choice(40, 400.0),))
+    poor = Group((Choice(30, 0.03),))
+    groups = [rich if index % 3 else poor for index in range(600)]
+    for budget in (0, 39, 400, 1_000, 9_000, 16_000):
+        found = solve(groups, budget)
+        assert found.cost <= budget
+        assert found.value >= 400.0 * min(400, budget // 40)

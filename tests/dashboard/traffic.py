@@ -58,7 +58,9 @@ def behind(folder: Path, turns: int = 30, **telemetry: object) -> Iterator[Behin
 
 
 def text_of(file: str, agent: str) -> str:
-    lines = (f"{n}\tdef {agent}_{n}(self, {file.split('/')[-1][:-3]}: int) -> str:  # step {n}" for n in range(1, LINES))
+    lines = (
+        f"{n}\tdef {agent}_{n}(self, {file.split('/')[-1][:-3]}: int) -> str:  # step {n}" for n in range(1, LINES)
+    )
     return "\n".join(lines)
 
 

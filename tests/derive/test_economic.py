@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from pagefold.adapters import recordings
-from pagefold.derive.policies.economic import Economic, State, usable_of
+from pagefold.derive.policies.economic import Economic
+from pagefold.derive.policies.folding import State, usable_of
 from pagefold.derive.policy import NOTHING, Derived, Notes
 from pagefold.pages.page import HANDLE, Page
 from pagefold.pages.producers import Statement, constrain

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from pagefold.adapters import recordings
-from pagefold.derive.policies import policy_named
 from pagefold.derive.arrival import label_of
+from pagefold.derive.policies import policy_named
 from pagefold.derive.policies.lossless import Lossless, State
 from pagefold.encode import decode
 from pagefold.wire.message import Block, BlockKind, Message

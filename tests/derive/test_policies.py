@@ -176,30 +176,46 @@ def test_a_later_task_stands_beside_the_first(name: str) -> None:
     assert later in text(told.requests[-1])
 
 
+SUMMARY = "The sign is flipped in part_7; row_7_3 is the first bad one."
+
+
+def loop_with_reset() -> list[dict[str, Any]]:
+    """The loop with a reset by the agent after the twelfth exchange."""
+    values, at = loop(30), 2 + 2 * 12
+    function = {"name": "context_reset", "arguments": json.dumps({"summary": SUMMARY})}
+    values[at:at] = [
+        {"role": "assistant", "content": None, "tool_calls": [{"id": "r", "type": "function", "function": function}]},
+        {"role": "tool", "tool_call_id": "r", "content": f"[CONTEXT RESET]\n{SUMMARY}"},
+    ]
+    return values
+
+
 @pytest.mark.parametrize("name", OURS)
 def test_a_reset_by_the_agent_is_not_orphaned(name: str) -> None:
-    summary = "The sign is flipped in part_7; row_7_3 is the first bad one."
-    values = loop(30)
-    at = 2 + 2 * 12
-    call = {
-        "id": "r",
-        "type": "function",
-        "function": {"name": "context_reset", "arguments": json.dumps({"summary": summary})},
-    }
-    values[at:at] = [
-        {"role": "assistant", "content": None, "tool_calls": [call]},
-        {"role": "tool", "tool_call_id": "r", "content": f"[CONTEXT RESET]\n{summary}"},
-    ]
-    messages = read(values)
+    messages, summary, at = read(loop_with_reset()), SUMMARY, 2 + 2 * 12
 
     told = run(made(name, messages), messages)
 
     assert all(broken(request) == "" for request in told.requests)
     after = told.requests[13]
     assert summary in text(after)
-    if name == "reset":
+    if name in FOLDING:
         assert told.derived[13].reason == "the agent reset its context"
-        assert tokens(after) < tokens(told.requests[12])
+        assert tokens(after) < 0.2 * tokens(messages[:at])
+        assert told.derived[14].reason != "the agent reset its context"
+
+
+@pytest.mark.parametrize("name", FOLDING)
+def test_what_a_policy_reckons_is_what_it_sends(name: str) -> None:
+    messages = read(loop_with_reset())
+    policy, sent = made(name, messages), list[Message]()
+    state = policy.begin(500)
+    for message in messages:
+        if message.role is Role.ASSISTANT:
+            state, derived = policy.request(state)
+            sent[derived.keep :] = derived.append
+            assert state.tokens == 500 + tokens(sent)
+        state = policy.step(state, message)
 
 
 @pytest.mark.parametrize("name", FOLDING)

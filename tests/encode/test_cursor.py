@@ -2,7 +2,7 @@ import base64
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pagefold.encode.cursor import (
@@ -39,6 +39,7 @@ runs = st.lists(st.integers(0, 50), max_size=12).map(
 )
 
 
+@settings(deadline=None)
 @given(st.integers(0, 10), st.integers(0, 100_000), runs)
 def test_a_cursor_comes_back_as_it_was(position: int, budget: int, shown: tuple[tuple[int, int], ...]) -> None:
     cursor = Cursor(PAGE, position, budget, tuple((start + position, end + position) for start, end in shown))
@@ -100,12 +101,14 @@ def test_a_cursor_past_the_end_is_stale() -> None:
         read_cursor(str(Cursor(PAGE, 100, 500)), PAGE, 100)
 
 
+@settings(deadline=None)
 @given(st.text(max_size=300))
 def test_any_text_is_a_cursor_or_a_typed_error(text: str) -> None:
     with pytest.raises(RecallError):
         read_cursor(text, PAGE, 100)
 
 
+@settings(deadline=None)
 @given(
     st.one_of(
         st.text(max_size=3_000),
@@ -119,7 +122,7 @@ def test_shown_ranges_and_all_pieces_are_the_text_every_character_once(
     text: str, budget: int, shown: tuple[tuple[int, int], ...]
 ) -> None:
     page = id_of(text.encode("utf-8", "surrogatepass"))
-    shown = tuple(run for run in shown if run[1] <= len(text))
+    shown = tuple(run for run in shown if run[1] <= len(text))[: max(1, budget // 160)]  # as many as a budget may name
     missing = list(gaps(0, len(text), shown))
     start = (
         Cursor(page, missing[0][0], budget, tuple(run for run in shown if run[0] >= missing[0][0])) if missing else None

@@ -155,6 +155,7 @@ def dumped(layout: Layout, value: object) -> str:
 
 
 @given(VALUES, st.sampled_from(LAYOUTS))
+@settings(deadline=None)
 def test_a_layout_is_what_a_serialiser_writes(value: object, layout: Layout) -> None:
     text = dumped(layout, value)
 

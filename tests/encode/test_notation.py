@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pagefold.encode.notation.names import Names
 from pagefold.encode.notation.read import read
 from pagefold.encode.notation.value import Members, Number, parse, plain
 from pagefold.encode.notation.write import write
@@ -164,6 +165,35 @@ def test_strings_that_begin_alike_are_named_once() -> None:
     assert write(parse(json.dumps(value))) == (
         f"$a={base}\n{{forks_url:$a/forks,pulls_url:$a/pulls,issues_url:$a/issues,stars_url:$a/stars}}"
     )
+
+
+@given(
+    st.dictionaries(
+        st.lists(st.sampled_from(["https://a.example", "o", "n", "x y", 'a"b', "12"]), max_size=12).map("/".join),
+        st.integers(1, 9),
+    )
+)
+@settings(deadline=None)
+def test_a_string_is_said_by_the_longest_name_it_begins_with(strings: dict[str, int]) -> None:
+    names = Names(strings)
+
+    for string in strings:
+        assert names.beginning(string) == max(filter(string.startswith, names.letters), key=len, default="")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[{"a":{"x":1},"b":2,"a":{"y":3}},{"a":{"x":1,"y":2}},{"a":{"x":4},"b":5,"a":{"y":6}}]',
+        '[{"a":{"b":{"c":1,"d":2}},"e":3},{"e":4},{"a":{"b":{"d":5}},"e":6}]',
+        '[{"a":true,"b":[1]},{"a":1,"b":[true]},{"a":"1","b":["true"]}]',
+    ],
+)
+def test_rows_put_together_what_stood_together(text: str) -> None:
+    shown = write(parse(text))
+
+    assert shown is not None
+    assert read(shown) == parse(text)
 
 
 def test_no_word_is_cut_in_two_by_what_a_column_shares() -> None:

@@ -1,7 +1,7 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pagefold.encode.pointer import call_words, described, pointer
@@ -57,6 +57,7 @@ def test_a_pointer_without_a_handle_is_refused() -> None:
         pointer("text", handle="", tool="Read")
 
 
+@settings(deadline=None)
 @given(st.text(), st.text(max_size=40), st.text(max_size=200))
 def test_a_pointer_is_one_short_line_for_any_text_and_call(text: str, tool: str, arguments: str) -> None:
     line = pointer(text, handle=HANDLE, tool=tool, arguments=arguments, count=len)

@@ -5,7 +5,7 @@ import re
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pagefold.encode.shape import Shape, shape_of
@@ -47,6 +47,7 @@ TEXTS = st.one_of(
 )
 
 
+@settings(deadline=None)
 @given(TEXTS)
 def test_units_stand_one_after_another_and_lose_nothing(text: str) -> None:
     units = units_of(text)
@@ -56,6 +57,7 @@ def test_units_stand_one_after_another_and_lose_nothing(text: str) -> None:
     assert all(len(unit.text) <= 400 for unit in units)
 
 
+@settings(deadline=None)
 @given(TEXTS, st.sampled_from(Shape))
 def test_blocks_hold_every_unit_once_whatever_the_shape(text: str, shape: Shape) -> None:
     units = units_of(text)
@@ -83,6 +85,7 @@ def test_methods_lie_in_their_class_and_hunks_in_their_file() -> None:
     ]
 
 
+@settings(deadline=None)
 @given(st.text(max_size=300), st.booleans(), st.integers(0, 40))
 def test_a_view_knows_where_everything_stands_outside(inside: str, ascii_only: bool, cut: int) -> None:
     text = json.dumps({"type": "text", "text": f"x{inside}", "annotations": None}, ensure_ascii=ascii_only)
@@ -122,6 +125,7 @@ def rebuilt(text: str, node: Node) -> object:
     return json.loads(text[node.start : node.end])
 
 
+@settings(deadline=None)
 @given(
     st.lists(VALUES, max_size=4) | st.dictionaries(st.text(max_size=4), VALUES, max_size=4), st.sampled_from([None, 2])
 )
@@ -134,6 +138,7 @@ def test_scanned_json_is_the_same_value(value: object, indent: int | None) -> No
     assert rebuilt(text, root) == value
 
 
+@settings(deadline=None)
 @given(st.lists(VALUES, min_size=1, max_size=5), st.integers(1, 60))
 def test_json_broken_off_anywhere_gives_what_was_whole(value: list[object], cut: int) -> None:
     text = json.dumps({"items": value})[: -min(cut, 60)]
@@ -173,6 +178,7 @@ def test_strategies_value_items_as_they_say(strategy: str, items: list[Item], ex
     assert item_values(strategy, items) == pytest.approx(expected)
 
 
+@settings(deadline=None)
 @given(st.sampled_from(sorted(STRATEGIES)), st.integers(0, 40))
 def test_values_lie_between_nought_and_one(strategy: str, many: int) -> None:
     assert all(0 <= value <= 1 for value in item_values(strategy, [Item()] * many))

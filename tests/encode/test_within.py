@@ -1,7 +1,7 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pagefold.encode.answer import Answer, answer
@@ -89,6 +89,7 @@ def test_a_path_that_leads_nowhere_says_what_there_is(path: str, said: str) -> N
         path_within(JSON, path, 500, count)
 
 
+@settings(deadline=None)
 @given(st.integers(100, 400), st.sampled_from(["lines", "find", "path"]))
 def test_a_part_is_within_its_budget_and_says_what_is_left(budget: int, how: str) -> None:
     text = json.dumps({"items": [f"plain line {n}" for n in range(400)]}) if how == "path" else PLAIN

@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pagefold.derive.cost import TABLES
+from pagefold.derive.models import known
 from pagefold.derive.policies import policy_named
 from pagefold.derive.policies.economic import Economic
 from pagefold.derive.policy import NOTHING, Derived, Notes, Policy
@@ -164,6 +166,31 @@ def test_a_folding_policy_moves_the_prefix_at_fold_points_only() -> None:
         before = found
 
     assert len(moved) in (2, 3)
+
+
+def test_a_request_that_led_to_no_answer_leaves_no_trace() -> None:
+    """It folded, the client gave up and asked something else: without memory of it the fold would come later."""
+    conversations = Conversations(Folding(window=2))
+    assert b"[folded]" in sent(conversations, body(history(3)))
+    longer = body([*history(3), {"role": "user", "content": "Never mind."}])
+
+    assert sent(conversations, longer) == sent(Conversations(Folding(window=2)), longer)
+
+
+def test_a_handle_does_not_depend_on_where_the_marks_were() -> None:
+    lasting = Conversations(Economic(window=20_000))
+    messages: list[dict[str, Any]] = [{"role": "user", "content": "Go."}]
+    folds = 0
+    for number in range(16):
+        lines = (f"{at}\tvalue_{at * 7919 * (number + 3) % 10**7} = {at * 104729 % 10**6}" for at in range(1, 120))
+        messages += turn(number, "\n".join(lines))
+        data = body(marked(messages))
+        found = sent(lasting, data)
+        folds += b"context_recall" in found
+
+        if number % 5 == 0:
+            assert found == sent(Conversations(Economic(window=20_000)), data)
+    assert folds
 
 
 # ---- what the client sent stays as it came
@@ -374,13 +401,54 @@ def test_the_window_is_what_the_request_says_it_is(headers: dict[bytes, bytes], 
 
 def test_a_smaller_window_folds_sooner() -> None:
     data = body(history(12))
-    folded = [
-        Exchange("POST", MESSAGES.path, data, Conversations(Folding(window=100)), window=window) for window in (0, 3)
-    ]
-    reasons = []
-    for exchange in folded:
+    found = []
+    for window in (0, 3):
+        exchange = Exchange("POST", MESSAGES.path, data, Conversations(Folding(window=100)), window=window)
         exchange.read()
-        exchange.derive()
-        reasons.append((b"x-pagefold-fold", b"too much") in exchange.headers)
+        found.append(b"[folded]" in (exchange.derive() or data))
 
-    assert reasons == [False, True]
+    assert found == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("model", "window", "prices", "counter"),
+    [
+        ("claude-sonnet-4-5-20250929", 200_000, "anthropic", "claude-3"),
+        ("claude-haiku-4-5", 200_000, "anthropic", "claude-3"),
+        ("claude-sonnet-4-5[1m]", 1_000_000, "anthropic", "claude-3"),
+        ("claude-opus-5", 1_000_000, "anthropic", "claude-5"),
+        ("claude-opus-5-5", 1_000_000, "anthropic-opus-5.5", "claude-5"),
+        ("claude-sonnet-5", 1_000_000, "anthropic-sonnet-5", "claude-5"),
+        ("gpt-5-codex", 272_000, "openai-gpt-5", "o200k"),
+        ("gpt-5.6-sol", 272_000, "openai", "o200k"),
+        ("gpt-4o-mini", 128_000, "openai", "o200k"),
+        ("gpt-4.1", 1_000_000, "openai", "o200k"),
+        ("o3-mini", 200_000, "openai", "o200k"),
+        ("llama-4", 77_000, "anthropic", "o200k"),
+    ],
+)
+def test_a_policy_that_folds_goes_by_the_model(model: str, window: int, prices: str, counter: str) -> None:
+    def chosen(conversations: Conversations, said: int = 0) -> Economic:
+        found = conversations.under(MESSAGES.name, window=said, model=model)
+        assert found is not None
+        assert isinstance(found.policy, Economic)
+        return found.policy
+
+    policy = chosen(Conversations(Economic(window=77_000), known=known))
+    assert (policy.window, policy.prices, policy.tokens) == (window, TABLES[prices], counter)
+    assert chosen(Conversations(Economic(), known=known), 5_000).window == 5_000
+    own = Conversations(Economic(), known=known, window=6_000, prices={"messages": TABLES["anthropic-1h"]})
+    assert (chosen(own).window, chosen(own).prices) == (6_000, TABLES["anthropic-1h"])
+
+
+def test_a_request_folds_when_the_window_of_its_own_model_is_full() -> None:
+    folded = []
+    for model in ("claude-sonnet-4-5", "claude-sonnet-5"):
+        messages = [{"role": "user", "content": "Go."}]
+        for number in range(12):
+            messages += turn(number, " ".join(f"{number}-{at:x}" for at in range(5_000)))
+        exchange = Exchange("POST", MESSAGES.path, body(messages, model=model), Conversations(Economic(), known=known))
+        exchange.read()
+        folded.append(b"pf-" in (exchange.derive() or b""))
+
+    assert folded == [True, False]

@@ -17,6 +17,7 @@ import pytest
 
 from pagefold.adapters.library import Library
 from pagefold.derive.policies import policy_named
+from pagefold.derive.policies.economic import Economic
 from pagefold.derive.policies.lossless import Lossless
 from pagefold.derive.policy import NOTHING, Derived, Notes
 from pagefold.errors import StoreError
@@ -140,6 +141,40 @@ def test_too_long_is_answered_by_one_smaller_request() -> None:
 
     assert [received.body.count(b"[folded]") for received in model.received] == [0, 3]
     assert (proxy.totals.work.shrunk, proxy.totals.failed) == (1, 0)
+
+
+def test_economic_itself_answers_too_long_with_one_smaller_fold_and_goes_on_from_there(tmp_path: Path) -> None:
+    """The provider's window is smaller than the policy believes: nothing was folded until the provider refused."""
+    error = b'{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 9 > 8"}}'
+    replies = [whole(error, status=b"400 Bad Request"), whole(ANSWER), whole(ANSWER)]
+    with upstream(lambda connection: connection.sendall(replies.pop(0))) as model:
+        library = Library(tmp_path / "store.sqlite3")
+        proxy = Proxy(Upstreams(model.url), Conversations(Economic(), store=library.store), put=Keeper(library))
+        with running(proxy) as url:
+            status, headers, answer = ask(url, body=body(history(30)))
+            assert (status, answer) == (200, ANSWER)
+            assert ask(url, body=body(history(31)))[2] == ANSWER
+        library.close()
+
+    long, short, after = (received.body for received in model.received)
+    assert dict(headers)["x-pagefold-fold"]
+    assert len(short) < len(long) / 2
+    assert pairs(short) == pairs(after) == []
+    standing = json.loads(short)["messages"]
+    assert json.loads(after)["messages"][: len(standing)] == standing
+    assert (proxy.totals.work.shrunk, proxy.totals.faults, proxy.totals.failed) == (1, 0, 0)
+
+
+def pairs(data: bytes) -> list[str]:
+    """Calls without a result and results without a call."""
+    blocks = [
+        block
+        for message in json.loads(data)["messages"]
+        if isinstance(message["content"], list)
+        for block in message["content"]
+    ]
+    calls = {block["id"] for block in blocks if block["type"] == "tool_use"}
+    return sorted(calls ^ {block["tool_use_id"] for block in blocks if block["type"] == "tool_result"})
 
 
 def test_too_long_twice_is_the_clients_to_know() -> None:

@@ -81,7 +81,8 @@ def compared(batches: Sequence[recordings.Batch], job: Job) -> list[Compared]:
             if isinstance(item, Problem):
                 found.append(Compared(batch.path, problem=item))
                 continue
-            figures = tuple(_replayed(Run(item, one)) for one in terms)
+            plain = _replayed(Run(item, terms[0]))
+            figures = (plain, *(_replayed(Run(item, one, held=plain)) for one in terms[1:]))
             found.append(Compared(batch.path, item.id, item.source or batch.path.name.partition(".")[0], figures))
     return found
 
@@ -161,7 +162,7 @@ class Comparison:
     def ranked(self) -> list[Standing]:
         """Those that miss little, the cheapest first; then the others, the cheapest first."""
         base = sum(self._base)
-        draws = _drawn(self._base, self._effective)
+        draws = drawn(self._base, self._effective)
         for at, standing in enumerate(self.standings):
             total = standing.total
             standing.cost = total.cost / base if base else 1.0
@@ -203,7 +204,7 @@ class Comparison:
 
     def _ahead(self, one: Standing, other: Standing) -> float:
         at, beside = self.standings.index(one), self.standings.index(other)
-        draws = _drawn(self._base, self._effective)
+        draws = drawn(self._base, self._effective)
         return sum(draw[at] < draw[beside] for draw in draws) / len(draws) if draws else 1.0
 
 
@@ -211,7 +212,7 @@ def named(choice: Choice) -> str:
     return f"{choice.policy} at {choice.window:,}"
 
 
-def _drawn(base: Sequence[float], effective: Sequence[Sequence[float]]) -> list[list[float]]:
+def drawn(base: Sequence[float], effective: Sequence[Sequence[float]]) -> list[list[float]]:
     """Ratios of every choice on sessions drawn anew, each draw the same sessions for all choices."""
     if len(base) < 2:
         return []

@@ -6,6 +6,7 @@ cached prefix is found here, by comparing each request with the one before.
 
 import re
 from collections.abc import Iterator
+from copy import deepcopy
 from dataclasses import dataclass
 
 from pagefold.analysis.demand import Demand
@@ -20,6 +21,9 @@ from pagefold.wire.transcripts import Session
 
 # Line numbers that agents put before the lines of a file; without them a line is the same wherever it stands.
 _NUMBERING = re.compile(r"^[ \t]*\d+(?:→|\t|:|\|) ?", re.MULTILINE)
+
+
+_HELD = ("result_tokens", "result_chars", "repeated_chars")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +47,13 @@ def replay(session: Session, terms: Terms) -> Figures:
 class Run:
     """One session under one policy. Iterating gives every request as (turn, Derived); `figures` fill up meanwhile."""
 
-    def __init__(self, session: Session, terms: Terms) -> None:
+    def __init__(self, session: Session, terms: Terms, *, held: Figures | None = None) -> None:
+        """`held` are the figures of another run of this session: what its results hold is not looked for again."""
         self.session, self.terms = session, terms
         self.figures = Figures(sessions=1, head_tokens=sum(map(terms.counter.count, session.head)))
+        self._look = held is None
+        if held is not None:
+            self.figures.add(Figures(tools=deepcopy(held.tools), **{name: getattr(held, name) for name in _HELD}))
         # An oracle is shown the recording; everybody else meets it message by message.
         self._policy = (
             terms.policy.foreseeing(session.messages) if isinstance(terms.policy, OracleReplay) else terms.policy
@@ -67,7 +75,7 @@ class Run:
                 state, derived = policy.request(state, Notes(cold=turn in self._cold))
                 self._request(turn, derived)
                 yield turn, derived
-            else:
+            elif self._look:
                 self._arrived(message)
             state = policy.step(state, message)
         if not self._exact:

@@ -13,6 +13,7 @@ from pagefold.analysis.engine import Engine, spread
 from pagefold.analysis.figures import Figures
 from pagefold.analysis.replay import Run, Terms, emitted
 from pagefold.derive.cost import Prices
+from pagefold.derive.learned import SHIPPED, Learned
 from pagefold.derive.policies import policy_named
 from pagefold.tokens import counter
 from pagefold.wire import json_text
@@ -31,6 +32,7 @@ class Job:
     max_line_bytes: int
     emit: bool = False
     overhead: int = 0  # tokens before all messages that recordings lack
+    learned: Learned = SHIPPED
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,9 @@ def replay_batches(batches: Sequence[recordings.Batch], job: Job) -> list[Outcom
 
 
 def replay_batch(batch: recordings.Batch, job: Job) -> list[Outcome]:
-    policy = policy_named(job.policy, window=job.window, prices=job.prices, tokens=job.tokens, offline=True)
+    policy = policy_named(
+        job.policy, window=job.window, prices=job.prices, tokens=job.tokens, learned=job.learned, offline=True
+    )
     terms = Terms(policy, job.prices, counter(job.tokens), job.window, job.overhead)
     found: list[Outcome] = []
     for item in recordings.sessions(batch, max_bytes=job.max_line_bytes):

@@ -4,7 +4,7 @@ Every session is encoded once: what the economic policy sends before its first f
 that one goes on from there. The figures are those of a replay under each policy.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,7 +20,8 @@ from pagefold.derive.cost import Prices
 from pagefold.derive.entry import Entry
 from pagefold.derive.learned import SHIPPED, Forms, Learned
 from pagefold.derive.policies import policy_named
-from pagefold.derive.policies.economic import Economic, State
+from pagefold.derive.policies.economic import Economic
+from pagefold.derive.policies.folding import State
 from pagefold.derive.policy import NOTHING, Derived, Notes
 from pagefold.tokens import FRAME, Counter, counter
 from pagefold.wire.message import BlockKind, Message, Role
@@ -126,15 +127,18 @@ def studied(session: Session, job: Job) -> Studied:
         return Terms(policy, job.prices, counts, job.window, job.overhead)
 
     plain = Run(session, terms(_named("identity", job)))
-    before = _billed(plain, job)
-    watched = Watched(_economic(job))
-    run = Run(session, terms(watched))
-    after = _billed(run, job)
+    heard = {id(message): place for place, message in enumerate(session.messages)}
+    before = _billed(plain, job, heard, ())
+    watched = Watched(_economic(job), heard)
+    run = Run(session, terms(watched), held=plain.figures)
+    after = _billed(run, job, watched.shown, watched.logged)
     figures = {"identity": plain.figures, "economic": run.figures}
     if watched.folded is None:
         figures["lossless"] = deepcopy(run.figures)
     else:
-        figures["lossless"] = _figures(Run(session, terms(Continued(watched.folded, job.learned.forms))))
+        figures["lossless"] = _figures(
+            Run(session, terms(Continued(watched.folded, job.learned.forms)), held=plain.figures)
+        )
     folds: dict[str, int] = {}
     for reason in watched.reasons:
         folds[reason] = folds.get(reason, 0) + 1
@@ -143,7 +147,7 @@ def studied(session: Session, job: Job) -> Studied:
     if job.rivals and crc32(session.id.encode()) % job.every == 0:
         for name, window in job.rivals:
             policy = _named(name, replace(job, window=window))
-            rivals[name, window] = _figures(Run(session, replace(terms(policy), window=window)))
+            rivals[name, window] = _figures(Run(session, replace(terms(policy), window=window), held=plain.figures))
         rivals.update({(name, job.window): figures[name] for name in POLICIES})
     return Studied(Path(), session.id, "", figures, tools, codecs, reread, wasted, folds, rivals)
 
@@ -153,7 +157,10 @@ class Watched:
     """The economic policy, with what it did written down."""
 
     policy: Economic
-    entries: list[Entry] = field(default_factory=list)
+    heard: dict[int, int]  # the place of each message of the history, by its id
+    entries: dict[int, Entry] = field(default_factory=dict)  # by place, as each first entered
+    shown: dict[int, int] = field(default_factory=dict)  # the place of what is shown for each, by its id
+    logged: list[int] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
     folded: State | None = None  # as it was before the first fold
     name: str = "economic"
@@ -163,15 +170,24 @@ class Watched:
 
     def step(self, state: State, message: Message) -> State:
         after = self.policy.step(state, message)
-        self.entries.append(after.log[len(after.log) - 1])
+        self._note(after)
         return after
 
     def request(self, state: State, notes: Notes = NOTHING) -> tuple[State, Derived]:
         after, derived = self.policy.request(state, notes)
+        self._note(after)
         if derived.reason:
             self.reasons.append(derived.reason)
             self.folded = self.folded or state
         return after, derived
+
+    def _note(self, state: State) -> None:
+        """What has entered the log since. A message that was repaired on its way in is nobody's own."""
+        for entry in state.log.part(len(self.logged)):
+            place = self.heard.get(id(entry.message), HEAD)
+            self.logged.append(place)
+            self.shown[id(entry.shown)] = place
+            self.entries.setdefault(place, entry)
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,10 +240,10 @@ def _figures(run: Run) -> Figures:
     return run.figures
 
 
-def _billed(run: Run, job: Job) -> Bill:
+def _billed(run: Run, job: Job, places: dict[int, int], logged: Sequence[int]) -> Bill:
     """The bill of a run, by page; what stands before all messages is nobody's."""
     cold = frozenset(expired(run.session, job.prices.ttl_seconds))
-    bill = Bill(job.prices, run.count, cold)
+    bill = Bill(job.prices, run.count, cold, places, logged)
     for turn, derived in run:
         bill.request(turn, derived)
     shared = sum(bill.end().values())
@@ -236,7 +252,7 @@ def _billed(run: Run, job: Job) -> Bill:
 
 
 def _looked_at(
-    session: Session, entries: Sequence[Entry], before: Bill, after: Bill, job: Job, counts: Counter
+    session: Session, entries: Mapping[int, Entry], before: Bill, after: Bill, job: Job, counts: Counter
 ) -> tuple[dict[str, Share], dict[str, Share], dict[str, tuple[int, int]], tuple[Waste, ...]]:
     tools: dict[str, Share] = {}
     codecs: dict[str, Share] = {}
@@ -250,12 +266,12 @@ def _looked_at(
         labels.update((block.call_id, label_of(block)) for block in message.blocks if block.kind is BlockKind.CALL)
         turn += message.role is Role.ASSISTANT
         tokens = counts.count(message.text) + FRAME
-        shown = entries[place].tokens if place < len(entries) else tokens
+        shown = entries[place].tokens if place in entries else tokens
         name = _whose(message)
         tools.setdefault(name, Share()).add(Share(1, tokens, shown, cost, now))
         if message.role is not Role.TOOL:
             continue
-        made = " + ".join(entries[place].codecs) if place < len(entries) else ""
+        made = " + ".join(entries[place].codecs) if place in entries else ""
         codecs.setdefault(made or _AS_IT_IS, Share()).add(Share(1, tokens, shown, cost, now))
         block = message.blocks[0]
         label = labels.get(block.call_id, block.name or "result")
@@ -263,8 +279,7 @@ def _looked_at(
             times, again = seen.get(label, (0, 0))
             seen[label] = (times + 1, again + tokens)
         shown_before.add(label)
-        text = job.excerpts and (message.text, entries[place].shown.text) if place < len(entries) else ("", "")
-        excerpts = text or ("", "")
+        excerpts = (message.text, entries[place].shown.text) if job.excerpts and place in entries else ("", "")
         waste = Waste(
             session.id,
             label if job.excerpts else name,

@@ -13,8 +13,9 @@ from pagefold.adapters import recordings
 from pagefold.analysis.figures import Figures
 from pagefold.analysis.runs import Job, Outcome, outcomes
 from pagefold.analysis.tally import Tally
-from pagefold.cli import show
+from pagefold.cli import logs, show
 from pagefold.derive.cost import prices_named
+from pagefold.derive.learned import learned_of
 from pagefold.derive.policies import NAMES, policy_named
 from pagefold.errors import ConfigError
 from pagefold.tokens import counter
@@ -50,7 +51,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--tokens", metavar="NAME", help="counter: o200k, cl100k, claude-3, claude-5")
     command.add_argument("--format", choices=list(Format), help="do not detect the format")
     command.add_argument("--emit", metavar="FILE", help="write every request, as a difference, as JSONL")
-    command.add_argument("--jobs", type=int, metavar="N", help="processes (default: one a core)")
+    logs.add_engine(command)
     command.add_argument("--strict", action="store_true", default=None, help="exit 2 if anything was skipped or odd")
 
 
@@ -69,25 +70,18 @@ def run(options: argparse.Namespace) -> int:
         max_line_bytes=settings.replay.max_line_bytes,
         emit=options.emit is not None,
         overhead=options.overhead,
+        learned=learned_of(settings),
     )
-    paths = recordings.find(options.paths) if options.paths else _own_logs()
+    paths = recordings.find(options.paths) if options.paths else logs.own_logs()
     report = Report(Tally(job.prices), job, as_json=options.json)
     with _emitting(options.emit) as emitted, show.progress("replaying", len(paths)) as bar:
-        for done, outcome in _numbered(outcomes(paths, job, jobs=settings.replay.jobs)):
+        for done, outcome in logs.numbered(outcomes(paths, job, engine=logs.engine_of(options, settings))):
             bar.update(bar.task_ids[0], completed=done, description=outcome.path.name)
             report.add(outcome)
             if emitted:
                 emitted.write(outcome.emitted)
     report.finish()
     return 2 if settings.replay.strict and report.tally.problems else 0
-
-
-def _numbered(found: Iterator[Outcome]) -> Iterator[tuple[int, Outcome]]:
-    """Outcomes with the number of files that were done before theirs."""
-    done, path = -1, None
-    for outcome in found:
-        done, path = done + (outcome.path != path), outcome.path
-        yield done, outcome
 
 
 @dataclass(slots=True)
@@ -201,19 +195,6 @@ class Report:
             show.tell(f"  {example}")
         if tally.problems > len(tally.examples):
             show.tell(f"  … and {tally.problems - len(tally.examples):,} more")
-
-
-def _own_logs() -> list[Path]:
-    """Where agents keep their logs on this computer, or else the bundled example."""
-    found: list[Path] = []
-    for agent, folder, pattern in config.agent_logs():
-        files = sorted(folder.rglob(pattern)) if folder.is_dir() else []
-        show.tell(f"{agent}: {len(files):,} logs in {folder}" if files else f"{agent}: no logs in {folder}")
-        found += files
-    if not found:
-        show.tell("Replaying the bundled example session instead.")
-        return [recordings.example()]
-    return found
 
 
 @contextmanager

@@ -30,7 +30,7 @@ Examples:
 
 _RIVALS = ("compaction", "clear", "masking", "fifo")
 _SMALLER = 64_000
-_SAMPLE_BYTES = 8_000_000  # of recordings that the picture of policies is drawn from
+_SAMPLE_BYTES = 4_000_000  # of recordings that the picture of policies is drawn from
 _PACKED = 6  # how much longer a compressed recording is than its file
 
 

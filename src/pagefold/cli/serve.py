@@ -7,7 +7,9 @@ from urllib.parse import quote
 from pagefold import config
 from pagefold.adapters.library import Library
 from pagefold.cli import show, watch
-from pagefold.derive.cost import prices_named
+from pagefold.derive.cost import TABLES, Prices, prices_named
+from pagefold.derive.learned import learned_of
+from pagefold.derive.models import known
 from pagefold.derive.policies import policy_named
 from pagefold.model_proxy import server
 from pagefold.model_proxy.answering import Answers, Keeper
@@ -80,10 +82,11 @@ def proxy_for(settings: Settings, library: Library | None, *, token: str | None 
     """The proxy that the settings describe. Raises ConfigError."""
     serve = settings.serve
     conversations = Conversations(
-        None if serve.observe else policy_named(serve.policy),
+        None if serve.observe else policy_named(serve.policy, learned=learned_of(settings)),
         store=library.store if library else None,
         window=serve.window,
-        prices={"messages": prices_named(settings.prices, settings.prices_usd)},
+        prices=_own_prices(settings),
+        known=known,
         recall_rounds=serve.recall_rounds if serve.recall == "inline" and library else 0,
     )
     upstreams = Upstreams(serve.anthropic_url, serve.openai_url)
@@ -91,6 +94,12 @@ def proxy_for(settings: Settings, library: Library | None, *, token: str | None 
     if library is None:
         return Proxy(upstreams, conversations, token=asked)
     return Proxy(upstreams, conversations, put=Keeper(library), answers=Answers(library), token=asked)
+
+
+def _own_prices(settings: Settings) -> dict[str, Prices]:
+    """A table that the user chose counts for every model of its API; otherwise prices go by the model."""
+    chosen = prices_named(settings.prices, settings.prices_usd)
+    return {} if chosen == TABLES.get(Settings().prices) else {"messages": chosen}
 
 
 def dashboard_of(url: str, key: str) -> str:

@@ -128,7 +128,7 @@ def _summary(view: Mapping[str, Any], now: float) -> Table:
         "folds": show.short(totals.get("folds", 0)),
         "faults": show.short(faults),
         "recalls": show.short(recalls),
-        "tool results": f"{show.share(before - after, before)} off",
+        "tool results": f"{show.share(before - after, before)} off" if before else "-",
         "prefetch": f"{mcp.get('calls answered early', 0):,} of {mcp.get('early calls', 0):,} used",
         "store": f"{show.short(figures['pages'])} pages",
     }

@@ -1,16 +1,149 @@
-"""`pagefold tune`."""
+"""`pagefold tune`: settings learned from recorded sessions; `tune show`: those in force."""
 
 import argparse
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from pagefold import config
+from pagefold.adapters import recordings
+from pagefold.analysis import links as following
+from pagefold.analysis.learned_file import learned_lines, with_learned
+from pagefold.analysis.tune import Job, Tuned, tune
+from pagefold.cli import logs, show
+from pagefold.derive.learned import SHIPPED, learned_of
+from pagefold.errors import ConfigError
+from pagefold.tools.configured import known_of
+from pagefold.wire.transcripts import Session
 
 EXAMPLE = """\
+Two sessions in three are fitted, the third decides: a change is taken only if it is cheaper there. Few logs change
+little. With -o the settings are written into a file, between two marks, and replace what was learned before; without,
+they are printed. `show` lists what is in force.
+
 Examples:
-  pagefold tune logs/
+  pagefold tune ~/.claude/projects
+  pagefold tune logs/ -o pagefold.toml
+  pagefold tune logs/ --dry-run
+  pagefold tune show
 """
+
+_SHOW = "show"
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    command.add_argument("paths", nargs="*")
+    logs.add_arguments(command)
+    command.add_argument("-o", "--output", metavar="FILE", help="the settings file to write into")
+    command.add_argument("--dry-run", action="store_true", help="write nothing, only say what would change")
 
 
 def run(options: argparse.Namespace) -> int:
+    if options.paths == [_SHOW] and not Path(_SHOW).exists():
+        return _shown(options)
+    found = logs.given(options)
+    job = Job(found.prices, found.tokens, found.window, found.format, found.max_line_bytes, found.overhead)
+    # What was learned before is learned anew: from what ships, and never from itself.
+    before = _own_text(options.output)
+    with show.progress("tuning", len(found.paths)) as bar:
+        done: dict[str, set[Path]] = {}
+
+        def told(what: str, path: Path) -> None:
+            seen = done.setdefault(what, set())
+            seen.add(path)
+            bar.update(bar.task_ids[0], completed=len(seen), description=f"{what} {path.name}")
+
+        tuned = tune(found.paths, job, engine=found.engine, start=SHIPPED, told=told)
+    known = known_of(found.settings)
+    linked = following.follow_ups(_sessions(found), known, found.settings.prefetch.hosts)
+    block = learned_lines(tuned.learned, linked.links if linked.taken else {})
+    text = with_learned(before, block)
+    if options.json:
+        show.as_json(_as_data(tuned, linked, block))
+    else:
+        _print(tuned, linked, block, written=bool(options.output))
+    if options.output and not options.dry_run and text != before:
+        logs.write(Path(options.output), text)
+        show.tell(f"Wrote {options.output}.")
+    return 2 if found.strict and tuned.problems else 0
+
+
+def _own_text(name: str | None) -> str:
+    if name is None or not Path(name).exists():
+        return ""
+    try:
+        return Path(name).read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"-o {name}: cannot be read: {error}") from error
+
+
+def _sessions(found: logs.Given) -> Iterator[Session]:
+    for path in islice(found.paths, 2_000):
+        for batch in recordings.batches(path, given=found.format, max_bytes=found.max_line_bytes):
+            for item in recordings.sessions(batch, max_bytes=found.max_line_bytes):
+                if isinstance(item, Session):
+                    yield item
+
+
+def _as_data(tuned: Tuned, linked: following.Linked, block: str) -> dict[str, Any]:
+    return {
+        "fitted": tuned.fitted,
+        "held_back": tuned.held,
+        "ratio": {"before": round(tuned.before, 5), "after": round(tuned.after, 5)},
+        "missed": {"before": round(tuned.missed_before, 6), "after": round(tuned.missed_after, 6)},
+        "changes": [change._asdict() for change in tuned.changes],
+        "follow_ups": {
+            "taken": linked.taken,
+            "effect": linked.effect,
+            "links": [
+                {"after": one.after, "tool": one.link.tool, "probability": one.link.probability, "tries": one.tries}
+                for one in linked.fitted
+            ],
+        },
+        "settings": block,
+        "problems": tuned.problems,
+    }
+
+
+def _print(tuned: Tuned, linked: following.Linked, block: str, *, written: bool) -> None:
+    console = show.out()
+    console.print(f"{tuned.fitted:,} sessions fitted, {tuned.held:,} held back.")
+    if not tuned.fitted or not tuned.held:
+        console.print("Too few to fit on some and to judge on others: nothing changes.")
+        return
+    rows = [
+        ["yes" if one.taken else "no", one.what, one.before, one.after, one.evidence, one.effect]
+        for one in sorted(tuned.changes, key=lambda change: not change.taken)
+    ]
+    if rows:
+        columns = ["taken", "what", "from", "to", "evidence", "effect where it was judged"]
+        console.print(show.table("Changes", columns, rows, left=True))
+    for one in linked.fitted if linked.taken else ():
+        console.print(f"  {one.after} -> {one.link.tool}: {one.link.probability:g}, {one.used} of {one.tries} used")
+    console.print(f"Follow-ups: {'taken' if linked.taken else 'left as they are'}; {linked.effect}.")
+    console.print(
+        f"On the sessions held back, misses priced in: {tuned.before:.4f} before, {tuned.after:.4f} after "
+        f"({tuned.missed_before:.2%} and {tuned.missed_after:.2%} missed)."
+    )
+    if not block:
+        console.print("What ships is as good as anything that was learned: nothing to write.")
+    elif not written:
+        console.print()
+        console.print(block, markup=False)
+
+
+def _shown(options: argparse.Namespace) -> int:
+    loaded = config.load(flags={"config": options.config})
+    tables = ("values.", "lasting.", "folds.", "learned.")
+    rows = [one for one in config.shown(loaded) if one.key.startswith(tables)]
+    learned = learned_of(loaded.settings)
+    if options.json:
+        settings = [{"key": one.key, "value": one.value, "origin": one.origin} for one in rows]
+        show.as_json({"learned": learned != SHIPPED, "settings": settings})
+        return 0
+    changed = [one for one in rows if one.origin != config.DEFAULT]
+    if not changed:
+        show.out().print("Nothing was learned yet: everything is as shipped.")
+    cells = [[one.key, one.value, one.origin] for one in (changed or rows)]
+    show.out().print(show.table("What economic goes by", ["setting", "value", "from"], cells, left=True))
     return 0

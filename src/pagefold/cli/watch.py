@@ -13,7 +13,7 @@ from pagefold import config
 from pagefold.errors import ConfigError
 from pagefold.settings import Settings
 from pagefold.telemetry import trace
-from pagefold.telemetry.events import Called, Event, tool_name
+from pagefold.telemetry.events import CALL, Called, Event, tool_name
 from pagefold.telemetry.live import Live
 from pagefold.telemetry.spans import spans_to
 from pagefold.tools.defaults import default_tool_value_models
@@ -74,15 +74,15 @@ def calls(settings: Settings, session: str) -> Callable[[str, Mapping[str, int]]
 
 
 class Following:
-    """A view of what the trace says, as it grows; `only` leaves out what is heard of in another way."""
+    """A view of what the trace says, as it grows. With `only`, lines without it are passed over: what they say is heard
+    of in another way."""
 
-    def __init__(self, path: Path, live: Live, only: type[Event] | None = None) -> None:
-        self._reader, self._live, self._only = trace.Reader(path, most_bytes=_NEWEST_BYTES), live, only
+    def __init__(self, path: Path, live: Live, only: bytes = b"") -> None:
+        self._reader, self._live = trace.Reader(path, most_bytes=_NEWEST_BYTES, only=only), live
 
     def __call__(self) -> None:
         for event in self._reader.read():
-            if self._only is None or isinstance(event, self._only):
-                self._live.see(event)
+            self._live.see(event)
 
     def notes(self) -> Iterator[str]:
         if self._reader.damaged:
@@ -107,9 +107,16 @@ def attach(proxy: "Proxy", settings: Settings) -> str:
 
     proxy.teller = Teller(see, spelled=telemetry.content)
     path, key = store_path(settings), key_of(settings)
-    others = Following(trace.beside(path), live, only=Called) if path and telemetry.trace else None
+    others = Following(trace.beside(path), live, only=CALL) if path and telemetry.trace else None
+    teller = proxy.teller
+
+    def refresh() -> None:
+        teller.flush()
+        if others is not None:
+            others()
+
     counts: Mapping[str, int] = writer.counts if writer else {}
-    proxy.dashboard = _dashboard(settings, live, key, lambda: asdict(proxy.totals), others, counts)
+    proxy.dashboard = _dashboard(settings, live, key, lambda: asdict(proxy.totals), refresh, counts)
     return key
 
 
@@ -118,7 +125,7 @@ def _dashboard(
     live: Live,
     key: str,
     totals: Callable[[], Mapping[str, object]],
-    others: Following | None,
+    refresh: Callable[[], None],
     counts: Mapping[str, int],
 ) -> "Dashboard":
     from pagefold.dashboard.app import Dashboard
@@ -135,7 +142,7 @@ def _dashboard(
             yield words
 
     door = Door(key, local=is_loopback(settings.serve.host))
-    return Dashboard(live, shelf_of(settings), door, samples=samples, notes=notes, refresh=others or (lambda: None))
+    return Dashboard(live, shelf_of(settings), door, samples=samples, notes=notes, refresh=refresh)
 
 
 def shelf_of(settings: Settings) -> "Shelf":

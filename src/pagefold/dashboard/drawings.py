@@ -40,8 +40,10 @@ def bar(counts: Sequence[int]) -> Html:
     )
 
 
-def strip(bands: Sequence[tuple[str, int]], tokens: int) -> Html:
+def strip(characters: Sequence[tuple[str, int]], tokens: int, head: int) -> Html:
     """One request from its beginning to its end, neighbours of a level together."""
+    scale = (tokens - head) / (sum(count for _, count in characters) or 1)
+    bands = [(LEVELS[0], head), *((level, round(count * scale)) for level, count in characters)]
     total = sum(count for _, count in bands) or 1
     rects, at = [], 0.0
     for level, count in bands:
@@ -66,14 +68,14 @@ def strip(bands: Sequence[tuple[str, int]], tokens: int) -> Html:
 def timeline(points: Sequence[Point]) -> Html:
     """Tokens by level over the newest turns; a line marks a fold point, a mark at the foot a fault."""
     points = points[-_POINTS:]
-    top = max(sum(point.levels) for point in points) or 1
+    top = max(sum(point.levels.values()) for point in points) or 1
     step = _WIDE / len(points)
     shapes: list[Html] = []
     floor = [0.0] * len(points)
-    for index, level in enumerate(LEVELS):
-        if not any(point.levels[index] for point in points):
+    for level in LEVELS:
+        if not any(point.levels.get(level) for point in points):
             continue
-        roof = [low + point.levels[index] for low, point in zip(floor, points, strict=True)]
+        roof = [low + point.levels.get(level, 0) for low, point in zip(floor, points, strict=True)]
         shapes.append(el("path", d=_area(floor, roof, step, top), class_=level))
         floor = roof
     for at, point in enumerate(points):
@@ -84,7 +86,7 @@ def timeline(points: Sequence[Point]) -> Html:
             x = round(at * step, 1)
             shapes.append(el("rect", x=x, y=_HIGH - 6, width=round(max(step, 4), 1), height=6, class_="fault"))
     folds, faults = sum(point.fold for point in points), sum(point.fault for point in points)
-    last = sum(points[-1].levels)
+    last = sum(points[-1].levels.values())
     words = (
         f"{len(points)} turns, up to {top:,} tokens, {last:,} in the last; {folds} fold points, {faults} with faults"
     )

@@ -16,7 +16,7 @@ from pagefold.telemetry.live import Happened, Live, Session
 
 ROWS = 100
 EVENTS = 40
-SHORT = 10
+SHORT = 8
 _DECISIONS = 200
 _WORDS = {
     "fold": "fold point",
@@ -172,7 +172,7 @@ def overview(live: Live, figures: Figures, now: float, *, notes: Sequence[str] =
         el("section", el("h2", "What happened"), _happened(live.happened), aria_label="What happened"),
         el("template", session_row(Session("0" * 64, 0, 0)), id="row"),
         live="now",
-        seen=(live.number, live.totals["happened"]),
+        seen=(live.number, live.told),
     )
 
 
@@ -230,14 +230,15 @@ def update(live: Live, figures: Figures, now: float, number: int, told: int) -> 
     """What changed since, for the script: in short arrays, since it is sent ten times a second."""
     return {
         "n": live.number,
-        "k": live.totals["happened"],
+        "at": round(now),
+        "k": live.told,
         "t": {key: [figure, words] for key, (_, figure, words) in tiles_of(live, figures, now).items()},
-        "s": [_changed(session) for _, session in zip(range(ROWS), live.changed_since(number), strict=False)],
+        "s": [_changed(session, now) for _, session in zip(range(ROWS), live.changed_since(number), strict=False)],
         "h": [event_item(one) for one in live.happened if one.number > told][-EVENTS:],
     }
 
 
-def _changed(session: Session) -> list[object]:
+def _changed(session: Session, now: float) -> list[object]:
     cache = round(100 * session.cache_read / session.prompt) if session.prompt else -1
     about: list[object] = []
     if session.turns + session.calls <= 2:  # who it is stays as it is
@@ -245,13 +246,12 @@ def _changed(session: Session) -> list[object]:
     return [
         session.name[:SHORT],
         *(session.levels.get(level, 0) for level in LEVELS),
-        session.tokens,
         session.saved,
         cache,
         session.turns or session.calls,
         session.folds,
         session.faults,
-        round(session.last),
+        round(now - session.last),
         *about,
     ]
 
@@ -290,7 +290,7 @@ def session_part(session: Session, live: Live) -> Html:
     if session.bands:
         parts += [
             el("div", el("h2", "The last request"), legend(session.levels), class_="title"),
-            strip(session.bands, session.tokens),
+            strip(session.bands, session.tokens, session.head),
         ]
     if session.points:
         parts += [el("h2", "Turn by turn"), timeline(list(session.points))]

@@ -47,6 +47,7 @@ TABLES: Mapping[str, Prices] = {
         Prices("anthropic", 5.00, 0.50, 6.25, 25.00, 300, "Claude Opus 5, five-minute cache, list price 2026-11"),
         Prices("anthropic-1h", 5.00, 0.50, 10.00, 25.00, 3600, "Claude Opus 5, one-hour cache, list price 2026-11"),
         Prices("anthropic-opus-5.5", 4.00, 0.20, 5.00, 20.00, 300, "Claude Opus 5.5, list price 2026-11"),
+        Prices("anthropic-sonnet-5", 2.00, 0.20, 2.50, 10.00, 300, "Claude Sonnet 5, list price 2026-11"),
         Prices("openai", 2.00, 0.20, 2.50, 10.00, 300, "GPT-6 Sol, short context, list price 2026-11"),
         Prices("openai-gpt-5", 1.25, 0.125, 1.25, 10.00, 300, "GPT-5, list price 2026"),
     )

@@ -55,15 +55,15 @@ def piece(text: str, cursor: Cursor, count: Callable[[str], int]) -> Piece:
     """The piece that a cursor asks for. Raises BudgetError where its budget holds nothing."""
     missing = list(gaps(cursor.position, len(text), cursor.shown))
     room = usable(cursor.budget) - count(_frame(text, cursor, [(cursor.position, len(text))], cursor))
-    for _ in range(8):
-        if room < 1:
-            break
-        parts = _fill(text, missing, room, count)
+    while True:
+        parts = _fill(text, missing, max(1, room), count)
         found = _piece(text, cursor, parts, missing)
         over = count(found.text) - cursor.budget
         if over <= 0:
             return found
-        room -= over + 2
+        if room <= 1:
+            break
+        room = max(1, room - over - 2)
     raise BudgetError(f"budget = {cursor.budget}: too small for a piece of {handle_of(cursor.page)}; ask for more")
 
 

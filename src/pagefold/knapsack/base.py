@@ -57,9 +57,10 @@ class Base(NamedTuple):
 
 def base(problem: Problem, price: float) -> Base:
     """At equal worth the cheaper choice, but as far as the budget goes the dearer one."""
-    found = _best(problem, price, {})
+    found, hair = _best(problem, price, {}), 1e-9
     while found.cost > problem.budget:  # rounding took the dearer end of a tie: a hair above it is the cheaper
-        price *= 1 + 1e-9
+        price *= 1 + hair
+        hair *= 2  # a price that was wrong altogether is left behind as fast
         found = _best(problem, price, {})
     dearer = _dearer(problem, found, problem.budget - found.cost)
     return _best(problem, price, dearer) if dearer else found

@@ -28,7 +28,8 @@ def price(problem: Problem) -> float:
         guess = _spend(_flat(sample), problem.budget * len(sample) // len(choices))
         open_between, fixed = _undecided(choices, guess / _SPREAD, guess * _SPREAD)
         found = _spend(_flat(open_between), problem.budget - fixed)
-        if guess / _SPREAD < found < guess * _SPREAD:
+        # A guess that is far too low leaves groups that cost more than the budget whatever the others do.
+        if fixed <= problem.budget and guess / _SPREAD < found < guess * _SPREAD:
             return found
     return _spend(_flat(choices), problem.budget)
 

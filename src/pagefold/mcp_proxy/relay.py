@@ -233,9 +233,9 @@ class Relay:
         if taken is None:
             return ToServer(self.server, data, call=calling)
         own, wish = taken
-        calling = replace(calling, arguments=own)
+        given, calling = calling.arguments, replace(calling, arguments=own)
         self.calls[call.id] = replace(asked, call=calling, wish=wish)
-        if own != asked.call.arguments if asked.call else False:
+        if own != given:
             start, end = json_text.find(call.raw, ("params", "arguments"))
             data = json_text.bytes_of(json_text.splice(call.raw, [(start, end, json_text.dumps(own))]))
         return ToServer(self.server, data, call=calling)

@@ -201,19 +201,24 @@ class Session:
                 case Shorten():
                     await self._tell(await self._shortened(command))
                     self._ended(command.call, command.data)
-                case Ended():
-                    self._ended(command.call, None)
-                case Own():
-                    if self.work.early is not None:
-                        self.work.early.settle(command.id, command.data)
                 case Answer():
                     await self._tell(await self._answered(command))
                 case Forget():
                     await asyncio.to_thread(self.work.forget)
                 case Ready():
                     await self.upstreams[command.server].ready()
-                case Aside():
-                    self._aside(command.server, command.line)
+                case Aside() | Own() | Ended():
+                    self._note(command)
+
+    def _note(self, command: Aside | Own | Ended) -> None:
+        """What nobody waits for."""
+        match command:
+            case Aside():
+                self._aside(command.server, command.line)
+            case Own() if self.work.early is not None:
+                self.work.early.settle(command.id, command.data)
+            case Ended():
+                self._ended(command.call, None)
 
     async def _to_server(self, command: ToServer) -> None:
         upstream = self.upstreams.get(command.server)

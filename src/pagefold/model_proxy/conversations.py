@@ -4,11 +4,12 @@ All of it is a cache of work, except notes, which go through the store. Thrown a
 gives the same requests.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from pagefold.derive.cost import TABLES, Prices
+from pagefold.derive.models import Known
 from pagefold.derive.policies import policy_named
 from pagefold.derive.policy import NOTHING, Notes, Policy
 from pagefold.model_proxy.apis import MESSAGES
@@ -22,6 +23,8 @@ from pagefold.pages.store import Store
 from pagefold.wire.message import Message, Role
 
 _REMEMBERED = 20_000
+_POLICIES = 50
+_TYPICAL = {"messages": "anthropic"}
 _HEAD_STEP = 4096
 """Heads are taken for as long as the next multiple of this: one that changes a little moves no fold point."""
 
@@ -36,7 +39,10 @@ class History:
 
 class Conversations:
     """`policy` derives requests; without one every request is left as it came. `store` keeps notes. Context tools are
-    answered inside a turn as often as `recall_rounds` says, if at all."""
+    answered inside a turn as often as `recall_rounds` says, if at all.
+
+    How much fits is what the request says, else `window`, else what is `known` of the model, else what the policy was
+    made with; prices are the user's own by API, else those of the model, else a typical model's of that API."""
 
     def __init__(
         self,
@@ -46,28 +52,38 @@ class Conversations:
         window: int = 0,
         prices: Mapping[str, Prices] | None = None,
         recall_rounds: int = 0,
+        known: Callable[[str], Known | None] = lambda model: None,
     ) -> None:
         self.policy, self.window, self.recall_rounds = policy, window, recall_rounds
-        self.prices = prices or {"messages": TABLES["anthropic"]}
+        self._prices, self._known = prices or {}, known
         self.readings, self.histories = Readings(), Histories()
         self.reckoner = Reckoner(self.prices)
         self.notebook = Notebook(store)
         self._derivations: dict[tuple[str, Policy], Derivations] = {}
         self._said: dict[bytes, Said | None] = {}
 
-    def under(self, api: str, name: str = "", window: int = 0) -> Derivations | None:
+    def prices(self, api: str, model: str) -> Prices:
+        """What tokens of this model cost."""
+        known = self._known(model)
+        return self._prices.get(api) or (known.prices if known else TABLES[_TYPICAL.get(api, "openai")])
+
+    def under(self, api: str, name: str = "", window: int = 0, model: str = "") -> Derivations | None:
         """A policy at work: the one that was set, or the one that a client names. Raises ConfigError."""
         policy: Any = policy_named(name) if name else self.policy
         if policy is None:
             return None
         if folds(policy):
-            prices = self.prices.get(api) or TABLES["openai"]
-            policy = replace(policy, window=window or self.window or policy.window, prices=prices)
+            known = self._known(model)
+            fits = window or self.window or (known.window if known else policy.window)
+            counted = {"tokens": known.tokens} if known and hasattr(policy, "tokens") else {}
+            policy = replace(policy, window=fits, prices=self.prices(api, model), **counted)
         if (api, policy) not in self._derivations:
             made = Derivations(policy)
             if folds(policy):
                 made = Derivations(policy, noted=self.notebook.get, shown=plain if api == MESSAGES.name else _as_it_is)
             self._derivations[api, policy] = made
+            if len(self._derivations) > _POLICIES:  # a client may name any window
+                del self._derivations[next(iter(self._derivations))]
         return self._derivations[api, policy]
 
     def history(self, reading: Reading) -> History:

@@ -25,6 +25,7 @@ READ_BYTES = 32 << 20
 
 OFF = "off"
 _NAME_CHARACTERS = 100
+_UNHEARD = 32 << 10
 
 
 class Exchange:
@@ -44,6 +45,7 @@ class Exchange:
         self.api = api_of(method, path)
         self.refusal = ""
         self._body, self._conversations = body, conversations
+        self._wish, self._window = wish, window
         self._reading: Reading | None = None
         self._unread = ""
         self._derivations: Derivations | None = None
@@ -56,6 +58,8 @@ class Exchange:
         self._events: sse.Follower | None = None
         self._whole = bytearray()
         self._heard_bytes = 0
+        self._unheard: list[bytes] = []  # of a stream: it is read in a few large pieces, or when it has ended
+        self._unheard_bytes = 0
         self._deaf = ""
         if self.api is not None and wish != OFF:
             try:
@@ -76,6 +80,10 @@ class Exchange:
         if reading is None or self._derivations is None or reading.api.continues(reading.request):
             self._derivations = None
             return 0
+        if folds(self._derivations.policy):  # by its model, which is known only now
+            named = reading.request.model
+            self._derivations = self._conversations.under(reading.api.name, self._wish, self._window, named)
+            assert self._derivations is not None
         return self._derivations.fresh(reading.request.messages, reading.links) or 1
 
     def derive(self, now: float = 0.0) -> bytes | None:
@@ -221,15 +229,28 @@ class Exchange:
         if self._heard_bytes > READ_BYTES:
             self._deaf = "answer too large"
             self._whole.clear()
+            self._unheard.clear()
         elif self._events is None:
             self._whole += data
         else:
-            try:
-                self._events.feed(data)
-            except WireError:
-                self._deaf = "answer not understood"
+            self._unheard.append(data)
+            self._unheard_bytes += len(data)
+            if self._unheard_bytes > _UNHEARD:
+                self._listen()
+
+    def _listen(self) -> None:
+        """Reads what was heard of a stream so far."""
+        data, self._unheard, self._unheard_bytes = self._unheard, [], 0
+        if self._events is None or self._deaf:
+            return
+        try:
+            for piece in data:
+                self._events.feed(piece)
+        except WireError:
+            self._deaf = "answer not understood"
 
     def finish(self, ending: Ending, *, bytes_up: int = 0, bytes_down: int = 0, now: float = 0.0) -> Seen:
+        self._listen()
         reading = self._read()
         if ending is Ending.ABANDONED and self._events is not None and self._events.ended:
             ending = Ending.WHOLE  # some clients hang up as soon as they have read that it ended

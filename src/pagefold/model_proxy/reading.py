@@ -1,7 +1,8 @@
 """Requests as they are read: one that begins like one seen lately costs only what is new in it.
 
 A reading says the same whether it was read whole or from where it differs; what is remembered is a cache of work and
-bounded. Bodies are found again by hashes of their beginnings, of doubling lengths, and compared before they are used.
+bounded. Bodies are found again by hashes of what their beginnings, of doubling lengths, end in, and compared before
+they are used.
 """
 
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from pagefold.wire.reread import reread
 
 _CHARACTERS = 32 << 20
 _FIRST = 8  # the shortest beginning that is hashed has two to the power of this many characters
+_SAMPLE = 1024  # of a longer one only the end: whoever is found is compared, and reading all of it twice is dear
 
 
 @dataclass(slots=True, eq=False)
@@ -103,4 +105,6 @@ def _next(api: Api, text: str, keys: list[int], end: int) -> int:
     stop = 1 << (_FIRST + len(keys))
     if stop > end:
         return 0
-    return hash((keys[-1], text[stop // 2 : stop]) if keys else (api.name, text[:stop])) or 1
+    if not keys:
+        return hash((api.name, text[:stop])) or 1
+    return hash((keys[-1], text[max(stop // 2, stop - _SAMPLE) : stop])) or 1

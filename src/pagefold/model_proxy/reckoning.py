@@ -6,11 +6,11 @@ cold. Times come in as values.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pagefold import tokens
-from pagefold.derive.cost import TABLES, Prices
+from pagefold.derive.cost import Prices
 from pagefold.model_proxy.reading import Reading
 from pagefold.model_proxy.totals import Prefix, Reckoned
 from pagefold.wire.message import BlockKind, Message, Usage
@@ -123,9 +123,10 @@ class Calibration:
 class Reckoner:
     """Predicts what a request costs, and compares."""
 
-    def __init__(self, prices: Mapping[str, Prices] | None = None) -> None:
+    def __init__(self, prices: Callable[[str, str], Prices]) -> None:
+        """`prices` are those of an API and a model."""
         self.counts, self.calibration = Counts(), Calibration()
-        self._prices = prices or {"messages": TABLES["anthropic"]}
+        self._prices = prices
         self._last: dict[bytes, _Last] = {}
 
     def is_cold(self, reading: Reading, now: float) -> bool:
@@ -137,7 +138,7 @@ class Reckoner:
         return False
 
     def _table(self, reading: Reading) -> Prices:
-        return self._prices.get(reading.api.name) or TABLES["openai"]
+        return self._prices(reading.api.name, reading.request.model)
 
     def reckon(
         self, reading: Reading, prefix: Prefix, usage: Usage | None, *, saved: int, moved: bool, now: float

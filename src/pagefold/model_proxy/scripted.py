@@ -39,10 +39,14 @@ ASIDE = Turn("Noted.")
 
 
 class ScriptedModel:
-    """The ASGI application. `requests` are the bodies of the Messages requests, as they arrived."""
+    """The ASGI application. `requests` are the bodies of the Messages requests, as they arrived.
 
-    def __init__(self, turns: Sequence[Turn]) -> None:
+    A folded history holds fewer answers than were given: `counting`, each request gets the next turn instead.
+    """
+
+    def __init__(self, turns: Sequence[Turn], *, counting: bool = False) -> None:
         self.turns = turns
+        self._counting = counting
         self.requests: list[bytes] = []
         self._failures = {index: list(turn.fail) for index, turn in enumerate(turns)}
 
@@ -84,7 +88,8 @@ class ScriptedModel:
             request = anthropic.parse_request(body)
         except WireError as error:
             return 400, b"application/json", [_error("invalid_request_error", str(error))]
-        index = sum(message.role is Role.ASSISTANT for message in request.messages)
+        answers = sum(message.role is Role.ASSISTANT for message in request.messages)
+        index = len(self.requests) - 1 if self._counting else answers
         if failures := self._failures.get(index):
             status = failures.pop(0)
             return status, b"application/json", [_error(_ERRORS.get(status, "api_error"), "as the script says")]

@@ -1,13 +1,14 @@
 """What an exchange has to tell, as one event of the decision trace: figures and hashes, and the faults it shows.
 
 Levels are read off the request itself: a text that carries a handle is lossy, one that was changed and carries none is
-lossless. Tokens are divided among messages by their characters, which costs a turn next to nothing. What is remembered
-of a conversation, to tell a call that is made again, is hashes and places, for the conversations heard of last.
+lossless. Tokens are divided among messages by their characters. What is remembered of a conversation, to tell a call
+that is made again, is hashes and places, for the conversations heard of last. A turn costs what is new in it: a request
+extends the one before it, so that only a fold point makes everything be looked at again.
 """
 
-import hashlib
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import NamedTuple
@@ -36,8 +37,9 @@ from pagefold.tools.defaults import default_tool_value_models
 from pagefold.wire.message import Block, BlockKind, Message, Role
 
 _CONVERSATIONS = 1000
+_WAITING = 64
 _SAYS_SOMETHING = 80
-_MOST_BANDS = 48
+_MOST_BANDS = 64
 _RECALL = "context_recall"
 _WHERE = re.compile(r'"handle"\s*:\s*"(pf-[a-z2-7]{10})"')
 _HEAD_PARTS = ("system", "developer", "tools")
@@ -58,13 +60,39 @@ class Told(NamedTuple):
 
 @dataclass(slots=True)
 class _Watched:
-    """A conversation as far as it was seen: `link` stands for its first `seen` messages."""
+    """A conversation as far as it was seen: `link` stands for its first `seen` messages.
+
+    The observer is told of results only when one of them looks like a fault: `waiting` are those it has not heard of.
+    Pages and calls have names of this process, and a page gets its own when a fault names it.
+    """
 
     link: bytes = b""
     seen: int = 0
     observer: FaultObserver = field(default_factory=FaultObserver)
     calls: dict[str, tuple[str, str]] = field(default_factory=dict)
-    pages: dict[PageId, int] = field(default_factory=dict)
+    places: dict[PageId, int] = field(default_factory=dict)
+    made: set[str] = field(default_factory=set)
+    waiting: list[tuple[str, PageId, ResidencyLevel]] = field(default_factory=list)
+    drawn: "_Drawn | None" = None
+
+    def tell(self) -> None:
+        """Brings the observer up to date."""
+        for signature, page, level in self.waiting:
+            if signature:
+                self.observer.see(faults.Called(signature, page))
+            self.observer.see(faults.Shown(page, PageKind.EVIDENCE, level))
+        self.waiting.clear()
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawn:
+    """How a request divides, in characters; `last` is the place of its last message, of `sent`."""
+
+    policy: str
+    sent: int
+    last: int
+    levels: tuple[int, ...]
+    bands: tuple[tuple[str, int], ...]
 
 
 @dataclass(slots=True)
@@ -77,22 +105,45 @@ class _News:
 
 
 class Teller:
-    """Makes an event of every exchange that was read, for `see`. `spelled` names all tools as they are."""
+    """Makes an event of every exchange that was read, for `see`. `spelled` names all tools as they are.
+
+    Exchanges wait until `flush` is called, or until they are many: made one after another, events take a third less
+    than one by one between turns. `waits` says whether somebody has to call it.
+    """
 
     def __init__(self, see: Callable[[Event], None], *, spelled: bool = False) -> None:
         self._see, self._spelled = see, spelled
         self._watched: dict[str, _Watched] = {}
+        self._waiting: deque[tuple[Told, Seen, str, float, float]] = deque()
+
+    @property
+    def waits(self) -> bool:
+        return bool(self._waiting)
 
     def tell(self, told: Told, seen: Seen, *, user_agent: str, began: float, now: float) -> None:
+        self._waiting.append((told, seen, user_agent, began, now))
+        if len(self._waiting) >= _WAITING:
+            self.flush()
+
+    def flush(self) -> None:
+        while self._waiting:
+            self._made(*self._waiting.popleft())
+
+    def _made(self, told: Told, seen: Seen, user_agent: str, began: float, now: float) -> None:
         links = told.reading.links
         if not links:
             return
         first = _first_answer(told.reading.request.messages)
         session = links[first].hex() if first < len(links) else links[-1].hex()
-        news = self._news(session, told)
+        watched, continued = self._watch(session, told)
+        news = self._news(watched, told, continued=continued)
         tokens = max(0, sum(seen.estimated.values()))
         head = min(tokens, sum(seen.estimated.get(part, 0) for part in _HEAD_PARTS))
-        levels, bands = divided(told, tokens, head) if tokens else ({}, ())
+        levels: dict[str, int] = {}
+        bands: tuple[tuple[str, int], ...] = ()
+        if tokens:
+            watched.drawn = drawn = _drawn(told, watched.drawn if continued else None)
+            levels, bands = _in_tokens(drawn, tokens, head), drawn.bands
         usage, work = seen.usage, seen.work
         reason = told.derivation.reason if told.derivation and work.folds else ""
         self._see(
@@ -133,97 +184,119 @@ class Teller:
             )
         )
 
-    def _news(self, session: str, told: Told) -> _News:
+    def _watch(self, session: str, told: Told) -> tuple[_Watched, bool]:
+        """The conversation that this goes on with, and whether it does: not where it was never heard of, or edited."""
+        watched, links = self._watched.pop(session, None), told.links
+        continued = watched is not None and watched.seen <= len(links) and links[watched.seen - 1] == watched.link
+        if watched is None or not continued:
+            watched = _Watched()
+        self._watched[session] = watched
+        if len(self._watched) > _CONVERSATIONS:
+            del self._watched[next(iter(self._watched))]
+        return watched, continued
+
+    def _news(self, watched: _Watched, told: Told, *, continued: bool) -> _News:
         """What the messages since the last request of this conversation bring, and the faults they show."""
         news, links = _News(), told.links
-        watched = self._watched.pop(session, None)
-        if watched is None or watched.seen > len(links) or links[watched.seen - 1] != watched.link:
-            # Never heard of, or edited since: what is old news is only taken note of.
-            watched, old = _Watched(), _last_answer(told.messages)
-        else:
-            old = watched.seen
-        levels = _levels_from(told, watched.seen)
+        old = watched.seen if continued else _last_answer(told.messages)  # what is before is only taken note of
+        changed = _changed_from(told, watched.seen)
         for place in range(watched.seen, len(links)):
-            for block in told.messages[place].blocks:
+            for index, block in enumerate(told.messages[place].blocks):
                 if block.kind is BlockKind.CALL:
                     self._call(watched, block, news if place >= old else None, inline=told.inline)
                 elif block.kind is BlockKind.RESULT:
-                    level, after = levels.get(place, (ResidencyLevel.FULL, {}))
-                    self._result(watched, block, place, level, after, news if place >= old else None)
+                    self._result(watched, block, (place, index), changed.get(place), news if place >= old else None)
         if told.derivation is not None and told.derivation.reason:
             _folded(watched, told.derivation)
-        news.faults += _told_of(watched.observer.see(faults.Requested()))
         watched.seen, watched.link = len(links), links[-1]
-        self._watched[session] = watched
-        while len(self._watched) > _CONVERSATIONS:
-            del self._watched[next(iter(self._watched))]
         return news
 
     def _call(self, watched: _Watched, block: Block, news: _News | None, *, inline: bool) -> None:
-        signature = hashlib.sha256(faults.signature_of(block.name, block.text).encode("utf-8", "replace")).hexdigest()
-        watched.calls[block.call_id] = (signature, block.name)
+        # As it is spelled: a model that makes a call again spells it again, and reading it is dear.
+        watched.calls[block.call_id] = (f"{hash((block.name, block.text)):x}", block.name)
         if news is not None and block.name.endswith(_RECALL):
             found = _WHERE.search(block.text)
             how = "answered inside the turn" if inline else "asked for by MCP"
             news.recalls.append(Recall(found[1] if found else "", how))
 
     def _result(
-        self,
-        watched: _Watched,
-        block: Block,
-        place: int,
-        level: ResidencyLevel,
-        after: Mapping[str, int],
-        news: _News | None,
+        self, watched: _Watched, block: Block, at: tuple[int, int], sent: Sent | None, news: _News | None
     ) -> None:
         signature, tool = watched.calls.get(block.call_id, ("", ""))
+        place, index = at
         if news is not None:
+            after = next((text for edited, text in sent.edits if edited == index), block.text) if sent else block.text
             name = tool_name(tool, _shipped(), spelled=self._spelled)
-            news.results.append(Result(name, len(block.text), after.get(block.call_id, len(block.text))))
+            news.results.append(Result(name, len(block.text), len(after)))
         if len(block.text) < _SAYS_SOMETHING:
             return
-        page = id_of(block.text.encode("utf-8", "surrogatepass"))
-        found = watched.observer.see(faults.Called(signature, page)) if signature else ()
-        if news is not None:
-            news.faults += _told_of(found)
-        watched.observer.see(faults.Shown(page, PageKind.EVIDENCE, level))
-        watched.pages[page] = place
-
-
-def divided(told: Told, tokens: int, head: int) -> tuple[dict[str, int], tuple[tuple[str, int], ...]]:
-    """How the tokens of a request divide among levels, and the same as bands in the order of the request."""
-    sent = told.derivation.sent if told.derivation is not None and told.derivation.changed else None
-    runs: list[tuple[str, int]] = [(LEVELS[0], 0)]
-    if sent is None:
-        runs.append((LEVELS[0], sum(len(message.raw) for message in told.messages)))
-    else:
-        for one in sent:
-            runs.append((_level_of(one), len(one.message.raw)))
-    characters = sum(count for _, count in runs)
-    scale = (tokens - head) / characters if characters else 0.0
-    levels: dict[str, float] = {LEVELS[0]: float(head)}
-    bands: list[tuple[str, float]] = [(LEVELS[0], float(head))]
-    for level, count in runs:
-        levels[level] = levels.get(level, 0.0) + count * scale
-        if bands[-1][0] == level:
-            bands[-1] = (level, bands[-1][1] + count * scale)
+        page = PageId(f"{hash(block.text):x}")
+        if (page in watched.places or signature in watched.made) and signature:
+            watched.tell()
+            found = watched.observer.see(faults.Called(signature, page))
+            if news is not None:
+                real = handle_of(id_of(block.text.encode("utf-8", "surrogatepass"))) if found else ""
+                news.faults += (Fault(str(one.kind), real, one.reason) for one in found)
+            signature = ""  # of this one the observer has heard
         else:
-            bands.append((level, count * scale))
-    return {level: round(count) for level, count in levels.items() if count}, _fewer(bands)
+            watched.made.add(signature)
+        watched.places[page] = place
+        watched.waiting.append((signature, page, ResidencyLevel(_level_of(sent)) if sent else ResidencyLevel.FULL))
 
 
-def _fewer(bands: Sequence[tuple[str, float]]) -> tuple[tuple[str, int], ...]:
-    """At most so many bands: the smallest are taken for a part of the one before."""
-    least = 0.0
-    if len(bands) > _MOST_BANDS:
-        least = sorted((count for _, count in bands), reverse=True)[_MOST_BANDS - 1]
-    merged: list[tuple[str, float]] = []
+def _drawn(told: Told, before: _Drawn | None) -> _Drawn:
+    """How a request divides among levels. `before` is the request that it may extend."""
+    derivation = told.derivation
+    if derivation is None or not derivation.changed:
+        characters = sum(len(message.raw) for message in told.messages)
+        return _Drawn("", 0, 0, (characters, 0, 0, 0), ((LEVELS[0], characters),))
+    sent = derivation.sent
+    extends = (
+        before is not None
+        and not derivation.reason
+        and before.policy == told.policy
+        and 0 < before.sent <= len(sent)
+        and sent[before.sent - 1].place == before.last
+    )
+    levels = list(before.levels) if before is not None and extends else [0] * len(LEVELS)
+    bands = before.bands if before is not None and extends else ()
+    for one in sent[before.sent :] if before is not None and extends else sent:
+        level, characters = _level_of(one), len(one.message.raw)
+        levels[LEVELS.index(level)] += characters
+        if bands and bands[-1][0] == level:
+            bands = (*bands[:-1], (level, bands[-1][1] + characters))
+        else:
+            bands = (*bands, (level, characters))
+    return _Drawn(told.policy, len(sent), sent[-1].place if sent else 0, tuple(levels), _fewer(bands))
+
+
+def _in_tokens(drawn: _Drawn, tokens: int, head: int) -> dict[str, int]:
+    """Tokens by level; the head, which nobody changes, is whole."""
+    characters = sum(drawn.levels)
+    scale = (tokens - head) / characters if characters else 0.0
+    full, compressed, structured, pointer = drawn.levels
+    found = {"full": head + int(full * scale)}
+    if compressed:
+        found["compressed"] = int(compressed * scale)
+    if structured:
+        found["structured"] = int(structured * scale)
+    if pointer:
+        found["pointer"] = int(pointer * scale)
+    return found
+
+
+def _fewer(bands: tuple[tuple[str, int], ...]) -> tuple[tuple[str, int], ...]:
+    """Where there are too many bands, half of them: the smallest become a part of the one before."""
+    if len(bands) <= _MOST_BANDS:
+        return bands
+    least = sorted((count for _, count in bands), reverse=True)[_MOST_BANDS // 2]
+    merged: list[tuple[str, int]] = []
     for level, count in bands:
-        if merged and (count < least or merged[-1][0] == level):
+        if merged and (count <= least or merged[-1][0] == level):
             merged[-1] = (merged[-1][0], merged[-1][1] + count)
         else:
             merged.append((level, count))
-    return tuple((level, round(count)) for level, count in merged if round(count))
+    return tuple(merged)
 
 
 def _level_of(sent: Sent) -> str:
@@ -235,17 +308,16 @@ def _level_of(sent: Sent) -> str:
     return LEVELS[2] if lossy else LEVELS[1]
 
 
-def _levels_from(told: Told, place: int) -> dict[int, tuple[ResidencyLevel, dict[str, int]]]:
-    """Of the messages from a place on, at which level they stand and how long each of their results is there."""
+def _changed_from(told: Told, place: int) -> dict[int, Sent]:
+    """Of the messages from a place on, those that go on other than they came."""
     if told.derivation is None or not told.derivation.changed:
         return {}
-    found: dict[int, tuple[ResidencyLevel, dict[str, int]]] = {}
+    found: dict[int, Sent] = {}
     for one in reversed(told.derivation.sent):
         if 0 <= one.place < place:
             break
         if one.edits:
-            after = {one.message.blocks[index].call_id: len(text) for index, text in one.edits}
-            found[one.place] = (ResidencyLevel(_level_of(one)), after)
+            found[one.place] = one
     return found
 
 
@@ -253,22 +325,25 @@ def _folded(watched: _Watched, derivation: Derivation) -> None:
     """After a fold point: at which level every page of the conversation stands now."""
     standing = {one.place: ResidencyLevel(_level_of(one)) for one in derivation.sent if one.place >= 0}
     handles = any(one.place < 0 and HANDLE.search(one.message.raw) for one in derivation.sent)
-    for page, place in watched.pages.items():
+    watched.tell()
+    for page, place in watched.places.items():
         level = standing.get(place, ResidencyLevel.POINTER if handles else None)
         gone = faults.Dropped(page) if level is None else faults.Shown(page, PageKind.EVIDENCE, level)
         watched.observer.see(gone)
 
 
-def _told_of(found: Iterable[faults.Fault]) -> list[Fault]:
-    return [Fault(str(one.kind), handle_of(one.page) if one.page else "", one.reason) for one in found]
-
-
 def _first_answer(messages: Sequence[Message]) -> int:
-    return next((at for at, message in enumerate(messages) if message.role is Role.ASSISTANT), len(messages))
+    for at, message in enumerate(messages):
+        if message.role is Role.ASSISTANT:
+            return at
+    return len(messages)
 
 
 def _last_answer(messages: Sequence[Message]) -> int:
-    return next((at for at in range(len(messages) - 1, -1, -1) if messages[at].role is Role.ASSISTANT), 0)
+    for at in range(len(messages) - 1, -1, -1):
+        if messages[at].role is Role.ASSISTANT:
+            return at
+    return 0
 
 
 @cache

@@ -185,8 +185,9 @@ def _counted(seen: Sequence[Seen]) -> Totals:
         prefix=sum((one.prefix for one in seen if one.prefix is not _NO_PREFIX), _NO_PREFIX),
         work=sum((one.work for one in seen if one.work is not _NO_WORK), _NO_WORK),
         reckoned=sum((one.reckoned for one in seen if one.reckoned is not _NOT_RECKONED), _NOT_RECKONED),
-        errors=Counter(one.error for one in seen if one.failed),
-        unread=Counter(one.unread for one in seen if one.unread),
+        # As plain dicts: `asdict` makes other keys of a Counter's.
+        errors=dict(Counter(one.error for one in seen if one.failed)),
+        unread=dict(Counter(one.unread for one in seen if one.unread)),
     )
 
 

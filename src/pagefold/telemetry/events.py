@@ -4,25 +4,25 @@ No event holds a header, a text that a client, a tool or a model wrote, or an ar
 hashes, the names that pagefold itself gives, and the name of a model that a provider answered to. Tools that ship with
 pagefold are named, others are a hash unless their names were asked for. A line that is no event is not an error:
 `parse` gives None for it, and whoever reads counts it.
+
+Events are named tuples: one is made with every turn, and a frozen dataclass so large takes three times as long.
 """
 
 import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from functools import lru_cache
+from typing import Any, NamedTuple, TypeAlias
 
 VERSION = 1
 LEVELS = ("full", "compressed", "structured", "pointer")
 
 _NAME = re.compile(r"[\w.:/@+\[\]-]{1,100}", re.ASCII)
 _HASHED = 10
-_NO_LEVEL = "full"
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(NamedTuple):
     """The agent needed what was not there. `page` is a handle."""
 
     kind: str
@@ -30,16 +30,14 @@ class Fault:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Recall:
+class Recall(NamedTuple):
     """A page was asked for by its handle; `how` says by whom it was answered."""
 
     page: str
     how: str
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(NamedTuple):
     """A tool's answer that came with a turn, in characters as it came and as it went on."""
 
     tool: str
@@ -47,8 +45,7 @@ class Result:
     after: int
 
 
-@dataclass(frozen=True, slots=True)
-class Decided:
+class Decided(NamedTuple):
     """At which level the message at `place` stands from a fold point on, and why."""
 
     place: int
@@ -56,13 +53,13 @@ class Decided:
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Turn:
+class Turn(NamedTuple):
     """One request to a model and its answer.
 
     `session` names the conversation by a hash of its beginning; `began` is the name that its first request had, which
-    could not know the answer that tells it from others. `tokens` is what was sent, as estimated, `levels` and `bands`
-    how that divides, by characters: the head first, then messages in their order, neighbours of a level together.
+    could not know the answer that tells it from others. `tokens` is what was sent, as estimated, and `levels` how that
+    divides. `bands` are its messages in their order, in characters, neighbours of a level together; the `head` stands
+    before them.
     """
 
     at: float
@@ -90,7 +87,7 @@ class Turn:
     moved: int = 0
     shrunk: bool = False
     fold: str = ""
-    levels: Mapping[str, int] = field(default_factory=dict)
+    levels: Mapping[str, int] = {}
     bands: tuple[tuple[str, int], ...] = ()
     decisions: tuple[Decided, ...] = ()
     results: tuple[Result, ...] = ()
@@ -103,8 +100,7 @@ class Turn:
         return self.fresh + self.cache_read + self.cache_write
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Called:
+class Called(NamedTuple):
     """One tool call through the MCP proxy: tokens of its answer as the server sent it and as the agent read it."""
 
     at: float
@@ -117,25 +113,20 @@ class Called:
 Event: TypeAlias = Turn | Called
 
 _KINDS: Mapping[str, type[Turn] | type[Called]] = {"turn": Turn, "call": Called}
+CALL = b'"event":"call"'
+"""Stands in every line that tells of a call."""
 _NAMES = {made: name for name, made in _KINDS.items()}
 _PARTS: Mapping[str, Any] = {"decisions": Decided, "results": Result, "recalls": Recall, "faults": Fault}
-_DEFAULTS = {made: {name: one.default for name, one in made.__dataclass_fields__.items()} for made in (Turn, Called)}
-_FIELDS = {made: tuple(made.__dataclass_fields__) for made in (Turn, Called)}
 
 
 def line_of(event: Event) -> str:
     """One line without its end. What is as it would be anyway is left out."""
-    defaults = _DEFAULTS[type(event)]
     told: dict[str, Any] = {"v": VERSION, "event": _NAMES[type(event)]}
-    for name in _FIELDS[type(event)]:
-        value = getattr(event, name)
-        if value == defaults[name] or value == () or value == {}:
+    defaults = event._field_defaults
+    for name, value in zip(event._fields, event, strict=True):
+        if name in defaults and value == defaults[name]:
             continue
-        if name in _PARTS:
-            value = [[getattr(part, slot) for slot in part.__dataclass_fields__] for part in value]
-        elif isinstance(value, float):
-            value = round(value, 3)
-        told[name] = value
+        told[name] = round(value, 3) if isinstance(value, float) else value
     return json.dumps(told, separators=(",", ":"))
 
 
@@ -146,7 +137,7 @@ def parse(line: str | bytes) -> Event | None:
         if not isinstance(said, dict) or said.get("v") != VERSION:
             return None
         made = _KINDS[said["event"]]
-        values = {name: _value(made, name, said[name]) for name in _FIELDS[made] if name in said}
+        values = {name: _value(made, name, said[name]) for name in made._fields if name in said}
         return made(**values)
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
@@ -189,13 +180,15 @@ def hashed(text: str) -> str:
     return "#" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_HASHED]
 
 
-def tool_name(tool: str, known: Mapping[str, object] | frozenset[str], *, spelled: bool = False) -> str:
+@lru_cache(maxsize=1000)
+def tool_name(tool: str, known: frozenset[str], *, spelled: bool = False) -> str:
     """A tool as an event names it: those that pagefold ships with, and all where `spelled`; others by a hash."""
     if tool in known or (spelled and _NAME.fullmatch(tool)):
         return tool
     return hashed(tool) if tool else ""
 
 
+@lru_cache(maxsize=1000)
 def model_name(model: str, *, answered: bool) -> str:
     """A model as an event names it: only what a provider answered to, since a client can ask for anything."""
     return model if answered and _NAME.fullmatch(model) else ""
@@ -219,6 +212,7 @@ _AGENTS = {
 }
 
 
+@lru_cache(maxsize=256)
 def agent_name(user_agent: str) -> str:
     """Which of the agents that pagefold knows this is, by how it introduces itself; nothing else of that is kept."""
     first = user_agent[:200].lower()

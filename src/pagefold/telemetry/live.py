@@ -7,7 +7,8 @@ bounded: the sessions longest unheard of are let go, and of each only its newest
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 from pagefold.telemetry.events import LEVELS, Called, Event, Turn
 
@@ -15,15 +16,15 @@ _SESSIONS = 500
 _TURNS = 240
 _HAPPENED = 200
 _MCP = "MCP"
+_SUMMED = ("turns", "failed", "saved", "fresh", "cache_read", "cache_write", "output", "cost", "folds", "calls")
+_SUMS = attrgetter(*_SUMMED)
 _ALERT = "duplicate_alert"  # a call made again although its result stands: told, but no fault
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
-    """One turn in a session's timeline: tokens by level, and whether it was a fold point."""
+class Point(NamedTuple):
+    """One turn in a session's timeline: tokens by level, whether it was a fold point, and whether it showed a fault."""
 
-    levels: tuple[int, ...]
-    saved: int
+    levels: Mapping[str, int]
     fold: bool
     fault: bool
 
@@ -71,6 +72,7 @@ class Session:
     points: deque[Point] = field(default_factory=lambda: deque(maxlen=_TURNS))
     last_fold: Turn | None = None
     changed: int = 0
+    summed: tuple[Any, ...] = (0,) * len(_SUMMED)
 
     @property
     def prompt(self) -> int:
@@ -87,7 +89,7 @@ class Session:
 
 
 class Live:
-    """The view. `number` counts events; a session that changed after a number says so."""
+    """The view. `number` counts events, `told` what happened; a session that changed after a number says so."""
 
     def __init__(self, most: int = _SESSIONS) -> None:
         self._most = most
@@ -95,8 +97,9 @@ class Live:
         self.happened: deque[Happened] = deque(maxlen=_HAPPENED)
         self.faults: Counter[str] = Counter()
         self.recalls: Counter[str] = Counter()
-        self.totals: Counter[str] = Counter()
-        self.number = 0
+        self.number = self.told = 0
+        self._sums: Counter[str] = Counter()
+        self._summed = 0
 
     def see(self, event: Event) -> None:
         self.number += 1
@@ -104,6 +107,15 @@ class Live:
             self._called(event)
         else:
             self._turn(event)
+
+    @property
+    def totals(self) -> Counter[str]:
+        """Sums over all sessions, those that were let go too. Added up when asked for, which is not every turn, and
+        only of the sessions that have changed since."""
+        for session in self.changed_since(self._summed):
+            self._sum(session)
+        self._summed = self.number
+        return self._sums
 
     def changed_since(self, number: int) -> Iterator[Session]:
         """The sessions that an event after this number changed, the newest first."""
@@ -130,29 +142,24 @@ class Live:
         session.model, session.policy = turn.model or session.model, turn.policy or session.policy
         session.turns += 1
         session.failed += failed
-        for name in ("saved", "fresh", "cache_read", "cache_write", "output", "cost", "seconds"):
-            value = getattr(turn, name)
-            if value:
-                setattr(session, name, getattr(session, name) + value)
-                self.totals[name] += value
-        self.totals["turns"] += 1
-        self.totals["failed"] += failed
+        session.saved += turn.saved
+        session.fresh += turn.fresh
+        session.cache_read += turn.cache_read
+        session.cache_write += turn.cache_write
+        session.output += turn.output
+        session.cost += turn.cost
+        session.seconds += turn.seconds
         if turn.tokens:
-            session.tokens, session.head, session.levels, session.bands = (
-                turn.tokens,
-                turn.head,
-                turn.levels,
-                turn.bands,
-            )
-            levels = tuple(turn.levels.get(level, 0) for level in LEVELS)
-            session.points.append(Point(levels, turn.saved, bool(turn.fold), any(fault.kind != _ALERT for fault in turn.faults)))
+            session.tokens, session.head = turn.tokens, turn.head
+            session.levels, session.bands = turn.levels, turn.bands
+            fault = bool(turn.faults) and any(fault.kind != _ALERT for fault in turn.faults)
+            session.points.append(Point(turn.levels, bool(turn.fold), fault))
         if turn.fold or turn.faults or turn.recalls or failed or turn.cold or turn.shrunk:
             self._tell(session, turn, failed=failed)
 
     def _tell(self, session: Session, turn: Turn, *, failed: bool) -> None:
         if turn.fold:
             session.folds += 1
-            self.totals["folds"] += 1
             session.last_fold = turn
             self._note(turn, "fold", turn.fold)
         for fault in turn.faults:
@@ -164,7 +171,7 @@ class Live:
             self.recalls[recall.how] += 1
             self._note(turn, "recall", recall.how, recall.page)
         if turn.cold:
-            self.totals["cold"] += 1
+            self._sums["cold"] += 1
             self._note(turn, "cold", "the provider's cache held nothing of it any more")
         if turn.shrunk:
             self._note(turn, "shrunk", "the provider found the request too long, and a smaller one was sent")
@@ -177,9 +184,6 @@ class Live:
         session.calls += 1
         session.saved += max(0, call.before - call.after)
         session.tokens += call.after
-        self.totals["calls"] += 1
-        self.totals["call tokens before"] += call.before
-        self.totals["call tokens after"] += call.after
 
     def _session(self, name: str, began: str, at: float) -> Session:
         """The session an event is of, moved to the end. The first request of a conversation had another name; of two
@@ -190,14 +194,20 @@ class Live:
         if session is None:
             session = Session(name, at, at)
             while len(self.sessions) >= self._most:
-                del self.sessions[next(iter(self.sessions))]
+                self._sum(self.sessions.pop(next(iter(self.sessions))))
         session.last, session.changed = at, self.number
         self.sessions[name] = session
         return session
 
+    def _sum(self, session: Session) -> None:
+        now: tuple[Any, ...] = _SUMS(session)
+        for name, value, before in zip(_SUMMED, now, session.summed, strict=True):
+            self._sums[name] += value - before
+        session.summed = now
+
     def _note(self, turn: Turn, what: str, reason: str, page: str = "") -> None:
-        self.totals["happened"] += 1
-        self.happened.append(Happened(self.totals["happened"], turn.at, turn.session, what, reason, page))
+        self.told += 1
+        self.happened.append(Happened(self.told, turn.at, turn.session, what, reason, page))
 
 
 def snapshot(live: Live, most: int | None = None) -> dict[str, Any]:

@@ -169,10 +169,11 @@ def _open(path: Path) -> int:
 class Reader:
     """Reads a trace from its beginning and then what is added to it. `damaged` counts lines that are no event."""
 
-    def __init__(self, path: Path, *, most_bytes: int = 0) -> None:
-        """With `most_bytes` it begins that far from the end: what is older is not looked at."""
+    def __init__(self, path: Path, *, most_bytes: int = 0, only: bytes = b"") -> None:
+        """With `most_bytes` it begins that far from the end: what is older is not looked at. Lines that do not hold
+        `only` are passed over unread."""
         self._path, self._at, self._rest, self._file = path, 0, b"", (0, 0)
-        self._most = most_bytes
+        self._most, self._only = most_bytes, only
         self.damaged = 0
 
     def read(self) -> Iterator[Event]:
@@ -195,7 +196,7 @@ class Reader:
 
     def _events(self, lines: list[bytes]) -> Iterator[Event]:
         for line in lines:
-            if not line.strip():
+            if self._only not in line or not line.strip():
                 continue
             event = parse(line)
             if event is None:

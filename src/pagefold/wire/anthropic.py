@@ -76,6 +76,9 @@ def parse_usage(value: Any) -> Usage | None:
     )
 
 
+_UNHEARD = Message(Role.ASSISTANT, (), '{"role":"assistant","content":[]}')
+
+
 @dataclass(slots=True)
 class StreamReader(sse.Follower):
     """Reads a Messages stream as it passes by. It has ended once it has said `message_stop`."""
@@ -95,6 +98,8 @@ class StreamReader(sse.Follower):
 
     def response(self) -> Response:
         """The answer as far as it has come."""
+        if self.gist:
+            return Response(_UNHEARD, self._stop, parse_usage(self._usage or None), self._model)
         blocks = {index: dict(block) for index, block in self._content.items()}
         for (index, name), pieces in self._pieces.items():
             text = "".join(pieces)

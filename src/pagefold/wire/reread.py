@@ -18,9 +18,11 @@ def reread(text: str, before: Request, shape: Shape) -> Request | None:
     spans = before._spans  # noqa: SLF001 - the other half of this type
     start, old_end = before._array  # noqa: SLF001
     # A body that says its messages in another way than as a list has no spans.
-    if not spans or not text.startswith(before.body[:start]):
+    if not spans:
         return None
     kept = _kept(text, before.body, spans)
+    if not kept and not text.startswith(before.body[:start]):
+        return None
     if kept:
         fresh, end = json_text.following(text, spans[kept - 1][1])
     else:
@@ -29,7 +31,7 @@ def reread(text: str, before: Request, shape: Shape) -> Request | None:
     if not fresh and not kept:
         return None
     rest = _rest(text, end, before.body, old_end, [spot for spot in before._top if spot.start >= old_end])  # noqa: SLF001
-    if rest is None or any(spot.key == shape.key for spot in rest):
+    if rest is None:
         return None
     top = [spot for spot in before._top if spot.end <= start]  # noqa: SLF001
     said = {spot.key: Spot(spot.start, spot.end, _UNREAD, spot.key) for spot in top} | {spot.key: spot for spot in rest}

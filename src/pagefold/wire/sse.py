@@ -91,8 +91,11 @@ class Follower(ABC):
 
     def feed(self, data: bytes) -> list[Event]:
         """The events that are whole now and were read, untouched. Raises WireError where one is not what it claims."""
-        if self.gist and self._events.between and data.endswith(b"\n\n") and not self._matters(data):
-            return []
+        if self.gist and self._events.between and data.endswith(b"\n\n"):
+            if not self._matters(data):
+                return []
+            if data.find(b"\n\n") == len(data) - 2 and b"\r" not in data:  # a provider sends its events one by one
+                return self._taken([parse_event(data)])
         events = [parse_event(raw) for raw in self._events.split(data) if not self.gist or self._matters(raw)]
         return self._taken(events)
 
@@ -117,7 +120,10 @@ class Follower(ABC):
 
     def _matters(self, raw: bytes) -> bool:
         """Whether an event, or one of several, may say something else than what the model says."""
-        return any(mark in raw for mark in self.telling)
+        for mark in self.telling:  # noqa: SIM110 - half the time of any(), and this is asked for every event
+            if mark in raw:
+                return True
+        return False
 
     @abstractmethod
     def _take(self, event: Event) -> None: ...

@@ -28,12 +28,12 @@ def timeline(told: Timeline) -> str:
     step = (_WIDTH - _LEFT - _RIGHT) / turns
     body = "".join(_bands(told, step, top=24, height=300))
     marks = "".join(_marks(told, step, top=24, height=300))
-    sizes = "".join(_sizes(told, step, top=372, height=130))
+    sizes = "".join(_sizes(told, step, top=384, height=130))
     said = (
         f"{len(told.bands)} pages over {turns} turns, {len(told.folds)} fold points, {len(told.faults)} faults, "
         f"{len(told.misses)} answers with a miss, {len(told.recalls)} recalls."
     )
-    return _svg("timeline", 540, "Pages over turns, coloured by level", said, body + marks + sizes)
+    return _svg("timeline", 552, "Pages over turns, coloured by level", said, body + marks + sizes)
 
 
 def legend() -> str:
@@ -66,7 +66,7 @@ def _bands(told: Timeline, step: float, *, top: float, height: float) -> Iterato
         yield "</g>"
         y += tall
     yield f'<text class="axis" x="{_LEFT - 8}" y="{top + 10}" text-anchor="end">first</text>'
-    yield f'<text class="axis" x="{_LEFT - 8}" y="{top + height}" text-anchor="end">last</text>'
+    yield f'<text class="axis" x="{_LEFT - 8}" y="{top + height - 2}" text-anchor="end">last</text>'
 
 
 def _grouped(bands: Sequence[Band]) -> list[list[Band]]:
@@ -82,7 +82,7 @@ def _marks(told: Timeline, step: float, *, top: float, height: float) -> Iterato
             f'<g class="fold"><title>{_said(mark, "Fold")}</title>'
             f'<line x1="{x:.1f}" y1="{top - 8}" x2="{x:.1f}" y2="{top + height + 4}"/></g>'
         )
-    for kind, marks, y in (("miss", told.misses, height + 10), ("fault", told.faults, height + 20)):
+    for kind, marks, y in (("miss", told.misses, height + 14), ("fault", told.faults, height + 28)):
         for mark in marks:
             x = _LEFT + (mark.turn + 0.5) * step
             yield (
@@ -94,7 +94,7 @@ def _marks(told: Timeline, step: float, *, top: float, height: float) -> Iterato
         yield (
             f'<g class="recall"><title>{_said(mark, "Recall")}</title><path d="M{x:.1f} {top - 10} l4 8 h-8 z"/></g>'
         )
-    for y, word in ((height + 13, "missed"), (height + 23, "faults")):
+    for y, word in ((height + 18, "missed"), (height + 32, "faults")):
         yield f'<text class="axis" x="{_LEFT - 8}" y="{top + y}" text-anchor="end">{word}</text>'
 
 
@@ -167,7 +167,7 @@ def pareto(points: Sequence[Point]) -> str:
     )
     best = unbeaten(points)
     taken: list[tuple[float, float]] = []
-    for point in points:
+    for point in sorted(points, key=lambda one: (-one.effective, one.missed)):
         name = f"{point.policy} {tokens(point.window)}"
         px, py = x(point.missed), y(point.effective)
         ly = py

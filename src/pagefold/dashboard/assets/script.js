@@ -50,11 +50,11 @@ function draw(made, counts) {
   made.querySelector("svg").setAttribute("aria-label", words.filter(Boolean).join(", ") || "nothing yet");
 }
 
-function session([name, a, b, c, d, tokens, saved, cache, turns, folds, faults, last, who, about]) {
+function session([name, a, b, c, d, saved, cache, turns, folds, faults, ago, who, about], now) {
   const made = row(name), cells = made.querySelectorAll("td.n");
   draw(made, [a, b, c, d]);
-  const texts = [short(tokens), short(saved), cache < 0 ? "-" : cache + " %", short(turns), short(folds), short(faults),
-    new Date(last * 1000).toLocaleTimeString("en-GB")];
+  const texts = [short(a + b + c + d), short(saved), cache < 0 ? "-" : cache + " %", short(turns), short(folds), short(faults),
+    new Date((now - ago) * 1000).toLocaleTimeString("en-GB")];
   texts.forEach((text, index) => put(cells[index], text));
   if (who) put(made.querySelector("a"), who);
   if (about) put(made.querySelector(".about"), about);
@@ -81,7 +81,7 @@ function show(update) {
     put(by("tile-" + key), figure);
     put(by("words-" + key), words);
   }
-  update.s.reverse().forEach(session);
+  update.s.reverse().forEach((one) => session(one, update.at));
   happened(update.h);
   number = update.n;
   told = update.k;
@@ -99,9 +99,11 @@ async function follow() {
     try {
       const answer = await fetch(`${url}?n=${number}&k=${told}`);
       if (!answer.ok) throw new Error(answer.status);
-      show(await answer.json());
+      const update = await answer.json();
+      if (paused) continue; // it was asked for before: what it says is told again after the pause
+      show(update);
       say("live", "on");
-      await wait(follows === "now" ? 90 : 400);
+      await wait(follows === "now" ? 110 : 400);
     } catch (error) {
       say("not reached, trying again", "off");
       await wait(2000);

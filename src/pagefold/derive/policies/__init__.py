@@ -42,9 +42,9 @@ _MAKERS: Mapping[str, Callable[[Conditions], Policy]] = {
     "economic": lambda given: Economic(
         given.window,
         given.prices,
-        given.learned.priors,
-        given.learned.lasting,
         given.tokens,
+        priors=given.learned.priors,
+        lasting=given.learned.lasting,
         folds=given.learned.folds,
         forms=given.learned.forms,
     ),
@@ -56,9 +56,7 @@ _MAKERS: Mapping[str, Callable[[Conditions], Policy]] = {
     "fifo": lambda given: Fifo(given.window, given.prices, given.tokens),
     "compaction": lambda given: Compaction(given.window, given.prices, given.tokens),
     "oracle_replay": lambda given: OracleReplay(given.window, given.prices, tokens=given.tokens),
-    "clairvoyant": lambda given: OracleReplay(
-        given.window, given.prices, tokens=given.tokens, lookahead=None, name="clairvoyant"
-    ),
+    "clairvoyant": lambda given: OracleReplay(given.window, given.prices, tokens=given.tokens, lookahead=None),
 }
 NAMES = tuple(_MAKERS)
 OFFLINE = ("oracle_replay", "clairvoyant")

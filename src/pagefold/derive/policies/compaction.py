@@ -27,4 +27,4 @@ class Compaction(Folding):
         if state.tokens - state.head <= self.at and not notes.smaller:
             return "", None
         rule = Rule(len(state.log), budget=self.summary)
-        return "compaction", self.folding(state, max(self.usable(state, notes), self.at), rule)
+        return "compaction", self.folded_by(state, max(self.usable(state, notes), self.at), rule)

@@ -29,4 +29,4 @@ class Fifo(Folding):
             room -= state.log[cut].tokens
         # At least the last exchange stays; where it is too long by itself, its results are trimmed.
         cut = boundary(state.log, min(cut + 1, len(state.log) - 1))
-        return "the window is full", self.folding(state, usable, Rule(cut, budget=0))
+        return "the window is full", self.folded_by(state, usable, Rule(cut, budget=0))

@@ -15,19 +15,21 @@ from pagefold.derive.fold import Folded, Frame, Rule, fold
 from pagefold.derive.log import Log
 from pagefold.derive.pairing import Paired, Pairing, paired, settled
 from pagefold.derive.passages import passages
-from pagefold.derive.policies.economic import usable_of
 from pagefold.derive.policy import NOTHING, Decision, Derived, Notes
+from pagefold.derive.resetting import REASON, reset_asked
 from pagefold.derive.values import SHIPPED
 from pagefold.pages import context_calls
 from pagefold.pages.page import PageId
 from pagefold.pages.pins import Pins
 from pagefold.pages.producers import Held
-from pagefold.tokens import counter
+from pagefold.tokens import Counter, counter
 from pagefold.wire.message import BlockKind, Message, Role
 
 _CALLS = 64
 _PREFIXES = ("", "mcp__pagefold__")
 _SMALLER = 0.7  # of what stands, where the provider found it too long
+_ANSWER = 4_096  # tokens kept free for the answer
+_MARGIN, _MARGIN_ESTIMATED = 0.01, 0.07
 _RATE = 1e-4  # the least worth of a token in a digest whose length is set by a budget
 
 
@@ -68,6 +70,14 @@ class Folding:
     def due(self, state: State, notes: Notes) -> tuple[str, Folded | None]:
         raise NotImplementedError
 
+    def grown(self, state: State, reason: str) -> State:
+        """The state after a request that only grew. `reason` is why a fold was looked at and left."""
+        return state
+
+    def refolded(self, state: State, made: Folded) -> State:
+        """The state after a fold."""
+        return state
+
     def begin(self, head: int = 0) -> State:
         return State(head=head, tokens=head)
 
@@ -84,12 +94,17 @@ class Folding:
             state = self._entered(state, settled(state.pairing))
         if notes.recalled:
             state = replace(state, recalled=state.recalled | frozenset(notes.recalled))
-        reason, made = self.due(state, notes)
-        told, state = state.told, replace(state, told=())
+        asked = reset_asked(state.log, state.sent)
+        if asked is None:
+            reason, made = self.due(state, notes)
+        else:
+            reason, made = REASON, self.folded_by(state, self.usable(state, notes), Rule(asked, budget=0), state.last)
+        told, state = state.told, replace(state, told=()) if state.told else state
         if made is None:
             waiting = tuple(entry.shown for entry in state.log.part(state.sent))
             keep = len(state.front) + state.sent - state.folded
-            return replace(state, sent=len(state.log)), Derived(keep, waiting, decisions=told)
+            sent = self.grown(replace(state, sent=len(state.log)), reason)
+            return sent, Derived(keep, waiting, decisions=told)
         before = [*state.front, *(entry.shown for entry in state.log.part(state.folded, state.sent))]
         after = replace(
             state,
@@ -104,26 +119,30 @@ class Folding:
         )
         now = [*after.front, *(entry.shown for entry in after.log.part(after.folded))]
         same = common(before, now)
-        moved = reason if same < len(before) else ""
-        return after, Derived(same, tuple(now[same:]), moved, made.pages, (*told, *made.decisions), made.short)
+        moved = reason if same < len(before) or not before else ""
+        return self.refolded(after, made), Derived(
+            same, tuple(now[same:]), moved, made.pages, (*told, *made.decisions), made.short
+        )
 
     def usable(self, state: State, notes: Notes) -> int:
         usable = usable_of(self.window, counter(self.tokens))
         return min(usable, int(state.tokens * _SMALLER)) if notes.smaller else usable
 
-    def folding(self, state: State, usable: int, rule: Rule, last: Folded | None = None) -> Folded:
+    def folded_by(self, state: State, usable: int, rule: Rule, last: Folded | None = None) -> Folded:
         """What stands after a fold by this rule."""
         frame = Frame(usable, state.head, _RATE, self.tokens, SHIPPED, state.pins.block, state.recalled)
         log = state.log if self.lossless else readied(state.log)
         return fold(log, state.turn, state.standings, frame, last, replace(rule, plain=not self.lossless))
 
     def _entered(self, state: State, found: Paired) -> State:
-        state = replace(state, pairing=found.pairing, told=(*state.told, *found.decisions))
+        if found.decisions or not found.messages:
+            state = replace(state, pairing=found.pairing, told=(*state.told, *found.decisions))
         for message in found.messages:
-            standings, entry = self._entry(state, message)
+            standings, entry = self.entry(state, message)
             state = replace(
                 state,
                 log=state.log.with_item(entry),
+                pairing=found.pairing,
                 standings=standings,
                 tokens=state.tokens + entry.tokens,
                 turn=state.turn + (message.role is Role.ASSISTANT),
@@ -131,12 +150,17 @@ class Folding:
             )
         return state
 
-    def _entry(self, state: State, message: Message) -> tuple[Standings, Entry]:
+    def entry(self, state: State, message: Message) -> tuple[Standings, Entry]:
         if self.lossless:
             return enter(state.standings, message, state.turn, self.tokens)
         calls = _calls(state.standings.calls, message)
         entry = Entry(message, message, counted(message, self.tokens), state.turn, (), frozenset())
         return Standings(state.standings.ledger, calls), entry
+
+
+def usable_of(window: int, counts: Counter) -> int:
+    """The input budget: the window without room for the answer, and without a margin where tokens are estimated."""
+    return window - min(_ANSWER, window // 8) - int(window * (_MARGIN if counts.exact else _MARGIN_ESTIMATED))
 
 
 def held_by(pins: Pins, message: Message) -> Pins:

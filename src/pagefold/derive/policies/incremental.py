@@ -48,7 +48,7 @@ class Incremental(Folding):
         cut = _recent(state.log, int(room * _KEEP_SHARE))
         stays, spent = self._chosen(state, cut, room)
         left = max(0, room - spent - sum(entry.tokens for entry in state.log.part(cut)))
-        made = self.folding(state, usable, Rule(cut, stays, left), state.last)
+        made = self.folded_by(state, usable, Rule(cut, stays, left), state.last)
         made = summarised(made, notes, head=state.head, most=left, tokens=self.tokens)
         return "above the budget", made
 

@@ -19,8 +19,7 @@ from pagefold.derive.cost import TABLES, Prices
 from pagefold.derive.entry import counted, text_message
 from pagefold.derive.log import Log
 from pagefold.derive.pairing import Paired, Pairing, paired, settled
-from pagefold.derive.policies.economic import usable_of
-from pagefold.derive.policies.folding import common, held_by
+from pagefold.derive.policies.folding import common, held_by, usable_of
 from pagefold.derive.policy import NOTHING, Decision, Derived, Notes
 from pagefold.derive.task import is_substantive
 from pagefold.pages.kinds import PageKind, ResidencyLevel, classify

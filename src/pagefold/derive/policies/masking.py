@@ -37,7 +37,7 @@ def masked(state: State, newest: int, tokens: str) -> Folded | None:
     changed: dict[int, Entry] = {}
     pages: list[Page] = []
     decisions: list[Decision] = []
-    for place in range(len(state.log) - 1, -1, -1):
+    for place in range(len(state.log) - 1, state.folded - 1, -1):
         entry = shown = state.log[place]
         for index, block in enumerate(entry.message.blocks):
             if block.kind is not BlockKind.RESULT or not block.path:
@@ -59,7 +59,9 @@ def masked(state: State, newest: int, tokens: str) -> Folded | None:
     for place in range(first, len(state.log)):
         log = log.with_item(changed.get(place, state.log[place]))
     saved = sum(state.log[place].tokens - entry.tokens for place, entry in changed.items())
-    return Folded((), 0, log, state.standings, state.tokens - saved, tuple(pages), tuple(reversed(decisions)))
+    return Folded(
+        state.front, state.folded, log, state.standings, state.tokens - saved, tuple(pages), tuple(reversed(decisions))
+    )
 
 
 def _mark(text: str, handle: str) -> str:

@@ -8,6 +8,7 @@ used for a live request.
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
+from pagefold.derive.policies import folding
 from pagefold.derive.policies.economic import Economic, State
 from pagefold.errors import ConfigError
 from pagefold.pages.facts import facts_of, opened
@@ -26,19 +27,22 @@ class OracleReplay(Economic):
 
     lookahead: int | None = LOOKAHEAD
     future: tuple[frozenset[str], ...] | None = field(default=None, repr=False, compare=False)
-    name: str = "oracle_replay"
+
+    @property
+    def name(self) -> str:
+        return "clairvoyant" if self.lookahead is None else "oracle_replay"
 
     def foreseeing(self, messages: Iterable[Message]) -> "OracleReplay":
         """The oracle for one recording."""
         answers = (message for message in messages if message.role is Role.ASSISTANT)
         return replace(self, future=tuple(facts_of(opened(answer.text)) for answer in answers))
 
-    def begin(self, head: int = 0) -> State:
+    def begin(self, head: int = 0) -> folding.State:
         if self.future is None:
             raise ConfigError(f"policy = {self.name!r}: it needs the recording that it looks ahead in")
         return State(head=head, tokens=head)
 
-    def _foreseen(self, state: State) -> frozenset[str]:
+    def foreseen(self, state: folding.State) -> frozenset[str]:
         future = self.future or ()
         end = len(future) if self.lookahead is None else state.turn + self.lookahead + 1
         return frozenset[str]().union(*future[state.turn : end])

@@ -2,7 +2,6 @@
 
 The tail begins at the latest user turn that says what to do, so that "continue" never orphans the task. Where one
 prompt led to a tail that is itself too long, only its last exchanges stay and the task turn stands before the summary.
-A call of `context_reset` is a reset by the agent: an event, with its result in the tail, not a mark in some text.
 """
 
 from dataclasses import dataclass
@@ -13,7 +12,6 @@ from pagefold.derive.policies.folding import Folding, State, boundary
 from pagefold.derive.policy import Notes
 from pagefold.derive.summary import summarised
 from pagefold.derive.task import active_task
-from pagefold.wire.message import BlockKind
 
 _THRESHOLD = 0.95  # of what is usable
 _KEEP_LAST = 8
@@ -21,7 +19,6 @@ _TAIL = 0.5
 _LAST_EXCHANGES = 0.25
 _SUMMARY = 0.08
 _LEAST_SUMMARY = 512
-_RESETS = ("context_reset", "mcp__pagefold__context_reset")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +37,6 @@ class Reset(Folding):
     def due(self, state: State, notes: Notes) -> tuple[str, Folded | None]:
         usable = self.usable(state, notes)
         threshold = int(usable * _THRESHOLD) if self.threshold_tokens is None else min(self.threshold_tokens, usable)
-        asked = _reset_by_agent(state)
-        if asked is not None:
-            return "the agent reset its context", self._made(state, usable, asked, notes)
         if state.tokens <= threshold:
             return "", None
         if state.last is not None and len(state.log) - state.folded < _KEEP_LAST and state.tokens <= usable:
@@ -59,14 +53,5 @@ class Reset(Folding):
 
     def _made(self, state: State, usable: int, cut: int, notes: Notes) -> Folded:
         summary = self.summary_tokens or max(_LEAST_SUMMARY, int(usable * _SUMMARY))
-        made = self.folding(state, usable, Rule(cut, budget=summary), state.last)
+        made = self.folded_by(state, usable, Rule(cut, budget=summary), state.last)
         return summarised(made, notes, head=state.head, most=summary, tokens=self.tokens)
-
-
-def _reset_by_agent(state: State) -> int | None:
-    """Where the agent called for a reset since the last request."""
-    for place in range(len(state.log) - 1, max(state.sent, state.folded) - 1, -1):
-        blocks = state.log[place].message.blocks
-        if place and any(block.kind is BlockKind.CALL and block.name in _RESETS for block in blocks):
-            return boundary(state.log, place)
-    return None

@@ -9,12 +9,13 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 from pagefold.encode.notation.value import compact, parse
 from pagefold.encode.trim.items import Items, items_of
 from pagefold.encode.trim.json_scan import Node
+from pagefold.encode.trim.json_shown import Entry, Shown, counted
 from pagefold.encode.trim.landmarks import is_alarm
 from pagefold.encode.trim.strategy import item_values, thread_values
 from pagefold.encode.trim.text_tree import Picked, TextTree
@@ -54,23 +55,11 @@ class FieldGroup(Protocol):
     def default_include(self) -> bool: ...
 
 
-@dataclass(slots=True)
-class _Entry:
-    """A node that the solver decides on: its choices, and the text that each of them shows."""
-
-    node: Node
-    parent: int | None
-    path: str
-    choices: list[Choice] = field(default_factory=list)
-    texts: list[str | None] = field(default_factory=list)  # None: open, its children say more
-    full: int = -1  # the choice that shows it whole
-
-
 @dataclass(frozen=True, slots=True)
 class JsonTree:
     text: str
     root: Node
-    entries: tuple[_Entry, ...]
+    entries: tuple[Entry, ...]
     items: Items | None
     groups: tuple[Group, ...]
 
@@ -84,7 +73,7 @@ class JsonTree:
         field_groups: Mapping[str, FieldGroup],
         count: Callable[[str], int],
     ) -> "JsonTree":
-        items = items_of(json.loads(text[root.start : root.end])) if root.whole else None
+        items = _items(text[root.start : root.end]) if root.whole else None
         entries = _entries(text, root)
         weights = _Weights(items, strategy, field_groups, keywords)
         leaves = [index for index, entry in enumerate(entries) if _is_leaf(entry, entries, index)]
@@ -109,7 +98,7 @@ class JsonTree:
         picks = list(solution.picks)
         if picks and picks[0] is None:
             picks[0] = len(self.entries[0].choices) - 1
-        shown = _Shown(self.text, self.entries, picks)
+        shown = Shown(self.text, self.entries, picks)
         return Picked(shown.body(), shown.ranges(), solution.gap, shown.missing())
 
     def described(self, start: int, end: int) -> str:
@@ -132,6 +121,13 @@ class JsonTree:
             node = next(child for child in node.children if child.key == key)
         found = [index for index, child in enumerate(node.children) if child.begin < end and child.end > start]
         return (found[0], found[-1]) if found else None
+
+
+def _items(text: str) -> Items | None:
+    try:
+        return items_of(json.loads(text, strict=False))
+    except ValueError:  # a number too long for Python is still a value to show
+        return None
 
 
 class _Weights:
@@ -181,32 +177,32 @@ def _own_value(node: Node) -> float:
     return _NAMING.get(node.key.lower(), usual) if node.key is not None else usual
 
 
-def _entries(text: str, root: Node) -> list[_Entry]:
+def _entries(text: str, root: Node) -> list[Entry]:
     """Nodes in the order of the text, parents before children; small ones are not taken apart."""
     small = _SMALL
     while True:
-        entries: list[_Entry] = []
+        entries: list[Entry] = []
         _collect(root, None, "", entries, small)
         if len(entries) <= _MANY or small > 4_000:
             return entries
         small *= 2
 
 
-def _collect(node: Node, parent: int | None, path: str, entries: list[_Entry], small: int) -> None:
+def _collect(node: Node, parent: int | None, path: str, entries: list[Entry], small: int) -> None:
     index = len(entries)
-    entries.append(_Entry(node, parent, path))
+    entries.append(Entry(node, parent, path))
     if parent is not None and node.whole and node.end - node.start <= small:
         return
     for at, child in enumerate(node.children):
         _collect(child, index, f"{path}.{child.key}" if child.key is not None else f"{path}[{at}]", entries, small)
 
 
-def _is_leaf(entry: _Entry, entries: Sequence[_Entry], index: int) -> bool:
+def _is_leaf(entry: Entry, entries: Sequence[Entry], index: int) -> bool:
     return index + 1 == len(entries) or entries[index + 1].parent != index
 
 
 def _offer(
-    text: str, entry: _Entry, leaf: bool, value: float, keywords: Collection[str], count: Callable[[str], int]
+    text: str, entry: Entry, leaf: bool, value: float, keywords: Collection[str], count: Callable[[str], int]
 ) -> None:
     """The choices of a node: for a leaf its text, whole or shortened; for others a count, their keys, or open."""
     node = entry.node
@@ -227,19 +223,14 @@ def _offer(
         return
     if node.key is not None:  # what a list leaves out it counts itself
         entry.choices.append(Choice(6 + named, 0.02, False))
-        entry.texts.append(json.dumps(_counted(node), ensure_ascii=False))
+        entry.texts.append(json.dumps(counted(node), ensure_ascii=False))
         if node.kind == "{" and len(node.children) > 2:
             keys = ", ".join(str(child.key) for child in node.children[:_KEYS])
-            told = json.dumps(f"{_counted(node)}: {keys}", ensure_ascii=False)
+            told = json.dumps(f"{counted(node)}: {keys}", ensure_ascii=False)
             entry.choices.append(Choice(count(told) + named, 0.1, False))
             entry.texts.append(told)
     entry.choices.append(Choice(2 + named, 0.03, True))
     entry.texts.append(None)
-
-
-def _counted(node: Node) -> str:
-    what = "keys" if node.kind == "{" else "entries"
-    return f"… {len(node.children)} {what}{'' if node.whole else ', broken off'}"
 
 
 def _shortened(
@@ -263,7 +254,7 @@ def _shortened(
     return found
 
 
-def _raise_alarms(text: str, entries: Sequence[_Entry]) -> None:
+def _raise_alarms(text: str, entries: Sequence[Entry]) -> None:
     """Whatever tells of an error outweighs everything that does not; with it comes the name of the entry it is in."""
     total = 1 + sum(entry.choices[-1].value for entry in entries)
     raised = [index for index, entry in enumerate(entries) if entry.full >= 0 and _alarming(entry.node, text)]
@@ -276,7 +267,7 @@ def _raise_alarms(text: str, entries: Sequence[_Entry]) -> None:
         entry.choices = [choice._replace(value=choice.value + worth) for choice in entry.choices]
 
 
-def _name_of(entries: Sequence[_Entry], index: int) -> int | None:
+def _name_of(entries: Sequence[Entry], index: int) -> int | None:
     """The member that names the entry of a list in which a node lies."""
     record: int | None = index
     while record is not None and not entries[record].path.endswith("]"):
@@ -304,98 +295,3 @@ def _alarming(node: Node, text: str) -> bool:
     if node.key is not None and _STATE.search(node.key) and _BAD.fullmatch(whole):
         return True
     return node.kind == '"' and len(whole) < 2_000 and is_alarm(whole)
-
-
-class _Shown:
-    """One choice of levels, as text, as ranges of what was given, and as what is missing from it."""
-
-    def __init__(self, text: str, entries: Sequence[_Entry], picks: Sequence[int | None]) -> None:
-        self.text, self.entries, self.picks = text, entries, picks
-        self.children: dict[int, list[int]] = {}
-        for index, entry in enumerate(entries):
-            if entry.parent is not None:
-                self.children.setdefault(entry.parent, []).append(index)
-
-    def body(self) -> str:
-        parts: list[str] = []
-        self._write(0, parts)
-        return "".join(parts)
-
-    def _write(self, index: int, parts: list[str]) -> None:
-        entry, pick = self.entries[index], self.picks[index]
-        assert pick is not None
-        said = entry.texts[pick]
-        if said is not None:
-            parts.append(said)
-            return
-        shown = [child for child in self.children.get(index, ()) if self.picks[child] is not None]
-        if not shown and index:
-            parts.append(json.dumps(_counted(entry.node), ensure_ascii=False))
-        elif entry.node.kind == "{":
-            parts.append("{")
-            for at, child in enumerate(shown):
-                node = self.entries[child].node
-                parts.append(f"{',' if at else ''}{_key(self.text, node)}:")
-                self._write(child, parts)
-            parts.append("}")
-        else:
-            self._write_list(index, shown, parts)
-
-    def _write_list(self, index: int, shown: Sequence[int], parts: list[str]) -> None:
-        chosen, gone, fresh = set(shown), 0, True
-        parts.append("[")
-        for child in [*self.children.get(index, ()), None]:
-            if child is not None and child not in chosen:
-                gone += 1
-                continue
-            if gone:
-                parts.append(f'{"" if fresh else ","}"… {gone} more"')
-                gone, fresh = 0, False
-            if child is not None:
-                parts.append("" if fresh else ",")
-                fresh = False
-                self._write(child, parts)
-        if not self.entries[index].node.whole:
-            parts.append(f'{"" if fresh else ","}"… broken off here"')
-        parts.append("]")
-
-    def _standing(self) -> list[bool]:
-        """Whether each entry stands in the body: picked, and all above it open."""
-        standing: list[bool] = []
-        for entry, pick in zip(self.entries, self.picks, strict=True):
-            above = entry.parent is None or standing[entry.parent]
-            standing.append(above and pick is not None)
-        return standing
-
-    def ranges(self) -> tuple[tuple[int, int], ...]:
-        """The ranges that are shown whole. Marks between two neighbours that both are belong to them."""
-        found: list[tuple[int, int]] = []
-        joined = False
-        standing = self._standing()
-        for index, entry in enumerate(self.entries):
-            if entry.full < 0:
-                continue
-            whole = standing[index] and self.picks[index] == entry.full
-            if whole and joined:
-                found[-1] = (found[-1][0], entry.node.end)
-            elif whole:
-                found.append((entry.node.begin, entry.node.end))
-            joined = whole
-        return tuple(found)
-
-    def missing(self) -> tuple[str, ...]:
-        """Members that are left out or shortened, by their path, the most frequent first."""
-        gone: Counter[str] = Counter()
-        standing = self._standing()
-        for index, entry in enumerate(self.entries):
-            above = entry.parent is None or standing[entry.parent]
-            if above and not standing[index] and entry.node.key is not None:
-                gone[_INDEX.sub("[*]", entry.path)] += 1
-        return tuple(f"{path}{f' ({times})' if times > 1 else ''}" for path, times in gone.most_common())
-
-
-_INDEX = re.compile(r"\[\d+\]")
-
-
-def _key(text: str, node: Node) -> str:
-    return text[node.begin : node.start].rstrip().removesuffix(":").rstrip()

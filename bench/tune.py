@@ -1,0 +1,131 @@
+"""What tune is worth: learned on one half of each family's sessions, scored on the other by the scorer's own reckoning.
+
+    python bench/tune.py [--family coding-bash,mcp-servers] [--half 0] [--jobs 2] [--every 1]
+
+One row a family: the effective ratio of the economic policy on the half that tune never saw, as shipped and as learned,
+in the same run, with what was missed. `--half` is the half that is scored; `--every` takes every nth session of either.
+The recordings and the scorer lie beside the project.
+"""
+
+import argparse
+import importlib.util
+import json
+import tempfile
+import zlib
+from concurrent.futures import ProcessPoolExecutor
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from pagefold.analysis.engine import Engine
+from pagefold.analysis.replay import Run, Terms
+from pagefold.analysis.tune import Job, Tuned, tune
+from pagefold.derive.cost import TABLES
+from pagefold.derive.learned import SHIPPED, Learned
+from pagefold.derive.policies import policy_named
+from pagefold.tokens import counter
+from pagefold.wire.transcripts import parse_line
+
+SHARED = Path(__file__).parent.parent.parent / "shared"
+SCORER, TRACES = SHARED / "score" / "score.py", SHARED / "traces"
+WINDOW = 200_000
+
+
+class Unmissed(Run):
+    """A replay that leaves the misses to the scorer."""
+
+    def _misses(self) -> None:
+        pass
+
+
+@cache
+def scorer() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("score", SCORER)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def scored(task: tuple[str, tuple[Learned, ...]]) -> list[Any]:
+    """The scorer's tallies of one session: as it is, then under the policy as shipped and as learned."""
+    line, learned = task
+    score, row = scorer(), json.loads(line)
+    session = parse_line(line, name=row["id"])
+    prices, seen = (WINDOW, 0, 0.1, 1.25, 300), score.Seen()
+    tallies = [score.Tally()]
+    score.score_session(row, score.identity(row), prices, seen, tallies[0])
+    for one in learned:
+        policy = policy_named("economic", window=WINDOW, learned=one)
+        run = Unmissed(session, Terms(policy, TABLES["anthropic"], counter("o200k"), WINDOW))
+        requests = [
+            {"turn": turn, "keep": derived.keep, "append": [json.loads(message.raw) for message in derived.append]}
+            for turn, derived in run
+        ]
+        tallies.append(score.Tally())
+        score.score_session(row, requests, prices, seen, tallies[-1])
+    return [dict(tally) for tally in tallies]
+
+
+def halves(path: Path, half: int, every: int) -> tuple[list[str], list[str]]:
+    """Lines to learn from, and lines to be scored on."""
+    with scorer().opener(str(path)) as file:
+        lines = [line for line in file if line.strip()][::every]
+    parts: tuple[list[str], list[str]] = ([], [])
+    for line in lines:
+        parts[zlib.crc32(json.loads(line)["id"].encode()) % 2 == half].append(line)
+    return parts
+
+
+def learned_from(lines: list[str], jobs: int) -> Tuned:
+    job = Job(TABLES["anthropic"], "o200k", WINDOW, None, 1 << 30)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "half.jsonl")
+        path.write_text("".join(lines), encoding="utf-8")
+        return tune([path], job, engine=Engine(jobs=jobs))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--family", default="")
+    parser.add_argument("--half", type=int, default=0, choices=(0, 1))
+    parser.add_argument("--jobs", type=int, default=0)
+    parser.add_argument("--every", type=int, default=1)
+    options = parser.parse_args()
+    names = [name for name in options.family.split(",") if name]
+    paths = [
+        path for path in sorted(TRACES.glob("[!p]*.jsonl.xz")) if not names or path.name.partition(".")[0] in names
+    ]
+    if not paths:
+        raise SystemExit(f"no recordings in {TRACES}")
+    print("| family | shipped | learned | change | missed | learned | lines missed | learned | what was taken |")
+    print("|---|--:|--:|--:|--:|--:|--:|--:|---|", flush=True)
+    better = 0
+    with ProcessPoolExecutor(options.jobs or None) as pool:
+        for path in paths:
+            fitted, judged = halves(path, options.half, options.every)
+            tuned = learned_from(fitted, options.jobs)
+            pair = (SHIPPED, tuned.learned)
+            score = scorer()
+            totals = [score.Tally() for _ in range(3)]
+            for tallies in pool.map(scored, [(line, pair) for line in judged], chunksize=2):
+                for total, tally in zip(totals, tallies, strict=True):
+                    total.add(tally)
+            before, after = (score.report(total, totals[0]) for total in totals[1:])
+            exact = [(total["cost"] + total["penalty"]) / totals[0]["cost"] for total in totals[1:]]
+            change = exact[1] / exact[0] - 1
+            better += change < 0
+            taken = "; ".join(f"{one.what} {one.after}" for one in tuned.changes if one.taken) or "nothing"
+            print(
+                f"| {path.name.partition('.')[0]} | {exact[0]:.4f} | {exact[1]:.4f} | {change:+.2%} "
+                f"| {before['miss_rate']:.2%} | {after['miss_rate']:.2%} "
+                f"| {before['line_miss_rate']:.2%} | {after['line_miss_rate']:.2%} | {taken} |",
+                flush=True,
+            )
+    print(f"\nbetter in {better} of {len(paths)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,56 @@
+"""Which calls follow which, learned from recorded sessions and rehearsed on others.
+
+The links are fitted on two sessions in three and taken only if, on the third that was held back, more calls would have
+been answered early than with what is known now, and most of the early calls would have been used.
+"""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from pagefold.analysis.tune import is_held
+from pagefold.tools.known import Known
+from pagefold.tools.model import FollowUpLink
+from pagefold.tools.planner import Done
+from pagefold.tools.rehearsal import Rehearsed, rehearse, turns_of
+from pagefold.tools.statistics import Fitted, fit_follow_ups, with_follow_ups
+from pagefold.wire.transcripts import Session
+
+_MOST = 300  # sessions that are held in memory at once
+_USED = 0.5  # of the early calls, at least this share has to have been used
+_LEAST = 10  # early calls on the sessions held back before anything is concluded
+
+
+@dataclass(frozen=True, slots=True)
+class Linked:
+    """Links by the tool they follow, what they are based on, and what they would have done where they were judged."""
+
+    links: dict[str, tuple[FollowUpLink, ...]]
+    fitted: tuple[Fitted, ...]
+    before: Rehearsed
+    after: Rehearsed
+    taken: bool
+
+    @property
+    def effect(self) -> str:
+        before, after = self.before, self.after
+        return (
+            f"{after.used:,} of {after.dispatched:,} early calls used on sessions held back, "
+            f"{before.used:,} of {before.dispatched:,} with what is known now"
+        )
+
+
+def follow_ups(sessions: Iterable[Session], known: Known, hosts: Collection[str] = ()) -> Linked:
+    seen: list[list[list[Done]]] = []
+    held: list[list[list[Done]]] = []
+    for session in sessions:
+        (held if is_held(session.id) else seen).append(turns_of(session))
+        if len(seen) + len(held) >= _MOST:
+            break
+    fitted = tuple(fit_follow_ups(seen, known))
+    models = with_follow_ups(known, fitted)
+    links = {name: model.follow_up for name, model in models.items()}
+    before = rehearse(held, known, allowed_hosts=hosts)
+    after = rehearse(held, Known(models), allowed_hosts=hosts) if models else before
+    used = after.used / after.dispatched if after.dispatched else 0.0
+    taken = after.dispatched >= _LEAST and after.used > before.used and used >= _USED
+    return Linked(links, fitted, before, after, taken)

@@ -1,0 +1,189 @@
+"""Comparisons: ranked by cost with misses priced in, the same numbers every time, wherever the work is done."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pagefold.analysis.compare import MISSED, Choice, Compared, Comparison, Job, compared, drawn
+from pagefold.analysis.engine import Engine, spread
+from pagefold.analysis.figures import Figures
+from pagefold.analysis.replay import Terms, replay
+from pagefold.derive.cost import prices_named
+from pagefold.derive.policies import policy_named
+from pagefold.tokens import counter
+from pagefold.wire.transcripts import Problem
+from tests.analysis.logs import session, talk, written
+
+CHOICES = (Choice("identity", 200_000), Choice("economic", 64_000), Choice("compaction", 64_000))
+JOB = Job(CHOICES, prices_named("anthropic"), "o200k", None, 1 << 26)
+
+
+def figures(cost: float, *, penalty: float = 0.0, missed: int = 0, requests: int = 12) -> Figures:
+    return Figures(sessions=1, requests=requests, cost=cost, penalty=penalty, demanded=1_000, missed=missed)
+
+
+def comparison(*rows: tuple[Figures, ...], choices: tuple[Choice, ...] = CHOICES) -> Comparison:
+    made = Comparison(choices)
+    for number, row in enumerate(rows):
+        made.add(Compared(Path("x"), f"s{number}", "", row))
+    return made
+
+
+@pytest.mark.requirement("S-10-compare-rank")
+def test_one_that_misses_too_much_is_shown_and_never_ranked_first() -> None:
+    made = comparison(*[(figures(100), figures(60), figures(20, missed=4))] * 3)
+
+    ranked = made.ranked()
+
+    assert [one.choice.policy for one in ranked] == ["economic", "identity", "compaction"]
+    assert [one.eligible for one in ranked] == [True, True, False]
+    assert made.verdict().startswith("economic at 64,000 wins: 0.600 of what the history costs")
+    assert "Cheaper, but missing too much: compaction at 64,000 (0.200, 0.40% missed)" in made.verdict()
+    assert MISSED == 0.003
+
+
+def test_misses_are_priced_in() -> None:
+    made = comparison((figures(100), figures(50, penalty=45, missed=1), figures(90)))
+
+    assert [(one.choice.policy, one.effective) for one in made.ranked()] == [
+        ("compaction", 0.9),
+        ("economic", 0.95),
+        ("identity", 1.0),
+    ]
+
+
+def test_the_worst_session_is_told_and_short_ones_say_nothing() -> None:
+    made = comparison(
+        (figures(100), figures(50), figures(80)),
+        (figures(10), figures(14), figures(8)),
+        (figures(10, requests=3), figures(90, requests=3), figures(8, requests=3)),
+    )
+
+    (economic,) = (one for one in made.ranked() if one.choice.policy == "economic")
+
+    assert (economic.worst, economic.worst_session) == (1.4, "s1")
+
+
+def test_intervals_are_the_same_every_time_and_hold_the_ratio() -> None:
+    rows = [(figures(100 + at), figures(50 + 3 * at), figures(70)) for at in range(20)]
+
+    first, second = (comparison(*rows).ranked() for _ in range(2))
+
+    assert [one.to_dict() for one in first] == [one.to_dict() for one in second]
+    for one in first:
+        assert one.low <= one.effective <= one.high
+    (economic,) = (one for one in first if one.choice.policy == "economic")
+    assert economic.low < economic.high
+
+
+def test_a_draw_is_the_same_sessions_for_every_choice() -> None:
+    base = [10.0, 30.0, 80.0]
+
+    assert all(pytest.approx(1.0) == one == other for one, other in drawn(base, [base, base]))
+    assert drawn([10.0], [[10.0]]) == []
+
+
+def test_of_two_that_cost_the_same_neither_is_ahead() -> None:
+    choices = (Choice("identity", 200_000), Choice("economic", 64_000), Choice("economic", 200_000))
+    made = comparison(*[(figures(100), figures(50), figures(50))] * 2, choices=choices)
+
+    assert made.verdict().startswith("economic at 200,000 wins")
+    assert "economic at 64,000 cost the same" in made.verdict()
+
+
+def test_without_sessions_nothing_is_claimed() -> None:
+    made = Comparison(CHOICES)
+    made.add(Compared(Path("broken.jsonl"), problem=Problem(3, "not JSON")))
+
+    assert made.verdict() == "No session was found in these recordings."
+    assert made.problems == ["broken.jsonl:3: not JSON"]
+    assert [one.effective for one in made.ranked()] == [1.0, 1.0, 1.0]
+
+
+@pytest.mark.requirement("S-10-compare-figures")
+def test_its_figures_are_those_of_a_replay(tmp_path: Path) -> None:
+    path = written(tmp_path / "logs.jsonl", talk("one", turns=20))
+    (found,) = spread([path], compared, JOB, engine=Engine(jobs=1), given=None, max_bytes=1 << 26)
+
+    for choice, told in zip(CHOICES, found.figures, strict=True):
+        policy = policy_named(choice.policy, window=choice.window, offline=True)
+        expected = replay(session("one", turns=20), Terms(policy, JOB.prices, counter("o200k"), choice.window))
+        expected.tools.clear()
+        assert told.to_dict() == expected.to_dict()
+
+
+@pytest.mark.requirement("S-10-engines-agree")
+def test_processes_and_a_run_that_goes_on_give_the_same_results(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr("pagefold.analysis.engine._SMALL_BYTES", 0)
+    monkeypatch.setattr("pagefold.analysis.engine._PART_FILES", 2)
+    paths = [written(tmp_path / f"{at}.jsonl", talk(f"s{at}", turns=3 + at)) for at in range(5)]
+    job = replace(JOB, choices=CHOICES[:2])
+
+    def results(engine: Engine) -> list[Compared]:
+        return list(spread(paths, compared, job, engine=engine, given=None, max_bytes=1 << 26))
+
+    alone = results(Engine(jobs=1))
+    kept = tmp_path / "kept"
+    assert results(Engine(jobs=2, resume=kept)) == alone
+    tasks = sorted(kept.glob("*.task"))
+    assert len(tasks) == 3
+
+    # One part was never finished, one was cut off while it was written.
+    tasks[0].unlink()
+    tasks[1].write_bytes(tasks[1].read_bytes()[:100])
+    again = results(Engine(jobs=1, resume=kept))
+
+    assert again == alone
+    assert [task.exists() for task in tasks] == [True] * 3
+
+
+def test_a_kept_part_is_used_and_another_question_does_not_get_it(tmp_path: Path) -> None:
+    path = written(tmp_path / "logs.jsonl", talk("one", turns=3))
+    kept = tmp_path / "kept"
+
+    def results(job: Job) -> list[Compared]:
+        engine = Engine(jobs=1, resume=kept)
+        return list(spread([path], compared, job, engine=engine, given=None, max_bytes=1 << 26))
+
+    first = results(JOB)
+    (task,) = kept.iterdir()
+    before = task.stat().st_mtime_ns
+    assert results(JOB) == first
+    assert task.stat().st_mtime_ns == before
+
+    assert len(results(replace(JOB, choices=CHOICES[:1]))[0].figures) == 1
+    assert len(list(kept.iterdir())) == 2
+
+
+@pytest.mark.requirement("S-10-ray")
+def test_a_ray_cluster_of_two_nodes_gives_the_same_bytes_and_survives_a_worker(tmp_path: Path) -> None:
+    ray = pytest.importorskip("ray", reason="ray is not installed (the extra ray)")
+    cluster_utils = pytest.importorskip("ray.cluster_utils", reason="ray has no test cluster here")
+    paths = [written(tmp_path / f"{at}.jsonl", talk(f"s{at}", turns=4 + at)) for at in range(6)]
+    cluster = cluster_utils.Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    try:
+        cluster.add_node(num_cpus=1)
+        ray.init(address=cluster.address, log_to_driver=False, logging_level="error")
+        marker = tmp_path / "killed"
+        job = (JOB, str(marker))
+        alone = list(spread(paths, compared, JOB, engine=Engine(jobs=1), given=None, max_bytes=1 << 26))
+        there = list(spread(paths, _dying_once, job, engine=Engine("ray"), given=None, max_bytes=1 << 26))
+        assert marker.exists()
+        assert there == alone
+    finally:
+        ray.shutdown()
+        cluster.shutdown()
+
+
+def _dying_once(batches: Any, job: tuple[Job, str]) -> list[Compared]:
+    """The work, but the first worker that takes it is killed in the middle of it."""
+    import os
+    import signal
+
+    marker = Path(job[1])
+    if not marker.exists():
+        marker.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return compared(batches, job[0])

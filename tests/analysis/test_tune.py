@@ -1,0 +1,228 @@
+"""Tuning: what is fitted never judges, few logs change little, and what is written is read back as it was meant."""
+
+import json
+import tomllib
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pagefold import config
+from pagefold.analysis import tune as tuning
+from pagefold.analysis.engine import Engine
+from pagefold.analysis.figures import Figures
+from pagefold.analysis.fit import fit, fitted, observed, turns_of
+from pagefold.analysis.learned_file import BEGIN, END, learned_lines, with_learned
+from pagefold.analysis.links import follow_ups
+from pagefold.analysis.tune import Job, Judged, Tuned, is_held, judge, see, tune
+from pagefold.derive.cost import prices_named
+from pagefold.derive.learned import SHIPPED, Folds, Learned, forms_of, learned_of
+from pagefold.derive.remaining import Lasting
+from pagefold.derive.values import Priors
+from pagefold.errors import ConfigError
+from pagefold.tools.configured import known_of
+from pagefold.tools.known import Known
+from pagefold.tools.model import FollowUpLink
+from tests.analysis.logs import call, result, session, talk, written
+
+JOB = Job(prices_named("anthropic"), "o200k", 200_000, None, 1 << 26)
+NAMES = [f"session-{at}" for at in range(400)]
+HELD = [name for name in NAMES if is_held(name)]
+FITTED = [name for name in NAMES if not is_held(name)]
+
+
+def tuned(*paths: Path) -> Tuned:
+    return tune(list(paths), JOB, engine=Engine(jobs=1))
+
+
+def test_one_session_in_three_is_held_back_and_always_the_same() -> None:
+    assert 0.25 < len(HELD) / len(NAMES) < 0.42
+    assert [name for name in NAMES if is_held(name)] == HELD
+
+
+@pytest.mark.requirement("S-10-tune-held-back")
+def test_what_is_fitted_never_judges(tmp_path: Path) -> None:
+    from pagefold.adapters import recordings
+
+    path = written(tmp_path / "logs.jsonl", *(talk(name, turns=2) for name in (*HELD[:3], *FITTED[:4])))
+    batches = tuple(recordings.batches(path, given=None, max_bytes=1 << 26))
+
+    seen = see(batches, JOB)
+    judged = judge(batches, replace(JOB, trials=(SHIPPED,)))
+
+    assert {one.id for one in judged} == {one.id for one in seen if one.held} == set(HELD[:3])
+    assert all(not one.rows and not one.used for one in seen if one.held)
+    assert {one.id for one in seen if one.turns} == set(FITTED[:4])
+
+
+@pytest.mark.requirement("S-10-tune-shrinkage")
+@pytest.mark.parametrize("names", [[], HELD[:1], FITTED[:1], [*HELD[:1], *FITTED[:2]]], ids=len)
+def test_few_logs_change_nothing(names: list[str], tmp_path: Path) -> None:
+    path = written(tmp_path / "logs.jsonl", *(talk(name, turns=3) for name in names))
+
+    found = tuned(path)
+
+    assert found.learned == SHIPPED
+    assert not any(change.taken for change in found.changes)
+    assert (found.fitted, found.held) == (
+        sum(not is_held(name) for name in names),
+        sum(is_held(name) for name in names),
+    )
+
+
+def test_sessions_that_would_rather_be_folded_earlier_are(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(tuning, "_folds", lambda folds: iter([("least", 4_000), ("miss", 300)]))
+    names = [*HELD[:2], *FITTED[:1]]
+    path = written(tmp_path / "logs.jsonl", *(talk(name, turns=34) for name in names))
+
+    found = tuned(path)
+
+    assert found.after < found.before
+    assert found.learned != SHIPPED
+    assert [change for change in found.changes if change.taken]
+    assert all("of the bill by itself" in change.effect for change in found.changes)
+
+
+def judged(*rows: tuple[float, ...], missed: tuple[int, ...] = (0, 0)) -> list[Judged]:
+    return [
+        Judged(
+            Path("x"),
+            f"s{at}",
+            row[0],
+            tuple(
+                Figures(cost=cost, demanded=1_000, missed=number) for cost, number in zip(row[1:], missed, strict=True)
+            ),
+        )
+        for at, row in enumerate(rows)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rows", "missed", "chosen"),
+    [
+        ([(100, 50, 40)] * 5, (0, 0), 1),
+        ([(100, 50, 60)] * 5, (0, 0), 0),
+        ([(100, 50, 40)] * 5, (0, 4), 0),
+        ([(100, 50, 40)] * 5, (5, 5), 1),
+        ([(100, 50, 10), *[(100, 50, 51)] * 6], (0, 0), 0),
+        ([(100, 50, 50)] * 5, (0, 0), 0),
+        ([(100, 50, 40)], (0, 0), 0),
+        ([], (0, 0), 0),
+    ],
+    ids=["cheaper", "dearer", "misses", "missed before", "one session", "the same", "one alone", "none"],
+)
+def test_a_change_is_taken_only_where_it_is_surely_cheaper(
+    rows: list[tuple[float, ...]], missed: tuple[int, ...], chosen: int
+) -> None:
+    trials = [SHIPPED, replace(SHIPPED, folds=Folds(least=12_000))]
+
+    assert tuning._chosen(judged(*rows, missed=missed), trials) == chosen
+
+
+def test_fitting_in_parts_is_fitting_at_once() -> None:
+    sessions = [session(name, turns=14, lines=400).messages for name in FITTED[:3]]
+    rows: Counter[Any] = Counter()
+    for messages in reversed(sessions):
+        rows.update(observed(messages))
+
+    assert fitted(rows, [turns_of(messages) for messages in sessions]) == fit(sessions)
+    assert rows.total()
+
+
+LINK = FollowUpLink("Read", 0.5, "$files", "path", ("cwd",), (("all", True), ("limit", 3)), 2, 4)
+LEARNED = Learned(
+    Priors(age=-0.5, bias=0.25),
+    Lasting(left=(9, 8, 7, 6, 5, 4)),
+    Folds(miss=30_000, rent=0.6),
+    forms_of([("Bash", ["delta"]), ('odd "name"', ["json", "hits"])]),
+)
+
+
+def settings_from(text: str, folder: Path) -> config.Loaded:
+    (folder / "pagefold.toml").write_text(text, encoding="utf-8")
+    return config.load(environment={}, folder=folder)
+
+
+@pytest.mark.requirement("S-10-tune-file")
+def test_what_is_written_is_read_back_as_it_was_meant(tmp_path: Path) -> None:
+    text = with_learned("window = 90_000\n", learned_lines(LEARNED, {"Glob": (LINK,)}))
+
+    settings = settings_from(text, tmp_path).settings
+
+    assert learned_of(settings) == LEARNED
+    assert settings.window == 90_000
+    model = known_of(settings).find("Glob")
+    assert model is not None
+    assert model.model.follow_up == (LINK,)
+
+
+def test_links_that_were_learned_say_nothing_of_a_tools_effect(tmp_path: Path) -> None:
+    settings = settings_from(learned_lines(SHIPPED, {"Bash": (LINK,), "Read": (LINK,)}), tmp_path).settings
+
+    for name in ("Bash", "Read"):
+        before, after = Known().find(name), known_of(settings).find(name)
+        assert before is not None
+        assert after is not None
+        assert after.model == replace(before.model, follow_up=(LINK,))
+
+
+@given(st.text(alphabet="ab =\n#[]\"'", max_size=40))
+def test_learning_anew_replaces_what_was_learned_and_nothing_else(own: str) -> None:
+    try:
+        tomllib.loads(own)
+    except tomllib.TOMLDecodeError:
+        return
+    block = learned_lines(LEARNED, {})
+    once = with_learned(own, block)
+
+    assert with_learned(once, block) == once
+    assert with_learned(once, "").strip() == own.strip()
+    assert tomllib.loads(once).items() >= tomllib.loads(own).items()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[folds]\nrent = 1.0\n", "sets folds outside what tune wrote"),
+        (f"{BEGIN}\n[folds]\nrent = 1.0\n", "but not"),
+        ("window = \n", "not valid TOML"),
+    ],
+)
+def test_a_file_that_cannot_be_written_into_is_refused(text: str, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        with_learned(text, f"{BEGIN}\n{END}\n")
+
+
+def test_nothing_learned_is_nothing_written() -> None:
+    assert learned_lines(SHIPPED, {}) == ""
+    assert with_learned("window = 9\n", "") == "window = 9\n"
+
+
+def listing(name: str) -> Any:
+    from pagefold.wire.transcripts import parse_line
+
+    messages: list[dict[str, Any]] = [{"role": "user", "content": "go"}]
+    for turn in range(3):
+        listed, read = f"{name}/a{turn}.txt", f"{name}-{turn}"
+        messages += [
+            call("mcp__filesystem__list_directory", f"l{read}", path=f"{name}/{turn}"),
+            result("mcp__filesystem__list_directory", f"l{read}", f"[FILE] a{turn}.txt"),
+            call("mcp__filesystem__get_file_info", f"r{read}", path=f"{name}/{turn}/a{turn}.txt"),
+            result("mcp__filesystem__get_file_info", f"r{read}", f"size: 3 of {listed}"),
+        ]
+    messages.append({"role": "assistant", "content": "done"})
+    return parse_line(json.dumps({"id": name, "messages": messages}), name=name)
+
+
+def test_links_are_taken_only_where_they_were_used_on_sessions_held_back() -> None:
+    known = Known(learned=False)
+    learned = follow_ups([listing(name) for name in (*FITTED[:6], *HELD[:6])], Known())
+    unjudged = follow_ups([listing(name) for name in FITTED[:6]], known)
+
+    assert learned.after.used >= learned.before.used
+    assert not unjudged.taken
+    assert "early calls used on sessions held back" in learned.effect
