@@ -40,7 +40,7 @@ from pagefold.settings import (
 )
 
 DOCS = Path(__file__).parent.parent / "docs"
-ALL_AT_THE_TOP = "policy, window, tokens, prices, mcp, prefetch, prices_usd, replay, serve, sink, store, tools"
+ALL_AT_THE_TOP = "policy, window, tokens, prices, folds, lasting, learned, mcp, prefetch, prices_usd, replay, serve, sink, store, telemetry, tools, values"
 
 # How long a disk takes is no property of the reader.
 on_disk = limits(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -307,7 +307,7 @@ LONG = "x" * 100
         ("[serve]\nprot = 1", "2: unknown setting serve.prot (did you mean serve.port?)"),
         ("serve.token_ = 'hush'", "1: unknown setting serve.token_ (did you mean serve.token?)"),
         ("port = 1", "1: unknown setting port (did you mean serve.port?)"),
-        ("max-bytes = 1", "1: unknown setting max-bytes (did you mean store.max_bytes?)"),
+        ("max-bytes = 1", "1: unknown setting max-bytes (did you mean store.max_bytes or telemetry.max_bytes?)"),
         ("storepath = 1", "1: unknown setting storepath (did you mean store.path?)"),
         ("[serve]\njobs = 1", "2: unknown setting serve.jobs (did you mean replay.jobs?)"),
         ("[srve]\nport = 1", "1: unknown setting srve (did you mean serve?)"),
@@ -661,6 +661,7 @@ LISTS: Mapping[str, st.SearchStrategy[object]] = {
     "a list of tables": st.sampled_from(
         [(), (FollowUp("Read"),), (FollowUp("a b", 0.25, "$call", keep=("x",), constants=(("n", 1), ("s", "\n"))),)]
     ),
+    "six whole numbers": st.sampled_from([(), (30, 27, 31, 34, 35, 55)]),
     "tables with fields": st.sampled_from([(Group("must", ("a",), 1.0, False), Group("ü", (), 0.0))]),
 }
 

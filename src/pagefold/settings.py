@@ -544,7 +544,7 @@ class Folds:
         default=16_000, metadata=about("The same, where the provider's cache has expired anyway.", whole(0))
     )
     rent: float = field(
-        default=1.5,
+        default=2.0,
         metadata=about("How many times the price of a fold is read in vain before it is made.", number(0)),
     )
     horizon_turns: int = field(

@@ -4,7 +4,7 @@ OpenAI's encodings are counted by real BPE whose vocabulary lies in the wheel: n
 tokenizer is not public: its families are estimated as o200k times a factor by content, and a counter that estimates
 says so (`exact` is False, `label` says how). With the `claude` extra installed, `exact=True` counts them by a
 reconstruction of the tokenizer instead, about a hundred times slower. A lone surrogate is no text and counts as U+FFFD.
-A text with a word of thousands of characters is counted in slices, off by a token or so each: `in_slices` tells.
+A word of thousands of characters is counted by a part of it: `estimates_words` tells where.
 
 The factors are fitted on half of 1,540 messages of recorded agent sessions and checked on the other half against that
 reconstruction: off by 5.4 % (Claude 3 to 4.6) and 6.8 % (4.7 and later) a message on average, where one factor for
@@ -103,8 +103,8 @@ def content_of(text: str) -> str:
     return "code" if len(_NOT_MARK.sub("", sample)) >= 0.08 * len(sample) else "prose"
 
 
-def in_slices(text: str) -> bool:
-    """Whether a text is counted in slices: a long word takes longer than its parts, and longer the longer it is."""
+def estimates_words(text: str) -> bool:
+    """Whether words of a text are so long that they are counted by a part: whole they would take far longer."""
     return len(text) > _LONG and any(_WORD.match(text, at) for at in range(0, len(text), _STRETCH))
 
 
@@ -115,18 +115,23 @@ def _bpe(name: str) -> Callable[[str], int]:
     tokenizer = splintr.Tokenizer.from_pretrained(_ENCODINGS[name])
 
     def count(text: str) -> int:
-        if in_slices(text):
-            return sum(count_slice(text[at : at + _SLICE]) for at in range(0, len(text), _SLICE))
-        return count_slice(text)
+        if not estimates_words(text):
+            return count_whole(text)
+        tokens = 0.0
+        for at in range(0, len(text), _SLICE):
+            part = text[at : at + _SLICE]
+            sample = part[: _SLICE // 4] if _WORD.match(part) else part
+            tokens += count_whole(sample) * len(part) / len(sample)
+        return round(tokens)
 
-    def count_slice(text: str) -> int:
+    def count_whole(text: str) -> int:
         try:
             # Four bytes a token, without an object for each: a third of the time. But it takes `<|word|>` for a sign.
             return len(tokenizer.encode_ordinary(text)) if "<|" in text else len(tokenizer.encode_flat(text)) // 4
         except UnicodeEncodeError:
             # Two halves together are one character. Those alone go first: decoding calls back for each of them.
             whole = _ALONE.sub("\ufffd", text).encode("utf-16", "surrogatepass").decode("utf-16")
-            return count_slice(whole)
+            return count_whole(whole)
 
     return count
 

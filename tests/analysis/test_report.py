@@ -71,6 +71,19 @@ def test_every_token_of_the_bill_is_somebodys() -> None:
         assert sum(found.folds.values()) > 0
 
 
+def test_a_history_that_has_to_be_repaired_is_reckoned_as_a_replay_does() -> None:
+    broken = talk("broken", turns=30)
+    del broken["messages"][4]
+    broken["messages"].insert(9, {"role": "tool", "tool_call_id": "nobody", "name": "Read", "content": "orphan_1"})
+    one = parse_line(json.dumps(broken), name="broken")
+
+    found = studied(one, JOB)
+
+    for name in POLICIES:
+        assert found.figures[name].to_dict() == replay(one, terms(name)).to_dict()
+    assert sum(share.after for share in found.tools.values()) == pytest.approx(found.figures["economic"].cost)
+
+
 def test_a_result_that_was_read_again_and_the_one_that_wasted_most_are_named() -> None:
     found = studied(LONG, JOB)
 
@@ -94,13 +107,13 @@ def test_a_timeline_shows_every_page_from_its_turn_on_and_its_levels() -> None:
     told = timeline(LONG, terms("identity"), terms("economic"))
 
     assert len(told.before) == len(told.after) == 31
-    assert len(told.bands) == len(LONG.messages) - 1
+    assert len(told.tracks) == len(LONG.messages) - 1
     assert told.folds
     assert all(mark.why for mark in told.folds)
     assert {ResidencyLevel.FULL, ResidencyLevel.COMPRESSED, ResidencyLevel.STRUCTURED} & {
-        level for band in told.bands for _, level in band.levels
+        level for track in told.tracks for _, level in track.levels
     }
-    starts = [band.since for band in told.bands]
+    starts = [track.since for track in told.tracks]
     assert starts == sorted(starts)
     assert told.before[-1] > told.after[-1]
 

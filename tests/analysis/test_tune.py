@@ -18,7 +18,7 @@ from pagefold.analysis.figures import Figures
 from pagefold.analysis.fit import fit, fitted, observed, turns_of
 from pagefold.analysis.learned_file import BEGIN, END, learned_lines, with_learned
 from pagefold.analysis.links import follow_ups
-from pagefold.analysis.tune import Job, Judged, Tuned, is_held, judge, see, tune
+from pagefold.analysis.tune import Job, Judged, Trial, Tuned, is_held, judge, see, tune
 from pagefold.derive.cost import prices_named
 from pagefold.derive.learned import SHIPPED, Folds, Learned, forms_of, learned_of
 from pagefold.derive.remaining import Lasting
@@ -75,15 +75,17 @@ def test_few_logs_change_nothing(names: list[str], tmp_path: Path) -> None:
 
 
 def test_sessions_that_would_rather_be_folded_earlier_are(tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr(tuning, "_folds", lambda folds: iter([("least", 4_000), ("miss", 300)]))
+    early = replace(SHIPPED, folds=Folds(miss=300, least=4_000, rent=0.2))
+    trial = Trial("folds", early, "late", "early", "made up")
+    monkeypatch.setattr(tuning, "_candidates", lambda *given: iter([trial]))
     names = [*HELD[:2], *FITTED[:1]]
-    path = written(tmp_path / "logs.jsonl", *(talk(name, turns=34) for name in names))
+    path = written(tmp_path / "logs.jsonl", *(talk(name, turns=36) for name in names))
 
     found = tuned(path)
 
     assert found.after < found.before
-    assert found.learned != SHIPPED
-    assert [change for change in found.changes if change.taken]
+    assert found.learned == early
+    assert [change.taken for change in found.changes] == [True]
     assert all("of the bill by itself" in change.effect for change in found.changes)
 
 

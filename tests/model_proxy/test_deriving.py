@@ -452,3 +452,16 @@ def test_a_request_folds_when_the_window_of_its_own_model_is_full() -> None:
         folded.append(b"pf-" in (exchange.derive() or b""))
 
     assert folded == [True, False]
+
+
+def test_where_a_policy_folds_the_provider_clears_no_results_as_well() -> None:
+    thinking = {"type": "clear_thinking_20251015", "keep": "all"}
+    clearing = {"type": "clear_tool_uses_20250919", "trigger": {"type": "input_tokens", "value": 30_000}}
+    both = body(history(2), context_management={"edits": [thinking, clearing]})
+    other = body(history(2), context_management={"edits": [thinking]})
+
+    found = json.loads(sent(Conversations(Folding(window=100)), both))
+    assert found == json.loads(both) | {"context_management": {"edits": [thinking]}}
+    assert sent(Conversations(Folding(window=100)), other) == other
+    for name in ("identity", "lossless"):
+        assert json.loads(sent(Conversations(POLICIES[name]()), both))["context_management"]["edits"][1] == clearing

@@ -133,12 +133,13 @@ def studied(session: Session, job: Job) -> Studied:
     run = Run(session, terms(watched), held=plain.figures)
     after = _billed(run, job, watched.shown, watched.logged)
     figures = {"identity": plain.figures, "economic": run.figures}
-    if watched.folded is None:
+    if not watched.sound:
+        figures["lossless"] = _figures(Run(session, terms(_named("lossless", job)), held=plain.figures))
+    elif watched.folded is None:
         figures["lossless"] = deepcopy(run.figures)
     else:
-        figures["lossless"] = _figures(
-            Run(session, terms(Continued(watched.folded, job.learned.forms)), held=plain.figures)
-        )
+        going_on = Continued(watched.folded, job.learned.forms)
+        figures["lossless"] = _figures(Run(session, terms(going_on), held=plain.figures))
     folds: dict[str, int] = {}
     for reason in watched.reasons:
         folds[reason] = folds.get(reason, 0) + 1
@@ -164,6 +165,11 @@ class Watched:
     reasons: list[str] = field(default_factory=list)
     folded: State | None = None  # as it was before the first fold
     name: str = "economic"
+
+    @property
+    def sound(self) -> bool:
+        """Whether the history entered as it came, and nothing had to be repaired."""
+        return self.logged == list(range(len(self.logged)))
 
     def begin(self, head: int = 0) -> State:
         return self.policy.begin(head)

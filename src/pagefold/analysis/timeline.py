@@ -29,7 +29,7 @@ class Mark(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Band:
+class Track:
     """A page: its size as it came, since which answer it stood, and its levels from then on."""
 
     label: str
@@ -47,7 +47,7 @@ class Timeline:
     window: int
     before: tuple[int, ...]
     after: tuple[int, ...]
-    bands: tuple[Band, ...]
+    tracks: tuple[Track, ...]
     folds: tuple[Mark, ...]
     faults: tuple[Mark, ...]
     misses: tuple[Mark, ...]
@@ -71,7 +71,7 @@ def timeline(session: Session, plain: Terms, terms: Terms) -> Timeline:
         terms.window,
         before,
         tuple(after),
-        tuple(_bands(session, requests, run, number)),
+        tuple(_tracks(session, requests, run, number)),
         tuple(Mark(number[turn], "fold", derived.reason) for turn, derived in requests if derived.reason),
         tuple(
             Mark(min(max(0, fault.turn - 1), len(after) - 1), str(fault.kind), fault.reason)
@@ -90,7 +90,7 @@ def _sized(run: Run) -> Iterator[tuple[int, Derived, int]]:
         yield turn, derived, total
 
 
-def _bands(session: Session, requests: list[tuple[int, Derived]], run: Run, number: dict[int, int]) -> Iterator[Band]:
+def _tracks(session: Session, requests: list[tuple[int, Derived]], run: Run, number: dict[int, int]) -> Iterator[Track]:
     levels: dict[int, list[tuple[int, ResidencyLevel]]] = {}
     heard = 0
     for turn, derived in requests:
@@ -109,7 +109,7 @@ def _bands(session: Session, requests: list[tuple[int, Derived]], run: Run, numb
     for place, message in enumerate(session.messages):
         calls.update((block.call_id, label_of(block)) for block in message.blocks if block.kind is BlockKind.CALL)
         if place in levels:
-            yield Band(_labelled(message, calls), run.count(message), levels[place][0][0], tuple(levels[place]))
+            yield Track(_labelled(message, calls), run.count(message), levels[place][0][0], tuple(levels[place]))
 
 
 def _labelled(message: Message, calls: dict[str, str]) -> str:

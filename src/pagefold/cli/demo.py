@@ -1,4 +1,4 @@
-"""`pagefold demo`: replay, store, recall and proxy on the bundled session. No key, no network, nothing left behind."""
+"""`pagefold demo`: replay, fold, store, recall and proxy on the bundled session. No key, no network, no traces."""
 
 import argparse
 import json
@@ -17,13 +17,14 @@ from pagefold.analysis.runs import Job, outcomes
 from pagefold.analysis.tally import Tally
 from pagefold.cli import replay as replaying
 from pagefold.cli import show
+from pagefold.context import Context
 from pagefold.derive.cost import prices_named
 from pagefold.derive.policies.lossless import Lossless
 from pagefold.model_proxy.http import Upstreams
 from pagefold.model_proxy.scripted import Call, ScriptedModel, Turn
 from pagefold.model_proxy.server import Proxy, running
 from pagefold.pages.kinds import classify
-from pagefold.pages.page import Page
+from pagefold.pages.page import HANDLE, Page
 from pagefold.pages.recall import Recalled, recall
 from pagefold.tokens import counter
 from pagefold.wire.message import BlockKind, Role
@@ -34,6 +35,7 @@ Example:
   pagefold demo
 """
 
+_SMALL = 9_000
 _TURNS = (
     Turn("I will look at it.", thinking="Which file?", calls=(Call("Read", {"path": "loans.py"}),)),
     Turn("And the tests.", calls=(Call("Read", {"path": "test_loans.py"}), Call("Bash", {"command": "ls"}))),
@@ -60,11 +62,12 @@ def run(options: argparse.Namespace) -> int:
         report.finish()
 
     saved = _lossless(session, path, job, report.tally.total.cost, console)
+    folded = _fold(session, console)
     stored = _store(session, console)
     passed = _proxy(console)
     if options.json:
         total = report.tally.to_dict()["total"]
-        show.as_json({"replay": total, "lossless": saved, "store": stored, "proxy": passed})
+        show.as_json({"replay": total, "lossless": saved, "fold": folded, "store": stored, "proxy": passed})
     console.print("\nNext: [bold]pagefold replay[/] shows the same for your own sessions.")
     return 0
 
@@ -91,8 +94,32 @@ def _lossless(session: Session, path: Path, job: Job, cost: float, console: Cons
     return {"cost": outcome.figures.cost, "ratio": round(ratio, 4)}
 
 
+def _fold(session: Session, console: Console) -> dict[str, Any]:
+    """The same session in a window that is too small for it, and what then stands for its beginning."""
+    console.print(f"\n[bold]3. Fold[/]: the same session in a window of {_SMALL:,} tokens.\n")
+    context = Context(_SMALL)
+    request: list[dict[str, Any]] = []
+    for message in session.messages:
+        if message.role is Role.ASSISTANT:
+            request = context.request(cold=False)
+        context.add(message)
+    done = context.report()
+    whole, now = done.plain_tokens / done.requests, done.tokens / done.requests
+    console.print(
+        f"{done.requests} requests, {done.folds} folds: {now:,.0f} tokens a request instead of {whole:,.0f}, at "
+        f"{done.saved:.0%} less cost. What stands for the beginning is quoted from it, line by line:"
+    )
+    texts = [str(one["content"]) for one in request if str(one["content"]).startswith("[Folded")]
+    for line in "\n".join(texts).split("\n")[:10]:
+        console.print(f"    {line[:100]}", markup=False)
+    handle = HANDLE.search("\n".join(texts))
+    back = context.recall(handle[0]) if handle else ""
+    console.print(f"Recalled by its handle: {back.count(chr(10)) + 1 if back else 0} messages, as they came.")
+    return {"requests": done.requests, "folds": done.folds, "saved": round(done.saved, 4)}
+
+
 def _store(session: Session, console: Console) -> dict[str, Any]:
-    console.print("\n[bold]3. Store and recall[/]: every tool result becomes a page that comes back byte for byte.\n")
+    console.print("\n[bold]4. Store and recall[/]: every tool result becomes a page that comes back byte for byte.\n")
     with tempfile.TemporaryDirectory() as folder:
         store = SqliteStore(Path(folder, "store.sqlite3"))
         pages = [
@@ -116,7 +143,7 @@ def _store(session: Session, console: Console) -> dict[str, Any]:
 
 
 def _proxy(console: Console) -> dict[str, Any]:
-    console.print("\n[bold]4. Proxy[/]: a scripted model behind pagefold serve --observe, streaming.\n")
+    console.print("\n[bold]5. Proxy[/]: a scripted model behind pagefold serve --observe, streaming.\n")
     model = ScriptedModel(_TURNS)
     sent: list[bytes] = []
     with running(model) as upstream:

@@ -87,8 +87,8 @@ def _tell_one(report: Report, path: Path, name: str) -> None:
             )
             report.timeline = timeline(session, plain, replace(plain, policy=policy))
             if not job.excerpts:
-                bands = tuple(replace(band, label="page") for band in report.timeline.bands)
-                report.timeline = replace(report.timeline, bands=bands)
+                tracks = tuple(replace(track, label="page") for track in report.timeline.tracks)
+                report.timeline = replace(report.timeline, tracks=tracks)
             return
 
 

@@ -34,7 +34,7 @@ class Folds:
     miss: int = 48_000
     least: int = 24_000
     cold: int = 16_000
-    rent: float = 1.5
+    rent: float = 2.0
     horizon: int = 35
 
 

@@ -26,7 +26,7 @@ from pagefold.encode.paths import Listing, Paths
 from pagefold.encode.records import Records
 from pagefold.encode.repeats import Colours, Repeats
 from pagefold.pages.ledger import Ledger, Standing
-from pagefold.tokens import counter, in_slices
+from pagefold.tokens import counter, estimates_words
 
 _LARGE = 1_000_000
 _RUN = 4096
@@ -101,7 +101,7 @@ def encode(
     if not made.references and there:
         # It stands whole: a later text may be the same, or nearly.
         there = (Standing(there[0].label, there[0].lines, there[0].first, text, _like(text)), *there[1:])
-    reason = "; ".join(filter(None, (made.reason, "counted in slices" if in_slices(text) else "")))
+    reason = "; ".join(filter(None, (made.reason, "long words estimated" if estimates_words(text) else "")))
     return Shown(made.text, made.codecs, tokens, before, made.references, tuple(skipped), reason, there)
 
 

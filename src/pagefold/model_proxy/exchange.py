@@ -26,6 +26,7 @@ READ_BYTES = 32 << 20
 OFF = "off"
 _NAME_CHARACTERS = 100
 _UNHEARD = 32 << 10
+_CLEARING, _CLEARS = "context_management", "clear_tool_uses"
 
 
 class Exchange:
@@ -185,10 +186,23 @@ class Exchange:
         if self._reading is None:
             return None
         own = len(self._history.messages) == len(self._reading.request.messages)
-        if not derivation.changed and not self.turn and own:
+        members = self._own_clearing()
+        if not derivation.changed and not self.turn and own and not members:
             return None
         tools = TOOLS if self.turn else ()
-        return json_text.bytes_of(self._reading.request.render(derivation.messages, tools))
+        return json_text.bytes_of(self._reading.request.render(derivation.messages, tools, members))
+
+    def _own_clearing(self) -> dict[str, str]:
+        """Where a policy folds, the provider must not clear results as well: what was reckoned to stand would be gone,
+        and the prefix with it. Its other edits are the client's."""
+        assert self._reading is not None
+        said = self._reading.request.member(_CLEARING)
+        if not said or self.api is not MESSAGES or not self._derivations or not folds(self._derivations.policy):
+            return {}
+        value = json_text.as_object(json_text.parse(said))
+        edits = json_text.as_list(value.get("edits"))
+        left = [edit for edit in edits if not str(json_text.as_object(edit).get("type")).startswith(_CLEARS)]
+        return {} if len(left) == len(edits) else {_CLEARING: json_text.dumps({**value, "edits": left})}
 
     def _read(self) -> Reading | None:
         if self.api is None or self._reading is not None or self._unread:

@@ -15,7 +15,7 @@ from pagefold.wire.reread import reread
 
 _CHARACTERS = 32 << 20
 _FIRST = 8  # the shortest beginning that is hashed has two to the power of this many characters
-_SAMPLE = 1024  # of a longer one only the end: whoever is found is compared, and reading all of it twice is dear
+_SAMPLE = 4096  # of a longer one only the end: whoever is found is compared, and reading all of it twice is dear
 
 
 @dataclass(slots=True, eq=False)

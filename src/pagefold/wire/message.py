@@ -108,12 +108,23 @@ class Request:
         """Where in the body the messages end."""
         return self._array[1]
 
-    def render(self, messages: Sequence[Message], more_tools: Sequence[str] = ()) -> str:
-        """The body with `messages` in place of its own, and more tools behind its own where it has any.
+    def member(self, key: str) -> str:
+        """The JSON of a member of the body, or "" where it has none of that name."""
+        spot = json_text.member(self._top, key)
+        return self.body[spot.start : spot.end] if spot else ""
+
+    def render(
+        self, messages: Sequence[Message], more_tools: Sequence[str] = (), members: Mapping[str, str] | None = None
+    ) -> str:
+        """The body with `messages` in place of its own, more tools behind its own where it has any, and other JSON for
+        `members` that it has.
 
         Messages it already had keep their bytes.
         """
         changes = [*self._changes(messages), *self._offer(more_tools)]
+        for key, raw in (members or {}).items():
+            if spot := json_text.member(self._top, key):
+                changes.append((spot.start, spot.end, raw))
         return json_text.splice(self.body, sorted(changes)) if changes else self.body
 
     def _changes(self, messages: Sequence[Message]) -> list[tuple[int, int, str]]:

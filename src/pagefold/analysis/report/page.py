@@ -144,8 +144,8 @@ def _timeline(report: Report) -> Iterator[str]:
         return
     yield "<h2>One session, turn by turn</h2>"
     yield (
-        f"<p>{escape(told.session)}: each band is a page, as high as it was long, from the turn it came; its colour is "
-        "the level at which it stood. Below, the tokens of every request as logged (grey) and after (green).</p>"
+        f"<p>{escape(told.session)}: each stripe is a page, as high as it was long, from the turn it came; its colour "
+        "is the level at which it stood. Below, the tokens of every request as logged (grey) and after (green).</p>"
     )
     yield draw.legend()
     yield draw.timeline(told)

@@ -9,11 +9,11 @@ from html import escape
 
 from pagefold.analysis.report import MISSED, Point
 from pagefold.analysis.report.numbers import rate, tokens
-from pagefold.analysis.timeline import Band, Mark, Timeline
+from pagefold.analysis.timeline import Mark, Timeline, Track
 from pagefold.pages.kinds import ResidencyLevel
 
 _WIDTH, _LEFT, _RIGHT = 960, 64, 16
-_BANDS = 420  # more pages than this are drawn together: nobody sees a line a third of a pixel high
+_TRACKS = 420  # more pages than this are drawn together: nobody sees a line a third of a pixel high
 _LEVELS = {
     ResidencyLevel.FULL: "whole",
     ResidencyLevel.COMPRESSED: "lossless form",
@@ -23,14 +23,14 @@ _LEVELS = {
 
 
 def timeline(told: Timeline) -> str:
-    """Pages as bands, as high as they are long, over turns; below it the size of every request."""
+    """Pages as stripes, as high as they are long, over turns; below it the size of every request."""
     turns = max(1, len(told.after))
     step = (_WIDTH - _LEFT - _RIGHT) / turns
-    body = "".join(_bands(told, step, top=24, height=300))
+    body = "".join(_tracks(told, step, top=24, height=300))
     marks = "".join(_marks(told, step, top=24, height=300))
     sizes = "".join(_sizes(told, step, top=384, height=130))
     said = (
-        f"{len(told.bands)} pages over {turns} turns, {len(told.folds)} fold points, {len(told.faults)} faults, "
+        f"{len(told.tracks)} pages over {turns} turns, {len(told.folds)} fold points, {len(told.faults)} faults, "
         f"{len(told.misses)} answers with a miss, {len(told.recalls)} recalls."
     )
     return _svg("timeline", 552, "Pages over turns, coloured by level", said, body + marks + sizes)
@@ -47,18 +47,18 @@ def legend() -> str:
     return f'<ul class="legend">{keys}{marks}</ul>'
 
 
-def _bands(told: Timeline, step: float, *, top: float, height: float) -> Iterator[str]:
-    total = sum(band.tokens for band in told.bands) or 1
+def _tracks(told: Timeline, step: float, *, top: float, height: float) -> Iterator[str]:
+    total = sum(track.tokens for track in told.tracks) or 1
     y = top
-    for group in _grouped(told.bands):
-        size = sum(band.tokens for band in group)
+    for group in _grouped(told.tracks):
+        size = sum(track.tokens for track in group)
         tall = height * size / total
         label = group[0].label if len(group) == 1 else f"{len(group)} pages from {group[0].label}"
         yield f"<g><title>{escape(label)}: {tokens(size)} tokens</title>"
         # A group goes by its largest page.
-        band = max(group, key=lambda one: one.tokens)
-        ends = [*(turn for turn, _ in band.levels[1:]), len(told.after)]
-        for (start, level), end in zip(band.levels, ends, strict=True):
+        track = max(group, key=lambda one: one.tokens)
+        ends = [*(turn for turn, _ in track.levels[1:]), len(told.after)]
+        for (start, level), end in zip(track.levels, ends, strict=True):
             if end > start:
                 x, wide = _LEFT + start * step, (end - start) * step
                 size_of = f'width="{wide:.1f}" height="{max(tall, 0.3):.2f}"'
@@ -69,10 +69,10 @@ def _bands(told: Timeline, step: float, *, top: float, height: float) -> Iterato
     yield f'<text class="axis" x="{_LEFT - 8}" y="{top + height - 2}" text-anchor="end">last</text>'
 
 
-def _grouped(bands: Sequence[Band]) -> list[list[Band]]:
+def _grouped(tracks: Sequence[Track]) -> list[list[Track]]:
     """Neighbours together until few enough are left to be seen."""
-    size = -(-len(bands) // _BANDS) or 1
-    return [list(bands[at : at + size]) for at in range(0, len(bands), size)]
+    size = -(-len(tracks) // _TRACKS) or 1
+    return [list(tracks[at : at + size]) for at in range(0, len(tracks), size)]
 
 
 def _marks(told: Timeline, step: float, *, top: float, height: float) -> Iterator[str]:
