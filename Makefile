@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: check setup demo test lint bench fuzz earnings docs agents requirements clean
+.PHONY: check setup demo test lint bench bench-long fuzz earnings docs agents requirements clean
 
 check: lint test
 
@@ -39,7 +39,18 @@ bench: $(READY)
 	$(BIN)/python bench/codecs.py
 	$(BIN)/python bench/prefetch.py --cases 5000
 
-# Longer ones: a million random texts through the codecs, and what each codec earns on recorded sessions.
+# Longer ones, each of some minutes: the solver, the selection, trimming, the fold's laws and all policies on recordings.
+bench-long: $(READY)
+	$(BIN)/python bench/knapsack.py
+	$(BIN)/python bench/selection.py
+	$(BIN)/python bench/trim.py
+	$(BIN)/python bench/journal.py --runs 1200
+	$(BIN)/python bench/fold.py
+	$(BIN)/python bench/policies.py --picture docs/pareto.svg
+	$(BIN)/python bench/tune.py
+	$(BIN)/python bench/aggregate.py
+
+# Also long: a million random texts through the codecs, and what each codec earns on recorded sessions.
 fuzz: $(READY)
 	$(BIN)/python bench/fuzz.py
 
@@ -49,15 +60,17 @@ earnings: $(READY)
 docs: $(READY)
 	$(BIN)/python docs/generate.py
 
-# Real agents, MCP servers and object stores for the tests that drive them, into a folder that can be thrown away. AGENTS_DIR names another one.
+# Real agents, SDKs, MCP servers and object stores for the tests that drive them, into a folder that can be thrown away.
+# AGENTS_DIR names another one.
 AGENTS_DIR ?= .agents
 
 agents: $(AGENTS_DIR)/.ready
 
-$(AGENTS_DIR)/.ready:
+$(AGENTS_DIR)/.ready: | $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check playwright==1.65.0
 	$(PYTHON) -m venv $(AGENTS_DIR)/venv
 	$(AGENTS_DIR)/venv/bin/python -m pip install --quiet --disable-pip-version-check claude-agent-sdk==0.2.182 \
-	  mcp-server-git==2026.10.19 mcp-server-time==2026.10.19 mcp-server-fetch==2026.10.24 'moto[server]==5.2.5'
+	  mcp-server-git==2026.10.19 mcp-server-time==2026.10.19 mcp-server-fetch==2026.10.24 'moto[server]==5.2.5' anthropic==2.8.0 openai==3.49.0
 	$(PYTHON) -m venv $(AGENTS_DIR)/venv-mcp1
 	$(AGENTS_DIR)/venv-mcp1/bin/python -m pip install --quiet --disable-pip-version-check \
 	  mcp-server-sqlite==2025.4.25 'mcp<2'

@@ -40,7 +40,10 @@ from pagefold.settings import (
 )
 
 DOCS = Path(__file__).parent.parent / "docs"
-ALL_AT_THE_TOP = "policy, window, tokens, prices, folds, lasting, learned, mcp, prefetch, prices_usd, replay, serve, sink, store, telemetry, tools, values"
+ALL_AT_THE_TOP = (
+    "policy, window, tokens, prices, folds, lasting, learned, mcp, prefetch, prices_usd, replay, serve, sink, store, "
+    "telemetry, tools, values"
+)
 
 # How long a disk takes is no property of the reader.
 on_disk = limits(deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -247,8 +247,8 @@ class Mcp:
     budget: int = field(
         default=0,
         metadata=about(
-            "Tokens above which a result is cut to its most useful part, the rest to be had by `context_recall`; 0 cuts "
-            "nothing.",
+            "Tokens above which a result is cut to its most useful part, the rest to be had by `context_recall`; 0 "
+            "cuts nothing.",
             whole(0),
         ),
     )

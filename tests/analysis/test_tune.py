@@ -24,6 +24,7 @@ from pagefold.derive.learned import SHIPPED, Folds, Learned, forms_of, learned_o
 from pagefold.derive.remaining import Lasting
 from pagefold.derive.values import Priors
 from pagefold.errors import ConfigError
+from pagefold.settings import Settings
 from pagefold.tools.configured import known_of
 from pagefold.tools.known import Known
 from pagefold.tools.model import FollowUpLink
@@ -228,3 +229,7 @@ def test_links_are_taken_only_where_they_were_used_on_sessions_held_back() -> No
     assert learned.after.used >= learned.before.used
     assert not unjudged.taken
     assert "early calls used on sessions held back" in learned.effect
+
+
+def test_settings_that_say_nothing_are_what_ships() -> None:
+    assert learned_of(Settings()) == SHIPPED

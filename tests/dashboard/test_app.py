@@ -26,7 +26,7 @@ from pagefold.pages.page import handle_of, id_of
 from pagefold.telemetry.events import Called, Fault, Turn
 from pagefold.telemetry.live import Live
 from pagefold.telemetry.trace import Writer, beside
-from tests.dashboard.traffic import Agent, Behind, behind, settings_for, shown
+from tests.dashboard.traffic import Agent, Behind, behind, settings_for, settled, shown
 
 KEY = "a-key"
 NAME = "ab" * 32
@@ -175,6 +175,7 @@ def test_one_session_is_shown_with_its_bands_its_fold_and_its_faults(tmp_path: P
         agent = Agent(one.url, "ada")
         for _ in range(14):
             agent.turn()
+        settled(one, 14)
         session = view_of(one)["sessions"][0]["name"]
         page = shown(one, f"/pagefold/session/{session[:8]}")[1]
         part = json.loads(shown(one, f"/pagefold/session/{session[:8]}/part")[1])

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.dashboard.traffic import Agent, Behind, behind
+from tests.dashboard.traffic import Agent, Behind, behind, settled
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 CHROMIUM = next(
@@ -50,6 +50,7 @@ def one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Behind]:
             agent = Agent(made.url, name)
             for _ in range(turns):
                 agent.turn()
+        settled(made, 20)
         yield made
 
 

@@ -13,7 +13,7 @@ import pytest
 from pagefold.cli import main
 from pagefold.telemetry.events import Fault, Turn
 from pagefold.telemetry.trace import Writer, beside
-from tests.dashboard.traffic import Agent, behind
+from tests.dashboard.traffic import Agent, behind, settled
 
 NOBODY = "http://127.0.0.1:9"
 EVENT = Turn(
@@ -45,6 +45,7 @@ def traced(store: Path) -> None:
 def test_a_running_proxy_is_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with behind(tmp_path, 8) as one:
         Agent(one.url, "ada").turn()
+        settled(one, 1)
         assert main(["top", "--once", "--url", one.url, "--store", one.settings.store.path]) == 0
         drawn = capsys.readouterr().out
         assert main(["top", "--json", "--url", one.url, "--store", one.settings.store.path]) == 0

@@ -1,6 +1,8 @@
 """Agents at work behind a proxy: a scripted model upstream, and conversations that read files through it."""
 
 import json
+import time
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -90,6 +92,14 @@ class Agent:
         self.messages.append({"role": "assistant", "content": said["content"]})
         self.messages.append({"role": "user", "content": results or "Go on."})
         return len(self.messages)
+
+
+def settled(behind: Behind, turns: int) -> None:
+    """Until so many turns were told: a client has its answer before anything is counted."""
+    deadline = time.monotonic() + 20
+    while json.loads(shown(behind, "/pagefold/live.json")[1])["totals"].get("turns", 0) < turns:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 def shown(behind: Behind, path: str, **headers: str) -> tuple[int, str]:

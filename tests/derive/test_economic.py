@@ -158,7 +158,7 @@ def test_names_the_assistant_keeps_using_survive_a_fold() -> None:
 
 
 def test_a_cold_cache_is_used_to_fold() -> None:
-    messages, policy = working(60, filler="and so on, as one would say it " * 3), Economic(window=200_000)
+    messages, policy = working(36, filler="and so on, as one would say it " * 3), Economic(window=200_000)
     warm = Replayed(policy, messages)
     last = max(place for place, message in enumerate(messages) if message.role is Role.ASSISTANT)
     cold = Replayed(policy, messages, cold=[last])

@@ -11,7 +11,7 @@ import pytest
 from pagefold.model_proxy.scripted import Call, Turn
 from pagefold.telemetry.trace import beside, read
 from tests.dashboard import traffic
-from tests.dashboard.traffic import Agent, behind, shown
+from tests.dashboard.traffic import Agent, behind, settled, shown
 
 KEYS = {
     place: f"sk-ant-{place}-0123456789abcdef"
@@ -62,6 +62,7 @@ def test_no_planted_key_is_in_the_trace_the_metrics_or_the_view(
     monkeypatch.setattr(traffic, "script", lambda turns: SCRIPT)
     with behind(tmp_path, trace=True, content=content) as one:
         talk(one.url)
+        settled(one, 6)
         told = [shown(one, path)[1] for path in ("/pagefold/", "/pagefold/live.json", "/pagefold/metrics")]
         session = json.loads(told[1])["sessions"][0]["name"]
         told.append(shown(one, f"/pagefold/session/{session}/part")[1])

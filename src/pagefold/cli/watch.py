@@ -111,6 +111,7 @@ def attach(proxy: "Proxy", settings: Settings) -> str:
     teller = proxy.teller
 
     def refresh() -> None:
+        proxy.count_ended()
         teller.flush()
         if others is not None:
             others()
