@@ -143,7 +143,7 @@ def test_a_long_session_ends_as_scripted_and_every_request_extends_the_last(name
 def test_a_session_past_the_window_folds_and_ends_as_scripted(name: str, tmp_path: Path) -> None:
     work = work_in(tmp_path / "work")
     with kit("scripted_model").ScriptedModel(script(TURNS)) as model:
-        with proxied(model, Economic(), tmp_path, window=25_000 if name == "codex" else 45_000) as (proxy, url):
+        with proxied(model, Economic(), tmp_path, window=25_000 if name == "codex" else 36_000) as (proxy, url):
             said = drive(name, url, work, tmp_path / "state")
         requests = answers_in(model)
 

@@ -399,6 +399,10 @@ def test_the_window_is_what_the_request_says_it_is(headers: dict[bytes, bytes], 
     assert window_in(headers) == window
 
 
+def test_a_window_that_the_user_gave_counts_more_than_the_clients_flag() -> None:
+    assert window_in({b"anthropic-beta": b"context-1m-2025-08-07"}, given=True) == 0
+
+
 def test_a_smaller_window_folds_sooner() -> None:
     data = body(history(12))
     found = []

@@ -305,8 +305,10 @@ class Passage:
         path = self._scope["raw_path"].decode("ascii")
         headers = dict(self._scope["headers"])
         wish = headers.get(WISH_HEADER, b"").decode("ascii", "replace").strip().lower()
+        conversations = self._proxy.conversations
+        window = window_in(headers, given=bool(conversations.window))
         self._exchange = self._proxy.exchange(
-            self._scope["method"], path, body, self._proxy.conversations, wish=wish, window=window_in(headers)
+            self._scope["method"], path, body, conversations, wish=wish, window=window
         )
 
     def _answer_began(self, response: aiohttp.ClientResponse) -> None:
@@ -357,9 +359,10 @@ class Passage:
             teller.tell(told, self._seen, user_agent=agent, began=self._began, now=self._ended)
 
 
-def window_in(headers: Mapping[bytes, bytes]) -> int:
-    """How many tokens fit, as far as the headers of a request say; 0 where they do not."""
+def window_in(headers: Mapping[bytes, bytes], *, given: bool = False) -> int:
+    """How many tokens fit, as far as the headers of a request say; 0 where they do not. The client's flag for a larger
+    window says what the provider would take: where the user has `given` a window, it does not count."""
     said = headers.get(WINDOW_HEADER, b"")
     if said.isdigit():
         return min(int(said[:12]), _MILLION * 100)
-    return _MILLION if b"context-1m" in headers.get(b"anthropic-beta", b"") else 0
+    return _MILLION if not given and b"context-1m" in headers.get(b"anthropic-beta", b"") else 0
