@@ -155,6 +155,7 @@ def _kept(passage: Passage, homes: Sequence[_Home]) -> Kept:
     if not homes:
         return Kept(passage, ())
     # Where most of it stays, gaps would cost what the rest does.
-    if sum([home.cost for home in homes]) >= _WHOLE * sum([cost_of(line.text) for line in passage.lines]):
+    many = 2 * len(homes) >= len(passage.lines)
+    if many and sum([home.cost for home in homes]) >= _WHOLE * sum([cost_of(line.text) for line in passage.lines]):
         return Kept(passage, passage.lines)
     return Kept(passage, tuple([passage.lines[index] for index in sorted([home.line for home in homes])]))
