@@ -67,11 +67,17 @@ def test_an_unknown_handle_is_answered_in_words() -> None:
     assert "no page pf-aaaaaaaaaa" in Context().recall("pf-aaaaaaaaaa")
 
 
-def test_a_pin_stands_in_every_request() -> None:
-    context = Context(12_000)
+@pytest.mark.parametrize("policy", ["economic", "reset", "incremental"])
+def test_a_pin_stands_in_every_request(policy: str) -> None:
+    context = Context(12_000, policy=policy)
     context.pin("Do not touch the database.")
     for request in loop(context, 40):
         assert any("Do not touch the database." in str(message["content"]) for message in request)
+
+
+def test_a_policy_that_never_folds_has_no_pins() -> None:
+    with pytest.raises(ConfigError, match="this one is lossless"):
+        Context(policy="lossless").pin("Do not touch the database.")
 
 
 def test_an_empty_pin_is_refused() -> None:

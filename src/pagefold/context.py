@@ -17,7 +17,7 @@ from typing import Any
 from pagefold.adapters.sqlite import SqliteStore
 from pagefold.derive.cost import TABLES, Prices
 from pagefold.derive.policies import policy_named
-from pagefold.derive.policies.economic import Economic
+from pagefold.derive.policies.folding import Folding
 from pagefold.derive.policy import Decision, Notes, Policy
 from pagefold.encode.answer import answer
 from pagefold.errors import ConfigError, WindowError
@@ -156,8 +156,8 @@ class Context:
         held = constrain(statement)
         if isinstance(held, Refused):
             raise ConfigError(f"pin({statement[:40]!r}): {held.text}")
-        if not isinstance(self._policy, Economic):
-            raise ConfigError(f"pin: expected the policy economic, this context has {self._policy.name}")
+        if not isinstance(self._policy, Folding):
+            raise ConfigError(f"pin: expected a policy that folds, such as economic; this one is {self._policy.name}")
         self._state = self._policy.pin(self._state, held)
 
     def explain(self) -> list[Standing]:
@@ -178,7 +178,7 @@ class Context:
         return await asyncio.to_thread(self.recall, handle, **part)
 
     def _resize(self, window: int) -> None:
-        if isinstance(self._policy, Economic):
+        if isinstance(self._policy, Folding):
             self._policy = replace(self._policy, window=window)
 
     def _titled(self, title: str) -> str | None:

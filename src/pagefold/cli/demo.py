@@ -105,8 +105,9 @@ def _fold(session: Session, console: Console) -> dict[str, Any]:
         context.add(message)
     done = context.report()
     whole, now = done.plain_tokens / done.requests, done.tokens / done.requests
+    folds = f"{done.folds} fold point{'s' if done.folds != 1 else ''}"
     console.print(
-        f"{done.requests} requests, {done.folds} folds: {now:,.0f} tokens a request instead of {whole:,.0f}, at "
+        f"{done.requests} requests, {folds}: {now:,.0f} tokens a request instead of {whole:,.0f}, at "
         f"{done.saved:.0%} less cost. What stands for the beginning is quoted from it, line by line:"
     )
     texts = [str(one["content"]) for one in request if str(one["content"]).startswith("[Folded")]

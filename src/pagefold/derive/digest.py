@@ -68,8 +68,8 @@ def digest(stretch: Sequence[Message], kept: Iterable[Kept], before: Record | No
         pages += page
     head = (
         f"[Folded to save context: {len(stretch)} earlier messages of this session. Lines below are quoted from them "
-        f"word for word, in order, with their line numbers; … is what was left out. "
-        f'context_recall("{handle}") gives all of it back, the handle beside a result that result.]'
+        f"word for word (JSON by path), in order, with their line numbers; … is what was left out. "
+        f'context_recall("{handle}") gives the messages back, the handle beside a result that result.]'
     )
     return Digest(text_message("\n".join([head, *body])), tuple(pages), Record(len(stretch), handle))
 
