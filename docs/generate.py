@@ -15,7 +15,7 @@ FOLDER = Path(__file__).parent
 INTRODUCTION = """\
 # Settings
 
-<!-- Generated from src/pagefold/settings.py by docs/generate.py; edit those. -->
+<!-- Generated from src/pagefold/settings/ by docs/generate.py; edit those. -->
 
 pagefold works with no configuration at all. What you do set, you set in one of these places; a later one wins, setting
 by setting:

@@ -1,0 +1,112 @@
+"""Settings by their paths: each with its default, rule and origin on the command line, and values to and from them."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import Field, dataclass, fields, is_dataclass
+from typing import Any
+
+from pagefold.settings.rules import Rule
+from pagefold.settings.sections import Settings
+
+KeyPath = tuple[str, ...]
+
+NAME = "NAME"
+"""Stands in a path for the free name of a table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Knob:
+    """One setting as the reader and the reference page see it."""
+
+    path: KeyPath
+    section: type
+    default: object
+    meaning: str
+    rule: Rule
+    secret: bool
+    flag: str
+    own: bool | Callable[[Any], bool]
+
+    @property
+    def variable(self) -> str:
+        return "_".join(("PAGEFOLD", *self.path)).upper()
+
+    def path_of(self, variable: str) -> KeyPath | None:
+        """The path that an environment variable sets, free name included, or None where it sets another setting."""
+        if NAME not in self.path:
+            return self.path if variable == self.variable else None
+        at = self.path.index(NAME)
+        head = "_".join(("PAGEFOLD", *self.path[:at], "")).upper()
+        tail = "_".join(("", *self.path[at + 1 :])).upper()
+        name = variable.removeprefix(head).removesuffix(tail)
+        return (
+            (*self.path[:at], name.lower(), *self.path[at + 1 :]) if name and head + name + tail == variable else None
+        )
+
+
+def _section_of(item: Field[Any]) -> Any:
+    factory: Any = item.default_factory
+    return factory if is_dataclass(factory) else None
+
+
+def _knobs(shape: Any, path: KeyPath = ()) -> Iterator[Knob]:
+    for item in fields(shape):
+        here = (*path, item.name)
+        if tables := item.metadata.get("tables"):
+            yield from _knobs(tables, (*here, NAME))
+        elif section := _section_of(item):
+            yield from _knobs(section, here)
+        elif rule := item.metadata.get("rule"):
+            flag = item.metadata["flag"] or "--" + item.name.replace("_", "-")
+            yield Knob(
+                here, shape, item.default, item.metadata["meaning"], rule, not item.repr, flag, item.metadata["own"]
+            )
+
+
+KNOBS: Mapping[KeyPath, Knob] = {knob.path: knob for knob in _knobs(Settings)}
+SECTIONS = frozenset(path[:end] for path in KNOBS for end in range(1, len(path)))
+
+
+def general(path: KeyPath) -> KeyPath:
+    """The path with NAME in place of a table's free name: what KNOBS and SECTIONS are keyed by."""
+    named = (*path[:1], NAME, *path[2:])
+    return named if len(path) > 1 and named[:2] in SECTIONS else path
+
+
+def settings_of(values: Mapping[KeyPath, object]) -> Settings:
+    """The defaults with these values in place. They have to have passed their rules."""
+    nested: dict[str, Any] = {}
+    for path, value in values.items():
+        table = nested
+        for part in path[:-1]:
+            table = table.setdefault(part, {})
+        table[path[-1]] = value
+    filled = _filled(Settings, nested)
+    assert isinstance(filled, Settings)
+    return filled
+
+
+def _filled(shape: Any, values: Mapping[str, Any]) -> object:
+    given: dict[str, object] = {}
+    for item in fields(shape):
+        if item.name not in values:
+            continue
+        value = values[item.name]
+        if tables := item.metadata.get("tables"):
+            value = tuple(_filled(tables, {**entry, "name": name}) for name, entry in sorted(value.items()))
+        elif section := _section_of(item):
+            value = _filled(section, value)
+        given[item.name] = value
+    return shape(**given)
+
+
+def values_of(settings: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, object]]:
+    """Each setting with its value, in the order they are declared; what a price table leaves out is left out."""
+    for item in fields(settings):
+        here, value = (*path, item.name), getattr(settings, item.name)
+        if "tables" in item.metadata:
+            for table in value:
+                yield from values_of(table, (*here, table.name))
+        elif is_dataclass(value):
+            yield from values_of(value, here)
+        elif "rule" in item.metadata and value is not None:
+            yield here, value

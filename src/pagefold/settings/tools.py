@@ -1,0 +1,187 @@
+"""The settings of tools: what is known of each, and how likely reads are run early."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pagefold.settings.rules import NAMED, NAMES, SWITCH, Rule, about, are_names, number, one_of, whole
+
+
+@dataclass(frozen=True, slots=True)
+class FollowUp:
+    """One entry of a tool's `follow_up`."""
+
+    tool: str
+    probability: float = 0.5
+    projection: str | None = None
+    projection_arg: str | None = None
+    keep: tuple[str, ...] = ()
+    constants: tuple[tuple[str, str | int | float | bool], ...] = ()
+    limit: int = 3
+    most: int | None = None
+
+    @classmethod
+    def of(cls, entry: Mapping[str, Any]) -> "FollowUp":
+        constants = tuple(sorted(entry.get("constants", {}).items()))
+        return cls(**{**entry, "keep": tuple(entry.get("keep", ())), "constants": constants})
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One entry of a tool's `field_groups`."""
+
+    name: str
+    fields: tuple[str, ...] = ()
+    estimated_value: float = 0.5
+    default_include: bool = True
+
+    @classmethod
+    def of(cls, name: str, entry: Mapping[str, Any]) -> "Group":
+        return cls(name, **{**entry, "fields": tuple(entry.get("fields", ()))})
+
+
+_LINK_MEMBERS: Mapping[str, Callable[[Any], bool]] = {
+    "tool": NAMED.admits,
+    "probability": Rule(float, "a share", lambda value: bool(0 <= value <= 1)).admits,
+    "projection": NAMED.admits,
+    "projection_arg": NAMED.admits,
+    "keep": are_names,
+    "constants": lambda value: (
+        isinstance(value, dict) and all(isinstance(one, str | int | float) for one in value.values())
+    ),
+    "limit": whole(1, 3).admits,
+    "most": whole(1).admits,
+}
+_GROUP_MEMBERS: Mapping[str, Callable[[Any], bool]] = {
+    "fields": are_names,
+    "estimated_value": number(0).admits,
+    "default_include": SWITCH.admits,
+}
+
+
+def _is_entry(value: Any, members: Mapping[str, Callable[[Any], bool]]) -> bool:
+    return isinstance(value, dict) and all(name in members and members[name](one) for name, one in value.items())
+
+
+FOLLOW_UPS = Rule(
+    tuple,
+    "a list of tables with tool, probability, projection, projection_arg, keep, constants, limit and most",
+    lambda value: (
+        isinstance(value, list | tuple)
+        and all(isinstance(one, FollowUp) or (_is_entry(one, _LINK_MEMBERS) and "tool" in one) for one in value)
+    ),
+    made=lambda value: tuple(one if isinstance(one, FollowUp) else FollowUp.of(one) for one in value),
+)
+GROUPS = Rule(
+    tuple,
+    "tables with fields, estimated_value and default_include",
+    lambda value: (
+        all(isinstance(one, Group) for one in value)
+        if isinstance(value, tuple)
+        else isinstance(value, dict) and all(_is_entry(one, _GROUP_MEMBERS) for one in value.values())
+    ),
+    made=lambda value: (
+        value if isinstance(value, tuple) else tuple(Group.of(name, one) for name, one in sorted(value.items()))
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCost:
+    """What an answer of the tool costs."""
+
+    typical_kb: float | None = field(default=None, metadata=about("The typical length of an answer.", number(0)))
+    max_kb: float | None = field(default=None, metadata=about("The length of the longest answers.", number(0)))
+    latency_ms_p50: int | None = field(default=None, metadata=about("How long half of its calls take.", whole(0)))
+    dollars: float | None = field(default=None, metadata=about("What a call costs in USD.", number(0)))
+    freshness_ttl_s: int | None = field(
+        default=None, metadata=about("How many seconds an answer may wait before it is old.", whole(0))
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolTable:
+    """What is known of a tool. NAME is its live name, a glob, or `*`; the table replaces a shipped one as a whole."""
+
+    name: str
+    value_class: str | None = field(
+        default=None,
+        metadata=about(
+            "How much an answer matters; critical where it is left out.",
+            one_of("critical", "supporting", "optional", "audit_only"),
+        ),
+    )
+    side_effect_class: str | None = field(
+        default=None,
+        metadata=about(
+            "What running it does; indeterminate where it is left out. A project's file may only be stricter.",
+            one_of("pure", "read_only", "mutates_local", "mutates_external", "indeterminate"),
+            own=lambda value: value in ("pure", "read_only"),
+        ),
+    )
+    speculate: bool | None = field(
+        default=None, metadata=about("False: never run early. True changes no class.", SWITCH)
+    )
+    open_world: bool | None = field(
+        default=None,
+        metadata=about(
+            "Whether it reaches beyond this machine; counts as true where it is left out.",
+            SWITCH,
+            own=lambda value: value is False,
+        ),
+    )
+    rate_limit_host: str | None = field(
+        default=None, metadata=about("The host its calls go to, where no argument says so.", NAMED, own=True)
+    )
+    watch: tuple | None = field(  # type: ignore[type-arg]  # the rule says of what; the reader asks for the bare type
+        default=None,
+        metadata=about("The arguments that name the files an answer is made of.", NAMES, own=True),
+    )
+    memoise: bool | None = field(
+        default=None,
+        metadata=about(
+            "Answer a repeated call of a pure tool without running it.", SWITCH, own=lambda value: value is True
+        ),
+    )
+    fail_fast_after_n: int | None = field(
+        default=None, metadata=about("Refuse a query after so many empty answers in a row.", whole(1))
+    )
+    invalidates: tuple | None = field(  # type: ignore[type-arg]
+        default=None, metadata=about("Tools whose answers are old after a call; globs are allowed.", NAMES)
+    )
+    follow_up: tuple | None = field(  # type: ignore[type-arg]
+        default=None, metadata=about("What usually comes next.", FOLLOW_UPS)
+    )
+    field_groups: tuple | None = field(  # type: ignore[type-arg]
+        default=None, metadata=about("Fields of an answer that are wanted or dropped together.", GROUPS)
+    )
+    cost_model: ToolCost = field(default_factory=ToolCost)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prefetch:
+    """Running likely reads early. Only what reads, and only on this machine unless a host is named."""
+
+    enabled: bool = field(default=True, metadata=about("Run likely reads early.", SWITCH))
+    hosts: tuple = field(  # type: ignore[type-arg]
+        default=(),
+        metadata=about(
+            "Hosts that may be asked early: they learn what the agent may want. An MCP server whose host is not known "
+            "goes by its name.",
+            NAMES,
+            own=True,
+        ),
+    )
+    parallel: int = field(default=3, metadata=about("How many early calls may run side by side.", whole(1, 16)))
+    per_host: int = field(default=4, metadata=about("How many calls a host may be answering at once.", whole(1, 64)))
+    deadline_ms: int = field(default=1000, metadata=about("After this long an early call is given up.", whole(1)))
+    budget_tokens: int = field(
+        default=8_000, metadata=about("How many tokens of answers one turn may fetch early.", whole(0))
+    )
+    min_probability: float = field(
+        default=0.35,
+        metadata=about(
+            "How likely a call must be to be run early.",
+            Rule(float, "a number from 0 to 1", lambda value: bool(0 <= value <= 1)),
+        ),
+    )
