@@ -20,8 +20,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as limits
 from hypothesis import strategies as st
 
-from pagefold import config
-from pagefold.config import Loaded, agent_logs, key_lines, load, shown, store_path
+from pagefold.config import Loaded, agent_logs, load, shown, store_path
 from pagefold.errors import ConfigError
 from pagefold.settings import (
     KNOBS,
@@ -35,9 +34,11 @@ from pagefold.settings import (
     Settings,
     dotted,
     general,
+    lines,
     settings_of,
     spelled,
 )
+from pagefold.settings.lines import key_lines
 
 DOCS = Path(__file__).parent.parent / "docs"
 ALL_AT_THE_TOP = (
@@ -653,7 +654,7 @@ def test_every_key_outside_lists_and_long_values_has_a_line(text: str) -> None:
 
     assert {path[0] for path in found} == set(tomllib.loads(text))
     if '"""' not in text and "'''" not in text:
-        assert set(found) == set(config._paths(tomllib.loads(text)))
+        assert set(found) == set(lines._paths(tomllib.loads(text)))
 
 
 # ---- any settings, any layers ----------------------------------------------------------------------------------

@@ -5,10 +5,10 @@ that is kept out of `repr` is a secret and is masked wherever settings are shown
 environment variable or a flag; `config` does, and checks every value against its rule before it gets here.
 """
 
-from pagefold.settings.knobs import KNOBS, NAME, SECTIONS, KeyPath, Knob, general, settings_of, values_of
+from pagefold.settings.knobs import KNOBS, NAME, SECTIONS, Knob, general, settings_of, values_of
 from pagefold.settings.rules import TEXT, Rule
 from pagefold.settings.sections import Mcp, PriceTable, Serve, Settings, Sink, Store, Telemetry
-from pagefold.settings.spelling import dotted, spelled
+from pagefold.settings.spelling import KeyPath, dotted, spelled
 from pagefold.settings.tools import FollowUp, Group, ToolTable
 
 __all__ = [

@@ -6,8 +6,7 @@ from typing import Any
 
 from pagefold.settings.rules import Rule
 from pagefold.settings.sections import Settings
-
-KeyPath = tuple[str, ...]
+from pagefold.settings.spelling import KeyPath
 
 NAME = "NAME"
 """Stands in a path for the free name of a table."""

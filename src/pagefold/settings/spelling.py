@@ -6,8 +6,10 @@ from typing import Any
 
 from pagefold.settings.tools import Group
 
+KeyPath = tuple[str, ...]
 
-def dotted(path: tuple[str, ...]) -> str:
+
+def dotted(path: KeyPath) -> str:
     """A path as a TOML key."""
     return ".".join(part if re.fullmatch(r"[A-Za-z0-9_-]+", part) else spelled(part) for part in path)
 
