@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -67,7 +68,36 @@ def test_the_parts_are_worth_what_the_paper_says_in_its_order() -> None:
 
     assert all(one > other for one, other in pairwise([*ordered, removed["write-back at reset"]]))
     assert ordered[0] > 3 * ordered[1]
-    assert removed["write-back at reset"] > removed["scoring"] == removed["pointers"] == 0
+    assert removed["write-back at reset"] > removed["scoring"] == removed["pointers"] == removed["memory"] == 0
+
+
+def test_typed_pages_thrash_less_than_lru_because_calls_made_once_more_are_answered(rows: list[matrix.Row]) -> None:
+    thrash = {one.policy: one.thrash for one in matrix.summaries(rows)}
+
+    assert thrash["typed pages"] == 0 < thrash["lru"]
+    assert thrash["lru"] == thrash["oracle"], "as in the paper, where both hold a handle of every result"
+
+
+def test_with_the_same_memory_nobody_who_is_faultless_thrashes_and_without_it_everybody_does() -> None:
+    found = {one.policy: one for one in matrix.summaries(matrix.by_memory(seeds=ONE, budgets=(120, 300)))}
+
+    for name in ("lru", "typed pages", "oracle"):
+        assert found[f"{name}, with memory"].thrash == 0 < found[f"{name}, without memory"].thrash
+    assert found["typed pages, with memory"].strict_thrash < found["lru, with memory"].strict_thrash
+
+
+def test_a_call_made_once_more_is_an_alert_at_any_level_and_a_hit_where_it_is_answered() -> None:
+    evidence = next(work for work in FAMILIES["tool-loop"](1).turns[0].shown if work.page.kind is PageKind.EVIDENCE)
+    turns = (WorkTurn(shown=[evidence]), WorkTurn(repeated=[evidence]))
+    lru, pointer_only = POLICIES[3], 4
+
+    def seen(policy: Policy, budget: int) -> tuple[int, int, int]:
+        observer = simulate(Workload("none", 1, turns), policy, budget).observer
+        return observer.alerts, observer.faults, observer.hits
+
+    assert seen(lru, 500) == seen(lru, pointer_only) == (1, 0, 0)
+    assert seen(replace(lru, memory=True), 500) == seen(replace(lru, memory=True), pointer_only) == (0, 0, 1)
+    assert seen(replace(lru, resolves=False), pointer_only) == (0, 1, 0)
 
 
 def test_counting_recalls_as_faults_typed_pages_thrash_less_than_lru(rows: list[matrix.Row]) -> None:

@@ -62,6 +62,14 @@ CASES: dict[str, tuple[Sequence[Event], list[str]]] = {
         (*FIRST_READ, Shown(A, EVIDENCE, POINTER), Called(READ, A)),
         ["duplicate_tool"],
     ),
+    "the call is made again while a handle that resolves stands for its result": (
+        (*FIRST_READ, Shown(A, EVIDENCE, POINTER), Called(READ, A, resolves=True)),
+        ["duplicate_alert"],
+    ),
+    "a handle that does not stand resolves nothing": (
+        (*FIRST_READ, Dropped(A), Called(READ, A, resolves=True)),
+        ["duplicate_tool"],
+    ),
     "the call is made again while its result stands": ((*FIRST_READ, Called(READ, A)), ["duplicate_alert"]),
     "a compressed result stands too": (
         (*FIRST_READ, Shown(A, EVIDENCE, COMPRESSED), Called(READ, A)),

@@ -15,7 +15,8 @@ EXAMPLE = """\
 clawvm runs four seeded families of workloads under six budgets and six policies, with and without the smaller budgets
 that the paper gave its baselines, and takes the parts of typed pages away one at a time. "every pin" also counts each
 request without its bootstrap and constraint pages against policies that pin nothing; "strict" is thrash with every
-recall counted as a fault. Half a minute; no network, no key.
+recall counted as a fault. Policies that let no fault happen are run with and without a memory of calls, which is
+what thrash depends on. Half a minute; no network, no key.
 
 Examples:
   pagefold lab clawvm
@@ -41,6 +42,7 @@ def run(options: argparse.Namespace) -> int:
     seeds = range(1, options.seeds + 1)
     rows = matrix.matrix(seeds=seeds, budgets=sorted(set(options.budgets)))
     handicapped = matrix.handicapped(rows)
+    remembered = matrix.by_memory(seeds=seeds, budgets=sorted(set(options.budgets)))
     removed = matrix.ablations(seeds=seeds)
     if options.svg:
         _draw(Path(options.svg), rows)
@@ -50,6 +52,7 @@ def run(options: argparse.Namespace) -> int:
                 "seeds": options.seeds,
                 "summary": [_plain(one) for one in matrix.summaries(rows)],
                 "summary_with_handicap": [_plain(one) for one in matrix.summaries(handicapped)],
+                "summary_by_memory": [_plain(one) for one in matrix.summaries(remembered)],
                 "ablation": {part: _plain(matrix.summaries(found)[0]) for part, found in removed.items()},
                 "rows": matrix.as_dict(rows),
             }
@@ -59,6 +62,8 @@ def run(options: argparse.Namespace) -> int:
     out.print(_table("equal budgets", matrix.summaries(rows)))
     out.print()
     out.print(_table("with the paper's handicap of its baselines", matrix.summaries(handicapped)))
+    out.print()
+    out.print(_table("with and without a memory of calls", matrix.summaries(remembered)))
     out.print()
     out.print(_by_budget(rows))
     out.print()

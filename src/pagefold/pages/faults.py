@@ -94,10 +94,15 @@ class Unpinned:
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """A call was made and brought this page. `signature` is the same for equivalent calls."""
+    """A call was made and brought this page. `signature` is the same for equivalent calls.
+
+    `resolves`: a handle that stands in place of the earlier result would have given it back, so that calling again was
+    a habit and no need. Who cannot know that leaves it out.
+    """
 
     signature: str
     page: PageId
+    resolves: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,7 +282,7 @@ class FaultObserver:
         self._calls[event.signature] = page
         at = self._resident.get(page)
         if before == page:
-            if at in _WHOLE:
+            if at in _WHOLE or (at is not None and event.resolves):
                 reason = f"called again while its result stands at {at}"
                 return [self._fault(FaultKind.DUPLICATE_ALERT, page, reason)]
             reason = f"called again: {_absence(at)}"

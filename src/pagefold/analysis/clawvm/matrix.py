@@ -1,8 +1,12 @@
-"""The whole matrix: families, budgets, seeds and policies, with and without the paper's handicap, and the ablations."""
+"""The whole matrix: families, budgets, seeds and policies, with and without the paper's handicap, and the ablations.
+
+Thrash is decided by who answers calls that are made once more. So the policies that let no fault happen are also run
+with the memory that typed pages have, and typed pages without it.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pagefold.analysis.clawvm.policies import ABLATIONS, POLICIES, Policy
@@ -71,6 +75,18 @@ def handicapped(rows: Sequence[Row]) -> list[Row]:
         else one
         for one in rows
     ]
+
+
+def by_memory(*, seeds: Sequence[int] = SEEDS, budgets: Sequence[int] = BUDGETS) -> list[Row]:
+    """The faultless policies, each without a memory of calls and with it."""
+    workloads = [family(seed) for family in FAMILIES.values() for seed in seeds]
+    faultless = [policy for policy in POLICIES if policy.pins]
+    each = [
+        replace(policy, memory=memory, name=f"{policy.name}, {'with' if memory else 'without'} memory")
+        for policy in faultless
+        for memory in (False, True)
+    ]
+    return [row(workload, policy, budget) for policy in each for budget in budgets for workload in workloads]
 
 
 def ablations(*, budget: int = ABLATION_BUDGET, seeds: Sequence[int] = SEEDS) -> dict[str, list[Row]]:

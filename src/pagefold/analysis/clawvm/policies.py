@@ -19,8 +19,9 @@ class Policy:
     """`exact` chooses by this package's selection, else by the paper's one-pass greedy.
 
     `pins`: bootstrap and constraint pages stand in every request. `pointers`: absent pages are kept as handles where
-    that fits. `resolves`: an absent or shortened page is brought back by its handle. `foresight` is in turns.
-    `handicap` scales the budget in the multi-session family, as the paper does for its baselines.
+    that fits. `resolves`: an absent or shortened page is brought back by its handle. `memory`: a pure call made once
+    more is answered from what is kept and not run. `foresight` is in turns. `handicap` scales the budget in the
+    multi-session family, as the paper does for its baselines.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Policy:
     writes_at_compaction: bool = True
     writes_at_reset: bool = True
     resolves: bool = True
+    memory: bool = False
     score: Score = Score.TYPED
     exact: bool = False
     foresight: int = 0
@@ -37,7 +39,7 @@ class Policy:
 
 _NOTHING = {"pins": False, "pointers": False, "writes_at_compaction": False, "writes_at_reset": False}
 
-TYPED = Policy("typed pages", exact=True)
+TYPED = Policy("typed pages", memory=True, exact=True)
 POLICIES = (
     Policy("retrieval", **_NOTHING, resolves=False, score=Score.NONE, handicap=0.78),
     Policy("retrieval + cache", **_NOTHING, score=Score.NONE, handicap=0.78),
@@ -48,10 +50,12 @@ POLICIES = (
 )
 
 ABLATIONS: Mapping[str, Policy] = {
-    "pointer resolution": replace(TYPED, name="no pointer resolution", resolves=False),
+    # The memory answers with pages that resolve, so it goes with them.
+    "pointer resolution": replace(TYPED, name="no pointer resolution", resolves=False, memory=False),
     "write-back at compaction": replace(TYPED, name="no write-back at compaction", writes_at_compaction=False),
     "pinning": replace(TYPED, name="no pinning", pins=False),
     "write-back at reset": replace(TYPED, name="no write-back at reset", writes_at_reset=False),
+    "memory": replace(TYPED, name="no memory", memory=False),
     "scoring": replace(TYPED, name="no scoring", score=Score.NONE),
     "pointers": replace(TYPED, name="no pointers", pointers=False),
 }

@@ -1,10 +1,11 @@
 """One workload under one policy and budget, turn by turn; the one fault observer counts.
 
 Pointers resolve for real: pages lie in a store under their hash, and a recall that brings nothing, or something else,
-is a fault. Write-back goes through a journal with its rules. A need is met by what stood in the last request, or by a
-recall where the policy can; an agent that has neither calls its tool again. A policy without pins has promised nothing
-about pinned pages, so that only a bootstrap page missing right after a boundary is held against it, as the paper does;
-with `strict` every request without its bootstrap and constraint pages is.
+is a fault. Write-back goes through a journal with its rules; the memory of calls is the MCP proxy's. A need is met by
+what stood in the last request, or by a recall where the policy can; an agent that has neither calls its tool again. A
+policy without pins has promised nothing about pinned pages, so that only a bootstrap page missing right after a
+boundary is held against it, as the paper does; with `strict` every request without its bootstrap and constraint pages
+is.
 """
 
 from collections.abc import Iterable
@@ -20,10 +21,15 @@ from pagefold.pages.kinds import PageKind, ResidencyLevel
 from pagefold.pages.page import PageId, handle_of
 from pagefold.pages.recall import recall
 from pagefold.pages.store import MemoryStore, Store
+from pagefold.tools.known import Known
+from pagefold.tools.model import SideEffectClass, ToolValueModel
+from pagefold.tools.prefetch import Epochs
+from pagefold.tools.repeats import Repeats
 
 _PRIVATE = (PageKind.EVIDENCE, PageKind.CONVERSATION)
-_WHOLE = (ResidencyLevel.FULL, ResidencyLevel.COMPRESSED)
 _LEVELS = tuple(ResidencyLevel)
+_TOOL = "read"
+_KNOWN = Known({_TOOL: ToolValueModel(side_effect_class=SideEffectClass.PURE, open_world=False, memoise=True)})
 _RULES = Rules({"note": Schema("note", {"text": "string"}, many=True)}, frozenset({"project"}))
 
 
@@ -53,6 +59,7 @@ class _Run:
         self.observer = FaultObserver()
         self.store = store
         self.journal = MemoryJournal(_RULES, self.store.exists)
+        self.memory: Repeats[PageId] = Repeats(_KNOWN, Epochs(_KNOWN))
         self.standing: Levels = {}
         self.known: dict[PageId, WorkPage] = {}
         self.dirty: dict[PageId, WorkPage] = {}
@@ -154,15 +161,23 @@ class _Run:
         self.store.put(page.content)
         if work.signature:
             self.observer.see(faults.Called(work.signature, page.id))
+            self.memory.remember(_TOOL, _arguments(work), page.id, 0.0, failed=False)
         self.observer.see(faults.Shown(page.id, page.kind))
         if page.kind in PINNED and not (self.policy.pins or self.strict):
             self.observer.see(faults.Unpinned(page.id))
 
     def _repeat(self, work: WorkPage) -> None:
-        if self.standing.get(work.page.id) in _WHOLE or not self.policy.resolves:
-            self.observer.see(faults.Called(work.signature, work.page.id))
+        """Out of habit. A result stands at whatever level it has; one that does not is brought by its handle."""
+        page, resolves = work.page.id, self.policy.resolves
+        remembered = self.policy.memory and self.memory.recall(_TOOL, _arguments(work), 0.0) == page
+        if remembered or (resolves and page not in self.standing):
+            self.observer.see(faults.Served(page))
         else:
-            self.observer.see(faults.Served(work.page.id))
+            self.observer.see(faults.Called(work.signature, page, resolves))
 
     def _pinned(self) -> Iterable[WorkPage]:
         return [work for work in self.known.values() if work.page.kind in PINNED]
+
+
+def _arguments(work: WorkPage) -> dict[str, str]:
+    return {"call": work.signature}
