@@ -4,6 +4,7 @@
 the tests.
 """
 
+import inspect
 from collections.abc import Callable, Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
@@ -84,7 +85,7 @@ def _sections() -> Iterator[str]:
         title = f"[{dotted(path)}]" if path else "At the top of the file"
         note = FREE_NAME if NAME in path else ""
         rows = "".join(map(_row, knobs))
-        yield f"\n## {title}\n\n{knobs[0].section.__doc__}{note}\n\n{COLUMNS}{rows}"
+        yield f"\n## {title}\n\n{inspect.getdoc(knobs[0].section)}{note}\n\n{COLUMNS}{rows}"
 
 
 def _row(knob: Knob) -> str:
