@@ -115,9 +115,16 @@ class Library:
         return cls(path, objects, prefix=settings.prefix, flush_seconds=settings.flush_seconds, sending=sending)
 
     def put(
-        self, content: bytes, *, history: str = "", now: float = 0.0, kind: PageKind | None = None, name: str = ""
+        self,
+        content: bytes,
+        *,
+        history: str = "",
+        now: float = 0.0,
+        kind: PageKind | None = None,
+        name: str = "",
+        shown_as: PageId | None = None,
     ) -> PageId:
-        page = self.store.put(content, history=history, now=now, kind=kind, name=name)
+        page = self.store.put(content, history=history, now=now, kind=kind, name=name, shown_as=shown_as)
         if self._sink and history:
             self._sink.wake()
         return page

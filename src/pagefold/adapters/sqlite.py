@@ -51,6 +51,7 @@ _MIGRATIONS: Sequence[str] = (
     CREATE INDEX awaiting_in_turn ON awaiting (owner, tries, place);
     CREATE TABLE sunk (page TEXT NOT NULL, history BLOB NOT NULL, PRIMARY KEY (page, history)) WITHOUT ROWID;
     """,
+    "CREATE TABLE shown (text TEXT PRIMARY KEY, page TEXT NOT NULL) WITHOUT ROWID",
 )
 
 # `earlier` is what removing every older unheld page frees.
@@ -62,6 +63,7 @@ _DOOMED = """
     WHERE last_put < :before OR (SELECT coalesce(sum(bytes), 0) FROM pages) - earlier > :max_bytes
 """
 _FOUND = "SELECT bytes, stored FROM pages LEFT JOIN contents USING (key) WHERE id = ?"
+_SAID_BY = "SELECT id, bytes, stored FROM shown JOIN pages ON id = page LEFT JOIN contents USING (key) WHERE text = ?"
 _BETWEEN = "SELECT id FROM pages WHERE id >= ? AND id < ? ORDER BY id"
 _LISTED = "SELECT page FROM listings WHERE history = ? ORDER BY place"
 _LISTINGS = "SELECT page, kind, name, first_put FROM listings WHERE history = ? ORDER BY place"
@@ -105,7 +107,14 @@ class SqliteStore:
             self._db = connect(self.path)
 
     def put(
-        self, content: bytes, *, history: str = "", now: float = 0.0, kind: PageKind | None = None, name: str = ""
+        self,
+        content: bytes,
+        *,
+        history: str = "",
+        now: float = 0.0,
+        kind: PageKind | None = None,
+        name: str = "",
+        shown_as: PageId | None = None,
     ) -> PageId:
         page = id_of(content)
         with self._guard:
@@ -123,12 +132,19 @@ class SqliteStore:
                     db.execute(_LIST, (under, page, kind or "", spelled(name), now))
                     if self._outbox:
                         db.execute(_AWAIT, (self._outbox, under, page))
+                if shown_as:
+                    db.execute("INSERT OR IGNORE INTO shown (text, page) VALUES (?, ?)", (shown_as, page))
         return page
 
     def get(self, page: PageId) -> bytes | None:
         with self._guard:
             row = self._db.execute(_FOUND, (page,)).fetchone()
             return None if row is None else self._content(page, *row)
+
+    def said_by(self, text: PageId) -> bytes | None:
+        with self._guard:
+            row = self._db.execute(_SAID_BY, (text,)).fetchone()
+            return None if row is None else self._content(*row)
 
     def read(self, page: PageId, start: int, end: int) -> bytes | None:
         # The whole is read even for a part: only the whole can be checked against its id.
@@ -181,6 +197,7 @@ class SqliteStore:
                 db.executemany("DELETE FROM pages WHERE id = ?", ((page,) for page, _, _ in doomed))
                 db.executemany("DELETE FROM contents WHERE key = ?", ((key,) for _, key, _ in doomed))
                 db.execute("DELETE FROM listings WHERE page NOT IN (SELECT id FROM pages)")
+                db.execute("DELETE FROM shown WHERE page NOT IN (SELECT id FROM pages)")
                 gone = db.execute("DELETE FROM awaiting WHERE place NOT IN (SELECT place FROM listings)")
                 unsent = gone.rowcount
                 db.execute("UPDATE facts SET collections = collections + 1")

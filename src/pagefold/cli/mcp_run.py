@@ -125,12 +125,19 @@ def _specs(given: Sequence[str], file: str | None, name: str) -> list[Spec]:
 def _context(settings: Settings) -> Callable[[Counter[str], Callable[[], None]], Any]:
     def make(counts: Counter[str], forget: Callable[[], None]) -> Any:
         from pagefold.adapters.library import Library
+        from pagefold.adapters.serving import is_served
         from pagefold.mcp_proxy.context import Context
 
         def opened() -> Library:
             return Library.open(config.store_path(settings), settings.sink)
 
-        return Context(opened, _history(), counts, reset=forget)
+        def is_read() -> bool:
+            with suppress(ConfigError):  # whoever has nowhere to keep a store shares none
+                return is_served(config.store_path(settings))
+            return False
+
+        history = _history() if settings.mcp.tools else ""
+        return Context(opened, history, counts, reset=forget, is_read=is_read)
 
     return make
 

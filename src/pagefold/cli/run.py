@@ -5,7 +5,6 @@ import signal
 import subprocess
 
 from pagefold import config
-from pagefold.adapters.library import Library
 from pagefold.cli import serve, show, watch
 from pagefold.errors import ConfigError
 from pagefold.model_proxy import agents
@@ -34,11 +33,11 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     flags = {"serve.policy": options.policy, "serve.observe": options.observe, "store.path": options.store}
     settings = config.load(flags={**flags, "config": options.config}).settings
-    library = None if settings.serve.observe else Library.open(config.store_path(settings), settings.sink)
+    library = serve.library_for(settings)
     proxy = serve.proxy_for(settings, library, token="")
     watch.attach(proxy, settings)
     try:
-        with running(proxy) as url:
+        with serve.serving_from(library), running(proxy) as url:
             given = config.process_environment({})
             start = agents.start((options.program, *options.arguments), url, settings.serve.anthropic_url, given)
             code = _wait(start)

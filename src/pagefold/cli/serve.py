@@ -2,10 +2,12 @@
 
 import argparse
 import json
+from contextlib import AbstractContextManager, nullcontext
 from urllib.parse import quote
 
 from pagefold import config
 from pagefold.adapters.library import Library
+from pagefold.adapters.serving import serving
 from pagefold.cli import show, watch
 from pagefold.derive.cost import TABLES, Prices, prices_named
 from pagefold.derive.learned import learned_of
@@ -50,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
     flags = {f"serve.{name}": getattr(options, name) for name in _FLAGS}
     settings = config.load(flags={**flags, "store.path": options.store, "config": options.config}).settings
     serve = settings.serve
-    library = None if serve.observe else Library.open(config.store_path(settings), settings.sink)
+    library = library_for(settings)
     proxy = proxy_for(settings, library)
     key = watch.attach(proxy, settings)
 
@@ -67,7 +69,8 @@ def run(options: argparse.Namespace) -> int:
                 print(f"dashboard: {shown}{' (its key is the token)' if serve.token else ''}", flush=True)
 
     try:
-        server.run(proxy, serve.host, serve.port, started=started)
+        with serving_from(library):
+            server.run(proxy, serve.host, serve.port, started=started)
     finally:
         if library:
             library.close()
@@ -76,6 +79,16 @@ def run(options: argparse.Namespace) -> int:
     else:
         show.tell(summary(proxy))
     return 0
+
+
+def library_for(settings: Settings) -> Library | None:
+    """None where nothing is derived, so that nothing is kept. Raises StoreError and ConfigError."""
+    return None if settings.serve.observe else Library.open(config.store_path(settings), settings.sink)
+
+
+def serving_from(library: Library | None) -> AbstractContextManager[None]:
+    """Tells the MCP proxies on the same store that their forms are read here. Raises StoreError."""
+    return serving(library.store.path) if library else nullcontext()
 
 
 def proxy_for(settings: Settings, library: Library | None, *, token: str | None = None) -> Proxy:

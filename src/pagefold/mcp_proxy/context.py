@@ -19,6 +19,7 @@ from pagefold.mcp_proxy.session import to_stderr
 from pagefold.pages import context_calls
 from pagefold.pages.context_calls import Answered, ResetAsked
 from pagefold.pages.kinds import PageKind
+from pagefold.pages.page import id_of
 from pagefold.pages.pins import Pins
 from pagefold.pages.recall import Recalled
 from pagefold.pages.search import SearchFailed
@@ -26,6 +27,7 @@ from pagefold.pages.search import SearchFailed
 _WAITING_PAGES = 256
 _RECALL_TOKENS = 20_000  # more than that some clients refuse to take from a tool
 _PAUSE_SECONDS = 0.02
+_ASK_SECONDS = 0.25  # no client has its model answer, and calls a tool, within so short a time of the proxy's start
 _ALONE = (
     "This proxy stands before tools: it keeps this and tells it in context_status; requests carry it where pagefold "
     "stands before the model too."
@@ -33,7 +35,8 @@ _ALONE = (
 
 
 class Context:
-    """What is known about one client's conversation. `library` opens the store."""
+    """What is known about one client's conversation. `library` opens the store; `is_read` says whether a model proxy
+    works on it; `history` is "" where texts are to be found by nothing but what was shown for them."""
 
     def __init__(
         self,
@@ -42,9 +45,11 @@ class Context:
         counts: Counter[str],
         *,
         reset: Callable[[], None] = lambda: None,
+        is_read: Callable[[], bool] = lambda: False,
         report: Callable[[str], None] = to_stderr,
     ) -> None:
-        self._report = report
+        self._report, self._asks = report, is_read
+        self._read, self._asked = False, -_ASK_SECONDS
         self._open, self.history, self._counts, self._reset = library, history, counts, reset
         self._library: Library | None = None
         self._opening = threading.Lock()
@@ -53,6 +58,13 @@ class Context:
         self._keeping: threading.Thread | None = None
         self._said = False
         self._closing = threading.Event()
+
+    @property
+    def is_read(self) -> bool:
+        """Whether a model proxy reads along; once it has, it may be back at any time."""
+        if not self._read and (now := time.monotonic()) - self._asked >= _ASK_SECONDS:
+            self._read, self._asked = self._asks(), now
+        return self._read
 
     def keep(self, text: str, tool: str) -> None:
         """Puts what a tool said into the store, soon."""
@@ -64,11 +76,14 @@ class Context:
         except queue.Full:
             self._counts["pages not kept"] += 1
 
-    def keep_now(self, text: str, tool: str) -> bool:
-        """Puts it before this returns: what is cut has to be there when it is asked for."""
+    def keep_now(self, text: str, tool: str, form: str = "") -> bool:
+        """Puts it before this returns: what is cut has to be there when it is asked for, and what stands behind a form
+        when the form is read."""
+        content = text.encode("utf-8", "surrogatepass")
+        shown_as = id_of(form.encode("utf-8", "surrogatepass")) if form else None
         try:
-            content = text.encode("utf-8", "surrogatepass")
-            self._at_hand().put(content, history=self.history, now=time.time(), kind=PageKind.EVIDENCE, name=tool)
+            library, now = self._at_hand(), time.time()
+            library.put(content, history=self.history, now=now, kind=PageKind.EVIDENCE, name=tool, shown_as=shown_as)
         except (StoreError, ConfigError) as error:
             self._say_once(error)
             return False

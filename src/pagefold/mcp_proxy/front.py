@@ -52,7 +52,8 @@ class Front:
         """A connection whose servers are not started yet."""
         context = self.context
         work = Work(
-            context=(lambda forget: context(self.counts, forget)) if context and self.settings.tools else None,
+            context=(lambda forget: context(self.counts, forget)) if context else None,
+            tools=self.settings.tools,
             as_is=patterns(self.settings.as_is),
             budget=self.settings.budget,
             untouched=[spec.name for spec in self.specs if spec.own.get("encode") is False],

@@ -10,7 +10,7 @@ gets: the model would be shown one of the two, and the dearer one.
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from pagefold.encode import choose
 from pagefold.encode.choose import Shown
@@ -27,6 +27,13 @@ from pagefold.wire import json_text
 from pagefold.wire.json_text import Spot, as_object
 
 
+class Original(NamedTuple):
+    """A text as the tool said it. `form` is what was shown in its place, where that says all of it by itself."""
+
+    text: str
+    form: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Shortened:
     """The answer as the client gets it, and what its texts cost before and after."""
@@ -38,7 +45,7 @@ class Shortened:
     skipped: int = 0
     twins: int = 0
     cut: int = 0
-    originals: tuple[str, ...] = field(default=(), repr=False)
+    originals: tuple["Original", ...] = field(default=(), repr=False)
     ledger: Ledger | None = field(default=None, repr=False)
 
 
@@ -69,7 +76,7 @@ def shortened(
         return Shortened(command.data, ledger=ledger)
     failed = as_object(result.value).get("isError") is True
     changes: list[tuple[int, int, str]] = []
-    originals: list[str] = []
+    originals: list[Original] = []
     before = after = skipped = cut = 0
     for block in json_text.elements(raw, content.start):
         spot = _text_of(raw, block)
@@ -82,7 +89,8 @@ def shortened(
         if ledger is not None:
             for standing in shown.standing:
                 ledger = ledger.with_text(standing)
-        originals.append(spot.value)
+        alone = shown.text != spot.value and part is None and not shown.references and not _wished(command)
+        originals.append(Original(spot.value, shown.text if alone else ""))
         skipped += len(shown.skipped)
         before, after = before + shown.before, after + shown.tokens
         if shown.text != spot.value:
@@ -97,7 +105,7 @@ def shortened(
 
 def _form(text: str, command: Shorten, failed: bool, encode: Encode, ledger: Ledger | None) -> Shown:
     """The cheapest form, or the one that the agent asked for."""
-    match getattr(command.wish, "format", None):
+    match _wished(command):
         case "json":
             return encode(text, tool=command.tool, failed=failed, without=_CODECS)
         case "toon":
@@ -106,6 +114,11 @@ def _form(text: str, command: Shorten, failed: bool, encode: Encode, ledger: Led
                 count = counter("o200k").count
                 return Shown(toon, ("toon",), count(toon), count(text))
     return encode(text, tool=command.tool, failed=failed, ledger=ledger)
+
+
+def _wished(command: Shorten) -> str | None:
+    """The form that the agent asked for by name."""
+    return getattr(command.wish, "format", None)
 
 
 def _part(text: str, shown: Shown, command: Shorten, budget: int, keep: Keep | None) -> Shown | None:

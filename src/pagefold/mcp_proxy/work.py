@@ -7,7 +7,7 @@ of a second and 90 MB, and a client that waits for its server should not.
 import importlib
 import threading
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from fnmatch import fnmatchcase
 from typing import Any, Protocol
 
@@ -25,9 +25,13 @@ _SAMPLES = (
 class Known(Protocol):
     """What is kept of a conversation; `context.Context` is one."""
 
+    @property
+    def is_read(self) -> bool:
+        """Whether a model proxy on the same store reads what was shown."""
+
     def keep(self, text: str, tool: str) -> None: ...
 
-    def keep_now(self, text: str, tool: str) -> bool: ...
+    def keep_now(self, text: str, tool: str, form: str = "") -> bool: ...
 
     def answer(self, tool: str, arguments: Mapping[str, Any]) -> tuple[str, bool]: ...
 
@@ -35,16 +39,19 @@ class Known(Protocol):
 
 
 class Work:
-    """`context` makes what answers our tools, when it is first needed; None where none are offered.
+    """`context` makes what keeps texts and answers our tools, when it is first needed. Where no `tools` are offered,
+    it only tells a model proxy on the same store what was shown.
 
     `as_is` are patterns of tools that pass untouched, `untouched` servers that do. With `references` earlier results of
-    the connection may be referred to until `forget` says that the model sees them no more.
+    the connection may be referred to until `forget` says that the model sees them no more; where a model proxy reads
+    along, it makes the references, since it knows.
     """
 
     def __init__(
         self,
         *,
         context: Callable[[Callable[[], None]], Known] | None = None,
+        tools: bool = True,
         as_is: Collection[str] = (),
         untouched: Collection[str] = (),
         references: bool = False,
@@ -55,6 +62,7 @@ class Work:
         self.early: Early | None = None
         self._make_early, self._budget = early, budget
         self._context, self._as_is, self._untouched, self._references = context, as_is, untouched, references
+        self._tools = tools
         self._begun = False
         self._loading = threading.Lock()
         self._result: Any = None
@@ -70,13 +78,14 @@ class Work:
         if command.server in self._untouched or any(fnmatchcase(command.tool, pattern) for pattern in self._as_is):
             return command.data, {"passed untouched": 1}
         result = self._load()
-        keep = self._known.keep_now if self._known is not None else None
-        done = result.shortened(command, ledger=self._ledger, budget=self._budget, keep=keep)
-        if self._references:
+        is_read = self._known is not None and self._known.is_read
+        ledger = None if is_read else self._ledger
+        keep = self._known.keep_now if self._known is not None and self._tools else None
+        done = result.shortened(command, ledger=ledger, budget=self._budget, keep=keep)
+        if ledger is not None:
             self._ledger = done.ledger
         if self._known is not None:
-            for text in done.originals:
-                self._known.keep(text, command.tool)
+            self._keep(self._known, done.originals, command.tool, is_read=is_read)
         counts = {
             "texts": done.texts,
             "tokens before": done.before,
@@ -87,9 +96,16 @@ class Work:
         }
         return done.data, counts
 
+    def _keep(self, known: Known, originals: Iterable[Any], tool: str, *, is_read: bool) -> None:
+        for text, form in originals:
+            if is_read and form:
+                known.keep_now(text, tool, form)  # before the client has it, and so before the model proxy reads it
+            elif self._tools:
+                known.keep(text, tool)
+
     def answer(self, command: Answer) -> tuple[str, bool]:
         self._load()
-        if self._known is None:
+        if self._known is None or not self._tools:
             return f"There is no tool {command.tool} here.", True
         return self._known.answer(command.tool, command.arguments)
 

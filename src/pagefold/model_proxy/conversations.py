@@ -19,8 +19,9 @@ from pagefold.model_proxy.notebook import Notebook
 from pagefold.model_proxy.reading import Reading, Readings
 from pagefold.model_proxy.recalling import Said, gist_of, parsed, with_results
 from pagefold.model_proxy.reckoning import Reckoner
+from pagefold.pages.page import id_of
 from pagefold.pages.store import Store
-from pagefold.wire.message import Message, Role
+from pagefold.wire.message import BlockKind, Message, Role
 
 _REMEMBERED = 20_000
 _POLICIES = 50
@@ -55,7 +56,7 @@ class Conversations:
         known: Callable[[str], Known | None] = lambda model: None,
     ) -> None:
         self.policy, self.window, self.recall_rounds = policy, window, recall_rounds
-        self._prices, self._known = prices or {}, known
+        self._prices, self._known, self._store = prices or {}, known, store
         self.readings, self.histories = Readings(), Histories()
         self.reckoner = Reckoner(self.prices)
         self.notebook = Notebook(store)
@@ -78,13 +79,29 @@ class Conversations:
             counted = {"tokens": known.tokens} if known and hasattr(policy, "tokens") else {}
             policy = replace(policy, window=fits, prices=self.prices(api, model), **counted)
         if (api, policy) not in self._derivations:
-            made = Derivations(policy)
+            opened = self._opened if encodes(policy) else _as_it_is
+            made = Derivations(policy, shown=opened)
             if folds(policy):
-                made = Derivations(policy, noted=self.notebook.get, shown=plain if api == MESSAGES.name else _as_it_is)
+                spelled = plain if api == MESSAGES.name else _as_it_is
+                made = Derivations(policy, noted=self.notebook.get, shown=lambda message: opened(spelled(message)))
             self._derivations[api, policy] = made
             if len(self._derivations) > _POLICIES:  # a client may name any window
                 del self._derivations[next(iter(self._derivations))]
         return self._derivations[api, policy]
+
+    def _opened(self, message: Message) -> Message:
+        """A message with what the MCP proxy was told by its tools in place of the forms it made of that.
+
+        So references are made here alone, where it is known what stands in the request, and forms are made once.
+        """
+        if self._store is None:
+            return message
+        for index, block in enumerate(message.blocks):
+            if block.kind is BlockKind.RESULT and block.path:
+                content = self._store.said_by(id_of(block.text.encode("utf-8", "surrogatepass")))
+                if content is not None:
+                    message = message.with_text(index, content.decode("utf-8", "surrogatepass"))
+        return message
 
     def history(self, reading: Reading) -> History:
         """The messages to derive from: the client's, with what was really said where it saw a turn as one message."""
@@ -134,6 +151,11 @@ class Conversations:
 def folds(policy: Policy) -> bool:
     """Whether a policy ever changes what was sent: those that do know how much fits."""
     return hasattr(policy, "window")
+
+
+def encodes(policy: Policy) -> bool:
+    """Whether a policy puts results into lossless forms: those that do know which forms to use."""
+    return hasattr(policy, "forms")
 
 
 def _as_it_is(message: Message) -> Message:

@@ -37,17 +37,28 @@ class Listing:
 
 class Store(Protocol):
     def put(
-        self, content: bytes, *, history: str = "", now: float = 0.0, kind: PageKind | None = None, name: str = ""
+        self,
+        content: bytes,
+        *,
+        history: str = "",
+        now: float = 0.0,
+        kind: PageKind | None = None,
+        name: str = "",
+        shown_as: PageId | None = None,
     ) -> PageId:
         """Keep a content; when this returns it survives the process being killed.
 
-        Listed under `history` if given, with the kind and name of the first time.
+        Listed under `history` if given, with the kind and name of the first time. `shown_as` is the id of a text that
+        stands for the content, whole: `said_by` finds it again. The first content of such a text stays.
         """
 
     def get(self, page: PageId) -> bytes | None: ...
 
     def read(self, page: PageId, start: int, end: int) -> bytes | None:
         """The bytes from `start` up to `end` of a content; short where it is shorter."""
+
+    def said_by(self, text: PageId) -> bytes | None:
+        """The content that a text was shown for, if that was noted and the content is kept."""
 
     def exists(self, page: PageId) -> bool: ...
 
@@ -82,15 +93,25 @@ class MemoryStore:
     _times: dict[PageId, float] = field(default_factory=dict)
     _histories: dict[str, dict[PageId, Listing]] = field(default_factory=dict)
     _held: dict[str, set[PageId]] = field(default_factory=dict)
+    _shown: dict[PageId, PageId] = field(default_factory=dict)
 
     def put(
-        self, content: bytes, *, history: str = "", now: float = 0.0, kind: PageKind | None = None, name: str = ""
+        self,
+        content: bytes,
+        *,
+        history: str = "",
+        now: float = 0.0,
+        kind: PageKind | None = None,
+        name: str = "",
+        shown_as: PageId | None = None,
     ) -> PageId:
         page = id_of(content)
         self._contents[page] = content
         self._times[page] = max(now, self._times.get(page, now))
         if history:
             self._histories.setdefault(history, {}).setdefault(page, Listing(page, kind, name, now))
+        if shown_as:
+            self._shown.setdefault(shown_as, page)
         return page
 
     def get(self, page: PageId) -> bytes | None:
@@ -99,6 +120,10 @@ class MemoryStore:
     def read(self, page: PageId, start: int, end: int) -> bytes | None:
         content = self._contents.get(page)
         return None if content is None else content[max(0, start) : max(0, end)]
+
+    def said_by(self, text: PageId) -> bytes | None:
+        page = self._shown.get(text)
+        return None if page is None else self._contents.get(page)
 
     def exists(self, page: PageId) -> bool:
         return page in self._contents
@@ -134,6 +159,7 @@ class MemoryStore:
             del self._times[page]
             for listed in self._histories.values():
                 listed.pop(page, None)
+            self._shown = {text: said for text, said in self._shown.items() if said != page}
         return Collected(pages, freed, len(held))
 
     def close(self) -> None:
