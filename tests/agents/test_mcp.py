@@ -172,3 +172,80 @@ def test_codex_calls_tools_behind_the_proxy(tmp_path: Path) -> None:
     assert "[JSON]" in last
     assert "row 59" not in last
     assert "60 rows" in last
+
+
+def test_claude_code_between_both_proxies_is_referred_only_to_what_stands_in_its_request(tmp_path: Path) -> None:
+    """One store, one connection to the server, a sub-agent that shares it, and a compaction."""
+    claude = agent(WHEEL)
+    scripted = SHARED / "agents" / "scripted_model.py"
+    if not scripted.exists():
+        pytest.skip(f"no scripted model for sub-agents in {scripted.parent}")
+    (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": servers(tmp_path)}))
+    rows = tmp_path / "files" / "rows.json"
+    rows.write_text(json.dumps([{"id": n, "name": f"row {n * 7919 % 1000}", "ok": n % 3 == 0} for n in range(60)]))
+    read = {"name": "mcp__files__read_text_file", "input": {"path": str(rows)}}
+    task = {"description": "count", "prompt": "COUNTER: count the rows", "subagent_type": "general-purpose"}
+    script = {
+        "": [
+            {"text": "I read.", "tool_call": read},
+            {"text": "Another counts.", "tool_call": {"name": "Agent", "input": {**task, "run_in_background": False}}},
+            {"text": "I read again.", "tool_call": read},
+            {"text": "And again.", "tool_call": read, "usage": {"input": 990000}},
+            {"text": "Once more.", "tool_call": read},
+            {"text": "Done."},
+        ],
+        "COUNTER:": [{"tool_call": read}, {"text": "It has 60 rows."}],
+        "?Respond with TEXT ONLY": [{"text": "<summary>the rows were read twice</summary>"}],
+    }
+    (tmp_path / "script.json").write_text(json.dumps(script))
+    record = tmp_path / "record.jsonl"
+    with subprocess.Popen(
+        [sys.executable, str(scripted), str(tmp_path / "script.json"), "--record", str(record), "--advance", "count"],
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as model:
+        try:
+            assert model.stdout is not None
+            said = run(
+                [*PAGEFOLD[:-1], "run", "--store", str(tmp_path / "store"), "--", str(claude), "-p", "Read the rows",
+                 "--output-format", "stream-json", "--verbose", "--strict-mcp-config",
+                 "--mcp-config", str(tmp_path / "mcp.json"), "--allowedTools", "mcp__files,Agent"],
+                tmp_path,
+                {
+                    "PAGEFOLD_SERVE_ANTHROPIC_URL": model.stdout.readline().strip(),
+                    "ANTHROPIC_API_KEY": "sk-scripted",
+                    "CLAUDE_CONFIG_DIR": str(tmp_path / "home" / "config"),
+                    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+                    "DISABLE_AUTOUPDATER": "1",
+                },
+            )  # fmt: skip
+        finally:
+            model.terminate()
+    assert '"result":"Done."' in said
+    bodies = [json.loads(line)["body"] for line in record.read_text().splitlines()]
+    read_in = [found for body in bodies if (found := _rows_in(body))]
+    own = read_in[0][0]
+    assert json.loads(decode(own)) == json.loads(rows.read_text())
+    assert [["reference" if text.startswith("> [ref: ") else "whole" for text in one] for one in read_in] == [
+        ["whole"],  # its first look
+        ["whole"],  # the sub-agent's
+        ["whole"],
+        ["whole", "reference"],
+        ["whole", "reference"],  # what it is asked to sum up
+        ["whole"],  # after the compaction
+        ["whole", "reference"],
+    ]
+    assert {text.partition("\n")[2] for one in read_in for text in one[:1]} == {own.partition("\n")[2]}
+
+
+def _rows_in(body: dict[str, Any]) -> list[str]:
+    """The rows as they stand in a request, or what stands for them."""
+    texts = [
+        part["text"]
+        for message in body.get("messages", ())
+        for block in (message["content"] if isinstance(message["content"], list) else ())
+        if block["type"] == "tool_result" and isinstance(block["content"], list)
+        for part in block["content"]
+        if part["type"] == "text"
+    ]
+    return [text for text in texts if "[JSON]" in text or text.startswith("> [ref: ")]
