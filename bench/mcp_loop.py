@@ -4,24 +4,29 @@
 
 The agent reads code, issues, a log, rows, nested records, search hits, the issues again with a few changed, and the
 code again. pagefold runs as a user runs it: `pagefold mcp` over stdio in front of a server that hands out the files,
-alone and with references (what it does where the model proxy says what is still to be seen). Each text is decoded and
-compared. Rivals run through the adapters in ../shared/peers, each in an environment of its own below the peers' folder.
+alone, with references switched on by hand, and with `pagefold serve` on the same store before a model that only keeps
+what it is sent. Each text is decoded and compared. Rivals run through the adapters in ../shared/peers, each in an environment of its own below the peers' folder.
 Tokens are o200k, exact; a request is everything before an assistant's message.
 """
 
 import argparse
+import http.server
 import json
 import os
 import subprocess
 import sys
 import tempfile
+import threading
+import urllib.request
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
+from pagefold.derive.arrival import Standings, arrive
 from pagefold.encode import decode, encode
 from pagefold.pages.ledger import Ledger
 from pagefold.tokens import counter
+from pagefold.wire import openai_chat
 
 ADAPTERS = Path(__file__).parent.parent.parent / "shared" / "peers"
 PEERS = {
@@ -58,8 +63,13 @@ def _said(message: dict[str, Any]) -> str:
     return "\n".join(lines).strip("\n")
 
 
-def through_the_proxy(texts: list[str], *options: str) -> list[str]:
-    with tempfile.TemporaryDirectory() as home:
+def environment_in(home: str) -> dict[str, str]:
+    return {**os.environ, "HOME": home, "XDG_DATA_HOME": home}
+
+
+def through_the_proxy(texts: list[str], *options: str, home: str = "") -> list[str]:
+    with tempfile.TemporaryDirectory() as folder:
+        home = home or folder
         server = Path(home) / "server.py"
         server.write_text(SERVER)
         (Path(home) / "texts.json").write_text(json.dumps(texts))
@@ -75,7 +85,7 @@ def through_the_proxy(texts: list[str], *options: str) -> list[str]:
             capture_output=True,
             text=True,
             check=True,
-            env={**os.environ, "HOME": home, "XDG_DATA_HOME": home},
+            env=environment_in(home),
         )
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     return [answer["result"]["content"][0]["text"] for answer in answers[1:]]
@@ -101,6 +111,63 @@ def ours(messages: list[dict[str, Any]], *options: str) -> tuple[int, str]:
     return summed(sent), "whole" if whole(forms, texts, "--references" in options) else "LOST"
 
 
+class Upstream(http.server.BaseHTTPRequestHandler):
+    """A model that keeps what it is sent and says one word."""
+
+    kept: ClassVar[list[bytes]] = []
+
+    def do_POST(self) -> None:
+        self.kept.append(self.rfile.read(int(self.headers["content-length"])))
+        message = {"role": "assistant", "content": "Good."}
+        said = json.dumps({"id": "c", "object": "chat.completion", "model": "m", "choices": [{"message": message}]})
+        self.send_response(200)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(said)))
+        self.end_headers()
+        self.wfile.write(said.encode())
+
+    def log_message(self, format: str, *args: object) -> None: ...
+
+
+def served(messages: list[dict[str, Any]]) -> tuple[int, str]:
+    """Both proxies on one store: what the model is sent, request by request."""
+    texts = [message["content"] for message in messages if message["role"] == "tool"]
+    ends = [index for index, message in enumerate(messages) if message["role"] == "assistant"]
+    with (
+        tempfile.TemporaryDirectory() as home,
+        http.server.ThreadingHTTPServer(("127.0.0.1", 0), Upstream) as model,
+    ):
+        threading.Thread(target=model.serve_forever, daemon=True).start()
+        upstream = f"http://127.0.0.1:{model.server_address[1]}"
+        command = [sys.executable, "-m", "pagefold", "serve", "--json", "--port", "0", "--openai-url", upstream]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment_in(home)) as serve:
+            assert serve.stdout is not None
+            url = json.loads(serve.stdout.readline())["url"]
+            shown = iter(through_the_proxy(texts, "--no-tools", home=home))
+            client = [{**one, "content": next(shown)} if one["role"] == "tool" else one for one in messages]
+            for end in ends:
+                body = json.dumps({"model": "m", "messages": client[:end]}).encode()
+                sent = urllib.request.Request(f"{url}/v1/chat/completions", body, {"content-type": "application/json"})
+                urllib.request.urlopen(sent).read()
+            serve.terminate()
+        model.shutdown()
+    requests = [json.loads(body)["messages"] for body in Upstream.kept]
+    tokens = sum(sum(count(_said(message)) for message in request) for request in requests)
+    return tokens, "whole" if all(says(request, messages) for request in requests) else "LOST"
+
+
+def says(request: list[dict[str, Any]], messages: list[dict[str, Any]]) -> bool:
+    """Whether every text comes back from what stands before it in its own request."""
+    standings = Standings()
+    for sent, meant in zip(request, messages, strict=False):
+        if sent["role"] == "tool":
+            back = decode(sent["content"], standings.ledger)
+            if back != meant["content"] and json.dumps(json.loads(back)) != json.dumps(json.loads(meant["content"])):
+                return False
+        standings = arrive(standings, openai_chat.parse_message(meant, json.dumps(meant))).standings
+    return True
+
+
 def rival(venvs: Path, loop: Path, environment: str, adapter: str, *options: str) -> tuple[int, str] | None:
     python = next(
         (found for base in (venvs, venvs / "env") if (found := base / environment / "bin" / "python").exists()), None
@@ -123,7 +190,8 @@ def main(options: argparse.Namespace) -> None:
     rows: list[tuple[str, tuple[int, str] | None]] = []
     runs: dict[str, Callable[[], tuple[int, str] | None]] = {
         "pagefold mcp, alone": lambda: ours(messages, "--no-tools"),
-        "pagefold mcp, references": lambda: ours(messages, "--no-tools", "--references"),
+        "pagefold mcp, --references": lambda: ours(messages, "--no-tools", "--references"),
+        "pagefold mcp and serve": lambda: served(messages),
     }
     for name, run in runs.items():
         rows.append((name, run()))
