@@ -5,7 +5,8 @@
 The agent reads code, issues, a log, rows, nested records, search hits, the issues again with a few changed, and the
 code again. pagefold runs as a user runs it: `pagefold mcp` over stdio in front of a server that hands out the files,
 alone, with references switched on by hand, and with `pagefold serve` on the same store before a model that only keeps
-what it is sent. Each text is decoded and compared. Rivals run through the adapters in ../shared/peers, each in an environment of its own below the peers' folder.
+what it is sent. Each text is decoded and compared. Rivals run through the adapters in ../shared/peers, each in an
+environment of its own below the peers' folder.
 Tokens are o200k, exact; a request is everything before an assistant's message.
 """
 
