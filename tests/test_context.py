@@ -12,24 +12,36 @@ import pytest
 
 import pagefold.context
 from pagefold import Context
+from pagefold.derive.learned import Folds
+from pagefold.derive.policies.economic import Economic
 from pagefold.errors import ConfigError, WindowError
 from pagefold.model_proxy.scripted import Call, ScriptedModel, Turn
 from pagefold.model_proxy.server import running
 from pagefold.pages.page import HANDLE
+from pagefold.pages.store import MemoryStore
 
 FILE = "\n".join(f"{number}\tdef function_{number}(argument): return argument" for number in range(1, 60))
 
 
+TASK = {"role": "user", "content": "Find every function that returns its argument."}
+
+
+def turn_of(turn: int, filler: str = "") -> list[dict[str, Any]]:
+    arguments = json.dumps({"file_path": f"/srv/app/module_{turn}.py"})
+    call = {"id": f"c{turn}", "type": "function", "function": {"name": "Read", "arguments": arguments}}
+    text = FILE.replace("function_", f"function_{turn}_") + filler
+    return [
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": f"c{turn}", "content": text},
+    ]
+
+
 def loop(context: Context, turns: int, filler: str = "") -> Iterator[list[dict[str, Any]]]:
     """Requests of an agent that reads file after file."""
-    context.add({"role": "user", "content": "Find every function that returns its argument."})
+    context.add(TASK)
     for turn in range(turns):
         yield context.request()
-        arguments = json.dumps({"file_path": f"/srv/app/module_{turn}.py"})
-        call = {"id": f"c{turn}", "type": "function", "function": {"name": "Read", "arguments": arguments}}
-        context.add({"role": "assistant", "content": None, "tool_calls": [call]})
-        text = FILE.replace("function_", f"function_{turn}_") + filler
-        context.add({"role": "tool", "tool_call_id": f"c{turn}", "content": text})
+        context.add(*turn_of(turn, filler))
 
 
 def test_the_examples_in_its_documentation_hold() -> None:
@@ -155,3 +167,46 @@ def test_the_example_loop_runs_past_its_window(tmp_path: Path) -> None:
         context = example.run("Read them all.", address, 16_000)
     assert context.report().folds >= 1
     assert context.report().requests == 41
+
+
+@pytest.mark.parametrize("policy", ["economic", Economic(12_000, folds=Folds(least=500, rent=0.0, miss=900))])
+def test_a_history_added_again_by_another_process_goes_on_as_it_began(policy: Any) -> None:
+    store, now = MemoryStore(), [0.0]
+    context = Context(12_000, store=store, head=4_096, clock=lambda: now[0])
+    requests = []
+    for turn, request in enumerate(loop(context, 40)):
+        requests.append(request)
+        now[0] += 400 if turn in (7, 22) else 5  # the cache was cold: only a note can tell afterwards
+    assert context.report().folds > 2
+
+    for turn in (1, 8, 9, 22, 30, 39):
+        another = Context(12_000, policy=policy, store=store, head=99, clock=lambda: 1e9)
+        another.add(TASK, *(message for before in range(turn) for message in turn_of(before)))
+        assert another.request() == requests[turn]
+
+
+def test_asking_twice_gives_the_same_request() -> None:
+    once, twice = Context(12_000), Context(12_000)
+    for request, _ in zip(loop(once, 30), loop(twice, 30), strict=True):
+        assert twice.request() == twice.request() == request
+
+
+def test_a_request_that_led_to_no_answer_leaves_no_trace() -> None:
+    asked, quiet = Context(12_000), Context(12_000)
+    for _ in zip(loop(asked, 20), loop(quiet, 20), strict=True):
+        pass
+    asked.request(cold=True)
+    more = {"role": "user", "content": "And another thing: never mind the tests."}
+    asked.add(more)
+    quiet.add(more)
+
+    assert asked.request() == quiet.request()
+
+
+def test_a_pin_between_a_request_and_its_answer_stays() -> None:
+    context = Context(12_000)
+    for turn, request in enumerate(loop(context, 40)):
+        held = any("Leave the tests alone." in str(message["content"]) for message in request)
+        assert held == (turn > 3)
+        if turn == 3:
+            context.pin("Leave the tests alone.")

@@ -3,31 +3,37 @@
 A context holds one history. Messages may be Chat Completions, Anthropic or Responses dictionaries; requests come back
 in the same spelling. What a request's handles recall is in the store before the request is returned. The clock is asked
 for one thing only, how long ago the last request was: a cache that has expired is the best moment to fold.
+
+A history that is added again, in another process on the same store, goes on as it was: it is asked for a request before
+each answer in it, as it was asked then, with the policy and the notes of that time.
 """
 
 import asyncio
+import hashlib
 import json
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from pagefold.adapters.sqlite import SqliteStore
+from pagefold.derive.beginning import Beginning, root_of
 from pagefold.derive.cost import TABLES, Prices
+from pagefold.derive.notebook import Notebook
 from pagefold.derive.policies import policy_named
 from pagefold.derive.policies.folding import Folding
-from pagefold.derive.policy import Decision, Notes, Policy
+from pagefold.derive.policy import NOTHING, Decision, Derived, Notes, Policy
 from pagefold.encode.answer import answer
 from pagefold.errors import ConfigError, WindowError
 from pagefold.pages.kinds import PageKind, ResidencyLevel
 from pagefold.pages.page import HANDLE, Page, PageId
-from pagefold.pages.producers import Refused, constrain
+from pagefold.pages.producers import Held, Refused, constrain
 from pagefold.pages.store import MemoryStore, Store
 from pagefold.tokens import FRAME, counter_for
 from pagefold.wire import anthropic, json_text, openai_chat, openai_responses
-from pagefold.wire.message import BlockKind, Message
+from pagefold.wire.message import BlockKind, Message, Role
 
 _TITLE = re.compile(r"\[(R\d+)[ \]]")
 _NAMED = 60
@@ -89,13 +95,23 @@ class Context:
             policy = policy_named(policy, window=window, prices=prices, tokens=self._counter.name)
         self._policy, self._prices, self._clock = policy, prices, clock
         self._store = SqliteStore(Path(store)) if isinstance(store, str | Path) else store or MemoryStore()
-        self._history = history
-        self._state: Any = policy.begin(head)
-        self._head = head
+        self._notebook = Notebook(self._store)
+        self._history, self._head = history, head
+        self._asked_for = f"{history}\n{model}\n{policy.name}\n{getattr(policy, 'window', 0)}"
         self._messages: list[Message] = []
+        self._links: list[bytes] = []
+        self._beginning: Beginning | None = None
+        self._answered = False  # and so noted under what no other history has
+        self._stepped = 0  # messages that the policy has been shown
+        self._state: Any = policy.begin(head)  # before it is asked, and after
+        self._after: Any = None
+        self._stood: list[Message] = []  # what was sent before the request that was asked for last
         self._sent: list[Message] = []
+        self._owed: list[Page] = []
+        self._pinned: list[Held] = []
         self._decisions: tuple[Decision, ...] = ()
-        self._plain = self._plain_sent = self._total = 0
+        self._plain = self._plain_sent = 0
+        self._counted: dict[str, int] = {}
         self._asked: float | None = None
         self._missed: list[PageId] = []
         self._report = Report()
@@ -104,33 +120,38 @@ class Context:
         """The next messages of the history, as they are sent to a provider or came from it."""
         for given in messages:
             message = given if isinstance(given, Message) else message_of(given)
-            self._state = self._policy.step(self._state, replace(message, place=len(self._messages)))
+            link = self._links[-1] if self._links else b""
+            self._links.append(hashlib.sha256(link + json_text.bytes_of(message.raw)).digest())
             self._messages.append(message)
             self._plain += self._counter.count(message.text) + FRAME
 
     def request(self, window: int | None = None, *, cold: bool | None = None) -> list[dict[str, Any]]:
         """What to send next. `window` changes the window from here on. `cold` says that the provider's cache is lost;
         without it the clock tells. Raises WindowError where the least that has to stay does not fit."""
+        now = self._clock()
+        self._catch_up(now)
         if window is not None:
             self._resize(window)
-        now = self._clock()
         if cold is None:
             life = self._prices.ttl_seconds
             cold = self._asked is not None and life > 0 and now - self._asked > life
+        link = self._links[-1] if self._links else b""
         notes = Notes(cold=cold, recalled=tuple(self._missed))
-        self._missed.clear()
-        before = self._state
-        self._state, derived = self._policy.request(self._state, notes)
+        notes = self._notebook.get(link) if notes == NOTHING else notes
+        after, derived = self._policy.request(self._state, notes)
         if derived.short:
-            self._state = before
             raise WindowError(derived.short)
-        for page in derived.pages:
+        if notes != NOTHING:
+            self._notebook.put(link, notes, now)
+        self._missed.clear()
+        before = self._sent
+        self._send(after, derived)
+        for page in self._owed:
             self._store.put(page.content, history=self._history, now=now, kind=page.kind, name=page.name)
             self._store.hold(page.id, self._history)
-        self._account(derived.keep, derived.append, cold=cold, folded=bool(derived.reason))
+        self._owed.clear()
+        self._account(before, derived, cold=cold)
         self._asked = now
-        if derived.decisions:
-            self._decisions = derived.decisions
         return [json.loads(message.raw) for message in self._sent]
 
     def recall(self, handle: str, **part: Any) -> str:
@@ -158,7 +179,10 @@ class Context:
             raise ConfigError(f"pin({statement[:40]!r}): {held.text}")
         if not isinstance(self._policy, Folding):
             raise ConfigError(f"pin: expected a policy that folds, such as economic; this one is {self._policy.name}")
-        self._state = self._policy.pin(self._state, held)
+        self._catch_up(self._clock())
+        self._pinned.append(held)
+        if self._messages:
+            self._hold()
 
     def explain(self) -> list[Standing]:
         """Why each message stands as it does."""
@@ -177,6 +201,52 @@ class Context:
     async def recall_async(self, handle: str, **part: Any) -> str:
         return await asyncio.to_thread(self.recall, handle, **part)
 
+    def _catch_up(self, now: float) -> None:
+        """Shows the policy what was added, and asks it where an answer shows that it was asked."""
+        if self._messages and not self._answered:
+            self._begin(now)
+        for place in range(self._stepped, len(self._messages)):
+            message = self._messages[place]
+            answers = message.role is Role.ASSISTANT and place > 0
+            if answers and self._messages[place - 1].role is not Role.ASSISTANT:
+                if self._after is None:
+                    self._send(*self._policy.request(self._state, self._notebook.get(self._links[place - 1])))
+                self._state, self._stood = self._after, self._sent
+            # A request that led to no answer leaves no trace.
+            self._sent, self._after = self._stood, None
+            self._state = self._policy.step(self._state, replace(message, place=place))
+        self._stepped = len(self._messages)
+
+    def _begin(self, now: float) -> None:
+        """Begins with what the history began with, and notes that: under its first request, then its first answer."""
+        root = root_of(self._messages, self._links)
+        begun = self._notebook.begun(root, self._asked_for, now)
+        if self._beginning is None:
+            self._beginning = begun.beginning or Beginning(self._policy, self._head, now)
+            self._policy, self._head = self._beginning.policy, self._beginning.head
+            self._state = self._policy.begin(self._head)
+            self._hold()
+        if begun.unnoted:
+            self._notebook.put_begun(begun.unnoted, self._beginning, now)
+        self._answered = root.answered is not None
+
+    def _send(self, after: Any, derived: Derived) -> None:
+        self._after = after
+        self._sent = [*self._stood[: derived.keep], *derived.append]
+        self._owed += derived.pages
+        if derived.decisions:
+            self._decisions = derived.decisions
+
+    def _hold(self) -> None:
+        """Pins what waits to be pinned, in what was asked for already too: whatever comes next goes on from one of
+        them."""
+        policy = self._policy
+        for held in self._pinned:
+            assert isinstance(policy, Folding)
+            self._state = policy.pin(self._state, held)
+            self._after = None if self._after is None else policy.pin(self._after, held)
+        self._pinned.clear()
+
     def _resize(self, window: int) -> None:
         if isinstance(self._policy, Folding):
             self._policy = replace(self._policy, window=window)
@@ -190,14 +260,12 @@ class Context:
                     return self._messages[message.place].blocks[index].text
         return None
 
-    def _account(self, keep: int, append: tuple[Message, ...], *, cold: bool, folded: bool) -> None:
-        self._sent[keep:] = append
-        count = self._counter.count
-        kept = sum(count(message.text) + FRAME for message in self._sent[:keep]) if folded else self._total
-        new = sum(count(message.text) + FRAME for message in append)
-        cached = 0 if cold else kept + (self._head if self._report.requests else 0)
-        plain_cached = 0 if cold else self._plain_sent + (self._head if self._report.requests else 0)
-        total, plain = kept + new + self._head, self._plain + self._head
+    def _account(self, before: list[Message], derived: Derived, *, cold: bool) -> None:
+        total, plain = self._head + self._tokens(self._sent), self._head + self._plain
+        kept = self._tokens(before[: derived.keep])
+        asked_before = self._report.requests > 0 and not cold
+        cached = self._head + kept if asked_before else 0
+        plain_cached = self._head + self._plain_sent if asked_before else 0
         was = self._report
         self._report = replace(
             was,
@@ -206,10 +274,16 @@ class Context:
             plain_tokens=was.plain_tokens + plain,
             cost=was.cost + self._prices.cost(cached, total - cached),
             plain_cost=was.plain_cost + self._prices.cost(plain_cached, plain - plain_cached),
-            folds=was.folds + folded,
+            folds=was.folds + bool(derived.reason),
         )
         self._plain_sent = self._plain
-        self._total = kept + new
+
+    def _tokens(self, messages: Sequence[Message]) -> int:
+        """What they cost; each is counted once."""
+        for message in messages:
+            if message.raw not in self._counted:
+                self._counted[message.raw] = self._counter.count(message.text) + FRAME
+        return sum(self._counted[message.raw] for message in messages)
 
 
 def message_of(value: Mapping[str, Any]) -> Message:

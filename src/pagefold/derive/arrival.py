@@ -49,7 +49,9 @@ def arrive(
             for text in _written(block):
                 ledger = ledger.with_text(Standing(ledger.label_for(f"your {name}"), tuple(text.split("\n"))))
         elif block.kind is BlockKind.RESULT and block.path:
-            name, left_out = Standings(ledger, calls).label(block), without | forms.left_out(block.name)
+            name = Standings(ledger, calls).label(block)
+            # Not every API says in a result which tool it is of: the call does.
+            left_out = without | forms.left_out(block.name or name.partition(" ")[0])
             shown = encode(block.text, tool=name, ledger=ledger, failed=block.failed, without=left_out)
             references += shown.references
             for standing in shown.standing:

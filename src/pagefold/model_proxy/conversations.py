@@ -8,8 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from pagefold.derive.beginning import Beginning, root_of
 from pagefold.derive.cost import TABLES, Prices
 from pagefold.derive.models import Known
+from pagefold.derive.notebook import Begun
 from pagefold.derive.policies import policy_named
 from pagefold.derive.policy import NOTHING, Notes, Policy
 from pagefold.model_proxy.apis import MESSAGES
@@ -78,6 +80,10 @@ class Conversations:
             fits = window or self.window or (known.window if known else policy.window)
             counted = {"tokens": known.tokens} if known and hasattr(policy, "tokens") else {}
             policy = replace(policy, window=fits, prices=self.prices(api, model), **counted)
+        return self.at_work(api, policy)
+
+    def at_work(self, api: str, policy: Policy) -> Derivations:
+        """A policy at work on what is spelled like this."""
         if (api, policy) not in self._derivations:
             opened = self._opened if encodes(policy) else _as_it_is
             made = Derivations(policy, shown=opened)
@@ -129,14 +135,32 @@ class Conversations:
             self._said[links[at]] = self.notebook.said(before, gist_of(messages[at]))
         return self._said[links[at]]
 
-    def derive(self, derivations: Derivations, reading: Reading, history: History, now: float) -> Derivation:
-        given = Given(characters=len(reading.request.body))
+    def begun(self, reading: Reading, asked: Sequence[object], now: float) -> Begun:
+        """How this history began, where it was `asked` for by its headers as it is now."""
+        if not reading.links:
+            return Begun(None)
+        said = "\n".join(map(str, (reading.api.name, reading.request.model, *asked)))
+        return self.notebook.begun(root_of(reading.request.messages, reading.links), said, now)
+
+    def begin(self, derivations: Derivations, reading: Reading, begun: Begun, now: float) -> Beginning:
+        """What the history is derived with from here on; noted, where it was not yet."""
+        beginning = begun.beginning
+        if beginning is None:
+            head = self.reckoner.counts.head(reading) if folds(derivations.policy) else 0
+            beginning = Beginning(derivations.policy, -(-head // _HEAD_STEP) * _HEAD_STEP, now)
+        if begun.unnoted:
+            self.notebook.put_begun(begun.unnoted, beginning, now)
+        return beginning
+
+    def derive(
+        self, derivations: Derivations, reading: Reading, history: History, now: float, head: int = 0
+    ) -> Derivation:
+        given = Given(head, characters=len(reading.request.body))
         if folds(derivations.policy):
-            head = self.reckoner.counts.head(reading)
             notes = Notes(cold=self.reckoner.is_cold(reading, now))
             if notes != NOTHING and history.links:
                 self.notebook.put(history.links[-1], notes, now)
-            given = replace(given, head=-(-head // _HEAD_STEP) * _HEAD_STEP, notes=notes)
+            given = replace(given, notes=notes)
         return derivations.derive(history.messages, history.links, given)
 
     def shrink(self, derivations: Derivations, history: History, now: float = 0.0) -> Derivation | None:

@@ -71,8 +71,10 @@ _GIVEN = Given()
 
 @dataclass(slots=True)
 class _Turn:
-    """What is known of a history that was asked about: the policy's state and what stood, before asking and after."""
+    """What is known of a history with this head that was asked about: the state and what stood, before asking and
+    after."""
 
+    head: int
     stepped: Any
     stood: tuple[Sent, ...]
     asked: Any
@@ -105,15 +107,15 @@ class Derivations:
         self._turns: dict[bytes, _Turn] = {}
         self._characters = 0
 
-    def fresh(self, messages: Sequence[Message], links: Sequence[bytes]) -> int:
+    def fresh(self, messages: Sequence[Message], links: Sequence[bytes], head: int | None = None) -> int:
         """How many characters of these messages would have to be worked on."""
-        known, _ = self._nearest(links)
+        known, _ = self._nearest(links, head)
         return sum(len(message.raw) for message in messages[known:])
 
     def derive(self, messages: Sequence[Message], links: Sequence[bytes], given: Given = _GIVEN) -> Derivation:
         """What goes upstream for this history, whose links these are."""
         self.decided = ()
-        at, turn = self._nearest(links)
+        at, turn = self._nearest(links, given.head)
         if turn is not None and at == len(messages):
             return self._remember(links, turn, _derivation(turn.derivation.sent, messages, turn.derivation.reason))
         state: Any
@@ -126,7 +128,7 @@ class Derivations:
             state, sent, asked = turn.stepped, turn.stood, False
         for place in range(at, len(messages)):
             if begins_turn(messages, place) and not asked:
-                state, sent = self._pass(state, sent, messages[:place], links[:place])
+                state, sent = self._pass(state, sent, messages[:place], links[:place], given.head)
             message = self._shown(messages[place])
             state = self.policy.step(state, Message(message.role, message.blocks, message.raw, place))
             asked = False
@@ -136,15 +138,15 @@ class Derivations:
         if turn is not None:  # it shares nearly everything with its child, and is of use for a retry only
             self._characters -= turn.characters
             turn.characters = 0
-        return self._remember(links, _Turn(state, sent, after, derivation, given.characters), derivation)
+        return self._remember(links, _Turn(given.head, state, sent, after, derivation, given.characters), derivation)
 
     def _pass(
-        self, state: Any, sent: tuple[Sent, ...], messages: Sequence[Message], links: Sequence[bytes]
+        self, state: Any, sent: tuple[Sent, ...], messages: Sequence[Message], links: Sequence[bytes], head: int
     ) -> tuple[Any, tuple[Sent, ...]]:
         """Asks as it was asked when the history was no longer than this, and remembers it for whoever forks here."""
         after, stands, reason = self._ask(state, sent, messages, self._noted(links[-1]) if links else NOTHING)
         derivation = _derivation(stands, messages, reason)
-        self._remember(links, _Turn(state, sent, after, derivation, _LINE * len(stands)), derivation)
+        self._remember(links, _Turn(head, state, sent, after, derivation, _LINE * len(stands)), derivation)
         return after, derivation.sent
 
     def again(self, messages: Sequence[Message], links: Sequence[bytes], notes: Notes) -> Derivation | None:
@@ -159,9 +161,10 @@ class Derivations:
         turn.asked = after
         return self._remember(links, turn, derivation)
 
-    def _nearest(self, links: Sequence[bytes]) -> tuple[int, _Turn | None]:
+    def _nearest(self, links: Sequence[bytes], head: int | None) -> tuple[int, _Turn | None]:
         for known in range(len(links), 0, -1):
-            if turn := self._turns.get(links[known - 1]):
+            turn = self._turns.get(links[known - 1])
+            if turn is not None and head in (None, turn.head):
                 return known, turn
         return 0, None
 

@@ -6,7 +6,9 @@ not an error: those bytes go through as they came, and `Seen.unread` says what w
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+from pagefold.derive.notebook import Begun
 from pagefold.derive.policy import Decision
 from pagefold.errors import ConfigError, WireError
 from pagefold.model_proxy.apis import MESSAGES, api_of, error_kind, is_too_long
@@ -51,6 +53,7 @@ class Exchange:
         self._unread = ""
         self._derivations: Derivations | None = None
         self._derivation: Derivation | None = None
+        self._begun = Begun(None)
         self._history = History((), ())
         self._decided: tuple[Decision, ...] = ()
         self.turn: Turn | None = None
@@ -75,7 +78,7 @@ class Exchange:
         """Whether a policy is to be asked about this request."""
         return self._derivations is not None
 
-    def read(self) -> int:
+    def read(self, now: float = 0.0) -> int:
         """Reads the request. The characters that deriving it would have to work on: 0 where there is nothing to do."""
         reading = self._read()
         if reading is None or self._derivations is None or reading.api.continues(reading.request):
@@ -85,7 +88,10 @@ class Exchange:
             named = reading.request.model
             self._derivations = self._conversations.under(reading.api.name, self._wish, self._window, named)
             assert self._derivations is not None
-        return self._derivations.fresh(reading.request.messages, reading.links) or 1
+        self._begun = self._conversations.begun(reading, (self._wish, self._window), now)
+        if (began := self._begun.beginning) is not None:
+            self._derivations = self._conversations.at_work(reading.api.name, began.policy)
+        return self._derivations.fresh(reading.request.messages, reading.links, began.head if began else None) or 1
 
     def derive(self, now: float = 0.0) -> bytes | None:
         """What goes upstream in place of the client's bytes, or None where those do."""
@@ -95,7 +101,9 @@ class Exchange:
         request = self._reading.request
         if self._conversations.recall_rounds and self.api is MESSAGES and request.tools:
             self.turn = Turn(request.stream, self._conversations.recall_rounds)
-        return self._derived(now)
+        moved = self._begun.reason
+        self._begun = Begun(self._conversations.begin(self._derivations, self._reading, self._begun, now))
+        return self._derived(now, moved)
 
     def go_on(self, texts: Sequence[str], now: float = 0.0) -> bytes | None:
         """The context tools are answered: the request that goes on with the turn, or None where the client is next."""
@@ -114,10 +122,13 @@ class Exchange:
         if note is not None and self._reading is not None:
             self._conversations.notebook.put_said(self._reading.links[-1], *note, now)
 
-    def _derived(self, now: float) -> bytes | None:
+    def _derived(self, now: float, moved: str = "") -> bytes | None:
+        """`moved` is why what was sent before may have been derived in another way."""
         assert self._derivations is not None
         assert self._reading is not None
-        self._derivation = self._conversations.derive(self._derivations, self._reading, self._history, now)
+        head = self._begun.beginning.head if self._begun.beginning else 0
+        derivation = self._conversations.derive(self._derivations, self._reading, self._history, now, head)
+        self._derivation = replace(derivation, reason=moved) if moved and derivation.changed else derivation
         self._decided = self._derivations.decided
         return self._rendered(self._derivation)
 

@@ -136,7 +136,8 @@ class Passage:
         work = self._proxy.work
         if self._exchange.may_shrink:  # a policy that folds asks when the provider's cache was last used
             self._proxy.count_ended()
-        fresh = self._observe(await work(self._exchange.read, self._upload.bytes // _READ_FASTER))
+        read = partial(self._exchange.read, time.time())
+        fresh = self._observe(await work(read, self._upload.bytes // _READ_FASTER))
         if not fresh:
             return None
         derive = partial(self._exchange.derive, time.time())

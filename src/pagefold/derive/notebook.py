@@ -1,0 +1,114 @@
+"""Notes: what cannot be recomputed from a history, kept under its link.
+
+What was known at a request, and with what the history began. They go through the store like everything else that
+outlives a request, so that another instance, or this one after a restart, derives the same bytes. Without a store they
+live as long as the process.
+"""
+
+import hashlib
+from typing import Any, NamedTuple
+
+from pagefold.derive.beginning import LOST, PASSED, Beginning, Root, parse
+from pagefold.derive.policy import NOTHING, Notes
+from pagefold.errors import WireError
+from pagefold.pages.page import PageId
+from pagefold.pages.store import MemoryStore, Store
+from pagefold.wire import json_text
+from pagefold.wire.json_text import as_list, as_object
+
+_REMEMBERED = 10_000
+_RETRIED = 300.0  # seconds within which the same first request is the same history; providers forget it after that
+
+
+class Begun(NamedTuple):
+    """What is known of how a history began; None where it begins now, or has to begin anew for a `reason`.
+
+    `unnoted` is the name under which that has yet to be noted, if it has.
+    """
+
+    beginning: Beginning | None
+    unnoted: str = ""
+    reason: str = ""
+
+
+class Notebook:
+    """Raises StoreError where the store does."""
+
+    def __init__(self, store: Store | None = None) -> None:
+        self.store = store or MemoryStore()
+        self._known: dict[bytes, Notes] = {}
+        self._begun: dict[str, Beginning] = {}
+
+    def get(self, link: bytes) -> Notes:
+        found = self._known.get(link)
+        if found is None:
+            content = self.newest(f"note-{link.hex()}")
+            found = _kept(self._known, link, NOTHING if content is None else _parsed(content))
+        return found
+
+    def put(self, link: bytes, notes: Notes, now: float) -> None:
+        said: dict[str, Any] = {"link": link.hex(), "cold": notes.cold, "smaller": notes.smaller}
+        # What is rare is left out where it is not there, so that a note stays the few bytes it is.
+        said |= {"recalled": list(notes.recalled)} if notes.recalled else {}
+        said |= {"summaries": dict(notes.summaries)} if notes.summaries else {}
+        self.store.put(json_text.bytes_of(json_text.dumps(said)), history=f"note-{link.hex()}", now=now)
+        _kept(self._known, link, notes)
+
+    def begun(self, root: Root, asked: str, now: float) -> Begun:
+        """How a history began that is asked for like this: by which model, under which policy, in which window."""
+        first = _name_of_beginning(root.asked, asked)
+        if root.answered is None:
+            found, _ = self._beginning(first)
+            retried = found is not None and now - found.at <= _RETRIED
+            return Begun(found) if retried else Begun(None, first)
+        name = _name_of_beginning(root.answered, asked)
+        found, noted = self._beginning(name)
+        if not noted:
+            found, noted = self._beginning(first)
+            return Begun(found, name, "" if found else PASSED if noted else LOST)
+        return Begun(found) if found else Begun(None, name, PASSED)
+
+    def put_begun(self, name: str, beginning: Beginning, now: float) -> None:
+        try:
+            said = beginning.to_json()
+        except ValueError:  # a policy of the caller's own: whoever has the same caller has the same policy
+            said = ""
+        if said:
+            self.store.put(json_text.bytes_of(said), history=name, now=now)
+        _kept(self._begun, name, beginning)
+
+    def _beginning(self, name: str) -> tuple[Beginning | None, bool]:
+        """The beginning of this name, and whether there is a note of it at all."""
+        if (known := self._begun.get(name)) is not None:
+            return known, True
+        content = self.newest(name)
+        found = None if content is None else parse(json_text.text_of(content))
+        return found and _kept(self._begun, name, found), content is not None
+
+    def newest(self, name: str) -> bytes | None:
+        """What was put last under this name."""
+        pages = self.store.listed(name)
+        return self.store.get(pages[-1]) if pages else None
+
+
+def _kept(known: dict[Any, Any], key: Any, value: Any) -> Any:
+    known.pop(key, None)
+    known[key] = value
+    if len(known) > _REMEMBERED:
+        del known[next(iter(known))]
+    return value
+
+
+def _name_of_beginning(link: bytes, asked: str) -> str:
+    return f"began-{hashlib.sha256(link + asked.encode('utf-8', 'surrogatepass')).hexdigest()}"
+
+
+def _parsed(content: bytes) -> Notes:
+    try:
+        said = as_object(json_text.parse(json_text.text_of(content)))
+    except WireError:
+        return NOTHING
+    recalled = tuple(PageId(page) for page in as_list(said.get("recalled")) if isinstance(page, str))
+    told = as_object(said.get("summaries"))
+    summaries = tuple((PageId(page), text) for page, text in told.items() if isinstance(text, str))
+    return Notes(said.get("cold") is True, said.get("smaller") is True, recalled, summaries)
