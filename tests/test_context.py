@@ -12,9 +12,10 @@ import pytest
 
 import pagefold.context
 from pagefold import Context
+from pagefold.adapters.sqlite import SqliteStore
 from pagefold.derive.learned import Folds
 from pagefold.derive.policies.economic import Economic
-from pagefold.errors import ConfigError, WindowError
+from pagefold.errors import ConfigError, StoreError, WindowError
 from pagefold.model_proxy.scripted import Call, ScriptedModel, Turn
 from pagefold.model_proxy.server import running
 from pagefold.pages.page import HANDLE
@@ -145,11 +146,24 @@ def test_it_works_without_blocking_an_event_loop() -> None:
 
 
 def test_pages_outlive_the_process_in_a_file(tmp_path: Path) -> None:
-    context = Context(12_000, store=tmp_path / "pages.db")
-    list(loop(context, 30))
-    handle = context.keep(FILE)
-    again = Context(12_000, store=tmp_path / "pages.db")
-    assert again.recall(handle) == FILE
+    with Context(12_000, store=tmp_path / "pages.db") as context:
+        list(loop(context, 30))
+        handle = context.keep(FILE)
+    with Context(12_000, store=tmp_path / "pages.db") as again:
+        assert again.recall(handle) == FILE
+
+
+def test_only_a_store_that_was_opened_here_is_closed(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "pages.db")
+    with Context(store=store) as context:
+        handle = context.keep(FILE)
+    with Context(store=store) as again:
+        assert again.recall(handle) == FILE
+    store.close()
+    with Context(store=tmp_path / "pages.db") as context:
+        pass
+    with pytest.raises(StoreError):
+        context.keep(FILE)
 
 
 def test_the_example_loop_runs_past_its_window(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from pagefold.adapters.sqlite import SqliteStore
 from pagefold.derive.beginning import Beginning, root_of
@@ -74,7 +74,8 @@ class Context:
     >>> context.request()
     [{'role': 'user', 'content': 'What does parse() return?'}]
 
-    `store` is a file, a store, or nothing to keep pages in memory. `model` names the tokenizer; `head` is what stands
+    `store` is a file, a store, or nothing to keep pages in memory; a file is closed by `close`, or at the end of a
+    `with` block. `model` names the tokenizer; `head` is what stands
     before all messages, in tokens: the system prompt and the tools, where they are not messages themselves.
     """
 
@@ -94,6 +95,7 @@ class Context:
         if isinstance(policy, str):
             policy = policy_named(policy, window=window, prices=prices, tokens=self._counter.name)
         self._policy, self._prices, self._clock = policy, prices, clock
+        self._owns = isinstance(store, str | Path)
         self._store = SqliteStore(Path(store)) if isinstance(store, str | Path) else store or MemoryStore()
         self._notebook = Notebook(self._store)
         self._history, self._head = history, head
@@ -115,6 +117,17 @@ class Context:
         self._asked: float | None = None
         self._missed: list[PageId] = []
         self._report = Report()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the store that was opened here; one that was given stays open."""
+        if self._owns:
+            self._store.close()
 
     def add(self, *messages: Mapping[str, Any] | Message) -> None:
         """The next messages of the history, as they are sent to a provider or came from it."""
