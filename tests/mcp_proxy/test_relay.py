@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pagefold.encode import decode
+from pagefold.mcp_proxy.commands import Answer, Aside, Own, Ready, Shorten, ToClient, ToServer
 from pagefold.mcp_proxy.lines import Overlong
 from pagefold.mcp_proxy.listing import PRIMER, Listing
-from pagefold.mcp_proxy.relay import Answer, Aside, Options, Own, Ready, Relay, Shorten, ToClient, ToServer
+from pagefold.mcp_proxy.relay import Options, Relay
 from pagefold.mcp_proxy.result import shortened
 from pagefold.pages.context_tools import CONTEXT_TOOLS
 from pagefold.wire import json_text

@@ -9,7 +9,8 @@ import pytest
 
 from pagefold.errors import ConfigError
 from pagefold.mcp_proxy import merge
-from pagefold.mcp_proxy.relay import Command, Relay, Shorten, ToClient, ToServer
+from pagefold.mcp_proxy.commands import Command, Shorten, ToClient, ToServer
+from pagefold.mcp_proxy.relay import Relay
 from pagefold.mcp_proxy.servers import Servers
 from pagefold.mcp_proxy.specs import Spec, specs_of
 from tests.mcp_proxy.peer import ODD, PAGEFOLD, Peer

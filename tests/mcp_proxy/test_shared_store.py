@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from pagefold.derive.policies.lossless import Lossless
 from pagefold.encode import decode
-from pagefold.mcp_proxy.relay import Shorten
+from pagefold.mcp_proxy.commands import Shorten
 from pagefold.mcp_proxy.result import shortened
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.exchange import Exchange

@@ -15,7 +15,7 @@ from typing import Any
 from pagefold.adapters.library import Library
 from pagefold.encode.answer import answer
 from pagefold.errors import ConfigError, StoreError
-from pagefold.mcp_proxy.session import to_stderr
+from pagefold.mcp_proxy.fail_open import to_stderr
 from pagefold.pages import context_calls
 from pagefold.pages.context_calls import Answered, ResetAsked
 from pagefold.pages.kinds import PageKind

@@ -12,7 +12,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from pagefold.adapters.prefetch import Limits, Prefetcher, witness
-from pagefold.mcp_proxy.relay import OWN, Calling
+from pagefold.mcp_proxy.commands import Calling
+from pagefold.mcp_proxy.relay import OWN
+from pagefold.mcp_proxy.replies import respelled
 from pagefold.settings import Settings
 from pagefold.tools.configured import budget_of, known_of
 from pagefold.tools.fail_fast import FailFast
@@ -136,9 +138,7 @@ def is_failure(data: bytes) -> bool:
 
 
 def with_id(data: bytes, id: str) -> bytes:
-    raw = json_text.text_of(data)
-    start, end = json_text.find(raw, ("id",))
-    return json_text.bytes_of(json_text.splice(raw, [(start, end, id)]))
+    return respelled(json_text.text_of(data), ("id",), id)
 
 
 def with_note(data: bytes, words: str) -> bytes:

@@ -20,7 +20,7 @@ from aiohttp import web
 
 from pagefold.errors import ConfigError, WireError
 from pagefold.mcp_proxy.front import Front
-from pagefold.mcp_proxy.relay import SERVER_LOST, failure
+from pagefold.mcp_proxy.replies import SERVER_LOST, failure, respelled
 from pagefold.mcp_proxy.session import Session
 from pagefold.wire import json_text, jsonrpc
 from pagefold.wire.json_text import as_object, as_string
@@ -96,13 +96,13 @@ class Client:
             stream.open.discard(message.id)
             if not stream.open:
                 self.leave(stream)
-            stream.queue.put_nowait(data if id == message.id else _with(message.raw, ("id",), id))
+            stream.queue.put_nowait(data if id == message.id else respelled(message.raw, ("id",), id))
             return
         if isinstance(message, Notification) and message.method == "notifications/progress":
             token = _at(message.raw, ("params", "progressToken"))
             if token in self._tokens:
                 stream, there = self._tokens[token]
-                stream.queue.put_nowait(_with(message.raw, ("params", "progressToken"), there))
+                stream.queue.put_nowait(respelled(message.raw, ("params", "progressToken"), there))
                 return
         self._aside(data)
 
@@ -130,11 +130,11 @@ class Client:
             self._backlog.append(data)
 
     def _apart(self, call: Call, stream: Stream, id: str) -> bytes:
-        raw = json_text.text_of(_with(call.raw, ("id",), id))
+        raw = json_text.text_of(respelled(call.raw, ("id",), id))
         token = _at(raw, ("params", "_meta", "progressToken"))
         if token:
             self._tokens[id] = (stream, token)
-            return _with(raw, ("params", "_meta", "progressToken"), id)
+            return respelled(raw, ("params", "_meta", "progressToken"), id)
         return json_text.bytes_of(raw)
 
     def _note_token(self, call: Call, stream: Stream) -> None:
@@ -323,8 +323,3 @@ def _at(raw: str, path: json_text.Path) -> str:
     except WireError:
         return ""
     return raw[start:end]
-
-
-def _with(raw: str, path: json_text.Path, text: str) -> bytes:
-    start, end = json_text.find(raw, path)
-    return json_text.bytes_of(json_text.splice(raw, [(start, end, text)]))

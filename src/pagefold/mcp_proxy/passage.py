@@ -11,9 +11,11 @@ import aiohttp
 from aiohttp import web
 
 from pagefold.errors import WireError
+from pagefold.mcp_proxy.commands import ToServer
 from pagefold.mcp_proxy.front import Front
 from pagefold.mcp_proxy.http import is_local
-from pagefold.mcp_proxy.relay import SERVER_LOST, Relay, ToServer, failure
+from pagefold.mcp_proxy.relay import Relay
+from pagefold.mcp_proxy.replies import SERVER_LOST, failure
 from pagefold.mcp_proxy.session import Session
 from pagefold.wire import json_text, sse
 from pagefold.wire.jsonrpc import Call, parse

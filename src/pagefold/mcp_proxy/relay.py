@@ -11,16 +11,27 @@ the server dies, and how the client greeted, so that a new process of the server
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any
 
 from pagefold.errors import RecallError, WireError
+from pagefold.mcp_proxy.commands import (
+    Answer,
+    Aside,
+    Calling,
+    Command,
+    Ended,
+    Forget,
+    Own,
+    Ready,
+    Shorten,
+    ToClient,
+    ToServer,
+)
 from pagefold.mcp_proxy.lines import Overlong, id_of
+from pagefold.mcp_proxy.replies import SERVER_LOST, failure, respelled, text_reply, with_primer
 from pagefold.wire import json_text, jsonrpc
 from pagefold.wire.json_text import as_object, as_string
 from pagefold.wire.jsonrpc import Batch, Call, Failure, Notification, Reply
-
-SERVER_LOST = -32000
-"""The code of an error that says that the server is gone; of those that JSON-RPC leaves to implementations."""
 
 READ_BYTES = 8 << 20
 """A longer message is passed on without being read: no text of it would be encoded anyway."""
@@ -33,97 +44,6 @@ COMPACTED = "notifications/pagefold/compacted"
 
 _KEPT_CALLS = 100_000
 _ENVELOPE = "io.modelcontextprotocol/"
-
-
-@dataclass(frozen=True, slots=True)
-class Calling:
-    """A call of a server's tool. `arguments` are the tool's own."""
-
-    id: str
-    server: str
-    tool: str
-    arguments: Mapping[str, Any] = field(default_factory=dict, hash=False)
-
-
-@dataclass(frozen=True, slots=True)
-class ToServer:
-    """`now` where it belongs to the greeting of a new process, which comes before everything that waits for it.
-
-    `call` where it begins the call of a tool; in what goes to the client, where it ends one.
-    """
-
-    server: str
-    data: bytes
-    now: bool = False
-    call: Calling | None = field(default=None, compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class ToClient:
-    data: bytes
-    call: Calling | None = field(default=None, compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Shorten:
-    """The answer to a tool's call: its texts are to be said in their cheapest form before it goes to the client."""
-
-    data: bytes
-    tool: str
-    server: str
-    call: Calling | None = field(default=None, compare=False)
-    wish: Any = None
-    """How the agent asked for the answer, where its tool has parameters of ours."""
-    only_text: bool = False
-    """Whether the client would show the model `structuredContent` in place of the texts that say the same."""
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """A call of a tool of ours."""
-
-    id: str
-    tool: str
-    arguments: Mapping[str, Any]
-    modern: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Own:
-    """The answer to a call that was ours and not the client's."""
-
-    id: str
-    data: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Aside:
-    """What a server wrote between its messages: for people to see, and for no client to parse."""
-
-    server: str
-    line: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Ready:
-    """A new process has been greeted: what waits for it can go."""
-
-    server: str
-
-
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """A call that will have no answer: the client does not want one any more."""
-
-    call: Calling
-
-
-@dataclass(frozen=True, slots=True)
-class Forget:
-    """The client says that its model sees no more of what was shown so far."""
-
-
-Command: TypeAlias = ToServer | ToClient | Shorten | Answer | Own | Aside | Ready | Ended | Forget
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,8 +156,7 @@ class Relay:
         given, calling = calling.arguments, replace(calling, arguments=own)
         self.calls[call.id] = replace(asked, call=calling, wish=wish)
         if own != given:
-            start, end = json_text.find(call.raw, ("params", "arguments"))
-            data = json_text.bytes_of(json_text.splice(call.raw, [(start, end, json_text.dumps(own))]))
+            data = respelled(call.raw, ("params", "arguments"), json_text.dumps(own))
         return ToServer(self.server, data, call=calling)
 
     def _remember(self, call: Call) -> tuple[Asked, Mapping[str, Any]]:
@@ -383,9 +302,7 @@ class Relay:
 
     def _repeat(self, what: str, raw: str) -> ToServer:
         self._again += 1
-        start, end = json_text.find(raw, ("id",))
-        again = json_text.splice(raw, [(start, end, f'{OWN}{what}-{self._again}"')])
-        return ToServer(self.server, json_text.bytes_of(again), now=True)
+        return ToServer(self.server, respelled(raw, ("id",), f'{OWN}{what}-{self._again}"'), now=True)
 
 
 def own_answer(options: Options, id: str, params: Mapping[str, Any], *, modern: bool = False) -> Command:
@@ -394,34 +311,6 @@ def own_answer(options: Options, id: str, params: Mapping[str, Any], *, modern: 
     if tool == "context_describe" and options.describe is not None:
         return ToClient(text_reply(id, options.describe(arguments), modern=modern))
     return Answer(id, tool, arguments, modern)
-
-
-def failure(id: str, code: int, message: str) -> bytes:
-    error = json_text.dumps({"code": code, "message": message})
-    return json_text.bytes_of(f'{{"jsonrpc":"2.0","id":{id or "null"},"error":{error}}}')
-
-
-def text_reply(id: str, text: str, *, failed: bool = False, modern: bool = False) -> bytes:
-    """The answer of a tool of ours."""
-    result: dict[str, Any] = {"content": [{"type": "text", "text": text}], "isError": failed}
-    if modern:
-        result["resultType"] = "complete"
-    return json_text.bytes_of(f'{{"jsonrpc":"2.0","id":{id},"result":{json_text.dumps(result)}}}')
-
-
-def with_primer(raw: str, primer: str) -> str:
-    """A greeting whose instructions end in our line."""
-    if not primer:
-        return raw
-    start, _ = json_text.find(raw, ("result",))
-    spots = json_text.members(raw, start)
-    said = json_text.member(spots, "instructions")
-    if said is not None:
-        told = f"{said.value}\n\n{primer}" if isinstance(said.value, str) and said.value else primer
-        return json_text.splice(raw, [(said.start, said.end, json_text.dumps(told))])
-    at = start + 1
-    comma = "," if spots else ""
-    return json_text.splice(raw, [(at, at, f'"instructions":{json_text.dumps(primer)}{comma}')])
 
 
 def _is_closed(data: bytes) -> bool:

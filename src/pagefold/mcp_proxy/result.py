@@ -19,7 +19,7 @@ from pagefold.encode.parameters import Asked as Wish
 from pagefold.encode.pieces import BudgetError, piece
 from pagefold.encode.toon import Toon
 from pagefold.encode.trim import trim
-from pagefold.mcp_proxy.relay import Shorten
+from pagefold.mcp_proxy.commands import Shorten
 from pagefold.pages.ledger import Ledger
 from pagefold.pages.page import id_of
 from pagefold.tokens import counter

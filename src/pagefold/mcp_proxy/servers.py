@@ -15,22 +15,11 @@ from typing import Any
 
 from pagefold.errors import WireError
 from pagefold.mcp_proxy import merge
+from pagefold.mcp_proxy.commands import Command, Forget, Shorten, ToClient
 from pagefold.mcp_proxy.lines import Overlong
-from pagefold.mcp_proxy.relay import (
-    COMPACTED,
-    OWN,
-    SERVER_LOST,
-    Command,
-    Forget,
-    Listed,
-    Options,
-    Relay,
-    Shorten,
-    ToClient,
-    failure,
-    own_answer,
-    with_primer,
-)
+from pagefold.mcp_proxy.relay import COMPACTED, OWN, Listed, Options, Relay, own_answer
+from pagefold.mcp_proxy.replies import SERVER_LOST, failure, reply, respelled, with_primer
+from pagefold.mcp_proxy.theirs import Theirs
 from pagefold.wire import json_text, jsonrpc
 from pagefold.wire.json_text import as_list, as_object, as_string
 from pagefold.wire.jsonrpc import Batch, Call, Failure, Notification, Reply
@@ -71,8 +60,7 @@ class Servers:
     _owners: dict[str, dict[str, str]] = field(default_factory=dict)
     _tasks: dict[str, str] = field(default_factory=dict)
     _routed: dict[str, str] = field(default_factory=dict)
-    _theirs: dict[str, tuple[str, str]] = field(default_factory=dict)
-    _tokens: dict[str, str] = field(default_factory=dict)
+    _theirs: Theirs = field(default_factory=Theirs)
 
     def __post_init__(self) -> None:
         self.ours = frozenset(self.options.tools)
@@ -93,8 +81,8 @@ class Servers:
                 words = "pagefold: several servers take no batches"
                 calls = [call for call in message.messages if isinstance(call, Call)]
                 return [ToClient(failure(call.id, _BAD_REQUEST, words)) for call in calls]
-        server, id = self._theirs.pop(message.id, ("", ""))
-        return self._through(server, _with(message.raw, ("id",), id)) if server else []
+        server, answer = self._theirs.answered(message)
+        return self._through(server, answer) if server else []
 
     def _call(self, call: Call, data: bytes) -> list[Command]:
         params = as_object(as_object(json_text.parse(call.raw)).get("params"))
@@ -103,7 +91,7 @@ class Servers:
             case "server/discover":
                 return [ToClient(failure(call.id, _NO_METHOD, "Method not found"))]
             case "ping":
-                return [ToClient(_reply(call.id, {}))]
+                return [ToClient(reply(call.id, {}))]
             case "tools/call" if params.get("name") in self.ours:
                 return [own_answer(self.options, call.id, params)]
             case "tools/call" | "prompts/get":
@@ -125,7 +113,7 @@ class Servers:
         self._routed[call.id] = server
         if name == params["name"]:
             return self._through(server, data)
-        return self._through(server, _with(call.raw, ("params", "name"), json_text.dumps(name)))
+        return self._through(server, respelled(call.raw, ("params", "name"), json_text.dumps(name)))
 
     def _owner(self, method: str, params: Mapping[str, Any]) -> str:
         """Whose the thing is that a call names, or "" where that is not known."""
@@ -149,7 +137,7 @@ class Servers:
             name = as_object(spot).get("name")
             if name is not None:
                 there = json_text.dumps(self._names["prompts"][name][1])
-                return self._through(server, _with(raw, ("params", "ref", "name"), there))
+                return self._through(server, respelled(raw, ("params", "ref", "name"), there))
         return self._through(server, json_text.bytes_of(raw))
 
     def _notice(self, notice: Notification, data: bytes) -> list[Command]:
@@ -161,9 +149,10 @@ class Servers:
             if server := self._routed.pop(id, ""):
                 return self._through(server, data)
             return []
-        token = json_text.dumps(params.get("progressToken"))
-        if notice.method == "notifications/progress" and token in self._tokens:
-            return self._through(self._tokens[token], data)
+        if notice.method == "notifications/progress":
+            server = self._theirs.owner(json_text.dumps(params.get("progressToken")))
+            if server:
+                return self._through(server, data)
         return [command for server in self._able("") for command in self._through(server, data)]
 
     # ---- what a server says ------------------------------------------------------------------------------------
@@ -191,9 +180,10 @@ class Servers:
             return self._gathered(server, message)
         self._closed(message, server, data)
         if isinstance(message, Call):
-            return [ToClient(self._their_call(server, message))]
+            return [ToClient(self._theirs.called(server, message))]
         if isinstance(message, Notification) and message.method == "notifications/cancelled":
-            return self._their_cancel(server, message)
+            gone = self._theirs.cancelled(server, message)
+            return [ToClient(gone)] if gone else []
         return [ToClient(data)]
 
     def _closed(self, message: object, server: str, data: bytes) -> None:
@@ -206,26 +196,6 @@ class Servers:
                 self._tasks[task] = server
                 if len(self._tasks) > _KEPT_TASKS:
                     del self._tasks[next(iter(self._tasks))]
-
-    def _their_call(self, server: str, call: Call) -> bytes:
-        id = f'{OWN}for-{self._count()}"'
-        self._theirs[id] = (server, call.id)
-        params = as_object(as_object(json_text.parse(call.raw)).get("params"))
-        if (token := as_object(params.get("_meta")).get("progressToken")) is not None:
-            self._tokens[json_text.dumps(token)] = server
-        return _with(call.raw, ("id",), id)
-
-    def _their_cancel(self, server: str, notice: Notification) -> list[Command]:
-        try:
-            start, end = json_text.find(notice.raw, ("params", "requestId"))
-        except WireError:
-            return []
-        there = (server, notice.raw[start:end])
-        id = next((id for id, theirs in self._theirs.items() if theirs == there), "")
-        if not id:
-            return []
-        del self._theirs[id]
-        return [ToClient(_with(notice.raw, ("params", "requestId"), id))]
 
     # ---- calls that several servers answer ---------------------------------------------------------------------
 
@@ -301,14 +271,14 @@ class Servers:
             if not error:
                 words = "pagefold: no server is there to answer"
                 return [ToClient(failure(gathering.id, SERVER_LOST, words))]
-            return [ToClient(_with(error, ("id",), gathering.id))]
+            return [ToClient(respelled(error, ("id",), gathering.id))]
         elif gathering.method == "initialize":
             result = merge.greeting(gathering.answers, self.version)
-            reply = _reply(gathering.id, result)
-            return [ToClient(json_text.bytes_of(with_primer(json_text.text_of(reply), self.options.primer)))]
+            greeting = json_text.text_of(reply(gathering.id, result))
+            return [ToClient(json_text.bytes_of(with_primer(greeting, self.options.primer)))]
         else:
             result = next(iter(gathering.answers.values()))
-        return [*([ToClient(_reply(gathering.id, result))] if gathering.id else []), *again]
+        return [*([ToClient(reply(gathering.id, result))] if gathering.id else []), *again]
 
     def _merged(self, kind: str, answers: Mapping[str, Sequence[Any]]) -> Any:
         ordered = {server: answers[server] for server in self.relays if server in answers}
@@ -393,13 +363,3 @@ class Servers:
     def _count(self) -> int:
         self._counted += 1
         return self._counted
-
-
-def _with(raw: str, path: json_text.Path, text: str) -> bytes:
-    """A message with the value at `path` replaced by this JSON text."""
-    start, end = json_text.find(raw, path)
-    return json_text.bytes_of(json_text.splice(raw, [(start, end, text)]))
-
-
-def _reply(id: str, result: Any) -> bytes:
-    return json_text.bytes_of(f'{{"jsonrpc":"2.0","id":{id},"result":{json_text.dumps(result)}}}')

@@ -1,21 +1,16 @@
 """One client and the servers behind it: carries out what a relay commands.
 
-This is where the MCP proxy fails open, in one place: where code of ours raises, the bytes go on as they came, and the
-fault is counted and reported. Commands of one direction are carried out one after the other, so that answers, progress
-and notices keep their order; a large answer is worked on in a thread while the other direction goes on.
+Where code of ours raises, the bytes go on as they came (`fail_open`). Commands of one direction are carried out one
+after the other, so that answers, progress and notices keep their order; a large answer is worked on in a thread while
+the other direction goes on.
 """
 
 import asyncio
-import sys
-import traceback
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from pathlib import Path
 from typing import Any, Protocol
 
-from pagefold.mcp_proxy.lines import Overlong
-from pagefold.mcp_proxy.relay import (
-    SERVER_LOST,
+from pagefold.mcp_proxy.commands import (
     Answer,
     Aside,
     Calling,
@@ -27,9 +22,10 @@ from pagefold.mcp_proxy.relay import (
     Shorten,
     ToClient,
     ToServer,
-    failure,
-    text_reply,
 )
+from pagefold.mcp_proxy.fail_open import FailOpen, to_stderr
+from pagefold.mcp_proxy.lines import Overlong
+from pagefold.mcp_proxy.replies import SERVER_LOST, failure, text_reply
 
 _INLINE_BYTES = 20_000
 
@@ -110,10 +106,6 @@ class Work(Protocol):
     def answer(self, command: Answer) -> tuple[str, bool]: ...
 
 
-def to_stderr(text: str) -> None:
-    sys.stderr.write(f"pagefold: {text}\n")
-
-
 class Session:
     def __init__(
         self,
@@ -129,7 +121,7 @@ class Session:
         self.upstreams: dict[str, Upstream] = {}
         self._tell, self._report = tell, report
         self._aside = aside or self._report_aside
-        self._reported: set[str] = set()
+        self._fail_open = FailOpen(self.counts, report)
         self._begun: set[str] = set()
         self.watch: Callable[[str, Mapping[str, int]], None] | None = None  # of telemetry: a tool, and what was counted
         self.never_came: set[str] = set()
@@ -143,29 +135,26 @@ class Session:
 
     def commands_for(self, data: bytes, otherwise: str) -> list[Command]:
         """What becomes of a message of the client's; it goes to the server `otherwise` where code of ours fails."""
-        try:
-            return self.switch.from_client(data)
-        except Exception as error:  # noqa: BLE001 - the fail-open point of this surface
-            self.fault(error)
-            return [ToServer(otherwise, data)]
+        return self._told([ToServer(otherwise, data)], self.switch.from_client, data)
+
+    def _told(self, otherwise: list[Command], step: Callable[..., list[Command]], *shown: object) -> list[Command]:
+        """What the switch commands; where code of ours fails, what is to be done otherwise."""
+        with self._fail_open:
+            return step(*shown)
+        return otherwise
 
     async def heard(self, server: str, line: bytes | Overlong) -> None:
         """A message of a server's."""
-        try:
-            if isinstance(line, Overlong):
-                commands = self.switch.overlong(server, line)
-            else:
-                commands = self.switch.from_server(server, line)
-        except Exception as error:  # noqa: BLE001 - the same point, for the other direction
-            self.fault(error)
-            commands = [ToClient(line)] if isinstance(line, bytes) else []
-        await self.carry_out(commands)
+        if isinstance(line, Overlong):
+            await self.carry_out(self._told([], self.switch.overlong, server, line))
+        else:
+            await self.carry_out(self._told([ToClient(line)], self.switch.from_server, server, line))
 
     async def lost(self, server: str, why: str) -> bool:
         """Answers for what it cannot answer any more. Whether a new process of it makes sense."""
         self.counts["servers lost"] += 1
         self._report(f"the server {server} {why}" if server else f"the server {why}")
-        await self.carry_out(self.switch.lost(server, why))
+        await self.carry_out(self._told([], self.switch.lost, server, why))
         if self.switch.is_known(server):
             return True
         self.never_came.add(server)
@@ -174,17 +163,17 @@ class Session:
         return False
 
     async def back(self, server: str) -> None:
-        await self.carry_out(self.switch.back(server))
+        await self.carry_out(self._told([Ready(server)], self.switch.back, server))
 
     async def refused(self, server: str, data: bytes, why: str) -> None:
-        await self.carry_out(self.switch.refused(server, data, why))
+        await self.carry_out(self._told([], self.switch.refused, server, data, why))
 
     def wait_for_greetings(self, seconds: float) -> None:
         """Several servers: those that have not greeted by then are not waited for."""
         loop = asyncio.get_running_loop()
 
         def overdue() -> None:
-            self._late = asyncio.ensure_future(self.carry_out(self.switch.overdue()))
+            self._late = asyncio.ensure_future(self.carry_out(self._told([], self.switch.overdue)))
 
         self._timer = loop.call_later(seconds, overdue)
 
@@ -233,19 +222,18 @@ class Session:
         if early is None:
             return False
         early.attach(self._send)
-        try:
+        told = data = None  # the server is asked as if there were none of this
+        with self._fail_open:
             early.annotations.update(self.switch.annotations)
             early.envelope = self.switch.envelope
             told = early.refusal(call)
-            if told is not None:
-                self.switch.drop(call.server, call.id)
-                await self._tell(text_reply(call.id, told, modern=bool(early.envelope)))
-                return True
-            self._begun.add(call.id)
-            data = await early.begin(call)
-        except Exception as error:  # noqa: BLE001 - the same point: the server is asked as if there were none of this
-            self.fault(error)
-            return False
+            if told is None:
+                self._begun.add(call.id)
+                data = await early.begin(call)
+        if told is not None:
+            self.switch.drop(call.server, call.id)
+            await self._tell(text_reply(call.id, told, modern=bool(early.envelope)))
+            return True
         if data is not None:
             await self.heard(call.server, data)
         return data is not None
@@ -255,10 +243,8 @@ class Session:
         if call is None or early is None or call.id not in self._begun:
             return
         self._begun.discard(call.id)
-        try:
+        with self._fail_open:  # the client has its answer already
             early.end(call, data)
-        except Exception as error:  # noqa: BLE001 - the same point: the client has its answer already
-            self.fault(error)
 
     async def _send(self, server: str, data: bytes) -> None:
         if (upstream := self.upstreams.get(server)) is not None:
@@ -266,27 +252,24 @@ class Session:
 
     async def _shortened(self, command: Shorten) -> bytes:
         self.counts["calls"] += 1
-        try:
+        with self._fail_open:
             if len(command.data) > _INLINE_BYTES or not self.work.warm:
                 data, counts = await asyncio.to_thread(self.work.shorten, command)
             else:
                 data, counts = self.work.shorten(command)
+            self.counts.update(counts)
             if self.watch is not None:
                 self.watch(command.tool, counts)
-        except Exception as error:  # noqa: BLE001 - the same point, for the work that may be done in a thread
-            self.fault(error)
-            return command.data
-        self.counts.update(counts)
-        return data
+            return data
+        return command.data
 
     async def _answered(self, command: Answer) -> bytes:
         self.counts[f"own calls {command.tool}"] += 1
-        try:
+        with self._fail_open:
             text, failed = await asyncio.to_thread(self.work.answer, command)
-        except Exception as error:  # noqa: BLE001 - the same point; there is no original to pass on, so it is said
-            self.fault(error)
-            return failure(command.id, SERVER_LOST, "pagefold: a fault of pagefold itself; do not try it again")
-        return text_reply(command.id, text, failed=failed, modern=command.modern)
+            return text_reply(command.id, text, failed=failed, modern=command.modern)
+        # There is no original to pass on, so it is said.
+        return failure(command.id, SERVER_LOST, "pagefold: a fault of pagefold itself; do not try it again")
 
     async def close(self, grace_seconds: float) -> None:
         """Ends what runs early, and every server."""
@@ -297,12 +280,3 @@ class Session:
     def _report_aside(self, server: str, line: bytes) -> None:
         self.counts["lines aside"] += 1
         self._report(f"{server or 'the server'} wrote what is no message: {line[:500].decode('utf-8', 'replace')}")
-
-    def fault(self, error: Exception) -> None:
-        """Counts a mistake of ours and reports its place. Its own words may quote a client: they are left out."""
-        self.counts["faults"] += 1
-        *_, (frame, line) = traceback.walk_tb(error.__traceback__)
-        place = f"{type(error).__name__} at {Path(frame.f_code.co_filename).name}:{line}"
-        if place not in self._reported:
-            self._reported.add(place)
-            self._report(f"a fault of pagefold itself, reported once, counted in pagefold stats: {place}")

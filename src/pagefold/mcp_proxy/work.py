@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from fnmatch import fnmatchcase
 from typing import Any, Protocol
 
-from pagefold.mcp_proxy.relay import Answer, Shorten
+from pagefold.mcp_proxy.commands import Answer, Shorten
 from pagefold.mcp_proxy.session import Early
 
 # The first text of a kind costs a tenth of a second: patterns are compiled, the vocabulary is loaded.

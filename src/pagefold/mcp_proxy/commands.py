@@ -1,0 +1,96 @@
+"""What the pure half of the MCP proxy commands, and a session carries out: values, in the order they are to happen."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class Calling:
+    """A call of a server's tool. `arguments` are the tool's own."""
+
+    id: str
+    server: str
+    tool: str
+    arguments: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ToServer:
+    """`now` where it belongs to the greeting of a new process, which comes before everything that waits for it.
+
+    `call` where it begins the call of a tool; in what goes to the client, where it ends one.
+    """
+
+    server: str
+    data: bytes
+    now: bool = False
+    call: Calling | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ToClient:
+    data: bytes
+    call: Calling | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Shorten:
+    """The answer to a tool's call: its texts are to be said in their cheapest form before it goes to the client."""
+
+    data: bytes
+    tool: str
+    server: str
+    call: Calling | None = field(default=None, compare=False)
+    wish: Any = None
+    """How the agent asked for the answer, where its tool has parameters of ours."""
+    only_text: bool = False
+    """Whether the client would show the model `structuredContent` in place of the texts that say the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A call of a tool of ours."""
+
+    id: str
+    tool: str
+    arguments: Mapping[str, Any]
+    modern: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Own:
+    """The answer to a call that was ours and not the client's."""
+
+    id: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Aside:
+    """What a server wrote between its messages: for people to see, and for no client to parse."""
+
+    server: str
+    line: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A new process has been greeted: what waits for it can go."""
+
+    server: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A call that will have no answer: the client does not want one any more."""
+
+    call: Calling
+
+
+@dataclass(frozen=True, slots=True)
+class Forget:
+    """The client says that its model sees no more of what was shown so far."""
+
+
+Command: TypeAlias = ToServer | ToClient | Shorten | Answer | Own | Aside | Ready | Ended | Forget
