@@ -5,6 +5,7 @@ be used raises StoreError, and whoever counts goes on without it.
 """
 
 import sqlite3
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
@@ -51,6 +52,13 @@ def add(path: Path, surface: str, day: str, counts: Mapping[str, int]) -> None:
             db.executemany(_ADD, rows)
     except (sqlite3.Error, OSError) as error:
         raise StoreError(f"the counts {path} cannot be written ({error}): move the file away") from error
+
+
+def fresh(counts: Counter[str], written: Counter[str]) -> Mapping[str, int]:
+    """What was counted since the last time this was asked; `written` is what was told before."""
+    found = Counter({name: count - written[name] for name, count in counts.items()})
+    written.update(found)
+    return found
 
 
 def read(path: Path, since: str = "") -> list[Counted]:

@@ -4,7 +4,6 @@ import argparse
 import asyncio
 import json
 import os
-import signal
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -15,11 +14,12 @@ from typing import Any
 
 from pagefold import config
 from pagefold.errors import ConfigError, StoreError
+from pagefold.mcp_proxy import stdio
 from pagefold.mcp_proxy.front import Front
 from pagefold.mcp_proxy.launch import Child
 from pagefold.mcp_proxy.session import Session
+from pagefold.mcp_proxy.signals import asked_to_end
 from pagefold.mcp_proxy.specs import Spec, specs_of
-from pagefold.mcp_proxy.stdio import Output, serve
 from pagefold.settings import Settings
 
 _FLUSH_SECONDS = 60.0
@@ -55,13 +55,13 @@ def run(options: argparse.Namespace, child: Child | None = None) -> int:
         with asyncio.Runner(loop_factory=new_event_loop()) as runner:
             return runner.run(_stdio(front, _counting(settings, counts)))
     finally:
-        _leave_stdio()
+        stdio.leave()
 
 
 async def _stdio(front: Front, count: Callable[[], None]) -> int:
     sessions: list[Session] = []
 
-    async def begin(output: Output) -> Session:
+    async def begin(output: stdio.Output) -> Session:
         session = front.session(output.tell)
         sessions.append(session)
         await front.start(session)
@@ -69,7 +69,7 @@ async def _stdio(front: Front, count: Callable[[], None]) -> int:
 
     flushing = asyncio.ensure_future(_flush(count))
     try:
-        return await serve(begin)
+        return await stdio.serve(begin)
     finally:
         flushing.cancel()
         for session in sessions:
@@ -85,15 +85,10 @@ async def _http(front: Front, port: int, count: Callable[[], None], *, as_json: 
         url = f"http://127.0.0.1:{port}/mcp"
         print(json.dumps({"url": url}) if as_json else f"pagefold serves MCP on {url}; Ctrl-C ends it", flush=True)
 
-    ended = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
-        with suppress(NotImplementedError, AttributeError, ValueError):
-            loop.add_signal_handler(getattr(signal, name), ended.set)
     endpoint = Passage(front) if len(front.specs) == 1 and front.specs[0].url else http.Endpoint(front)
     flushing = asyncio.ensure_future(_flush(count))
     try:
-        await http.run(endpoint, port, started=started, until=ended)
+        await http.run(endpoint, port, started=started, until=asked_to_end())
     finally:
         flushing.cancel()
         await endpoint.close()
@@ -172,20 +167,16 @@ def _remote(settings: Settings) -> Callable[[Spec, Session], Any]:
 
 
 def _counting(settings: Settings, counts: Counter[str]) -> Callable[[], None]:
-    """Adds what was counted since the last time to what the user has counted so far."""
-    written: Counter[str] = Counter()
-
     def count() -> None:
         from pagefold.adapters import counters
 
-        fresh = Counter({name: counts[name] - written[name] for name in counts})
         try:
             path = counters.beside(config.store_path(settings))
-            counters.add(path, "mcp", f"{datetime.now(tz=UTC):%Y-%m-%d}", fresh)
+            counters.add(path, "mcp", f"{datetime.now(tz=UTC):%Y-%m-%d}", counters.fresh(counts, written))
         except (StoreError, ConfigError) as error:
             print(f"pagefold: {error}", file=sys.stderr)
-        written.update(fresh)
 
+    written: Counter[str] = Counter()
     return count
 
 
@@ -195,9 +186,3 @@ def new_event_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
     except ImportError:
         return None
     return uvloop.new_event_loop
-
-
-def _leave_stdio() -> None:
-    """Input and output belong to the event loop and are closed with it; Python would close them once more."""
-    for name in ("stdin", "stdout"):
-        setattr(sys, name, open(os.devnull, "r" if name == "stdin" else "w"))  # noqa: SIM115, PTH123 - until we end

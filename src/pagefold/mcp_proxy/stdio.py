@@ -6,7 +6,6 @@ that are open when the input ends are still answered, within bounds.
 
 import asyncio
 import os
-import signal
 import stat
 import sys
 import threading
@@ -16,11 +15,11 @@ from typing import Any
 
 from pagefold.mcp_proxy.lines import Lines
 from pagefold.mcp_proxy.session import Session
+from pagefold.mcp_proxy.signals import asked_to_end
 
 _PIECE_BYTES = 1 << 18
 _GRACE_SECONDS = 5.0
 _HURRY_SECONDS = 0.05
-_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT")
 
 
 class Output:
@@ -44,17 +43,14 @@ class Output:
 async def serve(begin: Callable[[Output], Awaitable[Session]]) -> int:
     """`begin` starts the servers and gives the session; this returns when everything has ended: 1 if none ever came."""
     loop = asyncio.get_running_loop()
-    asked_to_end = asyncio.Event()
-    for name in _SIGNALS:
-        with suppress(NotImplementedError, AttributeError, ValueError):
-            loop.add_signal_handler(getattr(signal, name), asked_to_end.set)
+    asked = asked_to_end()
     reader = await _input(loop)
     output = Output(await _output(loop))
     session = await begin(output)
     reading = asyncio.ensure_future(_read(reader, session))
-    ends = [asyncio.ensure_future(event.wait()) for event in (asked_to_end, output.gone, session.ended)]
+    ends = [asyncio.ensure_future(event.wait()) for event in (asked, output.gone, session.ended)]
     await asyncio.wait([reading, *ends], return_when=asyncio.FIRST_COMPLETED)
-    hurry = asked_to_end.is_set() or output.gone.is_set() or session.ended.is_set()
+    hurry = asked.is_set() or output.gone.is_set() or session.ended.is_set()
     if not hurry:
         closing = asyncio.ensure_future(session.close(_GRACE_SECONDS))
         waiting: list[asyncio.Future[Any]] = [closing, *ends[:2]]
@@ -97,6 +93,12 @@ async def _output(loop: asyncio.AbstractEventLoop) -> asyncio.StreamWriter:
         lambda: asyncio.streams.FlowControlMixin(loop), os.fdopen(descriptor, "wb", 0)
     )
     return asyncio.StreamWriter(transport, protocol, None, loop)
+
+
+def leave() -> None:
+    """Input and output belong to the event loop and are closed with it; Python would close them once more."""
+    for name in ("stdin", "stdout"):
+        setattr(sys, name, open(os.devnull, "r" if name == "stdin" else "w"))  # noqa: SIM115, PTH123 - until we end
 
 
 def _is_file(descriptor: int) -> bool:

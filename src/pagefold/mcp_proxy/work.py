@@ -6,7 +6,6 @@ of a second and 90 MB, and a client that waits for its server should not.
 
 import importlib
 import threading
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from fnmatch import fnmatchcase
 from typing import Any, Protocol
@@ -134,8 +133,3 @@ class Work:
                     self.early = self._make_early()
                 self.warm = True
         return self._result
-
-
-def totals(counts: Counter[str]) -> dict[str, int]:
-    """The counts that are worth keeping, by names that hold nothing of a server's."""
-    return {name: count for name, count in counts.items() if count}
