@@ -5,7 +5,8 @@ in the same spelling. What a request's handles recall is in the store before the
 for one thing only, how long ago the last request was: a cache that has expired is the best moment to fold.
 
 A history that is added again, in another process on the same store, goes on as it was: it is asked for a request before
-each answer in it, as it was asked then, with the policy and the notes of that time.
+each answer in it, as it was asked then, with the policy and the notes of that time. What was pinned is in the journal
+before anything is folded away, and a context of the same history, store and project begins with it.
 """
 
 import asyncio
@@ -19,24 +20,32 @@ from pathlib import Path
 from typing import Any, Self
 
 from pagefold.adapters.sqlite import SqliteStore
+from pagefold.adapters.writeback import Writeback
 from pagefold.derive.beginning import Beginning, root_of
 from pagefold.derive.cost import TABLES, Prices
 from pagefold.derive.notebook import Notebook
 from pagefold.derive.policies import policy_named
 from pagefold.derive.policies.folding import Folding
+from pagefold.derive.policies.legacy import Legacy
 from pagefold.derive.policy import NOTHING, Decision, Derived, Notes, Policy
 from pagefold.encode.answer import answer
 from pagefold.errors import ConfigError, WindowError
+from pagefold.pages import producers
+from pagefold.pages.faults import Boundary
+from pagefold.pages.journal import Flushed
 from pagefold.pages.kinds import PageKind, ResidencyLevel
 from pagefold.pages.page import HANDLE, Page, PageId
-from pagefold.pages.producers import Held, Refused, constrain
+from pagefold.pages.pins import NONE, Pins
+from pagefold.pages.producers import Held, Refused, Scope
 from pagefold.pages.store import MemoryStore, Store
+from pagefold.pages.writeback import Scopes
 from pagefold.tokens import FRAME, counter_for
 from pagefold.wire import anthropic, json_text, openai_chat, openai_responses
 from pagefold.wire.message import BlockKind, Message, Role
 
 _TITLE = re.compile(r"\[(R\d+)[ \]]")
 _NAMED = 60
+_FOLDS = "expected a policy that folds, such as economic"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +84,9 @@ class Context:
     [{'role': 'user', 'content': 'What does parse() return?'}]
 
     `store` is a file, a store, or nothing to keep pages in memory; a file is closed by `close`, or at the end of a
-    `with` block. `model` names the tokenizer; `head` is what stands
-    before all messages, in tokens: the system prompt and the tools, where they are not messages themselves.
+    `with` block. `model` names the tokenizer; `head` is what stands before all messages, in tokens: the system prompt
+    and the tools, where they are not messages themselves. Every section of the files in `instructions` is a constraint.
+    `project` names what pins of that scope are shared by.
     """
 
     def __init__(
@@ -89,6 +99,8 @@ class Context:
         head: int = 0,
         prices: Prices = TABLES["anthropic"],
         history: str = "context",
+        project: str = "",
+        instructions: Sequence[str | Path] = (),
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._counter = counter_for(model)
@@ -97,6 +109,7 @@ class Context:
         self._policy, self._prices, self._clock = policy, prices, clock
         self._owns = isinstance(store, str | Path)
         self._store = SqliteStore(Path(store)) if isinstance(store, str | Path) else store or MemoryStore()
+        self._writeback = Writeback(self._store, Scopes(history, project))
         self._notebook = Notebook(self._store)
         self._history, self._head = history, head
         self._asked_for = f"{history}\n{model}\n{policy.name}\n{getattr(policy, 'window', 0)}"
@@ -110,7 +123,12 @@ class Context:
         self._stood: list[Message] = []  # what was sent before the request that was asked for last
         self._sent: list[Message] = []
         self._owed: list[Page] = []
+        self._crossed: Boundary | None = None
         self._pinned: list[Held] = []
+        if isinstance(policy, Folding | Legacy):
+            self._pinned += [*self._writeback.read().held, *_sections(instructions)]
+        elif instructions:
+            raise ConfigError(f"instructions: {_FOLDS}; this one is {policy.name}")
         self._decisions: tuple[Decision, ...] = ()
         self._plain = self._plain_sent = 0
         self._counted: dict[str, int] = {}
@@ -124,10 +142,14 @@ class Context:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def close(self) -> None:
-        """Closes the store that was opened here; one that was given stays open."""
+    def close(self) -> Flushed:
+        """Writes back what is held and closes the store that was opened here; one that was given stays open. What was
+        rejected, and why, is in the answer."""
+        flushed = self._writeback.write(self.pins, Boundary.SHUTDOWN, now=self._clock())
+        self._writeback.close()
         if self._owns:
             self._store.close()
+        return flushed
 
     def add(self, *messages: Mapping[str, Any] | Message) -> None:
         """The next messages of the history, as they are sent to a provider or came from it."""
@@ -163,6 +185,9 @@ class Context:
             self._store.put(page.content, history=self._history, now=now, kind=page.kind, name=page.name)
             self._store.hold(page.id, self._history)
         self._owed.clear()
+        if self._crossed is not None:
+            self._writeback.write(self.pins, self._crossed, now=now)
+            self._crossed = None
         self._account(before, derived, cold=cold)
         self._asked = now
         return [json.loads(message.raw) for message in self._sent]
@@ -185,17 +210,26 @@ class Context:
         self._store.hold(page.id, self._history)
         return page.handle
 
-    def pin(self, statement: str) -> None:
+    def pin(self, statement: str, *, scope: Scope | str = Scope.SESSION) -> None:
         """A constraint that stands in every request from now on, whatever is folded."""
-        held = constrain(statement)
-        if isinstance(held, Refused):
-            raise ConfigError(f"pin({statement[:40]!r}): {held.text}")
-        if not isinstance(self._policy, Folding):
-            raise ConfigError(f"pin: expected a policy that folds, such as economic; this one is {self._policy.name}")
+        self._take("pin", producers.constrain(statement, scope=scope))
+
+    def plan(self, goal: str, steps: Sequence[str] = (), *, current: int = 1) -> None:
+        """What is being done and at which step it is; takes the place of the plan before."""
+        self._take("plan", producers.plan(goal, steps, current=current))
+
+    def prefer(self, statement: str, *, scope: Scope | str = Scope.PROJECT) -> None:
+        """What the user or the project likes, and is no rule."""
+        self._take("prefer", producers.prefer(statement, scope=scope))
+
+    @property
+    def pins(self) -> Pins:
+        """What is held: by the library, by the agent's own tools, by instruction files."""
+        if not isinstance(self._policy, Folding | Legacy):
+            return NONE
         self._catch_up(self._clock())
-        self._pinned.append(held)
-        if self._messages:
-            self._hold()
+        held: Pins = self._state.pins
+        return held.holding(*self._pinned)
 
     def explain(self) -> list[Standing]:
         """Why each message stands as it does."""
@@ -247,21 +281,33 @@ class Context:
         self._after = after
         self._sent = [*self._stood[: derived.keep], *derived.append]
         self._owed += derived.pages
+        self._crossed = derived.boundary or self._crossed
         if derived.decisions:
             self._decisions = derived.decisions
 
     def _hold(self) -> None:
         """Pins what waits to be pinned, in what was asked for already too: whatever comes next goes on from one of
         them."""
+        if not self._pinned:
+            return
         policy = self._policy
-        for held in self._pinned:
-            assert isinstance(policy, Folding)
-            self._state = policy.pin(self._state, held)
-            self._after = None if self._after is None else policy.pin(self._after, held)
+        assert isinstance(policy, Folding | Legacy)
+        self._state = policy.pin(self._state, *self._pinned)
+        self._after = None if self._after is None else policy.pin(self._after, *self._pinned)
         self._pinned.clear()
 
+    def _take(self, what: str, held: Held | Refused) -> None:
+        if isinstance(held, Refused):
+            raise ConfigError(f"{what}: {held.text}")
+        if not isinstance(self._policy, Folding | Legacy):
+            raise ConfigError(f"{what}: {_FOLDS}; this one is {self._policy.name}")
+        self._catch_up(self._clock())
+        self._pinned.append(held)
+        if self._messages:
+            self._hold()
+
     def _resize(self, window: int) -> None:
-        if isinstance(self._policy, Folding):
+        if isinstance(self._policy, Folding | Legacy):
             self._policy = replace(self._policy, window=window)
 
     def _titled(self, title: str) -> str | None:
@@ -297,6 +343,17 @@ class Context:
             if message.raw not in self._counted:
                 self._counted[message.raw] = self._counter.count(message.text) + FRAME
         return sum(self._counted[message.raw] for message in messages)
+
+
+def _sections(files: Sequence[str | Path]) -> list[Held]:
+    """Every section of these files, as constraints. Raises ConfigError where one cannot be read."""
+    found: list[Held] = []
+    for file in files:
+        try:
+            found += producers.constraints_in(Path(file).read_text(encoding="utf-8"), str(file))
+        except (OSError, UnicodeError) as error:
+            raise ConfigError(f"instructions: {file} cannot be read ({error})") from error
+    return found
 
 
 def message_of(value: Mapping[str, Any]) -> Message:

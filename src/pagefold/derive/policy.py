@@ -10,8 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from pagefold.errors import ConfigError
+from pagefold.pages.faults import Boundary
 from pagefold.pages.kinds import ResidencyLevel
 from pagefold.pages.page import Page, PageId
+from pagefold.pages.pins import NONE, Pins
 from pagefold.wire.message import Message
 
 
@@ -48,7 +50,8 @@ class Derived:
 
     `reason` says why, at a fold point, fewer stand than were sent. `pages` are what its handles recall: they have to be
     in the store before the request leaves. `decisions` say at which level each message stands; `short` says what does
-    not fit where the least that has to stay is more than the window holds.
+    not fit where the least that has to stay is more than the window holds. Where context is destroyed, `boundary` says
+    how, and `pins` is what has to be written back before the request leaves.
     """
 
     keep: int
@@ -57,6 +60,8 @@ class Derived:
     pages: tuple[Page, ...] = ()
     decisions: tuple[Decision, ...] = field(default=(), repr=False)
     short: str = ""
+    boundary: Boundary | None = None
+    pins: Pins = NONE
 
 
 class Policy(Protocol):

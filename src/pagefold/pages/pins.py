@@ -7,6 +7,7 @@ Nothing of a tool result goes into it, so nothing that stands there can change i
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import reduce
 
 from pagefold.pages.journal import Entry, Op, Record
 from pagefold.pages.kinds import PageKind
@@ -23,8 +24,11 @@ class Pins:
     plan: Plan | None = None
     preferences: tuple[Statement, ...] = ()
 
-    def holding(self, held: Held) -> "Pins":
-        """These and one more. A new plan takes the place of the old; what is said already is not said twice."""
+    def holding(self, *more: Held) -> "Pins":
+        """These and more. A new plan takes the place of the old; what is said already is not said twice."""
+        return reduce(Pins._with, more, self)
+
+    def _with(self, held: Held) -> "Pins":
         if isinstance(held, Plan):
             return replace(self, plan=held)
         constraint = held.kind is PageKind.CONSTRAINT
@@ -64,6 +68,9 @@ class Pins:
         if self.preferences:
             lines += ["Preferences:", *map(_item, self.preferences)]
         return "\n".join([_OPENING, *lines]) if lines else ""
+
+
+NONE = Pins()
 
 
 def entry_of(held: Held, scope: str, *, read: int = 0) -> Entry:

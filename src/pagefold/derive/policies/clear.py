@@ -5,11 +5,13 @@ stands for. Promises nothing about the window.
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from pagefold.derive.fold import Folded
 from pagefold.derive.policies.folding import Folding, State
 from pagefold.derive.policies.masking import masked
 from pagefold.derive.policy import Notes
+from pagefold.pages.faults import Boundary
 
 TRIGGER = 100_000
 KEEP = 3
@@ -19,6 +21,8 @@ KEEP = 3
 class Clear(Folding):
     trigger: int = TRIGGER
     keep: int = KEEP
+
+    destroys: ClassVar[Boundary] = Boundary.PRUNE
 
     @property
     def name(self) -> str:

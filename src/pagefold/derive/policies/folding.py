@@ -19,6 +19,7 @@ from pagefold.derive.policy import NOTHING, Decision, Derived, Notes
 from pagefold.derive.resetting import REASON, reset_asked
 from pagefold.derive.values import SHIPPED
 from pagefold.pages import context_calls
+from pagefold.pages.faults import Boundary
 from pagefold.pages.page import PageId
 from pagefold.pages.pins import Pins
 from pagefold.pages.producers import Held
@@ -62,6 +63,8 @@ class Folding:
 
     lossless: ClassVar[bool] = False
     """Whether results enter in their cheapest lossless form, or as they came."""
+    destroys: ClassVar[Boundary] = Boundary.COMPACTION
+    """What a fold of this policy is to whatever has to outlive the window."""
 
     @property
     def name(self) -> str:
@@ -84,9 +87,9 @@ class Folding:
     def step(self, state: State, message: Message) -> State:
         return self._entered(state, paired(state.pairing, message))
 
-    def pin(self, state: State, held: Held) -> State:
-        """The state in which this is held: it is said now, and stays whatever is folded."""
-        pins = state.pins.holding(held)
+    def pin(self, state: State, *held: Held) -> State:
+        """The state in which these are held: they are said now, once, and stay whatever is folded."""
+        pins = state.pins.holding(*held)
         return state if pins == state.pins else replace(self.step(state, text_message(pins.block)), pins=pins)
 
     def request(self, state: State, notes: Notes = NOTHING) -> tuple[State, Derived]:
@@ -121,7 +124,14 @@ class Folding:
         same = common(before, now)
         moved = reason if same < len(before) or not before else ""
         return self.refolded(after, made), Derived(
-            same, tuple(now[same:]), moved, made.pages, (*told, *made.decisions), made.short
+            same,
+            tuple(now[same:]),
+            moved,
+            made.pages,
+            (*told, *made.decisions),
+            made.short,
+            None if not moved else self.destroys if asked is None else Boundary.RESET,
+            state.pins,
         )
 
     def usable(self, state: State, notes: Notes) -> int:

@@ -22,6 +22,7 @@ from pagefold.derive.pairing import Paired, Pairing, paired, settled
 from pagefold.derive.policies.folding import common, held_by, usable_of
 from pagefold.derive.policy import NOTHING, Decision, Derived, Notes
 from pagefold.derive.task import is_substantive
+from pagefold.pages.faults import Boundary
 from pagefold.pages.kinds import PageKind, ResidencyLevel, classify
 from pagefold.pages.page import Page
 from pagefold.pages.pins import Pins
@@ -92,9 +93,9 @@ class Legacy:
     def step(self, state: State, message: Message) -> State:
         return self._entered(state, paired(state.pairing, message))
 
-    def pin(self, state: State, held: Held) -> State:
-        """The state in which this is held: it stands in every request."""
-        return replace(state, pins=state.pins.holding(held))
+    def pin(self, state: State, *held: Held) -> State:
+        """The state in which these are held: they stand in every request."""
+        return replace(state, pins=state.pins.holding(*held))
 
     def request(self, state: State, notes: Notes = NOTHING) -> tuple[State, Derived]:
         state = self._entered(state, settled(state.pairing))
@@ -109,7 +110,9 @@ class Legacy:
         reason = "derived anew" if same < len(state.sent) else ""
         after = replace(state, sent=tuple(view.messages), told=())
         decisions = (*state.told, *view.decisions)
-        return after, Derived(same, tuple(view.messages[same:]), reason, tuple(view.pages), decisions, short)
+        destroyed = Boundary.COMPACTION if reason else None
+        new = tuple(view.messages[same:])
+        return after, Derived(same, new, reason, tuple(view.pages), decisions, short, destroyed, state.pins)
 
     def _entered(self, state: State, found: Paired) -> State:
         log, pins = state.log, state.pins

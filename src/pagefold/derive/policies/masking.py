@@ -5,12 +5,14 @@ what it costs. Each mark recalls what it stands for. Promises nothing about the 
 """
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from pagefold.derive.entry import Entry, counted
 from pagefold.derive.fold import Folded
 from pagefold.derive.log import Log
 from pagefold.derive.policies.folding import Folding, State
 from pagefold.derive.policy import Decision, Notes
+from pagefold.pages.faults import Boundary
 from pagefold.pages.kinds import PageKind, ResidencyLevel
 from pagefold.pages.page import Page
 from pagefold.wire.message import BlockKind
@@ -22,6 +24,8 @@ _SHORTEST = 90  # characters: about what a mark has
 @dataclass(frozen=True, slots=True)
 class Masking(Folding):
     newest: int = NEWEST
+
+    destroys: ClassVar[Boundary] = Boundary.PRUNE
 
     @property
     def name(self) -> str:
