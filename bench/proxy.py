@@ -1,14 +1,15 @@
 """What the proxy costs against a bare pass-through of the same stack, in one run, as ratios.
 
-    python bench/proxy.py [REQUESTS]
-
-Upstream, proxies and client are five processes on one machine. A request is 84 KB of Messages of which the last two
+Upstream, proxies and client are six processes on one machine. A request is 84 KB of Messages of which the last two
 messages are new, as in a real session; the answer is a stream of 8 KB in 6 pieces. One agent pauses between its
 requests, as real ones do, and is timed to the last byte; 32 connections do not, and measure the work. Each phase is
-bounded in count and in time. `observe` counts, `pagefold` derives by `lossless` what it leaves as it is, `folded` the
-same with a history in which every result was shortened and has to be shortened again.
+bounded in count and in time, and what was sent before it is counted before it begins. `observe` counts, `pagefold`
+derives by `lossless` what it leaves as it is, `folded` the same with a history in which every result was shortened and
+has to be shortened again, `served` is what `pagefold serve` runs without a word: `pagefold` with a store and the
+dashboard, which nobody looks at.
 """
 
+import argparse
 import asyncio
 import json
 import os
@@ -16,6 +17,7 @@ import random
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -24,15 +26,17 @@ from typing import Any
 
 import aiohttp
 
+from pagefold.adapters.library import Library
+from pagefold.cli import serve, watch
 from pagefold.derive.policies import policy_named
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.http import Event, Receive, Send, Upstreams
 from pagefold.model_proxy.server import App, Proxy, run
+from pagefold.settings import Serve, Settings, Store
 
-REQUESTS = 1600
-SECONDS = 3.0
-ROUNDS = 2
+ROLES = ("bare", "observe", "pagefold", "served")
 PAUSE = 0.01
+SETTLE = 0.3
 CONNECTIONS = 32
 LINE = "    def recorded(self, page: Page, level: Level) -> History:  # 17 lines further down, see docs/concepts.md\n"
 
@@ -124,7 +128,7 @@ async def whole(receive: Receive) -> bytes:
 
 @contextmanager
 def process(role: str, upstream: str = "") -> Iterator[tuple[str, int]]:
-    child = subprocess.Popen([sys.executable, __file__, role, upstream], stdout=subprocess.PIPE, text=True)
+    child = subprocess.Popen([sys.executable, __file__, "--play", role, upstream], stdout=subprocess.PIPE, text=True)
     try:
         assert child.stdout is not None
         yield f"http://127.0.0.1:{int(child.stdout.readline())}", child.pid
@@ -134,16 +138,28 @@ def process(role: str, upstream: str = "") -> Iterator[tuple[str, int]]:
 
 
 def play(role: str, upstream: str) -> None:
-    app: App = Upstream() if role == "upstream" else Bare(upstream)
-    if role == "pagefold":
-        app = Proxy(Upstreams(upstream), Conversations(policy_named("lossless")))
-    elif role == "observe":
-        app = Proxy(Upstreams(upstream))
-    run(app, "127.0.0.1", 0, started=lambda port: print(port, flush=True))
+    with tempfile.TemporaryDirectory() as folder:
+        run(app_for(role, upstream, folder), "127.0.0.1", 0, started=lambda port: print(port, flush=True))
+
+
+def app_for(role: str, upstream: str, folder: str) -> App:
+    match role:
+        case "upstream":
+            return Upstream()
+        case "bare":
+            return Bare(upstream)
+        case "observe":
+            return Proxy(Upstreams(upstream))
+        case "pagefold":
+            return Proxy(Upstreams(upstream), Conversations(policy_named("lossless")))
+    settings = Settings(serve=Serve(anthropic_url=upstream), store=Store(path=f"{folder}/store.db"))
+    proxy = serve.proxy_for(settings, Library.open(Path(settings.store.path), settings.sink))
+    watch.attach(proxy, settings)
+    return proxy
 
 
 async def measure(
-    url: str, pid: int, agents: list[Agent], requests: int, pause: float = 0
+    url: str, pid: int, agents: list[Agent], requests: int, seconds: float, pause: float = 0
 ) -> tuple[list[float], float, float]:
     """Seconds of each request, requests a second, and CPU seconds of a request in the process that was asked.
 
@@ -161,7 +177,7 @@ async def measure(
 
     async def work(session: aiohttp.ClientSession, bodies: list[bytes]) -> None:
         for body in bodies:
-            if time.perf_counter() - started > SECONDS:
+            if time.perf_counter() - started > seconds:
                 return
             took.append(await ask(session, body))
             await asyncio.sleep(pause)
@@ -170,6 +186,7 @@ async def measure(
     async with aiohttp.ClientSession(connector=connector) as session:
         for own in bodies:
             await ask(session, own.pop(0))
+        await asyncio.sleep(SETTLE)
         worked = cpu_seconds(pid)
         started = time.perf_counter()
         async with asyncio.TaskGroup() as group:
@@ -180,31 +197,32 @@ async def measure(
 
 
 def cpu_seconds(pid: int) -> float:
-    """What a process has worked so far; in ticks of 10 ms, so only differences over many requests say something."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    """What all threads of a process have worked so far."""
+    threads = Path(f"/proc/{pid}/task").glob("*/schedstat")
+    return sum(int(thread.read_text().split()[0]) for thread in threads) / 1e9
 
 
 def percentile(values: list[float], share: float) -> float:
     return sorted(values)[min(len(values) - 1, int(share * len(values)))] * 1000
 
 
-def main(requests: int) -> None:
+def main(requests: int, seconds: float, rounds: int) -> None:
     single: dict[str, list[float]] = {}
     many: dict[str, list[float]] = {}
     rates: dict[str, list[float]] = {}
     work: dict[str, list[float]] = {}
     with ExitStack() as stack:
         direct = stack.enter_context(process("upstream"))
-        proxies = {role: stack.enter_context(process(role, direct[0])) for role in ("bare", "observe", "pagefold")}
+        proxies = {role: stack.enter_context(process(role, direct[0])) for role in ROLES}
         urls = {"direct": direct, **proxies, "folded": proxies["pagefold"]}
-        for round_ in range(ROUNDS):  # in turns, so that a busy moment of the machine meets all of them
+        for round_ in range(rounds):  # in turns, so that a busy moment of the machine meets all of them
             for name, (url, pid) in urls.items():
                 plain = name != "folded"
                 one = [Agent(f"{name}{round_}", plain=plain)]
-                single.setdefault(name, []).extend(asyncio.run(measure(url, pid, one, requests // 12, PAUSE))[0])
+                timed = measure(url, pid, one, requests // 6 // rounds, seconds, PAUSE)
+                single.setdefault(name, []).extend(asyncio.run(timed)[0])
                 crowd = [Agent(f"{name}{round_}-{n}", plain=plain) for n in range(CONNECTIONS)]
-                took, rate, cpu = asyncio.run(measure(url, pid, crowd, requests // ROUNDS))
+                took, rate, cpu = asyncio.run(measure(url, pid, crowd, requests // rounds, seconds))
                 work.setdefault(name, []).append(cpu)
                 many.setdefault(name, []).extend(took)
                 rates.setdefault(name, []).append(rate)
@@ -213,17 +231,26 @@ def main(requests: int) -> None:
         p50, p99 = percentile(single[name], 0.5), percentile(single[name], 0.99)
         rate, p99_many = statistics.median(rates[name]), percentile(many[name], 0.99)
         print(f"{name:9} one agent: p50 {p50:5.2f} p99 {p99:6.2f} ms   32: {rate:6.0f}/s p99 {p99_many:6.1f} ms")
-    for name in ("observe", "pagefold", "folded"):
-        for share in (0.5, 0.99):
-            ours, bare = (percentile(single[which], share) for which in (name, "bare"))
-            print(f"{name:9} p{share * 100:.0f}: {ours - bare:5.2f} ms over bare")
-        ratio = statistics.median(rates[name]) / statistics.median(rates["bare"])
+    for name in (*ROLES[1:], "folded"):
+        p50, p99 = (percentile(single[name], share) - percentile(single["bare"], share) for share in (0.5, 0.99))
+        ratio = statistics.median(ours / bare for ours, bare in zip(rates[name], rates["bare"], strict=True))
         cpu, bare_cpu = (statistics.median(work[which]) * 1000 for which in (name, "bare"))
-        print(f"{name:9} at 32 connections: {ratio:.2f} x the requests of bare; CPU {cpu:.2f} ms, bare {bare_cpu:.2f}")
+        print(f"{name:9} over bare: p50 {p50:5.2f} p99 {p99:6.2f} ms   32: {ratio:.2f} x its requests a second", end="")
+        print(f"   CPU {cpu:.2f} ms a request, bare {bare_cpu:.2f}")
+
+
+def run_as_asked() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--requests", type=int, default=3200, help="at 32 connections, over all rounds (default: 3200)")
+    parser.add_argument("--seconds", type=float, default=3.0, help="what a phase takes at most (default: 3)")
+    parser.add_argument("--rounds", type=int, default=4, help="how often each is measured, in turns (default: 4)")
+    parser.add_argument("--play", nargs=2, metavar=("ROLE", "UPSTREAM"), help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.play:
+        play(*given.play)
+    else:
+        main(given.requests, given.seconds, given.rounds)
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 2:
-        play(*sys.argv[1:3])
-    else:
-        main(int(sys.argv[1]) if len(sys.argv) > 1 else REQUESTS)
+    run_as_asked()

@@ -15,7 +15,7 @@ import hashlib
 import importlib
 import re
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from pagefold.errors import ConfigError
@@ -86,6 +86,7 @@ def counter(name: str = "o200k", *, exact: bool = False) -> Counter:
     return Counter(name, estimate, exact=False, label=f"{name}, estimated: o200k times a factor by content")
 
 
+@lru_cache(maxsize=256)
 def counter_for(model: str) -> Counter:
     """The counter nearest to a model, by its name; where nothing is known about it, o200k."""
     found = re.search(r"claude-(?:[a-z]+-)?(\d+)(?:[-.](\d{1,2})(?!\d))?", model)

@@ -231,6 +231,8 @@ def _sent(message: Message, messages: Sequence[Message]) -> Sent:
     if message.place < 0:
         return Sent(-1, (), message, message, -_cost(message))
     source = messages[message.place]
+    if message.blocks is source.blocks:
+        return Sent(message.place, (), source, source)
     pairs = list(zip(source.blocks, message.blocks, strict=False))
     if len(source.blocks) != len(message.blocks) or any(
         (old.kind, old.call_id) != (new.kind, new.call_id) for old, new in pairs

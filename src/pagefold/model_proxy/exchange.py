@@ -269,8 +269,7 @@ class Exchange:
         if self._events is None or self._deaf:
             return
         try:
-            for piece in data:
-                self._events.feed(piece)
+            self._events.feed(data[0] if len(data) == 1 else b"".join(data))
         except WireError:
             self._deaf = "answer not understood"
 

@@ -9,6 +9,7 @@ import os
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, MutableMapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import aiohttp
@@ -24,6 +25,7 @@ Headers: TypeAlias = list[tuple[bytes, bytes]]
 
 _OF_ONE_CONNECTION = frozenset((b"connection", b"keep-alive", b"transfer-encoding", b"te", b"trailer", b"upgrade"))
 _OPENAI = (b"/v1/chat/completions", b"/v1/responses", b"/v1/embeddings", b"/v1/completions")
+_QUERIES = (b"", b"beta=true")
 CONNECT_SECONDS = 20
 
 
@@ -36,16 +38,9 @@ class Upstreams:
 
     def target(self, path: bytes, query: bytes, headers: Headers) -> URL | None:
         """Host and scheme are those of an upstream, whatever the client wrote; path and query are the client's."""
-        base = URL(self.openai if self._is_openai(path, headers) else self.anthropic)
-        if not base.raw_authority:
-            return None
-        return URL.build(
-            scheme=base.scheme,
-            authority=base.raw_authority,
-            path=base.raw_path.rstrip("/") + path.decode("ascii"),
-            query_string=query.decode("ascii"),
-            encoded=True,
-        )
+        base = self.openai if self._is_openai(path, headers) else self.anthropic
+        # Only of queries that cannot hold a key is anything remembered.
+        return _known_target(base, path, query) if query in _QUERIES else _target(base, path, query)
 
     def _is_openai(self, path: bytes, headers: Headers) -> bool:
         if any(path == known or path.startswith(known + b"/") for known in _OPENAI):
@@ -53,6 +48,22 @@ class Upstreams:
         # Both have it. A key must not end up with the other provider, and Anthropic's clients name their version.
         shared = path == b"/v1/models" or path.startswith(b"/v1/models/")
         return shared and bool(self.openai) and not any(name == b"anthropic-version" for name, _ in headers)
+
+
+def _target(upstream: str, path: bytes, query: bytes) -> URL | None:
+    base = URL(upstream)
+    if not base.raw_authority:
+        return None
+    return URL.build(
+        scheme=base.scheme,
+        authority=base.raw_authority,
+        path=base.raw_path.rstrip("/") + path.decode("ascii"),
+        query_string=query.decode("ascii"),
+        encoded=True,
+    )
+
+
+_known_target = lru_cache(maxsize=256)(_target)
 
 
 class ClientLeftError(Exception):
@@ -103,15 +114,21 @@ class Upload:
 
 def passed_on(headers: Iterable[tuple[bytes, bytes]], dropped: frozenset[bytes]) -> Headers:
     """The headers that go further than one connection, in their order, repeated ones included."""
-    lowered = [(name.lower(), name, value) for name, value in headers]
-    listed = {word.strip().lower() for low, _, value in lowered if low == b"connection" for word in value.split(b",")}
-    stay = _OF_ONE_CONNECTION | dropped | listed
-    return [(name, value) for low, name, value in lowered if low not in stay and not low.startswith(b"proxy-")]
+    kept: Headers = []
+    listed: set[bytes] = set()
+    for header in headers:
+        low = header[0].lower()
+        if low == b"connection":
+            listed.update(word.strip().lower() for word in header[1].split(b","))
+        elif low not in _OF_ONE_CONNECTION and low not in dropped and not low.startswith(b"proxy-"):
+            kept.append(header)
+    return [header for header in kept if header[0].lower() not in listed] if listed else kept
 
 
-def is_text(value: bytes) -> bool:
+def are_text(headers: Headers) -> bool:
+    """Whether the values of all headers are UTF-8, which is what can be passed on."""
     try:
-        value.decode()
+        b"\n".join([value for _, value in headers]).decode()
     except UnicodeDecodeError:
         return False
     return True

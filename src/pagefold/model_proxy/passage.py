@@ -41,7 +41,9 @@ _NOT_FOR_THE_UPSTREAM = frozenset((b"host", b"expect", TOKEN_HEADER, WISH_HEADER
 _FAULT = [(b"x-pagefold-fault", b"passed through as it came")]
 _READ_FASTER = 20  # a request is read so much faster than it is worked on
 _LENGTH, _ENCODING = frozenset((b"content-length",)), frozenset((b"accept-encoding",))
-_SKIPPED = ("accept", "accept-encoding", "content-type", "user-agent")  # aiohttp would add its own
+_ADDED = {b"accept": "accept", b"accept-encoding": "accept-encoding", b"content-type": "content-type"}
+_ADDED |= {b"user-agent": "user-agent"}
+"""Headers that aiohttp adds where a request has none of its own, unless it is told to leave them out."""
 _PLAIN_BYTES = 1 << 20
 _SLICE_BYTES = 1024
 _ERROR_BYTES = 64 << 10
@@ -117,7 +119,6 @@ class Passage:
                     watcher.cancel()
             if self._ending is Ending.WHOLE:
                 await self._send({"type": "http.response.body"})
-                await asyncio.sleep(0)  # uvloop writes at the end of a turn: the client waits for no counting
         except* ClientLeftError:
             pass
         finally:
@@ -182,7 +183,9 @@ class Passage:
         self._ending = Ending.WHOLE
 
     async def _begin_answer(self, response: aiohttp.ClientResponse, *, length: bool = True) -> None:
-        headers = [(name, value) for name, value in self._head(response) if length or name.lower() not in _LENGTH]
+        headers = self._head(response)
+        if not length:
+            headers = [(name, value) for name, value in headers if name.lower() not in _LENGTH]
         await self._send({"type": "http.response.start", "status": response.status, "headers": headers})
         self._observe(self._answer_began, response)
 
@@ -269,6 +272,7 @@ class Passage:
         if self._exchange is not None and self._exchange.turn:
             dropped |= _ENCODING  # what is to be read in passing must be legible
         headers = passed_on(self._scope["headers"], dropped)
+        absent = _ADDED.keys() - {name for name, _ in headers}
         body = body if derived is None else derived
         data: Any = body or None
         if not self._upload.whole and derived is None:
@@ -281,7 +285,7 @@ class Passage:
             headers=[(name.decode(), value.decode()) for name, value in headers],
             data=data,
             allow_redirects=False,
-            skip_auto_headers=_SKIPPED,
+            skip_auto_headers=[_ADDED[name] for name in absent] or None,
         )
 
     def _head(self, response: aiohttp.ClientResponse) -> Headers:

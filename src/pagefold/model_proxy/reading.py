@@ -5,6 +5,7 @@ bounded. Bodies are found again by hashes of what their beginnings, of doubling 
 they are used.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from pagefold.model_proxy.apis import Api
@@ -15,7 +16,7 @@ from pagefold.wire.reread import reread
 
 _CHARACTERS = 32 << 20
 _FIRST = 8  # the shortest beginning that is hashed has two to the power of this many characters
-_SAMPLE = 4096  # of a longer one only the end: whoever is found is compared, and reading all of it twice is dear
+_SAMPLE = 1024  # of a longer one only the end: whoever is found is compared, and reading all of it twice is dear
 
 
 @dataclass(slots=True, eq=False)
@@ -66,7 +67,7 @@ class Readings:
     def _like(self, api: Api, text: str, keys: list[int]) -> Reading | None:
         """The reading with the longest beginning in common. Adds the keys it looked for to `keys`."""
         found: Reading | None = None
-        while key := _next(api, text, keys, len(text)):
+        for key in _keys(api, text, keys, len(text)):
             keys.append(key)
             if key not in self._found:
                 break
@@ -75,8 +76,7 @@ class Readings:
 
     def _keep(self, reading: Reading, keys: list[int]) -> None:
         request = reading.request
-        while key := _next(reading.api, request.body, keys, request.end):
-            keys.append(key)
+        keys += _keys(reading.api, request.body, keys, request.end)
         # What comes behind the messages moves with every turn.
         reading.keys = keys[: max(0, request.end.bit_length() - _FIRST)]
         if not reading.keys or len(request.body) > self._most // 4:
@@ -100,11 +100,11 @@ class Readings:
         self._characters -= len(reading.request.body)
 
 
-def _next(api: Api, text: str, keys: list[int], end: int) -> int:
-    """The key for the beginning that is twice as long as that of the last key, or 0 where it would go beyond `end`."""
-    stop = 1 << (_FIRST + len(keys))
-    if stop > end:
-        return 0
-    if not keys:
-        return hash((api.name, text[:stop])) or 1
-    return hash((keys[-1], text[max(stop // 2, stop - _SAMPLE) : stop])) or 1
+def _keys(api: Api, text: str, known: list[int], end: int) -> Iterator[int]:
+    """Keys for beginnings each twice as long as the one before, from the first that is not `known` yet up to `end`."""
+    key: int | str = known[-1] if known else api.name
+    stop = 1 << (_FIRST + len(known))
+    while stop <= end:
+        key = hash((key, text[max(stop // 2, stop - _SAMPLE) : stop]))
+        yield key
+        stop *= 2

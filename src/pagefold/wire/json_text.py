@@ -10,8 +10,7 @@ Bytes become text by `text_of` and go back by `bytes_of`; the pair is the identi
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from pagefold.errors import WireError
 
@@ -30,8 +29,7 @@ def bytes_of(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
-@dataclass(frozen=True, slots=True)
-class Spot:
+class Spot(NamedTuple):
     """One value inside a text: `text[start:end]` is its JSON, `value` what it says. `key` is set for object members."""
 
     start: int

@@ -21,6 +21,9 @@ class Role(StrEnum):
     TOOL = "tool"
 
 
+_ROLES: Mapping[str, Role] = {role.value: role for role in Role}
+
+
 class BlockKind(StrEnum):
     TEXT = "text"
     CALL = "call"
@@ -217,9 +220,10 @@ def role_of(value: Any) -> Role:
     if not isinstance(value, dict):
         raise WireError(f"expected a message, found {json_text.dumps(value)[:40]}")
     role = value.get("role")
-    if not isinstance(role, str) or role not in Role.__members__.values():
+    found = _ROLES.get(role) if isinstance(role, str) else None
+    if found is None:
         raise WireError(f"role {json_text.dumps(role)[:40]}: expected one of {', '.join(Role)}")
-    return Role(role)
+    return found
 
 
 def as_result(content: Iterable[Block], call_id: str, name: str = "", *, failed: bool = False) -> Iterator[Block]:

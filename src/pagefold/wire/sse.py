@@ -91,11 +91,8 @@ class Follower(ABC):
 
     def feed(self, data: bytes) -> list[Event]:
         """The events that are whole now and were read, untouched. Raises WireError where one is not what it claims."""
-        if self.gist and self._events.between and data.endswith(b"\n\n"):
-            if not self._matters(data):
-                return []
-            if data.find(b"\n\n") == len(data) - 2 and b"\r" not in data:  # a provider sends its events one by one
-                return self._taken([parse_event(data)])
+        if self.gist and self._events.between and data.endswith(b"\n\n") and b"\r" not in data:
+            return self._taken([parse_event(raw) for raw in self._telling_in(data)])
         events = [parse_event(raw) for raw in self._events.split(data) if not self.gist or self._matters(raw)]
         return self._taken(events)
 
@@ -117,6 +114,19 @@ class Follower(ABC):
     @abstractmethod
     def response(self) -> Response:
         """The answer as far as it has come."""
+
+    def _telling_in(self, data: bytes) -> list[bytes]:
+        """Of whole events those that matter, without a look at where the others begin and end."""
+        found: dict[int, bytes] = {}
+        for mark in self.telling:
+            at = data.find(mark)
+            while at >= 0:
+                start = data.rfind(b"\n\n", 0, at)
+                start = start + 2 if start >= 0 else 0
+                end = data.find(b"\n\n", at) + 2
+                found[start] = data[start:end]
+                at = data.find(mark, end)
+        return [found[start] for start in sorted(found)]
 
     def _matters(self, raw: bytes) -> bool:
         """Whether an event, or one of several, may say something else than what the model says."""
