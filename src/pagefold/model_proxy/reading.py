@@ -104,7 +104,8 @@ def _keys(api: Api, text: str, known: list[int], end: int) -> Iterator[int]:
     """Keys for beginnings each twice as long as the one before, from the first that is not `known` yet up to `end`."""
     key: int | str = known[-1] if known else api.name
     stop = 1 << (_FIRST + len(known))
+    start = stop // 2 if known else 0
     while stop <= end:
-        key = hash((key, text[max(stop // 2, stop - _SAMPLE) : stop]))
+        key = hash((key, text[max(start, stop - _SAMPLE) : stop]))
         yield key
-        stop *= 2
+        start, stop = stop, stop * 2

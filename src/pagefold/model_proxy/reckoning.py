@@ -5,7 +5,6 @@ earlier replies: `Calibration`. Where the provider should have read a prefix fro
 cold. Times come in as values.
 """
 
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -25,13 +24,14 @@ _MODELS = 200
 
 def parts_of(messages: Sequence[Message], count: tokens.Counter) -> dict[str, int]:
     """Tokens by what they are spent on: results, and the other words of each role. Media are left out."""
-    parts: defaultdict[str, int] = defaultdict(int)
+    parts: dict[str, int] = {}
     for message in messages:
-        role = str(message.role)
-        parts[role] += tokens.FRAME
+        role: str = message.role.value
+        parts[role] = parts.get(role, 0) + tokens.FRAME
         for block in message.blocks:
             part = "results" if block.kind is BlockKind.RESULT else role
-            parts[part] += _tokens(block.text, count) + (count.count(block.name) if block.name else 0)
+            counted = _tokens(block.text, count) + (count.count(block.name) if block.name else 0)
+            parts[part] = parts.get(part, 0) + counted
     return parts
 
 
@@ -45,7 +45,10 @@ def _tokens(text: str, counter: tokens.Counter) -> int:
 
 
 def _sum(one: dict[str, int], other: dict[str, int]) -> dict[str, int]:
-    return {**one, **{part: one.get(part, 0) + count for part, count in other.items()}}
+    summed = dict(one)
+    for part, count in other.items():
+        summed[part] = summed.get(part, 0) + count
+    return summed
 
 
 class Counts:
@@ -60,16 +63,12 @@ class Counts:
         request = reading.request
         counter = tokens.counter_for(request.model)
         length = len(reading.links) if upto is None else upto
-        known, at = dict[str, int](), 0
-        for at in range(length, 0, -1):
-            if found := self._get((counter.name, reading.links[at - 1])):
-                known = found
-                break
-        else:
-            at = 0
+        at, known, links = length, dict[str, int](), reading.links
+        while at and not (known := self._known.get((counter.name, links[at - 1]), known)):
+            at -= 1
         if at < length:
             known = _sum(known, parts_of(request.messages[at:length], counter))
-            self._put((counter.name, reading.links[length - 1]), known)
+            self._put((counter.name, links[length - 1]), known)
         return _sum(known, self._head(reading, counter))
 
     def head(self, reading: Reading) -> int:
@@ -77,16 +76,13 @@ class Counts:
         return sum(self._head(reading, tokens.counter_for(reading.request.model)).values())
 
     def _head(self, reading: Reading, counter: tokens.Counter) -> dict[str, int]:
-        found = self._get((counter.name, reading.head))
+        found = self._known.get((counter.name, reading.head))
         if found is None:
             found = parts_of(reading.request.head, counter)
             if reading.request.tools:
                 found["tools"] = sum(map(counter.count, reading.request.tools))
             self._put((counter.name, reading.head), found)
         return found
-
-    def _get(self, key: tuple[str, bytes]) -> dict[str, int] | None:
-        return self._known.get(key)
 
     def _put(self, key: tuple[str, bytes], counted: dict[str, int]) -> None:
         self._known[key] = counted

@@ -83,7 +83,7 @@ _UNHEARD = Message(Role.ASSISTANT, (), '{"role":"assistant","content":[]}')
 class StreamReader(sse.Follower):
     """Reads a Messages stream as it passes by. It has ended once it has said `message_stop`."""
 
-    telling = (b'"message_', b'"error"')
+    telling = (b'"message_',)
 
     _model: str = ""
     _content: dict[int, dict[str, Any]] = field(default_factory=dict)

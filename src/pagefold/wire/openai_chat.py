@@ -100,7 +100,7 @@ def render_message(role: Role, blocks: Sequence[Block]) -> Message:
 class StreamReader(sse.Follower):
     """Reads the first choice of a stream as it passes by. It has ended once it has said `[DONE]`."""
 
-    telling = (b'"usage":{', b'"usage": {', b'"finish_reason":"', b'"finish_reason": "', b"[DONE]", b'"error"')
+    telling = (b'"usage":{', b'"usage": {', b'"finish_reason":"', b'"finish_reason": "', b"[DONE]")
 
     _words: dict[str, list[str]] = field(default_factory=dict)
     _calls: dict[int, dict[str, Any]] = field(default_factory=dict)

@@ -104,7 +104,7 @@ def parse_usage(value: Any) -> Usage | None:
 class StreamReader(sse.Follower):
     """Reads a stream as it passes by. It has ended once the event came that carries the whole response."""
 
-    telling = (b'"response.completed"', b'"response.incomplete"', b'"response.failed"', b'"error"')
+    telling = (b'"response.completed"', b'"response.incomplete"', b'"response.failed"')
 
     _items: dict[int, dict[str, Any]] = field(default_factory=dict)
     _strings: dict[tuple[int, str], list[str]] = field(default_factory=dict)

@@ -14,6 +14,7 @@ from pagefold.wire import json_text
 from pagefold.wire.message import Response
 
 _END = re.compile(rb"\r\n\r\n|\r\n\n|\r\n\r(?!\n)|\n\r\n|\n\n|\n\r(?!\n)|\r\r(?!\n)|\r\r\n")
+_FAILING = (b'"error"',)
 _LINE = re.compile(r"\r\n|\n|\r")
 
 
@@ -82,7 +83,7 @@ class Follower(ABC):
     """
 
     telling: ClassVar[tuple[bytes, ...]]
-    """What stands in an event that says something else than the model's words."""
+    """What stands in an event that says something else than the model's words, but for one that says it failed."""
 
     ended: bool = False
     error: str = ""
@@ -92,7 +93,8 @@ class Follower(ABC):
     def feed(self, data: bytes) -> list[Event]:
         """The events that are whole now and were read, untouched. Raises WireError where one is not what it claims."""
         if self.gist and self._events.between and data.endswith(b"\n\n") and b"\r" not in data:
-            return self._taken([parse_event(raw) for raw in self._telling_in(data)])
+            told = self._taken([parse_event(raw) for raw in _holding(data, self.telling)])
+            return told if self.ended else told + self._taken([parse_event(raw) for raw in _holding(data, _FAILING)])
         events = [parse_event(raw) for raw in self._events.split(data) if not self.gist or self._matters(raw)]
         return self._taken(events)
 
@@ -115,28 +117,29 @@ class Follower(ABC):
     def response(self) -> Response:
         """The answer as far as it has come."""
 
-    def _telling_in(self, data: bytes) -> list[bytes]:
-        """Of whole events those that matter, without a look at where the others begin and end."""
-        found: dict[int, bytes] = {}
-        for mark in self.telling:
-            at = data.find(mark)
-            while at >= 0:
-                start = data.rfind(b"\n\n", 0, at)
-                start = start + 2 if start >= 0 else 0
-                end = data.find(b"\n\n", at) + 2
-                found[start] = data[start:end]
-                at = data.find(mark, end)
-        return [found[start] for start in sorted(found)]
-
     def _matters(self, raw: bytes) -> bool:
         """Whether an event, or one of several, may say something else than what the model says."""
-        for mark in self.telling:  # noqa: SIM110 - half the time of any(), and this is asked for every event
+        for mark in (*_FAILING, *self.telling):  # noqa: SIM110 - half the time of any(), and this is asked for every event
             if mark in raw:
                 return True
         return False
 
     @abstractmethod
     def _take(self, event: Event) -> None: ...
+
+
+def _holding(data: bytes, marks: tuple[bytes, ...]) -> list[bytes]:
+    """Of whole events those in which a mark stands, without a look at where the others begin and end."""
+    found: dict[int, bytes] = {}
+    for mark in marks:
+        at = data.find(mark)
+        while at >= 0:
+            start = data.rfind(b"\n\n", 0, at)
+            start = start + 2 if start >= 0 else 0
+            end = data.find(b"\n\n", at) + 2
+            found[start] = data[start:end]
+            at = data.find(mark, end)
+    return [found[start] for start in sorted(found)]
 
 
 def object_of(event: Event) -> dict[str, Any]:
