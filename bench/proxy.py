@@ -12,7 +12,6 @@ dashboard, which nobody looks at.
 import argparse
 import asyncio
 import json
-import os
 import random
 import statistics
 import subprocess
