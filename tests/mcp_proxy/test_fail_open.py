@@ -1,4 +1,4 @@
-"""Code of our own that raises, wherever it stands: the conversation goes on as if there were none of it, and it is told.
+"""Code of our own that raises, wherever it stands: the conversation goes on as if there were none of it, and says so.
 
 Each case is the whole proxy over real pipes with one function of its own broken.
 """
