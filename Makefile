@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: check setup demo test lint bench bench-long fuzz earnings docs agents requirements clean
+.PHONY: check setup demo test lint bench bench-long bench-field fuzz earnings docs agents requirements clean
 
 check: lint test
 
@@ -47,7 +47,7 @@ bench-long: $(READY)
 	$(BIN)/python bench/journal.py --runs 1200
 	$(BIN)/python bench/fold.py
 	$(BIN)/python bench/policies.py --picture docs/pareto.svg
-	$(BIN)/python bench/tune.py
+	$(BIN)/python -m bench.tune
 	$(BIN)/python bench/aggregate.py
 
 # Also long: a million random texts through the codecs, and what each codec earns on recorded sessions.

@@ -66,6 +66,7 @@ PEERS: dict[str, tuple[str, ...]] = {
     "toons": ("toon", "peer_toon.py", "--package", "toons"),
     "mcp-compressor toonify": ("mcpc", "peer_mcp_compressor.py", "--toonify"),
 }
+OURS = ("minified", "pagefold")
 TERSE_DIFF = ("terse", "peer_terse.py", "--diff", "--open-envelopes")
 
 
@@ -160,9 +161,9 @@ def recorded(folder: Path) -> list[Path]:
     return files
 
 
-def payloads(folder: Path, venvs: Path) -> list[Row]:
+def payloads(folder: Path, venvs: Path, peers: dict[str, tuple[str, ...]] = PEERS) -> list[Row]:
     files = generated(folder)
-    found = {name: measured(peer, venvs, files) for name, peer in PEERS.items()}
+    found = {name: measured(peer, venvs, files) for name, peer in peers.items()}
     missing: Row = {name: why for name, why in found.items() if isinstance(why, str)}
     there = {name: of for name, of in found.items() if not isinstance(of, str)}
     return [compared(file.name, {name: of[at] for name, of in there.items()}, missing) for at, file in enumerate(files)]
@@ -170,9 +171,10 @@ def payloads(folder: Path, venvs: Path) -> list[Row]:
 
 def compared(name: str, lines: dict[str, Row], missing: Row) -> Row:
     """Tokens of one payload in all codecs, ours against the best lossless rival's, then milliseconds."""
-    best = min((of["tokens_out"] for peer, of in lines.items() if PEERS[peer][0] and of["lossless"]), default=None)
+    theirs = [of["tokens_out"] for peer, of in lines.items() if peer not in OURS and of["lossless"]]
+    best = min(theirs, default=None)
     row: Row = {"tokens": name, "as it is": lines["minified"]["tokens_in"]}
-    row |= {peer: figure(lines[peer]) if peer in lines else missing[peer] for peer in PEERS}
+    row |= {peer: figure(of) for peer, of in lines.items()} | missing
     row["pagefold / best rival"] = lines["pagefold"]["tokens_out"] / best if best and "pagefold" in lines else ""
     return row | {f"ms {peer.split()[0]}": line["ms"] for peer, line in lines.items()}
 

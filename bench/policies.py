@@ -84,6 +84,12 @@ def made(name: str, window: int) -> Policy:
     return EXTRA[name](window=window) if name in EXTRA else policy_named(name, window=window, offline=True)
 
 
+def requests_of(session: Session, policy: Policy, window: int, overhead: int = 0) -> Iterator[dict[str, Any]]:
+    """What the policy would have sent, as the scorer reads it."""
+    for turn, derived in Unmissed(session, Terms(policy, TABLES["anthropic"], counter("o200k"), window, overhead)):
+        yield {"turn": turn, "keep": derived.keep, "append": [json.loads(message.raw) for message in derived.append]}
+
+
 def scored(task: Task) -> list[Counter[str]]:
     """The scorer's tallies of one session: as it is, then under each policy."""
     score = scorer()
@@ -93,12 +99,8 @@ def scored(task: Task) -> list[Counter[str]]:
     score.score_session(row, score.identity(row), prices, seen, plain)
     tallies = [plain]
     for name in task.policies:
-        terms = Terms(made(name, task.window), TABLES["anthropic"], counter("o200k"), task.window, task.overhead)
-        requests = [
-            {"turn": turn, "keep": derived.keep, "append": [json.loads(message.raw) for message in derived.append]}
-            for turn, derived in Unmissed(session, terms)
-        ]
         tally = score.Tally()
+        requests = list(requests_of(session, made(name, task.window), task.window, task.overhead))
         score.score_session(row, requests, prices, seen, tally)
         tallies.append(tally)
     return [Counter(tally) for tally in tallies]  # a class of the scorer's cannot travel

@@ -1,6 +1,6 @@
 """What tune is worth: learned on one half of each family's sessions, scored on the other by the scorer's own reckoning.
 
-    python bench/tune.py [--family coding-bash,mcp-servers] [--half 0] [--jobs 2] [--every 1]
+    python -m bench.tune [--family coding-bash,mcp-servers] [--half 0] [--jobs 2] [--every 1]
 
 One row a family: the effective ratio of the economic policy on the half that tune never saw, as shipped and as learned,
 in the same run, with what was missed. `--half` is the half that is scored; `--every` takes every nth session of either.
@@ -8,45 +8,22 @@ The recordings and the scorer lie beside the project.
 """
 
 import argparse
-import importlib.util
 import json
 import tempfile
 import zlib
 from concurrent.futures import ProcessPoolExecutor
-from functools import cache
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
+from bench.policies import TRACES, requests_of, scorer
 from pagefold.analysis.engine import Engine
-from pagefold.analysis.replay import Run, Terms
 from pagefold.analysis.tune import Job, Tuned, tune
 from pagefold.derive.cost import TABLES
 from pagefold.derive.learned import SHIPPED, Learned
 from pagefold.derive.policies import policy_named
-from pagefold.tokens import counter
 from pagefold.wire.transcripts import parse_line
 
-SHARED = Path(__file__).parent.parent.parent / "shared"
-SCORER, TRACES = SHARED / "score" / "score.py", SHARED / "traces"
 WINDOW = 200_000
-
-
-class Unmissed(Run):
-    """A replay that leaves the misses to the scorer."""
-
-    def _misses(self) -> None:
-        pass
-
-
-@cache
-def scorer() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("score", SCORER)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def scored(task: tuple[str, tuple[Learned, ...]]) -> list[Any]:
@@ -58,12 +35,7 @@ def scored(task: tuple[str, tuple[Learned, ...]]) -> list[Any]:
     tallies = [score.Tally()]
     score.score_session(row, score.identity(row), prices, seen, tallies[0])
     for one in learned:
-        policy = policy_named("economic", window=WINDOW, learned=one)
-        run = Unmissed(session, Terms(policy, TABLES["anthropic"], counter("o200k"), WINDOW))
-        requests = [
-            {"turn": turn, "keep": derived.keep, "append": [json.loads(message.raw) for message in derived.append]}
-            for turn, derived in run
-        ]
+        requests = list(requests_of(session, policy_named("economic", window=WINDOW, learned=one), WINDOW))
         tallies.append(score.Tally())
         score.score_session(row, requests, prices, seen, tallies[-1])
     return [dict(tally) for tally in tallies]
