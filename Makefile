@@ -50,6 +50,10 @@ bench-long: $(READY)
 	$(BIN)/python -m bench.tune
 	$(BIN)/python bench/aggregate.py
 
+# pagefold beside the rivals that are installed under PEERS_DIR: half an hour on two cores. Writes docs/field.md and its picture.
+bench-field: $(READY)
+	$(BIN)/python -m bench.field --write docs/field.md
+
 # Also long: a million random texts through the codecs, and what each codec earns on recorded sessions.
 fuzz: $(READY)
 	$(BIN)/python bench/fuzz.py

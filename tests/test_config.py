@@ -42,8 +42,8 @@ from pagefold.settings.lines import key_lines
 
 DOCS = Path(__file__).parent.parent / "docs"
 ALL_AT_THE_TOP = (
-    "policy, window, tokens, prices, folds, lasting, learned, mcp, prefetch, prices_usd, replay, serve, sink, store, "
-    "telemetry, tools, values"
+    "policy, window, tokens, prices, folds, lasting, learned, mcp, prefetch, prices_usd, references, replay, serve, "
+    "sink, store, telemetry, tools, values"
 )
 
 # How long a disk takes is no property of the reader.

@@ -18,7 +18,8 @@ from pagefold.analysis.figures import Figures
 from pagefold.analysis.fit import fit, fitted, observed, turns_of
 from pagefold.analysis.learned_file import BEGIN, END, learned_lines, with_learned
 from pagefold.analysis.links import follow_ups
-from pagefold.analysis.tune import Job, Judged, Trial, Tuned, is_held, judge, see, tune
+from pagefold.analysis.trials import Job, Judged, is_held, judge, see
+from pagefold.analysis.tune import Trial, Tuned, tune
 from pagefold.derive.cost import prices_named
 from pagefold.derive.learned import SHIPPED, Folds, Learned, forms_of, learned_of
 from pagefold.derive.remaining import Lasting
@@ -90,6 +91,32 @@ def test_sessions_that_would_rather_be_folded_earlier_are(tmp_path: Path, monkey
     assert all("of the bill by itself" in change.effect for change in found.changes)
 
 
+def echo(name: str) -> dict[str, Any]:
+    """A session in which a short line comes again in every result: worth a reference only where the floor is low."""
+    block = "\n".join(f"{name} said in line {line} what it has said before, word for word" for line in range(4))
+    messages: list[dict[str, Any]] = [{"role": "user", "content": "go"}]
+    for turn in range(8):
+        text = f"{block}\n{turn} of them are done now\nclose what you opened before"
+        messages += [
+            call("Bash", f"{name}-{turn}", command=f"run {turn}"),
+            result("Bash", f"{name}-{turn}", text),
+        ]
+    return {"id": name, "messages": [*messages, {"role": "assistant", "content": "done"}]}
+
+
+@pytest.mark.requirement("S-10-tune-held-back")
+def test_what_is_worth_a_reference_is_learned_where_the_sessions_held_back_agree(tmp_path: Path) -> None:
+    path = written(tmp_path / "logs.jsonl", *map(echo, (*HELD[:4], *FITTED[:6])))
+
+    found = tuned(path)
+
+    [taken] = [change for change in found.changes if change.taken]
+    assert (taken.what, taken.before) == ("references.floor", str(SHIPPED.forms.floor))
+    assert found.learned.forms.floor == int(taken.after) < SHIPPED.forms.floor
+    assert "cheaper on 6 fitted sessions" in taken.evidence
+    assert found.after < found.before
+
+
 def judged(*rows: tuple[float, ...], missed: tuple[int, ...] = (0, 0)) -> list[Judged]:
     return [
         Judged(
@@ -141,7 +168,7 @@ LEARNED = Learned(
     Priors(age=-0.5, bias=0.25),
     Lasting(left=(9, 8, 7, 6, 5, 4)),
     Folds(miss=30_000, rent=0.6),
-    forms_of([("Bash", ["delta"]), ('odd "name"', ["json", "hits"])]),
+    forms_of([("Bash", ["delta"]), ('odd "name"', ["json", "hits"])], floor=4),
 )
 
 

@@ -141,6 +141,18 @@ def test_a_result_that_looks_like_ours_comes_back_even_where_it_holds_references
     assert decode(shown.text, ledger) == text
 
 
+@pytest.mark.parametrize(("floor", "references"), [(9, 1), (4, 2), (60, 0)])
+def test_lines_worth_less_than_the_floor_are_said_again(floor: int, references: int) -> None:
+    block = "\n".join(f"a line that is long enough to be referred to, number {n}" for n in range(3))
+    first, second = (f"{block}\n{n} of them are new\nclose what you opened before" for n in (1, 2))
+    ledger = Ledger().with_text(encode(first, tool="x", ledger=Ledger()).standing[0])
+
+    shown = encode(second, tool="x", ledger=ledger, floor=floor)
+
+    assert shown.references == references
+    assert decode(shown.text, ledger) == second
+
+
 def test_a_result_that_was_shown_whole_is_said_by_one_line() -> None:
     first = encode(ROWS, tool="list", ledger=Ledger())
     ledger = Ledger().with_text(first.standing[0])

@@ -15,13 +15,13 @@ from pagefold.tools.model import FollowUpLink
 
 BEGIN = "# ---- learned by pagefold tune: begin (replaced when it learns anew) ----"
 END = "# ---- learned by pagefold tune: end ----"
-_TABLES = ("values", "lasting", "folds", "learned")
+_TABLES = ("values", "lasting", "folds", "references", "learned")
 _FOLDS = {"miss": "miss_tokens", "least": "least_tokens", "cold": "cold_tokens", "horizon": "horizon_turns"}
 
 
 def learned_lines(learned: Learned, links: Mapping[str, tuple[FollowUpLink, ...]]) -> str:
     """The tables that differ from what ships; nothing where nothing does."""
-    lines = [*_values(learned), *_lasting(learned), *_folds(learned), *_tools(learned, links)]
+    lines = [*_values(learned), *_lasting(learned), *_folds(learned), *_references(learned), *_tools(learned, links)]
     return "\n".join([BEGIN, *lines, END, ""]) if lines else ""
 
 
@@ -68,6 +68,12 @@ def _folds(learned: Learned) -> Iterator[str]:
             value = getattr(learned.folds, item.name)
             if value != getattr(SHIPPED.folds, item.name):
                 yield f"{_FOLDS.get(item.name, item.name)} = {value}"
+
+
+def _references(learned: Learned) -> Iterator[str]:
+    if learned.forms.floor != SHIPPED.forms.floor:
+        yield "[references]"
+        yield f"floor_tokens = {learned.forms.floor}"
 
 
 def _tools(learned: Learned, links: Mapping[str, tuple[FollowUpLink, ...]]) -> Iterator[str]:

@@ -1,31 +1,23 @@
 """Settings learned from recorded sessions, and chosen on others.
 
 Two sessions in three are fitted: how likely facts are needed again, how long sessions last, which codecs lose more than
-they win for a tool, which calls follow which. The third that was held back decides: a change is taken only if it is
-cheaper there, misses priced in, in most draws of the sessions, and does not miss more than it may. So few logs change
-little. What is fitted never judges.
+they win for a tool, what is worth a reference, which calls follow which. The third that was held back decides: a change
+is taken only if it is cheaper there, misses priced in, in most draws of the sessions, and does not miss more than it
+may. So few logs change little. What is fitted never judges.
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 from zlib import crc32
 
-from pagefold.adapters import recordings
 from pagefold.analysis.compare import MISSED, drawn
 from pagefold.analysis.engine import Engine, spread
-from pagefold.analysis.figures import Figures
-from pagefold.analysis.fit import Fitted, Observed, fitted, observed, turns_of
-from pagefold.analysis.replay import Run, Terms
-from pagefold.derive.arrival import Standings, arrive
-from pagefold.derive.cost import Prices
+from pagefold.analysis.fit import Fitted, Observed, fitted
+from pagefold.analysis.trials import Job, Judged, Seen, Tried, attempt, judge, see
 from pagefold.derive.learned import SHIPPED, Folds, Forms, Learned, forms_of
-from pagefold.derive.policies import policy_named
-from pagefold.tokens import FRAME, counter
-from pagefold.wire.message import Role
-from pagefold.wire.transcripts import Format, Problem, Session
 
 LEAST_CALLS = 20
 """Results of a tool before anything is said of its codecs."""
@@ -33,164 +25,8 @@ LEAST_CALLS = 20
 _CERTAIN = 0.8  # of the draws in which a change has to be cheaper
 _LEAST_GAIN = 0.0002  # of the bill: less is noise
 _PAIRS = 16
-_SAMPLED = 60  # sessions on which codecs are tried
-_SMALL = 3_000  # tokens: a session that never gets larger is never folded
-
-
-def is_held(name: str) -> bool:
-    """Whether a session judges instead of being fitted: one in three, by a hash of its name."""
-    return (crc32(name.encode()) >> 8) % 3 == 0
-
-
-# ---- what is done with the sessions, wherever it runs ----------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """In values that travel between processes. `trials` are judged on sessions held back."""
-
-    prices: Prices
-    tokens: str
-    window: int
-    format: Format | None
-    max_line_bytes: int
-    overhead: int = 0
-    trials: tuple[Learned, ...] = ()
-    pairs: tuple[tuple[str, str], ...] = ()
-    sampled: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """What one session says to be fitted."""
-
-    path: Path
-    id: str = ""
-    held: bool = False
-    rows: Observed = field(default_factory=Counter)
-    turns: int = 0
-    used: Counter[tuple[str, str]] = field(default_factory=Counter)  # tool, codec -> results
-    weight: Counter[tuple[str, str]] = field(default_factory=Counter)  # the same in tokens
-    problem: Problem | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """What a held-back session costs as it is, and its figures under each trial."""
-
-    path: Path
-    id: str
-    base: float
-    figures: tuple[Figures, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Tried:
-    """What a fitted session costs with every codec, and what less without one of them."""
-
-    path: Path
-    cost: float
-    less: dict[tuple[str, str], float]
-
-
-def see(batches: Sequence[recordings.Batch], job: Job) -> list[Seen]:
-    found: list[Seen] = []
-    for batch, item in _items(batches, job):
-        if isinstance(item, Problem):
-            found.append(Seen(batch.path, problem=item))
-        elif is_held(item.id):
-            found.append(Seen(batch.path, item.id, held=True))
-        else:
-            used, weight = _codecs(item, job)
-            rows, turns = observed(item.messages), turns_of(item.messages)
-            found.append(Seen(batch.path, item.id, False, rows, turns, used, weight))
-    return found
-
-
-def judge(batches: Sequence[recordings.Batch], job: Job) -> list[Judged]:
-    found: list[Judged] = []
-    for batch, item in _items(batches, job):
-        if isinstance(item, Session) and is_held(item.id):
-            plain = _figures(item, job, "identity", SHIPPED)
-            found.append(Judged(batch.path, item.id, plain.cost, tuple(_trials(item, job, plain.peak))))
-    return found
-
-
-def attempt(batches: Sequence[recordings.Batch], job: Job) -> list[Tried]:
-    found: list[Tried] = []
-    for batch, item in _items(batches, job):
-        if isinstance(item, Session) and item.id in job.sampled:
-            tools = {block.name for message in item.messages for block in message.blocks}
-            cost = _lossless(item, job, Forms())
-            less = {
-                pair: cost - _lossless(item, job, forms_of([(pair[0], (pair[1],))]))
-                for pair in job.pairs
-                if pair[0] in tools
-            }
-            found.append(Tried(batch.path, cost, less))
-    return found
-
-
-def _items(batches: Sequence[recordings.Batch], job: Job) -> Iterator[tuple[recordings.Batch, Session | Problem]]:
-    for batch in batches:
-        for item in recordings.sessions(batch, max_bytes=job.max_line_bytes):
-            yield batch, item
-
-
-def _trials(session: Session, job: Job, peak: int) -> Iterator[Figures]:
-    """Trials that differ in nothing that this session meets are replayed once."""
-    tools = {block.name for message in session.messages for block in message.blocks}
-    known: dict[Any, Figures] = {}
-    for trial in job.trials:
-        forms = Forms(tuple(pair for pair in trial.forms.without if pair[0] in tools))
-        small = peak + job.overhead < min(_SMALL, trial.folds.least, trial.folds.cold)
-        met = replace(trial, forms=forms) if not small else Learned(forms=forms)
-        if met not in known:
-            known[met] = _figures(session, job, "economic", met)
-        yield known[met]
-
-
-def _figures(session: Session, job: Job, name: str, learned: Learned) -> Figures:
-    policy = policy_named(name, window=job.window, prices=job.prices, tokens=job.tokens, learned=learned)
-    run = Run(session, Terms(policy, job.prices, counter(job.tokens), job.window, job.overhead))
-    for _ in run:
-        pass
-    run.figures.tools.clear()
-    return run.figures
-
-
-def _codecs(session: Session, job: Job) -> tuple[Counter[tuple[str, str]], Counter[tuple[str, str]]]:
-    standings, count = Standings(), counter(job.tokens).count
-    used: Counter[tuple[str, str]] = Counter()
-    weight: Counter[tuple[str, str]] = Counter()
-    for message in session.messages:
-        arrived = arrive(standings, message)
-        standings = arrived.standings
-        if message.role is Role.TOOL and arrived.codecs:
-            size = count(message.text)
-            for codec in set(arrived.codecs):
-                used[message.blocks[0].name, codec] += 1
-                weight[message.blocks[0].name, codec] += size
-    return used, weight
-
-
-def _lossless(session: Session, job: Job, forms: Forms) -> float:
-    """What the session costs in lossless forms while the cache is warm: written once, read at every later turn."""
-    standings, count, prices = Standings(), counter(job.tokens).count, job.prices
-    left = turns_of(session.messages)
-    cost = 0.0
-    for message in session.messages:
-        if message.role is Role.ASSISTANT:
-            left -= 1
-        arrived = arrive(standings, message, forms=forms)
-        standings = arrived.standings
-        if left:
-            size = count(arrived.message.text) + FRAME
-            cost += prices.cost(size * (left - 1), size)
-    return cost
-
-
-# ---- what comes of it ------------------------------------------------------------------------------------------------
+_FLOORS = (4, 6, 14, 20)
+_SAMPLED = 60  # sessions on which forms are tried
 
 
 class Change(NamedTuple):
@@ -245,8 +81,8 @@ def tune(
 
     seen: list[Seen] = list(work(see, job, "fitting"))
     learned = _fitted(seen, start)
-    forms, evidence = _switches(seen, job, lambda asked: work(attempt, asked, "trying codecs"))
-    trials = list(_candidates(start, learned, forms, evidence))
+    forms = _forms(seen, job, start.forms, lambda asked: work(attempt, asked, "trying codecs"))
+    trials = list(_candidates(start, learned, forms))
     held = sum(one.held for one in seen)
     problems = sum(one.problem is not None for one in seen)
     first = [start, *(trial.learned for trial in trials)]
@@ -283,40 +119,50 @@ def _fitted(seen: Sequence[Seen], start: Learned) -> Fitted:
     return fitted(rows, turns, priors=start.priors, lasting=start.lasting)
 
 
-def _switches(
-    seen: Sequence[Seen], job: Job, work: Callable[[Job], Iterator[Tried]]
-) -> tuple[Forms, dict[tuple[str, str], str]]:
-    """Codecs that lose more than they win for a tool: where results of it cannot be referred to later, say."""
+class _Better(NamedTuple):
+    """Forms that were cheaper on fitted sessions: what they change, from what to what, and by how much."""
+
+    what: str
+    before: str
+    after: str
+    forms: Forms
+    evidence: str
+
+
+def _forms(seen: Sequence[Seen], job: Job, start: Forms, work: Callable[[Job], Iterator[Tried]]) -> list[_Better]:
+    """Codecs that lose more than they win for a tool, because its results cannot be referred to later, say; and other
+    floors for a reference."""
     used: Counter[tuple[str, str]] = Counter()
     weight: Counter[tuple[str, str]] = Counter()
     for one in seen:
         used.update(one.used)
         weight.update(one.weight)
-    pairs = [pair for pair, _ in weight.most_common() if used[pair] >= LEAST_CALLS][:_PAIRS]
     names = sorted((one.id for one in seen if one.used), key=lambda name: crc32(name.encode()))
-    if not pairs:
-        return Forms(), {}
-    asked = replace(job, pairs=tuple(pairs), sampled=frozenset(names[:_SAMPLED]))
-    less: Counter[tuple[str, str]] = Counter()
-    better: Counter[tuple[str, str]] = Counter()
-    cost = 0.0
-    for tried in work(asked):
-        cost += tried.cost
-        for pair, gain in tried.less.items():
-            less[pair] += gain  # type: ignore[assignment]  # a Counter adds floats as well
-            better[pair] += gain > 0
-    won = {pair: gain for pair, gain in less.items() if gain > 0 and cost}
-    evidence = {
-        pair: f"{used[pair]:,} results; {gain / cost:.3%} cheaper without on fitted sessions, in {better[pair]} of them"
-        for pair, gain in won.items()
-    }
-    by_tool: dict[str, set[str]] = {}
-    for tool, codec in won:
-        by_tool.setdefault(tool, set()).add(codec)
-    return forms_of(by_tool.items()), evidence
+    if used.total() < LEAST_CALLS:
+        return []
+    known = dict(start.without)
+    asked: list[tuple[str, str, str, Forms]] = []
+    for tool, codec in [pair for pair, _ in weight.most_common() if used[pair] >= LEAST_CALLS][:_PAIRS]:
+        without = known | {tool: known.get(tool, frozenset()) | {codec}}
+        forms = forms_of(without.items(), start.floor)
+        asked.append((f"learned.{tool}.without", "used", f"without {codec}", forms))
+    for floor in _FLOORS:
+        if floor != start.floor:
+            asked.append(("references.floor", str(start.floor), str(floor), replace(start, floor=floor)))
+    job = replace(job, alternatives=tuple(forms for *_, forms in asked), sampled=frozenset(names[:_SAMPLED]))
+    tried = list(work(job))
+    cost = sum(one.cost for one in tried)
+    found = []
+    for at, (what, before, after, forms) in enumerate(asked):
+        less = [one.less[at] for one in tried]
+        if cost and sum(less) > 0:
+            won = sum(gain > 0 for gain in less)
+            evidence = f"{sum(less) / cost:.3%} cheaper on {len(tried)} fitted sessions, in {won} of them"
+            found.append(_Better(what, before, after, forms, evidence))
+    return found
 
 
-def _candidates(start: Learned, learned: Fitted, forms: Forms, evidence: dict[tuple[str, str], str]) -> Iterator[Trial]:
+def _candidates(start: Learned, learned: Fitted, forms: Sequence[_Better]) -> Iterator[Trial]:
     """Every change by itself, so that each is judged by itself."""
     told = f"{learned.sessions:,} sessions, {learned.asked:,} facts asked for, {learned.needed:,} needed again"
     if learned.priors != start.priors and learned.asked:
@@ -332,12 +178,8 @@ def _candidates(start: Learned, learned: Fitted, forms: Forms, evidence: dict[tu
         yield Trial(
             f"folds.{name}", changed, f"{before:,}", f"{value:,}", "one of a few values around what is in force"
         )
-    known = dict(start.forms.without)
-    for tool, codecs in forms.without:
-        for codec in sorted(codecs):
-            without = known | {tool: known.get(tool, frozenset()) | {codec}}
-            changed = replace(start, forms=forms_of(without.items()))
-            yield Trial(f"learned.{tool}.without", changed, "used", f"without {codec}", evidence[tool, codec])
+    for one in forms:
+        yield Trial(one.what, replace(start, forms=one.forms), one.before, one.after, one.evidence)
 
 
 def _folds(folds: Folds) -> Iterator[tuple[str, Any]]:
@@ -381,7 +223,7 @@ def _together(start: Learned, trials: Sequence[Trial], verdicts: Sequence[_Verdi
     now, kinds = start, set[str]()
     order = sorted(zip(trials, verdicts, strict=True), key=lambda pair: -pair[1].gain)
     for trial, verdict in order:
-        kind = trial.name if trial.name.startswith("folds.") else f"{trial.name} {trial.after}"
+        kind = f"{trial.name} {trial.after}" if trial.name.startswith("learned.") else trial.name
         if not _helps(verdict) or kind in kinds:
             continue
         kinds.add(kind)
@@ -403,7 +245,7 @@ def _merged(start: Learned, now: Learned, more: Learned) -> Learned:
         more.priors if more.priors != start.priors else now.priors,
         more.lasting if more.lasting != start.lasting else now.lasting,
         folds,
-        forms_of(without.items()),
+        forms_of(without.items(), more.forms.floor if more.forms.floor != start.forms.floor else now.forms.floor),
     )
 
 

@@ -10,7 +10,8 @@ from pagefold import config
 from pagefold.adapters import recordings
 from pagefold.analysis import links as following
 from pagefold.analysis.learned_file import learned_lines, with_learned
-from pagefold.analysis.tune import Job, Tuned, tune
+from pagefold.analysis.trials import Job
+from pagefold.analysis.tune import Tuned, tune
 from pagefold.cli import logs, show
 from pagefold.derive.learned import SHIPPED, learned_of
 from pagefold.errors import ConfigError
@@ -134,7 +135,7 @@ def _print(tuned: Tuned, linked: following.Linked, block: str, *, written: bool)
 
 def _shown(options: argparse.Namespace) -> int:
     loaded = config.load(flags={"config": options.config})
-    tables = ("values.", "lasting.", "folds.", "learned.")
+    tables = ("values.", "lasting.", "folds.", "references.", "learned.")
     rows = [one for one in config.shown(loaded) if one.key.startswith(tables)]
     learned = learned_of(loaded.settings)
     if options.json:

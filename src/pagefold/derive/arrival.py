@@ -52,7 +52,9 @@ def arrive(
             name = Standings(ledger, calls).label(block)
             # Not every API says in a result which tool it is of: the call does.
             left_out = without | forms.left_out(block.name or name.partition(" ")[0])
-            shown = encode(block.text, tool=name, ledger=ledger, failed=block.failed, without=left_out)
+            shown = encode(
+                block.text, tool=name, ledger=ledger, failed=block.failed, without=left_out, floor=forms.floor
+            )
             references += shown.references
             for standing in shown.standing:
                 ledger = ledger.with_text(standing)

@@ -1,5 +1,5 @@
 """What was learned from recorded sessions, as one value: what facts are worth, how long sessions last, when a fold is
-due, and which codecs are left out for which tool.
+due, which codecs are left out for which tool, and what is worth a reference.
 
 Without settings it is what ships. `pagefold tune` writes such settings; nothing here learns.
 """
@@ -11,14 +11,17 @@ from pagefold.derive.remaining import SHIPPED as LASTING
 from pagefold.derive.remaining import Lasting
 from pagefold.derive.values import SHIPPED as PRIORS
 from pagefold.derive.values import Priors
+from pagefold.encode.delta import FLOOR
 from pagefold.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
 class Forms:
-    """Codecs that are left out, by the tool whose results they would have said."""
+    """Codecs that are left out, by the tool whose results they would have said; and what lines that stand already have
+    to be worth, in tokens, to be referred to instead of said again."""
 
     without: tuple[tuple[str, frozenset[str]], ...] = ()
+    floor: int = FLOOR
 
     def left_out(self, tool: str) -> frozenset[str]:
         return next((codecs for name, codecs in self.without if name == tool), frozenset())
@@ -62,9 +65,12 @@ def learned_of(settings: Settings) -> Learned:
         Priors(**weights),
         Lasting(LASTING.so_far, left) if left else LASTING,
         Folds(folds.miss_tokens, folds.least_tokens, folds.cold_tokens, folds.rent, folds.horizon_turns),
-        forms_of((table.name, table.without) for table in settings.learned if table.without),
+        forms_of(
+            ((table.name, table.without) for table in settings.learned if table.without),
+            settings.references.floor_tokens,
+        ),
     )
 
 
-def forms_of(pairs: Iterable[tuple[str, Iterable[str]]]) -> Forms:
-    return Forms(tuple(sorted((name, frozenset(codecs)) for name, codecs in pairs)))
+def forms_of(pairs: Iterable[tuple[str, Iterable[str]]], floor: int = FLOOR) -> Forms:
+    return Forms(tuple(sorted((name, frozenset(codecs)) for name, codecs in pairs)), floor)

@@ -69,11 +69,12 @@ def encode(
     failed: bool = False,
     without: frozenset[str] = frozenset(),
     count: Callable[[str], int] | None = None,
+    floor: int = delta.FLOOR,
 ) -> Shown:
     """The cheapest lossless form. `tool` names the text; with a ledger, what stands in the request may be referred to.
 
     The result of a call that failed is shown whole: a retry must not look like an echo. `without` names codecs to leave
-    out.
+    out, `floor` what lines have to be worth to be referred to.
     """
     known, count = ledger if ledger is not None else Ledger(), count or counter("o200k").count
     if reason := _unfit(text):
@@ -88,7 +89,7 @@ def encode(
     elif ledger is None or failed or "delta" in without:
         made = _alone(form, codecs, known.label_for(tool or "text"), without)
     else:
-        made = _against(form, codecs, tool, known, skipped, without)
+        made = _against(form, codecs, tool, known, skipped, without, floor)
     if ledger is not None and not failed:
         made = _hinted(text, known, count, made, without) or made
     tokens = count(made.text) if made.text != text else before
@@ -227,11 +228,17 @@ def _alone(form: str, codecs: tuple[str, ...], label: str, without: frozenset[st
 
 
 def _against(
-    form: str, codecs: tuple[str, ...], tool: str, ledger: Ledger, skipped: list[str], without: frozenset[str]
+    form: str,
+    codecs: tuple[str, ...],
+    tool: str,
+    ledger: Ledger,
+    skipped: list[str],
+    without: frozenset[str],
+    floor: int,
 ) -> Shown:
     """The form with what stands above said by reference, if that can be undone."""
     numbered = _numbered.name not in without
-    against = delta.encode(form, ledger, tool or "text", numbered=numbered)
+    against = delta.encode(form, ledger, tool or "text", numbered=numbered, floor=floor)
     if against is None:  # the text holds what looks like references of ours
         return _alone(form, codecs, ledger.label_for(tool or "text"), frozenset({_numbered.name}))
     sparse = (numbered and _numbered.encode(form, str)) or form

@@ -23,8 +23,10 @@ _TITLE = re.compile(r"\[(R\d+)(?: (lines .*))?\]")
 _REFERENCE = re.compile(r"= (?:(\d+)-(\d+)|(\d+) lines?)(?: as (?:in (.+?)|(above)))?(?: from (\d+))?")
 _ABOVE = "above"
 _WHOLE = re.compile(r"= (R\d+(?: start| end)?)")
-# What a reference costs in tokens, and a little more, so that it is worth the reader's trouble.
-_REFERRING = 9
+FLOOR = 9
+"""About what a reference costs in tokens, and a little more: it has to be worth the reader's trouble, and lines that
+are only referred to cannot be referred to themselves."""
+
 _NAMING = 5
 _SHIFTING = 4
 _TITLED = 8  # lines from which on a text without numbers gets a title
@@ -39,10 +41,11 @@ class Against:
     references: int
 
 
-def encode(text: str, ledger: Ledger, name: str, *, numbered: bool = True) -> Against | None:
+def encode(text: str, ledger: Ledger, name: str, *, numbered: bool = True, floor: int = FLOOR) -> Against | None:
     """The text with what stands above said by reference; None where it holds what looks like our own signs.
 
-    Numbered lines are known by their number and their text; unless `numbered`, they are lines like any other.
+    Numbered lines are known by their number and their text; unless `numbered`, they are lines like any other. Lines
+    worth less than `floor` are said again.
     """
     split_text = split(text) if numbered else None
     parts = [text.split("\n")] if split_text is None else list(_grouped(split_text))
@@ -53,7 +56,7 @@ def encode(text: str, ledger: Ledger, name: str, *, numbered: bool = True) -> Ag
     references = 0
     for index, part in enumerate(parts):
         run = part if isinstance(part, Run) else None
-        writer = _Writer(ledger, run)
+        writer = _Writer(ledger, run, floor)
         writer.write(run.lines if run else part)  # type: ignore[arg-type]
         if run:
             shown.append(run.header if shown else f"[{label} {run.header[1:]}")
@@ -111,8 +114,8 @@ def decode(shown: str, ledger: Ledger) -> str:
 class _Writer:
     """Writes lines, those that stand above by reference. `literal` is what is left standing here."""
 
-    def __init__(self, ledger: Ledger, run: Run | None) -> None:
-        self.ledger, self.first = ledger, run.first if run else 1
+    def __init__(self, ledger: Ledger, run: Run | None, floor: int) -> None:
+        self.ledger, self.first, self.floor = ledger, run.first if run else 1, floor
         self.shown: list[str] = []
         self.literal: list[str | None] = []
         self.references = 0
@@ -163,8 +166,8 @@ class _Writer:
         label, first = (base.label, base.first) if base else (_ABOVE, self.first)
         shift = first + line - self.first - at
         if label != self._last:
-            return _REFERRING + _NAMING + (_SHIFTING if shift else 0)
-        return _REFERRING + (_SHIFTING if shift != self._shift else 0)
+            return self.floor + _NAMING + (_SHIFTING if shift else 0)
+        return self.floor + (_SHIFTING if shift != self._shift else 0)
 
     def _refer(self, at: int, length: int, base: Standing | None, line: int) -> None:
         self.references += 1

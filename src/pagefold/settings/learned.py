@@ -48,6 +48,16 @@ class Lasting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class References:
+    """When lines that stand earlier in the request are referred to; learned by tune."""
+
+    floor_tokens: int = field(
+        default=9,
+        metadata=about("What such lines have to be worth, besides naming their place, not to be said again.", whole(1)),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Folds:
     """When the economic policy folds; learned by tune."""
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from pagefold.settings.learned import Folds, Lasting, LearnedTable, Values
+from pagefold.settings.learned import Folds, Lasting, LearnedTable, References, Values
 from pagefold.settings.rules import (
     ADDRESS,
     FILE,
@@ -249,5 +249,6 @@ class Settings:
     values: Values = field(default_factory=Values)
     lasting: Lasting = field(default_factory=Lasting)
     folds: Folds = field(default_factory=Folds)
+    references: References = field(default_factory=References)
     learned: tuple[LearnedTable, ...] = field(default=(), metadata={"tables": LearnedTable})
     tools: tuple[ToolTable, ...] = field(default=(), metadata={"tables": ToolTable})
