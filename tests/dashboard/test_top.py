@@ -54,7 +54,7 @@ def test_a_running_proxy_is_asked(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "F" * 24 in drawn
     assert view["totals"]["turns"] == 1
     assert view["sessions"][0]["agent"] == "Claude Code"
-    assert view["figures"]["pages"] == 0
+    assert view["figures"]["pages"] == 1  # the note of how the history began
 
 
 def test_without_a_proxy_the_trace_is_read(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
