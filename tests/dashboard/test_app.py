@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from pagefold.adapters.library import Library
 from pagefold.cli import watch
-from pagefold.dashboard import views
+from pagefold.dashboard import now
 from pagefold.dashboard.app import Dashboard
 from pagefold.dashboard.door import COOKIE, Door, key_beside
 from pagefold.dashboard.figures import Figures
@@ -249,17 +249,17 @@ def test_an_update_holds_what_changed_and_nothing_else() -> None:
     number, told = live.number, live.told
     name = "7" * 64
     live.see(Turn(at=1.0, session=name, status=200, tokens=9, faults=(Fault("refetch", "pf-a", "it was gone"),)))
-    update = views.update(live, Figures(), 2.0, number, told)
+    update = now.update(live, Figures(), 2.0, number, told)
     assert [one[0] for one in update["s"]] == [name[:8]]  # type: ignore[attr-defined]
     assert [("it was gone" in one) for one in update["h"]] == [True]  # type: ignore[attr-defined]
-    assert views.update(live, Figures(), 2.0, live.number, live.told)["s"] == []
+    assert now.update(live, Figures(), 2.0, live.number, live.told)["s"] == []
 
 
 def test_figures_of_the_mcp_proxies_are_shown() -> None:
     live = Live()
     live.see(Called(at=1.0, session="mcp-1", tool="Read", before=100, after=60))
     mcp = {"tokens before": 1000, "tokens after": 600, "early calls": 5, "calls answered early": 3}
-    page = views.overview(live, Figures(pages=7, mcp=mcp), 2.0)
+    page = now.overview(live, Figures(pages=7, mcp=mcp), 2.0)
     assert "40 %" in page
     assert "of 5 early calls were used" in page
 

@@ -131,7 +131,7 @@ def _dashboard(
 ) -> "Dashboard":
     from pagefold.dashboard.app import Dashboard
     from pagefold.dashboard.door import Door
-    from pagefold.dashboard.views import status_of
+    from pagefold.dashboard.now import status_of
     from pagefold.telemetry import metrics
 
     def samples() -> Iterator[metrics.Sample]:

@@ -13,7 +13,7 @@ from importlib import resources
 from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import parse_qs
 
-from pagefold.dashboard import views
+from pagefold.dashboard import frame, now, views
 from pagefold.dashboard.door import COOKIE, Door
 from pagefold.dashboard.figures import Figures, Shelf
 from pagefold.dashboard.levels import difference, levels_of
@@ -91,9 +91,9 @@ class Dashboard:
         path = scope["raw_path"].decode("ascii", "replace").split("?")[0]
         asked = {key: values[-1] for key, values in parse_qs(scope["query_string"].decode("latin-1")).items()}
         if self._door.is_foreign(headers):
-            return _html(403, views.notice("Not from there", "pagefold shows itself to this machine alone."))
+            return _html(403, frame.notice("Not from there", "pagefold shows itself to this machine alone."))
         if scope["method"] not in ("GET", "HEAD"):
-            return _html(405, views.notice("Nothing to change here", "The dashboard only shows."))
+            return _html(405, frame.notice("Nothing to change here", "The dashboard only shows."))
         if (asset := self._assets.get(path.removeprefix("/pagefold/"))) is not None:
             return Reply(200, *asset)
         if path == "/":
@@ -102,18 +102,18 @@ class Dashboard:
             cookie = f"{COOKIE}={self._door.cookie}; Path=/pagefold; HttpOnly; SameSite=Strict; Max-Age=31536000"
             return Reply(303, _HTML, b"", ((b"location", path.encode()), (b"set-cookie", cookie.encode())))
         if not self._door.lets_in(headers):
-            return _html(401, views.door())
+            return _html(401, frame.door())
         self._refresh()
         try:
             return await self._shown(path, asked)
         except PagefoldError as error:
-            return _html(503, views.notice("The store cannot be used", str(error)))
+            return _html(503, frame.notice("The store cannot be used", str(error)))
 
     async def _shown(self, path: str, asked: Mapping[str, str]) -> Reply:
         match path.removeprefix("/pagefold").strip("/").split("/"):
             case [""]:
                 figures = await self._shelf.fresh()
-                return _html(200, views.overview(self._live, figures, self._clock(), notes=tuple(self._notes())))
+                return _html(200, now.overview(self._live, figures, self._clock(), notes=tuple(self._notes())))
             case ["live"]:
                 return await self._update(_number(asked.get("n")), _number(asked.get("k")))
             case ["live.json"]:
@@ -129,11 +129,11 @@ class Dashboard:
             case ["search"]:
                 query = asked.get("q", "").strip()
                 return _html(200, views.search_page(query, await asyncio.to_thread(self._search, query)))
-        return _html(404, views.notice("Not found", "There is no such page here."))
+        return _html(404, frame.notice("Not found", "There is no such page here."))
 
     async def _update(self, number: int, told: int) -> Reply:
         await self._until(lambda: self._live.number != number)
-        return _json(views.update(self._live, self._shelf.figures, self._clock(), number, told))
+        return _json(now.update(self._live, self._shelf.figures, self._clock(), number, told))
 
     async def _until(self, changed: Callable[[], bool]) -> None:
         ends = time.monotonic() + _WAIT_SECONDS
@@ -145,7 +145,7 @@ class Dashboard:
         session = self._live.named(name)
         if session is None:
             words = "It was not heard of since pagefold started, or too many others were."
-            return _html(404, views.notice("No such session", words))
+            return _html(404, frame.notice("No such session", words))
         if rest != ["part"]:
             listings = await asyncio.to_thread(self._listings, session)
             return _html(200, views.session_page(session, self._live, listings))
@@ -161,7 +161,7 @@ class Dashboard:
         found = recall(library.store, handle) if library else None
         if not isinstance(found, Recalled):
             words = found.text if found else "There is no store yet."
-            return _html(404, views.notice("No such page", words))
+            return _html(404, frame.notice("No such page", words))
         text = found.content.decode("utf-8", "replace")
         listed = library.store.listings(within) if library and within else ()
         name = next((one.name for one in listed if one.page == found.page), "")

@@ -1,0 +1,83 @@
+"""What every page of the dashboard stands in, and how it spells numbers, times and addresses."""
+
+from datetime import UTC, datetime
+from urllib.parse import urlencode
+
+from pagefold.dashboard.html import Child, el
+
+SHORT = 8
+"""Letters of a session's name that are shown."""
+
+
+def short(number: float) -> str:
+    """1,234 as it is, then 12.3k, 4.56M, 7.89G. The script writes numbers alike."""
+    for size, letter in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
+        if abs(number) >= size:
+            scaled = number / (1e3 if letter == "k" else size)
+            return f"{scaled:.{2 if scaled < 10 else 1 if scaled < 100 else 0}f}{letter}"
+    return f"{number:,.0f}"
+
+
+def share(part: float, whole: float) -> str:
+    return f"{100 * part / whole:.0f} %" if whole else "-"
+
+
+def clock(at: float) -> str:
+    return f"{datetime.fromtimestamp(at, tz=UTC).astimezone():%H:%M:%S}"
+
+
+def link(handle: str, within: str) -> str:
+    """To a page, as a history has it: there it has a name."""
+    return f"/pagefold/page/{handle}?{urlencode({'in': within})}"
+
+
+def page(title: str, *content: Child, query: str = "", live: str = "", seen: tuple[int, int] = (0, 0)) -> str:
+    """`live` is what the script follows: "now", or the name of a session; `seen` is what it has seen already."""
+    head = el(
+        "head",
+        el("meta", charset="utf-8"),
+        el("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        el("meta", name="color-scheme", content="light dark"),
+        el("title", f"{title} · pagefold"),
+        el("link", rel="icon", href="data:,"),
+        el("link", rel="stylesheet", href="/pagefold/style.css"),
+        el("script", src="/pagefold/script.js", defer=True),
+    )
+    pause = el("button", "Pause", type="button", id="pause", aria_pressed="false", hidden=True)
+    header = el(
+        "header",
+        el("a", "pagefold", href="/pagefold/", class_="brand"),
+        el(
+            "span", el("span", "", id="dot", aria_hidden="true"), el("span", "", id="state"), id="live", hidden=not live
+        ),
+        pause if live else None,
+        el(
+            "form",
+            el("label", "Search pages", for_="q", class_="unseen"),
+            el("input", id="q", name="q", type="search", value=query, placeholder="Search pages  ( / )"),
+            role="search",
+            action="/pagefold/search",
+        ),
+    )
+    skip = el("a", "To the content", href="#content", class_="skip")
+    main = el("main", *content, id="content", data_live=live or None, data_n=seen[0], data_k=seen[1])
+    return "<!doctype html>" + el("html", head, el("body", skip, header, main), lang="en")
+
+
+def notice(title: str, *words: Child) -> str:
+    return page(title, el("section", el("h1", title), *(el("p", one) for one in words), class_="notice"))
+
+
+def door() -> str:
+    """What whoever has no key is shown."""
+    words = "Open the address that pagefold serve or pagefold dashboard prints, or show the key here."
+    form = el(
+        "form",
+        el("label", "Key", for_="key"),
+        el("input", id="key", name="key", type="password", autocomplete="off", required=True),
+        el("button", "Open", type="submit"),
+        method="get",
+        action="/pagefold/",
+        class_="door",
+    )
+    return page("Key needed", el("section", el("h1", "Key needed"), el("p", words), form, class_="notice"))
