@@ -4,6 +4,9 @@ import asyncio
 import doctest
 import importlib.util
 import json
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -150,7 +153,7 @@ def test_what_is_held_is_in_the_journal_before_the_first_fold_is_returned(policy
     context.prefer("British spelling.")
     requests = loop(context, 40)
     while not context.report().folds:
-        assert not beside(store).exists() or lines_of(store) == []
+        assert {state for *_, state in lines_of(store)} == {"staged"}
         next(requests)
     boundary = "prune" if policy.name in ("masking", "clear") else "compaction"
     assert lines_of(store) == [
@@ -193,6 +196,21 @@ def test_a_context_goes_on_with_what_was_held_and_a_new_plan_replaces_only_what_
     final = Context(store=store, history="a").pins.plan
     assert final is not None
     assert final.goal == "Ship something else"
+
+
+def test_a_pin_outlives_a_process_that_was_killed_right_after_it(tmp_path: Path) -> None:
+    store = tmp_path / "store.sqlite3"
+    script = (
+        "import os, signal; from pagefold import Context; "
+        f"context = Context(store={str(store)!r}); context.pin('Do not touch the database.'); "
+        "os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == -signal.SIGKILL
+
+    again = Context(store=store)
+    again.add({"role": "user", "content": "Go on."})
+    assert "Do not touch the database." in json.dumps(again.request())
+    assert lines_of(store) == [("session:context", "constraints", "shutdown", "committed")]
 
 
 def test_closing_twice_or_with_nothing_held_writes_nothing(tmp_path: Path) -> None:

@@ -301,10 +301,12 @@ class Context:
             raise ConfigError(f"{what}: {held.text}")
         if not isinstance(self._policy, Folding | Legacy):
             raise ConfigError(f"{what}: {_FOLDS}; this one is {self._policy.name}")
-        self._catch_up(self._clock())
+        now = self._clock()
+        self._catch_up(now)
         self._pinned.append(held)
         if self._messages:
             self._hold()
+        self._writeback.stage(self.pins, now=now)
 
     def _resize(self, window: int) -> None:
         if isinstance(self._policy, Folding | Legacy):

@@ -222,7 +222,7 @@ def test_pins_stand_in_every_request_whatever_results_say() -> None:
 def test_the_agents_own_pin_follows_from_its_call() -> None:
     messages = list(working(40))
     arguments = json.dumps({"statement": "Only Python 3.11 is allowed."})
-    call = {"id": "p", "type": "function", "function": {"name": "mcp__pagefold__context_pin", "arguments": arguments}}
+    call = {"id": "p", "type": "function", "function": {"name": "mcp__files__context_pin", "arguments": arguments}}
     pinned = [
         {"role": "assistant", "content": None, "tool_calls": [call]},
         {"role": "tool", "tool_call_id": "p", "content": "held"},

@@ -47,6 +47,10 @@ def test_a_result_comes_shorter_and_whole_and_is_found_again(tmp_path: Path) -> 
             time.sleep(0.05)
         handle = found.split()[1]
         assert json.loads(peer.text("context_recall", handle=handle)) == ROWS
+        assert json.loads(peer.text("context_recall", handle=handle, path="$[39]")) == ROWS[39]
+        assert peer.text("context_recall", handle=handle, find="row 39").startswith("[1 line with 'row 39']")
+        assert peer.call("context_recall", handle=handle, lines="7-9")["result"]["isError"] is True
+        assert "got several" in peer.text("context_recall", handle=handle, lines="1", find="row")
         assert "tokens saved" in peer.text("context_status")
         assert peer.call("context_recall", handle="pf-aaaaaaaaaa")["result"]["isError"] is True
         assert peer.end() == 0
@@ -336,3 +340,26 @@ def test_without_a_store_everything_goes_on_and_it_is_said_once(tmp_path: Path) 
         assert json.loads(decode(peer.text("rows", count=5))) == ROWS[:5]
         assert peer.call("context_recall", handle="pf-aaaaaaaaaa")["result"]["isError"] is True
     assert peer.stderr.count("going on without the store") == 1
+
+
+def held(folder: Path) -> list[tuple[str, str, str]]:
+    listed = [sys.executable, "-m", "pagefold", "journal", "--json"]
+    done = subprocess.run(listed, env=environment(folder), capture_output=True, check=True, cwd=folder)
+    return [(line["key"], line["state"], line["boundary"]) for line in json.loads(done.stdout)["lines"]]
+
+
+def test_what_the_agent_holds_is_written_back_at_a_reset_and_at_the_end_and_is_held_again(tmp_path: Path) -> None:
+    with proxied(tmp_path) as peer:
+        peer.greet()
+        peer.text("context_pin", statement="Never push to main.")
+        peer.text("context_reset", summary="All is well.")
+        assert held(tmp_path) == [("constraints", "committed", "reset")]
+        peer.text("context_plan", goal="Ship it", steps=["write", "test"])
+        peer.text("context_plan", goal="Ship it", steps=["write", "test"], current=2)
+        assert peer.end() == 0
+    assert held(tmp_path) == [("constraints", "committed", "reset"), ("plan", "committed", "shutdown")]
+    with proxied(tmp_path) as peer:
+        peer.greet()
+        status = peer.text("context_status")
+        assert "Never push to main." in status
+        assert "Current step, 2 of 2: test" in status

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from pagefold.adapters.journal import SqliteJournal, beside
 from pagefold.adapters.library import Library
 from pagefold.derive.policies import policy_named
 from pagefold.derive.policies.economic import Economic
@@ -26,8 +28,11 @@ from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.http import Upstreams
 from pagefold.model_proxy.scripted import Call, ScriptedModel, Turn
 from pagefold.model_proxy.server import Proxy, running
+from pagefold.pages.faults import Boundary
 from pagefold.pages.kinds import PageKind
 from pagefold.pages.page import Page, PageId
+from pagefold.pages.pins import Pins
+from pagefold.pages.writeback import Scopes
 from pagefold.wire.message import Message
 from tests.model_proxy.test_deriving import FILE, Folding, body, history
 from tests.model_proxy.test_server import ANSWER, EVENTS, STREAM_HEAD, answers, ask, chunk, connected, upstream, whole
@@ -95,6 +100,50 @@ def test_a_page_is_in_the_store_before_its_request_leaves_and_stays_there(tmp_pa
         assert library.store.collect(before=time.time() + 9, max_bytes=0).pages == 0
     finally:
         library.close()
+
+
+def pinned(turns: int) -> list[dict[str, Any]]:
+    """A history in which the agent pins a rule in its first turn."""
+    call = {"type": "tool_use", "id": "pin", "name": "mcp__files__context_pin", "input": {"statement": "Never push."}}
+    result = {"type": "tool_result", "tool_use_id": "pin", "content": "held"}
+    first, *rest = history(turns)
+    return [first, {"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}, *rest]
+
+
+def test_what_the_agent_pinned_is_in_the_journal_before_a_folded_request_leaves(tmp_path: Path) -> None:
+    library = Library(tmp_path / "store.sqlite3")
+    told: list[tuple[list[tuple[str, str | None]], int, int]] = []
+
+    def answer(connection: socket.socket) -> None:
+        lines: list[tuple[str, str | None]] = []
+        if beside(library.store.path).exists():
+            with closing(SqliteJournal(beside(library.store.path), Scopes("").rules, library.store)) as journal:
+                lines = [(str(line.state), line.boundary) for line in journal.lines()]
+        sent = model.received[-1].body
+        told.append((lines, sent.count(b"Never push."), sent.count(b"held by pagefold")))
+        connection.sendall(whole(ANSWER))
+
+    keeper, failing = Keeper(library), [True]
+
+    def write_back(pins: Pins, boundary: Boundary, **more: Any) -> None:
+        if failing and failing.pop():
+            raise StoreError("the disk is full")
+        keeper.write_back(pins, boundary, **more)
+
+    policy = policy_named("fifo", window=9_000)
+    try:
+        with upstream(answer) as model:
+            conversations = Conversations(policy, store=library.store, window=9_000)
+            proxy = Proxy(
+                Upstreams(model.url), conversations, put=keeper, write_back=write_back, report=lambda line: None
+            )
+            with running(proxy) as url:
+                for turns in (2, 30, 30, 31):
+                    ask(url, body=body(pinned(turns)))
+    finally:
+        library.close()
+    committed = [("committed", "compaction")]
+    assert told == [([], 1, 0), ([], 1, 0), (committed, 1, 1), (committed, 1, 1)]
 
 
 def test_what_cannot_be_stored_is_not_folded_away() -> None:

@@ -391,12 +391,28 @@ def test_a_call_in_a_result_message_is_not_the_agents() -> None:
     assert step(Pins(), Message(Role.ASSISTANT, (block,), "{}")) != Pins()
 
 
-def test_a_client_that_renames_tools_is_followed_by_its_prefix_alone() -> None:
-    renamed = call("mcp__pagefold__context_pin", '{"statement": "x"}')
+@pytest.mark.parametrize(
+    ("spelled", "followed"),
+    [
+        ("context_pin", True),
+        ("mcp__pagefold__context_pin", True),
+        ("mcp__my_files__context_pin", True),  # any server may be the one that offers them
+        ("files_context_pin", True),
+        ("files-context_pin", True),
+        ("files.context_pin", True),
+        ("context_pin_all", False),
+        ("mcp__files__context_pin__now", False),
+        ("mycontext_pin", False),
+        ("context_unpin", False),
+        ("Context_pin", False),
+    ],
+)
+def test_a_tool_is_known_however_a_client_spells_the_tools_of_a_server(spelled: str, followed: bool) -> None:
+    assert bool(step(Pins(), call(spelled, '{"statement": "x"}')).constraints) is followed
 
-    assert step(Pins(), renamed) == Pins()
-    assert step(Pins(), renamed, prefix="mcp__other__") == Pins()
-    assert len(step(Pins(), renamed, prefix="mcp__pagefold__").constraints) == 1
+
+def test_a_tool_of_somebody_else_that_ends_alike_and_takes_other_arguments_pins_nothing() -> None:
+    assert step(Pins(), call("db_context_pin", '{"table": "x", "statement": "y"}')) == Pins()
 
 
 # -------------------------------------------------------------------------------------------------- the way back

@@ -6,10 +6,10 @@ Without a file there is none beside it: then what is held lives as long as the p
 from pagefold.adapters.journal import SqliteJournal, beside
 from pagefold.adapters.sqlite import SqliteStore
 from pagefold.pages.faults import Boundary
-from pagefold.pages.journal import Flushed, Journal, MemoryJournal
+from pagefold.pages.journal import Flushed, Journal, MemoryJournal, flush
 from pagefold.pages.pins import NONE, Pins
 from pagefold.pages.store import Store
-from pagefold.pages.writeback import Scopes, durable, read_back, write_back
+from pagefold.pages.writeback import Scopes, durable, read_back, stage, stated, write_back
 
 
 class Writeback:
@@ -18,10 +18,17 @@ class Writeback:
         self._journal: Journal | None = None
 
     def read(self) -> Pins:
-        """What was held when this session, or another of its project, wrote last."""
+        """What was held when this session, or another of its project, wrote last. What a process noted down and was
+        killed before it could commit is committed first."""
         if self._journal is None and isinstance(self._store, SqliteStore) and not beside(self._store.path).exists():
             return NONE
+        flush(self._opened(), Boundary.SHUTDOWN)
         return read_back(self._opened(), self._scopes)
+
+    def stage(self, pins: Pins, *, now: float = 0.0) -> None:
+        """Notes down what is held, so that a kill cannot take it; plans come with the next flush."""
+        if held := stated(pins):
+            stage(self._opened(), self._store, self._scopes, held, now=now)
 
     def write(self, pins: Pins, boundary: Boundary, *, now: float = 0.0) -> Flushed:
         """Before context is destroyed: commits what is held."""

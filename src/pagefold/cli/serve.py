@@ -106,7 +106,10 @@ def proxy_for(settings: Settings, library: Library | None, *, token: str | None 
     asked = serve.token if token is None else token
     if library is None:
         return Proxy(upstreams, conversations, token=asked)
-    return Proxy(upstreams, conversations, put=Keeper(library), answers=Answers(library), token=asked)
+    keeper = Keeper(library)
+    return Proxy(
+        upstreams, conversations, put=keeper, write_back=keeper.write_back, answers=Answers(library), token=asked
+    )
 
 
 def _own_prices(settings: Settings) -> dict[str, Prices]:

@@ -7,11 +7,10 @@ is folded at the next request.
 from pagefold.derive.arrival import arguments_of
 from pagefold.derive.entry import Entry
 from pagefold.derive.log import Log
-from pagefold.pages.context_tools import RESET
+from pagefold.pages.context_tools import RESET, own_name
 from pagefold.wire.message import Block, BlockKind
 
 REASON = "the agent reset its context"
-_NAMES = frozenset((RESET.name, f"mcp__pagefold__{RESET.name}"))
 
 
 def reset_asked(log: Log[Entry], since: int) -> int | None:
@@ -26,7 +25,7 @@ def reset_asked(log: Log[Entry], since: int) -> int | None:
 
 
 def _asks(block: Block) -> bool:
-    if block.kind is not BlockKind.CALL or block.name not in _NAMES:
+    if block.kind is not BlockKind.CALL or own_name(block.name) != RESET.name:
         return False
     summary = arguments_of(block).get("summary")
     return isinstance(summary, str) and bool(summary.strip())

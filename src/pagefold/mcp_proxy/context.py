@@ -13,16 +13,18 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from pagefold.adapters.library import Library
-from pagefold.encode.answer import answer
+from pagefold.adapters.writeback import Writeback
 from pagefold.errors import ConfigError, StoreError
 from pagefold.mcp_proxy.fail_open import to_stderr
 from pagefold.pages import context_calls
 from pagefold.pages.context_calls import Answered, ResetAsked
+from pagefold.pages.context_tools import PARTS
+from pagefold.pages.faults import Boundary
 from pagefold.pages.kinds import PageKind
 from pagefold.pages.page import id_of
 from pagefold.pages.pins import Pins
-from pagefold.pages.recall import Recalled
 from pagefold.pages.search import SearchFailed
+from pagefold.pages.writeback import Scopes
 
 _WAITING_PAGES = 256
 _RECALL_TOKENS = 20_000  # more than that some clients refuse to take from a tool
@@ -54,6 +56,7 @@ class Context:
         self._library: Library | None = None
         self._opening = threading.Lock()
         self._pins = Pins()
+        self._writeback: Writeback | None = None
         self._pages: queue.Queue[tuple[bytes, PageKind, str] | None] = queue.Queue(_WAITING_PAGES)
         self._keeping: threading.Thread | None = None
         self._said = False
@@ -94,7 +97,7 @@ class Context:
         try:
             match tool:
                 case "context_recall":
-                    return self._recall(str(arguments.get("handle", "")), arguments.get("cursor"))
+                    return self._recall(arguments)
                 case "context_search":
                     return self._search(str(arguments.get("query", "")), arguments.get("limit"))
                 case "context_status":
@@ -109,17 +112,19 @@ class Context:
             self._closing.set()
             self._pages.put(None)
             self._keeping.join(2.0)
+        if self._writeback is not None:
+            try:
+                self._writeback.write(self._pins, Boundary.SHUTDOWN, now=time.time())
+            except StoreError as error:
+                self._say_once(error)
+            self._writeback.close()
         with self._opening:
             if self._library is not None:
                 self._library.close()
 
-    def _recall(self, handle: str, cursor: object) -> tuple[str, bool]:
-        library = self._at_hand()
-        given = str(cursor or "")
-        found = answer(library.store, handle, cursor=given, budget=None if given else _RECALL_TOKENS)
-        if found.page is None and not given and isinstance(older := library.recall(handle), Recalled):
-            # Not in the store any more, but in what lies behind it.
-            return older.content.decode("utf-8", "replace"), False
+    def _recall(self, arguments: Mapping[str, Any]) -> tuple[str, bool]:
+        part = {name: str(arguments.get(name) or "") for name in PARTS}
+        found = self._at_hand().answer(str(arguments.get("handle", "")), **part, budget=_RECALL_TOKENS)
         return found.text, found.page is None
 
     def _search(self, query: str, limit: object) -> tuple[str, bool]:
@@ -129,6 +134,7 @@ class Context:
 
     def _status(self) -> str:
         status = self._at_hand().status()
+        self._held()
         before, after = self._counts["tokens before"], self._counts["tokens after"]
         saved = f"{before - after:,} of {before:,} tokens saved" if before else "nothing encoded yet"
         lines = [
@@ -139,16 +145,26 @@ class Context:
         return "\n".join(lines)
 
     def _call(self, tool: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
+        held, now = self._held(), time.time()
         answered = context_calls.answer(tool, arguments, self._pins)
         if not isinstance(answered, Answered | ResetAsked):
             return answered.text, True
         page = answered.page
-        self._at_hand().put(page.content, history=self.history, now=time.time(), kind=page.kind, name=tool)
+        self._at_hand().put(page.content, history=self.history, now=now, kind=page.kind, name=tool)
         if isinstance(answered, Answered):
             self._pins = answered.pins
+            held.stage(self._pins, now=now)
         else:
+            held.write(self._pins, Boundary.RESET, now=now)
             self._reset()
         return f"{answered.text} {_ALONE}", False
+
+    def _held(self) -> Writeback:
+        """Where what is held is written back; what was held before in this conversation is held again."""
+        if self._writeback is None:
+            self._writeback = Writeback(self._at_hand().store, Scopes(self.history))
+            self._pins = self._writeback.read().holding(*self._pins.held)
+        return self._writeback
 
     def _keep(self) -> None:
         while (page := self._pages.get()) is not None:

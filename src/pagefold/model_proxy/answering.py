@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from pagefold.adapters.library import Library
-from pagefold.encode.cursor import Cursor, read_cursor
-from pagefold.encode.pieces import piece
-from pagefold.errors import RecallError, StoreError
+from pagefold.adapters.writeback import Writeback
+from pagefold.errors import StoreError
+from pagefold.pages.context_tools import PARTS
+from pagefold.pages.faults import Boundary
 from pagefold.pages.kinds import PageKind
 from pagefold.pages.page import PageId
-from pagefold.pages.recall import Recalled
-from pagefold.tokens import counter
+from pagefold.pages.pins import Pins
+from pagefold.pages.writeback import Scopes
 
 _RECALL_TOKENS = 8_000
 _MOST = 20
@@ -31,6 +32,14 @@ class Keeper:
         self._library.store.hold(page, history)
         return page
 
+    def write_back(self, pins: Pins, boundary: Boundary, *, history: str, now: float) -> None:
+        """Commits what a conversation holds before part of it is folded away. Raises StoreError."""
+        writer = Writeback(self._library.store, Scopes(history))
+        try:
+            writer.write(pins, boundary, now=now)
+        finally:
+            writer.close()
+
 
 class Answers:
     """Answers calls out of one library."""
@@ -42,20 +51,10 @@ class Answers:
         try:
             if tool == "context_search":
                 return self._search(str(arguments.get("query", "")), arguments.get("limit"))
-            return self._recall(str(arguments.get("handle", "")), arguments.get("cursor"))
-        except (StoreError, RecallError) as error:
+            part = {name: str(arguments.get(name) or "") for name in PARTS}
+            return self._library.answer(str(arguments.get("handle", "")), **part, budget=_RECALL_TOKENS).text
+        except StoreError as error:
             return str(error)
-
-    def _recall(self, handle: str, cursor: object) -> str:
-        found = self._library.recall(handle)
-        if not isinstance(found, Recalled):
-            return found.text
-        text = found.content.decode("utf-8", "replace")
-        count = counter("o200k").count
-        if not cursor and count(text) <= _RECALL_TOKENS:
-            return text
-        at = read_cursor(str(cursor), found.page, len(text)) if cursor else Cursor(found.page, 0, _RECALL_TOKENS)
-        return piece(text, at, count).text
 
     def _search(self, query: str, limit: object) -> str:
         most = limit if isinstance(limit, int) and 0 < limit <= _MOST else 5

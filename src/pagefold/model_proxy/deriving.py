@@ -15,7 +15,9 @@ from typing import Any
 
 from pagefold import tokens
 from pagefold.derive.policy import NOTHING, Decision, Notes, Policy
+from pagefold.pages.faults import Boundary
 from pagefold.pages.page import Page, PageId
+from pagefold.pages.pins import Pins
 from pagefold.wire.message import Message, Role
 
 _CHARACTERS = 256 << 20
@@ -87,8 +89,8 @@ class Derivations:
 
     `noted` finds the notes that were kept under a link; a policy that never folds has none. `shown` is a message as the
     policy is shown it: one that makes pages of messages must not see how they happened to be spelled this time. `owed`
-    are pages that handles in derived requests recall and that are not in the store yet: no such request may leave
-    before they are.
+    are pages that handles in derived requests recall and that are not in the store yet, `unwritten` what is held and
+    was not written back before a fold: no such request may leave before they are.
     """
 
     def __init__(
@@ -101,6 +103,7 @@ class Derivations:
     ) -> None:
         self.policy = policy
         self.owed: dict[PageId, Page] = {}
+        self.unwritten: tuple[Pins, Boundary] | None = None
         self.decided: tuple[Decision, ...] = ()  # in the last request that was asked for; the trace tells it
         self._noted, self._shown = noted, shown
         self._most = most
@@ -175,6 +178,8 @@ class Derivations:
         self.decided = derived.decisions
         for page in derived.pages:
             self.owed[page.id] = page
+        if derived.boundary and derived.pins.held:
+            self.unwritten = derived.pins, derived.boundary
         made = (_sent(message, messages) for message in derived.append)
         return state, (*sent[: derived.keep], *made), derived.reason
 

@@ -18,7 +18,9 @@ from pagefold.model_proxy.reading import Reading
 from pagefold.model_proxy.recalling import TOOLS, Turn, parsed
 from pagefold.model_proxy.telling import Told
 from pagefold.model_proxy.totals import Ending, Prefix, Reckoned, Seen, Work
+from pagefold.pages.faults import Boundary
 from pagefold.pages.page import Page, PageId
+from pagefold.pages.pins import Pins
 from pagefold.wire import json_text, sse
 from pagefold.wire.message import Role, Usage
 
@@ -179,6 +181,15 @@ class Exchange:
     def owed(self) -> dict[PageId, Page]:
         """Pages that have to be in the store before the request leaves; what is put there is to be taken out here."""
         return self._derivations.owed if self._derivations else {}
+
+    @property
+    def unwritten(self) -> tuple[Pins, Boundary] | None:
+        """What has to be in the journal before the request leaves, and why."""
+        return self._derivations.unwritten if self._derivations else None
+
+    def written(self) -> None:
+        assert self._derivations is not None
+        self._derivations.unwritten = None
 
     @property
     def headers(self) -> list[tuple[bytes, bytes]]:

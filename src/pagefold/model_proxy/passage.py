@@ -59,6 +59,7 @@ class Host(Protocol):
     conversations: Conversations
     exchange: Callable[..., Exchange]
     put: Callable[..., PageId]
+    write_back: Callable[..., object]
     answers: Callable[[str, Mapping[str, Any]], str]
     read_bytes: int
     teller: Teller | None
@@ -143,7 +144,7 @@ class Passage:
             return None
         derive = partial(self._exchange.derive, time.time())
         derived: bytes | None = self._observe(await work(derive, fresh))
-        if self._exchange.owed:
+        if self._exchange.owed or self._exchange.unwritten:
             self._observe(await work(self._store_owed, AT_ONCE + 1))
         # What could not be stored must not be named in a request.
         return None if self._faulty else derived
@@ -154,6 +155,9 @@ class Passage:
         for key, page in list(owed.items()):
             self._proxy.put(page.content, history=self._exchange.name, now=time.time(), kind=page.kind, name=page.name)
             del owed[key]
+        if unwritten := self._exchange.unwritten:
+            self._proxy.write_back(*unwritten, history=self._exchange.name, now=time.time())
+            self._exchange.written()
 
     async def _relay(self, body: bytes, derived: bytes | None) -> None:
         try:

@@ -75,10 +75,11 @@ def to_stderr(line: str) -> None:
 class Proxy:
     """The ASGI application. `totals` is what it has seen so far.
 
-    `conversations` says by which policy requests are derived, `put` where pages are kept, `answers` who answers
-    context tools; `exchange` makes the pure half of one exchange; `report` gets one line for each kind of fault, the
-    first time it happens, and never anything that a client or an upstream wrote. `teller` gets to know every exchange
-    that was read, `dashboard` is asked for what else is below /pagefold/.
+    `conversations` says by which policy requests are derived, `put` where pages are kept, `write_back` where what is
+    held goes before a fold, `answers` who answers context tools; `exchange` makes the pure half of one exchange;
+    `report` gets one line for each kind of fault, the first time it happens, and never anything that a client or an
+    upstream wrote. `teller` gets to know every exchange that was read, `dashboard` is asked for what else is below
+    /pagefold/.
     """
 
     def __init__(
@@ -87,6 +88,7 @@ class Proxy:
         conversations: Conversations | None = None,
         *,
         put: Callable[..., PageId] | None = None,
+        write_back: Callable[..., object] = lambda pins, boundary, **more: None,
         answers: Callable[[str, Mapping[str, Any]], str] | None = None,
         token: str = "",
         report: Callable[[str], None] = to_stderr,
@@ -102,7 +104,7 @@ class Proxy:
         self._totals = Totals()
         self.upstreams, self.exchange, self.read_bytes = upstreams, exchange, read_bytes
         self.conversations = conversations or Conversations()
-        self.put = put or MemoryStore().put
+        self.put, self.write_back = put or MemoryStore().put, write_back
         self.answers = answers or _no_answer
         self.teller, self.dashboard = teller, dashboard
         # One worker: what a policy remembers is shared between histories and must not grow in two threads at once.

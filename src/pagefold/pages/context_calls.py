@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from pagefold.pages.context_tools import PIN, PLAN, PREFER, RESET, ContextTool
+from pagefold.pages.context_tools import PIN, PLAN, PREFER, RESET, ContextTool, own_name
 from pagefold.pages.kinds import PageKind
 from pagefold.pages.page import Page
 from pagefold.pages.pins import Pins
@@ -51,13 +51,13 @@ def answer(name: str, arguments: str | Mapping[str, Any], pins: Pins) -> Answer:
     return given if isinstance(given, Refused) else act(given, pins)
 
 
-def step(pins: Pins, message: Message, *, prefix: str = "") -> Pins:
-    """The pins after one more message of the history. `prefix` is what a client puts before the tools' names."""
+def step(pins: Pins, message: Message) -> Pins:
+    """The pins after one more message of the history: the agent may hold something by a call of its own."""
     if message.role is not Role.ASSISTANT:
         return pins
     for block in message.blocks:
-        if block.kind is BlockKind.CALL and block.name.startswith(prefix):
-            answered = answer(block.name.removeprefix(prefix), block.text, pins)
+        if block.kind is BlockKind.CALL and (name := own_name(block.name)):
+            answered = answer(name, block.text, pins)
             if isinstance(answered, Answered):
                 pins = answered.pins
     return pins

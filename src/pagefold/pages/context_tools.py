@@ -4,6 +4,7 @@ Only data; who answers a call lives elsewhere. Surfaces offer the same list ever
 constraint away: that is for whoever set it, and a tool result that asks the agent to do it asks in vain.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -59,6 +60,9 @@ RECALL = ContextTool(
         ("handle",),
         handle=_text("The handle, as it stands in the text that replaced the original."),
         cursor=_text("Where to go on, as the answer before said; leave out to begin."),
+        lines=_text("Only these lines, such as 40-80,120."),
+        path=_text("Only what stands there in its JSON, such as $.items[3].name."),
+        find=_text("Only the lines with this word, and those around them."),
     ),
     read_only=True,
 )
@@ -119,3 +123,13 @@ RESET = ContextTool(
 )
 
 CONTEXT_TOOLS = (RECALL, SEARCH, PIN, PLAN, PREFER, RESET, STATUS)
+PARTS = ("cursor", "lines", "path", "find")
+"""The arguments of `context_recall` that ask for a part of a page; one at a time."""
+
+_SPELLED = re.compile(rf"(?:.*(?:__|[-_./]))?({'|'.join(tool.name for tool in CONTEXT_TOOLS)})")
+
+
+def own_name(spelled: str) -> str:
+    """The name of a context tool, however a client spells the tools of the server that offers it; "" for any other."""
+    found = _SPELLED.fullmatch(spelled) if "context_" in spelled else None
+    return found[1] if found else ""

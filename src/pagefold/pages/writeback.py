@@ -7,6 +7,7 @@ the window by itself, and what was taken out of it must not come back. The page 
 before the entry is staged.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pagefold.pages.faults import Boundary
@@ -48,18 +49,27 @@ def read_back(journal: Journal, scopes: Scopes) -> Pins:
     return pins_in(journal.record(scope, key) for scope in reversed(scopes.names) for key in _KEYS)
 
 
-def write_back(
-    journal: Journal, store: Store, scopes: Scopes, pins: Pins, boundary: Boundary, *, now: float = 0.0
-) -> Flushed:
-    """Commit what is held, and whatever else is pending. Raises StoreError."""
-    for held in durable(pins):
-        page, scope = held.page, scopes.of(held)
-        entry = entry_of(held, scope)
-        record = journal.record(scope, entry.key)
-        if held in pins_in([record]).held:
+def stage(journal: Journal, store: Store, scopes: Scopes, held: Iterable[Held], *, now: float = 0.0) -> None:
+    """Note down what is held and no record says yet. Raises StoreError."""
+    for one in held:
+        page, scope = one.page, scopes.of(one)
+        record = journal.record(scope, entry_of(one, scope).key)
+        if one in pins_in([record]).held:
             continue
         version = record.version if record else 0
         store.put(page.content, history=scopes.session, now=now, kind=page.kind, name=page.name)
         # A version once rejected, or overtaken, is staged anew under the version that is there now.
-        journal.stage(entry_of(held, scope, read=version), token=f"{page.id} {version}", now=now)
+        journal.stage(entry_of(one, scope, read=version), token=f"{page.id} {version}", now=now)
+
+
+def stated(pins: Pins) -> tuple[Held, ...]:
+    """What may be staged as soon as it is held. A plan waits for its flush: the next one would have read the same."""
+    return tuple(held for held in durable(pins) if isinstance(held, Statement))
+
+
+def write_back(
+    journal: Journal, store: Store, scopes: Scopes, pins: Pins, boundary: Boundary, *, now: float = 0.0
+) -> Flushed:
+    """Commit what is held, and whatever else is pending. Raises StoreError."""
+    stage(journal, store, scopes, durable(pins), now=now)
     return flush(journal, boundary)

@@ -27,7 +27,6 @@ from pagefold.tokens import Counter, counter
 from pagefold.wire.message import BlockKind, Message, Role
 
 _CALLS = 64
-_PREFIXES = ("", "mcp__pagefold__")
 _SMALLER = 0.7  # of what stands, where the provider found it too long
 _ANSWER = 4_096  # tokens kept free for the answer
 _MARGIN, _MARGIN_ESTIMATED = 0.01, 0.07
@@ -156,7 +155,7 @@ class Folding:
                 standings=standings,
                 tokens=state.tokens + entry.tokens,
                 turn=state.turn + (message.role is Role.ASSISTANT),
-                pins=held_by(state.pins, message),
+                pins=context_calls.step(state.pins, message),
             )
         return state
 
@@ -171,13 +170,6 @@ class Folding:
 def usable_of(window: int, counts: Counter) -> int:
     """The input budget: the window without room for the answer, and without a margin where tokens are estimated."""
     return window - min(_ANSWER, window // 8) - int(window * (_MARGIN if counts.exact else _MARGIN_ESTIMATED))
-
-
-def held_by(pins: Pins, message: Message) -> Pins:
-    """The pins after a message: the agent may hold something by its own tools, under their own name or by MCP."""
-    for prefix in _PREFIXES:
-        pins = context_calls.step(pins, message, prefix=prefix)
-    return pins
 
 
 def common(before: Sequence[Message], now: Sequence[Message]) -> int:

@@ -19,9 +19,10 @@ from pagefold.derive.cost import TABLES, Prices
 from pagefold.derive.entry import counted, text_message
 from pagefold.derive.log import Log
 from pagefold.derive.pairing import Paired, Pairing, paired, settled
-from pagefold.derive.policies.folding import common, held_by, usable_of
+from pagefold.derive.policies.folding import common, usable_of
 from pagefold.derive.policy import NOTHING, Decision, Derived, Notes
 from pagefold.derive.task import is_substantive
+from pagefold.pages import context_calls
 from pagefold.pages.faults import Boundary
 from pagefold.pages.kinds import PageKind, ResidencyLevel, classify
 from pagefold.pages.page import Page
@@ -117,7 +118,7 @@ class Legacy:
     def _entered(self, state: State, found: Paired) -> State:
         log, pins = state.log, state.pins
         for message in found.messages:
-            log, pins = log.with_item(self._item(message)), held_by(pins, message)
+            log, pins = log.with_item(self._item(message)), context_calls.step(pins, message)
         told = (*state.told, *found.decisions)
         return replace(state, log=log, pairing=found.pairing, pins=pins, told=told)
 
