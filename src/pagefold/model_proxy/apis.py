@@ -10,7 +10,11 @@ from typing import Any
 
 from pagefold.errors import WireError
 from pagefold.wire import anthropic, json_text, openai_chat, openai_responses, sse
-from pagefold.wire.message import Request, Response, Shape
+from pagefold.wire.anthropic_turn import MessagesTurn
+from pagefold.wire.message import Message, Request, Response, Shape
+from pagefold.wire.openai_chat_turn import ChatTurn
+from pagefold.wire.openai_responses_turn import ResponsesTurn
+from pagefold.wire.turn import TurnView
 
 _KIND = re.compile(r"[a-z_]{1,40}")
 # As the providers and the servers that speak like them put it.
@@ -23,7 +27,8 @@ _TOO_LONG = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """One way to ask a model. `follow` reads a stream; `continues` tells what the provider holds of a conversation."""
+    """One way to ask a model. `follow` reads a stream; `turn` is what a client sees of a turn with hidden calls in it;
+    `continues` tells what the provider holds of a conversation."""
 
     name: str
     path: str
@@ -31,7 +36,12 @@ class Api:
     parse_request: Callable[[bytes], Request]
     parse_response: Callable[[bytes], Response]
     follow: Callable[..., sse.Follower]
+    turn: type[TurnView]
     continues: Callable[[Request], str] = lambda request: ""
+
+    def parse_message(self, raw: str) -> Message:
+        """Raises WireError."""
+        return self.shape.parse(json_text.parse(raw), raw)
 
 
 MESSAGES = Api(
@@ -41,6 +51,7 @@ MESSAGES = Api(
     anthropic.parse_request,
     anthropic.parse_response,
     anthropic.StreamReader,
+    MessagesTurn,
 )
 CHAT = Api(
     "chat",
@@ -49,6 +60,7 @@ CHAT = Api(
     openai_chat.parse_request,
     openai_chat.parse_response,
     openai_chat.StreamReader,
+    ChatTurn,
 )
 RESPONSES = Api(
     "responses",
@@ -57,6 +69,7 @@ RESPONSES = Api(
     openai_responses.parse_request,
     openai_responses.parse_response,
     openai_responses.StreamReader,
+    ResponsesTurn,
     openai_responses.continues,
 )
 APIS: Mapping[str, Api] = {api.path: api for api in (MESSAGES, CHAT, RESPONSES)}

@@ -19,7 +19,7 @@ from pagefold.model_proxy.deriving import Derivation, Derivations, Given
 from pagefold.model_proxy.histories import NO_LINK, Histories, plain
 from pagefold.model_proxy.notebook import Notebook
 from pagefold.model_proxy.reading import Reading, Readings
-from pagefold.model_proxy.recalling import Said, gist_of, parsed, with_results
+from pagefold.model_proxy.recalling import Said, gist
 from pagefold.model_proxy.reckoning import Reckoner
 from pagefold.pages.page import id_of
 from pagefold.pages.store import Store
@@ -112,28 +112,33 @@ class Conversations:
     def history(self, reading: Reading) -> History:
         """The messages to derive from: the client's, with what was really said where it saw a turn as one message."""
         messages, links = reading.request.messages, reading.links
-        if not self.recall_rounds or reading.api is not MESSAGES:
+        if not self.recall_rounds:
             return History(messages, links)
+        parse = reading.api.parse_message
         found: list[Message] = []
-        results: Sequence[str] = ()
-        for at, message in enumerate(messages):
-            said = self._said_in(messages, links, at) if message.role is Role.ASSISTANT else None
-            if said:
-                found += map(parsed, said.messages)
+        results: list[Message] = []
+        at, changed = 0, False
+        while at < len(messages):
+            end = _answer_end(messages, at)
+            if end > at and (said := self._said_in(messages, links, at, end)):
+                found += map(parse, said.messages)
+                results, changed = list(map(parse, said.results)), True
             else:
-                found.append(with_results(message, results) if results else message)
-            results = said.results if said else ()
-        if len(found) == len(messages) and all(one is other for one, other in zip(found, messages, strict=True)):
-            return History(messages, links)
-        return History(found, self.readings.digests.links(found))
+                end = max(end, at + 1)
+                first = reading.api.turn.joined(results, messages[at]) if results else [messages[at]]
+                found += (*first, *messages[at + 1 : end])
+                results = []
+            at = end
+        return History(found, self.readings.digests.links(found)) if changed else History(messages, links)
 
-    def _said_in(self, messages: Sequence[Message], links: Sequence[bytes], at: int) -> Said | None:
-        if links[at] not in self._said:
-            before = links[at - 1] if at else NO_LINK
+    def _said_in(self, messages: Sequence[Message], links: Sequence[bytes], at: int, end: int) -> Said | None:
+        """What was really said in the answer from `at` to `end`."""
+        key = links[end - 1]
+        if key not in self._said:
             if len(self._said) >= _REMEMBERED:
                 self._said.clear()
-            self._said[links[at]] = self.notebook.said(before, gist_of(messages[at]))
-        return self._said[links[at]]
+            self._said[key] = self.notebook.said(links[at - 1] if at else NO_LINK, gist(messages[at:end]))
+        return self._said[key]
 
     def begun(self, reading: Reading, asked: Sequence[object], now: float) -> Begun:
         """How this history began, where it was `asked` for by its headers as it is now."""
@@ -170,6 +175,13 @@ class Conversations:
         if derivation is not None:
             self.notebook.put(history.links[-1], notes, now)
         return derivation
+
+
+def _answer_end(messages: Sequence[Message], at: int) -> int:
+    """Where the answer ends that begins at `at`: one message, or several in a row."""
+    while at < len(messages) and messages[at].role is Role.ASSISTANT:
+        at += 1
+    return at
 
 
 def folds(policy: Policy) -> bool:

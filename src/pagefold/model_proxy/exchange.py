@@ -15,7 +15,7 @@ from pagefold.model_proxy.apis import MESSAGES, api_of, error_kind, is_too_long
 from pagefold.model_proxy.conversations import Conversations, History, folds
 from pagefold.model_proxy.deriving import Derivation, Derivations
 from pagefold.model_proxy.reading import Reading
-from pagefold.model_proxy.recalling import TOOLS, Turn, parsed
+from pagefold.model_proxy.recalling import Turn, begun, offered
 from pagefold.model_proxy.telling import Told
 from pagefold.model_proxy.totals import Ending, Prefix, Reckoned, Seen, Work
 from pagefold.pages.faults import Boundary
@@ -101,8 +101,7 @@ class Exchange:
             return None
         self._history = self._conversations.history(self._reading)
         request = self._reading.request
-        if self._conversations.recall_rounds and self.api is MESSAGES and request.tools:
-            self.turn = Turn(request.stream, self._conversations.recall_rounds)
+        self.turn = begun(self._reading.api, request, self._conversations.recall_rounds)
         moved = self._begun.reason
         self._begun = Begun(self._conversations.begin(self._derivations, self._reading, self._begun, now))
         return self._derived(now, moved)
@@ -111,7 +110,7 @@ class Exchange:
         """The context tools are answered: the request that goes on with the turn, or None where the client is next."""
         assert self.turn is not None
         assert self._reading is not None
-        messages = [parsed(raw) for raw in self.turn.results(texts) if raw]
+        messages = self.turn.results(texts)
         if not messages:
             return None
         links = self._conversations.readings.digests.links(messages, self._history.links[-1])
@@ -211,7 +210,7 @@ class Exchange:
         members = self._own_clearing()
         if not derivation.changed and not self.turn and own and not members:
             return None
-        tools = TOOLS if self.turn else ()
+        tools = offered(self._reading.api) if self.turn else ()
         return json_text.bytes_of(self._reading.request.render(derivation.messages, tools, members))
 
     def _own_clearing(self) -> dict[str, str]:
@@ -329,7 +328,7 @@ class Exchange:
         estimated, reckoned = self._conversations.reckoner.reckon(
             taken,
             prefix,
-            usage,
+            None if self.turn and self.turn.done else usage,  # what several requests cost says nothing about one
             saved=derivation.saved if derivation else 0,
             moved=bool(derivation and derivation.reason),
             now=now,

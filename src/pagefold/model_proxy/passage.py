@@ -33,7 +33,6 @@ from pagefold.model_proxy.recalling import Turn
 from pagefold.model_proxy.telling import Teller
 from pagefold.model_proxy.totals import Ending, Seen, Totals
 from pagefold.pages.page import PageId
-from pagefold.wire import json_text, sse
 
 TOKEN_HEADER, WISH_HEADER, WINDOW_HEADER = b"x-pagefold-token", b"x-pagefold", b"x-pagefold-window"
 
@@ -248,9 +247,10 @@ class Passage:
         self._exchange.remember_turn(time.time())
 
     async def _broken(self, turn: Turn, response: aiohttp.ClientResponse) -> bytes:
-        """The provider refused to go on. In a stream that has begun, an error is an event."""
+        """The provider refused to go on."""
         told = await response.content.read(_ERROR_BYTES)
-        return sse.render_event("error", " ".join(json_text.text_of(told).split())) if turn.stream else told
+        broken: bytes | None = self._observe(turn.view.broken, told)
+        return told if broken is None else broken
 
     async def _smaller(self, response: aiohttp.ClientResponse) -> bytes | None:
         """What to send in place of a request that was refused as too long, if there is anything."""

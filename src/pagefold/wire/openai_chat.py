@@ -109,6 +109,11 @@ class StreamReader(sse.Follower):
     _usage: Any = None
     _model: str = ""
 
+    @property
+    def usage(self) -> dict[str, Any]:
+        """What the provider says it read and wrote, as far as it has come."""
+        return as_object(self._usage)
+
     def response(self) -> Response:
         """The answer as far as it has come."""
         value: dict[str, Any] = {"role": "assistant", "content": None}

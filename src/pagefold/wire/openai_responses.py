@@ -31,7 +31,7 @@ _MEDIA = ("input_image", "input_file", "input_audio", "computer_screenshot", "im
 _ARGUMENTS = ("arguments", "input", "action", "actions", "operation")  # where a call says what it asks for
 _FROM_USER = ("mcp_approval_response", "compaction_trigger")
 
-_LAST = ("response.completed", "response.incomplete", "response.failed")
+LAST = ("response.completed", "response.incomplete", "response.failed")
 _STRINGS = {  # deltas of a string of an item: its name
     "response.function_call_arguments.delta": "arguments",
     "response.custom_tool_call_input.delta": "input",
@@ -112,6 +112,11 @@ class StreamReader(sse.Follower):
     _whole: dict[str, Any] = field(default_factory=dict)
     _data: str = ""
 
+    @property
+    def usage(self) -> dict[str, Any]:
+        """What the provider says it read and wrote, as far as it has come."""
+        return as_object(self._whole.get("usage"))
+
     def response(self) -> Response:
         """The answer as far as it has come."""
         # Some servers leave the output of the last event empty.
@@ -123,7 +128,7 @@ class StreamReader(sse.Follower):
     def _take(self, event: sse.Event) -> None:
         value = sse.object_of(event)
         kind, index = as_string(value.get("type")) or event.name, as_count(value.get("output_index"))
-        self.ended = self.ended or kind in _LAST
+        self.ended = self.ended or kind in LAST
         if kind in ("error", "response.failed"):
             self.error = event.data
         if isinstance(value.get("response"), dict):

@@ -1,0 +1,123 @@
+"""A turn over Anthropic Messages in which some calls are hidden: blocks are left out, and those behind them move up."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pagefold.wire import anthropic, json_text, sse
+from pagefold.wire.json_text import as_count, as_list, as_object, as_string
+from pagefold.wire.message import Message
+from pagefold.wire.turn import Answer, HiddenCall, TurnView
+
+_THOUGHTS = ("thinking", "redacted_thinking")  # no message consists of them alone
+_OF_A_BLOCK = ("content_block_start", "content_block_delta", "content_block_stop")
+
+
+@dataclass(slots=True)
+class MessagesTurn(TurnView):
+    _reader: anthropic.StreamReader = field(default_factory=anthropic.StreamReader)
+    _places: dict[int, int] = field(default_factory=dict)
+    _left_out: set[int] = field(default_factory=set)
+    _next: int = 0
+    _delta: dict[str, Any] = field(default_factory=dict)
+    _shown: list[Any] = field(default_factory=list)
+    _value: dict[str, Any] = field(default_factory=dict)
+
+    @staticmethod
+    def tool(name: str, description: str, arguments: Mapping[str, Any]) -> str:
+        return json_text.dumps({"name": name, "description": description, "input_schema": arguments})
+
+    @staticmethod
+    def results(answered: Sequence[tuple[HiddenCall, str]]) -> list[str]:
+        blocks = [{"type": "tool_result", "tool_use_id": call.id, "content": text} for call, text in answered]
+        return [json_text.dumps({"role": "user", "content": blocks})]
+
+    @staticmethod
+    def joined(results: Sequence[Message], message: Message) -> list[Message]:
+        """In one message: all results of an answer stand together. Raises WireError where it has no content."""
+        start, end = json_text.find(message.raw, ("content",))
+        content = message.raw[start:end]
+        if content.startswith('"'):
+            content = f'[{{"type":"text","text":{content}}}]'
+        inner = content[1:].lstrip()
+        ours = [result.raw[slice(*json_text.find(result.raw, ("content",)))][1:-1] for result in results]
+        raw = json_text.splice(
+            message.raw, [(start, end, f"[{','.join(ours)}{'' if inner.startswith(']') else ','}{inner}")]
+        )
+        return [anthropic.parse_message(json_text.parse(raw), raw)]
+
+    def _begin(self) -> None:
+        self._reader = anthropic.StreamReader()
+        self._places, self._left_out, self._delta = {}, set(), {}
+
+    def _event(self, event: sse.Event) -> bytes:
+        if not event.data:
+            return event.raw
+        self._reader.take(event)
+        value = sse.object_of(event)
+        kind, index = value.get("type"), as_count(value.get("index"))
+        if kind == "message_start":
+            return b"" if self._later else event.raw
+        if kind == "content_block_start":
+            if self._is_hidden(value.get("content_block")):
+                self._left_out.add(index)
+                self._altered = True
+            else:
+                self._places[index] = self._next
+                self._next += 1
+        if kind in _OF_A_BLOCK:
+            place = self._places.get(index, index)
+            if index in self._left_out:
+                return b""
+            return event.raw if place == index else _rendered({**value, "index": place})
+        if kind in ("message_delta", "message_stop"):
+            self._held.append(event.raw)
+            self._delta = value if kind == "message_delta" else self._delta
+            return b""
+        return event.raw
+
+    def _streamed(self) -> Answer | None:
+        if not self._reader.ended:
+            return None
+        content = as_object(json_text.parse(self._reader.response().message.raw)).get("content")
+        return self._answer(as_list(content), self._reader.usage)
+
+    def _read(self, value: dict[str, Any]) -> Answer | None:
+        self._value = value
+        blocks = value.get("content")
+        return self._answer(blocks, value.get("usage")) if isinstance(blocks, list) else None
+
+    def _answer(self, blocks: list[Any], usage: Any) -> Answer:
+        self._sum(usage)
+        ours = [as_object(block) for block in blocks if self._is_hidden(block)]
+        theirs = [block for block in blocks if not self._is_hidden(block)]
+        self._altered = self._altered or bool(ours)
+        self._shown += theirs
+        calls = (
+            HiddenCall(as_string(block.get("id")), as_string(block.get("name")), as_object(block.get("input")))
+            for block in ours
+        )
+        mixed = any(as_object(block).get("type") == "tool_use" for block in theirs)
+        says = any(as_object(block).get("type") not in _THOUGHTS for block in theirs)
+        return Answer(_said(blocks), _said(theirs) if says else (), tuple(calls), mixed)
+
+    def _end_of_stream(self, *, cut: bool) -> bytes:
+        delta = as_object(self._delta.get("delta")) | ({"stop_reason": "end_turn"} if cut else {})
+        usage = as_object(self._delta.get("usage")) | self.usage
+        end = {**self._delta, "type": "message_delta", "delta": delta, "usage": usage}
+        return _rendered(end) + _rendered({"type": "message_stop"})
+
+    def _whole_answer(self, *, cut: bool) -> str:
+        stop = {"stop_reason": "end_turn"} if cut else {}
+        return json_text.dumps({**self._value, "content": self._shown, **stop, "usage": self.usage})
+
+    def _is_hidden(self, block: Any) -> bool:
+        return isinstance(block, dict) and block.get("type") == "tool_use" and block.get("name") in self.hidden
+
+
+def _said(blocks: list[Any]) -> tuple[str, ...]:
+    return (json_text.dumps({"role": "assistant", "content": blocks}),)
+
+
+def _rendered(value: dict[str, Any]) -> bytes:
+    return sse.render_event(as_string(value.get("type")), json_text.dumps(value))

@@ -1,0 +1,183 @@
+"""A turn over Chat Completions in which some calls are hidden: the client sees one message, whose words are those of
+all answers with an empty line between them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pagefold.errors import WireError
+from pagefold.wire import json_text, openai_chat, sse
+from pagefold.wire.json_text import as_count, as_list, as_object, as_string
+from pagefold.wire.message import Message, Request
+from pagefold.wire.turn import Answer, HiddenCall, TurnView
+
+_BETWEEN = "\n\n"
+_OF_THE_TURN = ("id", "created", "system_fingerprint")  # the client knows them from the first answer
+
+
+@dataclass(slots=True)
+class ChatTurn(TurnView):
+    telling_error = ""
+
+    _reader: openai_chat.StreamReader = field(default_factory=openai_chat.StreamReader)
+    _places: dict[int, int] = field(default_factory=dict)
+    _left_out: set[int] = field(default_factory=set)
+    _first: dict[str, Any] = field(default_factory=dict)
+    _spoken: set[str] = field(default_factory=set)
+    _begun: set[str] = field(default_factory=set)
+    _ending: list[dict[str, Any]] = field(default_factory=list)
+    _words: dict[str, list[str]] = field(default_factory=dict)
+    _calls: list[Any] = field(default_factory=list)
+    _value: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, request: Request, hidden: frozenset[str]) -> "ChatTurn | None":
+        """Of several answers at once each would go on in its own way."""
+        return cls(hidden, request.stream) if request.member("n") in ("", "null", "1") else None
+
+    @staticmethod
+    def tool(name: str, description: str, arguments: Mapping[str, Any]) -> str:
+        said = {"name": name, "description": description, "parameters": arguments}
+        return json_text.dumps({"type": "function", "function": said})
+
+    @staticmethod
+    def results(answered: Sequence[tuple[HiddenCall, str]]) -> list[str]:
+        return [json_text.dumps({"role": "tool", "tool_call_id": call.id, "content": text}) for call, text in answered]
+
+    @staticmethod
+    def joined(results: Sequence[Message], message: Message) -> list[Message]:
+        return [*results, message]
+
+    def _begin(self) -> None:
+        self._reader = openai_chat.StreamReader()
+        self._places, self._left_out, self._ending, self._begun = {}, set(), [], set()
+
+    # ---- streams
+
+    def _event(self, event: sse.Event) -> bytes:
+        if not event.data:
+            return event.raw
+        self._reader.take(event)
+        if event.data.strip() == "[DONE]":
+            self._held.append(event.raw)
+            return b""
+        value = sse.object_of(event)
+        if value.get("error"):
+            return event.raw
+        if not self._first:
+            self._first = {name: value[name] for name in _OF_THE_TURN if name in value}
+        choices = as_list(value.get("choices"))
+        choice = as_object(choices[0]) if choices else {}
+        delta = as_object(choice.get("delta"))
+        shown = self._delta(delta)
+        if choices and (shown != delta or self._later):
+            value = {**value, **self._first, "choices": [{**choice, "delta": shown}]}
+            self._altered = True
+        if not choices or choice.get("finish_reason"):
+            self._held.append(event.raw)
+            self._ending.append(value)
+            return b""
+        if not self._altered:
+            return event.raw
+        return sse.render_event(event.name, json_text.dumps(value)) if shown or not delta else b""
+
+    def _delta(self, delta: dict[str, Any]) -> dict[str, Any]:
+        """What a client gets of it, over all answers of the turn."""
+        shown: dict[str, Any] = {}
+        for name, value in delta.items():
+            if name == "tool_calls":
+                if calls := [call for call in map(self._call, as_list(value)) if call]:
+                    shown[name] = calls
+            elif isinstance(value, str) and value and name != "role":
+                shown[name] = self._words_between(name) + value
+            elif not self._later:  # a role is said once
+                shown[name] = value
+        return shown
+
+    def _words_between(self, name: str) -> str:
+        """What stands before the next piece of some words, to tell them from those of an earlier answer."""
+        first = name not in self._begun
+        self._begun.add(name)
+        spoken = name in self._spoken
+        self._spoken.add(name)
+        return _BETWEEN if self._later and first and spoken else ""
+
+    def _call(self, call: Any) -> dict[str, Any]:
+        said = as_object(call)
+        index = as_count(said.get("index"))
+        if as_object(said.get("function")).get("name") in self.hidden:
+            self._left_out.add(index)
+        if index in self._left_out:
+            return {}
+        return {**said, "index": self._places.setdefault(index, len(self._places))} if "index" in said else said
+
+    def _streamed(self) -> Answer | None:
+        response = self._reader.response()
+        # Not every server that speaks like this ends by saying so.
+        if not self._reader.ended and not response.stop:
+            return None
+        return self._answer(as_object(json_text.parse(response.message.raw)), self._reader.usage)
+
+    def _end_of_stream(self, *, cut: bool) -> bytes:
+        ending: list[bytes] = []
+        for value in self._ending:
+            said = {**value, **self._first}
+            if value.get("usage"):
+                said["usage"] = self.usage
+            if cut and (choices := as_list(value.get("choices"))):
+                said["choices"] = [{**as_object(choices[0]), "finish_reason": "stop"}]
+            ending.append(sse.render_event("", json_text.dumps(said)))
+        return b"".join(ending) + sse.render_event("", "[DONE]")
+
+    # ---- both
+
+    def _read(self, value: dict[str, Any]) -> Answer | None:
+        choices = as_list(value.get("choices"))
+        message = as_object(choices[0]).get("message") if choices else None
+        if not isinstance(message, dict):
+            return None
+        self._value = value
+        if not self._first:
+            self._first = {name: value[name] for name in _OF_THE_TURN if name in value}
+        return self._answer(message, value.get("usage"))
+
+    def _answer(self, message: dict[str, Any], usage: Any) -> Answer:
+        self._sum(usage)
+        calls = as_list(message.get("tool_calls"))
+        ours = [as_object(call) for call in calls if self._is_hidden(call)]
+        theirs = [call for call in calls if not self._is_hidden(call)]
+        self._altered = self._altered or bool(ours)
+        self._calls = theirs
+        for name, text in message.items():
+            if isinstance(text, str) and text and name != "role":
+                self._words.setdefault(name, []).append(text)
+        shown = {name: value for name, value in message.items() if name != "tool_calls"}
+        shown |= {"tool_calls": theirs} if theirs else {}
+        says = bool(theirs) or bool(message.get("content")) or bool(message.get("refusal"))
+        hidden = tuple(HiddenCall(as_string(call.get("id")), *_asked(as_object(call.get("function")))) for call in ours)
+        return Answer((_said(message),), (_said(shown),) if says else (), hidden, bool(theirs))
+
+    def _whole_answer(self, *, cut: bool) -> str:
+        choice = as_object(as_list(self._value.get("choices"))[0])
+        message = {name: value for name, value in as_object(choice["message"]).items() if name != "tool_calls"}
+        message |= {name: _BETWEEN.join(pieces) for name, pieces in self._words.items()}
+        message |= {"tool_calls": self._calls} if self._calls else {}
+        choice = {**choice, "message": message} | ({"finish_reason": "stop"} if cut else {})
+        told = {**self._value, **self._first, "choices": [choice]}
+        return json_text.dumps(told | ({"usage": self.usage} if self.usage else {}))
+
+    def _is_hidden(self, call: Any) -> bool:
+        return as_object(as_object(call).get("function")).get("name") in self.hidden
+
+
+def _said(message: dict[str, Any]) -> str:
+    return json_text.dumps({"role": "assistant"} | message)
+
+
+def _asked(function: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The name and the arguments of a call; a model may write what is no JSON."""
+    try:
+        arguments = as_object(json_text.parse(as_string(function.get("arguments")) or "{}"))
+    except WireError:
+        arguments = {}
+    return as_string(function.get("name")), arguments

@@ -1,0 +1,148 @@
+"""A turn over Responses in which some calls are hidden: items are left out, and those behind them move up.
+
+A reasoning item that the provider neither keeps nor sends along encrypted cannot be sent back: it would not be found.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pagefold.errors import WireError
+from pagefold.wire import json_text, openai_responses, sse
+from pagefold.wire.json_text import as_count, as_list, as_object, as_string
+from pagefold.wire.message import Message, Request
+from pagefold.wire.turn import Answer, HiddenCall, TurnView
+
+_FIRST = ("response.created", "response.in_progress", "response.queued")
+_ADDED = "response.output_item.added"
+
+
+@dataclass(slots=True)
+class ResponsesTurn(TurnView):
+    kept: bool = True
+    _reader: openai_responses.StreamReader = field(default_factory=openai_responses.StreamReader)
+    _places: dict[int, int] = field(default_factory=dict)
+    _left_out: set[int] = field(default_factory=set)
+    _next: int = 0
+    _number: int = -1
+    _last: dict[str, Any] = field(default_factory=dict)
+    _shown: list[Any] = field(default_factory=list)
+    _value: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, request: Request, hidden: frozenset[str]) -> "ResponsesTurn | None":
+        """An answer in the background is fetched by its id, where nothing could be hidden."""
+        if request.member("background") == "true":
+            return None
+        return cls(hidden, request.stream, kept=request.member("store") != "false")
+
+    @staticmethod
+    def tool(name: str, description: str, arguments: Mapping[str, Any]) -> str:
+        said = {"type": "function", "name": name, "description": description, "parameters": arguments}
+        return json_text.dumps(said | {"strict": False})
+
+    @staticmethod
+    def results(answered: Sequence[tuple[HiddenCall, str]]) -> list[str]:
+        return [
+            json_text.dumps({"type": "function_call_output", "call_id": call.id, "output": text})
+            for call, text in answered
+        ]
+
+    @staticmethod
+    def joined(results: Sequence[Message], message: Message) -> list[Message]:
+        return [*results, message]
+
+    def _begin(self) -> None:
+        self._reader = openai_responses.StreamReader()
+        self._places, self._left_out = {}, set()
+
+    # ---- streams
+
+    def _event(self, event: sse.Event) -> bytes:
+        if not event.data:
+            return event.raw
+        self._reader.take(event)
+        value = sse.object_of(event)
+        kind, index = as_string(value.get("type")) or event.name, value.get("output_index")
+        if kind in _FIRST and self._later:
+            return b""
+        if kind in openai_responses.LAST:
+            self._held.append(event.raw)
+            self._last = value
+            return b""
+        if isinstance(index, int):
+            if kind == _ADDED:
+                self._place(index, value.get("item"))
+            if index in self._left_out:
+                return b""
+            value["output_index"] = self._places.get(index, index)
+        return self._numbered(event, value)
+
+    def _place(self, index: int, item: Any) -> None:
+        if self._is_hidden(item):
+            self._left_out.add(index)
+            self._altered = True
+        else:
+            self._places[index] = self._next
+            self._next += 1
+
+    def _numbered(self, event: sse.Event, value: dict[str, Any]) -> bytes:
+        """An event with its number in the client's stream, and as it came until something was left out."""
+        self._number = as_count(value.get("sequence_number")) if self._number < 0 else self._number + 1
+        if not self._altered:
+            return event.raw
+        if "sequence_number" in value:
+            value["sequence_number"] = self._number
+        return sse.render_event(event.name, json_text.dumps(value))
+
+    def _streamed(self) -> Answer | None:
+        if not self._reader.ended or self._last.get("type") == "response.failed":
+            return None
+        items = as_list(json_text.parse(self._reader.response().message.raw))
+        return self._answer(items, self._reader.usage)
+
+    def _end_of_stream(self, *, cut: bool) -> bytes:
+        response = {**as_object(self._last.get("response")), "output": self._shown, "usage": self.usage or None}
+        value = {**self._last, "response": response}
+        event = sse.Event(as_string(self._last.get("type")), "", b"")
+        return self._numbered(event, value)
+
+    # ---- both
+
+    def _read(self, value: dict[str, Any]) -> Answer | None:
+        self._value = value
+        items = value.get("output")
+        return self._answer(items, value.get("usage")) if isinstance(items, list) else None
+
+    def _answer(self, items: list[Any], usage: Any) -> Answer:
+        self._sum(usage)
+        ours = [as_object(item) for item in items if self._is_hidden(item)]
+        theirs = [item for item in items if not self._is_hidden(item)]
+        self._altered = self._altered or bool(ours)
+        self._shown += theirs
+        calls = tuple(HiddenCall(as_string(item.get("call_id")), *_asked(item)) for item in ours)
+        mixed = any(as_string(as_object(item).get("type")).endswith("_call") and "call_id" in item for item in theirs)
+        while ours and theirs and as_object(theirs[-1]).get("type") == "reasoning":
+            theirs.pop()  # it led to a hidden call, and may not stand without what it led to
+        said, shown = (tuple(map(json_text.dumps, filter(self._stands, some))) for some in (items, theirs))
+        return Answer(said, shown, calls, mixed)
+
+    def _stands(self, item: Any) -> bool:
+        """Whether it can be sent back."""
+        said = as_object(item)
+        return self.kept or said.get("type") != "reasoning" or bool(said.get("encrypted_content"))
+
+    def _whole_answer(self, *, cut: bool) -> str:
+        return json_text.dumps({**self._value, "output": self._shown, "usage": self.usage or None})
+
+    def _is_hidden(self, item: Any) -> bool:
+        return isinstance(item, dict) and item.get("type") == "function_call" and item.get("name") in self.hidden
+
+
+def _asked(item: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The name and the arguments of a call; a model may write what is no JSON."""
+    try:
+        arguments = as_object(json_text.parse(as_string(item.get("arguments")) or "{}"))
+    except WireError:
+        arguments = {}
+    return as_string(item.get("name")), arguments

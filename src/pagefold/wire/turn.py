@@ -1,0 +1,141 @@
+"""One turn of a model as its client sees it, over as many answers of the provider as the turn takes.
+
+Calls to some tools are hidden from the client and answered by somebody else, and the turn goes on with another request.
+What the model says flows on as it comes; the end of an answer is held back until it is known to be the end of the turn.
+Usage is summed. Where nothing was hidden the client gets the provider's bytes. A format says what its events mean;
+nothing here answers a call or sends anything.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from pagefold.wire import json_text, sse
+from pagefold.wire.json_text import as_object
+from pagefold.wire.message import Message, Request
+
+
+@dataclass(frozen=True, slots=True)
+class HiddenCall:
+    id: str
+    name: str
+    arguments: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One answer of the provider: the messages that it adds to a history, the same as the client sees them, the calls
+    that are hidden, and whether the client has calls of its own to answer. All messages are JSON."""
+
+    said: tuple[str, ...]
+    shown: tuple[str, ...]
+    calls: tuple[HiddenCall, ...]
+    mixed: bool
+
+
+@dataclass(slots=True)
+class TurnView(ABC):
+    """What a client gets for what a provider sends."""
+
+    hidden: frozenset[str]
+    stream: bool
+    usage: dict[str, Any] = field(default_factory=dict)
+    _later: bool = False  # than the first answer of the turn
+    _altered: bool = False  # whether the client gets anything else than what came
+    _held: list[bytes] = field(default_factory=list)
+    _whole: bytearray = field(default_factory=bytearray)
+    _events: sse.Reader = field(default_factory=sse.Reader)
+
+    @classmethod
+    def of(cls, request: Request, hidden: frozenset[str]) -> "TurnView | None":
+        """The view of the turn that a request asks for, or None where it cannot be given."""
+        return cls(hidden, request.stream)
+
+    def feed(self, data: bytes) -> bytes:
+        """What the client gets for these bytes of the provider. Raises WireError where they are not what they claim."""
+        if self.stream:
+            return b"".join([self._event(event) for event in self._events.feed(data)])
+        self._whole += data
+        return b""
+
+    def answered(self) -> Answer | None:
+        """The provider has said all it says: its answer, or None where that is none or was broken off."""
+        if self.stream:
+            return self._streamed()
+        return self._read(as_object(json_text.parse(json_text.text_of(bytes(self._whole)))))
+
+    def end(self, *, cut: bool = False) -> bytes:
+        """The rest of the turn. `cut` where it ends although the model would go on with a hidden call."""
+        if not self._altered and not cut:
+            return b"".join(self._held) if self.stream else bytes(self._whole)
+        return self._end_of_stream(cut=cut) if self.stream else json_text.bytes_of(self._whole_answer(cut=cut))
+
+    def goes_on(self) -> None:
+        """Another answer follows, to a request that goes on with this turn."""
+        self._later = self._altered = True
+        self._held, self._whole, self._events = [], bytearray(), sse.Reader()
+        self._begin()
+
+    def _sum(self, usage: Any) -> None:
+        self.usage = added(self.usage, as_object(usage))
+
+    telling_error: ClassVar[str] = "error"
+    """The name of the event by which a stream says that it failed; empty where events have no names."""
+
+    def broken(self, told: bytes) -> bytes:
+        """How the client is told that the provider refused to go on: by an event, in a stream that has begun."""
+        line = " ".join(json_text.text_of(told).split())
+        return sse.render_event(self.telling_error, line) if self.stream else told
+
+    @staticmethod
+    @abstractmethod
+    def tool(name: str, description: str, arguments: Mapping[str, Any]) -> str:
+        """A tool as a request offers it."""
+
+    @staticmethod
+    @abstractmethod
+    def results(answered: Sequence[tuple[HiddenCall, str]]) -> list[str]:
+        """The messages by which hidden calls are answered."""
+
+    @staticmethod
+    @abstractmethod
+    def joined(results: Sequence[Message], message: Message) -> list[Message]:
+        """The client's own results with those of hidden calls of the same answer before them."""
+
+    @abstractmethod
+    def _begin(self) -> None:
+        """Forgets what belongs to one answer."""
+
+    @abstractmethod
+    def _event(self, event: sse.Event) -> bytes: ...
+
+    @abstractmethod
+    def _streamed(self) -> Answer | None: ...
+
+    @abstractmethod
+    def _read(self, value: dict[str, Any]) -> Answer | None: ...
+
+    @abstractmethod
+    def _end_of_stream(self, *, cut: bool) -> bytes: ...
+
+    @abstractmethod
+    def _whole_answer(self, *, cut: bool) -> str: ...
+
+
+def added(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    """Counts added up, those inside as well; of what is no count the newer one."""
+    summed = dict(one)
+    for name, value in other.items():
+        before = summed.get(name)
+        if isinstance(value, dict):
+            summed[name] = added(as_object(before), value)
+        elif _is_count(value) and _is_count(before):
+            summed[name] = before + value
+        elif value is not None or name not in summed:
+            summed[name] = value
+    return summed
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
