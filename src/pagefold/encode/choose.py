@@ -4,12 +4,15 @@
 stand earlier in the same request are referred to. Candidates are ranked by their length, an estimate; only the winner
 is counted. The gate then decodes it: the bytes have to come back, for JSON its values with types, key order and number
 lexemes. What fails, raises or is not cheaper is left, and counted in `skipped`; the text itself is shown instead.
+
+Of a large text codecs that change its lines are tried on a part first, and its tokens are estimated by another part;
+`reason` says so, and a form has to save more than such an estimate may be off.
 """
 
 import re
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 
 from pagefold.encode import delta, near_ref, reference
 from pagefold.encode.codec import PLAIN, Codec, first_line
@@ -29,9 +32,14 @@ from pagefold.pages.ledger import Ledger, Standing
 from pagefold.tokens import counter, estimates_words
 
 _LARGE = 1_000_000
+_LINES = 100_000
+_PARTLY = 150_000  # characters from which on a text is looked at in part before it is looked at whole
+_STRETCH, _STRETCHES = 8_000, 3
+_SLICE, _EVERY = 2_000, 5  # of which one in so many is counted
+_OFF = 0.05
 _RUN = 4096
 _SUSPECT = 40_000  # shorter texts are counted in time whatever they hold
-_ENDLESS = 50_000
+_ENDLESS = 25_000
 _SHORT = 200
 _NUMBERED = re.compile(r" *\d+[→\t]")
 _HINTED = 200  # characters below which a hint is hardly shorter than what it stands for
@@ -76,9 +84,11 @@ def encode(
     The result of a call that failed is shown whole: a retry must not look like an echo. `without` names codecs to leave
     out, `floor` what lines have to be worth to be referred to.
     """
-    known, count = ledger if ledger is not None else Ledger(), count or counter("o200k").count
+    known, exact = ledger if ledger is not None else Ledger(), count or counter("o200k").count
     if reason := _unfit(text):
         return Shown(_plain(text), reason=reason, standing=(Standing(known.label_for(tool or "text"), ()),))
+    partly = len(text) > _PARTLY
+    count = partial(_estimate, exact) if partly else exact
     before = count(text)
     skipped: list[str] = []
     form, codecs = self_contained(text, skipped, *_chains(without))
@@ -92,8 +102,9 @@ def encode(
         made = _against(form, codecs, tool, known, skipped, without, floor)
     if ledger is not None and not failed:
         made = _hinted(text, known, count, made, without) or made
+    most = before * (1 - _OFF) if partly else before
     tokens = count(made.text) if made.text != text else before
-    if made.text == text or tokens >= before:
+    if made.text == text or tokens >= most:
         plain = _plain(text)
         tokens = count(plain) if plain != text else before
         lines = () if _is_endless(plain) else tuple(plain.split("\n"))
@@ -102,7 +113,8 @@ def encode(
     if not made.references and there:
         # It stands whole: a later text may be the same, or nearly.
         there = (Standing(there[0].label, there[0].lines, there[0].first, text, _like(text)), *there[1:])
-    reason = "; ".join(filter(None, (made.reason, "long words estimated" if estimates_words(text) else "")))
+    estimated = "tokens estimated" if partly else "long words estimated" if estimates_words(text) else ""
+    reason = "; ".join(filter(None, (made.reason, estimated)))
     return Shown(made.text, made.codecs, tokens, before, made.references, tuple(skipped), reason, there)
 
 
@@ -154,6 +166,8 @@ def _unfit(text: str) -> str:
         return f"more than {_LARGE:,} characters"
     if "\x00" in text:
         return "binary"
+    if text.count("\n") > _LINES:
+        return f"more than {_LINES:,} lines"
     return "one character over and over" if len(text) > _SUSPECT and _is_monotonous(text) else ""
 
 
@@ -170,6 +184,21 @@ def _is_monotonous(text: str) -> bool:
 def _is_endless(text: str) -> bool:
     """Whether a text has more lines than are looked at one by one: nobody reads them, and it would take its time."""
     return len(text) > _ENDLESS and text.count("\n") > _ENDLESS
+
+
+def _estimate(count: Callable[[str], int], text: str) -> int:
+    """The tokens of a text; of a large one by slices of it, because counting all would take longer than all else."""
+    if len(text) <= _PARTLY:
+        return count(text)
+    slices = "\n".join(text[at : at + _SLICE] for at in range(0, len(text), _SLICE * _EVERY))
+    return round(count(slices) * len(text) / len(slices))
+
+
+def _part(text: str) -> str:
+    """Some stretches of a large text, in whole lines."""
+    step = (len(text) - _STRETCH) // (_STRETCHES - 1)
+    stretches = (text[at : at + _STRETCH] for at in range(0, len(text), step))
+    return "\n".join(it[it.find("\n") + 1 : it.rfind("\n") + 1 or len(it)].rstrip("\n") for it in stretches)
 
 
 @cache
@@ -194,11 +223,15 @@ def _shortest(
 
     def inner(body: str) -> str:
         form, used[:] = _shortest(body, inside, inside, skipped)
-        return form
+        return form if used else _marked(form)
 
     left_out: frozenset[str] = frozenset()
     if len(text) < _SHORT or _NUMBERED.match(text):
         left_out = _RESHAPING  # too short to reshape, or a numbered file, which has a codec of its own
+    elif len(text) > _PARTLY:
+        plain = tuple(codec for codec in codecs if codec.name in _RESHAPING)
+        promising = _shortest(_part(text), plain, inside, skipped)[1][:1]
+        left_out = _RESHAPING - ({"repeats"} if _is_endless(text) else {"repeats", *promising})
     elif _is_endless(text):
         left_out = _RESHAPING - {"repeats"}
     for codec in codecs:
@@ -286,8 +319,12 @@ def _like(text: str) -> Hashable:
 
 def _plain(text: str) -> str:
     """The text itself, marked where it would be taken for a form of ours."""
-    ours = text.startswith("[") and _is_header(first_line(text))
-    return f"{PLAIN}\n{text}" if ours or _is_hint(text) or _numbered.holds(text) else text
+    return f"{PLAIN}\n{text}" if _is_hint(text) or _numbered.holds(text) else _marked(text)
+
+
+def _marked(text: str) -> str:
+    """The same for a text inside another, where only its first line counts."""
+    return f"{PLAIN}\n{text}" if text.startswith("[") and _is_header(first_line(text)) else text
 
 
 def _is_header(line: str) -> bool:

@@ -13,7 +13,7 @@ runs that cost more than saying so. Undone with the ledger the text was shown un
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from pagefold.encode.numbered import Header, Run, header_of, keeps_number, split
@@ -29,6 +29,7 @@ are only referred to cannot be referred to themselves."""
 
 _NAMING = 5
 _SHIFTING = 4
+_PLACES = 60_000  # that are compared for one text; beyond, of each line only the newest
 _TITLED = 8  # lines from which on a text without numbers gets a title
 
 
@@ -52,6 +53,7 @@ def encode(text: str, ledger: Ledger, name: str, *, numbered: bool = True, floor
     if any(_hold_signs(part.lines if isinstance(part, Run) else part) for part in parts):
         return None
     label = f"R{len(ledger) + 1}"
+    named = _part_labels(label, parts)
     shown, standing = list[str](), list[Standing]()
     references = 0
     for index, part in enumerate(parts):
@@ -64,20 +66,24 @@ def encode(text: str, ledger: Ledger, name: str, *, numbered: bool = True, floor
             shown.append(f"[{label}]")
         shown += writer.shown
         references += writer.references
-        standing.append(Standing(_part_label(label, index, parts), tuple(writer.literal), writer.first))
+        standing.append(Standing(named(index), tuple(writer.literal), writer.first))
     if not _TITLE.fullmatch(shown[0]):
         standing = [Standing(ledger.label_for(name), standing[0].lines, 1)]
     return Against("\n".join(shown), tuple(standing), references)
 
 
-def _part_label(label: str, index: int, parts: Sequence[list[str] | Run]) -> str:
+def _part_labels(label: str, parts: Sequence[list[str] | Run]) -> Callable[[int], str]:
     """A text is known by its title; what stands before and after numbered lines has a name of its own."""
     runs = [at for at, part in enumerate(parts) if isinstance(part, Run)]
-    if not runs or index == runs[0]:
-        return label
-    if index < runs[0]:
-        return f"{label} start"
-    return f"{label} end" if index == len(parts) - 1 and index > runs[-1] else f"{label} part {index}"
+
+    def named(index: int) -> str:
+        if not runs or index == runs[0]:
+            return label
+        if index < runs[0]:
+            return f"{label} start"
+        return f"{label} end" if index == len(parts) - 1 and index > runs[-1] else f"{label} part {index}"
+
+    return named
 
 
 def _grouped(parts: Sequence[str | Run]) -> Iterator[list[str] | Run]:
@@ -123,6 +129,7 @@ class _Writer:
         self._own: dict[str, int] = {}  # where a line stands in this text
         self._last = ""
         self._shift = 0
+        self._places = _PLACES
 
     def write(self, lines: Sequence[str]) -> None:
         at, fresh = 0, True
@@ -149,7 +156,8 @@ class _Writer:
     ) -> tuple[int, Standing | None, int]:
         """How many lines from here on stand somewhere in a row, and where: in a text, or above in this one (None)."""
         best: tuple[int, Standing | None, int] = (0, None, -1)
-        for text, line in reversed(places):
+        self._places -= len(places)
+        for text, line in reversed(places if self._places > 0 else places[-1:]):
             base = self.ledger[text]
             length = _common(base.lines, line, lines, at)
             # Of equally long runs the one in the text named last is the cheapest to say.

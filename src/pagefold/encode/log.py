@@ -12,7 +12,7 @@ half of the lines have a time with seconds near their start. Undone line by line
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pagefold.encode.codec import Inner
@@ -30,6 +30,7 @@ _SHARE = 0.5
 _MOST = 0.9
 _WORDS = 6
 _LENGTH = 60
+_ROWS = 4_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,39 +60,50 @@ def _affix_of(template: str) -> Affix:
     return Affix(before, after, fixed=not star)
 
 
-@dataclass(frozen=True, slots=True)
 class Columns:
     """How the words after a time are framed, the first of them glued to it."""
 
-    affixes: tuple[Affix, ...] = ()
+    def __init__(self, affixes: Sequence[Affix] = ()) -> None:
+        self.affixes = affixes
+        self._framed = re.compile(_framed(affixes), re.DOTALL)
+        bare, self._frame = _bare(affixes)
+        self._bare = re.compile(bare, re.DOTALL)
 
     def __str__(self) -> str:
         return " ".join(str(affix) for affix in self.affixes)
 
     def short(self, rest: str) -> str | None:
-        pieces = _SPACES.split(rest, len(self.affixes))
-        if len(pieces) < 2 * len(self.affixes) - 1:
-            return None
-        shown: list[str] = []
-        for index, affix in enumerate(self.affixes):
-            core = affix.without(pieces[2 * index])
-            gap = pieces[2 * index - 1] if index else ""
-            if core is None or (affix.fixed and len(gap) > 1):
-                return None
-            shown += [core] if affix.fixed else [gap, core]
-        return "".join([*shown, *pieces[max(0, 2 * len(self.affixes) - 1) :]])
+        found = self._framed.fullmatch(rest)
+        return None if found is None else "".join(found.groups())
 
-    def whole(self, rest: str) -> str:
-        kept = sum(1 for index, affix in enumerate(self.affixes) if not index or not affix.fixed)
-        pieces = _SPACES.split(rest, kept)
-        said = iter(["", *pieces])
-        text: list[str] = []
-        for index, affix in enumerate(self.affixes):
-            if affix.fixed and index:
-                text += [" ", affix.before]
-            else:
-                text += [next(said, ""), affix.around(next(said, ""))]
-        return "".join([*text, *pieces[max(0, 2 * kept - 1) :]])
+    def whole(self, rest: str) -> str | None:
+        found = self._bare.fullmatch(rest)
+        return None if found is None else self._frame % found.groups()
+
+
+def _framed(affixes: Sequence[Affix]) -> str:
+    """Lines with all frames around their words; groups are what is left without them."""
+    parts: list[str] = []
+    for index, affix in enumerate(affixes):
+        if affix.fixed:
+            parts.append(f"{' ' if index else ''}{re.escape(affix.before)}")
+        else:
+            gap = "( +)" if index else ""
+            parts.append(f"{gap}{re.escape(affix.before)}([^ ]+){re.escape(affix.after)}")
+    return "".join(parts) + ("((?: .*)?)" if parts else "(.*)")
+
+
+def _bare(affixes: Sequence[Affix]) -> tuple[str, str]:
+    """Lines without their frames, and how they are put back."""
+    parts, frames = list[str](), list[str]()
+    for index, affix in enumerate(affixes):
+        before, after = (text.replace("%", "%%") for text in (affix.before, affix.after))
+        if affix.fixed:
+            frames.append(f"{' ' if index else ''}{before}")
+        else:
+            parts.append("( +)([^ ]+)" if index else "([^ ]+)")
+            frames.append(f"{'%s' if index else ''}{before}%s{after}")
+    return "".join(parts) + ("((?: .*)?)" if frames else "(.*)"), "".join([*frames, "%s"])
 
 
 class Log:
@@ -109,7 +121,7 @@ class Log:
         stamped = sum(stamp is not None for stamp in stamps)
         if stamped < _LEAST or stamped < _SHARE * len(lines):
             return None
-        columns = _columns(line[stamp.end() :] for line, stamp in zip(lines, stamps, strict=True) if stamp)
+        columns = _columns([line[stamp.end() :] for line, stamp in zip(lines, stamps, strict=True) if stamp])
         shown = [_header(columns)]
         date = minute = ""
         for line, stamp in zip(lines, stamps, strict=True):
@@ -131,6 +143,8 @@ class Log:
         date = minute = ""
         for line in lines:
             whole, date, minute = _whole(line, columns, date, minute)
+            if whole is None:
+                raise ValueError(f"not a line of this log: {line[:40]!r}")
             text.append(whole)
         return "\n".join(text)
 
@@ -153,22 +167,25 @@ def _short(line: str, stamp: re.Match[str] | None, columns: Columns, date: str, 
     return f"{stamp[3]}{rest}" if stamp[2] == minute else f"{stamp[2]}:{stamp[3]}{rest}"
 
 
-def _whole(shown: str, columns: Columns, date: str, minute: str) -> tuple[str, str, str]:
-    """A line as it was, and the date and minute that the next one may leave out."""
+def _whole(shown: str, columns: Columns, date: str, minute: str) -> tuple[str | None, str, str]:
+    """A line as it was, None where it is none, and the date and minute that the next one may leave out."""
     if shown.startswith("|"):
         return shown[1:], date, minute
-    short = _SHORT.match(shown) if minute else None
-    if short is not None:
-        minute = (short[1] or f"{minute}:")[:-1]
-        return f"{date}{minute}:{short[2]}{columns.whole(shown[short.end() :])}", date, minute
-    stamp = _STAMP.match(shown)
-    if stamp is None:
+    if minute and (short := _SHORT.match(shown)):
+        minute = short[1][:-1] if short[1] else minute
+        head, end = f"{date}{minute}:{short[2]}", short.end()
+    elif stamp := _STAMP.match(shown):
+        head, end = stamp[0], stamp.end()
+        date, minute = stamp[1], stamp[2]
+    else:
         return shown, date, minute
-    return f"{shown[: stamp.end()]}{columns.whole(shown[stamp.end() :])}", stamp[1], stamp[2]
+    rest = columns.whole(shown[end:])
+    return None if rest is None else f"{head}{rest}", date, minute
 
 
-def _columns(rests: Iterable[str]) -> Columns:
-    """What most lines share around each of their first words."""
+def _columns(rests: Sequence[str]) -> Columns:
+    """What most lines share around each of their first words; of very many lines some tell it."""
+    rests = rests[:: len(rests) // _ROWS + 1]
     rows = [[word for index, word in enumerate(rest[:400].split(" ")) if word or not index] for rest in rests]
     affixes: list[Affix] = []
     for column in range(_WORDS):
@@ -188,9 +205,10 @@ def _affix(words: Sequence[str]) -> Affix:
     word, times = Counter(words).most_common(1)[0]
     if times >= least:
         return Affix(word, fixed=True) if "*" not in word else Affix()
-    before, times = Counter(_around(word)[0] for word in words).most_common(1)[0]
+    around = [_around(word) for word in words]
+    before, times = Counter(before for before, _ in around).most_common(1)[0]
     before = before if times >= least else ""
-    after, times = Counter(_around(word)[1] for word in words).most_common(1)[0]
+    after, times = Counter(after for _, after in around).most_common(1)[0]
     return Affix(before, after if times >= least else "")
 
 

@@ -23,6 +23,7 @@ _LEAST = 4
 _OURS = "[lines "
 _BEGINS = frozenset("0123456789 ")
 _LINE = re.compile(r"( *)(\d{1,9})(→|\t|: |:|\|)")
+_SOME = re.compile(rf"^{_LINE.pattern}", re.MULTILINE)
 _HEADER = re.compile(r"\[lines (\d{1,9})-(\d{1,9})(?: (→|: |:|\||\\t)(\d{0,3}))?\]")
 _USUAL = 6  # the width that agents set numbers in before an arrow
 _FAR = 1000  # numbers from here on are quoted, not counted to: every missed one was of four digits
@@ -75,6 +76,8 @@ def split(text: str) -> list[str | Run] | None:
 
     The newest are remembered: a text is split once for its numbers, and again for what stands elsewhere.
     """
+    if not _SOME.search(text):
+        return None
     lines = text.split("\n")
     may_be_ours = _OURS in text
     found: list[str | Run] = []

@@ -21,7 +21,9 @@ _MEMBER = re.compile(
 )
 _DIGITS = re.compile(r"\d+")
 _DELIMITED = re.compile(r'["{}\[\]]')
+_NOT_SCALARS = re.compile(r'["{}\[\n]')
 _MARKS = frozenset("$&*#")
+_ORDERED = frozenset("&*#")  # what they say depends on what was read before them
 _PLAIN = re.compile(r'[^,{}\[\]"]*')
 _ANCHOR = re.compile(r"\*\d+")
 _COUNTING = re.compile(r"(-?\d+)\.\.")
@@ -140,6 +142,11 @@ class _Reader:
 
     def _array(self, text: str, at: int) -> tuple[list[Value], int]:
         items: list[Value] = []
+        end = text.find("]", at)
+        if at < end and not _NOT_SCALARS.search(text, at, end):
+            cells = text[at:end].split(",")
+            if "" not in cells:
+                return [self._cell(cell) for cell in cells], end + 1
         while text[at : at + 1] != "]":
             if items:
                 at = self._comma(text, at)
@@ -159,6 +166,9 @@ class _Reader:
         if kind == "lists":
             return [[value for value in self._cells(line) if value is not NOTHING] for line in lines]
         rows = Rows(self._header(header))
+        alike = self._alike(rows, lines)
+        if alike is not None:
+            return alike
         found: list[Value] = []
         for line in lines:
             if line.startswith("!{"):
@@ -166,6 +176,25 @@ class _Reader:
             else:
                 found.append(rows.row(self._typed(rows.kinds, line)))
         return found
+
+    def _alike(self, rows: Rows, lines: list[str]) -> "list[Value] | None":
+        """Rows whose cells hold no quotes and no brackets, column by column; None of others."""
+        if _DELIMITED.search("\n".join(lines)):
+            return None
+        columns = list(zip(*[line.split(",") for line in lines], strict=True)) if rows.kinds else []
+        if len(columns) != len(rows.kinds) or (not columns and any(lines)):
+            return None
+        typed: list[Sequence[Any]] = []
+        for kind, column in zip(rows.kinds, columns, strict=True):
+            cells = set(column)
+            if kind == "shared":
+                typed.append([cell or NOTHING for cell in column] if "" in cells else column)
+                continue
+            if not _ORDERED.isdisjoint([cell[:1] for cell in cells]):
+                return None
+            said = {cell: self._cell(cell) for cell in cells}
+            typed.append([said[cell] for cell in column])
+        return rows.rows(typed, len(lines))
 
     def _header(self, header: str) -> list[Column]:
         """Columns as (path, kind, what the kind needs)."""

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from pagefold.encode.notation.value import Members, Number
+from pagefold.encode.notation.value import Members, Number, number
 
 Path = tuple[str, ...]
 Column = tuple[Path, str, Any]
@@ -55,6 +55,25 @@ class Rows:
             there = [at for at, value in enumerate(values) if value is not NOTHING]
             return _members(_level([self._paths[at] for at in there]), [values[at] for at in there])
         return _members(self._level, values)
+
+    def rows(self, cells: Sequence[Sequence[Any]], count: int) -> list[Any]:
+        """All objects at once, from the columns that rows have cells for."""
+        if any(cell is NOTHING for column in cells for cell in column):
+            return [self.row(row) for row in zip(*cells, strict=True)]
+        columns: list[Sequence[Any]] = [[value] * count for value in self._always]
+        for (at, ends), column in zip(self._said, cells, strict=True):
+            columns[at] = [f"{ends[0]}{cell}{ends[1]}" for cell in column] if ends else column
+        for at, first in self._counting:
+            columns[at] = [number(str(value)) for value in range(first, first + count)]
+        for at, before, base, after in self._derived:
+            columns[at] = [f"{before}{str.__str__(value)}{after}" for value in columns[base]]
+        return _columns(self._level, columns)
+
+
+def _columns(level: Sequence[tuple[str, Any]], columns: Sequence[Sequence[Any]]) -> list[Any]:
+    keys = [key for key, _ in level]
+    below = [columns[place] if type(place) is int else _columns(place, columns) for _, place in level]
+    return [Members(zip(keys, row, strict=True)) for row in zip(*below, strict=True)]
 
 
 def _level(paths: Sequence[Path]) -> list[tuple[str, Any]]:

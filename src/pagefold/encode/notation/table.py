@@ -27,6 +27,7 @@ class _Absent:
 
 ABSENT = _Absent()
 Path = tuple[str, ...]
+Columns = list[tuple[Path, Sequence[Any]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +48,12 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """`lacking` counts the cells that are empty."""
+    """`lacking` counts the cells that are empty; `whole` says that every row has a cell for every column."""
 
     columns: tuple[Column, ...]
     rows: tuple[Sequence[Any] | Members, ...]
     lacking: int
+    whole: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -75,10 +77,14 @@ class _Place:
                 values.append(value)
 
 
-def table_of(array: Sequence[Any]) -> Table | None:
-    """The table an array makes, or None where it makes none worth writing."""
+def table_of(array: Sequence[Any], alike: Columns | None = None) -> Table | None:
+    """The table an array makes, or None where it makes none worth writing. `alike` are its columns, where known."""
     if len(array) < LEAST_ROWS or not all(type(row) is Members and row for row in array):
         return None
+    alike = alike or alike_of(array)
+    if alike is not None:
+        paths, cells = [path for path, _ in alike], [column for _, column in alike]
+        return Table(tuple(_columns(paths, cells)), tuple(zip(*cells, strict=True)), 0, whole=True)
     root = _Place()
     flat: list[tuple[list[_Place], list[Any]]] = []
     for row in array:
@@ -97,6 +103,25 @@ def table_of(array: Sequence[Any]) -> Table | None:
     columns = tuple(_columns([place.path for place in order], list(zip(*whole, strict=True))))
     standing = (array[index] if row is None else row for index, row in enumerate(rows))
     return Table(columns, tuple(standing), len(whole) * len(order) - said)
+
+
+def alike_of(rows: Sequence[Members], above: Path = ()) -> Columns | None:
+    """The columns of rows that all say the same keys in the same order; None of others. Most arrays are like that."""
+    split = [tuple(zip(*row, strict=True)) for row in rows]
+    keys = split[0][0]
+    if len(set(keys)) < len(keys) or any(row[0] != keys for row in split):
+        return None
+    columns: Columns = []
+    for key, column in zip(keys, zip(*[row[1] for row in split], strict=True), strict=True):
+        path = (*above, key)
+        if Members not in set(map(type, column)) or len(path) >= _DEPTH:
+            columns.append((path, column))
+            continue
+        below = alike_of(column, path) if all(type(cell) is Members and cell for cell in column) else None
+        if below is None:
+            return None
+        columns += below
+    return columns
 
 
 def _order(rows: Sequence[list[_Place]], most: int) -> list[_Place] | None:
@@ -149,7 +174,7 @@ def _columns(order: Sequence[Path], cells: Sequence[Sequence[Any]]) -> Iterator[
         if _counts(column):
             yield Column(path, "counting", column[0])
             continue
-        if not all(type(cell) is str for cell in column):
+        if set(map(type, column)) != {str}:
             yield Column(path)
             continue
         found = None if index in bases else _derived(index, cells, constant, derived)
@@ -168,7 +193,8 @@ def _columns(order: Sequence[Path], cells: Sequence[Sequence[Any]]) -> Iterator[
 
 def _constant(column: Sequence[Any]) -> bool:
     first = column[0]
-    return first is not ABSENT and all(type(cell) is type(first) and cell == first for cell in column)
+    # Values of two types are never equal. Most columns that are not constant show it at their end.
+    return first is not ABSENT and column[-1] == first and column.count(first) == len(column)
 
 
 def _counts(column: Sequence[Any]) -> bool:
@@ -176,8 +202,10 @@ def _counts(column: Sequence[Any]) -> bool:
     first = column[0]
     if type(first) is not Number or not _WHOLE.fullmatch(first) or len(column) < _COUNTED:
         return False
-    start = int(first)
-    return all(type(cell) is Number and cell == Number(start + index) for index, cell in enumerate(column))
+    start, end = int(first), int(first) + len(column)
+    if column[-1] != Number(end - 1) or set(map(type, column)) != {Number}:
+        return False
+    return list(map(str.__str__, column)) == list(map(str, range(start, end)))
 
 
 def _derived(

@@ -77,6 +77,13 @@ class Layout:
     indent: str
     quote: Callable[[str], str]
 
+    def quick(self, value: Any) -> str:
+        """The same of a value that has forgotten its lexemes, or nothing where that would take as long."""
+        if self.indent:
+            return ""
+        ascii_only = self.quote is json.encoder.encode_basestring_ascii
+        return json.dumps(value, ensure_ascii=ascii_only, separators=(self.comma, self.colon))
+
     def dump(self, value: Any) -> str:
         parts: list[str] = []
         self._add(parts, "", value, "\n" if self.indent else "")

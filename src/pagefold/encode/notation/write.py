@@ -1,22 +1,25 @@
-"""Values into the notation. `write` gives None where the notation has nothing to offer, or the value is too deep."""
+"""Values into the notation. `write` gives None where the value is too deep, or holds more than anybody reads."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import repeat
+from itertools import chain, repeat
 from typing import Any
 
 from pagefold.encode.notation.names import Names
 from pagefold.encode.notation.scalar import is_bare, is_clear, key_text, quoted, scalar_text
-from pagefold.encode.notation.table import ABSENT, Column, Table, rest_of, table_of
+from pagefold.encode.notation.table import ABSENT, Column, Columns, Table, alike_of, rest_of, table_of
 from pagefold.encode.notation.value import Members, Number, Value
 
 _DEPTH = 100
+_MOST = 40_000  # elements, and cells of rows that are alike
+_MEMBER = 4  # a member of any other object takes about as long as so many of them
 _LONG = 100  # characters of a container that gets lines of its own inside another
 _ANCHORED = 40  # characters below which naming a repeated container saves nothing
 _LISTS = 3
 _FIRST = 2  # the first number of a container: 0 and 1 equal False and True
 _CONTAINERS = frozenset({Members, list})
+_NAMED = frozenset({Members, list, str})
 
 
 def write(value: Value) -> str | None:
@@ -25,9 +28,13 @@ def write(value: Value) -> str | None:
         if isinstance(value, Members | list):
             writer.number(value)
         writer.value(value, 0)
-    except RecursionError:
+    except (RecursionError, _TooManyError):
         return None
     return writer.text()
+
+
+class _TooManyError(Exception):
+    pass
 
 
 @dataclass(slots=True)
@@ -57,6 +64,8 @@ class _Writer:
     _ids: dict[int, int] = field(default_factory=dict)
     _times: dict[int, int] = field(default_factory=dict)
     _anchors: dict[int, int] = field(default_factory=dict)
+    _alike: dict[int, Columns | None] = field(default_factory=dict)
+    _looked: int = 0
 
     def number(self, value: "Members | list[Any]", depth: int = 0) -> int:
         """Gives equal containers equal numbers, and counts them: whatever comes twice is written once."""
@@ -64,15 +73,41 @@ class _Writer:
             raise RecursionError
         inner: tuple[Any, ...]
         if not isinstance(value, Members):
+            if _are_flat(value):
+                return self._number_rows(value)
+            self._look(len(value))
             inner = (list, *[self.number(item, depth + 1) if type(item) in _CONTAINERS else item for item in value])
         elif _is_flat(value):
+            self._look(_MEMBER * len(value))
             inner = value  # the members as they are tell one object from another
         else:
+            self._look(_MEMBER * len(value))
             inner = tuple([(key, self.number(it, depth + 1) if type(it) in _CONTAINERS else it) for key, it in value])
         known = self._kinds.setdefault(inner, len(self._kinds) + _FIRST)
         self._ids[id(value)] = known
         self._times[known] = self._times.get(known, 0) + 1
         return known
+
+    def _number_rows(self, rows: list[Any]) -> int:
+        """The same for an array of objects that hold no others, most of what is large, in one go."""
+        alike = self._alike[id(rows)] = alike_of(rows)
+        self._look(len(alike) * len(rows) if alike else _MEMBER * sum(map(len, rows)))
+        kinds, times, inner = self._kinds, self._times, list[Any]([list])
+        for row in rows:
+            known = kinds.setdefault(row, len(kinds) + _FIRST)
+            times[known] = times.get(known, 0) + 1
+            inner.append(known)
+        self._ids.update(zip(map(id, rows), inner[1:], strict=True))
+        known = kinds.setdefault(tuple(inner), len(kinds) + _FIRST)
+        self._ids[id(rows)] = known
+        times[known] = times.get(known, 0) + 1
+        return known
+
+    def _look(self, values: int) -> None:
+        """Raises where more would be looked at than a moment allows."""
+        self._looked += values
+        if self._looked > _MOST:
+            raise _TooManyError
 
     def value(self, value: Value, depth: int, before: str = "") -> None:
         if not isinstance(value, Members | list):
@@ -106,7 +141,7 @@ class _Writer:
         parts.append("}" if value else before + "}")
 
     def _array(self, value: list[Any], depth: int, before: str) -> None:
-        table = table_of(value)
+        table = table_of(value, self._alike.get(id(value)))
         if table is not None and self._pays(table):
             self._section(before, lambda number: self._table(table, number))
             return
@@ -117,6 +152,9 @@ class _Writer:
             return
         piece = self._piece
         before += "["
+        if value and _NAMED.isdisjoint(map(type, value)):
+            piece.parts.append(f"{before}{','.join(map(scalar_text, value))}]")
+            return
         for item in value:
             if type(item) in _CONTAINERS:
                 self.value(item, depth + 1, self._broken(before, item, depth))
@@ -153,6 +191,11 @@ class _Writer:
             self._header(column, names, before)
             before = ","
         said = [(at, column) for at, column in enumerate(table.columns) if column.kind in ("plain", "shared")]
+        if table.whole and said:
+            texts = [_texts(column, [row[at] for row in table.rows]) for at, column in said]
+            if None not in texts:
+                self._piece.parts += ["\n", "\n".join(map(",".join, zip(*texts, strict=True)))]
+                return
         for row in table.rows:
             if isinstance(row, Members):
                 self._object(row, _DEPTH, "\n!")
@@ -214,6 +257,14 @@ class _Writer:
         return "\n".join([*lines, *map(_Piece.__str__, pieces)])
 
 
+def _texts(column: Column, cells: Sequence[Any]) -> list[str] | None:
+    """The cells of a column, where none of them is a container or a string that a name may yet say."""
+    if column.kind == "shared":
+        rests = [rest_of(cell, column) for cell in cells]
+        return [rest if is_clear(rest) else quoted(rest) for rest in rests]
+    return None if _NAMED.intersection(map(type, cells)) else [scalar_text(cell) for cell in cells]
+
+
 def _size(value: "Members | list[Any]", enough: int) -> int:
     """How long a container is, or that it is long enough."""
     size = 2
@@ -233,6 +284,12 @@ def _is_flat(members: Members) -> bool:
         if type(item) in _CONTAINERS:
             return False
     return True
+
+
+def _are_flat(rows: Sequence[Any]) -> bool:
+    if not rows or set(map(type, rows)) != {Members} or not all(rows):
+        return False
+    return _CONTAINERS.isdisjoint(map(type, chain.from_iterable(chain.from_iterable(rows))))
 
 
 def _is_constant(text: str) -> bool:
