@@ -91,7 +91,7 @@ def test_every_pattern_comes_back(pattern: str) -> None:
         "[" + ",".join(f'{{"k{n}":1}}' for n in range(30_000)),
         "[" * 60 + ",".join(f'"{n}"' for n in range(80_000)),
         "1\tx\n" * 200_000,
-        "".join(f"{n % 5}\tx\n" for n in range(24_000)),
+        "".join(f"{n % 5}\tx\n" for n in range(14_000)),
     ],
     ids=lambda text: f"{text[:8]!r} x {len(text)}",
 )
@@ -110,7 +110,7 @@ def test_what_is_too_large_or_binary_passes_with_a_reason_and_uncounted() -> Non
     assert encode("word " * 2_000_000).reason == "more than 1,000,000 characters"
     assert encode("a\x00b").reason == "binary"
     assert encode("y" * 50_000).reason == "one character over and over"
-    assert encode("ab\n" * 110_000).reason == "more than 100,000 lines"
+    assert encode("ab\n" * 70_000).reason == "more than 60,000 lines"
 
 
 def test_a_large_text_is_estimated_and_says_so() -> None:
@@ -151,9 +151,9 @@ def test_a_word_without_end_is_counted_by_a_part_and_says_so() -> None:
 
 
 def test_very_many_lines_are_not_looked_at_one_by_one() -> None:
-    lines = "\n".join(dice.choices("abcdefgh", k=60_000))
+    lines = "\n".join(dice.choices("abcdefgh", k=50_000))
     shown = encode(lines, tool="x", ledger=Ledger())
 
     assert decode(shown.text) == lines
     assert shown.standing[0].lines == ()
-    assert encode("the same line\n" * 60_000, tool="x").codecs == ("repeats",)
+    assert encode("the same line\n" * 50_000, tool="x").codecs == ("repeats",)

@@ -32,14 +32,14 @@ from pagefold.pages.ledger import Ledger, Standing
 from pagefold.tokens import counter, estimates_words
 
 _LARGE = 1_000_000
-_LINES = 100_000
+_LINES = 60_000
 _PARTLY = 150_000  # characters from which on a text is looked at in part before it is looked at whole
 _STRETCH, _STRETCHES = 8_000, 3
 _SLICE, _EVERY = 2_000, 5  # of which one in so many is counted
 _OFF = 0.05
 _RUN = 4096
 _SUSPECT = 40_000  # shorter texts are counted in time whatever they hold
-_ENDLESS = 25_000
+_ENDLESS = 15_000
 _SHORT = 200
 _NUMBERED = re.compile(r" *\d+[→\t]")
 _HINTED = 200  # characters below which a hint is hardly shorter than what it stands for

@@ -21,6 +21,7 @@ _OPEN = re.compile(r"<<(\\+n)")
 _CLOSE = ">>"
 _LONG = 400
 _LEAST = 3
+_MOST = 15_000
 
 
 class Escapes:
@@ -30,7 +31,7 @@ class Escapes:
         return line == _HEADER
 
     def encode(self, text: str, inner: Inner) -> str | None:
-        if "\\n" not in text or len(text) < _LONG:
+        if len(text) < _LONG or not _LEAST <= text.count("\\n") <= _MOST:
             return None
         shown, opened = [_HEADER], 0
         for line in text.split("\n"):

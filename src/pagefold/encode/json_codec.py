@@ -15,7 +15,7 @@ from itertools import count
 from pagefold.encode.codec import Inner
 from pagefold.encode.notation.read import read
 from pagefold.encode.notation.value import LAYOUTS, Layout, Members, Value, compact, parse, plain
-from pagefold.encode.notation.write import write
+from pagefold.encode.notation.write import MOST, write
 
 _LEAST = 24
 _DEEP = 64
@@ -41,7 +41,7 @@ class Json:
     def encode(self, text: str, inner: Inner) -> str | None:
         if text[:1] not in ("{", "[") and text.lstrip()[:1] not in ("{", "["):
             return None
-        if len(text) < _LEAST or text.count("[") + text.count("{") > _HELD:
+        if len(text) < _LEAST or text.count(",") > MOST or text.count("[") + text.count("{") > _HELD:
             return None
         if self.exact and text.count(",") > _MANY:
             return None

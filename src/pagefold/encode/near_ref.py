@@ -19,8 +19,7 @@ _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _FIELD = re.compile(r"([^,\]→]*?): ([^,\]→]*)→([^,\]→]*)")
 _HINT = re.compile(rf"> \[near-ref: [^,\]]+((?:, {_FIELD.pattern})+)\]")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
-
-
+_LONGEST = 4_000
 _LABEL = re.compile(r"> \[near-ref: ([^,\]\n]+)(?:, [^\n]*)?\]")
 
 
@@ -74,7 +73,7 @@ def hint_for(label: str, old: str, new: str, config: NearRefConfig | None = None
 
 def hint_label(hint: str) -> str | None:
     """Whom a hint refers to, or None where it is none."""
-    found = _LABEL.fullmatch(hint)
+    found = _LABEL.fullmatch(hint) if len(hint) <= _LONGEST else None
     return None if found is None else found[1]
 
 

@@ -8,6 +8,7 @@ import re
 from enum import StrEnum
 
 _HINT = re.compile(r"> \[ref: (.+?)(?:, byte-identical(?:, from: [^,\]]+)?)?\]")
+_LONGEST = 4_000
 
 
 class Verbosity(StrEnum):
@@ -32,5 +33,5 @@ def ref_hint(label: str, verbosity: Verbosity = Verbosity.STANDARD, tag: str = "
 
 def ref_label(hint: str) -> str | None:
     """The label that a hint of any verbosity points at, None where it is no hint."""
-    found = _HINT.fullmatch(hint) if len(hint.splitlines()) == 1 else None
+    found = _HINT.fullmatch(hint) if len(hint) <= _LONGEST and len(hint.splitlines()) == 1 else None
     return found[1] if found else None

@@ -32,6 +32,7 @@ _CODES = re.compile(r"\[terminal codes: (. is ESC\[[\d;?]*[A-Za-z](?:, . is ESC\
 _ESCAPE = re.compile(r"\x1b(\[[\d;?]{0,24}[A-Za-z])")
 _SIGNS = "§¶¤†‡¬¦µ¢£"
 _LEAST = 4
+_MOST = 30_000
 
 
 class Repeats:
@@ -76,7 +77,7 @@ class Colours:
         return _CODES.fullmatch(line) is not None
 
     def encode(self, text: str, inner: Inner) -> str | None:
-        if text.count("\x1b[") < _LEAST:
+        if not _LEAST <= text.count("\x1b[") <= _MOST:
             return None
         common = [code for code, times in Counter(_ESCAPE.findall(text)).most_common(len(_SIGNS)) if times > 1]
         signs = dict(zip(common, (sign for sign in _SIGNS if sign not in text), strict=False))

@@ -12,7 +12,8 @@ from pagefold.encode.notation.table import ABSENT, Column, Columns, Table, alike
 from pagefold.encode.notation.value import Members, Number, Value
 
 _DEPTH = 100
-_MOST = 40_000  # elements, and cells of rows that are alike
+MOST = 40_000
+"""Elements, and cells of rows that are alike, beyond which nothing is written."""
 _MEMBER = 4  # a member of any other object takes about as long as so many of them
 _LONG = 100  # characters of a container that gets lines of its own inside another
 _ANCHORED = 40  # characters below which naming a repeated container saves nothing
@@ -106,7 +107,7 @@ class _Writer:
     def _look(self, values: int) -> None:
         """Raises where more would be looked at than a moment allows."""
         self._looked += values
-        if self._looked > _MOST:
+        if self._looked > MOST:
             raise _TooManyError
 
     def value(self, value: Value, depth: int, before: str = "") -> None:
