@@ -166,13 +166,20 @@ def server(request: pytest.FixtureRequest) -> Server:
     return SERVERS[request.param]
 
 
-def conversation(
-    peer: Peer, server: Server, folder: Path
-) -> tuple[list[dict[str, Any]], list[tuple[str, dict[str, Any]]]]:
-    """Everything but the calls, and the calls with their answers."""
-    rest = [peer.greet(), peer.ask("tools/list"), *(peer.ask(*one) for one in server.asks)]
-    calls = [(name, peer.ask("tools/call", {"name": name, "arguments": given})) for name, given in server.calls(folder)]
-    return rest, calls
+def conversation(peer: Peer, server: Server, folder: Path, version: str) -> list[tuple[str, dict[str, Any]]]:
+    """The calls with their answers. All that was heard stays with the peer."""
+    peer.greet(version=version)
+    peer.ask("tools/list")
+    for one in server.asks:
+        peer.ask(*one)
+    return [(name, peer.ask("tools/call", {"name": name, "arguments": given})) for name, given in server.calls(folder)]
+
+
+def recorded(peer: Peer, calls: list[tuple[str, dict[str, Any]]]) -> tuple[list[bytes], list[bytes]]:
+    """The answers to everything but tool calls, in order, and what the server said by itself: byte for byte."""
+    called = {answer["id"] for _, answer in calls}
+    answers = [line for line in peer.heard if json.loads(line).get("id") not in called and b'"method"' not in line]
+    return answers, sorted(line for line in peer.heard if b'"method"' in line)
 
 
 def texts(answer: dict[str, Any]) -> list[str]:
@@ -194,15 +201,17 @@ def same_text(shown: str, original: str) -> bool:
         return False
 
 
-def test_the_client_sees_the_same_but_for_encoded_texts(server: Server, tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", ["2025-06-18", "2025-11-25"])
+def test_the_client_sees_the_same_but_for_encoded_texts(server: Server, version: str, tmp_path: Path) -> None:
     command = [program(server.program), *server.arguments(tmp_path)]
     with Peer(command, tmp_path) as straight:
-        rest, calls = conversation(straight, server, tmp_path)
+        calls = conversation(straight, server, tmp_path, version)
     with Peer([*PAGEFOLD, "--no-tools", "--", *command], tmp_path) as proxied:
-        rest_seen, calls_seen = conversation(proxied, server, tmp_path)
+        calls_seen = conversation(proxied, server, tmp_path, version)
         assert proxied.end() == 0
 
-    assert rest_seen == rest
+    assert recorded(proxied, calls_seen) == recorded(straight, calls)
+    assert json.loads(straight.heard[0])["result"]["protocolVersion"] == version
     shorter = 0
     for (name, answer), (_, seen) in zip(calls, calls_seen, strict=True):
         if name in server.varies:

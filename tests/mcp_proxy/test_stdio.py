@@ -1,7 +1,6 @@
 """The whole proxy over real pipes, in front of a server that has bad days."""
 
 import json
-import resource
 import signal
 import subprocess
 import sys
@@ -313,10 +312,9 @@ def test_a_twin_is_left_out_for_claude_code_and_kept_for_others(tmp_path: Path) 
 def test_starting_does_not_wait_for_what_is_heavy(tmp_path: Path) -> None:
     with proxied(tmp_path) as peer:
         peer.greet()
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
         mapped = Path(f"/proc/{peer.child.pid}/maps").read_text()
-    assert "aiohttp" not in mapped
-    assert before is not None
+    assert "python" in mapped
+    assert not [library for library in ("aiohttp", "obstore", "httptools") if library in mapped]
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="counts open files by /proc")
