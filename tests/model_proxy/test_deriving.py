@@ -14,6 +14,8 @@ from pagefold.derive.models import known
 from pagefold.derive.policies import policy_named
 from pagefold.derive.policies.economic import Economic
 from pagefold.derive.policy import NOTHING, Derived, Notes, Policy
+from pagefold.encode.choose import decode
+from pagefold.errors import PagefoldError
 from pagefold.model_proxy.apis import APIS, MESSAGES, Api
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.exchange import Exchange
@@ -469,3 +471,69 @@ def test_where_a_policy_folds_the_provider_clears_no_results_as_well() -> None:
     assert sent(Conversations(Folding(window=100)), other) == other
     for name in ("identity", "lossless"):
         assert json.loads(sent(Conversations(POLICIES[name]()), both))["context_management"]["edits"][1] == clearing
+
+
+def results(data: bytes) -> list[str]:
+    blocks = [block for message in json.loads(data)["messages"] for block in message["content"]]
+    return [block["content"] for block in blocks if isinstance(block, dict) and block["type"] == "tool_result"]
+
+
+def is_whole(form: str, text: str) -> bool:
+    """Whether a form says its text by itself, with nothing standing above it."""
+    try:
+        return decode(form) == text
+    except (PagefoldError, ValueError, KeyError):
+        return False
+
+
+def test_what_the_provider_may_clear_is_never_referred_to() -> None:
+    messages = history(6)
+    asked = body(messages, context_management={"edits": [{"type": "clear_tool_uses_20250919"}]})
+    lasting = Conversations(policy_named("lossless"))
+    texts = results(asked)
+
+    assert not all(map(is_whole, results(sent(lasting, body(messages))), texts))
+    assert all(map(is_whole, results(sent(lasting, asked)), texts))
+    assert len(sent(lasting, asked)) < len(asked)
+    assert sent(Conversations(policy_named("lossless")), asked) == sent(lasting, asked)
+
+
+# ---- cache marks
+
+
+def marks(data: bytes) -> list[tuple[int, Any]]:
+    return [
+        (at, block["cache_control"])
+        for at, message in enumerate(json.loads(data)["messages"])
+        for block in (message["content"] if isinstance(message["content"], list) else ())
+        if "cache_control" in block
+    ]
+
+
+@given(st.sets(st.integers(0, 28), max_size=4), st.integers(0, 4))
+@settings(max_examples=40, deadline=None)
+def test_a_mark_on_what_was_folded_stands_at_the_end_of_what_is_in_its_place(at: set[int], hours: int) -> None:
+    messages = history(14)
+    for number, place in enumerate(sorted(at)):
+        life = {"ttl": "1h"} if number < hours else {}
+        messages[place] = marked([messages[place]])[0]
+        messages[place]["content"][-1]["cache_control"] = {"type": "ephemeral", **life}
+    found = sent(Conversations(Economic(window=6_000)), body(messages))
+    plain = sent(Conversations(Economic(window=6_000)), body(history(14)))
+
+    assert canonical_messages(found) == canonical_messages(plain)
+    kept = marks(found)
+    assert len(kept) <= len(at)
+    assert bool(kept) == bool(at)
+    lives = [mark.get("ttl", "") for _, mark in kept]
+    assert lives == sorted(lives, reverse=True)
+
+
+def test_a_mark_within_the_fold_stands_on_the_digest_and_one_behind_it_where_it_was() -> None:
+    messages = history(14)
+    for place in (2, 4, 28):
+        messages[place] = marked([messages[place]])[0]
+    found = sent(Conversations(Economic(window=6_000)), body(messages))
+    digest = next(at for at, message in enumerate(json.loads(found)["messages"]) if "pf-" in json.dumps(message))
+
+    assert [at for at, _ in marks(found)] == [digest, len(json.loads(found)["messages"]) - 1]

@@ -230,5 +230,29 @@ def test_totals_add_up_over_models_and_failures() -> None:
 def test_totals_are_json() -> None:
     read = json.loads(Totals.of(seen(body(QUESTION))).to_json())
 
-    assert read["usage"] == {"fresh": 3, "cache_read": 90, "cache_write": 0, "output": 7}
+    assert read["usage"] == {"fresh": 3, "cache_read": 90, "cache_write": 0, "output": 7, "cleared": 0}
     assert read["by_model"]["claude-x"]["prefix"]["histories"] == 1
+
+
+@pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])
+def test_what_the_provider_cleared_is_counted_and_skews_no_estimate(stream: bool) -> None:
+    text = "many words that are read " * 2_000
+    asked = body({"role": "user", "content": text})
+    editing = {"applied_edits": [{"type": "clear_tool_uses_20250919", "cleared_input_tokens": 8_000}]}
+    usage = {"input_tokens": 2_000, "output_tokens": 5}
+    if stream:
+        events = [
+            {"type": "message_start", "message": {"model": "claude-x", "usage": {**usage, "output_tokens": 1}}},
+            {"type": "message_delta", "delta": {}, "usage": {"output_tokens": 5}, "context_management": editing},
+            {"type": "message_stop"},
+        ]
+        answer = b"".join(f"data: {json.dumps(event)}\n\n".encode() for event in events)
+    else:
+        whole = {"model": "claude-x", "content": [], "usage": usage, "context_management": editing}
+        answer = json.dumps(whole).encode()
+    conversations = Conversations()
+    kind = "text/event-stream" if stream else "application/json"
+    found = seen(asked, answer, content_type=kind, conversations=conversations)
+
+    assert found.usage == Usage(fresh=2_000, output=5, cleared=8_000)
+    assert 0.8 < conversations.reckoner.calibration.factor("claude-sonnet-4-5") < 1.25

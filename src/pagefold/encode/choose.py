@@ -282,6 +282,10 @@ def _against(
     return _alone(form, codecs, ledger.label_for(tool or "text"), frozenset({_numbered.name}))
 
 
+REFERRING = frozenset(("reference", "near-ref", "delta"))
+"""Codecs that say a text by what stands above it."""
+
+
 def _hinted(
     text: str, ledger: Ledger, count: Callable[[str], int], made: Shown, without: frozenset[str]
 ) -> Shown | None:

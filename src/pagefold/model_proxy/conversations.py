@@ -14,6 +14,7 @@ from pagefold.derive.models import Known
 from pagefold.derive.notebook import Begun
 from pagefold.derive.policies import policy_named
 from pagefold.derive.policy import NOTHING, Notes, Policy
+from pagefold.encode.choose import REFERRING
 from pagefold.model_proxy.apis import MESSAGES
 from pagefold.model_proxy.deriving import Derivation, Derivations, Given
 from pagefold.model_proxy.histories import NO_LINK, Histories, plain
@@ -70,8 +71,11 @@ class Conversations:
         known = self._known(model)
         return self._prices.get(api) or (known.prices if known else TABLES[_TYPICAL.get(api, "openai")])
 
-    def under(self, api: str, name: str = "", window: int = 0, model: str = "") -> Derivations | None:
-        """A policy at work: the one that was set, or the one that a client names. Raises ConfigError."""
+    def under(
+        self, api: str, name: str = "", window: int = 0, model: str = "", *, alone: bool = False
+    ) -> Derivations | None:
+        """A policy at work: the one that was set, or the one that a client names. `alone` is for requests of which the
+        provider may clear results: what it clears does not stand, and nothing may refer to it. Raises ConfigError."""
         policy: Any = policy_named(name) if name else self.policy
         if policy is None:
             return None
@@ -80,6 +84,8 @@ class Conversations:
             fits = window or self.window or (known.window if known else policy.window)
             counted = {"tokens": known.tokens} if known and hasattr(policy, "tokens") else {}
             policy = replace(policy, window=fits, prices=self.prices(api, model), **counted)
+        elif alone and encodes(policy):
+            policy = replace(policy, without=policy.without | REFERRING)
         return self.at_work(api, policy)
 
     def at_work(self, api: str, policy: Policy) -> Derivations:

@@ -14,6 +14,7 @@ from pagefold.errors import ConfigError, WireError
 from pagefold.model_proxy.apis import MESSAGES, api_of, error_kind, is_too_long
 from pagefold.model_proxy.conversations import Conversations, History, folds
 from pagefold.model_proxy.deriving import Derivation, Derivations
+from pagefold.model_proxy.marks import with_marks
 from pagefold.model_proxy.reading import Reading
 from pagefold.model_proxy.recalling import Turn, begun, offered
 from pagefold.model_proxy.telling import Told
@@ -22,6 +23,7 @@ from pagefold.pages.faults import Boundary
 from pagefold.pages.page import Page, PageId
 from pagefold.pages.pins import Pins
 from pagefold.wire import json_text, sse
+from pagefold.wire.anthropic import EDITING, clears_results, without_clearing
 from pagefold.wire.message import Role, Usage
 
 READ_BYTES = 32 << 20
@@ -30,7 +32,6 @@ READ_BYTES = 32 << 20
 OFF = "off"
 _NAME_CHARACTERS = 100
 _UNHEARD = 32 << 10
-_CLEARING, _CLEARS = "context_management", "clear_tool_uses"
 
 
 class Exchange:
@@ -86,11 +87,15 @@ class Exchange:
         if reading is None or self._derivations is None or reading.api.continues(reading.request):
             self._derivations = None
             return 0
-        if folds(self._derivations.policy):  # by its model, which is known only now
+        asked: tuple[object, ...] = (self._wish, self._window)
+        clears = self.api is MESSAGES and clears_results(reading.request.member(EDITING))
+        if clears or folds(self._derivations.policy):  # by its model, which is known only now
             named = reading.request.model
-            self._derivations = self._conversations.under(reading.api.name, self._wish, self._window, named)
+            self._derivations = self._conversations.under(
+                reading.api.name, self._wish, self._window, named, alone=clears
+            )
             assert self._derivations is not None
-        self._begun = self._conversations.begun(reading, (self._wish, self._window), now)
+        self._begun = self._conversations.begun(reading, (*asked, "clears") if clears else asked, now)
         if (began := self._begun.beginning) is not None:
             self._derivations = self._conversations.at_work(reading.api.name, began.policy)
         return self._derivations.fresh(reading.request.messages, reading.links, began.head if began else None) or 1
@@ -211,19 +216,18 @@ class Exchange:
         if not derivation.changed and not self.turn and own and not members:
             return None
         tools = offered(self._reading.api) if self.turn else ()
-        return json_text.bytes_of(self._reading.request.render(derivation.messages, tools, members))
+        marked = with_marks(derivation) if self.api is MESSAGES else derivation.messages
+        return json_text.bytes_of(self._reading.request.render(marked, tools, members))
 
     def _own_clearing(self) -> dict[str, str]:
         """Where a policy folds, the provider must not clear results as well: what was reckoned to stand would be gone,
         and the prefix with it. Its other edits are the client's."""
         assert self._reading is not None
-        said = self._reading.request.member(_CLEARING)
+        said = self._reading.request.member(EDITING)
         if not said or self.api is not MESSAGES or not self._derivations or not folds(self._derivations.policy):
             return {}
-        value = json_text.as_object(json_text.parse(said))
-        edits = json_text.as_list(value.get("edits"))
-        left = [edit for edit in edits if not str(json_text.as_object(edit).get("type")).startswith(_CLEARS)]
-        return {} if len(left) == len(edits) else {_CLEARING: json_text.dumps({**value, "edits": left})}
+        left = without_clearing(said)
+        return {} if left == said else {EDITING: left}
 
     def _read(self) -> Reading | None:
         if self.api is None or self._reading is not None or self._unread:

@@ -154,9 +154,10 @@ class Reckoner:
         if usage is not None:
             predicted = prices.cost(cached, estimated - cached) * factor
             real = prices.cost(usage.cache_read, usage.cache_write) + usage.fresh
-            cold = cached * factor >= _LEAST_CACHED and usage.cache_read < cached * factor / 10
+            expected = 0 if usage.cleared else cached * factor  # what a provider clears, it does not find in its cache
+            cold = expected >= _LEAST_CACHED and usage.cache_read < expected / 10
             reckoned = Reckoned(predicted, real, int(cold))
-            self.calibration.learn(model, estimated, usage.prompt)
+            self.calibration.learn(model, estimated, usage.prompt + usage.cleared)
         if links:
             self._last.pop(links[-1], None)
             self._last[links[-1]] = _Last(estimated, now)

@@ -199,6 +199,7 @@ def _usage(one: Usage, other: Usage) -> Usage:
         one.cache_read + other.cache_read,
         one.cache_write + other.cache_write,
         one.output + other.output,
+        one.cleared + other.cleared,
     )
 
 

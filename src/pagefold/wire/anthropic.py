@@ -25,6 +25,9 @@ from pagefold.wire.message import (
     role_of,
 )
 
+EDITING = "context_management"
+_CLEARS = "clear_tool_uses"
+_MARK, _UNMARKED = "cache_control", ("thinking", "redacted_thinking")
 _WORDS = {"text": BlockKind.TEXT, "thinking": BlockKind.THINKING}  # a block type whose text lies under its own name
 
 
@@ -54,7 +57,7 @@ def parse_response(body: bytes) -> Response:
         raise WireError("a Messages response has a list of content blocks")
     message = Message(Role.ASSISTANT, tuple(blocks_of(value["content"], ("content",))), text)
     stop, model = as_string(value.get("stop_reason")), as_string(value.get("model"))
-    return Response(message, stop, parse_usage(value.get("usage")), model)
+    return Response(message, stop, parse_usage(value.get("usage"), value.get(EDITING)), model)
 
 
 def blocks_of(content: Any, path: json_text.Path) -> Iterator[Block]:
@@ -65,15 +68,54 @@ def blocks_of(content: Any, path: json_text.Path) -> Iterator[Block]:
             yield from _blocks(block, (*path, index))
 
 
-def parse_usage(value: Any) -> Usage | None:
+def parse_usage(value: Any, editing: Any = None) -> Usage | None:
+    """`editing` is what the provider says it did to the request's context."""
     if not isinstance(value, dict):
         return None
+    edits = as_list(as_object(editing).get("applied_edits"))
     return Usage(
         fresh=as_count(value.get("input_tokens")),
         cache_read=as_count(value.get("cache_read_input_tokens")),
         cache_write=as_count(value.get("cache_creation_input_tokens")),
         output=as_count(value.get("output_tokens")),
+        cleared=sum(as_count(as_object(edit).get("cleared_input_tokens")) for edit in edits),
     )
+
+
+def clears_results(editing: str) -> bool:
+    """Whether a request's member asks the provider to clear results of tools. Raises WireError."""
+    return bool(editing) and editing != without_clearing(editing)
+
+
+def without_clearing(editing: str) -> str:
+    """The member with no edit that clears results; thinking is the client's to clear. Raises WireError."""
+    value = as_object(json_text.parse(editing))
+    edits = as_list(value.get("edits"))
+    left = [edit for edit in edits if not str(as_object(edit).get("type")).startswith(_CLEARS)]
+    return editing if len(left) == len(edits) else json_text.dumps({**value, "edits": left})
+
+
+def mark_of(message: Message) -> str:
+    """The first of the cache marks that a message carries, as JSON, or "" where it carries none."""
+    if f'"{_MARK}"' not in message.raw:
+        return ""
+    content = as_list(as_object(json_text.parse(message.raw)).get("content"))
+    inner = [part for block in content for part in as_list(as_object(block).get("content"))]
+    marks = (as_object(block).get(_MARK) for block in (*content, *inner))
+    return next((json_text.dumps(mark) for mark in marks if mark), "")
+
+
+def with_mark(message: Message, mark: str) -> Message | None:
+    """The message with a cache mark at its end, or None where nothing there can carry one."""
+    value = as_object(json_text.parse(message.raw))
+    content = value.get("content")
+    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else list(as_list(content))
+    last = as_object(blocks[-1]) if blocks else {}
+    if not last or last.get("type") in _UNMARKED or last.get("text") == "":
+        return None
+    blocks[-1] = {**last, _MARK: json_text.parse(mark)}
+    made = {**value, "content": blocks}
+    return parse_message(made, json_text.dumps(made))
 
 
 _UNHEARD = Message(Role.ASSISTANT, (), '{"role":"assistant","content":[]}')
@@ -90,6 +132,7 @@ class StreamReader(sse.Follower):
     _pieces: dict[tuple[int, str], list[str]] = field(default_factory=dict)
     _stop: str = ""
     _usage: dict[str, Any] = field(default_factory=dict)
+    _editing: Any = None
 
     @property
     def usage(self) -> dict[str, Any]:
@@ -99,7 +142,7 @@ class StreamReader(sse.Follower):
     def response(self) -> Response:
         """The answer as far as it has come."""
         if self.gist:
-            return Response(_UNHEARD, self._stop, parse_usage(self._usage or None), self._model)
+            return Response(_UNHEARD, self._stop, self._parsed_usage(), self._model)
         blocks = {index: dict(block) for index, block in self._content.items()}
         for (index, name), pieces in self._pieces.items():
             text = "".join(pieces)
@@ -107,7 +150,10 @@ class StreamReader(sse.Follower):
         content = [blocks[index] for index in sorted(blocks)]
         raw = json_text.dumps({"role": "assistant", "content": content})
         message = Message(Role.ASSISTANT, tuple(blocks_of(content, ("content",))), raw)
-        return Response(message, self._stop, parse_usage(self._usage or None), self._model)
+        return Response(message, self._stop, self._parsed_usage(), self._model)
+
+    def _parsed_usage(self) -> Usage | None:
+        return parse_usage(self._usage or None, self._editing)
 
     def _take(self, event: sse.Event) -> None:
         value = sse.object_of(event)
@@ -116,6 +162,7 @@ class StreamReader(sse.Follower):
                 start = as_object(value.get("message"))
                 self._model = as_string(start.get("model"))
                 self._usage |= as_object(start.get("usage"))
+                self._editing = start.get(EDITING)
             case "content_block_start":
                 self._content[as_count(value.get("index"))] = dict(as_object(value.get("content_block")))
             case "content_block_delta":
@@ -123,6 +170,7 @@ class StreamReader(sse.Follower):
             case "message_delta":
                 self._stop = as_string(as_object(value.get("delta")).get("stop_reason")) or self._stop
                 self._usage |= {k: v for k, v in as_object(value.get("usage")).items() if v is not None}
+                self._editing = value.get(EDITING) or self._editing
             case "message_stop":
                 self.ended = True
             case "error":

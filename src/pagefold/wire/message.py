@@ -50,12 +50,14 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Token counts as a provider reports them. `fresh` was neither read from its cache nor written to it."""
+    """Token counts as a provider reports them. `fresh` was neither read from its cache nor written to it; `cleared` is
+    what it took out of the request, as the client asked, before it read the rest."""
 
     fresh: int = 0
     cache_read: int = 0
     cache_write: int = 0
     output: int = 0
+    cleared: int = 0
 
     @property
     def prompt(self) -> int:
