@@ -52,7 +52,7 @@ bench-long: $(READY)
 
 # pagefold beside the rivals that are installed under PEERS_DIR: half an hour on two cores. Writes docs/field.md and its picture.
 bench-field: $(READY)
-	$(BIN)/python -m bench.field --write docs/field.md
+	$(BIN)/python -m bench.field --write docs/field.md --every coding-claude-code=2,coding-claude-code-compact=2
 
 # Also long: a million random texts through the codecs, and what each codec earns on recorded sessions.
 fuzz: $(READY)

@@ -1,14 +1,15 @@
 """pagefold and the field: the same recorded sessions and the same payloads through everybody, in one run.
 
-    python -m bench.field [--only sessions|payloads] [--family coding-bash,mcp-servers] [--contender economic,terse]
-                          [--every 1] [--sample 8] [--jobs 2] [--peers DIR] [--parts DIR] [--write docs/field.md]
+    python -m bench.field [--only sessions|payloads] [--family coding-bash,mcp-servers] [--contender pagefold,terse]
+                          [--every N|FAMILY=N,…] [--sample 8] [--jobs 2] [--peers DIR] [--parts DIR]
+                          [--write docs/field.md]
 
 Contenders are pagefold, the published rules as comparison policies, and the rivals that can be installed: each of those
 runs its adapter of ../shared/peers in its own environment under DIR (PEERS_DIR, or .peers); what it would have sent is
 scored by the same scorer as ours (bench/rivals.py). One that is not installed is left out and named. Rivals that take
 long see every n-th session of a large family (`--sample`), and stand in a table of their own beside all others on those
-sessions. `--every` thins all of it. MCP results stand without their envelopes for everybody, as a proxy in place sees
-them.
+sessions. `--every` thins all of it, or the families it names; the page says of how many sessions a table is. MCP
+results stand without their envelopes for everybody, as a proxy in place sees them.
 
 `--write` makes the page and, beside it, its picture. `--parts` keeps what is finished, so that a run that was stopped
 goes on; it knows nothing of changes to a policy. Nothing uses a network.
@@ -247,7 +248,8 @@ def compete(
 ) -> list[Family]:
     found = {name: Family(name) for name in families}
     with tempfile.TemporaryDirectory() as folder, ProcessPoolExecutor(given.jobs) as pool:
-        parts = [part for name in families for part in chunks(name, Path(folder), given.every, given.sample)]
+        thin = {name: given.every.get(name, given.every.get("", 1)) for name in families}
+        parts = [part for name in families for part in chunks(name, Path(folder), thin[name], given.sample)]
         tasks = {
             pool.submit(kept, one, part, venvs, given.parts): (one, part)
             for part in sorted(parts, key=lambda part: -part.size)
@@ -309,13 +311,19 @@ def installed(contender: Contender, venvs: Path) -> tuple[float, int] | None:
     return size / 1e6, packages
 
 
+def thinned(text: str) -> dict[str, int]:
+    """By family, every how many-th session is taken; under no name what holds for the rest."""
+    pairs = (part.rpartition("=") for part in text.split(","))
+    return {name: int(number) for name, _, number in pairs}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     where = os.environ.get("PEERS_DIR", HERE.parent / ".peers")
     parser.add_argument("--only", choices=("sessions", "payloads"))
     parser.add_argument("--family", default="", help="names, separated by commas; all without")
     parser.add_argument("--contender", default="", help="beginnings of names, separated by commas; all without")
-    parser.add_argument("--every", type=int, default=1, help="every n-th session")
+    parser.add_argument("--every", type=thinned, default={}, help="every n-th session, of all or of a family")
     parser.add_argument("--sample", type=int, default=8, help="of those, every n-th for contenders that take long")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--peers", type=Path, default=where)
