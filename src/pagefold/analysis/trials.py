@@ -32,8 +32,8 @@ def is_held(name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """In values that travel between processes. `trials` are judged on sessions held back, `alternatives` to the forms
-    that ship are tried on the `sampled` of the fitted ones."""
+    """In values that travel between processes. `trials` are judged on the sessions held back, or on the `sampled` of
+    the fitted ones where these are named; there, `alternatives` to the forms that ship are tried too."""
 
     prices: Prices
     tokens: str
@@ -62,7 +62,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What a held-back session costs as it is, and its figures under each trial."""
+    """What a session costs as it is, and its figures under each trial."""
 
     path: Path
     id: str
@@ -96,7 +96,7 @@ def see(batches: Sequence[recordings.Batch], job: Job) -> list[Seen]:
 def judge(batches: Sequence[recordings.Batch], job: Job) -> list[Judged]:
     found: list[Judged] = []
     for batch, item in _items(batches, job):
-        if isinstance(item, Session) and is_held(item.id):
+        if isinstance(item, Session) and (item.id in job.sampled if job.sampled else is_held(item.id)):
             plain = _figures(item, job, "identity", SHIPPED)
             found.append(Judged(batch.path, item.id, plain.cost, tuple(_trials(item, job, plain.peak))))
     return found

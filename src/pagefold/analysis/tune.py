@@ -1,9 +1,10 @@
 """Settings learned from recorded sessions, and chosen on others.
 
-Two sessions in three are fitted: how likely facts are needed again, how long sessions last, which codecs lose more than
-they win for a tool, what is worth a reference, which calls follow which. The third that was held back decides: a change
-is taken only if it is cheaper there, misses priced in, in most draws of the sessions, and does not miss more than it
-may. So few logs change little. What is fitted never judges.
+Two sessions in three are fitted: how likely facts are needed again, how long sessions last, when a fold is due, which
+codecs lose more than they win for a tool, what is worth a reference, which calls follow which. The third that was held
+back decides: a change is taken only if it is cheaper there, misses priced in, in most draws of the sessions, and does
+not miss more than it may. So few logs change little. What is fitted never judges; and of many values only the one that
+was best where they were fitted is judged, so that none is taken because it was lucky.
 """
 
 from collections import Counter
@@ -25,7 +26,7 @@ LEAST_CALLS = 20
 _CERTAIN = 0.8  # of the draws in which a change has to be cheaper
 _LEAST_GAIN = 0.0002  # of the bill: less is noise
 _PAIRS = 16
-_FLOORS = (4, 6, 14, 20)
+_FLOOR, _FLOORS = "references.floor", (4, 6, 14, 20)
 _SAMPLED = 60  # sessions on which forms are tried
 
 
@@ -81,10 +82,12 @@ def tune(
 
     seen: list[Seen] = list(work(see, job, "fitting"))
     learned = _fitted(seen, start)
-    forms = _forms(seen, job, start.forms, lambda asked: work(attempt, asked, "trying codecs"))
-    trials = list(_candidates(start, learned, forms))
     held = sum(one.held for one in seen)
     problems = sum(one.problem is not None for one in seen)
+    sample = replace(job, sampled=_sampled(seen)) if held else job
+    forms = _forms(seen, sample, start, lambda asked: work(attempt, asked, "trying codecs"))
+    folds = _folds(start, sample, lambda asked: work(judge, asked, "trying folds"))
+    trials = list(_candidates(start, learned, [*folds, *forms]))
     first = [start, *(trial.learned for trial in trials)]
     judged: list[Judged] = list(work(judge, replace(job, trials=tuple(first)), "judging")) if held else []
     verdicts = [_verdict(judged, 0, at) for at in range(1, len(first))]
@@ -119,17 +122,31 @@ def _fitted(seen: Sequence[Seen], start: Learned) -> Fitted:
     return fitted(rows, turns, priors=start.priors, lasting=start.lasting)
 
 
-class _Better(NamedTuple):
-    """Forms that were cheaper on fitted sessions: what they change, from what to what, and by how much."""
-
-    what: str
-    before: str
-    after: str
-    forms: Forms
-    evidence: str
+def _sampled(seen: Sequence[Seen]) -> frozenset[str]:
+    """The fitted sessions on which values are tried."""
+    names = sorted((one.id for one in seen if one.turns), key=lambda name: crc32(name.encode()))
+    return frozenset(names[:_SAMPLED])
 
 
-def _forms(seen: Sequence[Seen], job: Job, start: Forms, work: Callable[[Job], Iterator[Tried]]) -> list[_Better]:
+def _folds(start: Learned, job: Job, work: Callable[[Job], Iterator[Judged]]) -> list[Trial]:
+    """Of each setting that says when a fold is due, the value that was cheapest on fitted sessions, if one was."""
+    asked = list(_around(start.folds))
+    if not job.sampled:
+        return []
+    tried = [start, *(replace(start, folds=replace(start.folds, **{name: value})) for name, value in asked)]
+    judged = list(work(replace(job, trials=tuple(tried))))
+    found: dict[str, tuple[float, Trial]] = {}
+    for at, (name, value) in enumerate(asked, 1):
+        verdict = _verdict(judged, 0, at)
+        if not verdict.allowed or verdict.gain <= found.get(name, (0.0, None))[0]:
+            continue
+        told = f"{verdict.gain:.3%} cheaper on {len(judged)} fitted sessions, the best of the values around"
+        before = getattr(start.folds, name)
+        found[name] = verdict.gain, Trial(f"folds.{name}", tried[at], f"{before:,}", f"{value:,}", told)
+    return [trial for _, trial in found.values()]
+
+
+def _forms(seen: Sequence[Seen], job: Job, start: Learned, work: Callable[[Job], Iterator[Tried]]) -> list[Trial]:
     """Codecs that lose more than they win for a tool, because its results cannot be referred to later, say; and other
     floors for a reference."""
     used: Counter[tuple[str, str]] = Counter()
@@ -137,32 +154,31 @@ def _forms(seen: Sequence[Seen], job: Job, start: Forms, work: Callable[[Job], I
     for one in seen:
         used.update(one.used)
         weight.update(one.weight)
-    names = sorted((one.id for one in seen if one.used), key=lambda name: crc32(name.encode()))
-    if used.total() < LEAST_CALLS:
+    if used.total() < LEAST_CALLS or not job.sampled:
         return []
-    known = dict(start.without)
+    known, floor = dict(start.forms.without), start.forms.floor
     asked: list[tuple[str, str, str, Forms]] = []
     for tool, codec in [pair for pair, _ in weight.most_common() if used[pair] >= LEAST_CALLS][:_PAIRS]:
         without = known | {tool: known.get(tool, frozenset()) | {codec}}
-        forms = forms_of(without.items(), start.floor)
+        forms = forms_of(without.items(), floor)
         asked.append((f"learned.{tool}.without", "used", f"without {codec}", forms))
-    for floor in _FLOORS:
-        if floor != start.floor:
-            asked.append(("references.floor", str(start.floor), str(floor), replace(start, floor=floor)))
-    job = replace(job, alternatives=tuple(forms for *_, forms in asked), sampled=frozenset(names[:_SAMPLED]))
-    tried = list(work(job))
+    for other in _FLOORS:
+        if other != floor:
+            asked.append((_FLOOR, str(floor), str(other), replace(start.forms, floor=other)))
+    tried = list(work(replace(job, alternatives=tuple(forms for *_, forms in asked))))
     cost = sum(one.cost for one in tried)
-    found = []
+    found: dict[str, tuple[float, Trial]] = {}
     for at, (what, before, after, forms) in enumerate(asked):
         less = [one.less[at] for one in tried]
-        if cost and sum(less) > 0:
+        key = what if what == _FLOOR else f"{what} {after}"  # of the floors the best, of the codecs each by itself
+        if cost and sum(less) > found.get(key, (0.0, None))[0]:
             won = sum(gain > 0 for gain in less)
-            evidence = f"{sum(less) / cost:.3%} cheaper on {len(tried)} fitted sessions, in {won} of them"
-            found.append(_Better(what, before, after, forms, evidence))
-    return found
+            told = f"{sum(less) / cost:.3%} cheaper on {len(tried)} fitted sessions, in {won} of them"
+            found[key] = sum(less), Trial(what, replace(start, forms=forms), before, after, told)
+    return [trial for _, trial in found.values()]
 
 
-def _candidates(start: Learned, learned: Fitted, forms: Sequence[_Better]) -> Iterator[Trial]:
+def _candidates(start: Learned, learned: Fitted, tried: Sequence[Trial]) -> Iterator[Trial]:
     """Every change by itself, so that each is judged by itself."""
     told = f"{learned.sessions:,} sessions, {learned.asked:,} facts asked for, {learned.needed:,} needed again"
     if learned.priors != start.priors and learned.asked:
@@ -172,17 +188,11 @@ def _candidates(start: Learned, learned: Fitted, forms: Sequence[_Better]) -> It
         before, after = str(list(start.lasting.left)), str(list(learned.lasting.left))
         evidence_of = f"{learned.sessions:,} sessions"
         yield Trial("lasting", replace(start, lasting=learned.lasting), before, after, evidence_of)
-    for name, value in _folds(start.folds):
-        before = getattr(start.folds, name)
-        changed = replace(start, folds=replace(start.folds, **{name: value}))
-        yield Trial(
-            f"folds.{name}", changed, f"{before:,}", f"{value:,}", "one of a few values around what is in force"
-        )
-    for one in forms:
-        yield Trial(one.what, replace(start, forms=one.forms), one.before, one.after, one.evidence)
+    yield from tried
 
 
-def _folds(folds: Folds) -> Iterator[tuple[str, Any]]:
+def _around(folds: Folds) -> Iterator[tuple[str, Any]]:
+    """A few values around those in force."""
     yield from (("rent", round(folds.rent * factor, 2)) for factor in (0.4, 0.67, 1.5))
     yield from (("least", round(folds.least * factor)) for factor in (0.125, 0.25, 0.5, 0.75, 1.5))
     yield from (("miss", round(folds.miss * factor)) for factor in (0.5, 0.75, 1.5))
