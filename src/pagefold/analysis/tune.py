@@ -71,9 +71,11 @@ def tune(
     *,
     engine: Engine,
     start: Learned = SHIPPED,
+    lengths: Sequence[int] = (),
     told: Callable[[str, Path], None] = lambda what, path: None,
 ) -> Tuned:
-    """What these recordings teach. `start` is what is in force now; `told` hears of every session worked on."""
+    """What these recordings teach. `start` is what is in force now; `lengths` are those, in turns, of sessions of which
+    no more is known; `told` hears of every session worked on."""
 
     def work(function: Any, asked: Job, what: str) -> Iterator[Any]:
         for one in spread(paths, function, asked, engine=engine, given=job.format, max_bytes=job.max_line_bytes):
@@ -81,7 +83,7 @@ def tune(
             yield one
 
     seen: list[Seen] = list(work(see, job, "fitting"))
-    learned = _fitted(seen, start)
+    learned = _fitted(seen, start, lengths)
     held = sum(one.held for one in seen)
     problems = sum(one.problem is not None for one in seen)
     sample = replace(job, sampled=_sampled(seen)) if held else job
@@ -112,9 +114,9 @@ def tune(
     )
 
 
-def _fitted(seen: Sequence[Seen], start: Learned) -> Fitted:
+def _fitted(seen: Sequence[Seen], start: Learned, lengths: Sequence[int]) -> Fitted:
     rows: Observed = Counter()
-    turns: list[int] = []
+    turns = list(lengths)
     for one in seen:
         if not one.held and one.problem is None:
             rows.update(one.rows)

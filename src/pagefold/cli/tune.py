@@ -12,7 +12,7 @@ from pagefold.analysis import links as following
 from pagefold.analysis.learned_file import learned_lines, with_learned
 from pagefold.analysis.trials import Job
 from pagefold.analysis.tune import Tuned, tune
-from pagefold.cli import logs, show
+from pagefold.cli import logs, show, watch
 from pagefold.derive.learned import SHIPPED, learned_of
 from pagefold.errors import ConfigError
 from pagefold.tools.configured import known_of
@@ -54,14 +54,17 @@ def run(options: argparse.Namespace) -> int:
             seen.add(path)
             bar.update(bar.task_ids[0], completed=len(seen), description=f"{what} {path.name}")
 
-        tuned = tune(found.paths, job, engine=found.engine, start=SHIPPED, told=told)
+        lengths = watch.lengths(found.settings)
+        tuned = tune(found.paths, job, engine=found.engine, start=SHIPPED, lengths=lengths, told=told)
     known = known_of(found.settings)
     linked = following.follow_ups(_sessions(found), known, found.settings.prefetch.hosts)
     block = learned_lines(tuned.learned, linked.links if linked.taken else {})
     text = with_learned(before, block)
     if options.json:
-        show.as_json(_as_data(tuned, linked, block))
+        show.as_json(_as_data(tuned, linked, block) | {"traced": len(lengths)})
     else:
+        if lengths:
+            show.out().print(f"{len(lengths):,} sessions of the decision trace say how long sessions last.")
         _print(tuned, linked, block, written=bool(options.output))
     if options.output and not options.dry_run and text != before:
         logs.write(Path(options.output), text)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # what only some of them need is imported when it is needed
     from pagefold.model_proxy.server import Proxy
 
 _NEWEST_BYTES = 8_000_000
+_LENGTHS = 10_000
 
 
 def store_path(settings: Settings) -> Path | None:
@@ -87,6 +88,16 @@ class Following:
     def notes(self) -> Iterator[str]:
         if self._reader.damaged:
             yield f"{self._reader.damaged:,} lines of the trace are damaged and were left out."
+
+
+def lengths(settings: Settings) -> list[int]:
+    """How many turns each session had that the trace tells of, where there is one."""
+    path = store_path(settings)
+    if path is None or not trace.beside(path).exists():
+        return []
+    live = Live(most=_LENGTHS)
+    Following(trace.beside(path), live)()
+    return [session.turns for session in live.newest() if session.turns]
 
 
 def attach(proxy: "Proxy", settings: Settings) -> str:
