@@ -18,7 +18,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pagefold.derive.policies.economic import Economic
 from pagefold.derive.policies.lossless import Lossless
+from pagefold.derive.policy import Policy
 from pagefold.encode import decode
 from pagefold.mcp_proxy.commands import Shorten
 from pagefold.mcp_proxy.result import shortened
@@ -27,7 +29,7 @@ from pagefold.model_proxy.exchange import Exchange
 from pagefold.model_proxy.scripted import ScriptedModel, Turn
 from pagefold.model_proxy.server import running
 from pagefold.pages.page import id_of
-from pagefold.pages.store import MemoryStore
+from pagefold.pages.store import MemoryStore, Store
 from tests.mcp_proxy.peer import ODD, PAGEFOLD, Peer, environment
 
 ISSUES = json.dumps([{"id": n, "title": f"Issue {n} of many", "state": "open", "votes": n * 7 % 5} for n in range(60)])
@@ -98,11 +100,16 @@ def send(url: str, messages: Sequence[dict[str, Any]]) -> None:
         answer.read()
 
 
+def derived(messages: Sequence[dict[str, Any]], policy: Policy, store: Store) -> list[Any]:
+    """The messages of a history as the model proxy sends them."""
+    exchange = Exchange("POST", "/v1/messages", request(messages), Conversations(policy, store=store, window=3000))
+    exchange.read()
+    return list(json.loads(exchange.derive() or request(messages))["messages"])
+
+
 def alone(messages: Sequence[dict[str, Any]]) -> list[str]:
     """What the results of a history look like behind the model proxy where no MCP proxy was in between."""
-    exchange = Exchange("POST", "/v1/messages", request(messages), Conversations(Lossless(), store=MemoryStore()))
-    exchange.read()
-    return results(exchange.derive() or request(messages))
+    return results(json.dumps({"messages": derived(messages, Lossless(), MemoryStore())}).encode())
 
 
 def original(agent: Agent, texts: dict[str, str]) -> list[dict[str, Any]]:
@@ -214,9 +221,12 @@ TEXTS = st.sampled_from(
 )
 
 
-@settings(max_examples=40, deadline=None)
-@given(st.lists(TEXTS, min_size=1, max_size=6), st.data())
-def test_a_request_is_what_the_model_proxy_alone_would_make_of_it(texts: list[str], data: st.DataObject) -> None:
+@pytest.mark.parametrize("policy", [Lossless(), Economic(3000)], ids=["lossless", "economic"])
+@settings(max_examples=30, deadline=None)
+@given(st.lists(TEXTS, min_size=1, max_size=8), st.data())
+def test_a_request_is_what_the_model_proxy_alone_would_make_of_it(
+    policy: Policy, texts: list[str], data: st.DataObject
+) -> None:
     """Whichever of the texts came through an MCP proxy."""
     store, through, direct = MemoryStore(), Agent(None), Agent(None)
     for text in texts:
@@ -231,8 +241,4 @@ def test_a_request_is_what_the_model_proxy_alone_would_make_of_it(texts: list[st
         through.look(shown)
         direct.look(text)
 
-    exchange = Exchange("POST", "/v1/messages", request(through.messages), Conversations(Lossless(), store=store))
-    exchange.read()
-    sent = results(exchange.derive() or request(through.messages))
-
-    assert sent == alone(direct.messages)
+    assert derived(through.messages, policy, store) == derived(direct.messages, policy, MemoryStore())
