@@ -11,6 +11,7 @@ from typing import Any
 TOOLS: dict[str, dict[str, Any]] = {
     "echo": {"type": "object", "properties": {"text": {"type": "string"}}},
     "rows": {"type": "object", "properties": {"count": {"type": "integer"}}},
+    "given": {"type": "object", "properties": {"format": {"type": "string"}}},
     "large": {"type": "object", "properties": {"bytes": {"type": "integer"}}},
     "die": {"type": "object"},
     "half": {"type": "object"},
@@ -44,6 +45,8 @@ def call(id: object, name: str, arguments: dict[str, Any], meta: dict[str, Any])
             text(id, arguments.get("text", ""))
         case "rows":
             text(id, json.dumps([{"id": n, "name": f"row {n}", "ok": True} for n in range(arguments.get("count", 20))]))
+        case "given":
+            text(id, json.dumps(arguments))
         case "large":
             # Written in pieces: a server that is not held up would need no memory either.
             sys.stdout.write(f'{{"jsonrpc":"2.0","id":{json.dumps(id)},"result":{{"content":[{{"type":"text","text":"')

@@ -44,11 +44,14 @@ def test_nothing_is_cut_where_it_could_not_be_recalled(tmp_path: Path) -> None:
 
 
 def test_parameters_are_offered_where_wanted_and_no_server_sees_them(tmp_path: Path) -> None:
-    with proxied(tmp_path, "--parameters", "echo, rows") as peer:
+    with proxied(tmp_path, "--parameters", "echo, rows, given") as peer:
         peer.greet()
         tools = {tool["name"]: tool["inputSchema"] for tool in peer.ask("tools/list")["result"]["tools"]}
         assert {"text", "format", "budget", "chunk"} == set(tools["echo"]["properties"])
         assert "properties" not in tools["die"]
+        assert {"format", "format_", "budget", "chunk"} == set(tools["given"]["properties"])
+        seen = json.loads(peer.text("given", x=1, format="its own", format_="json", budget=500))
+        assert seen == {"x": 1, "format": "its own"}
         assert json.loads(peer.text("rows", count=30, format="json"))[29]["id"] == 29
         assert len(peer.text("rows", count=30)) < 200
         shown = peer.text("echo", text=PROSE, budget=500)

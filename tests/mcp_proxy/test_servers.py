@@ -225,6 +225,29 @@ def test_a_file_that_names_no_server_is_refused_in_words(text: str, words: str) 
         specs_of(text, "f")
 
 
+def test_each_server_has_its_own_settings_and_sees_none_of_our_parameters(tmp_path: Path) -> None:
+    one = {"command": ODD[0], "args": ODD[1:]}
+    servers = {
+        "one": {**one, "pagefold": {"as_is": "rows", "slim_tools": "lazy"}},
+        "two": {**one, "pagefold": {"structured": "keep"}},
+    }
+    (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": servers}))
+    with Peer([*PAGEFOLD, "--config", "mcp.json", "--parameters", "given,rows"], tmp_path) as peer:
+        peer.greet("claude-code")
+        tools = {tool["name"]: tool for tool in peer.ask("tools/list")["result"]["tools"]}
+        assert {"one_echo", "two_echo", "context_recall", "context_describe"} <= tools.keys()
+        assert {"count", "format", "budget", "chunk"} == set(tools["two_rows"]["inputSchema"]["properties"])
+        assert len(json.loads(peer.text("one_rows", count=40))) == 40, "as it is, for this one"
+        assert len(peer.text("two_rows", count=40)) < 200
+        assert json.loads(peer.text("two_rows", count=40, format="json"))[39]["id"] == 39
+        assert json.loads(peer.text("two_given", x=1, budget=500)) == {"x": 1}
+        twins = ["structuredContent" in peer.call(f"{server}_twin")["result"] for server in servers]
+        assert twins == [False, True]
+        described = peer.text("context_describe", tools=["one_given", "two_given", "nothing"]).split("\n\n")
+        assert json.loads(described[0])["inputSchema"]["properties"] == {"format": {"type": "string"}}
+        assert described[1:] == ["Of 'two_given' nothing was left out.", "Of 'nothing' nothing was left out."]
+
+
 def test_a_server_that_dies_leaves_the_others_over_real_pipes(tmp_path: Path) -> None:
     one = {"command": ODD[0], "args": ODD[1:]}
     servers = {

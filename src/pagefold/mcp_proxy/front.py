@@ -9,6 +9,7 @@ import importlib
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from typing import Any
 
 from pagefold import __version__
@@ -21,7 +22,7 @@ from pagefold.mcp_proxy.servers import Servers
 from pagefold.mcp_proxy.session import Early, Session, Switch
 from pagefold.mcp_proxy.specs import Spec
 from pagefold.mcp_proxy.work import Known, Work
-from pagefold.pages.context_tools import CONTEXT_TOOLS
+from pagefold.pages.context_tools import CONTEXT_TOOLS, ContextTool
 from pagefold.settings import Mcp
 
 
@@ -45,8 +46,10 @@ class Front:
     def switch(self) -> Switch:
         if len(self.specs) == 1:
             return Relay(self.specs[0].name, self.options(self.specs[0]))
-        relays = {spec.name: Relay(spec.name, Options(text_only_for=self._text_only(spec))) for spec in self.specs}
-        return Servers(relays, self.options(None), __version__)
+        relays = {spec.name: Relay(spec.name, self._changes(spec, ())) for spec in self.specs}
+        ours = self._ours(any(self._how(spec) != "off" for spec in self.specs))
+        names = [tool.name for tool in ours]
+        return Servers(relays, Options(names, Listing(None, ours), primer=self._primer), __version__)
 
     def session(self, tell: Callable[[bytes], Awaitable[None]]) -> Session:
         """A connection whose servers are not started yet."""
@@ -54,9 +57,8 @@ class Front:
         work = Work(
             context=(lambda forget: context(self.counts, forget)) if context else None,
             tools=self.settings.tools,
-            as_is=patterns(self.settings.as_is),
+            untouched=self._is_untouched,
             budget=self.settings.budget,
-            untouched=[spec.name for spec in self.specs if spec.own.get("encode") is False],
             references=self.settings.references,
             early=self.early,
         )
@@ -99,32 +101,48 @@ class Front:
             return str(error)
         return ""
 
-    def options(self, spec: Spec | None) -> Options:
-        """What is offered and changed for one server, or for several together."""
-        how = str((spec.own if spec else {}).get("slim_tools", self.settings.slim_tools))
+    def options(self, spec: Spec) -> Options:
+        """What is offered and changed for the only server."""
+        return self._changes(spec, self._ours(self._how(spec) != "off"))
+
+    def _changes(self, spec: Spec, ours: Sequence[ContextTool]) -> Options:
+        """What is changed for one server; `ours` stand behind its tools."""
+        how = self._how(spec)
         words: Any = importlib.import_module("pagefold.mcp_proxy.slim") if how != "off" else None
-        slim = getattr(words, how) if words else None
-        text_only = self._text_only(spec)
-        ours = [*(CONTEXT_TOOLS if self.settings.tools and self.context else ()), *([words.DESCRIBE] if words else [])]
         wanted = patterns(self.settings.parameters)
-        if not ours and not text_only and not wanted:
+        text_only = STRUCTURED_ALONE if spec.own.get("structured", self.settings.structured) == "auto" else frozenset()
+        if not ours and not words and not text_only and not wanted:
             return Options()
         # The codecs come with it: they are loaded here only where somebody wants parameters.
         parameters: Any = importlib.import_module("pagefold.encode.parameters") if wanted else None
+        slim = getattr(words, how) if words else None
         listing = Listing(slim, ours, {}, parameters.with_parameters if parameters else None, wanted)
-        names = [tool.name for tool in ours]
 
         def taken_out(tool: str, arguments: Mapping[str, Any]) -> tuple[Mapping[str, Any], Any] | None:
             known = listing.names.get(tool)
             return parameters.taken_out(arguments, known) if known else None
 
-        primer = PRIMER if self.settings.tools and self.context else ""
         describe = (lambda asked: words.described_in_full(listing.whole, asked)) if words else None
+        names, primer = [tool.name for tool in ours], self._primer if ours else ""
         return Options(names, listing, describe, taken_out if parameters else None, primer, text_only)
 
-    def _text_only(self, spec: Spec | None) -> frozenset[str]:
-        wanted = (spec.own if spec else {}).get("structured", self.settings.structured)
-        return STRUCTURED_ALONE if wanted == "auto" else frozenset()
+    def _ours(self, slim: bool) -> list[ContextTool]:
+        """The tools of ours, one more where lists are smaller."""
+        words: Any = importlib.import_module("pagefold.mcp_proxy.slim") if slim else None
+        return [*(CONTEXT_TOOLS if self._primer else ()), *([words.DESCRIBE] if words else [])]
+
+    def _how(self, spec: Spec) -> str:
+        return str(spec.own.get("slim_tools", self.settings.slim_tools))
+
+    @property
+    def _primer(self) -> str:
+        return PRIMER if self.settings.tools and self.context else ""
+
+    def _is_untouched(self, server: str, tool: str) -> bool:
+        """Whether the results of a tool pass as they come: what a server's own entry says goes before the settings."""
+        own = next((spec.own for spec in self.specs if spec.name == server), {})
+        as_is = patterns(str(own.get("as_is", self.settings.as_is)))
+        return own.get("encode") is False or any(fnmatchcase(tool, pattern) for pattern in as_is)
 
 
 def patterns(text: str) -> list[str]:

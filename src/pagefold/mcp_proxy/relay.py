@@ -42,6 +42,9 @@ OWN = '"pagefold-'
 COMPACTED = "notifications/pagefold/compacted"
 """By which a client says that its model sees no more of what was shown so far."""
 
+DESCRIBE = "context_describe"
+"""The tool of ours that says what a short list left out."""
+
 _KEPT_CALLS = 100_000
 _ENVELOPE = "io.modelcontextprotocol/"
 
@@ -64,7 +67,7 @@ class Options:
     tools: Sequence[str] = ()
     listing: Callable[[str, "Listed"], str] | None = None
     describe: Callable[[Mapping[str, Any]], str] | None = None
-    """Answers `context_describe`: what a short list left out."""
+    """Answers `DESCRIBE`."""
     taken_out: Callable[[str, Mapping[str, Any]], tuple[Mapping[str, Any], Any] | None] | None = None
     """A tool's own arguments, and what an agent asked of us among them; None where the tool has no such parameters."""
     primer: str = ""
@@ -308,7 +311,7 @@ class Relay:
 def own_answer(options: Options, id: str, params: Mapping[str, Any], *, modern: bool = False) -> Command:
     """What becomes of a call of a tool of ours. Descriptions are at hand; the rest is for others to know."""
     tool, arguments = as_string(params.get("name")), as_object(params.get("arguments"))
-    if tool == "context_describe" and options.describe is not None:
+    if tool == DESCRIBE and options.describe is not None:
         return ToClient(text_reply(id, options.describe(arguments), modern=modern))
     return Answer(id, tool, arguments, modern)
 

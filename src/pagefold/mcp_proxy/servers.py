@@ -17,8 +17,8 @@ from pagefold.errors import WireError
 from pagefold.mcp_proxy import merge
 from pagefold.mcp_proxy.commands import Command, Forget, Shorten, ToClient
 from pagefold.mcp_proxy.lines import Overlong
-from pagefold.mcp_proxy.relay import COMPACTED, OWN, Listed, Options, Relay, own_answer
-from pagefold.mcp_proxy.replies import SERVER_LOST, failure, reply, respelled, with_primer
+from pagefold.mcp_proxy.relay import COMPACTED, DESCRIBE, OWN, Listed, Options, Relay, own_answer
+from pagefold.mcp_proxy.replies import SERVER_LOST, failure, reply, respelled, text_reply, with_primer
 from pagefold.mcp_proxy.theirs import Theirs
 from pagefold.wire import json_text, jsonrpc
 from pagefold.wire.json_text import as_list, as_object, as_string
@@ -93,7 +93,7 @@ class Servers:
             case "ping":
                 return [ToClient(reply(call.id, {}))]
             case "tools/call" if params.get("name") in self.ours:
-                return [own_answer(self.options, call.id, params)]
+                return [self._own(call.id, params)]
             case "tools/call" | "prompts/get":
                 return self._by_name(call, data, "tools" if method == "tools/call" else "prompts", params)
         if method in merge.LISTS or method in ("initialize", "logging/setLevel"):
@@ -101,6 +101,18 @@ class Servers:
         if server := self._owner(method, params):
             return self._to(server, call)
         return self._gather(call.id, method, params, self._able(method), first=True)
+
+    def _own(self, id: str, params: Mapping[str, Any]) -> Command:
+        if params["name"] != DESCRIBE:
+            return own_answer(self.options, id, params)
+        names = as_list(as_object(params.get("arguments")).get("tools"))
+        told = "\n\n".join(self._described(as_string(name)) for name in names)
+        return ToClient(text_reply(id, told or 'Name the tools in a list: {"tools": ["…"]}.'))
+
+    def _described(self, tool: str) -> str:
+        server, name = self._names.get("tools", {}).get(tool, ("", ""))
+        describe = self.relays[server].options.describe if server else None
+        return describe({"tools": [name]}) if describe else f"Of {tool!r} nothing was left out."
 
     def _by_name(self, call: Call, data: bytes, kind: str, params: Mapping[str, Any]) -> list[Command]:
         if kind not in self._names:
@@ -287,8 +299,7 @@ class Servers:
             result: Any = {kind: merge.renamed(ordered, names)}
             if kind == "tools" and self.options.listing is not None:
                 self.ours = frozenset(self.options.tools) - names.keys()
-                only_text = any(relay.client in self.options.text_only_for for relay in self.relays.values())
-                page = Listed(last=True, only_text=only_text)
+                page = Listed(last=True, only_text=False)  # each server's relay has seen to that
                 return json_text.parse(self.options.listing(json_text.dumps(result), page))
             return result
         things, owners = merge.distinct(ordered, merge.KEYS[kind])

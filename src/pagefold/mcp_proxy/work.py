@@ -6,8 +6,7 @@ of a second and 90 MB, and a client that waits for its server should not.
 
 import importlib
 import threading
-from collections.abc import Callable, Collection, Iterable, Mapping
-from fnmatch import fnmatchcase
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
 from pagefold.mcp_proxy.commands import Answer, Shorten
@@ -41,7 +40,7 @@ class Work:
     """`context` makes what keeps texts and answers our tools, when it is first needed. Where no `tools` are offered,
     it only tells a model proxy on the same store what was shown.
 
-    `as_is` are patterns of tools that pass untouched, `untouched` servers that do. With `references` earlier results of
+    `untouched` says whether the results of a server's tool pass as they come. With `references` earlier results of
     the connection may be referred to until `forget` says that the model sees them no more; where a model proxy reads
     along, it makes the references, since it knows.
     """
@@ -51,8 +50,7 @@ class Work:
         *,
         context: Callable[[Callable[[], None]], Known] | None = None,
         tools: bool = True,
-        as_is: Collection[str] = (),
-        untouched: Collection[str] = (),
+        untouched: Callable[[str, str], bool] = lambda server, tool: False,
         references: bool = False,
         early: Callable[[], Early] | None = None,
         budget: int = 0,
@@ -60,7 +58,7 @@ class Work:
         self.warm = False
         self.early: Early | None = None
         self._make_early, self._budget = early, budget
-        self._context, self._as_is, self._untouched, self._references = context, as_is, untouched, references
+        self._context, self._untouched, self._references = context, untouched, references
         self._tools = tools
         self._begun = False
         self._loading = threading.Lock()
@@ -74,7 +72,7 @@ class Work:
             threading.Thread(target=self._load, daemon=True, name="pagefold loads").start()
 
     def shorten(self, command: Shorten) -> tuple[bytes, Mapping[str, int]]:
-        if command.server in self._untouched or any(fnmatchcase(command.tool, pattern) for pattern in self._as_is):
+        if self._untouched(command.server, command.tool):
             return command.data, {"passed untouched": 1}
         result = self._load()
         is_read = self._known is not None and self._known.is_read
