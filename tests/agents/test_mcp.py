@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -127,51 +128,69 @@ def _result(body: bytes) -> str:
     return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
 
 
-def test_codex_calls_tools_behind_the_proxy(tmp_path: Path) -> None:
+def codex_conversation(folder: Path, turns: list[Any], *, between: bool = False) -> list[Any]:
+    """What Codex sent to the model, with its servers behind the proxy; `between` both, on one store."""
     codex = agent(CODEX)
     scripted = SHARED / "agents" / "scripted_model.py"
     if not scripted.exists():
         pytest.skip(f"no scripted model for the Responses API in {scripted.parent}")
-    rows = tmp_path / "files" / "rows.json"
-    turns = [
-        {"text": "I read.", "tool_call": {"name": "mcp__files__read_text_file", "input": {"path": str(rows)}}},
-        {"text": "Done."},
-    ]
     lines = [
         'model = "gpt-5-codex"\nmodel_provider = "scripted"\ncheck_for_update_on_startup = false',
         "[analytics]\nenabled = false",
-        f'[projects.{json.dumps(str(tmp_path))}]\ntrust_level = "trusted"',
+        f'[projects.{json.dumps(str(folder))}]\ntrust_level = "trusted"',
     ]
-    for name, server in servers(tmp_path).items():
+    for name, server in servers(folder).items():
         words = f"command = {json.dumps(server['command'])}\nargs = {json.dumps(server['args'])}"
         lines.append(f"[mcp_servers.{name}]\n{words}\nrequired = true")
-    (tmp_path / "script.json").write_text(json.dumps(turns))
-    record = tmp_path / "record.jsonl"
-    with subprocess.Popen(
-        [sys.executable, str(scripted), str(tmp_path / "script.json"), "--record", str(record)],
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as model:
-        try:
-            assert model.stdout is not None
-            url = model.stdout.readline().strip()
-            provider = f'name = "scripted"\nbase_url = "{url}/v1"\nenv_key = "SCRIPTED_KEY"\nwire_api = "responses"'
-            config = tmp_path / "codex"
-            config.mkdir()
-            (config / "config.toml").write_text("\n".join([*lines, f"[model_providers.scripted]\n{provider}", ""]))
-            run(
-                [str(codex), "exec", "--json", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox",
-                 "Read the rows"],
-                tmp_path,
-                {"CODEX_HOME": str(config), "SCRIPTED_KEY": "sk-scripted"},
-            )  # fmt: skip
-        finally:
-            model.terminate()
-    bodies = [json.loads(line) for line in record.read_text().splitlines()]
-    last = json.dumps(bodies[-1]["body"])
+    (folder / "script.json").write_text(json.dumps(turns))
+    record = folder / "record.jsonl"
+    with ExitStack() as stack:
+        model = [sys.executable, str(scripted), str(folder / "script.json"), "--record", str(record)]
+        url = started(stack, model).strip()
+        if between:
+            serve = [*PAGEFOLD[:-1], "serve", "--json", "--port", "0", "--openai-url", url]
+            url = json.loads(started(stack, [*serve, "--store", str(folder / "store")]))["url"]
+        provider = f'name = "scripted"\nbase_url = "{url}/v1"\nenv_key = "SCRIPTED_KEY"\nwire_api = "responses"'
+        config = folder / "codex"
+        config.mkdir()
+        (config / "config.toml").write_text("\n".join([*lines, f"[model_providers.scripted]\n{provider}", ""]))
+        run(
+            [str(codex), "exec", "--json", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox",
+             "Read the rows"],
+            folder,
+            {"CODEX_HOME": str(config), "SCRIPTED_KEY": "sk-scripted"},
+        )  # fmt: skip
+    return [json.loads(line)["body"] for line in record.read_text().splitlines()]
+
+
+def started(stack: ExitStack, command: list[str]) -> str:
+    """The first line of a program that runs until the stack ends."""
+    child = stack.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
+    stack.callback(child.terminate)
+    assert child.stdout is not None
+    return child.stdout.readline()
+
+
+def test_codex_calls_tools_behind_the_proxy(tmp_path: Path) -> None:
+    read = {"name": "mcp__files__read_text_file", "input": {"path": str(tmp_path / "files" / "rows.json")}}
+    bodies = codex_conversation(tmp_path, [{"text": "I read.", "tool_call": read}, {"text": "Done."}])
+    last = json.dumps(bodies[-1])
     assert "[JSON]" in last
     assert "row 59" not in last
     assert "60 rows" in last
+
+
+def test_codex_between_both_proxies_is_referred_to_what_stands(tmp_path: Path) -> None:
+    tree = {"name": "mcp__files__directory_tree", "input": {"path": str(tmp_path / "files")}}
+    read = {"name": "mcp__files__read_text_file", "input": {"path": str(tmp_path / "files" / "rows.json")}}
+    calls = [{"text": "Look.", "tool_call": call} for call in (read, tree, read)]
+    last = codex_conversation(tmp_path, [*calls, {"text": "Done."}], between=True)[-1]
+    outputs = [item["output"] for item in last["input"] if item.get("type") == "function_call_output"]
+    first, _, again = ("\n".join(part["text"] for part in output) for output in outputs)
+    assert "60 rows" in first
+    assert "[as it is]" not in first
+    assert "byte-identical" in again or "= R" in again
+    assert len(again) < len(first)
 
 
 def test_claude_code_between_both_proxies_is_referred_only_to_what_stands_in_its_request(tmp_path: Path) -> None:
