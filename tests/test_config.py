@@ -855,7 +855,9 @@ def test_importing_the_reader_loads_nothing_heavy() -> None:
     assert not {"rich", "argparse", "asyncio", "aiohttp", "splintr", "sqlite3"} & set(ast.literal_eval(loaded))
 
 
-@pytest.mark.parametrize("key", ["serve.host", "serve.anthropic_url", "serve.openai_url", "serve.token"])
+@pytest.mark.parametrize(
+    "key", ["serve.host", "serve.anthropic_url", "serve.openai_url", "serve.token", "serve.instructions"]
+)
 def test_a_project_file_does_not_decide_who_gets_the_keys(key: str, tmp_path: Path) -> None:
     (tmp_path / "pagefold.toml").write_text(f"{key} = 'http://127.0.0.1:1'\n")
 

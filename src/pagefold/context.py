@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
+from pagefold.adapters.instructions import instructions_in
 from pagefold.adapters.sqlite import SqliteStore
 from pagefold.adapters.writeback import Writeback
 from pagefold.derive.beginning import Beginning, root_of
@@ -126,7 +127,9 @@ class Context:
         self._crossed: Boundary | None = None
         self._pinned: list[Held] = []
         if isinstance(policy, Folding | Legacy):
-            self._pinned += [*self._writeback.read().held, *_sections(instructions)]
+            self._pinned += self._writeback.read().held
+            self._policy = policy = replace(policy, instructions=instructions_in(instructions))
+            self._state = policy.begin(head)
         elif instructions:
             raise ConfigError(f"instructions: {_FOLDS}; this one is {policy.name}")
         self._decisions: tuple[Decision, ...] = ()
@@ -345,17 +348,6 @@ class Context:
             if message.raw not in self._counted:
                 self._counted[message.raw] = self._counter.count(message.text) + FRAME
         return sum(self._counted[message.raw] for message in messages)
-
-
-def _sections(files: Sequence[str | Path]) -> list[Held]:
-    """Every section of these files, as constraints. Raises ConfigError where one cannot be read."""
-    found: list[Held] = []
-    for file in files:
-        try:
-            found += producers.constraints_in(Path(file).read_text(encoding="utf-8"), str(file))
-        except (OSError, UnicodeError) as error:
-            raise ConfigError(f"instructions: {file} cannot be read ({error})") from error
-    return found
 
 
 def message_of(value: Mapping[str, Any]) -> Message:

@@ -3,9 +3,12 @@
 import argparse
 import json
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from typing import Any
 from urllib.parse import quote
 
 from pagefold import config
+from pagefold.adapters.instructions import instructions_in
 from pagefold.adapters.library import Library
 from pagefold.adapters.serving import serving
 from pagefold.cli import show, watch
@@ -13,9 +16,10 @@ from pagefold.derive.cost import TABLES, Prices, prices_named
 from pagefold.derive.learned import learned_of
 from pagefold.derive.models import known
 from pagefold.derive.policies import policy_named
+from pagefold.errors import ConfigError
 from pagefold.model_proxy import server
 from pagefold.model_proxy.answering import Answers, Keeper
-from pagefold.model_proxy.conversations import Conversations
+from pagefold.model_proxy.conversations import Conversations, folds
 from pagefold.model_proxy.http import Upstreams
 from pagefold.model_proxy.server import Proxy
 from pagefold.settings import Settings
@@ -95,7 +99,7 @@ def proxy_for(settings: Settings, library: Library | None, *, token: str | None 
     """The proxy that the settings describe. Raises ConfigError."""
     serve = settings.serve
     conversations = Conversations(
-        None if serve.observe else policy_named(serve.policy, learned=learned_of(settings)),
+        None if serve.observe else _policy(settings),
         store=library.store if library else None,
         window=serve.window,
         prices=_own_prices(settings),
@@ -110,6 +114,14 @@ def proxy_for(settings: Settings, library: Library | None, *, token: str | None 
     return Proxy(
         upstreams, conversations, put=keeper, write_back=keeper.write_back, answers=Answers(library), token=asked
     )
+
+
+def _policy(settings: Settings) -> Any:
+    policy: Any = policy_named(settings.serve.policy, learned=learned_of(settings))
+    files = [name.strip() for name in settings.serve.instructions.split(",") if name.strip()]
+    if files and not folds(policy):
+        raise ConfigError(f"serve.instructions: expected a policy that folds; serve.policy is {policy.name}")
+    return replace(policy, instructions=instructions_in(files)) if files else policy
 
 
 def _own_prices(settings: Settings) -> dict[str, Prices]:

@@ -16,6 +16,7 @@ from pagefold.derive.arrival import Standings, arguments_of
 from pagefold.derive.json_lines import json_lines
 from pagefold.encode import numbered
 from pagefold.pages.facts import is_fact, words_of
+from pagefold.pages.pins import OPENING
 from pagefold.wire.message import Block, BlockKind, Message, Role
 
 LONGEST = 400
@@ -80,6 +81,8 @@ def _passages(message: Message, standings: Standings) -> Iterator[Passage]:
             keys = tuple(arguments_of(block))
             yield Passage(Speaker.CALL, label, block.text, lines, _where(lines), block.call_id, keys=keys)
         elif block.kind in (BlockKind.TEXT, BlockKind.OTHER) and block.text:
+            if message.place < 0 and block.text.startswith(OPENING):
+                continue  # what is held stands in every request: no digest has to quote it
             lines = tuple(_lines(block.text))
             yield Passage(_speaker(message.role), "", block.text, lines, _where(lines))
 

@@ -83,7 +83,10 @@ class Conversations:
             known = self._known(model)
             fits = window or self.window or (known.window if known else policy.window)
             counted = {"tokens": known.tokens} if known and hasattr(policy, "tokens") else {}
-            policy = replace(policy, window=fits, prices=self.prices(api, model), **counted)
+            # Who names another policy is held to the same instructions.
+            ours = getattr(self.policy, "instructions", ())
+            held = {"instructions": ours} if ours and hasattr(policy, "instructions") else {}
+            policy = replace(policy, window=fits, prices=self.prices(api, model), **counted, **held)
         elif alone and encodes(policy):
             policy = replace(policy, without=policy.without | REFERRING)
         return self.at_work(api, policy)

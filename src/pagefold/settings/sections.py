@@ -114,6 +114,15 @@ class Serve:
         default=0,
         metadata=about("How many tokens a live request may hold; 0 goes by the model.", whole(0)),
     )
+    instructions: str = field(
+        default="",
+        metadata=about(
+            "Instruction files, divided by commas: where the policy folds, every section of them is a constraint that "
+            "stands in every request.",
+            TEXT,
+            own=True,
+        ),
+    )
     recall: str = field(
         default="mcp",
         metadata=about(

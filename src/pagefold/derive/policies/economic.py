@@ -46,7 +46,7 @@ class Economic(folding.Folding):
         return "economic"
 
     def begin(self, head: int = 0) -> folding.State:
-        return State(head=head, tokens=head)
+        return State(head=head, tokens=head, pins=folding.instructed(self.instructions))
 
     def entry(self, state: folding.State, message: Message) -> tuple[Standings, Entry]:
         return enter(state.standings, message, state.turn, self.tokens, self.forms)

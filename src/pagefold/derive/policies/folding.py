@@ -22,7 +22,7 @@ from pagefold.pages import context_calls
 from pagefold.pages.faults import Boundary
 from pagefold.pages.page import PageId
 from pagefold.pages.pins import Pins
-from pagefold.pages.producers import Held
+from pagefold.pages.producers import Held, constraints_in
 from pagefold.tokens import Counter, counter
 from pagefold.wire.message import BlockKind, Message, Role
 
@@ -54,11 +54,15 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Folding:
-    """A policy says, by `due`, what is to stand now and why; None where the request only grows."""
+    """A policy says, by `due`, what is to stand now and why; None where the request only grows.
+
+    `instructions` are files by name and text: each of their sections is a constraint, said in the first request.
+    """
 
     window: int = 200_000
     prices: Prices = TABLES["anthropic"]
     tokens: str = "o200k"
+    instructions: tuple[tuple[str, str], ...] = field(default=(), kw_only=True)
 
     lossless: ClassVar[bool] = False
     """Whether results enter in their cheapest lossless form, or as they came."""
@@ -81,7 +85,7 @@ class Folding:
         return state
 
     def begin(self, head: int = 0) -> State:
-        return State(head=head, tokens=head)
+        return State(head=head, tokens=head, pins=instructed(self.instructions))
 
     def step(self, state: State, message: Message) -> State:
         return self._entered(state, paired(state.pairing, message))
@@ -94,6 +98,8 @@ class Folding:
     def request(self, state: State, notes: Notes = NOTHING) -> tuple[State, Derived]:
         if state.pairing.waits:
             state = self._entered(state, settled(state.pairing))
+        if self.instructions and not state.sent:
+            state = self._said(state)
         if notes.recalled:
             state = replace(state, recalled=state.recalled | frozenset(notes.recalled))
         asked = reset_asked(state.log, state.sent)
@@ -133,6 +139,12 @@ class Folding:
             state.pins,
         )
 
+    def _said(self, state: State) -> State:
+        """The state in which what is held is said, unless it was."""
+        block = state.pins.block
+        said = not block or any(entry.message.text == block for entry in state.log)
+        return state if said else self.step(state, text_message(block))
+
     def usable(self, state: State, notes: Notes) -> int:
         usable = usable_of(self.window, counter(self.tokens))
         return min(usable, int(state.tokens * _SMALLER)) if notes.smaller else usable
@@ -170,6 +182,11 @@ class Folding:
 def usable_of(window: int, counts: Counter) -> int:
     """The input budget: the window without room for the answer, and without a margin where tokens are estimated."""
     return window - min(_ANSWER, window // 8) - int(window * (_MARGIN if counts.exact else _MARGIN_ESTIMATED))
+
+
+def instructed(instructions: Sequence[tuple[str, str]]) -> Pins:
+    """The pins before the first message: every section of every file."""
+    return Pins().holding(*(section for file, text in instructions for section in constraints_in(text, file)))
 
 
 def common(before: Sequence[Message], now: Sequence[Message]) -> int:

@@ -19,7 +19,7 @@ from pagefold.derive.cost import TABLES, Prices
 from pagefold.derive.entry import counted, text_message
 from pagefold.derive.log import Log
 from pagefold.derive.pairing import Paired, Pairing, paired, settled
-from pagefold.derive.policies.folding import common, usable_of
+from pagefold.derive.policies.folding import common, instructed, usable_of
 from pagefold.derive.policy import NOTHING, Decision, Derived, Notes
 from pagefold.derive.task import is_substantive
 from pagefold.pages import context_calls
@@ -87,9 +87,10 @@ class Legacy:
     prices: Prices = TABLES["anthropic"]
     tokens: str = "o200k"
     name: str = "legacy"
+    instructions: tuple[tuple[str, str], ...] = field(default=(), kw_only=True)
 
     def begin(self, head: int = 0) -> State:
-        return State(head=head)
+        return State(head=head, pins=instructed(self.instructions))
 
     def step(self, state: State, message: Message) -> State:
         return self._entered(state, paired(state.pairing, message))

@@ -40,7 +40,7 @@ class OracleReplay(Economic):
     def begin(self, head: int = 0) -> folding.State:
         if self.future is None:
             raise ConfigError(f"policy = {self.name!r}: it needs the recording that it looks ahead in")
-        return State(head=head, tokens=head)
+        return State(head=head, tokens=head, pins=folding.instructed(self.instructions))
 
     def foreseen(self, state: folding.State) -> frozenset[str]:
         future = self.future or ()
