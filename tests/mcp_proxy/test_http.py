@@ -8,7 +8,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +29,15 @@ MODERN = {
 
 @contextmanager
 def serving(folder: Path, *arguments: str) -> Iterator[str]:
+    with process(folder, "--no-tools", *arguments) as (url, _):
+        yield url
+
+
+@contextmanager
+def process(folder: Path, *arguments: str) -> Iterator[tuple[str, int]]:
+    """The address of a proxy, and its process."""
     with subprocess.Popen(
-        [*PAGEFOLD, "--no-tools", "--json", "--http", "0", *arguments],
+        [*PAGEFOLD, "--json", "--http", "0", *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         stdin=subprocess.DEVNULL,
@@ -39,7 +46,7 @@ def serving(folder: Path, *arguments: str) -> Iterator[str]:
     ) as proxy:
         try:
             assert proxy.stdout is not None
-            yield str(json.loads(proxy.stdout.readline())["url"])
+            yield str(json.loads(proxy.stdout.readline())["url"]), proxy.pid
         finally:
             proxy.terminate()
             assert proxy.wait(10) == 0
@@ -93,6 +100,33 @@ def test_a_client_over_http_has_a_server_of_its_own(tmp_path: Path) -> None:
         with urllib.request.urlopen(request, timeout=10) as answer:
             assert answer.status == 204
         assert post(url, call(3, "echo"), Mcp_Session_Id=sessions[0])[0] == 404
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="counts open files and threads by /proc")
+def test_sessions_that_come_and_go_leave_no_descriptor_and_no_thread(tmp_path: Path) -> None:
+    with process(tmp_path, "--", *ODD) as (url, pid):
+        counts = []
+        for _ in range(6):
+            session = greet(url)
+            assert post(url, call(1, "rows", count=30), Mcp_Session_Id=session)[0] == 200
+            status = post(url, call(2, "context_status"), Mcp_Session_Id=session)[2][0]
+            assert "1 pages" in status["result"]["content"][0]["text"] or "0 pages" in str(status)
+            request = urllib.request.Request(url, method="DELETE", headers={"Mcp-Session-Id": session})
+            with urllib.request.urlopen(request, timeout=10) as answer:
+                assert answer.status == 204
+            counts.append((held(pid), len(list(Path(f"/proc/{pid}/task").iterdir()))))
+        assert counts[-1][0] <= counts[0][0], counts
+        # Threads of the pool come one by one, up to a handful; a session of its own would have one more each.
+        assert counts[-1][1] <= counts[1][1] + 2, counts
+
+
+def held(pid: int) -> int:
+    """How many files and pipes a process has open; the socket of the last request may just be closing."""
+    found = 0
+    for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(FileNotFoundError):
+            found += not str(descriptor.readlink()).startswith("socket:")
+    return found
 
 
 def test_many_calls_over_http_at_once_get_their_own_answers(tmp_path: Path) -> None:

@@ -118,6 +118,7 @@ class Client:
             with suppress(ConfigError, asyncio.CancelledError):
                 await self._starting
         await self.session.close(_GRACE_SECONDS)
+        await asyncio.to_thread(self.session.work.close)
 
     def _aside(self, data: bytes) -> None:
         """To whoever is there: the listener, or a request that is open; else it waits."""
@@ -177,8 +178,6 @@ class Endpoint:
         if self._sweeping is not None:
             self._sweeping.cancel()
         clients = [*self._clients.values(), *([self._shared] if self._shared else [])]
-        for client in clients:
-            client.session.work.close()
         await asyncio.gather(*(client.close() for client in clients))
 
     async def _post(self, request: web.BaseRequest, client: Client | None) -> web.StreamResponse:

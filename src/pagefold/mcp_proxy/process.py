@@ -127,6 +127,7 @@ class Process:
                 task.cancel()
                 with suppress(asyncio.CancelledError):
                     await task
+        self._reading.close()
 
     async def _spawn(self) -> None:
         loop = asyncio.get_running_loop()
