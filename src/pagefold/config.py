@@ -174,6 +174,14 @@ def home_of(client: str, environment: Mapping[str, str] = os.environ, platform: 
     return (Path(named).parent if client == "codex" else Path(named)) if named else home
 
 
+def claude_settings(environment: Mapping[str, str] = os.environ, platform: str = sys.platform) -> Path | None:
+    """Claude Code's own settings, those of the user."""
+    home = _Surroundings(environment, Path(), platform).home
+    named = environment.get("CLAUDE_CONFIG_DIR")
+    folder = Path(named) if named else home / ".claude" if home else None
+    return folder / "settings.json" if folder else None
+
+
 def process_environment(changes: Mapping[str, str], environment: Mapping[str, str] = os.environ) -> dict[str, str]:
     """The environment for a program that is started, with what its configuration adds to ours."""
     return {**environment, **changes}

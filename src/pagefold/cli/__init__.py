@@ -27,6 +27,7 @@ COMMANDS = {
     "doctor": "look whether proxies, store and agents work together, and say what to do",
     "mcp": "stand in front of MCP servers: every tool result denser, nothing else changed",
     "init": "put the MCP servers of a client behind pagefold, or take them from behind it",
+    "hook": "what Claude Code runs after a tool, once `init claude-code --hook` has set it",
     "stats": "what the proxies have saved so far",
     "top": "sessions, context and faults as they happen, in the terminal",
     "dashboard": "sessions, context, faults and stored pages, in a browser",

@@ -12,13 +12,18 @@ from pagefold import config
 from pagefold.cli import show
 from pagefold.errors import ConfigError
 from pagefold.mcp_proxy.clients import CLIENTS, Changed, Client, unwrapped, wrapped
+from pagefold.wire.claude_hook import EVENT, with_hook, without_hook
 
 EXAMPLE = """\
 Rewrites the commands of the servers in the client's own file, shows what changed and keeps the file as it was beside
 it. Names stay, and with them the permissions you gave. Servers with an address are left as they are.
 
+With --hook, Claude Code's results go on in their cheapest lossless form without any proxy: what Bash prints, what Grep
+finds and what MCP servers say. That is set in the user's settings; --undo takes it out.
+
 Examples:
   pagefold init claude-code            .mcp.json here and ~/.claude.json, where they are
+  pagefold init claude-code --hook     ~/.claude/settings.json
   pagefold init codex --dry-run        only show what would change
   pagefold init claude-code --undo     as it was
 """
@@ -29,12 +34,15 @@ _BACKUP = ".before-pagefold"
 def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("client", choices=sorted(CLIENTS), help="whose servers")
     command.add_argument("--file", metavar="FILE", help="its configuration file, where that is elsewhere")
+    command.add_argument("--hook", action="store_true", help="of Claude Code: shorten results by its hook after a tool")
     command.add_argument("--undo", action="store_true", help="as it was before")
     command.add_argument("--dry-run", action="store_true", help="change nothing, show what would change")
 
 
 def run(options: argparse.Namespace) -> int:
     client = CLIENTS[options.client]
+    if options.hook:
+        return _hook(client, options)
     files = [Path(options.file)] if options.file else list(_files(client))
     if not files:
         expected = ", ".join((*client.project, *(f"~/{name}" for name in client.user)))
@@ -50,6 +58,34 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
+def _hook(client: Client, options: argparse.Namespace) -> int:
+    """Sets Claude Code's hook after a tool, or takes it out."""
+    place = Path(options.file) if options.file else config.claude_settings()
+    if client.name != "claude-code" or place is None:
+        raise ConfigError(f"--hook: {client.name} has no hook that replaces results; claude-code has")
+    file = place.resolve()
+    before = _text_of(file) if file.is_file() else ""
+    backup = file.with_name(file.name + _BACKUP)
+    after = without_hook(before, str(file)) if options.undo else with_hook(before, _ours(), str(file))
+    if options.undo and backup.is_file() and with_hook(_text_of(backup), _ours(), str(file)) == before:
+        after = _text_of(backup)  # even the spacing comes back
+    if options.json:
+        show.as_json([{"file": str(file), "changed": [EVENT] if after != before else [], "left": {}}])
+    else:
+        _show(file, before, after, Changed(after, (), {}))
+    if after == before or options.dry_run:
+        return 0
+    if before and not options.undo and not backup.exists():
+        shutil.copy2(file, backup)
+    if after:
+        _replace(file, after)
+    else:
+        file.unlink()  # there was none before
+    if options.undo:
+        backup.unlink(missing_ok=True)
+    return 0
+
+
 def _files(client: Client) -> Iterator[Path]:
     """The client's files that are there and hold servers."""
     home = config.home_of(client.name)
@@ -60,10 +96,7 @@ def _files(client: Client) -> Iterator[Path]:
 
 
 def _one(client: Client, file: Path, options: argparse.Namespace) -> Changed:
-    try:
-        before = file.read_bytes().decode("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{file}: cannot be read: {error}") from error
+    before = _text_of(file)
     backup = file.with_name(file.name + _BACKUP)
     change = unwrapped if options.undo else wrapped
     made = change(client, before, _ours(), str(file))
@@ -85,6 +118,13 @@ def _one(client: Client, file: Path, options: argparse.Namespace) -> Changed:
     return made
 
 
+def _text_of(file: Path) -> str:
+    try:
+        return file.read_bytes().decode("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file}: cannot be read: {error}") from error
+
+
 def _show(file: Path, before: str, after: str, made: Changed) -> None:
     lines = difflib.unified_diff(before.splitlines(), after.splitlines(), str(file), str(file), n=0, lineterm="")
     print("\n".join(lines) or f"{file}: nothing to change")
@@ -99,12 +139,14 @@ def _ours() -> list[str]:
 
 
 def _replace(file: Path, text: str) -> None:
-    """Whole or not at all, with the permissions that it has."""
+    """Whole or not at all, with the permissions that it has; where there is none, it is the user's alone."""
     fresh = file.with_name(f"{file.name}.{os.getpid()}.new")
     try:
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         fresh.touch(mode=0o600)
         fresh.write_bytes(text.encode("utf-8"))
-        shutil.copymode(file, fresh)
+        if file.exists():
+            shutil.copymode(file, fresh)
         fresh.replace(file)
     except OSError as error:
         fresh.unlink(missing_ok=True)

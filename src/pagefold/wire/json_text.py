@@ -142,6 +142,11 @@ def dumps(value: Any) -> str:
     return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
+def indented(value: Any) -> str:
+    """JSON for a file that people read."""
+    return json.dumps(value, ensure_ascii=False, indent=2)
+
+
 def as_string(value: Any) -> str:
     """What a field that should be a string says: nothing where it is null, its JSON where it is something else."""
     if isinstance(value, str):

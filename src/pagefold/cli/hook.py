@@ -1,0 +1,72 @@
+"""`pagefold hook`: what Claude Code runs after a tool. Its result goes on in its cheapest lossless form.
+
+It fails open, in one place: without an answer of ours Claude Code shows its model the tool's own words. Faults are
+counted and never told to the model, which a code of 2 would do. What is short is left alone before anything is loaded.
+"""
+
+import argparse
+import sys
+from collections import Counter
+from contextlib import suppress
+from datetime import UTC, datetime
+
+from pagefold.errors import PagefoldError
+from pagefold.wire import claude_hook, json_text
+
+EXAMPLE = """\
+Claude Code starts it by itself once `pagefold init claude-code --hook` was run: it reads the hook's event from standard
+input and prints what stands for the tool's result. What Bash prints, what Grep finds and what MCP servers say is
+replaced; Read numbers its lines after the hook, and is left alone.
+
+Examples:
+  pagefold init claude-code --hook
+  pagefold hook < event.json
+"""
+
+_SHORT = 400
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--store", metavar="FILE", help="the store beside which it counts (default: the user's)")
+
+
+def run(options: argparse.Namespace) -> int:
+    counts: Counter[str] = Counter()
+    try:
+        said = answer(json_text.text_of(sys.stdin.buffer.read()), counts)
+    except Exception:  # noqa: BLE001 - the single fail-open point of this surface
+        said = ""
+        counts["faults"] += 1
+    if said:
+        sys.stdout.buffer.write(json_text.bytes_of(said))
+        sys.stdout.buffer.flush()
+    if counts:
+        _count(counts, options)
+    return 0
+
+
+def answer(event: str, counts: Counter[str]) -> str:
+    """What is printed for an event; nothing where the result stays as it is. Raises WireError."""
+    called = claude_hook.parse(event)
+    long = [(path, text) for path, text in called.texts if len(text) >= _SHORT]
+    if not long:
+        return ""
+    from pagefold.encode.choose import REFERRING, encode
+
+    changed = {}
+    for path, text in long:
+        shown = encode(text, tool=called.tool, without=REFERRING)  # what else stands in the request is not known here
+        counts.update({"tokens before": shown.before, "tokens after": shown.tokens})
+        if shown.text != text:
+            changed[path] = shown.text
+    counts["calls"] += 1
+    return claude_hook.render(called, changed) if changed else ""
+
+
+def _count(counts: Counter[str], options: argparse.Namespace) -> None:
+    from pagefold import config
+    from pagefold.adapters import counters
+
+    with suppress(PagefoldError):  # whoever counts goes on without it, and no code but 0 may reach the model
+        settings = config.load(flags={"store.path": options.store, "config": options.config}).settings
+        counters.add(counters.beside(config.store_path(settings)), "hook", f"{datetime.now(tz=UTC):%Y-%m-%d}", counts)
