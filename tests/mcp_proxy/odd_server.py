@@ -24,6 +24,8 @@ TOOLS: dict[str, dict[str, Any]] = {
     "sample": {"type": "object"},
 }
 
+STATELESS = "io.modelcontextprotocol/protocolVersion"
+
 
 def say(message: dict[str, Any]) -> None:
     sys.stdout.write(json.dumps(message) + "\n")
@@ -113,7 +115,7 @@ def main() -> None:
             reply(id, said | {"instructions": "Be odd."})
         elif method == "tools/list":
             reply(id, {"tools": [{"name": name, "inputSchema": schema} for name, schema in TOOLS.items()]})
-        elif method == "tools/call" and not greeted:
+        elif method == "tools/call" and not greeted and STATELESS not in (params.get("_meta") or {}):
             say({"jsonrpc": "2.0", "id": id, "error": {"code": -32002, "message": "not greeted"}})
         elif method == "tools/call":
             if params["name"] == "sample":

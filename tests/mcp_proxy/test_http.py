@@ -151,6 +151,19 @@ def test_clients_of_the_stateless_era_share_a_server_and_not_their_ids(tmp_path:
             assert f"T{time}:00" in json.dumps(answer["result"])
 
 
+def test_clients_that_share_a_server_are_not_referred_to_what_others_were_shown(tmp_path: Path) -> None:
+    prose = "\n".join(f"The {n}th line says something that no other line says, {n * 7919}." for n in range(40))
+    with serving(tmp_path, "--references", "--", *ODD) as url:
+        texts = [post(url, call(1, "echo", MODERN, text=prose))[2][0]["result"]["content"][0]["text"] for _ in range(2)]
+        assert texts == [prose, prose]
+        session = greet(url)
+        own = [post(url, call(n, "echo", text=prose), Mcp_Session_Id=session)[2][0] for n in range(2)]
+        assert len(own[1]["result"]["content"][0]["text"]) < 200, "a client with a server of its own"
+        with serving(tmp_path, "--references", url) as before:
+            texts = [post(before, call(n, "echo", text=prose), Mcp_Session_Id=greet(before))[2][0] for n in range(2)]
+            assert all("no other line" in text["result"]["content"][0]["text"] for text in texts)
+
+
 @pytest.mark.parametrize(
     ("headers", "status"),
     [

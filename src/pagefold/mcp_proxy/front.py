@@ -51,15 +51,16 @@ class Front:
         names = [tool.name for tool in ours]
         return Servers(relays, Options(names, Listing(None, ours), primer=self._primer), __version__)
 
-    def session(self, tell: Callable[[bytes], Awaitable[None]]) -> Session:
-        """A connection whose servers are not started yet."""
+    def session(self, tell: Callable[[bytes], Awaitable[None]], *, shared: bool = False) -> Session:
+        """A connection whose servers are not started yet. Where clients share it, none is referred to what another was
+        shown."""
         context = self.context
         work = Work(
             context=(lambda forget: context(self.counts, forget)) if context else None,
             tools=self.settings.tools,
             untouched=self._is_untouched,
             budget=self.settings.budget,
-            references=self.settings.references,
+            references=self.settings.references and not shared,
             early=self.early,
         )
         session = Session(self.switch(), work, tell, counts=self.counts)

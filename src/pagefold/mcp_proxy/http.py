@@ -47,7 +47,7 @@ class Client:
     """One set of servers, and the requests that wait for them."""
 
     def __init__(self, front: Front, *, shared: bool) -> None:
-        self.session: Session = front.session(self.tell)
+        self.session: Session = front.session(self.tell, shared=shared)
         self.used = asyncio.get_running_loop().time()
         self.listener: Stream | None = None
         self._front, self._shared = front, shared

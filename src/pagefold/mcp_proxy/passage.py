@@ -32,7 +32,7 @@ class Passage:
 
     def __init__(self, front: Front) -> None:
         self._front, self._spec = front, front.specs[0]
-        self._work = front.session(_nowhere).work
+        self._work = front.session(_nowhere, shared=True).work
         self._options = front.options(self._spec)
         self._names: dict[str, str] = {}
         self._http: aiohttp.ClientSession | None = None
