@@ -201,6 +201,7 @@ def test_where_the_model_proxy_is_gone_a_client_still_holds_texts_that_say_every
             agent.look(ISSUES)
             send(url, agent.messages)
         shown = [agent.look(ISSUES), agent.look(CODE)]
+        assert "before the model too" in peer.text("context_status")
 
     assert json.loads(decode(shown[0])) == json.loads(ISSUES)
     assert decode(shown[1]) == CODE

@@ -30,6 +30,7 @@ _WAITING_PAGES = 256
 _RECALL_TOKENS = 20_000  # more than that some clients refuse to take from a tool
 _PAUSE_SECONDS = 0.02
 _ASK_SECONDS = 0.25  # no client has its model answer, and calls a tool, within so short a time of the proxy's start
+_READ = "pagefold stands before the model too: what a request holds already is referred to there."
 _ALONE = (
     "This proxy stands before tools: it keeps this and tells it in context_status; requests carry it where pagefold "
     "stands before the model too."
@@ -140,6 +141,7 @@ class Context:
         lines = [
             f"This connection: {self._counts['calls']:,} tool results, {saved}.",
             f"The store: {status.pages:,} pages, {status.bytes:,} bytes.",
+            *([_READ] if self.is_read else []),
             *([self._pins.block] if self._pins.block else []),
         ]
         return "\n".join(lines)

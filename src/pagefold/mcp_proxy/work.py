@@ -61,7 +61,7 @@ class Work:
         self._context, self._untouched, self._references = context, untouched, references
         self._tools = tools
         self._begun = False
-        self._loading = threading.Lock()
+        self._loading, self._showing = threading.Lock(), threading.Lock()
         self._result: Any = None
         self._known: Known | None = None
         self._ledger: Any = None
@@ -76,11 +76,13 @@ class Work:
             return command.data, {"passed untouched": 1}
         result = self._load()
         is_read = self._known is not None and self._known.is_read
-        ledger = None if is_read else self._ledger
         keep = self._known.keep_now if self._known is not None and self._tools else None
-        done = result.shortened(command, ledger=ledger, budget=self._budget, keep=keep)
-        if ledger is not None:
-            self._ledger = done.ledger
+        if is_read or self._ledger is None:
+            done = result.shortened(command, budget=self._budget, keep=keep)
+        else:
+            with self._showing:  # of two texts at once both would have the same label
+                done = result.shortened(command, ledger=self._ledger, budget=self._budget, keep=keep)
+                self._ledger = done.ledger
         if self._known is not None:
             self._keep(self._known, done.originals, command.tool, is_read=is_read)
         counts = {
@@ -90,6 +92,7 @@ class Work:
             "codecs skipped": done.skipped,
             "twins left out": done.twins,
             "texts cut": done.cut,
+            "texts noted": sum(bool(form) for _, form in done.originals) if is_read else 0,
         }
         return done.data, counts
 
@@ -109,7 +112,9 @@ class Work:
     def forget(self) -> None:
         """The model sees nothing of what was shown before."""
         if self._references:
-            self._ledger = self._load().Ledger()
+            fresh = self._load().Ledger()
+            with self._showing:  # what is being shown now was asked for before
+                self._ledger = fresh
 
     def close(self) -> None:
         if self._known is not None:
