@@ -161,8 +161,8 @@ class Mcp:
     references: bool = field(
         default=False,
         metadata=about(
-            "Without the model proxy: refer to earlier results of the connection. Only for a client with one agent that "
-            "reports compaction by `notifications/pagefold/compacted` or `context_reset`. With the model proxy on the "
+            "Without the model proxy: refer to earlier results of the connection. Only for a client with one agent "
+            "that reports compaction by `notifications/pagefold/compacted` or `context_reset`. With the model proxy on the "
             "same store, it refers to what stands.",
             SWITCH,
         ),
