@@ -162,8 +162,8 @@ class Mcp:
         default=False,
         metadata=about(
             "Without the model proxy: refer to earlier results of the connection. Only for a client with one agent "
-            "that reports compaction by `notifications/pagefold/compacted` or `context_reset`. With the model proxy on the "
-            "same store, it refers to what stands.",
+            "that reports compaction by `notifications/pagefold/compacted` or `context_reset`. With the model proxy on "
+            "the same store, it refers to what stands.",
             SWITCH,
         ),
     )
