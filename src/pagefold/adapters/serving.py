@@ -1,12 +1,12 @@
 """Whether a model proxy works on a store: a lock on a file beside it, which ends with its process however that ends.
 
 The MCP proxy asks it for every result: two proxies on one store can tell each other what was shown (`Store.said_by`),
-and one alone has nobody to tell. Where the system has no such locks, whoever has ever served counts as serving.
+and one alone has nobody to tell. Where there are no such locks, whoever has ever served counts as serving.
 """
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from pagefold.errors import StoreError
@@ -31,8 +31,9 @@ def serving(store: Path) -> Iterator[None]:
     except OSError as error:
         raise StoreError(f"{beside(store)} cannot be opened ({error.strerror}): make its directory writable") from error
     try:
-        if fcntl is not None:
-            fcntl.flock(descriptor, fcntl.LOCK_SH)
+        with suppress(OSError):  # some file systems have no locks
+            if fcntl is not None:
+                fcntl.flock(descriptor, fcntl.LOCK_SH)
         yield
     finally:
         os.close(descriptor)
