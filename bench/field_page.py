@@ -85,44 +85,44 @@ best lossless rival: at most 1 where nobody is ahead.
 
 
 def _verdicts(told: Told) -> Iterator[str]:
-    yield f"| family | ahead | effective | missed | best of the others | effective | missed | {HARNESS} |"
+    """The best of pagefold's policies against the best of the others that may be compared; the first is in bold."""
+    yield f"| family | pagefold | effective | missed | best of the others | effective | missed | {HARNESS} |"
     yield "|---|---|--:|--:|---|--:|--:|--:|"
-    for family, whole in told.families.items():
-        rows = whole
-        ranks = told.ranked(rows)
-        if family in told.samples and not told.is_ours(told.ranked(told.samples[family])[0]["name"]):
-            rows, ranks = told.samples[family], told.ranked(told.samples[family])
-        if not ranks:
-            continue
-        first = ranks[0]
-        others = [row for row in ranks if told.is_ours(row["name"]) is not told.is_ours(first["name"])]
-        others += [row for row in told.ranked(told.samples.get(family, ())) if not told.is_ours(row["name"])]
-        best = min(others, key=lambda row: float(row["effective_ratio"]), default=None)
+    for family, rows in told.families.items():
+        mine = next((row for row in told.ranked(rows) if told.is_ours(row["name"])), None)
+        other = next((row for row in told.ranked(rows) if not told.is_ours(row["name"])), None)
         harness = next((row for row in rows if row["name"] == HARNESS), None)
-        cells = [family, _strong(told, first["name"]), *_pair(first)]
-        cells += [best["name"], *_pair(best)] if best else ["", "", ""]
-        cells.append(f"{harness['effective_ratio']:.3f}" if harness else "")
-        yield f"| {' | '.join(cells)} |"
+        first = min((row["effective_ratio"] for row in (mine, other) if row), default=None)
+        cells = [cell for row in (mine, other) for cell in _told(row, first=first)]
+        yield f"| {family} | {' | '.join(cells)} | {harness['effective_ratio'] if harness else 0:.3f} |"
     yield ""
     yield from _losses(told)
 
 
+def _told(row: Row | None, *, first: float | None) -> tuple[str, str, str]:
+    if row is None:
+        return "", "", ""
+    name = f"**{row['name']}**" if row["effective_ratio"] == first else row["name"]
+    return name, f"{row['effective_ratio']:.3f}", f"{row['miss_rate']:.2%}"
+
+
 def _losses(told: Told) -> Iterator[str]:
     """Every contender, ranked or not, that is cheaper than pagefold anywhere: it is said, with what it misses."""
-    for family in told.families:
-        rows = told.samples.get(family) or told.families[family]
-        mine = min((row["effective_ratio"] for row in rows if told.is_ours(row["name"])), default=9.0)
-        for row in rows:
-            if row["effective_ratio"] < mine and not told.is_ours(row["name"]):
-                why = "" if row["miss_rate"] <= MISSED else f", but misses {row['miss_rate']:.1%}"
-                yield f"- {family}: {row['name']} is cheaper, {row['effective_ratio']:.3f} against {mine:.3f}{why}."
+    for family, rows in told.families.items():
+        yield from _cheaper(told, family, rows, {row["name"] for row in rows})
+        sample = told.samples.get(family, [])
+        yield from _cheaper(told, f"{family}, sample", sample, {row["name"] for row in _others(told, family)})
     for row in told.payloads:
         if isinstance(row.get("pagefold / best rival"), float) and row["pagefold / best rival"] > 1:
             yield f"- {row['tokens']}: a lossless rival needs fewer tokens."
 
 
-def _pair(row: Row) -> tuple[str, str]:
-    return f"{row['effective_ratio']:.3f}", f"{row['miss_rate']:.2%}"
+def _cheaper(told: Told, where: str, rows: Sequence[Row], names: set[str]) -> Iterator[str]:
+    mine = min((row["effective_ratio"] for row in told.ranked(rows) if told.is_ours(row["name"])), default=9.0)
+    for row in rows:
+        if row["name"] in names and row["effective_ratio"] < mine and not told.is_ours(row["name"]):
+            why = "" if row["miss_rate"] <= MISSED else f", but misses {row['miss_rate']:.1%}"
+            yield f"- {where}: {row['name']} is cheaper, {row['effective_ratio']:.3f} against {mine:.3f}{why}."
 
 
 def _strong(told: Told, name: str) -> str:

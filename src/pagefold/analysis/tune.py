@@ -3,8 +3,8 @@
 Two sessions in three are fitted: how likely facts are needed again, how long sessions last, when a fold is due, which
 codecs lose more than they win for a tool, what is worth a reference, which calls follow which. The third that was held
 back decides: a change is taken only if it is cheaper there, misses priced in, in most draws of the sessions, and does
-not miss more than it may. So few logs change little. What is fitted never judges; and of many values only the one that
-was best where they were fitted is judged, so that none is taken because it was lucky.
+not miss more than it may, whichever single session is left out. So few logs change little. What is fitted never judges;
+and of many values for a fold only the one that was best where they were fitted is judged: none is taken for its luck.
 """
 
 from collections import Counter
@@ -26,7 +26,7 @@ LEAST_CALLS = 20
 _CERTAIN = 0.8  # of the draws in which a change has to be cheaper
 _LEAST_GAIN = 0.0002  # of the bill: less is noise
 _PAIRS = 16
-_FLOOR, _FLOORS = "references.floor", (4, 6, 14, 20)
+_FLOORS = (4, 6, 14, 20)
 _SAMPLED = 60  # sessions on which forms are tried
 
 
@@ -131,7 +131,7 @@ def _sampled(seen: Sequence[Seen]) -> frozenset[str]:
 
 
 def _folds(start: Learned, job: Job, work: Callable[[Job], Iterator[Judged]]) -> list[Trial]:
-    """Of each setting that says when a fold is due, the value that was cheapest on fitted sessions, if one was."""
+    """Of each setting that says when a fold is due, the value that was cheapest on fitted sessions, if surely so."""
     asked = list(_around(start.folds))
     if not job.sampled:
         return []
@@ -140,7 +140,7 @@ def _folds(start: Learned, job: Job, work: Callable[[Job], Iterator[Judged]]) ->
     found: dict[str, tuple[float, Trial]] = {}
     for at, (name, value) in enumerate(asked, 1):
         verdict = _verdict(judged, 0, at)
-        if not verdict.allowed or verdict.gain <= found.get(name, (0.0, None))[0]:
+        if not _helps(verdict) or verdict.gain <= found.get(name, (0.0, None))[0]:
             continue
         told = f"{verdict.gain:.3%} cheaper on {len(judged)} fitted sessions, the best of the values around"
         before = getattr(start.folds, name)
@@ -166,18 +166,17 @@ def _forms(seen: Sequence[Seen], job: Job, start: Learned, work: Callable[[Job],
         asked.append((f"learned.{tool}.without", "used", f"without {codec}", forms))
     for other in _FLOORS:
         if other != floor:
-            asked.append((_FLOOR, str(floor), str(other), replace(start.forms, floor=other)))
+            asked.append(("references.floor", str(floor), str(other), replace(start.forms, floor=other)))
     tried = list(work(replace(job, alternatives=tuple(forms for *_, forms in asked))))
     cost = sum(one.cost for one in tried)
-    found: dict[str, tuple[float, Trial]] = {}
+    found = []
     for at, (what, before, after, forms) in enumerate(asked):
         less = [one.less[at] for one in tried]
-        key = what if what == _FLOOR else f"{what} {after}"  # of the floors the best, of the codecs each by itself
-        if cost and sum(less) > found.get(key, (0.0, None))[0]:
+        if cost and sum(less) > max(less) > 0:  # one session alone proves nothing
             won = sum(gain > 0 for gain in less)
             told = f"{sum(less) / cost:.3%} cheaper on {len(tried)} fitted sessions, in {won} of them"
-            found[key] = sum(less), Trial(what, replace(start, forms=forms), before, after, told)
-    return [trial for _, trial in found.values()]
+            found.append(Trial(what, replace(start, forms=forms), before, after, told))
+    return found
 
 
 def _candidates(start: Learned, learned: Fitted, tried: Sequence[Trial]) -> Iterator[Trial]:
@@ -208,6 +207,7 @@ def _spelled(weights: Sequence[float]) -> str:
 
 class _Verdict(NamedTuple):
     gain: float  # of the bill as it is
+    rest: float  # the same without the session that gained most: one alone proves nothing
     certain: float  # in which share of the draws it was cheaper
     missed: float
     allowed: bool
@@ -216,17 +216,18 @@ class _Verdict(NamedTuple):
 def _verdict(judged: Sequence[Judged], start: int, at: int) -> _Verdict:
     base = sum(one.base for one in judged)
     if not base:
-        return _Verdict(0.0, 0.0, 0.0, allowed=False)
+        return _Verdict(0.0, 0.0, 0.0, 0.0, allowed=False)
     effective = [[one.figures[trial].effective for one in judged] for trial in (start, at)]
-    gain = (sum(effective[0]) - sum(effective[1])) / base
+    gains = [now - then for now, then in zip(*effective, strict=True)]
+    gain, rest = sum(gains) / base, (sum(gains) - max(gains)) / base
     draws = drawn([one.base for one in judged], effective)
     certain = sum(then < now for now, then in draws) / len(draws) if draws else 0.0
     missed, before = _missed(judged, at), _missed(judged, start)
-    return _Verdict(gain, certain, missed, missed <= max(MISSED, before))
+    return _Verdict(gain, rest, certain, missed, missed <= max(MISSED, before))
 
 
 def _helps(verdict: _Verdict) -> bool:
-    return verdict.allowed and verdict.gain > 0 and verdict.certain >= _CERTAIN
+    return verdict.allowed and verdict.rest > 0 and verdict.certain >= _CERTAIN
 
 
 def _together(start: Learned, trials: Sequence[Trial], verdicts: Sequence[_Verdict]) -> list[Learned]:

@@ -9,7 +9,7 @@ from pagefold.analysis.engine import spread
 from pagefold.analysis.replay import Terms
 from pagefold.analysis.report import Report
 from pagefold.analysis.report.markdown import markdown
-from pagefold.analysis.report.numbers import money, share
+from pagefold.analysis.report.numbers import money, several, share
 from pagefold.analysis.report.page import page
 from pagefold.analysis.study import Job, sessions_of, study
 from pagefold.analysis.timeline import timeline
@@ -102,5 +102,5 @@ def _write(options: argparse.Namespace, report: Report) -> None:
         logs.write(path, page(report))
         before, after = report.before, report.after
         saved = f", {share(before.cost - after.cost, before.cost)} of {money(report.usd(before.cost))} saved"
-        told = f"Wrote {path}: {report.sessions:,} sessions{saved if report.sessions else ''}."
+        told = f"Wrote {path}: {several(report.sessions, 'session')}{saved if report.sessions else ''}."
         print(told, file=sys.stderr if options.json or options.md else sys.stdout)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from pagefold.analysis.report import Report
-from pagefold.analysis.report.numbers import money, rate, share, tokens
+from pagefold.analysis.report.numbers import money, rate, several, share, tokens
 
 
 def markdown(report: Report) -> str:
@@ -19,7 +19,8 @@ def _lines(report: Report) -> Iterator[str]:
         return
     before, after = report.before, report.after
     yield (
-        f"{report.sessions:,} sessions, {before.requests:,} requests: **{money(report.usd(before.cost))}** as logged, "
+        f"{several(report.sessions, 'session')}, {several(before.requests, 'request')}: "
+        f"**{money(report.usd(before.cost))}** as logged, "
         f"**{money(report.usd(after.cost))}** after, {share(before.cost - after.cost, before.cost)} saved."
     )
     yield ""

@@ -16,6 +16,10 @@ def tokens(number: float) -> str:
     return f"{number:,.0f}"
 
 
+def several(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
 def share(part: float, whole: float) -> str:
     return f"{100 * part / whole:.1f} %" if whole else "-"
 

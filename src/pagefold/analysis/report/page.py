@@ -9,7 +9,7 @@ from html import escape
 
 from pagefold.analysis.report import Report
 from pagefold.analysis.report import pictures as draw
-from pagefold.analysis.report.numbers import money, rate, share, tokens
+from pagefold.analysis.report.numbers import money, rate, several, share, tokens
 from pagefold.analysis.report.style import CSS
 from pagefold.analysis.study import Share, Waste
 
@@ -56,8 +56,8 @@ def _headline(report: Report) -> Iterator[str]:
     before, after = report.before, report.after
     sources = ", ".join(escape(name) for name in sorted(report.tallies["identity"].sources))
     yield (
-        f'<p class="soft">{report.sessions:,} {"session" if report.sessions == 1 else "sessions"} with '
-        f"{before.requests:,} requests, from {sources}.</p>"
+        f'<p class="soft">{several(report.sessions, "session")} with '
+        f"{several(before.requests, 'request')}, from {sources}.</p>"
     )
     missed = rate(after.missed / after.demanded) if after.demanded else "0"
     cards = [
