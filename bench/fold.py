@@ -1,9 +1,11 @@
 """The economic policy on every recorded session: does it keep its laws, and what does a turn cost?
 
-    python bench/fold.py [--traces DIR] [--window 64000] [--only laws|speed]
+    python bench/fold.py [--traces DIR] [--window 64000] [--only laws|cold|speed]
 
 laws    every request extends the last or is a fold point with a reason; derived from scratch at random turns, and in
         another process, it is the same, byte for byte; no request exceeds the window; every handle recalls its bytes.
+cold    how many of the recorded expiries of the provider's cache, after which a fold would have left out at least a
+        sixth of the request and a thousand tokens, were used for one.
 speed   a new turn on histories of up to 300 messages, fold points, and a turn on 5,000 messages; processor time, with
         json.loads of the same messages beside it as a floor.
 """
@@ -21,9 +23,11 @@ from pathlib import Path
 from statistics import median
 
 from pagefold.adapters import recordings
+from pagefold.analysis.replay import expired
 from pagefold.context import message_of
+from pagefold.derive.fold import Rule
 from pagefold.derive.policies.economic import Economic
-from pagefold.derive.policy import Derived
+from pagefold.derive.policy import Derived, Notes
 from pagefold.pages.page import HANDLE
 from pagefold.tokens import FRAME, counter
 from pagefold.wire.message import Message, Role
@@ -31,6 +35,7 @@ from pagefold.wire.transcripts import Problem, Session
 
 _MOST = 1 << 30
 _SCRATCH = 4  # random turns a session that are derived from scratch
+_GAIN, _GAIN_SHARE = 1_000, 1 / 6  # tokens that a fold has to leave out to be worth it where it costs nothing
 
 
 def sessions(path: Path) -> Iterator[Session]:
@@ -95,6 +100,33 @@ def laws(paths: Sequence[Path], window: int) -> None:
             differ = sum(a != b for a, b in zip(pool.map(scratch, jobs, chunksize=8), expected, strict=True))
         row = "  ".join(f"{told[name]:>{max(5, len(name))},}" for name in told)
         print(f"{path.name.partition('.')[0]:28} {row}  {len(jobs):>7,}  {differ:>6,}", flush=True)
+
+
+def cold(paths: Sequence[Path], window: int) -> None:
+    """Everything is written anew after an expiry: what is left out then costs no rewrite."""
+    policy = Economic(window=window)
+    print(f"{'family':28} expiries  worth folding  used")
+    total = [0, 0]
+    for path in paths:
+        seen, worth, used = 0, 0, 0
+        for session in sessions(path):
+            lost = frozenset(expired(session, policy.prices.ttl_seconds))
+            state = policy.begin()
+            for place, message in enumerate(session.messages):
+                if message.role is Role.ASSISTANT:
+                    notes = Notes(cold=place in lost)
+                    after, _ = policy.request(state, notes)
+                    if notes.cold:
+                        made = policy.folded_by(state, policy.usable(state, notes), Rule(), state.last)
+                        worthy = state.tokens - made.tokens >= max(_GAIN, _GAIN_SHARE * state.tokens)
+                        seen, worth = seen + 1, worth + worthy
+                        used += worthy and after.last is not state.last
+                    state = after
+                state = policy.step(state, message)
+        total = [total[0] + worth, total[1] + used]
+        if seen:
+            print(f"{path.name.partition('.')[0]:28} {seen:>8,}  {worth:>13,}  {used:>4,}", flush=True)
+    print(f"{'all':28} {'':8}  {total[0]:>13,}  {total[1]:>4,}  ({total[1] / max(1, total[0]):.1%})")
 
 
 def speed(path: Path, window: int) -> None:
@@ -162,14 +194,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--traces", type=Path, default=Path("../shared/traces"))
     parser.add_argument("--window", type=int, default=64_000)
-    parser.add_argument("--only", choices=("laws", "speed"))
+    parser.add_argument("--only", choices=("laws", "cold", "speed"))
     options = parser.parse_args()
     paths = sorted(options.traces.glob("[!p]*.jsonl.xz"))
     if not paths:
         raise SystemExit(f"no recorded sessions under {options.traces}")
-    if options.only != "speed":
+    if options.only in (None, "laws"):
         laws(paths, options.window)
-    if options.only != "laws":
+    if options.only in (None, "cold"):
+        cold(paths, options.window)
+    if options.only in (None, "speed"):
         speed(options.traces / "coding-claude-code.jsonl.xz", options.window)
 
 

@@ -2,12 +2,14 @@
 
     python bench/policies.py [--family coding-bash,mcp-servers] [--window 32000,64000,200000] [--overhead 25000]
                              [--half 0] [--every 6] [--policy economic,clear] [--picture docs/pareto.svg]
+                             [--resume FILE]
 
 One table a family and window. *cost* and *effective* are relative to sending the history as it is; *missed*, *lines*
 and *own* are shares of what later answers used; *moved* is the share of requests whose prefix moved while the cache was
 warm; *worst* is the dearest session. A policy that misses less at a lower effective ratio beats another; the picture
 shows which ones nobody beats. `--half` takes one half of the sessions by a hash of their id, `--every` every nth of
-those. The recordings and the scorer lie beside the project.
+those. `--resume` keeps every row in a file and takes from it what is there: all of it is hours of work. The recordings
+and the scorer lie beside the project.
 """
 
 import argparse
@@ -17,7 +19,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 from types import ModuleType
@@ -106,7 +108,28 @@ def scored(task: Task) -> list[Counter[str]]:
     return [Counter(tally) for tally in tallies]  # a class of the scorer's cannot travel
 
 
-def table(pool: ProcessPoolExecutor, tasks: Sequence[Task]) -> list[dict[str, Any]]:
+class Rows:
+    """Rows that were worked out, in a file or for this run alone."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        lines = path.read_text(encoding="utf-8").splitlines() if path and path.exists() else []
+        self._known = {tuple(row.pop("of")): row for row in map(json.loads, lines)}
+
+    def table(self, pool: ProcessPoolExecutor, title: str, tasks: Sequence[Task]) -> list[dict[str, Any]]:
+        """One row a policy, in the order asked for."""
+        names = tasks[0].policies
+        left = tuple(name for name in names if (title, name) not in self._known)
+        if left:
+            for row in worked_out(pool, [replace(task, policies=left) for task in tasks]):
+                self._known[title, row["policy"]] = row
+                if self._path is not None:
+                    with self._path.open("a", encoding="utf-8") as file:
+                        file.write(json.dumps({"of": [title, row["policy"]], **row}) + "\n")
+        return [self._known[title, name] for name in names]
+
+
+def worked_out(pool: ProcessPoolExecutor, tasks: Sequence[Task]) -> list[dict[str, Any]]:
     """One row a policy."""
     score, names = scorer(), tasks[0].policies
     base, totals = score.Tally(), [score.Tally() for _ in names]
@@ -214,6 +237,7 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--policy", default=",".join(POLICIES))
     parser.add_argument("--picture", default="", help="write cost against misses to this SVG file")
+    parser.add_argument("--resume", type=Path, help="keep rows in this file, and take from it those that are there")
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
     if not SCORER.exists() or not TRACES.exists():
@@ -225,6 +249,7 @@ def main() -> None:
     if odd := sorted({*options.policy.split(",")} - {*POLICIES}):
         raise SystemExit(f"--policy {', '.join(odd)}: expected {', '.join(POLICIES)}")
     drawn: dict[str, Sequence[dict[str, Any]]] = {}
+    known = Rows(options.resume)
     with ProcessPoolExecutor(options.jobs) as pool:
         for family in chosen or names:
             rows = enumerate(scorer().read_jsonl(str(TRACES / f"{family}.jsonl.xz")))
@@ -236,8 +261,9 @@ def main() -> None:
                 ]
                 title = f"{family}, window {window:,}"
                 title += f", overhead {options.overhead:,}" if options.overhead else ""
-                drawn[title] = table(pool, tasks)
-                printed(f"{title}, {len(tasks)} sessions", drawn[title])
+                title += f", {len(tasks)} sessions"
+                drawn[title] = known.table(pool, title, tasks)
+                printed(title, drawn[title])
     if options.picture:
         Path(options.picture).write_text(picture(drawn), encoding="utf-8")
 

@@ -4,6 +4,7 @@ import asyncio
 import doctest
 import importlib.util
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -74,6 +75,17 @@ def called(name: str, tool: str, arguments: dict[str, Any]) -> tuple[dict[str, A
 
 def test_the_examples_in_its_documentation_hold() -> None:
     assert doctest.testmod(pagefold.context).failed == 0
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/fold.md"])
+def test_the_examples_for_users_run(page: str) -> None:
+    text = (Path(__file__).parent.parent / page).read_text(encoding="utf-8")
+    code = next(part for part in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "Context(" in part)
+    names: dict[str, Any] = {}
+    exec(code, names)
+
+    assert names["messages"] == [{"role": "user", "content": "Rename render_invoice everywhere."}]
+    assert names["context"].report().requests == 1
 
 
 def test_requests_fold_within_the_window_and_what_was_folded_comes_back() -> None:

@@ -172,9 +172,13 @@ def test_a_result_larger_than_the_window_is_trimmed_and_can_be_recalled() -> Non
     assert any(page.text.startswith("1\tdef helper_2_1(") for page in run.pages.values())
 
 
-def test_a_window_below_the_least_says_by_how_much() -> None:
+def test_a_window_below_the_least_says_by_how_much_and_what_it_is_that_has_to_stay() -> None:
     run = Replayed(Economic(window=600), working(2, task=TASK * 80))
-    assert any("more than the window holds" in derived.short for derived in run.derived)
+    short = run.derived[-1].short
+    over, parts = short.split(" tokens more than the window holds: ")
+    assert int(over.split()[-1].replace(",", "")) > 0
+    assert re.search(r"message \d+ \(what the user asked\) [\d,]+", parts)
+    assert re.search(r"the last exchange [\d,]+", parts)
 
 
 def test_what_the_provider_found_too_long_is_folded_at_once() -> None:

@@ -118,7 +118,7 @@ def test_with_what_is_remembered_and_without_the_same_bytes_come_out(name: str) 
 
 @given(st.data())
 @settings(max_examples=40, deadline=None)
-def test_forks_edits_retries_and_lost_memories_change_no_byte(data: st.DataObject) -> None:
+def test_forks_edits_retries_swaps_repeats_and_lost_memories_change_no_byte(data: st.DataObject) -> None:
     name = data.draw(st.sampled_from(sorted(POLICIES)))
     lasting = Conversations(POLICIES[name]())
     for _ in range(6):
@@ -126,6 +126,11 @@ def test_forks_edits_retries_and_lost_memories_change_no_byte(data: st.DataObjec
         if data.draw(st.booleans()):
             at = data.draw(st.integers(0, len(messages)))
             messages.insert(at, {"role": data.draw(st.sampled_from(["user", "system"])), "content": "By the way."})
+        if data.draw(st.booleans()):
+            one, other = (data.draw(st.integers(0, len(messages) - 1)) for _ in range(2))
+            messages[one], messages[other] = messages[other], messages[one]
+        if data.draw(st.booleans()):
+            messages.insert(0, messages[data.draw(st.integers(0, len(messages) - 1))])
         asked = body(marked(messages) if data.draw(st.booleans()) else messages)
 
         assert sent(lasting, asked) == sent(Conversations(POLICIES[name]()), asked)

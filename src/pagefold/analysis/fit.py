@@ -15,7 +15,7 @@ from statistics import median
 
 from pagefold.derive.remaining import SHIPPED as LASTING
 from pagefold.derive.remaining import Lasting
-from pagefold.derive.values import NEVER, SHIPPED, Mentions, Priors, features
+from pagefold.derive.values import NEVER, SHIPPED, Mentions, Priors, features, mentioned
 from pagefold.pages.facts import facts_of, opened
 from pagefold.wire.message import Message, Role
 
@@ -85,13 +85,13 @@ def _observe(messages: Sequence[Message], rows: Counter[tuple[Row, bool]]) -> No
         if own[place] and characters > _AFTER and turn - last >= _EVERY:
             last = turn
             for fact, mentions in known.items():
-                if turn - mentions.last >= _QUIET:
+                if turn - mentions[0] >= _QUIET:
                     comes = upcoming[fact]
                     at = bisect_right(comes, place - 1)
                     rows[features(fact, mentions, turn), at < len(comes) and own[comes[at]]] += 1
         user = message.role is Role.USER
         for fact in said[place]:
-            known[fact] = known.get(fact, NEVER).mentioned(turn, place, own=own[place], user=user)
+            known[fact] = mentioned(known.get(fact, NEVER), turn, place, own=own[place], user=user)
         characters += len(message.text)
         turn += own[place]
 

@@ -133,23 +133,20 @@ def _title(entry: Kept, call: Passage | None) -> tuple[str, list[Page]]:
 
 def _quoted(entry: Kept) -> Iterator[str]:
     """The kept lines with their numbers; a run is numbered at its first line, and … is what lies between runs."""
-    previous: Line | None = None
+    previous, piece_before = -1, 0
     pieces: list[str] = []
     # The first line of a call is its title.
-    for line in entry.lines[entry.passage.speaker is Speaker.CALL and entry.lines[0].at == 0 :]:
-        if previous is not None and line.at == previous.at:
-            pieces.append(line.text if line.piece == previous.piece + 1 else f" … {line.text}")
-            previous = line
+    for text, at, number, piece in entry.lines[entry.passage.speaker is Speaker.CALL and entry.lines[0][1] == 0 :]:
+        if at == previous:
+            pieces.append(text if piece == piece_before + 1 else f" … {text}")
+            piece_before = piece
             continue
         if pieces:
             yield "".join(pieces)
-        follows = previous is not None and line.at == previous.at + 1
-        if line.number is not None:
-            pieces = [line.text if follows else f"{line.number}\t{line.text}"]
-        else:
-            if previous is not None and not follows:
-                yield "…"
-            pieces = [line.text]
-        previous = line
+        follows = at == previous + 1 and previous >= 0
+        if number is None and previous >= 0 and not follows:
+            yield "…"
+        pieces = [text if number is None or follows else f"{number}\t{text}"]
+        previous, piece_before = at, piece
     if pieces:
         yield "".join(pieces)

@@ -6,7 +6,6 @@ from pagefold.derive.arrival import Standings, arrive
 from pagefold.derive.learned import AS_IT_COMES, Forms
 from pagefold.derive.passages import Passage, passages
 from pagefold.pages.facts import facts_of
-from pagefold.pages.kinds import PageKind, classify
 from pagefold.tokens import FRAME, counter
 from pagefold.wire import json_text
 from pagefold.wire.message import Block, BlockKind, Message, Role
@@ -27,7 +26,7 @@ class Entry:
     @property
     def fixed(self) -> bool:
         """Whether it may not be folded: what the system says, in mid-conversation too."""
-        return classify(self.message) is PageKind.BOOTSTRAP
+        return self.message.role in (Role.SYSTEM, Role.DEVELOPER)
 
     @property
     def opens(self) -> bool:

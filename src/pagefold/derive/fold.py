@@ -17,7 +17,7 @@ from pagefold.derive.log import Log
 from pagefold.derive.policy import Decision
 from pagefold.derive.squeeze import squeezed
 from pagefold.derive.task import active_task
-from pagefold.derive.values import NEVER, Mentions, Priors, expected
+from pagefold.derive.values import NEVER, Mentions, Priors, expected, mentioned
 from pagefold.pages.kinds import ResidencyLevel
 from pagefold.pages.page import Page, PageId
 from pagefold.wire.message import Message, Role
@@ -115,6 +115,7 @@ def fold(
         new, more, short = squeezed(new, cut, frame.room - tokens, frame.tokens)
         pages = (*pages, *more)
         tail = sum(entry.tokens for entry in new.part(cut))
+        short = f"{short}: {_told(log, stays, frame, tokens, tail)}" if short else ""
     decisions = tuple(_decisions(log, cut, stays, kept))
     alive = _alive(log, cut, stays, worth, kept)
     records = {start: made.record for start, made in digests.items()}
@@ -192,7 +193,7 @@ def _known(log: Log[Entry], before: Mapping[str, Mentions], start: int) -> tuple
     for place, entry in enumerate(log.part(start), start):
         own, user = entry.own, entry.message.role is Role.USER
         for fact in entry.facts:
-            known[fact] = known.get(fact, NEVER).mentioned(entry.turn, place, own=own, user=user)
+            known[fact] = mentioned(known.get(fact, NEVER), entry.turn, place, own=own, user=user)
         fresh |= entry.facts
     return known, fresh
 
@@ -208,9 +209,14 @@ def _alive(
     alive = set[str]().union(*(log[place].facts for place in stays), *(entry.facts for entry in log.part(cut)))
     for place, facts in worth.items():
         for one in kept.get(place, ()):
-            lines = set(one.lines)
-            where, all_lines = one.passage.where, one.passage.lines
-            alive.update(f for f in facts if any(all_lines[index] in lines for index in where.get(f, ())) if lines)
+            where = one.passage.where
+            if one.whole:
+                alive |= facts.keys() & where.keys()
+            elif one.lines:
+                lines, stands = one.passage.lines, set(map(id, one.lines))
+                for fact in facts.keys() & where.keys():
+                    if any(id(lines[index]) in stands for index in where[fact]):
+                        alive.add(fact)
     return frozenset(alive)
 
 
@@ -220,12 +226,12 @@ def _worth(
     """By message, the facts that are at home there and what they are worth."""
     kept = frozenset(stays)
     standing = frozenset[str]().union(*(entry.facts for entry in log.part(cut)), *(log[at].facts for at in stays))
-    folded = [(fact, told) for fact, told in known.items() if told.home < cut and told.home not in kept]
+    folded = [(fact, told) for fact, told in known.items() if told[-1] < cut and told[-1] not in kept]
     worth: dict[int, dict[str, float]] = {}
     for fact, value in expected(folded, turn, frame.priors).items():
         share = _ELSEWHERE if fact in standing else 1.0
         needed = 1.0 if fact in frame.foreseen else value
-        worth.setdefault(known[fact].home, {})[fact] = needed * share
+        worth.setdefault(known[fact][-1], {})[fact] = needed * share
     return worth
 
 
@@ -247,6 +253,18 @@ def _encoded(log: Log[Entry], cut: int, calls: Standings, frame: Frame) -> tuple
         standings, shown = again(standings, entry, frame.tokens, frame.forms)
         new = new.with_item(shown)
     return new, standings
+
+
+def _told(log: Log[Entry], stays: Iterable[int], frame: Frame, front: int, tail: int) -> str:
+    """What there is no room for, part by part, the largest first."""
+    parts = {"tools and system prompt before them": frame.head, "the last exchange": tail}
+    parts["pins"] = counted(text_message(frame.pins), frame.tokens) if frame.pins else 0
+    for place in stays:
+        part = f"message {place} ({'the system says it' if log[place].fixed else 'what the user asked'})"
+        parts[part] = counted(log[place].message, frame.tokens)
+    parts["digests"] = front - sum(tokens for part, tokens in parts.items() if part.startswith(("message", "pins")))
+    said = sorted(((tokens, part) for part, tokens in parts.items() if tokens > 0), reverse=True)
+    return ", ".join(f"{part} {tokens:,}" for tokens, part in said)
 
 
 def _decisions(log: Log[Entry], cut: int, stays: Iterable[int], kept: dict[int, list[Kept]]) -> Iterable[Decision]:

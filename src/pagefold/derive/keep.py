@@ -27,6 +27,7 @@ _DEARER = 2.0
 _WHOLE = 0.75
 _SAID_LONGEST = 4_000
 _SAID, _MISSED = 8.0, 100.0
+_WORK = 20_000  # states: what may be missed then is less than a line, and values are estimates
 
 
 @dataclass(slots=True)
@@ -35,10 +36,12 @@ class _Entry:
 
     passage: Passage
     place: int
+    index: int
     homes: dict[int, float] = field(default_factory=dict)
+    dear: dict[int, float] = field(default_factory=dict)
 
     def cost(self, index: int) -> float:
-        return cost_of(self.passage.lines[index].text) + _NEXT_RUN
+        return cost_of(self.passage.lines[index][0]) + _NEXT_RUN
 
 
 class _Home(NamedTuple):
@@ -65,39 +68,49 @@ def keep(
     `rate` is the least worth of a token. `budget`, in tokens, is about what all that is kept may cost. What was
     `recalled` after it had been folded is kept whole: it was missed.
     """
+    kept: dict[int, list[Kept]] = {}
     entries: list[_Entry] = []
     for place, passages in stretch:
-        found = [_Entry(passage, place) for passage in passages]
-        _settle(found, worth.get(place, {}))
-        for entry in found:
-            _hold(entry, rate * _held(entry.passage, recalled))
-        entries += found
+        kept[place] = [Kept(passage, ()) for passage in passages]
+        facts, held = worth.get(place), [_held(passage, recalled) for passage in passages]
+        if not facts and not any(held):
+            continue
+        found = [_Entry(passage, place, index) for index, passage in enumerate(passages)]
+        _settle(found, facts or {})
+        for entry, times in zip(found, held, strict=True):
+            _hold(entry, rate * times)
+        entries += [entry for entry in found if entry.homes]
     chosen = [_worthy(entry, rate) for entry in entries]
     if budget is not None and sum(map(_cost, chosen)) > budget:
         chosen = _within(chosen, rate, budget)
-    kept: dict[int, list[Kept]] = {place: [] for place, _ in stretch}
     for entry, homes in zip(entries, chosen, strict=True):
-        kept[entry.place].append(_kept(entry.passage, homes))
+        kept[entry.place][entry.index] = _kept(entry.passage, homes)
     return kept
 
 
 def _settle(entries: Sequence[_Entry], worth: Mapping[str, float]) -> None:
     """Gives every fact one line: one that is home already, or that defines it, or the cheapest."""
-    for fact in sorted(worth, key=lambda fact: (-worth[fact], fact)):
+    for fact, value in sorted(worth.items(), key=_dearest):
         best: tuple[float, int, _Entry] | None = None
         for entry in entries:
             for index in entry.passage.where.get(fact, ()):
                 if index in entry.homes:
                     best = (0.0, index, entry)
                     break
-                dear = _dearness(entry.passage.lines[index].text)
+                dear = entry.dear.get(index)
+                if dear is None:
+                    dear = entry.dear[index] = _dearness(entry.passage.lines[index][0])
                 if best is None or dear < best[0]:
                     best = (dear, index, entry)
             if best is not None and not best[0]:
                 break
         if best is not None:
             _, index, entry = best
-            entry.homes[index] = entry.homes.get(index, 0.0) + worth[fact]
+            entry.homes[index] = entry.homes.get(index, 0.0) + value
+
+
+def _dearest(item: tuple[str, float]) -> tuple[float, str]:
+    return -item[1], item[0]
 
 
 def _dearness(text: str) -> float:
@@ -140,15 +153,27 @@ def _within(chosen: Sequence[list[_Home]], rate: float, budget: int) -> list[lis
     """The best that fits: each passage down to one of a few densities, picked by the solver."""
     fitting: list[list[_Home]] = [[] for _ in chosen]
     asked = [at for at, homes in enumerate(chosen) if homes]
-    steps = [[[home for home in chosen[at] if home.density >= rate * step] for step in _STEPS] for at in asked]
-    groups = [
-        Group(tuple(Choice(round(_cost(homes)), sum([home.value for home in homes])) for homes in levels))
-        for levels in steps
-    ]
-    for at, levels, pick in zip(asked, steps, solve(groups, max(0, budget)).picks, strict=True):
+    levels = [_levels(chosen[at], rate) for at in asked]
+    groups = [Group(tuple(choice for _, choice in level)) for level in levels]
+    for at, level, pick in zip(asked, levels, solve(groups, max(0, budget), work=_WORK).picks, strict=True):
         if pick is not None:
-            fitting[at] = levels[pick]
+            fitting[at] = chosen[at][: level[pick][0]]
     return fitting
+
+
+def _levels(homes: Sequence[_Home], rate: float) -> list[tuple[int, Choice]]:
+    """How many of the lines, the densest first, may stay together, and what they are worth then."""
+    levels: list[tuple[int, Choice]] = []
+    end, cost, value = 0, 0.0, 0.0
+    for step in _STEPS:
+        before = end
+        while end < len(homes) and homes[end].density >= rate * step:
+            cost += homes[end].cost
+            value += homes[end].value
+            end += 1
+        if end > before:
+            levels.append((end, Choice(round(cost + _TITLE), value)))
+    return levels
 
 
 def _kept(passage: Passage, homes: Sequence[_Home]) -> Kept:
@@ -156,6 +181,6 @@ def _kept(passage: Passage, homes: Sequence[_Home]) -> Kept:
         return Kept(passage, ())
     # Where most of it stays, gaps would cost what the rest does.
     many = 2 * len(homes) >= len(passage.lines)
-    if many and sum([home.cost for home in homes]) >= _WHOLE * sum([cost_of(line.text) for line in passage.lines]):
+    if many and sum([home.cost for home in homes]) >= _WHOLE * sum([cost_of(line[0]) for line in passage.lines]):
         return Kept(passage, passage.lines)
     return Kept(passage, tuple([passage.lines[index] for index in sorted([home.line for home in homes])]))

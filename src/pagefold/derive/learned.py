@@ -35,8 +35,8 @@ class Folds:
     it would leave out; `horizon` is after how many turns the next fold decides anew."""
 
     miss: int = 48_000
-    least: int = 24_000
-    cold: int = 16_000
+    least: int = 16_000
+    cold: int = 6_000
     rent: float = 2.0
     horizon: int = 35
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import NamedTuple
+from typing import TypeAlias
 
 from pagefold.derive.arrival import Standings, arguments_of
 from pagefold.derive.json_lines import json_lines
@@ -33,13 +33,9 @@ class Speaker(StrEnum):
     SYSTEM = "system"
 
 
-class Line(NamedTuple):
-    """`number` is the one it carries in its file. A piece of a longer line has the same `at` as its siblings."""
-
-    text: str
-    at: int
-    number: int | None = None
-    piece: int = 0
+Line: TypeAlias = tuple[str, int, int | None, int]
+"""Text, place, the number it carries in its file, and which piece it is of a longer line. Bare tuples: there are very
+many, and the collector of garbage leaves those alone."""
 
 
 def cost_of(text: str) -> float:
@@ -87,17 +83,17 @@ def _passages(message: Message, standings: Standings) -> Iterator[Passage]:
             yield Passage(_speaker(message.role), "", block.text, lines, _where(lines))
 
 
-def _where(lines: Sequence[Line]) -> dict[str, list[int]]:
+def _where(lines: Sequence[Line]) -> dict[str, tuple[int, ...]]:
     where: dict[str, list[int]] = {}
     for index, line in enumerate(lines):
-        for word in words_of(line.text):
+        for word in words_of(line[0]):
             if is_fact(word):
                 places = where.get(word)
                 if places is None:
                     where[word] = [index]
                 elif places[-1] != index:
                     places.append(index)
-    return where
+    return {fact: tuple(places) for fact, places in where.items()}
 
 
 def _speaker(role: Role) -> Speaker:
@@ -126,10 +122,10 @@ def _lines(text: str) -> Iterator[Line]:
 def _line(text: str, at: int, number: int | None) -> Iterator[Line]:
     if len(text) <= LONGEST:
         if text and not text.isspace():
-            yield Line(text, at, number)
+            yield text, at, number, 0
         return
     for piece, words in enumerate(_pieces(text)):
-        yield Line(words, at, number, piece)
+        yield words, at, number, piece
 
 
 def _pieces(text: str) -> Iterator[str]:
@@ -154,7 +150,7 @@ def _called(call: Block) -> tuple[str, tuple[Line, ...]]:
         if "\n" not in word and len(word) <= _SHORT:
             said.append(word)
             continue
-        lines += [line._replace(at=at + line.at, number=None) for line in _lines(word)]
+        lines += [(text, at + below, None, piece) for text, below, _, piece in _lines(word)]
         at += word.count("\n") + 2
     label = " ".join(said).strip()
-    return label, (Line(label, 0), *lines)
+    return label, ((label, 0, None, 0), *lines)

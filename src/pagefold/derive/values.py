@@ -8,7 +8,8 @@ learned them and learns others. Nothing here knows what comes later.
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import lru_cache
+from typing import TypeAlias
 
 _LONG_AGO = 400
 _LENGTHY = 14
@@ -35,62 +36,86 @@ class Priors:
 SHIPPED = Priors()
 
 
-class Mentions(NamedTuple):
-    """Where and how often a fact has been mentioned so far. `home` is the newest message that told it."""
+Mentions: TypeAlias = tuple[int, int, int, int, bool, int]
+"""Where and how often a fact has been mentioned so far: the turn it was last mentioned in, how often the assistant used
+it and in which turn last, in how many other messages it was told, whether the user has said it, and its home, which is
+the newest message that told it. A bare tuple: there are very many, and the collector of garbage leaves those alone."""
 
-    last: int = 0
-    uses: int = 0
-    used: int = 0
-    sources: int = 0
-    user: bool = False
-    home: int = -1
-
-    def mentioned(self, turn: int, place: int, *, own: bool, user: bool) -> "Mentions":
-        if own:
-            home = self.home if self.sources else place
-            return Mentions(turn, self.uses + 1, turn, self.sources, self.user, home)
-        return Mentions(turn, self.uses, self.used, self.sources + 1, self.user or user, place)
+NEVER: Mentions = (0, 0, 0, 0, False, -1)
 
 
-NEVER = Mentions()
+def mentioned(known: Mentions, turn: int, place: int, *, own: bool, user: bool) -> Mentions:
+    """What is known of a fact that is mentioned once more."""
+    _, uses, used, sources, by_user, home = known
+    if own:
+        return turn, uses + 1, turn, sources, by_user, home if sources else place
+    return turn, uses, used, sources + 1, by_user or user, place
 
 
 def features(fact: str, mentions: Mentions, turn: int) -> tuple[float, ...]:
     """The eight things, in the order of the weights."""
-    since = min(turn - mentions.used, _LONG_AGO) if mentions.uses else _LONG_AGO
+    last, uses, used, sources, user, _ = mentions
+    since = min(turn - used, _LONG_AGO) if uses else _LONG_AGO
     return (
-        math.log1p(turn - mentions.last),
-        math.log1p(mentions.uses),
+        math.log1p(turn - last),
+        math.log1p(uses),
         math.log1p(since),
-        math.log1p(mentions.sources),
-        float(mentions.user),
+        math.log1p(sources),
+        float(user),
         float(any(map(str.isdigit, fact))),
         float(any(map(str.isupper, fact[1:]))),
         float(len(fact) >= _LENGTHY),
     )
 
 
+@lru_cache(maxsize=16)
+def _odds(priors: Priors) -> tuple[list[float], ...]:
+    """What age, uses, time since use and sources add to the odds, by their number."""
+    logs = [math.log1p(number) for number in range(_LONG_AGO + 1)]
+    return tuple([weight * log for log in logs] for weight in priors.weights()[:4])
+
+
+_DIGIT, _CAPITAL, _IS_LONG = 1, 2, 4
+_REMEMBERED = 1 << 16
+_looked: dict[str, int] = {}  # plain, so that the collector of garbage need not walk through it
+
+
+def _looks(fact: str) -> int:
+    """Whether it has a digit, an inner capital, and is long, as bits; what it has it keeps."""
+    if len(_looked) >= _REMEMBERED:
+        _looked.clear()
+    found = _looked[fact] = (
+        _DIGIT * any(map(str.isdigit, fact))
+        + _CAPITAL * any(map(str.isupper, fact[1:]))
+        + _IS_LONG * (len(fact) >= _LENGTHY)
+    )
+    return found
+
+
 def expected(facts: Iterable[tuple[str, Mentions]], turn: int, priors: Priors = SHIPPED) -> dict[str, float]:
     """For every fact the probability that it is needed again."""
-    logs = [math.log1p(number) for number in range(_LONG_AGO + 2)]
-    age, uses, since_use, sources, user, digit, capital, long = priors.weights()
-    found: dict[str, float] = {}
-    for fact, known in facts:
-        since = min(turn - known.used, _LONG_AGO) if known.uses else _LONG_AGO
+    aged, used, unused, told = _odds(priors)
+    *_, user, digit, capital, long = priors.weights()
+    bias, exp, found = priors.bias, math.exp, dict[str, float]()
+    for fact, (last, uses, last_use, sources, by_user, _) in facts:
+        age, since = turn - last, turn - last_use if uses else _LONG_AGO
         odds = (
-            priors.bias
-            + age * logs[min(turn - known.last, _LONG_AGO)]
-            + uses * logs[min(known.uses, _LONG_AGO)]
-            + since_use * logs[since]
-            + sources * logs[min(known.sources, _LONG_AGO)]
+            bias
+            + aged[age if age < _LONG_AGO else _LONG_AGO]
+            + used[uses if uses < _LONG_AGO else _LONG_AGO]
+            + unused[since if since < _LONG_AGO else _LONG_AGO]
+            + told[sources if sources < _LONG_AGO else _LONG_AGO]
         )
-        if known.user:
+        looks = _looked.get(fact)
+        if looks is None:
+            looks = _looks(fact)
+        if by_user:
             odds += user
-        if not fact.isalpha() and any(map(str.isdigit, fact)):
+        if looks & _DIGIT:
             odds += digit
-        if not fact[1:].islower() and any(map(str.isupper, fact[1:])):
+        if looks & _CAPITAL:
             odds += capital
-        if len(fact) >= _LENGTHY:
+        if looks & _IS_LONG:
             odds += long
-        found[fact] = 1.0 / (1.0 + math.exp(-odds))
+        found[fact] = 1.0 / (1.0 + exp(-odds))
     return found

@@ -5,19 +5,25 @@ they tell a line that says something from one that only closes a bracket.
 """
 
 import re
-from functools import lru_cache
 
 _WORD = re.compile(r"[A-Za-z0-9_]{4,}")
 _MARKED = re.compile(r"[0-9_]|.[A-Z]")
 _LONG = 10
+_REMEMBERED = 1 << 16
+# A plain dictionary: the collector of garbage walks through every entry of an lru_cache, and through none of these.
+_known: dict[str, bool] = {}
 
 
 words_of = _WORD.findall
 
 
-@lru_cache(maxsize=1 << 16)
 def is_fact(word: str) -> bool:
-    return len(word) >= _LONG or _MARKED.search(word) is not None
+    found = _known.get(word)
+    if found is None:
+        if len(_known) >= _REMEMBERED:
+            _known.clear()
+        found = _known[word] = len(word) >= _LONG or _MARKED.search(word) is not None
+    return found
 
 
 def facts_of(text: str) -> frozenset[str]:

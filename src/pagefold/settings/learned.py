@@ -62,9 +62,9 @@ class Folds:
     """When the economic policy folds; learned by tune."""
 
     miss_tokens: int = field(default=48_000, metadata=about("What a fact that is missed costs, in tokens.", whole(1)))
-    least_tokens: int = field(default=24_000, metadata=about("Below this size a request is not folded.", whole(0)))
+    least_tokens: int = field(default=16_000, metadata=about("Below this size a request is not folded.", whole(0)))
     cold_tokens: int = field(
-        default=16_000, metadata=about("The same, where the provider's cache has expired anyway.", whole(0))
+        default=6_000, metadata=about("The same, where the provider's cache has expired anyway.", whole(0))
     )
     rent: float = field(
         default=2.0,
