@@ -54,12 +54,12 @@ bench-long: $(READY)
 bench-field: $(READY)
 	$(BIN)/python -m bench.field --write docs/field.md --every coding-claude-code=2,coding-claude-code-compact=2
 
-# Also long: a million random texts through the codecs, and what each codec earns on recorded sessions.
+# Also long: a million random texts through the codecs, and what each codec earns on every fourth recorded session.
 fuzz: $(READY)
 	$(BIN)/python bench/fuzz.py
 
 earnings: $(READY)
-	$(BIN)/python bench/earnings.py
+	$(BIN)/python bench/earnings.py --every 4
 
 docs: $(READY)
 	$(BIN)/python docs/generate.py

@@ -1,10 +1,11 @@
 """What each codec earns on recorded sessions: alone, and as part of the chain.
 
-    python bench/earnings.py [--families coding-bash,mcp-servers]
+    python bench/earnings.py [--families coding-bash,mcp-servers] [--every 1]
 
 In per cent of the tokens of all tool results. *Alone* is what a codec saves by itself, beyond opening frames for it;
-*chain* what is lost when it is left out of the whole chain. The policy is `lossless`; the recordings lie beside the
-project.
+*chain* what is lost when it is left out of the whole chain. A codec that made nothing in the whole chain of a family
+can lose nothing there and is not tried again: its cell is empty. The forms are those of the policy `lossless`; the
+recordings lie beside the project. `--every 4` takes every fourth session, for a first look.
 """
 
 import argparse
@@ -12,13 +13,13 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from pagefold.adapters import recordings
-from pagefold.derive.policies.lossless import Lossless
+from pagefold.derive.arrival import Standings, arrive
 from pagefold.tokens import counter
 from pagefold.wire.message import Role
 from pagefold.wire.transcripts import Session
 
 FOLDER = Path(__file__).parent.parent.parent / "shared" / "traces"
-FRAMES = ("mcp-text", "web-page", "returncode", "chunk", "stdout")
+FRAMES = ("mcp-text", "json-text", "web-page", "returncode", "chunk", "exit", "output", "stdout")
 CODECS = (
     "json",
     "numbered",
@@ -37,56 +38,69 @@ HINTS = ("reference", "near-ref")
 ALL = (*FRAMES, *CODECS, *HINTS)
 
 
-def tokens(path: Path, without: frozenset[str]) -> tuple[int, int]:
-    """Tokens of all tool results, before and after."""
+def results(path: Path, every: int, without: frozenset[str] = frozenset()) -> tuple[int, int, set[str]]:
+    """Tokens of all tool results, before and after, and the codecs that made something of them."""
     count = counter("o200k").count
-    policy = Lossless(without=without)
-    before = after = 0
+    before = after = number = 0
+    used: set[str] = set()
     for batch in recordings.batches(path, given=None, max_bytes=1 << 26):
         for session in recordings.sessions(batch, max_bytes=1 << 26):
-            if not isinstance(session, Session):
+            number += 1
+            if not isinstance(session, Session) or number % every:
                 continue
-            state = policy.begin()
+            standings = Standings()
             for message in session.messages:
-                state = policy.step(state, message)
+                arrived = arrive(standings, message, without)
+                standings = arrived.standings
                 if message.role is Role.TOOL:
                     before += count(message.text)
-                    after += count(state.waiting[-1].text)
-                state = policy.request(state)[0]
-    return before, after
+                    after += count(arrived.message.text)
+                    used |= set(arrived.codecs)
+    return before, after, used
 
 
-def family(path: Path) -> tuple[str, dict[str, tuple[float, float]]]:
-    before, whole = tokens(path, frozenset())
-    opened = tokens(path, frozenset(ALL) - set(FRAMES))[1]
-    earned = {"the whole chain": (1 - whole / before, 0.0)}
-    for codec in ALL:
-        kept = {codec} if codec in FRAMES else {codec, *FRAMES}
-        alone = tokens(path, frozenset(ALL) - kept)[1]
-        lacking = tokens(path, frozenset({codec}))[1]
-        base = before if codec in FRAMES else opened
-        earned[codec] = ((base - alone) / before, (lacking - whole) / before)
-    return path.name.partition(".")[0], earned
+def cell(path: Path, every: int, codec: str, whole: int, opened: int) -> tuple[float, float]:
+    """What one codec earns in one family, alone and in the chain."""
+    kept = {codec} if codec in FRAMES else {codec, *FRAMES}
+    before, alone, _ = results(path, every, frozenset(ALL) - kept)
+    base = before if codec in FRAMES else opened
+    lacking = results(path, every, frozenset({codec}))[1]
+    return (base - alone) / before, (lacking - whole) / before
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--families", default="", help="names, separated by commas")
-    chosen = [name for name in parser.parse_args().families.split(",") if name]
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="every Nth session (default: all)")
+    options = parser.parse_args()
+    chosen = [name for name in options.families.split(",") if name]
     paths = [
         path for path in sorted(FOLDER.glob("[!p]*.jsonl.xz")) if not chosen or path.name.partition(".")[0] in chosen
     ]
     if not paths:
         raise SystemExit(f"no recordings in {FOLDER}")
+    names = [path.name.partition(".")[0] for path in paths]
+    every = options.every
     with ProcessPoolExecutor() as pool:
-        results = dict(pool.map(family, paths))
-    print("| codec | " + " | ".join(results) + " |")
-    print("|---|" + "--:|" * len(results))
-    for codec in ("the whole chain", *ALL):
-        cells = [
-            f"{100 * alone:.1f} / {100 * chain:.1f}" for alone, chain in (results[name][codec] for name in results)
-        ]
-        print(f"| {codec} | " + " | ".join(cells) + " |")
+        bare = [pool.submit(results, path, every, frozenset(ALL) - set(FRAMES)) for path in paths]
+        wholes = list(pool.map(results, paths, [every] * len(paths)))
+        tasks = {
+            (name, codec): pool.submit(cell, path, every, codec, after, opened.result()[1])
+            for name, path, (_, after, used), opened in zip(names, paths, wholes, bare, strict=True)
+            for codec in ALL
+            if codec in used
+        }
+        print("| codec | " + " | ".join(names) + " |")
+        print("|---|" + "--:|" * len(names))
+        print(
+            "| the whole chain | "
+            + " | ".join(f"{100 * (1 - after / before):.1f}" for before, after, _ in wholes)
+            + " |"
+        )
+        for codec in ALL:
+            found = [tasks[name, codec].result() if (name, codec) in tasks else None for name in names]
+            cells = [f"{100 * one[0]:.1f} / {100 * one[1]:.1f}" if one else "" for one in found]
+            print(f"| {codec} | " + " | ".join(cells) + " |", flush=True)
 
 
 if __name__ == "__main__":

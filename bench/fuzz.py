@@ -106,6 +106,13 @@ def as_json(dice: random.Random) -> str:
     return text[: dice.randint(0, len(text))] if dice.random() < 0.2 else text
 
 
+def json_lines(dice: random.Random) -> str:
+    found = value(dice)
+    layout: dict[str, Any] = dice.choice([{}, {"separators": (",", ":")}, {"ensure_ascii": False}])
+    rows = found if isinstance(found, list) else [found] * dice.randint(2, 5)
+    return "\n".join(json.dumps(row, **layout) for row in rows) + dice.choice(["", "\n", "\n\n"])
+
+
 def lines(dice: random.Random) -> list[str]:
     return [" ".join(dice.choice(WORDS) for _ in range(dice.randint(0, 6))) for _ in range(dice.randint(1, 40))]
 
@@ -128,11 +135,16 @@ def log(dice: random.Random) -> str:
 
 
 def framed(dice: random.Random) -> str:
-    body = dice.choice([as_json, numbered, hits])(dice)
+    body = dice.choice([as_json, json_lines, numbered, hits])(dice)
     return dice.choice(
         [
             json.dumps({"type": "text", "text": body}, separators=(",", ":")),
             json.dumps({"type": "text", "text": body, "annotations": None}),
+            json.dumps({"content": [{"type": "text", "text": body}], "isError": False}),
+            json.dumps({"output": body, "metadata": {"exit_code": 0}}, ensure_ascii=False),
+            json.dumps(body),
+            f"<output>\n{body}\n</output>",
+            f"Exit code: 0\nWall time: 0.1 seconds\nOutput:\n{body}",
             f"<returncode>0</returncode>\n<output>\n{body}</output>",
             json.dumps({"type": "text", "text": body}, separators=(",", ":"))[: dice.randint(23, 200)]
             + " ...\n\n(cut)",
@@ -143,6 +155,7 @@ def framed(dice: random.Random) -> str:
 MAKERS: tuple[Callable[[random.Random], str], ...] = (
     as_json,
     as_json,
+    json_lines,
     numbered,
     hits,
     log,

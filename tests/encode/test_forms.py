@@ -104,6 +104,17 @@ def framed(text: str) -> tuple[str, str]:
             "Chunk ID: 1f\nWall time: 0.10 seconds\nProcess exited with code 0\nOriginal token count: 7\nOutput:\nhi\n",
             "[chunk 1f, 0.10 s, exit 0, 7 tokens]\nhi\n",
         ),
+        ("Exit code: 1\nWall time: 0.2 seconds\nOutput:\nhi\n", "[exit 1, 0.2 s]\nhi\n"),
+        ("<output>\nhi\n</output>", "[output]\nhi"),
+        (json.dumps("[\n  1,\n  2,\n  3\n]\n" * 3), "[text in JSON: …]\n" + "[\n  1,\n  2,\n  3\n]\n" * 3),
+        (
+            json.dumps({"content": [{"type": "text", "text": "é\n" * 40}], "isError": False}),
+            '[text in JSON ascii: {"content": [{"type": "text", "text": …}], "isError": false}]\n' + "é\n" * 40,
+        ),
+        (
+            json.dumps({"output": "line\n" * 40, "metadata": {"exit_code": 0}}, separators=(",", ":")),
+            '[text in JSON: {"output":…,"metadata":{"exit_code":0}}]\n' + "line\n" * 40,
+        ),
         (
             (
                 "Address: https://a.example/x\nTitle: Hello\n"
@@ -192,6 +203,66 @@ def test_numbers_keep_their_spelling_and_keys_that_stand_twice_stand_twice_where
 
     assert shown is not None
     assert Json(exact=True).decode(shown, str) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        json.dumps({"text\n" * 40: 1}),
+        json.dumps({"a": "line\n" * 40, "b": "line\n" * 40}),
+        json.dumps({"a…": "line\n" * 40}, ensure_ascii=False),
+        '{"a":"' + "line\\n" * 40 + '"]',
+        '{"a":"' + "line\\n" * 40,
+        json.dumps({"a": "a line without any sign that needs another before it"}),
+    ],
+    ids=["a key", "two texts", "our sign", "no JSON", "torn", "nothing escaped"],
+)
+def test_only_json_around_one_long_text_is_opened(text: str) -> None:
+    assert FRAMES[1].name == "json-text"
+    assert FRAMES[1].encode(text, str) is None
+
+
+@given(
+    st.text(), st.sampled_from([True, False]), st.sampled_from([(",", ":"), (", ", ": ")]), st.sampled_from([None, "…"])
+)
+@settings(deadline=None, max_examples=400)
+def test_a_text_in_json_comes_back_whatever_it_holds(
+    content: str, ascii_only: bool, separators: tuple[str, str], beside: str | None
+) -> None:
+    text = json.dumps([{"is": beside, "text": content * 3}], ensure_ascii=ascii_only, separators=separators)
+    shown = FRAMES[1].encode(text, str)
+
+    assert shown is None or FRAMES[1].decode(shown, str) == text
+
+
+@pytest.mark.parametrize("exact", [True, False])
+@pytest.mark.parametrize("end", ["", "\n"])
+@pytest.mark.parametrize("layout", [layout for layout in LAYOUTS if not layout.indent], ids=lambda layout: layout.name)
+def test_lines_of_json_are_a_table_and_come_back_to_the_byte(layout: Layout, end: str, exact: bool) -> None:
+    rows = [{"id": n, "name": f"é {n}", "rate": "1.10", "tags": [n, None]} for n in range(6)]
+    text = "\n".join(layout.dump(parse(json.dumps(row))) for row in rows) + end
+    shown = Json(exact=exact).encode(text, str)
+
+    assert shown is not None
+    assert shown.startswith(f"[JSON lines {layout.name}{', the last empty' if end else ''}]\n#1\n#1 6 rows: id=0..,")
+    assert Json(exact=exact).decode(shown, str) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a":1}\n{"a":2}',
+        '{"a":1}\n{"a":2}\n{"a": 3}',
+        '{"a":1\n{"b":2\n{"c":3}',
+        '{"a":1}\n\n{"a":2}\n{"a":3}',
+        "[1\n[2\n[3]]]",
+    ],
+    ids=["too few", "two layouts", "torn lines", "an empty line", "over lines"],
+)
+def test_other_lines_of_json_stay(text: str) -> None:
+    shown = Json(exact=False).encode(text, str)
+
+    assert shown is None or not shown.startswith("[JSON lines")
 
 
 def test_a_python_literal_comes_back_as_it_was_written() -> None:

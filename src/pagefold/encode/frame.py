@@ -3,6 +3,7 @@
     {"type":"text","text":"…"}                      an MCP text block, whole or broken off   [MCP text]
     <returncode>0</returncode> <output>…</output>   a shell's answer                         [returncode 0]
     Chunk ID: … Wall time: … Output: …              another's                                [chunk …]
+    {"output":"…","exit_code":0}, "…"               JSON around one long string              [text in JSON: …]
 
 The header says what the frame said; the frame is put back around what was inside, byte for byte.
 """
@@ -77,6 +78,55 @@ class TextBlock:
         if found[4]:
             return f"{opening}{spelled}{tail}"
         return f'{opening}{spelled}"{found[3] if found[3] is not None else "}"}'
+
+
+_QUOTED = re.compile(r"\[text in JSON( ascii)?: ([^…\n]*)…([^…\n]*)\]")
+_HEAD = 300  # characters in which the string has to begin
+_SHARE = 0.7  # of the text that it has to be
+_ESCAPED = 8  # signs that it takes to be a text of its own
+
+
+class Quoted:
+    """JSON that is little more than one long string: a value that was encoded twice, or an envelope around a text."""
+
+    name = "json-text"
+
+    def owns(self, line: str) -> bool:
+        return _QUOTED.fullmatch(line) is not None
+
+    def encode(self, text: str, inner: Inner) -> str | None:
+        if text[:1] not in ('"', "{", "["):
+            return None
+        at = 0
+        while 0 <= (at := text.find('"', at)) < _HEAD:
+            try:
+                content, end = _scan(text, at + 1, True)
+            except json.JSONDecodeError:
+                return None
+            if end - at >= _SHARE * len(text):
+                return self._opened(text, at, end, content, inner)
+            at = end
+        return None
+
+    def _opened(self, text: str, at: int, end: int, content: str, inner: Inner) -> str | None:
+        before, spelled, after = text[:at], text[at + 1 : end - 1], text[end:]
+        if len(spelled) - len(content) < _ESCAPED or len(after) > _SUFFIX or after.lstrip().startswith(":"):
+            return None
+        ascii_only = _how(content, spelled)
+        header = f"[text in JSON{' ascii' if ascii_only else ''}: {before}…{after}]"
+        if ascii_only is None or not self.owns(header):
+            return None
+        try:
+            json.loads(f'{before}""{after}')
+        except ValueError:
+            return None
+        return f"{header}\n{inner(content)}"
+
+    def decode(self, shown: str, inner: Inner) -> str:
+        line = first_line(shown)
+        found = _QUOTED.fullmatch(line)
+        assert found is not None
+        return f"{found[2]}{json.dumps(inner(shown[len(line) + 1 :]), ensure_ascii=bool(found[1]))}{found[3]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +212,7 @@ class WebPage:
 
 FRAMES = (
     TextBlock(),
+    Quoted(),
     WebPage(),
     Wrapped(
         "returncode",
@@ -179,6 +230,17 @@ FRAMES = (
         "Chunk ID: {id}\nWall time: {time} seconds\nProcess exited with code {code}\n"
         "Original token count: {count}\nOutput:\n{body}",
         "[chunk {id}, {time} s, exit {code}, {count} tokens]",
+    ),
+    Wrapped(
+        "exit",
+        re.compile(
+            r"Exit code: (?P<code>-?\d+)\nWall time: (?P<time>[\d.]+) seconds\nOutput:\n(?P<body>.*)", re.DOTALL
+        ),
+        "Exit code: {code}\nWall time: {time} seconds\nOutput:\n{body}",
+        "[exit {code}, {time} s]",
+    ),
+    Wrapped(
+        "output", re.compile(r"<output>\n(?P<body>.*)\n</output>", re.DOTALL), "<output>\n{body}\n</output>", "[output]"
     ),
     Wrapped(
         "stdout",

@@ -1,4 +1,4 @@
-"""json: whole and cut-off JSON, and Python literals, in the notation.
+"""json: whole and cut-off JSON, lines of JSON and Python literals, in the notation.
 
 Where bytes count (inside a frame) the layout is one of those that serialisers write, checked to the byte; the header
 names it. At the top of a result white space says nothing and is not kept: there the values are what comes back. A text
@@ -18,13 +18,16 @@ from pagefold.encode.notation.value import LAYOUTS, Layout, Members, Value, comp
 from pagefold.encode.notation.write import MOST, write
 
 _LEAST = 24
+_ROWS = 3
 _DEEP = 64
 _LOOKED = 8_000_000  # characters at most: every open level of a torn text is looked through once more
 _MANY = 20_000  # and elements
 _HELD = 20_000  # containers
 _SPACE = re.compile(r"[ \t\n\r]*")
 _LITERAL = 200_000
-_HEADER = re.compile(r"\[(JSON|Python)((?: [a-z0-9]+)*)(?:, cut off (\d+) deep before the last (\d+) lines)?\]")
+_HEADER = re.compile(
+    r"\[(JSON|Python)((?: [a-z0-9]+)*)(, the last empty)?(?:, cut off (\d+) deep before the last (\d+) lines)?\]"
+)
 _decoder = json.JSONDecoder(strict=False)
 
 
@@ -48,7 +51,7 @@ class Json:
         try:
             value = parse(text)
         except (ValueError, RecursionError):
-            return _literal(text) or (_torn(text) if text.count(",") <= _MANY else None)
+            return _literal(text) or (_lines(text) or _torn(text) if text.count(",") <= _MANY else None)
         if not isinstance(value, Members | list):
             return None
         layout = None
@@ -70,18 +73,21 @@ class Json:
         found = _HEADER.fullmatch(header)
         assert found is not None
         tail = ""
-        if found[4]:
+        if found[5]:
             lines = rest.split("\n")
-            split = len(lines) - int(found[4])
+            split = len(lines) - int(found[5])
             rest, tail = "\n".join(lines[:split]), "\n".join(lines[split:])
         value = read(rest)
         if found[1] == "Python":
             return repr(plain(value))
-        layout = next((layout for layout in LAYOUTS if layout.name == found[2].strip()), None)
+        named = found[2].strip()
+        layout = next((layout for layout in LAYOUTS if layout.name == named.removeprefix("lines ")), None)
         if layout is None:
             return compact(value)
+        if named.startswith("lines ") and isinstance(value, list):
+            return "\n".join([layout.dump(line) for line in value]) + ("\n" if found[3] else "")
         text = layout.dump(value)
-        return _opened(text, int(found[3])) + tail if found[4] else text
+        return _opened(text, int(found[4])) + tail if found[5] else text
 
 
 def _layout(text: str, value: Value, whole: str, fits: Callable[[str], bool]) -> Layout | None:
@@ -117,6 +123,23 @@ def _literal(text: str) -> str | None:
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return None
     return None if body is None else f"[Python]\n{body}"
+
+
+def _lines(text: str) -> str | None:
+    """A value on every line: together they are an array."""
+    lines = text.removesuffix("\n").split("\n")
+    if len(lines) < _ROWS or not all(line.startswith(("{", "[")) for line in lines):
+        return None
+    whole = f"[{','.join(lines)}]"
+    try:
+        value = parse(whole)
+    except (ValueError, RecursionError):
+        return None
+    layout = _layout(whole, value, whole, lambda dumped: dumped in (whole, f"[{', '.join(lines)}]"))
+    body = write(value) if layout else None
+    if layout is None or body is None:
+        return None
+    return f"[JSON lines {layout.name}{', the last empty' if text.endswith(chr(10)) else ''}]\n{body}"
 
 
 def _torn(text: str) -> str | None:
