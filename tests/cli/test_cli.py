@@ -212,6 +212,19 @@ def test_encode_shows_what_a_result_becomes_and_decode_gives_its_bytes_back(tmp_
     assert alone == json.dumps(json.loads(rows), separators=(",", ":")).encode()
 
 
+@pytest.mark.parametrize(
+    "content",
+    [b"caf\xe9 \xff\xfe and more\n" * 40, b"\x00\xff" * 40, b'["\\ud800", "a"]', b"\xed\xa0\x80" * 80],
+    ids=["no UTF-8", "binary", "half a character in JSON", "half characters"],
+)
+def test_bytes_that_are_no_text_come_out_as_they_went_in(content: bytes, tmp_path: Path) -> None:
+    shown = pagefold("encode", "-", "--store", "s.db", home=tmp_path, stdin=content)
+
+    assert shown.returncode == 0
+    assert pagefold("decode", "-", "--store", "s.db", home=tmp_path, stdin=shown.stdout).stdout == content
+    assert pagefold("decode", "-", "--store", "none.db", home=tmp_path, stdin=shown.stdout).returncode == 0
+
+
 def test_encode_as_json_tells_the_candidates(tmp_path: Path) -> None:
     told = json.loads(
         pagefold("encode", "-", "--json", "--store", "s.db", home=tmp_path, stdin=b'{"a": [1, 2]}').stdout

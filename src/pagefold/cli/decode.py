@@ -7,7 +7,7 @@ from pathlib import Path
 from pagefold import config
 from pagefold.adapters.sqlite import SqliteStore
 from pagefold.cli import show
-from pagefold.cli.encode import read, shown_as
+from pagefold.cli.encode import as_bytes, read, shown_as
 from pagefold.encode import decode
 from pagefold.errors import ConfigError, StoreError
 
@@ -26,13 +26,10 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     settings = config.load(flags={"store.path": options.store, "config": options.config}).settings
-    try:
-        form = read(options.file).decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{options.file}: not UTF-8 text (byte {error.start})") from error
+    form = read(options.file).decode("utf-8", "surrogateescape")
     kept = _kept(form, config.store_path(settings))
     try:
-        content = kept if kept is not None else decode(form).encode("utf-8", "surrogatepass")
+        content = kept if kept is not None else as_bytes(decode(form))
     except (ValueError, KeyError) as error:
         raise ConfigError(f"{options.file}: refers to what is not here: {error}") from error
     if options.json:

@@ -36,10 +36,7 @@ def run(options: argparse.Namespace) -> int:
     settings = config.load(flags=flags).settings
     count = counter(settings.tokens)
     content = read(options.file)
-    try:
-        text = content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{options.file}: not UTF-8 text (byte {error.start})") from error
+    text = content.decode("utf-8", "surrogateescape")  # bytes that are no text go through as halves of characters
     shown = encode(text, tool=options.tool, count=count.count)
     kept = _keep(content, shown.text, config.store_path(settings))
     ranked = candidates(text, count.count) if len(text) <= 1_000_000 else []
@@ -47,7 +44,8 @@ def run(options: argparse.Namespace) -> int:
         rest = {"codecs": shown.codecs, "tokens": shown.tokens, "before": shown.before, "skipped": shown.skipped}
         show.as_json({"text": shown.text, **rest, "candidates": ranked, "counter": count.label, "kept": kept})
         return 0
-    sys.stdout.write(shown.text if shown.text.endswith("\n") or not sys.stdout.isatty() else f"{shown.text}\n")
+    end = "" if shown.text.endswith("\n") or not sys.stdout.isatty() else "\n"
+    sys.stdout.buffer.write(as_bytes(f"{shown.text}{end}"))
     how = " > ".join(shown.codecs) or shown.reason
     saved = show.share(shown.before - shown.tokens, shown.before)
     show.tell(f"{shown.before:,} tokens became {shown.tokens:,} ({saved} saved) by {how}; counted by {count.label}")
@@ -64,6 +62,14 @@ def read(name: str) -> bytes:
         return sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
     except OSError as error:
         raise ConfigError(f"{name}: cannot be read: {error.strerror}") from error
+
+
+def as_bytes(text: str) -> bytes:
+    """A text as it was read. Halves of characters that no byte stood for are spelled out by JSON: they stay halves."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass")
 
 
 def shown_as(form: str) -> str:

@@ -48,7 +48,6 @@ _HINTED = 200  # characters below which a hint is hardly shorter than what it st
 _GOOD_DEAL = {"hits": 0.6, "paths": 0.6, "listing": 0.3, "records": 0.3, "log": 0.25}
 _TEXT: tuple[Codec, ...] = (Context(), Repeats(), Colours(), Log(), Paths(), Listing(), Hits(), Records(), Escapes())
 _RESHAPING = frozenset(codec.name for codec in _TEXT)
-_OPEN = _RESHAPING | {"json-text"}  # after which others may still be shorter: JSON with a long text is also JSON
 _LITTLE = 0.02
 _json = Json(exact=False)
 TOP: tuple[Codec, ...] = (*FRAMES, _json, *_TEXT)
@@ -248,7 +247,7 @@ def _shortest(
             continue
         if len(made) < len(best):
             best, names = made, (codec.name, *used)
-            if codec.name not in _OPEN or len(best) < _LITTLE * len(text):
+            if codec.name not in _RESHAPING or len(best) < _LITTLE * len(text):
                 break  # a frame or JSON, or hardly anything is left: no codec for plain text has more to say
     return best, names
 
