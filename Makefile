@@ -38,6 +38,7 @@ bench: $(READY)
 	$(BIN)/python bench/dashboard.py
 	$(BIN)/python bench/codecs.py
 	$(BIN)/python bench/prefetch.py --cases 5000
+	$(BIN)/python bench/bad_input.py
 
 # Longer ones, each of some minutes: the solver, the selection, trimming, the fold's laws and all policies on recordings.
 bench-long: $(READY)
@@ -54,12 +55,12 @@ bench-long: $(READY)
 bench-field: $(READY)
 	$(BIN)/python -m bench.field --write docs/field.md --every coding-claude-code=2,coding-claude-code-compact=2
 
-# Also long: a million random texts through the codecs, and what each codec earns on every fourth recorded session.
+# Also long: a million random texts through the codecs, and what each codec earns on recorded sessions.
 fuzz: $(READY)
 	$(BIN)/python bench/fuzz.py
 
 earnings: $(READY)
-	$(BIN)/python bench/earnings.py --every 4
+	$(BIN)/python bench/earnings.py
 
 docs: $(READY)
 	$(BIN)/python docs/generate.py
