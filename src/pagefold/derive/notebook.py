@@ -56,15 +56,15 @@ class Notebook:
 
     def begun(self, root: Root, asked: str, now: float) -> Begun:
         """How a history began that is asked for like this: by which model, under which policy, in which window."""
-        first = _name_of_beginning(root.asked, asked)
         if root.answered is None:
+            first = _name_of_beginning(root.asked, asked)
             found, _ = self._beginning(first)
             retried = found is not None and now - found.at <= _RETRIED
             return Begun(found) if retried else Begun(None, first)
         name = _name_of_beginning(root.answered, asked)
         found, noted = self._beginning(name)
         if not noted:
-            found, noted = self._beginning(first)
+            found, noted = self._beginning(_name_of_beginning(root.asked, asked))
             return Begun(found, name, "" if found else PASSED if noted else LOST)
         return Begun(found) if found else Begun(None, name, PASSED)
 

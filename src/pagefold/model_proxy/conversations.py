@@ -93,16 +93,17 @@ class Conversations:
 
     def at_work(self, api: str, policy: Policy) -> Derivations:
         """A policy at work on what is spelled like this."""
-        if (api, policy) not in self._derivations:
+        found = self._derivations.get((api, policy))
+        if found is None:
             opened = self._opened if encodes(policy) else _as_it_is
             made = Derivations(policy, shown=opened)
             if folds(policy):
                 spelled = plain if api == MESSAGES.name else _as_it_is
                 made = Derivations(policy, noted=self.notebook.get, shown=lambda message: opened(spelled(message)))
-            self._derivations[api, policy] = made
+            self._derivations[api, policy] = found = made
             if len(self._derivations) > _POLICIES:  # a client may name any window
                 del self._derivations[next(iter(self._derivations))]
-        return self._derivations[api, policy]
+        return found
 
     def _opened(self, message: Message) -> Message:
         """A message with what the MCP proxy was told by its tools in place of the forms it made of that.

@@ -96,7 +96,8 @@ class Exchange:
             )
             assert self._derivations is not None
         self._begun = self._conversations.begun(reading, (*asked, "clears") if clears else asked, now)
-        if (began := self._begun.beginning) is not None:
+        began = self._begun.beginning
+        if began is not None and began.policy is not self._derivations.policy:
             self._derivations = self._conversations.at_work(reading.api.name, began.policy)
         return self._derivations.fresh(reading.request.messages, reading.links, began.head if began else None) or 1
 
