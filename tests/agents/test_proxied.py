@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -64,15 +65,19 @@ def work_in(folder: Path) -> Path:
 
 
 @contextmanager
-def proxied(model: Any, policy: Policy, folder: Path, **more: Any) -> Iterator[tuple[Proxy, str]]:
+def proxy_for(model: Any, policy: Policy, folder: Path, **more: Any) -> Iterator[Proxy]:
     library = Library(folder / "store.sqlite3")
     conversations = Conversations(policy, store=library.store, **more)
-    proxy = Proxy(Upstreams(model.url, model.url), conversations, put=Keeper(library), answers=Answers(library))
     try:
-        with running(proxy) as url:
-            yield proxy, url
+        yield Proxy(Upstreams(model.url, model.url), conversations, put=Keeper(library), answers=Answers(library))
     finally:
         library.close()
+
+
+@contextmanager
+def proxied(model: Any, policy: Policy, folder: Path, **more: Any) -> Iterator[tuple[Proxy, str]]:
+    with proxy_for(model, policy, folder, **more) as proxy, running(proxy) as url:
+        yield proxy, url
 
 
 def drive(name: str, url: str, work: Path, state: Path, **settings: str) -> str:
@@ -159,7 +164,7 @@ def test_codex_is_refused_its_websocket_at_once_and_goes_on_by_http(tmp_path: Pa
     asked: list[tuple[str, bool]] = []
     turns = [{"text": "Look.", "tool_call": {"name": "$shell", "input": {"command": "ls"}}}, {"text": "Done."}]
     (tmp_path / "work").mkdir()
-    with kit("scripted_model").ScriptedModel(turns) as model, proxied(model, Lossless(), tmp_path) as (proxy, _):
+    with kit("scripted_model").ScriptedModel(turns) as model, proxy_for(model, Lossless(), tmp_path) as proxy:
 
         async def watched(scope: Event, receive: Receive, send: Send) -> None:
             if scope["type"] != "lifespan":
@@ -231,3 +236,43 @@ def test_claude_code_started_by_run_searches_for_tools_and_works(name: str, tmp_
     assert [event["result"] for event in results if event["type"] == "result"] == ["Done."]
     assert "true" in json.dumps(requests[-1]["body"]["messages"][-1])
     assert b"2 requests, 0 failed" in done.stderr or b"3 requests, 0 failed" in done.stderr
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_recall_inside_the_turn_is_hidden_from_the_agent_and_extends_the_last_request(
+    name: str, tmp_path: Path
+) -> None:
+    work = work_in(tmp_path / "work")
+    recall = {"name": "context_recall", "input": {"handle": "pf-aaaaaaaaaa"}}
+    shell = {"name": "$shell", "input": {"command": "sed -n 1,60p code.py"}}
+    turns = [
+        {"text": "Look.", "thinking": "Where?", "tool_call": recall},
+        {"text": "Read.", "tool_call": shell},
+        {"text": "Both.", "tool_calls": [shell, recall]},
+        {"text": "All is read."},
+    ]
+    with kit("scripted_model").ScriptedModel(turns) as model:
+        with proxied(model, Lossless(), tmp_path, recall_rounds=3) as (proxy, url):
+            said = drive(name, url, work, tmp_path / "state")
+        requests = answers_in(model)
+
+    assert "All is read." in said
+    assert "context_recall" not in said
+    assert len(requests) == len(turns)
+    assert all(map(pairs_are_whole, requests))
+    assert "pf-aaaaaaaaaa" in json.dumps(requests[-1]["body"])
+    for before, now in pairwise(requests):
+        listed = [one["body"].get("messages") or one["body"]["input"] for one in (before, now)]
+        old, new = ([plain(message) for message in messages] for messages in listed)
+        assert new[: len(old)] == old
+    assert (proxy.totals.faults, proxy.totals.work.recalls) == (0, 2)
+
+
+def plain(message: Any) -> Any:
+    """A message without its cache marks, as the provider's cache takes it."""
+    if isinstance(message, dict):
+        kept = {key: plain(value) for key, value in message.items() if key != "cache_control"}
+        if isinstance(kept.get("content"), str):
+            kept["content"] = [{"type": "text", "text": kept["content"]}]
+        return kept
+    return [plain(one) for one in message] if isinstance(message, list) else message

@@ -5,8 +5,10 @@ import gzip
 import hashlib
 import http.client
 import json
+import shutil
 import signal
 import socket
+import ssl
 import struct
 import subprocess
 import sys
@@ -16,9 +18,11 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
+import aiohttp
 import pytest
 import zstandard
 
@@ -29,7 +33,7 @@ from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.exchange import Exchange
 from pagefold.model_proxy.http import Event, Receive, Send, Upstreams
 from pagefold.model_proxy.scripted import Call, ScriptedModel, Turn
-from pagefold.model_proxy.server import Proxy, running, serve
+from pagefold.model_proxy.server import Proxy, Tls, running, serve
 from pagefold.wire.message import Usage
 
 PATIENCE = 20
@@ -815,3 +819,39 @@ def test_a_scripted_conversation_goes_through_unchanged() -> None:
     assert through == straight.replace(b"msg_000001", b"msg_000002")
     assert proxy.totals.usage == Usage(1, 2, 3, 4)
     assert model.requests[0] == model.requests[1]
+
+
+@pytest.mark.skipif(not shutil.which("openssl"), reason="no openssl to make a certificate with")
+def test_with_a_certificate_it_speaks_https_and_only_that(tmp_path: Path) -> None:
+    certificate, key = tmp_path / "certificate.pem", tmp_path / "key.pem"
+    made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
+    made += ["-addext", "subjectAltName=DNS:localhost", "-keyout", str(key), "-out", str(certificate)]
+    subprocess.run(made, check=True, capture_output=True)
+    with running(ScriptedModel([])) as upstream:
+        proxy, ports = Proxy(Upstreams(upstream)), list[int]()
+        tls = Tls(str(certificate), str(key))
+
+        async def asked() -> str:
+            serving = asyncio.ensure_future(serve(proxy, "127.0.0.1", 0, started=ports.append, tls=tls))
+            while not ports:
+                await asyncio.sleep(0.01)
+            trusted = ssl.create_default_context(cafile=str(certificate))
+            async with aiohttp.ClientSession() as session:
+                url = f"://localhost:{ports[0]}/pagefold/health"
+                async with session.get(f"https{url}", ssl=trusted) as response:
+                    found = await response.text()
+                with pytest.raises(aiohttp.ClientError):
+                    await session.get(f"http{url}")
+            serving.cancel()
+            with suppress(asyncio.CancelledError):
+                await serving
+            return found
+
+        assert asyncio.run(asked()) == '{"status":"ok"}'
+
+
+def test_what_is_no_certificate_is_named(tmp_path: Path) -> None:
+    (tmp_path / "none.pem").write_text("none")
+    for file in ("none.pem", "absent.pem"):
+        with pytest.raises(ConfigError, match=r"serve\.tls_certificate"):
+            Tls(str(tmp_path / file)).check()

@@ -60,8 +60,10 @@ def run(options: argparse.Namespace) -> int:
     proxy = proxy_for(settings, library)
     key = watch.attach(proxy, settings)
 
+    tls = server.Tls(serve.tls_certificate, serve.tls_key) if serve.tls_certificate else None
+
     def started(port: int) -> None:
-        url = url_of(serve.host, port)
+        url = url_of(serve.host, port, tls=bool(tls))
         # A token that the user set is not repeated.
         shown = dashboard_of(url, "" if serve.token else key) if key else ""
         if options.json:
@@ -74,7 +76,7 @@ def run(options: argparse.Namespace) -> int:
 
     try:
         with serving_from(library):
-            server.run(proxy, serve.host, serve.port, started=started)
+            server.run(proxy, serve.host, serve.port, started=started, tls=tls)
     finally:
         if library:
             library.close()
@@ -134,8 +136,8 @@ def dashboard_of(url: str, key: str) -> str:
     return f"{url}/pagefold/" + (f"?key={quote(key)}" if key else "")
 
 
-def url_of(host: str, port: int) -> str:
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+def url_of(host: str, port: int, *, tls: bool = False) -> str:
+    return f"http{'s' if tls else ''}://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 def summary(proxy: Proxy) -> str:

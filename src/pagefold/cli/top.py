@@ -65,7 +65,9 @@ def source_of(settings: Settings, url: str | None) -> Callable[[], dict[str, Any
 
     Raises UpstreamError where a proxy that was named is not reached.
     """
-    address = (url or serve.url_of(settings.serve.host, settings.serve.port)).rstrip("/")
+    address = (
+        url or serve.url_of(settings.serve.host, settings.serve.port, tls=bool(settings.serve.tls_certificate))
+    ).rstrip("/")
     live, shelf = Live(), watch.shelf_of(settings)
     path = watch.store_path(settings)
     following = watch.Following(trace.beside(path), live) if path else None

@@ -16,6 +16,7 @@ import gc
 import hmac
 import os
 import socket
+import ssl
 import sys
 import threading
 import traceback
@@ -24,7 +25,7 @@ from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import aiohttp
 import uvicorn
@@ -262,10 +263,28 @@ class Server(uvicorn.Server):
             self._captured_signals.clear()
 
 
-def server_for(app: App) -> Server:
+class Tls(NamedTuple):
+    """Files of a certificate chain and of its key; an empty key is in the chain's file."""
+
+    certificate: str
+    key: str = ""
+
+    def check(self) -> None:
+        """Raises ConfigError where they are no certificate and its key."""
+        try:
+            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(self.certificate, self.key or None)
+        except OSError as error:
+            reason = error.strerror or "they do not fit together"
+            said = f"serve.tls_certificate = {self.certificate!r}, serve.tls_key = {self.key!r}"
+            raise ConfigError(f"{said}: expected a certificate chain and its key as PEM ({reason})") from error
+
+
+def server_for(app: App, tls: Tls | None = None) -> Server:
     return Server(
         uvicorn.Config(
             app,
+            ssl_certfile=tls.certificate if tls else None,
+            ssl_keyfile=tls.key or None if tls else None,
             http="httptools",
             ws="none",
             lifespan="on",
@@ -292,13 +311,15 @@ def listen(host: str, port: int) -> socket.socket:
         raise ConfigError(f"serve.port = {port}: cannot listen on {host} ({reason}); 0 takes any free port") from error
 
 
-async def serve(app: App, host: str, port: int, *, started: Callable[[int], None]) -> None:
+async def serve(app: App, host: str, port: int, *, started: Callable[[int], None], tls: Tls | None = None) -> None:
     """Serves until it is cancelled or a signal arrives, and then lets running answers end. `started` gets the port.
 
-    Raises ConfigError where it cannot listen.
+    Raises ConfigError where it cannot listen, or not with this certificate.
     """
+    if tls:
+        tls.check()
     with listen(host, port) as listening:
-        server = server_for(app)
+        server = server_for(app, tls)
         serving = asyncio.ensure_future(server.serve([listening]))
         started(listening.getsockname()[1])
         try:
@@ -309,14 +330,14 @@ async def serve(app: App, host: str, port: int, *, started: Callable[[int], None
             raise
 
 
-def run(app: App, host: str, port: int, *, started: Callable[[int], None]) -> None:
+def run(app: App, host: str, port: int, *, started: Callable[[int], None], tls: Tls | None = None) -> None:
     """`serve` on the fastest event loop there is, until a signal arrives. Raises ConfigError."""
     # What is remembered of conversations is many small values without cycles. Looking through them as often as a
     # program does that makes cycles takes a fifth of the time of a request.
     gc.freeze()
     gc.set_threshold(*_COLLECT)
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
-        runner.run(serve(app, host, port, started=started))
+        runner.run(serve(app, host, port, started=started, tls=tls))
 
 
 @contextmanager

@@ -102,6 +102,14 @@ class Serve:
         repr=False,
         metadata=about("What a client must present to be served; empty asks for nothing.", TEXT, own=True),
     )
+    tls_certificate: str = field(
+        default="",
+        metadata=about("The certificate chain (PEM) to serve https with; empty serves http.", FILE, own=True),
+    )
+    tls_key: str = field(
+        default="",
+        metadata=about("The certificate's private key (PEM), where it is not in the same file.", FILE, own=True),
+    )
     observe: bool = field(
         default=False,
         metadata=about("Send every request on as it came and only count what passes.", SWITCH),
