@@ -15,6 +15,8 @@ from pagefold.encode.notation.value import Members, Number
 
 LEAST_ROWS = 2
 _AFFIX = 4
+FEW = 8
+"""Rows below which looking at them by columns saves nothing."""
 _DEPTH = 6
 _COUNTED = 4
 _WHOLE = re.compile(r"0|-?[1-9]\d{0,15}")
@@ -106,10 +108,14 @@ def table_of(array: Sequence[Any], alike: Columns | None = None) -> Table | None
 
 
 def alike_of(rows: Sequence[Members], above: Path = ()) -> Columns | None:
-    """The columns of rows that all say the same keys in the same order; None of others. Most arrays are like that."""
+    """The columns of rows that all say the same keys in the same order; None of others, and of few rows."""
+    if len(rows) < FEW or len(set(map(len, rows))) > 1:
+        return None
+    keys = tuple([key for key, _ in rows[0]])
+    if len(set(keys)) < len(keys) or tuple([key for key, _ in rows[-1]]) != keys:
+        return None
     split = [tuple(zip(*row, strict=True)) for row in rows]
-    keys = split[0][0]
-    if len(set(keys)) < len(keys) or any(row[0] != keys for row in split):
+    if any(row[0] != keys for row in split):
         return None
     columns: Columns = []
     for key, column in zip(keys, zip(*[row[1] for row in split], strict=True), strict=True):

@@ -8,7 +8,7 @@ from typing import Any
 
 from pagefold.encode.notation.names import Names
 from pagefold.encode.notation.scalar import is_bare, is_clear, key_text, quoted, scalar_text
-from pagefold.encode.notation.table import ABSENT, Column, Columns, Table, alike_of, rest_of, table_of
+from pagefold.encode.notation.table import ABSENT, FEW, Column, Columns, Table, alike_of, rest_of, table_of
 from pagefold.encode.notation.value import Members, Number, Value
 
 _DEPTH = 100
@@ -288,7 +288,7 @@ def _is_flat(members: Members) -> bool:
 
 
 def _are_flat(rows: Sequence[Any]) -> bool:
-    if not rows or set(map(type, rows)) != {Members} or not all(rows):
+    if len(rows) < FEW or set(map(type, rows)) != {Members} or not all(rows):
         return False
     return _CONTAINERS.isdisjoint(map(type, chain.from_iterable(chain.from_iterable(rows))))
 
