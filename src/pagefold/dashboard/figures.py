@@ -4,6 +4,7 @@ Asked for at most every few seconds, by a thread; whoever wants it gets what was
 """
 
 import asyncio
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -31,11 +32,12 @@ class Figures:
 
 class Shelf:
     """The store as the dashboard reads it. `open_library` is called until it gives one: a store that is not there yet
-    is not made by looking for it."""
+    is not made by looking for it. Threads may ask at once; after `close` there is no store."""
 
     def __init__(self, open_library: Callable[[], Library | None], counts: Path | None) -> None:
         self._open, self._counts = open_library, counts
         self._library: Library | None = None
+        self._guard, self._closed = threading.Lock(), False
         self._found = Figures()
         self._asked = 0.0
         self._asking: asyncio.Future[Figures] | None = None
@@ -58,13 +60,16 @@ class Shelf:
 
     def library(self) -> Library | None:
         """Raises StoreError and ConfigError."""
-        if self._library is None:
-            self._library = self._open()
-        return self._library
+        with self._guard:
+            if self._library is None and not self._closed:
+                self._library = self._open()
+            return self._library
 
     def close(self) -> None:
-        if self._library is not None:
-            self._library.close()
+        with self._guard:
+            library, self._library, self._closed = self._library, None, True
+        if library is not None:
+            library.close()
 
     def ask(self) -> Figures:
         """What is found now, for whoever may wait for it."""

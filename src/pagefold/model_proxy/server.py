@@ -144,6 +144,8 @@ class Proxy:
         self.count_ended()
         if self.teller is not None:
             self.teller.flush()
+        if self.dashboard is not None:
+            await _end(self.dashboard)
         await send({"type": "lifespan.shutdown.complete"})
 
     async def _answer(self, scope: Event, receive: Receive, send: Send) -> None:
@@ -236,6 +238,18 @@ class Proxy:
         if place not in self._reported:
             self._reported.add(place)
             self._report(f"a fault of pagefold itself, reported once, counted in /pagefold/status: {place}")
+
+
+async def _end(mounted: App) -> None:
+    """Tells a mounted application that it ends, the one part of a lifespan that it waits for."""
+
+    async def receive() -> Event:
+        return {"type": "lifespan.shutdown"}
+
+    async def send(event: Event) -> None:
+        pass
+
+    await mounted({"type": "lifespan"}, receive, send)
 
 
 def _no_answer(tool: str, arguments: Mapping[str, Any]) -> str:
