@@ -327,7 +327,10 @@ def test_the_examples_of_the_documentation_run(tmp_path: Path, monkeypatch: pyte
     for code in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
         exec(code, names)
 
-    assert [line.state for line in names["journal"].lines()] == [State.COMMITTED] * 3
+    lines = names["journal"].lines()
+    assert {line.state for line in lines} == {State.COMMITTED}
+    assert [line.entry.schema for line in lines][-1] == "note"
+    assert {"constraint", "preference"} < {line.entry.schema for line in lines}
     names["journal"].close()
     names["store"].close()
 
