@@ -49,6 +49,35 @@ def paths(value: Any, path: json_text.Path = ()) -> Iterator[tuple[json_text.Pat
 
 
 @settings(deadline=None)
+@given(VALUES, VALUES, st.randoms(use_true_random=False))
+def test_opening_along_a_path_finds_the_spots_that_opening_step_by_step_does(
+    value: Any, other: Any, random: Random
+) -> None:
+    blocks = [{"t": value, "b": other}, value, [{"t": other}], {}]
+    text = f" {spelled({'a': other, 'r': {'c': blocks, 'd': value}, 'z': value}, random)} "
+    whole = json_text.opened(text, ("r", "c", "t"))
+
+    top = json_text.top(text)
+    assert [spot[:2] for spot in whole.value] == [spot[:2] for spot in top]
+    result = json_text.member(whole.value, "r")
+    assert result is not None
+    assert [spot[:2] for spot in result.value] == [spot[:2] for spot in json_text.members(text, result.start)]
+    content = json_text.member(result.value, "c")
+    assert content is not None
+    elements = json_text.elements(text, content.start)
+    assert [spot[:2] for spot in content.value] == [spot[:2] for spot in elements]
+    for opened, element in zip(content.value, elements, strict=True):
+        is_object = json_text.is_object(text, opened)
+        assert opened.value == (json_text.members(text, element.start) if is_object else element.value)
+
+
+@pytest.mark.parametrize("text", ["", "{", '{"r":', '{"r":[', '{"r":[{}', '{"r":[{},]}', '{"r":{"c":1,}}', '{"r":1} 2'])
+def test_what_is_not_json_is_not_opened(text: str) -> None:
+    with pytest.raises(WireError):
+        json_text.opened(text, ("r", "c"))
+
+
+@settings(deadline=None)
 @given(VALUES, st.randoms(use_true_random=False))
 def test_every_path_leads_to_the_span_of_its_value(value: Any, random: Random) -> None:
     text = f" {spelled(value, random)}\n"

@@ -178,7 +178,7 @@ class Prefetcher(Generic[Body]):
         return early if early and early.ticket is ticket else None
 
     def _preempt(self, tool: str, arguments: Mapping[str, Any]) -> None:
-        own = (tool, canonical(arguments))
+        own = (tool, canonical(arguments)) if self._early else None
         for key, early in self._early.items():
             if key != own and not early.wanted and not early.task.done():
                 early.task.cancel()

@@ -75,7 +75,8 @@ class Early:
             self._repeats.remember(
                 tool, call.arguments, body, now, failed=False, witness=self._seen(tool, call.arguments, first=True)
             )
-            self._fail_fast.answered(tool, call.arguments, len(text_of(body).encode("utf-8", "replace")), now)
+            if self._fail_fast.watches(tool):
+                self._fail_fast.answered(tool, call.arguments, len(text_of(body).encode("utf-8", "replace")), now)
         self._calls.end(tool, call.arguments, body, failed=failed)
         self._counts["early calls"] = self._calls.counts.started
 

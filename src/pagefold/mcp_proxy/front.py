@@ -142,8 +142,10 @@ class Front:
     def _is_untouched(self, server: str, tool: str) -> bool:
         """Whether the results of a tool pass as they come: what a server's own entry says goes before the settings."""
         own = next((spec.own for spec in self.specs if spec.name == server), {})
-        as_is = patterns(str(own.get("as_is", self.settings.as_is)))
-        return own.get("encode") is False or any(fnmatchcase(tool, pattern) for pattern in as_is)
+        as_is = str(own.get("as_is", self.settings.as_is))
+        return own.get("encode") is False or (
+            as_is != "" and any(fnmatchcase(tool, pattern) for pattern in patterns(as_is))
+        )
 
 
 def patterns(text: str) -> list[str]:

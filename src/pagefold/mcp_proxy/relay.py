@@ -163,7 +163,7 @@ class Relay:
         return ToServer(self.server, data, call=calling)
 
     def _remember(self, call: Call) -> tuple[Asked, Mapping[str, Any]]:
-        params = as_object(as_object(json_text.parse(call.raw)).get("params"))
+        params = as_object(call.params)
         meta = as_object(params.get("_meta"))
         info = as_object(params.get("clientInfo") or meta.get(_ENVELOPE + "clientInfo"))
         self.client = as_string(info.get("name")) or self.client

@@ -67,18 +67,20 @@ def shortened(
     A text that is over the budget is cut, if `keep` has kept it first.
     """
     raw = json_text.text_of(command.data)
-    result = json_text.member(json_text.top(raw), "result")
-    if result is None or not isinstance(result.value, dict):
+    whole = json_text.opened(raw, ("result", "content", "text"))
+    result = json_text.member(whole.value, "result") if json_text.is_object(raw, whole) else None
+    if result is None or not json_text.is_object(raw, result):
         return Shortened(command.data, ledger=ledger)
-    members = json_text.members(raw, result.start)
+    members: list[Spot] = result.value
     content = json_text.member(members, "content")
-    if content is None or not isinstance(content.value, list):
+    if content is None or not json_text.is_array(raw, content):
         return Shortened(command.data, ledger=ledger)
-    failed = as_object(result.value).get("isError") is True
+    is_error = json_text.member(members, "isError")
+    failed = is_error is not None and is_error.value is True
     changes: list[tuple[int, int, str]] = []
     originals: list[Original] = []
     before = after = skipped = cut = 0
-    for block in json_text.elements(raw, content.start):
+    for block in content.value:
         spot = _text_of(raw, block)
         if spot is None:
             continue
@@ -146,12 +148,15 @@ def _part(text: str, shown: Shown, command: Shorten, budget: int, keep: Keep | N
 
 def _text_of(raw: str, block: Spot) -> Spot | None:
     """Where the text of a block stands, if it is a text that the model reads."""
-    value = block.value
-    if not isinstance(value, dict) or value.get("type") != "text" or not isinstance(value.get("text"), str):
+    if not json_text.is_object(raw, block):
         return None
-    if as_object(value.get("annotations")).get("audience") == ["user"]:
+    spots: dict[str, Spot] = {spot.key: spot for spot in block.value}  # of two members of one name the last counts
+    kind, text, notes = spots.get("type"), spots.get("text"), spots.get("annotations")
+    if kind is None or kind.value != "text" or text is None or not isinstance(text.value, str):
         return None
-    return json_text.member(json_text.members(raw, block.start), "text")
+    if notes is not None and as_object(notes.value).get("audience") == ["user"]:
+        return None
+    return text
 
 
 def _twin(raw: str, members: list[Spot], content: Spot) -> tuple[int, int] | None:
@@ -159,7 +164,8 @@ def _twin(raw: str, members: list[Spot], content: Spot) -> tuple[int, int] | Non
     place = next((at for at, spot in enumerate(members) if spot.key == "structuredContent"), None)
     if place is None or len(members) < 2:
         return None
-    if not any(_says(block, members[place].value) for block in content.value):
+    texts = (json_text.member(block.value, "text") for block in content.value if json_text.is_object(raw, block))
+    if not any(text is not None and _says(text.value, members[place].value) for text in texts):
         return None
     if place:
         return members[place - 1].end, members[place].end
@@ -167,9 +173,8 @@ def _twin(raw: str, members: list[Spot], content: Spot) -> tuple[int, int] | Non
     return opening + 1, raw.index(",", members[0].end) + 1
 
 
-def _says(block: Any, value: Any) -> bool:
+def _says(text: Any, value: Any) -> bool:
     """Whether a text is this value as JSON, or the one that a wrapper such as `{"result": …}` holds."""
-    text = as_object(block).get("text")
     if not isinstance(text, str):
         return False
     wrapped = next(iter(value.values())) if isinstance(value, dict) and len(value) == 1 else value

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
+from pagefold.adapters.collecting import collect_seldom
 from pagefold.mcp_proxy.commands import Answer, Shorten
 from pagefold.mcp_proxy.session import Early
 
@@ -134,5 +135,6 @@ class Work:
                     self._ledger = self._result.Ledger()
                 if self._make_early is not None:
                     self.early = self._make_early()
+                collect_seldom()
                 self.warm = True
         return self._result

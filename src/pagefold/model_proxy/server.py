@@ -12,7 +12,6 @@ the two it was given. Keys are passed on and neither kept nor written anywhere.
 """
 
 import asyncio
-import gc
 import hmac
 import os
 import socket
@@ -31,6 +30,7 @@ import aiohttp
 import uvicorn
 
 from pagefold import tokens
+from pagefold.adapters.collecting import collect_seldom
 from pagefold.errors import ConfigError
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.exchange import READ_BYTES, Exchange
@@ -65,7 +65,6 @@ _GRACE_SECONDS = 30
 _HEADER_BYTES = 256 << 10
 _UNCOUNTED = 500
 _ENDED, _ENDED_BYTES, _COUNT_SECONDS = 64, 4 << 20, 0.05
-_COLLECT = (50_000, 20, 20)
 _OWN = (b"/pagefold/health", b"/pagefold/status")
 
 
@@ -346,10 +345,7 @@ async def serve(app: App, host: str, port: int, *, started: Callable[[int], None
 
 def run(app: App, host: str, port: int, *, started: Callable[[int], None], tls: Tls | None = None) -> None:
     """`serve` on the fastest event loop there is, until a signal arrives. Raises ConfigError."""
-    # What is remembered of conversations is many small values without cycles. Looking through them as often as a
-    # program does that makes cycles takes a fifth of the time of a request.
-    gc.freeze()
-    gc.set_threshold(*_COLLECT)
+    collect_seldom()
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
         runner.run(serve(app, host, port, started=started, tls=tls))
 

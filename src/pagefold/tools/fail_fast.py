@@ -38,8 +38,7 @@ class FailFast:
         """Why this call is not worth making, in words for the agent; None where it is to be made."""
         most = self._most(tool)
         streak = self._streaks.get(tool)
-        text = canonical(arguments)
-        if most is None or streak is None or streak.empty < most or text not in streak.asked:
+        if most is None or streak is None or streak.empty < most or canonical(arguments) not in streak.asked:
             return None
         waited = now - streak.last
         if streak.epoch != self._epochs.of(tool) or waited >= AGAIN_SECONDS:
@@ -51,9 +50,13 @@ class FailFast:
             f"Ask something else, or ask again after a change or in {AGAIN_SECONDS - waited:.0f} s.]"
         )
 
+    def watches(self, tool: str) -> bool:
+        """Whether it matters how long an answer of this tool is."""
+        return self._most(tool) is not None
+
     def answered(self, tool: str, arguments: Mapping[str, Any], length_bytes: int, now: float) -> None:
         """A real call was answered with so many bytes."""
-        if self._most(tool) is None:
+        if not self.watches(tool):
             return
         if length_bytes > EMPTY_BYTES:
             self._streaks.pop(tool, None)

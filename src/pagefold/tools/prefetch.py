@@ -55,10 +55,12 @@ def canonical(arguments: object) -> str | None:
     if not isinstance(arguments, Mapping):
         return None
     try:
-        text = json.dumps(dict(arguments), sort_keys=True, separators=(",", ":"), allow_nan=False)
+        return _canonical.encode(dict(arguments))
     except (TypeError, ValueError, RecursionError):
         return None
-    return text
+
+
+_canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 # ---- the decision ----------------------------------------------------------------------------------------------------

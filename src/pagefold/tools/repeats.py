@@ -52,8 +52,7 @@ class Repeats(Generic[Body]):
     def remember(
         self, tool: str, arguments: Mapping[str, Any], body: Body, now: float, *, failed: bool, witness: object = None
     ) -> None:
-        text = canonical(arguments)
-        if text is None or not self.allows(tool):
+        if not self.allows(tool) or (text := canonical(arguments)) is None:
             return
         self._kept.pop((tool, text), None)
         if failed:
@@ -64,8 +63,8 @@ class Repeats(Generic[Body]):
 
     def recall(self, tool: str, arguments: Mapping[str, Any], now: float, witness: object = None) -> Body | None:
         """The answer to the identical earlier call, where it must still be the answer."""
-        text = canonical(arguments)
-        kept = self._kept.get((tool, text)) if text is not None and self.allows(tool) else None
+        text = canonical(arguments) if self._kept and self.allows(tool) else None
+        kept = self._kept.get((tool, text)) if text is not None else None
         if kept is None or kept.epoch != self._epochs.of(tool) or kept.witness != witness:
             return None
         found = self._known.find(tool)

@@ -9,14 +9,16 @@ Bytes become text by `text_of` and go back by `bytes_of`; the pair is the identi
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from pagefold.errors import WireError
 
 Path: TypeAlias = tuple[str | int, ...]
 
+_SPACES = (" ", "\t", "\n", "\r")
 _SPACE = re.compile(r"[ \t\n\r]*")
+_PLAIN_KEY = re.compile(r'"([^"\\]*)"[ \t\n\r]*:[ \t\n\r]*')  # nothing in it is escaped, and so it says what it is
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -43,7 +45,8 @@ def _integer(digits: str) -> int | str:
     return int(digits) if len(digits) < 4000 else digits
 
 
-_decoder = json.JSONDecoder(parse_int=_integer, strict=False)
+_decoder: Any = json.JSONDecoder(parse_int=_integer, strict=False)
+_scan: Callable[[str, int], tuple[Any, int]] = _decoder.scan_once
 
 
 def parse(text: str) -> Any:
@@ -74,15 +77,38 @@ def elements(text: str, start: int = 0) -> list[Spot]:
     return [first, *following(text, first.end)[0]]
 
 
-def following(text: str, at: int) -> tuple[list[Spot], int]:
-    """The elements behind the one that ends at `at`, and where their array ends. Raises WireError."""
+def following(text: str, at: int, path: tuple[str, ...] = ()) -> tuple[list[Spot], int]:
+    """The elements behind the one that ends at `at`, `opened` along `path`, and where their array ends.
+
+    Raises WireError.
+    """
     found: list[Spot] = []
     at = _after_space(text, at)
     while text[at : at + 1] != "]":
-        spot = _value_at(text, _after_space(text, _expect(text, at, ",")))
+        spot = _element(text, _after_space(text, _expect(text, at, ",")), path)
         found.append(spot)
         at = _after_space(text, spot.end)
     return found, at + 1
+
+
+def opened(text: str, path: tuple[str, ...]) -> Spot:
+    """The whole value, with containers opened along `path`: the `value` of an opened one is the list of its spots.
+
+    Each step is a key; where its member is an array, the objects in it are opened by the next. So every character is
+    read once, however deep the path goes. Raises WireError, also where more text follows the value.
+    """
+    whole = _opened(text, _after_space(text, 0), path)
+    _finish(text, whole.end)
+    return whole
+
+
+def is_object(text: str, spot: Spot) -> bool:
+    """Whether what lies there is an object, opened or not."""
+    return text.startswith("{", spot.start)
+
+
+def is_array(text: str, spot: Spot) -> bool:
+    return text.startswith("[", spot.start)
 
 
 def value_at(text: str, at: int) -> Spot:
@@ -175,27 +201,55 @@ def place(text: str, at: int) -> str:
     return f"line {text.count(chr(10), 0, at) + 1}, column {at - text.rfind(chr(10), 0, at)}"
 
 
-def _members(text: str, start: int) -> tuple[list[Spot], int]:
+def _members(text: str, start: int, path: tuple[str, ...] = ()) -> tuple[list[Spot], int]:
     at = _open(text, start, "{")
     found: list[Spot] = []
     if text[at : at + 1] == "}":
         return found, at + 1
     while True:
-        key = _value_at(text, at)
-        if not isinstance(key.value, str):
-            raise WireError(f"{place(text, at)}: expected a key")
-        at = _after_space(text, _expect(text, _after_space(text, key.end), ":"))
-        spot = _value_at(text, at)
-        found.append(Spot(spot.start, spot.end, spot.value, key.value))
+        key, at = _key(text, at)
+        spot = _opened(text, at, path[1:]) if path and path[0] == key else _value_at(text, at)
+        found.append(Spot(at, spot.end, spot.value, key))
         at = _after_space(text, spot.end)
-        if text[at : at + 1] == "}":
+        if text.startswith("}", at):
             return found, at + 1
         at = _after_space(text, _expect(text, at, ","))
+
+
+def _key(text: str, at: int) -> tuple[str, int]:
+    """The key at `at`, and where its value begins."""
+    if plain := _PLAIN_KEY.match(text, at):
+        return plain[1], plain.end()
+    key = _value_at(text, at)
+    if not isinstance(key.value, str):
+        raise WireError(f"{place(text, at)}: expected a key")
+    return key.value, _after_space(text, _expect(text, _after_space(text, key.end), ":"))
+
+
+def _opened(text: str, at: int, path: tuple[str, ...]) -> Spot:
+    if path and text.startswith("{", at):
+        found, end = _members(text, at, path)
+        return Spot(at, end, found)
+    if path and text.startswith("[", at):
+        inside = _after_space(text, at + 1)
+        if text.startswith("]", inside):
+            return Spot(at, inside + 1, [])
+        first = _element(text, inside, path)
+        found, end = following(text, first.end, path)
+        return Spot(at, end, [first, *found])
+    return _value_at(text, at)
+
+
+def _element(text: str, at: int, path: tuple[str, ...]) -> Spot:
+    # An array in an array is not opened: whatever is nested how deeply, calls here are no deeper than the path.
+    return _opened(text, at, path) if path and text.startswith("{", at) else _value_at(text, at)
 
 
 def _after_space(text: str, at: int) -> int:
     if at == 0 and text.startswith("\ufeff"):
         at = 1
+    if not text.startswith(_SPACES, at):  # as in nearly all of what programs write to each other
+        return at
     found = _SPACE.match(text, at)
     assert found is not None
     return found.end()
@@ -219,7 +273,9 @@ def _expect(text: str, at: int, wanted: str) -> int:
 
 def _value_at(text: str, at: int) -> Spot:
     try:
-        value, end = _decoder.raw_decode(text, at)
+        value, end = _scan(text, at)
+    except StopIteration as error:
+        raise WireError(f"{place(text, at)}: Expecting value") from error
     except json.JSONDecodeError as error:
         raise WireError(f"line {error.lineno}, column {error.colno}: {error.msg}") from error
     except RecursionError as error:

@@ -19,11 +19,12 @@ _MEDIA = ("image", "audio", "resource_link")
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A request that wants an answer under its id. Ids are JSON text."""
+    """A request that wants an answer under its id. Ids are JSON text. `params` is what `raw` says of them."""
 
     id: str
     method: str
     raw: str
+    params: Any = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +136,7 @@ def _single(text: str) -> Single:
         raise WireError('a JSON-RPC message is an object with "jsonrpc": "2.0"')
     spelled = _id(text, json_text.member(spots, "id"))
     if isinstance(method := said.get("method"), str):
-        return Call(spelled, method, text) if spelled else Notification(method, text)
+        return Call(spelled, method, text, said.get("params")) if spelled else Notification(method, text)
     if isinstance(error := said.get("error"), dict):
         return Failure(spelled, as_count(error.get("code")), as_string(error.get("message")), text)
     if "result" in said and spelled:
