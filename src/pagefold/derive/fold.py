@@ -88,7 +88,7 @@ def fold(
     stays = [place for place in range(cut) if log[place].fixed or place in task]
     known, fresh = _known(log, last.known if last else {}, len(last.log) if last else 0)
     asked = known.keys() if last is None or frame.foreseen else last.alive | fresh
-    worth = _worth(log, {fact: known[fact] for fact in asked}, cut, stays, turn, frame)
+    worth = _worth(log, [(fact, known[fact]) for fact in asked], cut, stays, turn, frame)
     pinned = text_message(frame.pins) if frame.pins else None
     fixed = sum(counted(log[place].message, frame.tokens) for place in stays)
     fixed += counted(pinned, frame.tokens) if pinned else 0
@@ -213,25 +213,32 @@ def _alive(
             if one.whole:
                 alive |= facts.keys() & where.keys()
             elif one.lines:
-                lines, stands = one.passage.lines, set(map(id, one.lines))
+                lines, stand = one.passage.lines, set(map(id, one.lines))
                 for fact in facts.keys() & where.keys():
-                    if any(id(lines[index]) in stands for index in where[fact]):
-                        alive.add(fact)
+                    for index in where[fact]:
+                        if id(lines[index]) in stand:
+                            alive.add(fact)
+                            break
     return frozenset(alive)
 
 
 def _worth(
-    log: Log[Entry], known: Mapping[str, Mentions], cut: int, stays: Sequence[int], turn: int, frame: Frame
+    log: Log[Entry],
+    asked: Iterable[tuple[str, Mentions]],
+    cut: int,
+    stays: Sequence[int],
+    turn: int,
+    frame: Frame,
 ) -> dict[int, dict[str, float]]:
     """By message, the facts that are at home there and what they are worth."""
     kept = frozenset(stays)
     standing = frozenset[str]().union(*(entry.facts for entry in log.part(cut)), *(log[at].facts for at in stays))
-    folded = [(fact, told) for fact, told in known.items() if told[-1] < cut and told[-1] not in kept]
+    folded = [(fact, told) for fact, told in asked if told[-1] < cut and told[-1] not in kept]
+    needed = expected(folded, turn, frame.priors)
     worth: dict[int, dict[str, float]] = {}
-    for fact, value in expected(folded, turn, frame.priors).items():
+    for fact, told in folded:
         share = _ELSEWHERE if fact in standing else 1.0
-        needed = 1.0 if fact in frame.foreseen else value
-        worth.setdefault(known[fact][-1], {})[fact] = needed * share
+        worth.setdefault(told[-1], {})[fact] = share * (1.0 if fact in frame.foreseen else needed[fact])
     return worth
 
 

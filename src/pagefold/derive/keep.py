@@ -5,10 +5,11 @@ is home to. Without need every line that pays for itself stays; under a budget t
 far down its lines it goes.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from math import inf
+from operator import itemgetter
+from typing import TypeAlias
 
 from pagefold.derive.digest import Kept
 from pagefold.derive.passages import Passage, Speaker, cost_of
@@ -19,10 +20,6 @@ from pagefold.pages.page import Page, PageId
 _TITLE = 8.0
 _NEXT_RUN = 1.0
 _STEPS = (64.0, 16.0, 6.0, 2.5, 1.0)
-_DEFINES = re.compile(
-    r"\s*(?:export |pub(?:\(\w+\))? |async |static |public |private |protected |abstract |default )*"
-    r"(?:func|def|class|type|interface|struct|enum|trait|impl|fn|function|const|var|let|module|package)\b"
-)
 _DEARER = 2.0
 _WHOLE = 0.75
 _SAID_LONGEST = 4_000
@@ -38,19 +35,14 @@ class _Entry:
     place: int
     index: int
     homes: dict[int, float] = field(default_factory=dict)
-    dear: dict[int, float] = field(default_factory=dict)
 
     def cost(self, index: int) -> float:
         return cost_of(self.passage.lines[index][0]) + _NEXT_RUN
 
 
-class _Home(NamedTuple):
-    """A line that pays for itself."""
-
-    density: float
-    line: int
-    cost: float
-    value: float
+_Home: TypeAlias = tuple[float, int, float, float]
+"""A line that pays for itself: its density, negative so that the densest sorts first, which line it is, what it costs
+and what it is worth. Bare, as lines are."""
 
 
 def keep(
@@ -90,31 +82,24 @@ def keep(
 
 def _settle(entries: Sequence[_Entry], worth: Mapping[str, float]) -> None:
     """Gives every fact one line: one that is home already, or that defines it, or the cheapest."""
-    for fact, value in sorted(worth.items(), key=_dearest):
-        best: tuple[float, int, _Entry] | None = None
+    # The dearest first, and by name where two are worth the same.
+    homes: dict[int, float] = {}
+    for fact, value in sorted(sorted(worth.items()), key=itemgetter(1), reverse=True):
+        least, home = inf, -1
         for entry in entries:
             for index in entry.passage.where.get(fact, ()):
                 if index in entry.homes:
-                    best = (0.0, index, entry)
+                    least, home, homes = 0.0, index, entry.homes
                     break
-                dear = entry.dear.get(index)
-                if dear is None:
-                    dear = entry.dear[index] = _dearness(entry.passage.lines[index][0])
-                if best is None or dear < best[0]:
-                    best = (dear, index, entry)
-            if best is not None and not best[0]:
+                dear = cost_of(entry.passage.lines[index][0])
+                if index in entry.passage.defining:
+                    dear /= _DEARER
+                if dear < least:
+                    least, home, homes = dear, index, entry.homes
+            if not least:
                 break
-        if best is not None:
-            _, index, entry = best
-            entry.homes[index] = entry.homes.get(index, 0.0) + value
-
-
-def _dearest(item: tuple[str, float]) -> tuple[float, str]:
-    return -item[1], item[0]
-
-
-def _dearness(text: str) -> float:
-    return cost_of(text) / _DEARER if _DEFINES.match(text) else cost_of(text)
+        if home >= 0:
+            homes[home] = homes.get(home, 0.0) + value
 
 
 def _held(passage: Passage, recalled: frozenset[PageId]) -> float:
@@ -136,17 +121,17 @@ def _hold(entry: _Entry, worth: float) -> None:
 def _worthy(entry: _Entry, rate: float) -> list[_Home]:
     """The lines that pay for themselves, the densest first; none where not even the title is paid for."""
     homes = [
-        _Home(value / cost, index, cost, value)
+        (-value / cost, index, cost, value)
         for index, value in entry.homes.items()
         if value >= rate * (cost := entry.cost(index))
     ]
-    homes.sort(key=lambda home: (-home.density, home.line))
-    gain = sum([home.value - rate * home.cost for home in homes])
+    homes.sort()
+    gain = sum([value - rate * cost for _, _, cost, value in homes])
     return homes if gain >= rate * _TITLE or entry.passage.speaker is Speaker.USER else []
 
 
 def _cost(homes: Sequence[_Home]) -> float:
-    return sum([home.cost for home in homes]) + (_TITLE if homes else 0)
+    return sum([cost for _, _, cost, _ in homes]) + (_TITLE if homes else 0)
 
 
 def _within(chosen: Sequence[list[_Home]], rate: float, budget: int) -> list[list[_Home]]:
@@ -167,9 +152,9 @@ def _levels(homes: Sequence[_Home], rate: float) -> list[tuple[int, Choice]]:
     end, cost, value = 0, 0.0, 0.0
     for step in _STEPS:
         before = end
-        while end < len(homes) and homes[end].density >= rate * step:
-            cost += homes[end].cost
-            value += homes[end].value
+        while end < len(homes) and -homes[end][0] >= rate * step:
+            cost += homes[end][2]
+            value += homes[end][3]
             end += 1
         if end > before:
             levels.append((end, Choice(round(cost + _TITLE), value)))
@@ -181,6 +166,6 @@ def _kept(passage: Passage, homes: Sequence[_Home]) -> Kept:
         return Kept(passage, ())
     # Where most of it stays, gaps would cost what the rest does.
     many = 2 * len(homes) >= len(passage.lines)
-    if many and sum([home.cost for home in homes]) >= _WHOLE * sum([cost_of(line[0]) for line in passage.lines]):
+    if many and sum([home[2] for home in homes]) >= _WHOLE * sum([cost_of(line[0]) for line in passage.lines]):
         return Kept(passage, passage.lines)
-    return Kept(passage, tuple([passage.lines[index] for index in sorted([home.line for home in homes])]))
+    return Kept(passage, tuple([passage.lines[index] for index in sorted([home[1] for home in homes])]))

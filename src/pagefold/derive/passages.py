@@ -23,6 +23,10 @@ LONGEST = 400
 _PIECE = 160
 _BREAK = re.compile(r"(?<=[,;.!?}\])>|])\s|\s{2,}|(?<=[,;|])(?=\S)")
 _SHORT = 200
+_DEFINES = re.compile(
+    r"\s*(?:export |pub(?:\(\w+\))? |async |static |public |private |protected |abstract |default )*"
+    r"(?:func|def|class|type|interface|struct|enum|trait|impl|fn|function|const|var|let|module|package)\b"
+)
 
 
 class Speaker(StrEnum):
@@ -47,7 +51,8 @@ def cost_of(text: str) -> float:
 class Passage:
     """`label` is how the model knows it; `text` is the whole of it. `where` says which of its lines hold a fact.
 
-    The first line of a call is its label; `keys` are the names of its arguments.
+    The first line of a call is its label; `keys` are the names of its arguments. `defining` are the lines that
+    define something, as code does.
     """
 
     speaker: Speaker
@@ -58,6 +63,7 @@ class Passage:
     call_id: str = ""
     failed: bool = False
     keys: tuple[str, ...] = ()
+    defining: frozenset[int] = field(default=frozenset(), repr=False)
 
 
 def passages(message: Message, standings: Standings) -> tuple[Passage, ...]:
@@ -71,16 +77,18 @@ def _passages(message: Message, standings: Standings) -> Iterator[Passage]:
             quotable = json_lines(block.text) if block.text.lstrip()[:1] in ("{", "[") else None
             lines = tuple(_lines(block.text) if quotable is None else _plain_lines(quotable))
             label = standings.label(block)
-            yield Passage(Speaker.RESULT, label, block.text, lines, _where(lines), block.call_id, block.failed)
+            where, defining, call = _where(lines), _defining(lines), block.call_id
+            yield Passage(Speaker.RESULT, label, block.text, lines, where, call, block.failed, defining=defining)
         elif block.kind is BlockKind.CALL:
             label, lines = _called(block)
             keys = tuple(arguments_of(block))
-            yield Passage(Speaker.CALL, label, block.text, lines, _where(lines), block.call_id, keys=keys)
+            where, defining = _where(lines), _defining(lines)
+            yield Passage(Speaker.CALL, label, block.text, lines, where, block.call_id, keys=keys, defining=defining)
         elif block.kind in (BlockKind.TEXT, BlockKind.OTHER) and block.text:
             if message.place < 0 and block.text.startswith(OPENING):
                 continue  # what is held stands in every request: no digest has to quote it
             lines = tuple(_lines(block.text))
-            yield Passage(_speaker(message.role), "", block.text, lines, _where(lines))
+            yield Passage(_speaker(message.role), "", block.text, lines, _where(lines), defining=_defining(lines))
 
 
 def _where(lines: Sequence[Line]) -> dict[str, tuple[int, ...]]:
@@ -94,6 +102,10 @@ def _where(lines: Sequence[Line]) -> dict[str, tuple[int, ...]]:
                 elif places[-1] != index:
                     places.append(index)
     return {fact: tuple(places) for fact, places in where.items()}
+
+
+def _defining(lines: Sequence[Line]) -> frozenset[int]:
+    return frozenset([index for index, line in enumerate(lines) if _DEFINES.match(line[0])])
 
 
 def _speaker(role: Role) -> Speaker:

@@ -32,7 +32,9 @@ class _Log:
     """What several ledgers share. Each knows how much of it is its own."""
 
     standing: list[Standing] = field(default_factory=list)
-    places: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
+    # Hardly a line stands twice, and bare tuples are nothing to the collector of garbage, where lists would be.
+    first: dict[str, tuple[int, int]] = field(default_factory=dict)
+    again: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
     labels: dict[str, int] = field(default_factory=dict)
     wholes: dict[str, int] = field(default_factory=dict)
     likes: dict[Hashable, list[int]] = field(default_factory=dict)
@@ -53,12 +55,15 @@ class Ledger:
 
     def places(self, line: str) -> Sequence[tuple[int, int]]:
         """Where a line stands, as (text, line), the newest last; only some of very many places."""
-        found = self._log.places.get(line)
-        if not found:
+        first = self._log.first.get(line)
+        if first is None or first[0] >= self._length:
             return ()
-        if found[-1][0] < self._length:
-            return found[-_PLACES:]
-        return [place for place in found if place[0] < self._length][-_PLACES:]
+        again = self._log.again.get(line)
+        if again is None:
+            return (first,)
+        if again[-1][0] >= self._length:
+            again = [place for place in again if place[0] < self._length]
+        return again[-_PLACES:] if len(again) >= _PLACES else [first, *again]
 
     def labelled(self, label: str) -> Standing | None:
         index = self._log.labels.get(label)
@@ -111,4 +116,7 @@ def _append(log: _Log, standing: Standing) -> None:
             log.likes.setdefault(standing.like, []).append(index)
     for at, line in enumerate(standing.lines):
         if line is not None and len(line.strip()) >= _LEAST:
-            log.places.setdefault(line, []).append((index, at))
+            if line in log.first:
+                log.again.setdefault(line, []).append((index, at))
+            else:
+                log.first[line] = (index, at)
