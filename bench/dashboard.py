@@ -36,6 +36,7 @@ A_SECOND = (10, 1)
 ROUNDS = 12
 ROUND_REQUESTS = 400
 LIVE_SECONDS = 6.0
+PAUSE_SECONDS = 0.06  # as long as the script waits
 ROLES = ("off", "on", "trace")
 LINE = "    def recorded(self, page: Page, level: Level) -> History:  # 17 lines further down, see docs/concepts.md"
 
@@ -148,7 +149,7 @@ class Viewer:
                 self.bytes.append(len(body))
             number, told = update["n"], update["k"]
             self.seen += [(now, one[0], one[7]) for one in update["s"]]
-            await asyncio.sleep(0.11)
+            await asyncio.sleep(PAUSE_SECONDS)
 
 
 async def rush(url: str, key: str, pid: int, agents: list[Agent]) -> tuple[float, float]:

@@ -103,7 +103,7 @@ async function follow() {
       if (paused) continue; // it was asked for before: what it says is told again after the pause
       show(update);
       say("live", "on");
-      await wait(follows === "now" ? 110 : 400);
+      await wait(follows === "now" ? 60 : 400);
     } catch (error) {
       say("not reached, trying again", "off");
       await wait(2000);
