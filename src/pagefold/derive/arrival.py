@@ -61,7 +61,9 @@ def arrive(
             if shown.text != block.text:
                 message = message.with_text(index, shown.text)
                 codecs = (*codecs, *shown.codecs)
-    return Arrived(message, Standings(ledger, calls), not references, codecs)
+    if ledger is not standings.ledger or calls is not standings.calls:
+        standings = Standings(ledger, calls)
+    return Arrived(message, standings, not references, codecs)
 
 
 def label_of(call: Block) -> str:

@@ -64,6 +64,8 @@ class Conversations:
         self.reckoner = Reckoner(self.prices)
         self.notebook = Notebook(store)
         self._derivations: dict[tuple[str, Policy], Derivations] = {}
+        self._unasked: dict[str, Derivations] = {}
+        self._known_begun: dict[tuple[object, ...], Begun] = {}
         self._said: dict[bytes, Said | None] = {}
 
     def prices(self, api: str, model: str) -> Prices:
@@ -76,6 +78,8 @@ class Conversations:
     ) -> Derivations | None:
         """A policy at work: the one that was set, or the one that a client names. `alone` is for requests of which the
         provider may clear results: what it clears does not stand, and nothing may refer to it. Raises ConfigError."""
+        if not name and not alone and api in self._unasked:
+            return self._unasked[api]
         policy: Any = policy_named(name) if name else self.policy
         if policy is None:
             return None
@@ -89,6 +93,8 @@ class Conversations:
             policy = replace(policy, window=fits, prices=self.prices(api, model), **counted, **held)
         elif alone and encodes(policy):
             policy = replace(policy, without=policy.without | REFERRING)
+        elif not name:  # the same for every request that asks for nothing else
+            self._unasked[api] = self.at_work(api, policy)
         return self.at_work(api, policy)
 
     def at_work(self, api: str, policy: Policy) -> Derivations:
@@ -154,8 +160,16 @@ class Conversations:
         """How this history began, where it was `asked` for by its headers as it is now."""
         if not reading.links:
             return Begun(None)
-        said = "\n".join(map(str, (reading.api.name, reading.request.model, *asked)))
-        return self.notebook.begun(root_of(reading.request.messages, reading.links), said, now)
+        root = root_of(reading.request.messages, reading.links)
+        key = (root.answered, reading.api.name, reading.request.model, *asked)
+        if (known := self._known_begun.get(key)) is not None:
+            return known
+        begun = self.notebook.begun(root, "\n".join(map(str, key[1:])), now)
+        if root.answered and begun.beginning and not begun.unnoted:  # from here on nothing changes it
+            if len(self._known_begun) >= _REMEMBERED:
+                self._known_begun.clear()
+            self._known_begun[key] = begun
+        return begun
 
     def begin(self, derivations: Derivations, reading: Reading, begun: Begun, now: float) -> Beginning:
         """What the history is derived with from here on; noted, where it was not yet."""

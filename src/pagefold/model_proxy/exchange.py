@@ -224,8 +224,10 @@ class Exchange:
         """Where a policy folds, the provider must not clear results as well: what was reckoned to stand would be gone,
         and the prefix with it. Its other edits are the client's."""
         assert self._reading is not None
+        if self.api is not MESSAGES or not self._derivations or not folds(self._derivations.policy):
+            return {}
         said = self._reading.request.member(EDITING)
-        if not said or self.api is not MESSAGES or not self._derivations or not folds(self._derivations.policy):
+        if not said:
             return {}
         left = without_clearing(said)
         return {} if left == said else {EDITING: left}

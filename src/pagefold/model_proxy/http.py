@@ -25,6 +25,7 @@ Headers: TypeAlias = list[tuple[bytes, bytes]]
 
 _OF_ONE_CONNECTION = frozenset((b"connection", b"keep-alive", b"transfer-encoding", b"te", b"trailer", b"upgrade"))
 _OPENAI = (b"/v1/chat/completions", b"/v1/responses", b"/v1/embeddings", b"/v1/completions")
+_BELOW_OPENAI = tuple(path + b"/" for path in _OPENAI)
 _QUERIES = (b"", b"beta=true")
 CONNECT_SECONDS = 20
 
@@ -43,7 +44,7 @@ class Upstreams:
         return _known_target(base, path, query) if query in _QUERIES else _target(base, path, query)
 
     def _is_openai(self, path: bytes, headers: Headers) -> bool:
-        if any(path == known or path.startswith(known + b"/") for known in _OPENAI):
+        if path in _OPENAI or path.startswith(_BELOW_OPENAI):
             return True
         # Both have it. A key must not end up with the other provider, and Anthropic's clients name their version.
         shared = path == b"/v1/models" or path.startswith(b"/v1/models/")

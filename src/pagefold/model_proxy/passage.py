@@ -7,7 +7,7 @@ import asyncio
 import io
 import time
 import zlib
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Protocol
 
@@ -175,7 +175,8 @@ class Passage:
                 await self._converse(turn, response)
             else:
                 await self._begin_answer(response)
-                async for data in self._pieces(response):
+                await self._give(self._refused)
+                async for data in response.content.iter_any():
                     await self._give(data)
         except (aiohttp.ClientError, OSError):
             # Returning without the end of the answer makes the server close the client's connection.
@@ -264,12 +265,6 @@ class Passage:
             self._refused = b""
             response.close()
         return smaller
-
-    async def _pieces(self, response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
-        if self._refused:
-            yield self._refused
-        async for data in response.content.iter_any():
-            yield data
 
     async def _request(self, body: bytes, derived: bytes | None) -> aiohttp.ClientResponse:
         dropped = _NOT_FOR_THE_UPSTREAM if derived is None else _NOT_FOR_THE_UPSTREAM | _LENGTH

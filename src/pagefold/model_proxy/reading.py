@@ -1,11 +1,10 @@
 """Requests as they are read: one that begins like one seen lately costs only what is new in it.
 
 A reading says the same whether it was read whole or from where it differs; what is remembered is a cache of work and
-bounded. Bodies are found again by hashes of what their beginnings, of doubling lengths, end in, and compared before
-they are used.
+bounded. Bodies are found again by hashes of what their beginnings, of doubling lengths, end in, the longest first, and
+compared before they are used.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from pagefold.model_proxy.apis import Api
@@ -15,19 +14,21 @@ from pagefold.wire.message import Request
 from pagefold.wire.reread import reread
 
 _CHARACTERS = 32 << 20
-_FIRST = 8  # the shortest beginning that is hashed has two to the power of this many characters
+_FIRST = 256  # characters of the shortest beginning that is hashed
 _SAMPLE = 1024  # of a longer one only the end: whoever is found is compared, and reading all of it twice is dear
 
 
 @dataclass(slots=True, eq=False)
 class Reading:
-    """One request of an API, with the link of each of its messages and the hash of its head."""
+    """One request of an API, with the link of each of its messages and the hash of its head. `keys` is under what it is
+    found, `known` how long the longest of those beginnings is."""
 
     api: Api
     request: Request
     links: list[bytes]
     head: bytes
     keys: list[int] = field(default_factory=list)
+    known: int = 0
 
 
 class Readings:
@@ -42,15 +43,14 @@ class Readings:
     def read(self, api: Api, body: bytes) -> Reading:
         """Raises WireError."""
         text = json_text.text_of(body)
-        keys: list[int] = []
-        before = self._like(api, text, keys)
+        before = self._like(api, text)
         request = reread(text, before.request, api.shape) if before else None
         if before is None or request is None:
             request = api.parse_request(body)
             reading = Reading(api, request, self.digests.links(request.messages), self.digests.head(request))
         else:
             reading = self._after(before, request)
-        self._keep(reading, keys)
+        self._keep(reading)
         return reading
 
     def _after(self, before: Reading, request: Request) -> Reading:
@@ -62,31 +62,39 @@ class Readings:
         links = before.links[:kept]
         links += self.digests.links(request.messages[kept:], links[-1] if links else NO_LINK)
         same = request.tools is old.tools and request.head is old.head
-        return Reading(before.api, request, links, before.head if same else self.digests.head(request))
+        reading = Reading(before.api, request, links, before.head if same else self.digests.head(request))
+        if request.end_of(kept) >= before.known:  # it begins like all that the other is found by, and takes its place
+            reading.keys, reading.known, before.keys = before.keys, before.known, []
+            self._found.update(dict.fromkeys(reading.keys, reading))
+            self._drop(before)
+        return reading
 
-    def _like(self, api: Api, text: str, keys: list[int]) -> Reading | None:
-        """The reading with the longest beginning in common. Adds the keys it looked for to `keys`."""
-        found: Reading | None = None
-        for key in _keys(api, text, keys, len(text)):
-            keys.append(key)
-            if key not in self._found:
-                break
-            found = self._found[key]
-        return found
+    def _like(self, api: Api, text: str) -> Reading | None:
+        """The reading with the longest beginning in common, as far as it shows."""
+        stop = 1 << len(text).bit_length()
+        while (stop := stop // 2) >= _FIRST:
+            if found := self._found.get(_key(api, text, stop)):
+                return found
+        return None
 
-    def _keep(self, reading: Reading, keys: list[int]) -> None:
+    def _keep(self, reading: Reading) -> None:
         request = reading.request
-        keys += _keys(reading.api, request.body, keys, request.end)
-        # What comes behind the messages moves with every turn.
-        reading.keys = keys[: max(0, request.end.bit_length() - _FIRST)]
-        if not reading.keys or len(request.body) > self._most // 4:
+        if len(request.body) > self._most // 4:
+            for key in reading.keys:
+                del self._found[key]
             return
-        for key in reading.keys:
+        stop = reading.known * 2 or _FIRST
+        while stop <= request.end:  # what comes behind the messages moves with every turn
+            key = _key(reading.api, request.body, stop)
             if other := self._found.get(key):
                 other.keys.remove(key)
                 if not other.keys:
                     self._drop(other)
+            reading.keys.append(key)
             self._found[key] = reading
+            reading.known, stop = stop, stop * 2
+        if not reading.keys:
+            return
         self._kept[id(reading)] = reading
         self._characters += len(request.body)
         while self._characters > self._most:
@@ -100,12 +108,6 @@ class Readings:
         self._characters -= len(reading.request.body)
 
 
-def _keys(api: Api, text: str, known: list[int], end: int) -> Iterator[int]:
-    """Keys for beginnings each twice as long as the one before, from the first that is not `known` yet up to `end`."""
-    key: int | str = known[-1] if known else api.name
-    stop = 1 << (_FIRST + len(known))
-    start = stop // 2 if known else 0
-    while stop <= end:
-        key = hash((key, text[max(start, stop - _SAMPLE) : stop]))
-        yield key
-        start, stop = stop, stop * 2
+def _key(api: Api, text: str, stop: int) -> int:
+    """The key of a text's beginning of this length."""
+    return hash((api.name, stop, text[max(0, stop - _SAMPLE) : stop]))

@@ -12,9 +12,10 @@ from pagefold import tokens
 from pagefold.derive.cost import Prices
 from pagefold.model_proxy.reading import Reading
 from pagefold.model_proxy.totals import Prefix, Reckoned
-from pagefold.wire.message import BlockKind, Message, Usage
+from pagefold.wire.message import BlockKind, Message, Role, Usage
 
 _REMEMBERED = 20_000
+_NAMES = {role: role.value for role in Role}
 _LEAST_CACHED = 1024
 """Providers cache no prefix shorter than about this."""
 _WEIGHT = 0.2
@@ -26,7 +27,7 @@ def parts_of(messages: Sequence[Message], count: tokens.Counter) -> dict[str, in
     """Tokens by what they are spent on: results, and the other words of each role. Media are left out."""
     parts: dict[str, int] = {}
     for message in messages:
-        role: str = message.role.value
+        role = _NAMES[message.role]
         parts[role] = parts.get(role, 0) + tokens.FRAME
         for block in message.blocks:
             part = "results" if block.kind is BlockKind.RESULT else role

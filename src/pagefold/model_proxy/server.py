@@ -221,7 +221,9 @@ class Proxy:
 
     async def work(self, step: Callable[[], Any], characters: int) -> Callable[[], Any]:
         """Runs a step at once if it is short and nothing else is at work; the result is asked for by calling."""
-        if characters <= AT_ONCE and (self._working is None or self._working.done()):
+        if self._working is not None and self._working.done():
+            self._working = None
+        if characters <= AT_ONCE and self._working is None:
             return step
         self._working = done = self._worker.submit(step)
         await asyncio.wait([asyncio.wrap_future(done)])

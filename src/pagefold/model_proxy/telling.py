@@ -86,7 +86,8 @@ class _Watched:
 
 @dataclass(frozen=True, slots=True)
 class _Drawn:
-    """How a request divides, in characters; `last` is the place of its last message, of `sent`."""
+    """How a request divides, in characters; `last` is the place of its last message, of `sent`. One that goes on as
+    it came is drawn under no policy."""
 
     policy: str
     sent: int
@@ -248,8 +249,10 @@ def _drawn(told: Told, before: _Drawn | None) -> _Drawn:
     """How a request divides among levels. `before` is the request that it may extend."""
     derivation = told.derivation
     if derivation is None or not derivation.changed:
-        characters = sum(len(message.raw) for message in told.messages)
-        return _Drawn("", 0, 0, (characters, 0, 0, 0), ((LEVELS[0], characters),))
+        known, characters = (before.sent, before.levels[0]) if before is not None and not before.policy else (0, 0)
+        for message in told.messages[known:]:
+            characters += len(message.raw)
+        return _Drawn("", len(told.messages), 0, (characters, 0, 0, 0), ((LEVELS[0], characters),))
     sent = derivation.sent
     extends = (
         before is not None

@@ -6,9 +6,10 @@ name.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from enum import StrEnum
-from functools import reduce
+from operator import attrgetter
+from typing import TypeVar
 
 from pagefold.wire import json_text
 from pagefold.wire.message import Usage
@@ -86,6 +87,8 @@ class Reckoned:
 
 
 _NOT_RECKONED = Reckoned()
+_Counts = TypeVar("_Counts", Usage, Prefix, Work, Reckoned)
+_FIELDS = {kind: attrgetter(*(item.name for item in fields(kind))) for kind in (Usage, Prefix, Work, Reckoned)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,9 +145,9 @@ class Totals:
         by_model: dict[str, list[Seen]] = {}
         for one in seen:
             # Only what a provider answered to: any name can be asked for, and each would be kept for ever.
-            if one.usage and one.model:
-                by_model.setdefault(one.model, []).append(one)
-        return replace(_counted(seen), by_model={model: _counted(some) for model, some in by_model.items()})
+            by_model.setdefault(one.model if one.usage else "", []).append(one)
+        counted = {model: _counted(some) for model, some in by_model.items()}
+        return replace(sum(counted.values(), cls()), by_model={name: part for name, part in counted.items() if name})
 
     def __add__(self, other: "Totals") -> "Totals":
         return Totals(
@@ -171,7 +174,10 @@ class Totals:
 
 
 def _counted(seen: Sequence[Seen]) -> Totals:
-    usages = [one.usage for one in seen if one.usage]
+    estimated: dict[str, int] = {}
+    for one in seen:
+        for part, count in one.estimated.items():
+            estimated[part] = estimated.get(part, 0) + count
     return Totals(
         requests=len(seen),
         streamed=sum(one.stream for one in seen),
@@ -180,15 +186,21 @@ def _counted(seen: Sequence[Seen]) -> Totals:
         bytes_up=sum(one.bytes_up for one in seen),
         bytes_down=sum(one.bytes_down for one in seen),
         messages=sum(one.messages for one in seen if one.estimated),
-        usage=reduce(_usage, usages, _NO_USAGE),
-        estimated=reduce(_counts, (one.estimated for one in seen if one.estimated), {}),
-        prefix=sum((one.prefix for one in seen if one.prefix is not _NO_PREFIX), _NO_PREFIX),
-        work=sum((one.work for one in seen if one.work is not _NO_WORK), _NO_WORK),
-        reckoned=sum((one.reckoned for one in seen if one.reckoned is not _NOT_RECKONED), _NOT_RECKONED),
+        usage=_summed(_NO_USAGE, [one.usage for one in seen if one.usage]),
+        estimated=estimated,
+        prefix=_summed(_NO_PREFIX, [one.prefix for one in seen]),
+        work=_summed(_NO_WORK, [one.work for one in seen]),
+        reckoned=_summed(_NOT_RECKONED, [one.reckoned for one in seen]),
         # As plain dicts: `asdict` makes other keys of a Counter's.
         errors=dict(Counter(one.error for one in seen if one.failed)),
         unread=dict(Counter(one.unread for one in seen if one.unread)),
     )
+
+
+def _summed(nothing: _Counts, values: list[_Counts]) -> _Counts:
+    """The sum of many, field by field: none is made for any sum on the way."""
+    rows = list(map(_FIELDS[type(nothing)], values))
+    return type(nothing)(*map(sum, zip(*rows, strict=True))) if rows else nothing
 
 
 def _usage(one: Usage, other: Usage) -> Usage:

@@ -72,7 +72,7 @@ def parse_usage(value: Any, editing: Any = None) -> Usage | None:
     """`editing` is what the provider says it did to the request's context."""
     if not isinstance(value, dict):
         return None
-    edits = as_list(as_object(editing).get("applied_edits"))
+    edits = as_list(as_object(editing).get("applied_edits")) if editing else ()
     return Usage(
         fresh=as_count(value.get("input_tokens")),
         cache_read=as_count(value.get("cache_read_input_tokens")),
@@ -118,6 +118,7 @@ def with_mark(message: Message, mark: str) -> Message | None:
     return parse_message(made, json_text.dumps(made))
 
 
+_STOPS = frozenset(('{"type":"message_stop"}', '{"type": "message_stop"}'))
 _UNHEARD = Message(Role.ASSISTANT, (), '{"role":"assistant","content":[]}')
 
 
@@ -156,6 +157,9 @@ class StreamReader(sse.Follower):
         return parse_usage(self._usage or None, self._editing)
 
     def _take(self, event: sse.Event) -> None:
+        if event.data in _STOPS:
+            self.ended = True
+            return
         value = sse.object_of(event)
         match value.get("type"):
             case "message_start":

@@ -47,6 +47,7 @@ def _integer(digits: str) -> int | str:
 
 _decoder: Any = json.JSONDecoder(parse_int=_integer, strict=False)
 _scan: Callable[[str, int], tuple[Any, int]] = _decoder.scan_once
+_encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 def parse(text: str) -> Any:
@@ -162,10 +163,10 @@ def splice(text: str, changes: Iterable[tuple[int, int, str]]) -> str:
 def dumps(value: Any) -> str:
     """Compact JSON in the order given, writable as bytes. Raises WireError where it is nested too deeply."""
     try:
-        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        text = _encoder.encode(value)
     except RecursionError as error:
         raise WireError("a JSON value is nested too deeply to write") from error
-    return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return text if text.isascii() else _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def indented(value: Any) -> str:

@@ -113,6 +113,10 @@ class Request:
         """Where in the body the messages end."""
         return self._array[1]
 
+    def end_of(self, count: int) -> int:
+        """Where in the body the first so many messages end; 0 where that is not known."""
+        return self._spans[count - 1][1] if 0 < count <= len(self._spans) else 0
+
     def member(self, key: str) -> str:
         """The JSON of a member of the body, or "" where it has none of that name."""
         spot = json_text.member(self._top, key)

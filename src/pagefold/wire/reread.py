@@ -34,7 +34,7 @@ def reread(text: str, before: Request, shape: Shape) -> Request | None:
     if rest is None:
         return None
     top = [spot for spot in before._top if spot.end <= start]  # noqa: SLF001
-    said = {spot.key: Spot(spot.start, spot.end, _UNREAD, spot.key) for spot in top} | {spot.key: spot for spot in rest}
+    said = {spot.key: spot for spot in rest}  # what stands before the list stands there unread
     messages = tuple(shape.parse(spot.value, text[spot.start : spot.end]) for spot in fresh)
 
     def same(key: str) -> bool:

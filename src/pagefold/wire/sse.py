@@ -7,7 +7,7 @@ comments and unknown fields stay in the bytes and are otherwise passed over.
 import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from pagefold.errors import WireError
 from pagefold.wire import json_text
@@ -18,8 +18,7 @@ _FAILING = (b'"error"',)
 _LINE = re.compile(r"\r\n|\n|\r")
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(NamedTuple):
     name: str
     data: str
     raw: bytes
@@ -151,9 +150,12 @@ def object_of(event: Event) -> dict[str, Any]:
 
 
 def parse_event(raw: bytes) -> Event:
-    name, data = "", []
     text = raw.decode("utf-8", "surrogateescape")
     lines = _LINE.split(text) if "\r" in text else text.split("\n")
+    named, said, *rest = lines if len(lines) == 4 else ("", "")
+    if rest == ["", ""] and named.startswith("event: ") and said.startswith("data: "):  # as nearly every one is spelled
+        return Event(named[7:], said[6:], raw)
+    name, data = "", []
     lines[0] = lines[0].removeprefix("\ufeff")
     for line in lines:
         key, _, value = line.partition(":")
