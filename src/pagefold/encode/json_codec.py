@@ -44,9 +44,7 @@ class Json:
     def encode(self, text: str, inner: Inner) -> str | None:
         if text[:1] not in ("{", "[") and text.lstrip()[:1] not in ("{", "["):
             return None
-        if len(text) < _LEAST or text.count(",") > MOST or text.count("[") + text.count("{") > _HELD:
-            return None
-        if self.exact and text.count(",") > _MANY:
+        if len(text) < _LEAST or (len(text) > _HELD and self._is_too_much(text)):
             return None
         try:
             value = parse(text)
@@ -63,6 +61,9 @@ class Json:
         if body is None:
             return None
         return f"[JSON {layout.name}]\n{body}" if layout else f"[JSON]\n{body}"
+
+    def _is_too_much(self, text: str) -> bool:
+        return text.count(",") > (_MANY if self.exact else MOST) or text.count("[") + text.count("{") > _HELD
 
     def says(self, shown: str, text: str) -> bool:
         """Whether a form of whole JSON says the values of a text: types, key order, lexemes and duplicates included."""

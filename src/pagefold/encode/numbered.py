@@ -23,7 +23,7 @@ _LEAST = 4
 _OURS = "[lines "
 _BEGINS = frozenset("0123456789 ")
 _LINE = re.compile(r"( *)(\d{1,9})(→|\t|: |:|\|)")
-_SOME = re.compile(rf"^{_LINE.pattern}", re.MULTILINE)
+_NEXT = re.compile(rf"\n{_LINE.pattern}")  # a break is found far sooner than the start of a line
 _HEADER = re.compile(r"\[lines (\d{1,9})-(\d{1,9})(?: (→|: |:|\||\\t)(\d{0,3}))?\]")
 _USUAL = 6  # the width that agents set numbers in before an arrow
 _FAR = 1000  # numbers from here on are quoted, not counted to: every missed one was of four digits
@@ -76,7 +76,7 @@ def split(text: str) -> list[str | Run] | None:
 
     The newest are remembered: a text is split once for its numbers, and again for what stands elsewhere.
     """
-    if not _SOME.search(text):
+    if not (_LINE.match(text) or _NEXT.search(text)):
         return None
     lines = text.split("\n")
     may_be_ours = _OURS in text

@@ -1,7 +1,6 @@
 """Which beginnings of strings deserve a name: URLs that share their first half, ids that come again and again."""
 
 from bisect import bisect_right
-from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -46,6 +45,8 @@ class Names:
 
     def beginning(self, string: str) -> str:
         """The longest name that a string begins with, or the empty string."""
+        if len(string) < _SHORT:
+            return ""
         at = bisect_right(self._ordered, string)
         # Whatever name it begins with, the last one before it in the alphabet begins with that too.
         name = self._ordered[at - 1] if at else ""
@@ -60,7 +61,7 @@ def _picked(strings: Mapping[str, int]) -> list[str]:
     picked: list[str] = []
     while gains and len(picked) < len(_LETTERS):
         most = max(gains.values())
-        best = max((one for one, gain in gains.items() if gain == most), key=lambda one: one.text)
+        best = max([one for one, gain in gains.items() if gain == most], key=lambda one: one.text)
         if most <= len(best.text) + _NAME:
             break
         picked.append(best.text)
@@ -75,46 +76,38 @@ def _beginnings(strings: Mapping[str, int]) -> tuple[dict[str, int], dict[str, s
 
     A beginning ends before a slash, or is a whole string that comes again or that others go on from.
     """
-    alike: defaultdict[str, list[str]] = defaultdict(list)
-    for string in strings:
-        if len(string) >= _SHORT:
-            alike[string[:_LEAST]].append(string)
     times: dict[str, int] = {}
     above: dict[str, str] = {}
-    whole: list[str] = []
-    for group in alike.values():
-        for string in group:
-            count = strings[string]
-            # Only strings that begin like another, or come again, can share anything.
-            if (count == 1 and len(group) == 1) or (len(string) < _LEAST and count < _OFTEN):
-                continue
-            whole.append(string)
-            stem = string.rpartition("/")[0] if string.count("/") <= _MOST else _cut(string)
-            stem = stem if len(stem) >= _LEAST else ""
+    for string, count in strings.items():
+        end = string.rfind("/", _LEAST)
+        if end > 0 and string.count("/", _LEAST) > _MOST:
+            end = _cut(string)
+        stem = string[:end] if end > 0 else ""
+        if stem:
             times[stem] = times.get(stem, 0) + count
-            if count > 1:
-                above[string] = stem
+        if count > 1 and len(string) >= (_SHORT if count >= _OFTEN else _LEAST):
+            above[string] = stem
     for stem in list(times):
         longer = stem
-        while longer not in above:
+        while longer and longer not in above:
             shorter = longer[: max(0, longer.rfind("/", _LEAST))]
             above[longer], longer = shorter, shorter
     for longer in sorted(above, key=len, reverse=True):
-        shorter = above[longer]
-        times[shorter] = times.get(shorter, 0) + times.get(longer, 0)
-    for string in whole:
-        if string in above:
+        if (shorter := above[longer]) and longer in times:
+            times[shorter] = times.get(shorter, 0) + times[longer]
+    for string in above:
+        if string in strings:
             times[string] = times.get(string, 0) + strings[string]
     return times, above
 
 
-def _cut(string: str) -> str:
-    """The string up to the last slash that is looked at."""
+def _cut(string: str) -> int:
+    """Where the last slash stands that is looked at."""
     end, at = 0, string.find("/", _LEAST)
     for _ in range(_MOST):
         if at > 0:
             end, at = at, string.find("/", at + 1)
-    return string[:end]
+    return end
 
 
 def _linked(times: Mapping[str, int], above: Mapping[str, str]) -> Iterable[_Beginning]:

@@ -11,7 +11,6 @@ from pagefold.encode.notation.value import Members, Value
 
 _NAME = re.compile(r"\$([a-z])=(.*)")
 _SECTION = re.compile(r"#(\d+) (\d+) (rows|lists):(?: (.*))?")
-_SPACE = re.compile(r"[\n]*")
 _BARE = re.compile(r'[^,{}\[\]"\n]*')
 _KEY = re.compile(r"[A-Za-z_@][A-Za-z0-9_@/-]*")
 # A whole member with what ends it, where its value is a word or a string without escapes, a name before it or not.
@@ -157,9 +156,10 @@ class _Reader:
     def _comma(self, text: str, at: int) -> int:
         if text[at : at + 1] != ",":
             raise ValueError(f"expected a comma at {text[at : at + 20]!r}")
-        found = _SPACE.match(text, at + 1)
-        assert found is not None
-        return found.end()
+        at += 1
+        while text[at : at + 1] == "\n":
+            at += 1
+        return at
 
     def _section(self, number: int) -> list[Value]:
         kind, header, lines = self.sections[number]

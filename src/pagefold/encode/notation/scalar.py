@@ -8,9 +8,8 @@ from pagefold.encode.notation.value import Number, number
 
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
 _LIKE_A_NUMBER = re.compile(r"[-+]?[\d.]*\d(?:[eE][-+]?\d+)?|-?Infinity|NaN")
-# No sign of ours at the start, none of JSON's anywhere, no white space at the ends, nothing invisible.
-_INSIDE = r",{}\[\]\"\\\x00-\x1f"
-_BARE = re.compile(rf"[^\s$&*#<!{_INSIDE}](?:[^{_INSIDE}]*[^\s{_INSIDE}])?")
+# No sign of ours at the start, none of JSON's anywhere, no space at the ends: the only white space that is printable.
+_BARE = re.compile(r'[^ $&*#<!,{}\[\]"\\][^,{}\[\]"\\]*+(?<! )')
 _KEY = re.compile(r"[A-Za-z_@][A-Za-z0-9_@/-]*")
 _WORDS = {"true": True, "false": False, "null": None}
 _NUMERIC = frozenset("0123456789+-.IN")  # what a number, or what looks like one, begins with
@@ -21,12 +20,14 @@ _SAID = {None: "null", True: "true", False: "false"}
 
 def is_clear(text: str) -> bool:
     """Whether a text can stand without quotes where it is known to be a string, or part of one."""
-    return _BARE.fullmatch(text) is not None and text.isprintable()
+    return text.isprintable() and _BARE.fullmatch(text) is not None
 
 
 def is_bare(text: str) -> bool:
     """Whether a string can stand without quotes and still be seen to be one."""
-    return is_clear(text) and text not in _WORDS and not (text[0] in _NUMERIC and _LIKE_A_NUMBER.fullmatch(text))
+    if not text.isprintable() or _BARE.fullmatch(text) is None or text in _WORDS:
+        return False
+    return text[0] not in _NUMERIC or _LIKE_A_NUMBER.fullmatch(text) is None
 
 
 def quoted(text: str) -> str:

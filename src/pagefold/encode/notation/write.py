@@ -300,6 +300,6 @@ def _is_constant(text: str) -> bool:
 def _spelled(string: str, names: Names) -> str:
     name = names.beginning(string)
     if not name:
-        return scalar_text(string)
+        return string if is_bare(string) else quoted(string)
     rest = string[len(name) :]
     return f"${names.letters[name]}{rest if not rest or is_clear('a' + rest) else quoted(rest)}"
