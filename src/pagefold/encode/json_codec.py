@@ -108,7 +108,10 @@ def _layout(text: str, value: Value, whole: str, fits: Callable[[str], bool]) ->
         for layout in LAYOUTS
         if layout.name in names or ("\\u" in text and layout.name.removesuffix(" ascii") in names)
     )
-    known = json.loads(whole)
+    try:
+        known = json.loads(whole, strict=False)
+    except ValueError:
+        return None  # an integer of more digits than Python reads
     return next((it for it in likely if fits(it.quick(known)) or fits(it.dump(value))), None)
 
 
