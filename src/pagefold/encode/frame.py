@@ -97,6 +97,10 @@ class Quoted:
     def encode(self, text: str, inner: Inner) -> str | None:
         if text[:1] not in ('"', "{", "["):
             return None
+        # A string so long covers the middle of the text, where a quote without a backslash before it would end it.
+        middle = text.find('"', int((1 - _SHARE) * len(text)) + 1, int(_SHARE * len(text)) - 1)
+        if middle > 0 and text[middle - 1] != "\\":
+            return None
         at = 0
         while 0 <= (at := text.find('"', at)) < _HEAD:
             try:
