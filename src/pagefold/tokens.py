@@ -11,7 +11,6 @@ reconstruction: off by 5.4 % (Claude 3 to 4.6) and 6.8 % (4.7 and later) a messa
 everything is off by 6.6 and 7.8 %.
 """
 
-import hashlib
 import importlib
 import re
 from collections.abc import Callable, Mapping
@@ -47,19 +46,20 @@ _ALONE = re.compile("[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\ud
 
 
 class Counter:
-    """Counts by one tokenizer and remembers, by content hash, what it has counted."""
+    """Counts by one tokenizer and remembers, by length and hash, what it has counted."""
 
     __slots__ = ("_count", "_known", "exact", "label", "name")
 
     def __init__(self, name: str, count: Callable[[str], int], *, exact: bool, label: str) -> None:
         self.name, self.exact, self.label = name, exact, label
         self._count = count
-        self._known: dict[bytes, int] = {}
+        self._known: dict[tuple[int, int], int] = {}
 
     def count(self, text: str) -> int:
         if len(text) < 512:  # cheaper to count than to look up
             return self._count(text)
-        key = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+        # Python's own hash: seeded, so nobody can aim at it, and a string keeps it. A slower one costs half a counting.
+        key = len(text), hash(text)
         found = self._known.get(key)
         if found is None:
             if len(self._known) >= _CACHED:

@@ -18,23 +18,28 @@ from pagefold.wire.message import Message
 _WORTH_A_HANDLE = 600
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """What of one passage is kept; `whole` where all of it stands."""
+class Kept(NamedTuple):
+    """What of one passage is kept: the indexes of its lines, in order. `whole` where all of it stands."""
 
     passage: Passage
-    lines: tuple[Line, ...]
+    indexes: Sequence[int] = ()
 
     @property
     def whole(self) -> bool:
-        return len(self.lines) == len(self.passage.lines)
+        return len(self.indexes) == len(self.passage.lines)
+
+    @property
+    def lines(self) -> list[Line]:
+        lines = self.passage.lines
+        return [lines[index] for index in self.indexes]
 
 
 class Record(NamedTuple):
-    """Where the first `messages` of a stretch are kept whole."""
+    """Where the first `messages` of a stretch are kept whole, and the pages of results in it that have a handle."""
 
     messages: int
     handle: str
+    results: Mapping[str, Page] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,15 +68,16 @@ def digest(stretch: Sequence[Message], kept: Iterable[Kept], before: Record | No
         handle, pages = record.handle, [record]
     entries = list(kept)
     body = list(_tools(entry.passage for entry in entries))
-    for shown, page in _entries(entries):
+    known_results, results = known.results if known else {}, dict[str, Page]()
+    for shown in _entries(entries, known_results, results):
         body += shown
-        pages += page
     head = (
         f"[Folded to save context: {len(stretch)} earlier messages of this session. Lines below are quoted from them "
         f"word for word (JSON by path), in order, with their line numbers; … is what was left out. "
         f'context_recall("{handle}") gives the messages back, the handle beside a result that result.]'
     )
-    return Digest(text_message("\n".join([head, *body])), tuple(pages), Record(len(stretch), handle))
+    message = text_message("\n".join([head, *body]))
+    return Digest(message, (*pages, *results.values()), Record(len(stretch), handle, results))
 
 
 def _tools(passages: Iterable[Passage]) -> Iterator[str]:
@@ -88,9 +94,9 @@ def _tools(passages: Iterable[Passage]) -> Iterator[str]:
         yield f"Called: {'; '.join(called)}"
 
 
-def _entries(kept: Sequence[Kept]) -> Iterator[tuple[list[str], list[Page]]]:
-    """Passage by passage, what is shown and what it recalls. A result stands under its call."""
-    shows = {entry.passage.call_id for entry in kept if entry.lines}
+def _entries(kept: Sequence[Kept], known: Mapping[str, Page], results: dict[str, Page]) -> Iterator[list[str]]:
+    """Passage by passage, what is shown; `results` gets the pages it names. A result stands under its call."""
+    shows = {entry.passage.call_id for entry in kept if entry.indexes}
     left: Counter[str] = Counter()
     calls: dict[str, Passage] = {}
     said = ""
@@ -99,36 +105,37 @@ def _entries(kept: Sequence[Kept]) -> Iterator[tuple[list[str], list[Page]]]:
         if passage.speaker is Speaker.CALL:
             calls[passage.call_id] = passage
             left[passage.label.partition(" ")[0]] += passage.call_id not in shows
-        if not entry.lines:
+        if not entry.indexes:
             continue
         call = calls.get(passage.call_id) if passage.call_id else None
-        title, pages = _title(entry, call)
+        title = _title(entry, call, known, results)
         gap = [f"… {_named(left)}"] if +left else []
         left.clear()
         shown = [*gap, title, *_quoted(entry)]
         if call is not None and said == call.call_id and passage.speaker is Speaker.RESULT:
             shown[len(gap)] = "=> " + title.removeprefix(f"# {call.label}").strip()
         said = call.call_id if call is not None else ""
-        yield shown, pages
+        yield shown
     if +left:
-        yield [f"… {_named(left)}"], []
+        yield [f"… {_named(left)}"]
 
 
 def _named(left: Mapping[str, int]) -> str:
     return ", ".join(f"{name} x {times}" if times > 1 else name for name, times in left.items() if times > 0)
 
 
-def _title(entry: Kept, call: Passage | None) -> tuple[str, list[Page]]:
+def _title(entry: Kept, call: Passage | None, known: Mapping[str, Page], results: dict[str, Page]) -> str:
     passage = entry.passage
     if passage.speaker is Speaker.USER:
-        return "# user:", []
+        return "# user:"
     if passage.speaker is Speaker.ASSISTANT:
-        return "# you:", []
+        return "# you:"
     label = call.label if call is not None else passage.label
     if passage.speaker is Speaker.CALL or entry.whole or len(passage.text) < _WORTH_A_HANDLE:
-        return f"# {label}", []
-    page = Page.of(PageKind.EVIDENCE, passage.text, label)
-    return f"# {label} ({page.handle})", [page]
+        return f"# {label}"
+    page = results.get(passage.text) or known.get(passage.text) or Page.of(PageKind.EVIDENCE, passage.text, label)
+    results[passage.text] = page
+    return f"# {label} ({page.handle})"
 
 
 def _quoted(entry: Kept) -> Iterator[str]:
@@ -136,7 +143,8 @@ def _quoted(entry: Kept) -> Iterator[str]:
     previous, piece_before = -1, 0
     pieces: list[str] = []
     # The first line of a call is its title.
-    for text, at, number, piece in entry.lines[entry.passage.speaker is Speaker.CALL and entry.lines[0][1] == 0 :]:
+    titled = entry.passage.speaker is Speaker.CALL and entry.indexes[0] == 0
+    for text, at, number, piece in entry.lines[titled:]:
         if at == previous:
             pieces.append(text if piece == piece_before + 1 else f" … {text}")
             piece_before = piece

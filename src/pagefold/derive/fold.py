@@ -5,15 +5,17 @@ digests of the lines that are worth their tokens. What follows the cut is encode
 stands; where even that is too much, its largest results are trimmed. Nothing here decides when to fold.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pagefold.derive.arrival import Standings
 from pagefold.derive.digest import Digest, Kept, Record, digest
 from pagefold.derive.entry import Entry, again, counted, text_message
-from pagefold.derive.keep import keep
+from pagefold.derive.keep import Settled, keep, settle
 from pagefold.derive.learned import AS_IT_COMES, Forms
 from pagefold.derive.log import Log
+from pagefold.derive.passages import Passage
 from pagefold.derive.policy import Decision
 from pagefold.derive.squeeze import squeezed
 from pagefold.derive.task import active_task
@@ -66,6 +68,7 @@ class Folded:
     known: Mapping[str, Mentions] = field(default_factory=dict, repr=False)
     alive: frozenset[str] = field(default=frozenset(), repr=False)  # facts that stand: what was let go stays so
     records: Mapping[int, Record] = field(default_factory=dict, repr=False)  # by where the stretch begins
+    settled: Mapping[int, Settled] = field(default_factory=dict, repr=False)  # where facts are at home, by message
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +93,7 @@ def fold(
     asked = known.keys() if last is None or frame.foreseen else last.alive | fresh
     worth = _worth(log, [(fact, known[fact]) for fact in asked], cut, stays, turn, frame)
     pinned = text_message(frame.pins) if frame.pins else None
-    fixed = sum(counted(log[place].message, frame.tokens) for place in stays)
+    fixed = sum(_as_it_came(log[place], frame.tokens) for place in stays)
     fixed += counted(pinned, frame.tokens) if pinned else 0
     stretches = _stretches(cut, stays)
     tail = sum(entry.tokens for entry in log.part(cut))
@@ -100,10 +103,12 @@ def fold(
     # Whatever came last, what came before it keeps some room: then the last results are trimmed instead.
     least = int((frame.room - fixed) * _FRONT_SHARE)
     least = least if rule.budget is None else min(least, rule.budget)
-    made = _Maker(log, cut, stays, stretches, frame, worth, pinned, last.records if last else {})
+    passages = [(place, log[place].passages) for ends in stretches for place in range(*ends)]
+    settled = settle(passages, worth, last.settled if last else {})
+    made = _Maker(log, cut, stays, stretches, frame, passages, worth, settled, pinned, last.records if last else {})
     for _ in range(_TRIES):
         front, digests, kept = made.front(max(least, budget))
-        tokens = sum(counted(message, frame.tokens) for message in front)
+        tokens = fixed + sum(counted(one.message, frame.tokens) for one in digests.values())
         if tokens + tail <= frame.room or budget <= least:
             break
         budget = int(budget * _TIGHTER) - (tokens + tail - frame.room)
@@ -117,10 +122,10 @@ def fold(
         tail = sum(entry.tokens for entry in new.part(cut))
         short = f"{short}: {_told(log, stays, frame, tokens, tail)}" if short else ""
     decisions = tuple(_decisions(log, cut, stays, kept))
-    alive = _alive(log, cut, stays, worth, kept)
+    alive = _alive(log, cut, stays, settled, kept)
     records = {start: made.record for start, made in digests.items()}
     size = frame.head + tokens + tail
-    return Folded(front, cut, new, standings, size, pages, decisions, short, known, alive, records)
+    return Folded(front, cut, new, standings, size, pages, decisions, short, known, alive, records, settled)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,14 +137,15 @@ class _Maker:
     stays: Sequence[int]
     stretches: Sequence[tuple[int, int]]
     frame: Frame
-    worth: dict[int, dict[str, float]]
+    passages: Sequence[tuple[int, Sequence[Passage]]]
+    worth: Mapping[int, Mapping[str, float]]
+    settled: Mapping[int, Settled]
     pinned: Message | None
     records: Mapping[int, Record]
 
     def front(self, budget: int) -> tuple[tuple[Message, ...], dict[int, Digest], dict[int, list[Kept]]]:
-        places = [place for ends in self.stretches for place in range(*ends)]
-        passages = [(place, self.log[place].passages) for place in places]
-        kept = keep(passages, self.worth, rate=self.frame.rate, budget=budget, recalled=self.frame.recalled)
+        rate, recalled = self.frame.rate, self.frame.recalled
+        kept = keep(self.passages, self.worth, self.settled, rate=rate, budget=budget, recalled=recalled)
         starts = dict(self.stretches)
         front: list[Message] = []
         digests: dict[int, Digest] = {}
@@ -187,6 +193,11 @@ def whole(log: Log[Entry], places: Iterable[int]) -> frozenset[int]:
     return frozenset(found)
 
 
+def _as_it_came(entry: Entry, tokens: str) -> int:
+    """What a message costs as it came."""
+    return entry.tokens if entry.shown is entry.message else counted(entry.message, tokens)
+
+
 def _known(log: Log[Entry], before: Mapping[str, Mentions], start: int) -> tuple[dict[str, Mentions], set[str]]:
     """Every fact of the log with its mentions: those that were known before, and what came from `start` on."""
     known, fresh = dict(before), set[str]()
@@ -202,23 +213,16 @@ def _alive(
     log: Log[Entry],
     cut: int,
     stays: Sequence[int],
-    worth: Mapping[int, Mapping[str, float]],
+    settled: Mapping[int, Settled],
     kept: Mapping[int, Sequence[Kept]],
 ) -> frozenset[str]:
     """The facts that stand after a fold: in lines that were kept, in what stays, and in the last exchanges."""
     alive = set[str]().union(*(log[place].facts for place in stays), *(entry.facts for entry in log.part(cut)))
-    for place, facts in worth.items():
-        for one in kept.get(place, ()):
-            where = one.passage.where
-            if one.whole:
-                alive |= facts.keys() & where.keys()
-            elif one.lines:
-                lines, stand = one.passage.lines, set(map(id, one.lines))
-                for fact in facts.keys() & where.keys():
-                    for index in where[fact]:
-                        if id(lines[index]) in stand:
-                            alive.add(fact)
-                            break
+    for place, homes in settled.items():
+        stands = [(one.passage.where, frozenset(one.indexes)) for one in kept[place]]
+        for fact, (index, line) in homes.items():
+            if line in stands[index][1] or any(not there.isdisjoint(where.get(fact, ())) for where, there in stands):
+                alive.add(fact)
     return frozenset(alive)
 
 
@@ -234,11 +238,11 @@ def _worth(
     kept = frozenset(stays)
     standing = frozenset[str]().union(*(entry.facts for entry in log.part(cut)), *(log[at].facts for at in stays))
     folded = [(fact, told) for fact, told in asked if told[-1] < cut and told[-1] not in kept]
-    needed = expected(folded, turn, frame.priors)
-    worth: dict[int, dict[str, float]] = {}
-    for fact, told in folded:
-        share = _ELSEWHERE if fact in standing else 1.0
-        worth.setdefault(told[-1], {})[fact] = share * (1.0 if fact in frame.foreseen else needed[fact])
+    worth: defaultdict[int, dict[str, float]] = defaultdict(dict)
+    foreseen = frame.foreseen
+    for (fact, told), needed in zip(folded, expected(folded, turn, frame.priors), strict=True):
+        need = 1.0 if fact in foreseen else needed
+        worth[told[-1]][fact] = _ELSEWHERE * need if fact in standing else need
     return worth
 
 
@@ -268,7 +272,7 @@ def _told(log: Log[Entry], stays: Iterable[int], frame: Frame, front: int, tail:
     parts["pins"] = counted(text_message(frame.pins), frame.tokens) if frame.pins else 0
     for place in stays:
         part = f"message {place} ({'the system says it' if log[place].fixed else 'what the user asked'})"
-        parts[part] = counted(log[place].message, frame.tokens)
+        parts[part] = _as_it_came(log[place], frame.tokens)
     parts["digests"] = front - sum(tokens for part, tokens in parts.items() if part.startswith(("message", "pins")))
     said = sorted(((tokens, part) for part, tokens in parts.items() if tokens > 0), reverse=True)
     return ", ".join(f"{part} {tokens:,}" for tokens, part in said)
@@ -283,7 +287,7 @@ def _decisions(log: Log[Entry], cut: int, stays: Iterable[int], kept: dict[int, 
             why = "the system says it" if log[place].fixed else "what the user asked"
             yield Decision(place, ResidencyLevel.FULL, why)
         else:
-            lines = sum(len(one.lines) for one in kept[place])
-            of = sum(len(one.passage.lines) for one in kept[place])
+            lines = sum([len(one.indexes) for one in kept[place]])
+            of = sum([len(one.passage.lines) for one in kept[place]])
             level = ResidencyLevel.STRUCTURED if lines else ResidencyLevel.POINTER
             yield Decision(place, level, f"{lines} of {of} lines are worth their tokens")

@@ -5,14 +5,13 @@ is home to. Without need every line that pays for itself stays; under a budget t
 far down its lines it goes.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
 from math import inf
 from operator import itemgetter
 from typing import TypeAlias
 
 from pagefold.derive.digest import Kept
-from pagefold.derive.passages import Passage, Speaker, cost_of
+from pagefold.derive.passages import Passage, Speaker
 from pagefold.knapsack import Choice, Group, solve
 from pagefold.pages.kinds import PageKind
 from pagefold.pages.page import Page, PageId
@@ -27,27 +26,33 @@ _SAID, _MISSED = 8.0, 100.0
 _WORK = 20_000  # states: what may be missed then is less than a line, and values are estimates
 
 
-@dataclass(slots=True)
-class _Entry:
-    """A passage with the lines that are home to facts: what those are worth together."""
+Settled: TypeAlias = Mapping[str, tuple[int, int]]
+"""Where the facts of a message are at home: in which of its passages, and in which line there."""
 
-    passage: Passage
-    place: int
-    index: int
-    homes: dict[int, float] = field(default_factory=dict)
-
-    def cost(self, index: int) -> float:
-        return cost_of(self.passage.lines[index][0]) + _NEXT_RUN
-
+_Homes: TypeAlias = dict[int, float]
+"""The lines of a passage that are home to facts, and what those are worth together."""
 
 _Home: TypeAlias = tuple[float, int, float, float]
 """A line that pays for itself: its density, negative so that the densest sorts first, which line it is, what it costs
 and what it is worth. Bare, as lines are."""
 
 
+def settle(
+    stretch: Iterable[tuple[int, Sequence[Passage]]],
+    worth: Mapping[int, Mapping[str, float]],
+    before: Mapping[int, Settled],
+) -> dict[int, Settled]:
+    """Gives every fact of each message one line. Where it was at home `before` it stays: only what is new there moves
+    in."""
+    return {
+        place: _settled(passages, worth[place], before.get(place, {})) for place, passages in stretch if place in worth
+    }
+
+
 def keep(
     stretch: Sequence[tuple[int, Sequence[Passage]]],
     worth: Mapping[int, Mapping[str, float]],
+    settled: Mapping[int, Settled],
     *,
     rate: float,
     budget: int | None = None,
@@ -55,51 +60,58 @@ def keep(
 ) -> dict[int, list[Kept]]:
     """What is kept of each message, by its place.
 
-    `stretch` has the passages of each message; `worth` the facts that are at home there, with their values.
+    `stretch` has the passages of each message; `worth` the facts that are at home there, with their values, and
+    `settled` says in which lines.
 
     `rate` is the least worth of a token. `budget`, in tokens, is about what all that is kept may cost. What was
     `recalled` after it had been folded is kept whole: it was missed.
     """
     kept: dict[int, list[Kept]] = {}
-    entries: list[_Entry] = []
+    found: list[tuple[list[Kept], int, list[_Home]]] = []
     for place, passages in stretch:
-        kept[place] = [Kept(passage, ()) for passage in passages]
-        facts, held = worth.get(place), [_held(passage, recalled) for passage in passages]
-        if not facts and not any(held):
-            continue
-        found = [_Entry(passage, place, index) for index, passage in enumerate(passages)]
-        _settle(found, facts or {})
-        for entry, times in zip(found, held, strict=True):
-            _hold(entry, rate * times)
-        entries += [entry for entry in found if entry.homes]
-    chosen = [_worthy(entry, rate) for entry in entries]
+        stands = kept[place] = [Kept(passage) for passage in passages]
+        lived_in: list[_Homes] = [{} for _ in passages]
+        for fact, (index, line) in settled.get(place, {}).items():
+            homes = lived_in[index]
+            homes[line] = homes.get(line, 0.0) + worth[place][fact]
+        for index, (passage, homes) in enumerate(zip(passages, lived_in, strict=True)):
+            if times := _held(passage, recalled):
+                _hold(passage, homes, rate * times)
+            if homes:
+                found.append((stands, index, _worthy(passage, homes, rate)))
+    chosen = [lines for _, _, lines in found]
     if budget is not None and sum(map(_cost, chosen)) > budget:
         chosen = _within(chosen, rate, budget)
-    for entry, homes in zip(entries, chosen, strict=True):
-        kept[entry.place][entry.index] = _kept(entry.passage, homes)
+    for (stands, index, _), lines in zip(found, chosen, strict=True):
+        if lines:
+            stands[index] = _kept(stands[index].passage, lines)
     return kept
 
 
-def _settle(entries: Sequence[_Entry], worth: Mapping[str, float]) -> None:
+def _settled(passages: Sequence[Passage], worth: Mapping[str, float], before: Settled) -> Settled:
     """Gives every fact one line: one that is home already, or that defines it, or the cheapest."""
+    settled = {fact: home for fact, home in before.items() if fact in worth}
+    if len(settled) == len(worth):
+        return settled
+    taken = set(settled.values())
+    new = [one for one in worth.items() if one[0] not in settled]
     # The dearest first, and by name where two are worth the same.
-    homes: dict[int, float] = {}
-    for fact, value in sorted(sorted(worth.items()), key=itemgetter(1), reverse=True):
-        least, home = inf, -1
-        for entry in entries:
-            for index in entry.passage.where.get(fact, ()):
-                if index in entry.homes:
-                    least, home, homes = 0.0, index, entry.homes
+    for fact, _ in sorted(sorted(new), key=itemgetter(1), reverse=True):
+        least, home = inf, None
+        for at, passage in enumerate(passages):
+            for line in passage.where.get(fact, ()):
+                if (at, line) in taken:
+                    least, home = 0.0, (at, line)
                     break
-                dear = cost_of(entry.passage.lines[index][0])
-                if index in entry.passage.defining:
-                    dear /= _DEARER
+                dear = passage.costs[line] / _DEARER if line in passage.defining else passage.costs[line]
                 if dear < least:
-                    least, home, homes = dear, index, entry.homes
+                    least, home = dear, (at, line)
             if not least:
                 break
-        if home >= 0:
-            homes[home] = homes.get(home, 0.0) + value
+        if home is not None:
+            settled[fact] = home
+            taken.add(home)
+    return settled
 
 
 def _held(passage: Passage, recalled: frozenset[PageId]) -> float:
@@ -111,23 +123,23 @@ def _held(passage: Passage, recalled: frozenset[PageId]) -> float:
     return _MISSED if result and Page.of(PageKind.EVIDENCE, passage.text).id in recalled else 0.0
 
 
-def _hold(entry: _Entry, worth: float) -> None:
+def _hold(passage: Passage, homes: _Homes, worth: float) -> None:
     """Gives every line of a passage a worth of its own, so many times its cost."""
-    if worth:
-        for index in range(len(entry.passage.lines)):
-            entry.homes[index] = entry.homes.get(index, 0.0) + worth * entry.cost(index)
+    for index, cost in enumerate(passage.costs):
+        homes[index] = homes.get(index, 0.0) + worth * (cost + _NEXT_RUN)
 
 
-def _worthy(entry: _Entry, rate: float) -> list[_Home]:
+def _worthy(passage: Passage, homes: _Homes, rate: float) -> list[_Home]:
     """The lines that pay for themselves, the densest first; none where not even the title is paid for."""
-    homes = [
+    costs = passage.costs
+    lines = [
         (-value / cost, index, cost, value)
-        for index, value in entry.homes.items()
-        if value >= rate * (cost := entry.cost(index))
+        for index, value in homes.items()
+        if value >= rate * (cost := costs[index] + _NEXT_RUN)
     ]
-    homes.sort()
-    gain = sum([value - rate * cost for _, _, cost, value in homes])
-    return homes if gain >= rate * _TITLE or entry.passage.speaker is Speaker.USER else []
+    lines.sort()
+    gain = sum([value - rate * cost for _, _, cost, value in lines])
+    return lines if gain >= rate * _TITLE or passage.speaker is Speaker.USER else []
 
 
 def _cost(homes: Sequence[_Home]) -> float:
@@ -162,10 +174,8 @@ def _levels(homes: Sequence[_Home], rate: float) -> list[tuple[int, Choice]]:
 
 
 def _kept(passage: Passage, homes: Sequence[_Home]) -> Kept:
-    if not homes:
-        return Kept(passage, ())
     # Where most of it stays, gaps would cost what the rest does.
     many = 2 * len(homes) >= len(passage.lines)
-    if many and sum([home[2] for home in homes]) >= _WHOLE * sum([cost_of(line[0]) for line in passage.lines]):
-        return Kept(passage, passage.lines)
-    return Kept(passage, tuple([passage.lines[index] for index in sorted([home[1] for home in homes])]))
+    if many and sum([home[2] for home in homes]) >= _WHOLE * sum(passage.costs):
+        return Kept(passage, range(len(passage.lines)))
+    return Kept(passage, sorted([home[1] for home in homes]))

@@ -51,8 +51,8 @@ def cost_of(text: str) -> float:
 class Passage:
     """`label` is how the model knows it; `text` is the whole of it. `where` says which of its lines hold a fact.
 
-    The first line of a call is its label; `keys` are the names of its arguments. `defining` are the lines that
-    define something, as code does.
+    The first line of a call is its label; `keys` are the names of its arguments. `costs` is about what each line costs
+    in tokens; `defining` are the lines that define something, as code does.
     """
 
     speaker: Speaker
@@ -60,6 +60,7 @@ class Passage:
     text: str
     lines: tuple[Line, ...]
     where: Mapping[str, Sequence[int]] = field(repr=False)
+    costs: tuple[float, ...] = field(repr=False)
     call_id: str = ""
     failed: bool = False
     keys: tuple[str, ...] = ()
@@ -75,32 +76,31 @@ def _passages(message: Message, standings: Standings) -> Iterator[Passage]:
     for block in message.blocks:
         if block.kind is BlockKind.RESULT:
             quotable = json_lines(block.text) if block.text.lstrip()[:1] in ("{", "[") else None
-            lines = tuple(_lines(block.text) if quotable is None else _plain_lines(quotable))
-            label = standings.label(block)
-            where, defining, call = _where(lines), _defining(lines), block.call_id
-            yield Passage(Speaker.RESULT, label, block.text, lines, where, call, block.failed, defining=defining)
+            lines = _lines(block.text) if quotable is None else _quotable(quotable)
+            yield _passage(Speaker.RESULT, standings.label(block), block, lines)
         elif block.kind is BlockKind.CALL:
-            label, lines = _called(block)
-            keys = tuple(arguments_of(block))
-            where, defining = _where(lines), _defining(lines)
-            yield Passage(Speaker.CALL, label, block.text, lines, where, block.call_id, keys=keys, defining=defining)
+            label, said = _called(block)
+            yield _passage(Speaker.CALL, label, block, said, tuple(arguments_of(block)))
         elif block.kind in (BlockKind.TEXT, BlockKind.OTHER) and block.text:
             if message.place < 0 and block.text.startswith(OPENING):
                 continue  # what is held stands in every request: no digest has to quote it
-            lines = tuple(_lines(block.text))
-            yield Passage(_speaker(message.role), "", block.text, lines, _where(lines), defining=_defining(lines))
+            yield _passage(_speaker(message.role), "", block, _lines(block.text))
+
+
+def _passage(speaker: Speaker, label: str, block: Block, lines: Sequence[Line], keys: tuple[str, ...] = ()) -> Passage:
+    where, costs, defining = _where(lines), tuple([cost_of(line[0]) for line in lines]), _defining(lines)
+    return Passage(speaker, label, block.text, tuple(lines), where, costs, block.call_id, block.failed, keys, defining)
 
 
 def _where(lines: Sequence[Line]) -> dict[str, tuple[int, ...]]:
     where: dict[str, list[int]] = {}
     for index, line in enumerate(lines):
-        for word in words_of(line[0]):
-            if is_fact(word):
-                places = where.get(word)
-                if places is None:
-                    where[word] = [index]
-                elif places[-1] != index:
-                    places.append(index)
+        for fact in filter(is_fact, words_of(line[0])):
+            places = where.get(fact)
+            if places is None:
+                where[fact] = [index]
+            elif places[-1] != index:
+                places.append(index)
     return {fact: tuple(places) for fact, places in where.items()}
 
 
@@ -114,30 +114,28 @@ def _speaker(role: Role) -> Speaker:
     return Speaker.ASSISTANT if role is Role.ASSISTANT else Speaker.USER
 
 
-def _plain_lines(lines: Sequence[str]) -> Iterator[Line]:
-    for at, line in enumerate(lines):
-        yield from _line(line, at, None)
+def _lines(text: str) -> list[Line]:
+    parts = numbered.split(text)
+    if parts is None:
+        return _quotable(text.split("\n"))
+    lines, at = list[Line](), 0
+    for part in parts:
+        inside, first = ((part,), None) if isinstance(part, str) else (part.lines, part.first)
+        lines += _quotable(inside, at, first)
+        at += len(inside)
+    return lines
 
 
-def _lines(text: str) -> Iterator[Line]:
-    at = 0
-    for part in numbered.split(text) or text.split("\n"):
-        if isinstance(part, str):
-            yield from _line(part, at, None)
-            at += 1
-            continue
-        for number, line in enumerate(part.lines, part.first):
-            yield from _line(line, at, number)
-            at += 1
-
-
-def _line(text: str, at: int, number: int | None) -> Iterator[Line]:
-    if len(text) <= LONGEST:
-        if text and not text.isspace():
-            yield text, at, number, 0
-        return
-    for piece, words in enumerate(_pieces(text)):
-        yield words, at, number, piece
+def _quotable(lines: Sequence[str], at: int = 0, first: int | None = None) -> list[Line]:
+    """Lines that stand in a row from a place on, without empty ones, and long ones in pieces."""
+    found: list[Line] = []
+    for place, text in enumerate(lines, at):
+        number = None if first is None else first + place - at
+        if len(text) > LONGEST:
+            found += [(words, place, number, piece) for piece, words in enumerate(_pieces(text))]
+        elif text and not text.isspace():
+            found.append((text, place, number, 0))
+    return found
 
 
 def _pieces(text: str) -> Iterator[str]:
@@ -154,7 +152,7 @@ def _pieces(text: str) -> Iterator[str]:
         yield text[start:]
 
 
-def _called(call: Block) -> tuple[str, tuple[Line, ...]]:
+def _called(call: Block) -> tuple[str, list[Line]]:
     """A call as a person would say it: the tool and its short arguments, and the lines it was given besides."""
     said, lines, at = [call.name], list[Line](), 1
     for value in arguments_of(call).values() or [call.text]:
@@ -165,4 +163,4 @@ def _called(call: Block) -> tuple[str, tuple[Line, ...]]:
         lines += [(text, at + below, None, piece) for text, below, _, piece in _lines(word)]
         at += word.count("\n") + 2
     label = " ".join(said).strip()
-    return label, ((label, 0, None, 0), *lines)
+    return label, [(label, 0, None, 0), *lines]

@@ -7,7 +7,7 @@ same notes, same requests.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from pagefold.errors import ConfigError
 from pagefold.pages.faults import Boundary
@@ -35,8 +35,7 @@ class Notes:
 NOTHING = Notes()
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(NamedTuple):
     """At which level one message of the history stands, and why."""
 
     place: int

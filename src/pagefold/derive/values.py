@@ -77,45 +77,45 @@ def _odds(priors: Priors) -> tuple[list[float], ...]:
 
 _DIGIT, _CAPITAL, _IS_LONG = 1, 2, 4
 _REMEMBERED = 1 << 16
-_looked: dict[str, int] = {}  # plain, so that the collector of garbage need not walk through it
 
 
-def _looks(fact: str) -> int:
-    """Whether it has a digit, an inner capital, and is long, as bits; what it has it keeps."""
-    if len(_looked) >= _REMEMBERED:
-        _looked.clear()
-    found = _looked[fact] = (
-        _DIGIT * any(map(str.isdigit, fact))
-        + _CAPITAL * any(map(str.isupper, fact[1:]))
-        + _IS_LONG * (len(fact) >= _LENGTHY)
-    )
-    return found
+class _Looks(dict[str, int]):
+    """Whether a fact has a digit, an inner capital, and is long, as bits; what it has it keeps."""
+
+    def __missing__(self, fact: str) -> int:
+        if len(self) >= _REMEMBERED:
+            self.clear()
+        found = self[fact] = (
+            _DIGIT * any(map(str.isdigit, fact))
+            + _CAPITAL * any(map(str.isupper, fact[1:]))
+            + _IS_LONG * (len(fact) >= _LENGTHY)
+        )
+        return found
 
 
-def expected(facts: Iterable[tuple[str, Mentions]], turn: int, priors: Priors = SHIPPED) -> dict[str, float]:
-    """For every fact the probability that it is needed again."""
+_looked = _Looks()
+
+
+def expected(facts: Iterable[tuple[str, Mentions]], turn: int, priors: Priors = SHIPPED) -> list[float]:
+    """For every fact, in their order, the probability that it is needed again."""
     aged, used, unused, told = _odds(priors)
     *_, user, digit, capital, long = priors.weights()
-    bias, exp, found = priors.bias, math.exp, dict[str, float]()
-    for fact, (last, uses, last_use, sources, by_user, _) in facts:
-        age, since = turn - last, turn - last_use if uses else _LONG_AGO
-        odds = (
-            bias
-            + aged[age if age < _LONG_AGO else _LONG_AGO]
-            + used[uses if uses < _LONG_AGO else _LONG_AGO]
-            + unused[since if since < _LONG_AGO else _LONG_AGO]
-            + told[sources if sources < _LONG_AGO else _LONG_AGO]
-        )
-        looks = _looked.get(fact)
-        if looks is None:
-            looks = _looks(fact)
-        if by_user:
-            odds += user
-        if looks & _DIGIT:
-            odds += digit
-        if looks & _CAPITAL:
-            odds += capital
-        if looks & _IS_LONG:
-            odds += long
-        found[fact] = 1.0 / (1.0 + exp(-odds))
+    looks = [digit * bool(at & _DIGIT) + capital * bool(at & _CAPITAL) + long * bool(at & _IS_LONG) for at in range(8)]
+    bias, exp, found, looks_of = priors.bias, math.exp, list[float](), _looked.__getitem__
+    # What a message told for the first time was mentioned alike: few kinds of mentions, many facts.
+    alike: dict[Mentions, float] = {}
+    for fact, mentions in facts:
+        odds = alike.get(mentions)
+        if odds is None:
+            last, uses, last_use, sources, by_user, _ = mentions
+            age, since = turn - last, turn - last_use if uses else _LONG_AGO
+            odds = alike[mentions] = (
+                bias
+                + aged[age if age < _LONG_AGO else _LONG_AGO]
+                + used[uses if uses < _LONG_AGO else _LONG_AGO]
+                + unused[since if since < _LONG_AGO else _LONG_AGO]
+                + told[sources if sources < _LONG_AGO else _LONG_AGO]
+                + by_user * user
+            )
+        found.append(1.0 / (1.0 + exp(-odds - looks[looks_of(fact)])))
     return found

@@ -5,25 +5,27 @@ they tell a line that says something from one that only closes a bracket.
 """
 
 import re
+from collections.abc import Callable
 
 _WORD = re.compile(r"[A-Za-z0-9_]{4,}")
 _MARKED = re.compile(r"[0-9_]|.[A-Z]")
 _LONG = 10
 _REMEMBERED = 1 << 16
-# A plain dictionary: the collector of garbage walks through every entry of an lru_cache, and through none of these.
-_known: dict[str, bool] = {}
+
+
+class _Known(dict[str, bool]):
+    """Which words are facts. The collector of garbage walks through every entry of an lru_cache, and none of these."""
+
+    def __missing__(self, word: str) -> bool:
+        if len(self) >= _REMEMBERED:
+            self.clear()
+        found = self[word] = len(word) >= _LONG or _MARKED.search(word) is not None
+        return found
 
 
 words_of = _WORD.findall
-
-
-def is_fact(word: str) -> bool:
-    found = _known.get(word)
-    if found is None:
-        if len(_known) >= _REMEMBERED:
-            _known.clear()
-        found = _known[word] = len(word) >= _LONG or _MARKED.search(word) is not None
-    return found
+is_fact: Callable[[str], bool] = _Known().__getitem__
+"""Whether a word is a fact."""
 
 
 def facts_of(text: str) -> frozenset[str]:

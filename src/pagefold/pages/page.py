@@ -7,7 +7,7 @@ surrogates included. Kind and name say how the page is used; they are not part o
 import base64
 import hashlib
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NewType
 
 from pagefold.pages.kinds import PageKind
@@ -16,6 +16,8 @@ PageId = NewType("PageId", str)
 
 HANDLE = re.compile(r"pf-[a-z2-7]{10}")
 _HANDLE_BITS = 50
+_LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
+_PAIRS = [first + second for first in _LETTERS for second in _LETTERS]
 
 
 def id_of(content: bytes) -> PageId:
@@ -24,7 +26,8 @@ def id_of(content: bytes) -> PageId:
 
 def handle_of(page: PageId) -> str:
     """The short name by which an agent recalls a page: the first 50 bits of its id, in letters a model copies well."""
-    return "pf-" + base64.b32encode(bytes.fromhex(page[:14]))[:10].decode().lower()
+    bits = int(page[:13], 16) >> 2  # 13 digits are 52 bits
+    return "pf-" + "".join([_PAIRS[bits >> shift & 1023] for shift in (40, 30, 20, 10, 0)])
 
 
 def id_range(handle: str) -> tuple[str, str] | None:
@@ -46,6 +49,10 @@ class Page:
     kind: PageKind
     content: bytes
     name: str = ""
+    id: PageId = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "id", id_of(self.content))
 
     @classmethod
     def of(cls, kind: PageKind, text: str, name: str = "") -> "Page":
@@ -58,10 +65,6 @@ class Page:
             return self.content.decode("utf-8", "surrogatepass")
         except UnicodeDecodeError:
             return self.content.decode("utf-8", "replace")
-
-    @property
-    def id(self) -> PageId:
-        return id_of(self.content)
 
     @property
     def handle(self) -> str:
