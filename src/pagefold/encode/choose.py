@@ -12,7 +12,7 @@ Of a large text codecs that change its lines are tried on a part first, and its 
 import re
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 
 from pagefold.encode import delta, near_ref, reference
 from pagefold.encode.codec import PLAIN, Codec, first_line
@@ -90,18 +90,16 @@ def encode(
     partly = len(text) > _PARTLY
     count = partial(_estimate, exact) if partly else exact
     before = count(text)
-    skipped: list[str] = []
-    form, codecs = self_contained(text, skipped, *_chains(without))
-    if not codecs or _numbered.holds(form):
-        form, codecs = _plain(text), ()  # a form in which a line looks like a header of ours could be misread
-    if _is_endless(form):
-        made = Shown(form, codecs, standing=(Standing(known.label_for(tool or "text"), ()),))
+    own = _own(text, without) if partly else _known_own(text, without)
+    skipped = list(own.skipped)
+    if _is_endless(own.form):
+        made = Shown(own.form, own.codecs, standing=(Standing(known.label_for(tool or "text"), ()),))
     elif ledger is None or failed or "delta" in without:
-        made = _alone(form, codecs, known.label_for(tool or "text"), without)
+        made = _alone(own, known.label_for(tool or "text"))
     else:
-        made = _against(form, codecs, tool, known, skipped, without, floor)
+        made = _against(own, tool, known, skipped, floor)
     if ledger is not None and not failed:
-        made = _hinted(text, known, count, made, without) or made
+        made = _hinted(text, own.like, known, count, made, without) or made
     most = before * (1 - _OFF) if partly else before
     tokens = count(made.text) if made.text != text else before
     if made.text == text or tokens >= most:
@@ -112,10 +110,37 @@ def encode(
     there = made.standing
     if not made.references and there:
         # It stands whole: a later text may be the same, or nearly.
-        there = (Standing(there[0].label, there[0].lines, there[0].first, text, _like(text)), *there[1:])
+        there = (Standing(there[0].label, there[0].lines, there[0].first, text, own.like), *there[1:])
     estimated = "tokens estimated" if partly else "long words estimated" if estimates_words(text) else ""
     reason = "; ".join(filter(None, (made.reason, estimated)))
     return Shown(made.text, made.codecs, tokens, before, made.references, tuple(skipped), reason, there)
+
+
+@dataclass(frozen=True, slots=True)
+class _Own:
+    """What a text is whatever stands above it: its form, the same with numbered lines in their sparse form where there
+    are any, and what it has in common with others like it."""
+
+    form: str
+    codecs: tuple[str, ...]
+    skipped: tuple[str, ...]
+    sparse: str | None
+    like: Hashable
+
+
+def _own(text: str, without: frozenset[str]) -> _Own:
+    skipped: list[str] = []
+    form, codecs = self_contained(text, skipped, *_chains(without))
+    if not codecs or _numbered.holds(form):
+        form, codecs = _plain(text), ()  # a form in which a line looks like a header of ours could be misread
+    sparse = None if _numbered.name in without or _is_endless(form) else _numbered.encode(form, str)
+    if sparse is not None and not _passes(lambda: _numbered.decode(sparse, str) == form):
+        sparse = None
+    return _Own(form, codecs, tuple(skipped), sparse, _like(text))
+
+
+# After a fold the last results are encoded anew, against what then stands: what they are by themselves has not changed.
+_known_own = lru_cache(maxsize=64)(_own)
 
 
 def candidates(text: str, count: Callable[[str], int] | None = None) -> list[tuple[str, int]]:
@@ -252,34 +277,25 @@ def _shortest(
     return best, names
 
 
-def _alone(form: str, codecs: tuple[str, ...], label: str, without: frozenset[str]) -> Shown:
+def _alone(own: _Own, label: str, *, numbered: bool = True) -> Shown:
     """Numbered runs in their sparse form, with nothing to refer to."""
-    sparse = None if _numbered.name in without else _numbered.encode(form, str)
-    if sparse is not None and _numbered.decode(sparse, str) == form:
-        form, codecs = sparse, (*codecs, _numbered.name)
+    form, codecs = own.form, own.codecs
+    if numbered and own.sparse is not None:
+        form, codecs = own.sparse, (*codecs, _numbered.name)
     return Shown(form, codecs, standing=(Standing(label, tuple(form.split("\n"))),))
 
 
-def _against(
-    form: str,
-    codecs: tuple[str, ...],
-    tool: str,
-    ledger: Ledger,
-    skipped: list[str],
-    without: frozenset[str],
-    floor: int,
-) -> Shown:
+def _against(own: _Own, tool: str, ledger: Ledger, skipped: list[str], floor: int) -> Shown:
     """The form with what stands above said by reference, if that can be undone."""
-    numbered = _numbered.name not in without
-    against = delta.encode(form, ledger, tool or "text", numbered=numbered, floor=floor)
+    numbered = own.sparse is not None
+    against = delta.encode(own.form, ledger, tool or "text", numbered=numbered, floor=floor)
     if against is None:  # the text holds what looks like references of ours
-        return _alone(form, codecs, ledger.label_for(tool or "text"), frozenset({_numbered.name}))
-    sparse = (numbered and _numbered.encode(form, str)) or form
-    if _passes(lambda: delta.decode(against.text, ledger) == sparse and _numbered.decode(sparse, str) == form):
-        names = (*codecs, *((_numbered.name,) if sparse != form else ()), *(("delta",) if against.references else ()))
+        return _alone(own, ledger.label_for(tool or "text"), numbered=False)
+    if _passes(lambda: delta.decode(against.text, ledger) == (own.sparse if numbered else own.form)):
+        names = (*own.codecs, *((_numbered.name,) if numbered else ()), *(("delta",) if against.references else ()))
         return Shown(against.text, names, references=against.references, standing=against.standing)
     skipped.append("delta")
-    return _alone(form, codecs, ledger.label_for(tool or "text"), frozenset({_numbered.name}))
+    return _alone(own, ledger.label_for(tool or "text"), numbered=False)
 
 
 REFERRING = frozenset(("reference", "near-ref", "delta"))
@@ -287,7 +303,7 @@ REFERRING = frozenset(("reference", "near-ref", "delta"))
 
 
 def _hinted(
-    text: str, ledger: Ledger, count: Callable[[str], int], made: Shown, without: frozenset[str]
+    text: str, like: Hashable, ledger: Ledger, count: Callable[[str], int], made: Shown, without: frozenset[str]
 ) -> Shown | None:
     """A whole text said by one line: the same as one that stands, or one in a few fields different."""
     if len(text) < _HINTED:
@@ -299,7 +315,7 @@ def _hinted(
         return None
     if "near-ref" in without:
         return None
-    if (like := _like(text)) is not None and (base := ledger.like(like)) is not None:
+    if like is not None and (base := ledger.like(like)) is not None:
         hint = near_ref.hint_for(base.label, base.whole or "", text)
         if hint is not None and count(hint) < count(made.text):
             return _hint(hint, "near-ref", ledger)
