@@ -4,9 +4,9 @@ It is made of the session's own words and nothing else: lines as they stood, in 
 under who said it or what was called. Gaps are announced. What was left out is recalled by the handles it names.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import NamedTuple
 
 from pagefold.derive.entry import text_message
@@ -82,46 +82,49 @@ def digest(stretch: Sequence[Message], kept: Iterable[Kept], before: Record | No
 
 def _tools(passages: Iterable[Passage]) -> Iterator[str]:
     """Which tools were called, how often, and with which arguments."""
-    times: Counter[str] = Counter()
-    keys: dict[str, dict[str, None]] = {}
+    called: dict[str, list[tuple[str, ...]]] = {}
     for passage in passages:
         if passage.speaker is Speaker.CALL:
-            name = passage.label.partition(" ")[0]
-            times[name] += 1
-            keys.setdefault(name, {}).update(dict.fromkeys(passage.keys))
-    if times:
-        called = (f"{name}({', '.join(keys[name])}) x {number}" for name, number in times.items())
-        yield f"Called: {'; '.join(called)}"
+            called.setdefault(_tool(passage), []).append(passage.keys)
+    if called:
+        said = (f"{name}({', '.join(dict.fromkeys(chain(*keys)))}) x {len(keys)}" for name, keys in called.items())
+        yield f"Called: {'; '.join(said)}"
 
 
 def _entries(kept: Sequence[Kept], known: Mapping[str, Page], results: dict[str, Page]) -> Iterator[list[str]]:
     """Passage by passage, what is shown; `results` gets the pages it names. A result stands under its call."""
     shows = {entry.passage.call_id for entry in kept if entry.indexes}
-    left: Counter[str] = Counter()
+    left: dict[str, int] = {}
     calls: dict[str, Passage] = {}
     said = ""
     for entry in kept:
         passage = entry.passage
         if passage.speaker is Speaker.CALL:
             calls[passage.call_id] = passage
-            left[passage.label.partition(" ")[0]] += passage.call_id not in shows
+            if passage.call_id not in shows:
+                name = _tool(passage)
+                left[name] = left.get(name, 0) + 1
         if not entry.indexes:
             continue
         call = calls.get(passage.call_id) if passage.call_id else None
         title = _title(entry, call, known, results)
-        gap = [f"… {_named(left)}"] if +left else []
+        gap = [f"… {_named(left)}"] if left else []
         left.clear()
         shown = [*gap, title, *_quoted(entry)]
         if call is not None and said == call.call_id and passage.speaker is Speaker.RESULT:
             shown[len(gap)] = "=> " + title.removeprefix(f"# {call.label}").strip()
         said = call.call_id if call is not None else ""
         yield shown
-    if +left:
+    if left:
         yield [f"… {_named(left)}"]
 
 
 def _named(left: Mapping[str, int]) -> str:
-    return ", ".join(f"{name} x {times}" if times > 1 else name for name, times in left.items() if times > 0)
+    return ", ".join(f"{name} x {times}" if times > 1 else name for name, times in left.items())
+
+
+def _tool(call: Passage) -> str:
+    return call.label.partition(" ")[0]
 
 
 def _title(entry: Kept, call: Passage | None, known: Mapping[str, Page], results: dict[str, Page]) -> str:

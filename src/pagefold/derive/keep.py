@@ -71,9 +71,10 @@ def keep(
     for place, passages in stretch:
         stands = kept[place] = [Kept(passage) for passage in passages]
         lived_in: list[_Homes] = [{} for _ in passages]
+        facts = worth.get(place, {})
         for fact, (index, line) in settled.get(place, {}).items():
             homes = lived_in[index]
-            homes[line] = homes.get(line, 0.0) + worth[place][fact]
+            homes[line] = homes.get(line, 0.0) + facts[fact]
         for index, (passage, homes) in enumerate(zip(passages, lived_in, strict=True)):
             if times := _held(passage, recalled):
                 _hold(passage, homes, rate * times)
@@ -90,9 +91,9 @@ def keep(
 
 def _settled(passages: Sequence[Passage], worth: Mapping[str, float], before: Settled) -> Settled:
     """Gives every fact one line: one that is home already, or that defines it, or the cheapest."""
+    if before.keys() == worth.keys():
+        return before
     settled = {fact: home for fact, home in before.items() if fact in worth}
-    if len(settled) == len(worth):
-        return settled
     taken = set(settled.values())
     new = [one for one in worth.items() if one[0] not in settled]
     # The dearest first, and by name where two are worth the same.
