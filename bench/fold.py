@@ -7,8 +7,8 @@ laws    every request extends the last or is a fold point with a reason; derived
 cold    how many of the recorded expiries of the provider's cache, after which a fold would have left out at least a
         sixth of the request and a thousand tokens, were used for one.
 speed   a new turn on histories of up to 300 messages, fold points, and a turn on 5,000 messages; processor time, with
-        json.loads of the same messages beside it as a floor. The collector of garbage is included; its share is told
-        apart, because what it costs depends on all that a process has loaded.
+        json.loads of the same messages beside it as a floor. Once with the collector of garbage as Python sets it, once
+        as both proxies set it: what it costs depends on all that a process has loaded.
 """
 
 import argparse
@@ -25,6 +25,7 @@ from pathlib import Path
 from statistics import median
 
 from pagefold.adapters import recordings
+from pagefold.adapters.collecting import collect_seldom
 from pagefold.analysis.replay import expired
 from pagefold.context import message_of
 from pagefold.derive.fold import Rule
@@ -37,6 +38,7 @@ from pagefold.wire.transcripts import Problem, Session
 
 _MOST = 1 << 30
 _SCRATCH = 4  # random turns a session that are derived from scratch
+_ROUNDS = 3  # of all fold points: the slowest of one round alone is whatever else the machine did then
 _GAIN, _GAIN_SHARE = 1_000, 1 / 6  # tokens that a fold has to leave out to be worth it where it costs nothing
 
 
@@ -133,49 +135,36 @@ def cold(paths: Sequence[Path], window: int) -> None:
 
 def speed(path: Path, window: int) -> None:
     policy = Economic(window=window)
-    turns: list[float] = []
-    folds: list[float] = []
-    alone: list[float] = []
-    parsing: list[float] = []
-    collector = _Collector()
+    for collects, begin in (("as Python sets it", gc.collect), ("as proxies set it", collect_seldom)):
+        begin()
+        turns, folds, parsing = list[float](), list[float](), list[float]()
+        for _ in range(_ROUNDS):
+            _timed(policy, path, turns, folds, parsing)
+        print(f"the collector {collects}:")
+        print(f"  a turn up to 300 messages: median {_ms(turns, 0.5)}, p99 {_ms(turns, 0.99)} ({len(turns):,} turns)")
+        print(f"  a fold point:              median {_ms(folds, 0.5)}, p99 {_ms(folds, 0.99)} ({len(folds):,} folds)")
+    print(f"json.loads of a turn:        median {_ms(parsing, 0.5)}")
+    _long(policy)
+
+
+def _timed(policy: Economic, path: Path, turns: list[float], folds: list[float], parsing: list[float]) -> None:
+    """Turns and fold points, each with the arrival of what came since the last, and the floor."""
     for session in sessions(path):
         if len(session.messages) < 150:
             continue
-        state, spent, parsed, collected = policy.begin(), 0.0, 0.0, collector.spent
+        state, spent, parsed = policy.begin(), 0.0, 0.0
         for message in session.messages[:300]:
             start = time.process_time()
             if message.role is Role.ASSISTANT:
                 state, derived = policy.request(state)
-                took = spent + time.process_time() - start
-                (folds if derived.reason else turns).append(took)
-                if derived.reason:
-                    alone.append(took - (collector.spent - collected))
+                (folds if derived.reason else turns).append(spent + time.process_time() - start)
                 parsing.append(parsed)
-                spent, parsed, collected, start = 0.0, 0.0, collector.spent, time.process_time()
+                spent, parsed, start = 0.0, 0.0, time.process_time()
             state = policy.step(state, message)
             spent += time.process_time() - start
             start = time.process_time()
             json.loads(message.raw)
             parsed += time.process_time() - start
-    print(f"a turn up to 300 messages: median {_ms(turns, 0.5)}, p99 {_ms(turns, 0.99)} ({len(turns):,} turns)")
-    print(f"a fold point:              median {_ms(folds, 0.5)}, p99 {_ms(folds, 0.99)} ({len(folds):,} folds)")
-    print(f"  without the collector:   median {_ms(alone, 0.5)}, p99 {_ms(alone, 0.99)}")
-    print(f"json.loads of a turn:      median {_ms(parsing, 0.5)}")
-    _long(policy)
-
-
-class _Collector:
-    """How long the collector of garbage has worked, in processor time."""
-
-    def __init__(self) -> None:
-        self.spent, self._since = 0.0, 0.0
-        gc.callbacks.append(self._told)
-
-    def _told(self, phase: str, _: object) -> None:
-        now = time.process_time()
-        if phase == "stop":
-            self.spent += now - self._since
-        self._since = now
 
 
 def _long(policy: Economic) -> None:
@@ -197,7 +186,7 @@ def _long(policy: Economic) -> None:
             if number > 2_400 and message.role is Role.ASSISTANT:
                 turns.append(time.process_time() - start)
     memory = _resident() - before
-    print(f"a turn at 5,000 messages:  median {_ms(turns, 0.5)}, worst {max(turns) * 1e3:.2f} ms; ", end="")
+    print(f"a turn at 5,000 messages:    median {_ms(turns, 0.5)}, worst {max(turns) * 1e3:.2f} ms; ", end="")
     print(f"{memory / characters:.1f} bytes more memory a character of history")
 
 

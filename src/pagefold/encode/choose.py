@@ -133,9 +133,8 @@ def _own(text: str, without: frozenset[str]) -> _Own:
     form, codecs = self_contained(text, skipped, *_chains(without))
     if not codecs or _numbered.holds(form):
         form, codecs = _plain(text), ()  # a form in which a line looks like a header of ours could be misread
-    sparse = None if _numbered.name in without or _is_endless(form) else _numbered.encode(form, str)
-    if sparse is not None and not _passes(lambda: _numbered.decode(sparse, str) == form):
-        sparse = None
+    numbers = None if _numbered.name in without or _is_endless(form) else _numbered.encode(form, str)
+    sparse = numbers if numbers and _passes(lambda: _numbered.decode(numbers, str) == form) else None
     return _Own(form, codecs, tuple(skipped), sparse, _like(text))
 
 
