@@ -6,7 +6,7 @@ far down its lines it goes.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from math import inf
+from math import fsum, inf
 from operator import itemgetter
 from typing import TypeAlias
 
@@ -81,7 +81,7 @@ def keep(
             if homes:
                 found.append((stands, index, _worthy(passage, homes, rate)))
     chosen = [lines for _, _, lines in found]
-    if budget is not None and sum(map(_cost, chosen)) > budget:
+    if budget is not None and fsum(map(_cost, chosen)) > budget:
         chosen = _within(chosen, rate, budget)
     for (stands, index, _), lines in zip(found, chosen, strict=True):
         if lines:
@@ -139,12 +139,12 @@ def _worthy(passage: Passage, homes: _Homes, rate: float) -> list[_Home]:
         if value >= rate * (cost := costs[index] + _NEXT_RUN)
     ]
     lines.sort()
-    gain = sum([value - rate * cost for _, _, cost, value in lines])
+    gain = fsum([value - rate * cost for _, _, cost, value in lines])
     return lines if gain >= rate * _TITLE or passage.speaker is Speaker.USER else []
 
 
 def _cost(homes: Sequence[_Home]) -> float:
-    return sum([cost for _, _, cost, _ in homes]) + (_TITLE if homes else 0)
+    return fsum([cost for _, _, cost, _ in homes]) + (_TITLE if homes else 0)
 
 
 def _within(chosen: Sequence[list[_Home]], rate: float, budget: int) -> list[list[_Home]]:
@@ -177,6 +177,6 @@ def _levels(homes: Sequence[_Home], rate: float) -> list[tuple[int, Choice]]:
 def _kept(passage: Passage, homes: Sequence[_Home]) -> Kept:
     # Where most of it stays, gaps would cost what the rest does.
     many = 2 * len(homes) >= len(passage.lines)
-    if many and sum([home[2] for home in homes]) >= _WHOLE * sum(passage.costs):
+    if many and fsum([home[2] for home in homes]) >= _WHOLE * fsum(passage.costs):
         return Kept(passage, range(len(passage.lines)))
     return Kept(passage, sorted([home[1] for home in homes]))

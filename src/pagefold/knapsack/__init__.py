@@ -17,6 +17,7 @@ finite, a parent that does not stand before its child.
 """
 
 from collections.abc import Sequence
+from math import fsum
 
 from pagefold.knapsack.branch import Branching
 from pagefold.knapsack.problem import Choice, Group, Solution, problem
@@ -33,7 +34,7 @@ def solve(groups: Sequence[Group], budget: int, *, work: int = WORK) -> Solution
     branching.run()
     picks = branching.picks
     chosen = [choices[pick] for choices, pick in zip(asked.choices, picks, strict=True) if pick is not None]
-    cost, value = sum([choice[0] for choice in chosen]), sum([choice[1] for choice in chosen])
+    cost, value = sum([choice[0] for choice in chosen]), fsum([choice[1] for choice in chosen])
     missing = branching.missing
     return Solution(
         tuple(picks), cost, value, missing / (value + missing) if missing else 0.0, not missing, branching.work

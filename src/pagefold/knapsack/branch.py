@@ -5,6 +5,7 @@ first, until nothing that is left can beat the best. Where there are no trees th
 """
 
 import heapq
+from math import fsum
 from typing import NamedTuple
 
 from pagefold.knapsack.base import ROUNDING, Base, base, hinge
@@ -75,7 +76,7 @@ class Branching:
         inner = opened(branch.problem, at)
         if inner is not None:
             problem, taken = inner
-            value = branch.value + sum(branch.problem.choices[group][pick].value for group, pick in taken.items())
+            value = branch.value + fsum(branch.problem.choices[group][pick].value for group, pick in taken.items())
             self._add(problem, branch.taken | taken, value, bound)
         self._add(closed(branch.problem, at), branch.taken, branch.value, bound)
 

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from math import fsum
 from typing import Protocol
 
 from pagefold.encode.notation.value import compact, parse
@@ -238,13 +239,13 @@ def _shortened(
 ) -> list[tuple[str, float]]:
     """A long string at a few lengths, cut along its structure, with the share of its value that each is worth."""
     tree = TextTree.of(string, keywords, "default", count)
-    total = sum(tree.values) or 1.0
+    total = fsum(tree.values) or 1.0
     found: list[tuple[str, float]] = []
     for level in _LEVELS:
         if level > 0.7 * cost:
             break
         picked = tree.pick(level)
-        inside = sum(
+        inside = fsum(
             value
             for unit, value in zip(tree.units, tree.values, strict=True)
             if any(start <= unit.start < end for start, end in picked.ranges)
@@ -256,7 +257,7 @@ def _shortened(
 
 def _raise_alarms(text: str, entries: Sequence[Entry]) -> None:
     """Whatever tells of an error outweighs everything that does not; with it comes the name of the entry it is in."""
-    total = 1 + sum(entry.choices[-1].value for entry in entries)
+    total = 1 + fsum(entry.choices[-1].value for entry in entries)
     raised = [index for index, entry in enumerate(entries) if entry.full >= 0 and _alarming(entry.node, text)]
     named = {_name_of(entries, index) for index in raised} - {None, *raised}
     for index, worth in (

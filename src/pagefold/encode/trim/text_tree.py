@@ -7,6 +7,7 @@ lines share what they leave. The solver then picks a level for each block, the m
 import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from math import fsum
 
 from pagefold.encode.shape import Shape, shape_of
 from pagefold.encode.trim.blocks import Block, blocks_of
@@ -149,7 +150,7 @@ class _Levels:
         chosen = tuple(sorted(indices))
         runs = sum(1 for at, index in enumerate(chosen) if not at or chosen[at - 1] + 1 != index)
         cost = sum(self.costs[index] for index in chosen) + self.mark * runs
-        return Choice(cost, bonus + sum(self.values[index] for index in chosen)), chosen
+        return Choice(cost, bonus + fsum(self.values[index] for index in chosen)), chosen
 
 
 def _comments(bare: Sequence[str], shape: Shape) -> frozenset[int]:

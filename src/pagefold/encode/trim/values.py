@@ -31,7 +31,7 @@ def piece_values(pieces: Sequence[str], keywords: Collection[str], later: Collec
         if pieces[index].strip():
             fresh = facts[index] - seen
             seen |= fresh
-            values[index] = (_LEAST + sum(weights[fact] for fact in sorted(fresh))) * (1 - slope * index)
+            values[index] = (_LEAST + math.fsum(weights[fact] for fact in sorted(fresh))) * (1 - slope * index)
     return values
 
 
