@@ -12,14 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pagefold import config
+from pagefold.adapters import recordings
 from pagefold.analysis import tune as tuning
 from pagefold.analysis.engine import Engine
 from pagefold.analysis.figures import Figures
 from pagefold.analysis.fit import fit, fitted, observed, turns_of
 from pagefold.analysis.learned_file import BEGIN, END, learned_lines, with_learned
 from pagefold.analysis.links import follow_ups
-from pagefold.analysis.trials import Job, Judged, is_held, judge, see
-from pagefold.analysis.tune import Trial, Tuned, tune
+from pagefold.analysis.options import Option, Value, always, options
+from pagefold.analysis.trials import PARTS, Job, Judged, is_held, judge, part_of, see
+from pagefold.analysis.tune import Tuned, tune
 from pagefold.derive.cost import prices_named
 from pagefold.derive.learned import SHIPPED, Folds, Learned, forms_of, learned_of
 from pagefold.derive.remaining import Lasting
@@ -37,51 +39,69 @@ HELD = [name for name in NAMES if is_held(name)]
 FITTED = [name for name in NAMES if not is_held(name)]
 
 
+def batches_of(path: Path) -> tuple[recordings.Batch, ...]:
+    return tuple(recordings.batches(path, given=None, max_bytes=1 << 26))
+
+
 def tuned(*paths: Path) -> Tuned:
     return tune(list(paths), JOB, engine=Engine(jobs=1))
 
 
-def test_one_session_in_three_is_held_back_and_always_the_same() -> None:
-    assert 0.25 < len(HELD) / len(NAMES) < 0.42
-    assert [name for name in NAMES if is_held(name)] == HELD
+def test_every_part_is_a_third_and_always_the_same() -> None:
+    parts = Counter(map(part_of, NAMES))
+
+    assert all(0.25 < parts[part] / len(NAMES) < 0.42 for part in range(PARTS))
+    assert list(map(part_of, NAMES[:8])) == [2, 0, 2, 1, 0, 1, 0, 2]
 
 
 @pytest.mark.requirement("S-10-tune-held-back")
 def test_what_is_fitted_never_judges(tmp_path: Path) -> None:
-    from pagefold.adapters import recordings
+    paths = [
+        written(tmp_path / f"{name}.jsonl", talk(name, turns=14 + at, lines=400)) for at, name in enumerate(NAMES[:6])
+    ]
+    seen = [one for path in paths for one in see(batches_of(path), JOB)]
 
-    path = written(tmp_path / "logs.jsonl", *(talk(name, turns=2) for name in (*HELD[:3], *FITTED[:4])))
-    batches = tuple(recordings.batches(path, given=None, max_bytes=1 << 26))
+    [values] = [option for option in options(seen, SHIPPED, ()) if option.name == "values"]
+    [value] = values.values
 
-    seen = see(batches, JOB)
-    judged = judge(batches, replace(JOB, trials=(SHIPPED,)))
+    for part in range(PARTS):
+        others = [one for one in seen if one.part != part]
+        assert 0 < len(others) < len(seen)
+        rows = sum((one.rows for one in others), Counter())
+        assert value.learned[part].priors == fitted(rows, [one.turns for one in others]).priors
+    assert len({one.priors for one in value.learned}) == PARTS + 1
 
-    assert {one.id for one in judged} == {one.id for one in seen if one.held} == set(HELD[:3])
-    assert all(not one.rows and not one.used for one in seen if one.held)
-    assert {one.id for one in seen if one.turns} == set(FITTED[:4])
+
+def test_a_session_judges_what_was_learned_without_it(tmp_path: Path) -> None:
+    path = written(tmp_path / "logs.jsonl", *map(echo, NAMES[:9]))
+    each = tuple(replace(SHIPPED, forms=forms_of((), floor)) for floor in (4, 9, 400, 20))
+    job = replace(JOB, trials=(each, *map(always, each)), sampled=frozenset(NAMES[:8]))
+
+    found = judge(batches_of(path), job)
+
+    assert [one.id for one in found] == NAMES[:8]
+    for one in found:
+        assert len({figures.cost for figures in one.figures[1 : 1 + PARTS]}) == PARTS
+        assert one.figures[0] == one.figures[1 + part_of(one.id)]
 
 
 @pytest.mark.requirement("S-10-tune-shrinkage")
-@pytest.mark.parametrize("names", [[], HELD[:1], FITTED[:1], [*HELD[:1], *FITTED[:2]]], ids=len)
-def test_few_logs_change_nothing(names: list[str], tmp_path: Path) -> None:
-    path = written(tmp_path / "logs.jsonl", *(talk(name, turns=3) for name in names))
+@pytest.mark.parametrize("number", range(4))
+def test_few_logs_change_nothing(number: int, tmp_path: Path) -> None:
+    path = written(tmp_path / "logs.jsonl", *(talk(name, turns=3) for name in NAMES[:number]))
 
     found = tuned(path)
 
     assert found.learned == SHIPPED
     assert not any(change.taken for change in found.changes)
-    assert (found.fitted, found.held) == (
-        sum(not is_held(name) for name in names),
-        sum(is_held(name) for name in names),
-    )
+    assert found.sessions == number
 
 
 def test_sessions_that_would_rather_be_folded_earlier_are(tmp_path: Path, monkeypatch: Any) -> None:
     early = replace(SHIPPED, folds=Folds(miss=300, least=4_000, rent=0.2))
-    trial = Trial("folds", early, "late", "early", "made up")
-    monkeypatch.setattr(tuning, "_candidates", lambda *given: iter([trial]))
-    names = [*HELD[:2], *FITTED[:1]]
-    path = written(tmp_path / "logs.jsonl", *(talk(name, turns=36) for name in names))
+    option = Option("folds", "late", "", (Value("early", always(early)),))
+    monkeypatch.setattr(tuning, "options", lambda *given: iter([option]))
+    path = written(tmp_path / "logs.jsonl", *(talk(name, turns=36) for name in NAMES[:6]))
 
     found = tuned(path)
 
@@ -106,14 +126,14 @@ def echo(name: str) -> dict[str, Any]:
 
 @pytest.mark.requirement("S-10-tune-held-back")
 def test_what_is_worth_a_reference_is_learned_where_the_sessions_held_back_agree(tmp_path: Path) -> None:
-    path = written(tmp_path / "logs.jsonl", *map(echo, (*HELD[:4], *FITTED[:6])))
+    path = written(tmp_path / "logs.jsonl", *map(echo, NAMES[:10]))
 
     found = tuned(path)
 
     [taken] = [change for change in found.changes if change.taken]
     assert (taken.what, taken.before) == ("references.floor", str(SHIPPED.forms.floor))
     assert found.learned.forms.floor == int(taken.after) < SHIPPED.forms.floor
-    assert "cheaper on 6 fitted sessions" in taken.evidence
+    assert "values on 10 sessions" in taken.evidence
     assert found.after < found.before
 
 
@@ -148,9 +168,41 @@ def judged(*rows: tuple[float, ...], missed: tuple[int, ...] = (0, 0)) -> list[J
 def test_a_change_is_taken_only_where_it_is_surely_cheaper(
     rows: list[tuple[float, ...]], missed: tuple[int, ...], chosen: int
 ) -> None:
-    trials = [SHIPPED, replace(SHIPPED, folds=Folds(least=12_000))]
+    made = [always(replace(SHIPPED, folds=Folds(least=12_000)))]
 
-    assert tuning._chosen(judged(*rows, missed=missed), trials) == chosen
+    assert tuning._chosen(judged(*rows, missed=missed), SHIPPED, made) == chosen
+
+
+@pytest.mark.parametrize(
+    ("rows", "best"),
+    [
+        ([(100, 50, 40, 45)] * 4, 1),
+        ([(100, 50, 45, 40)] * 4, 2),
+        ([*[(100, 50, 49, 48)] * 4, *[(100, 50, 49, 50)] * 4], 1),
+        ([(100, 50, 51, 52)] * 4, 0),
+        ([(100, 50, 20, 20), *[(100, 50, 50, 51)] * 4], 0),
+    ],
+    ids=["the cheapest", "whichever it is", "as cheap, and more surely so", "none", "by one session"],
+)
+def test_of_several_values_the_one_is_picked_that_is_surely_cheapest(rows: list[tuple[float, ...]], best: int) -> None:
+    assert tuning._best(judged(*rows, missed=(0, 0, 0)), (1, 2)) == best
+
+
+@pytest.mark.requirement("S-10-tune-held-back")
+def test_every_part_judges_the_value_that_the_others_picked() -> None:
+    """One part would have picked another value for itself, and does not get it."""
+    rows = [
+        replace(one, id=name)
+        for name in NAMES[:30]
+        for one in judged((100, 50, 40, 49) if part_of(name) == 0 else (100, 50, 51, 48), missed=(0, 0, 0))
+    ]
+    option = Option("folds.rent", "2", "", tuple(Value(said, always(SHIPPED)) for said in ("1", "3")))
+
+    [weighed] = tuning._weighed(rows, [option])
+
+    assert weighed.picks[0] == 2
+    mine = [name for name in NAMES[:30] if part_of(name) == 0]
+    assert weighed.verdict.gain <= (1 * len(mine) + 2 * (30 - len(mine))) / 3_000
 
 
 def test_fitting_in_parts_is_fitting_at_once() -> None:

@@ -79,7 +79,7 @@ def test_tune_finds_the_decision_trace_and_learns_from_it_how_long_sessions_last
 
     assert told["traced"] == 30
     [lasting] = [change for change in told["changes"] if change["what"] == "lasting"]
-    assert lasting["evidence"] == f"{told['fitted'] + 30} sessions"
+    assert lasting["evidence"] == f"{told['sessions'] + 30} sessions"
 
 
 def test_a_dry_run_writes_nothing(logs: Path, tmp_path: Path) -> None:

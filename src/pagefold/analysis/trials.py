@@ -1,39 +1,48 @@
 """What tuning does with the sessions, wherever it runs: what they say to be fitted, and what a trial costs on them.
 
-Two sessions in three are fitted, by a hash of their names; the third judges, and nothing of it is fitted.
+Sessions are in three parts, by a hash of their names: what is learned on two of them is judged on the third.
 """
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 from zlib import crc32
 
 from pagefold.adapters import recordings
 from pagefold.analysis.figures import Figures
 from pagefold.analysis.fit import Observed, observed, turns_of
-from pagefold.analysis.replay import Run, Terms
+from pagefold.analysis.replay import Run, Terms, expired
 from pagefold.derive.arrival import Standings, arrive
 from pagefold.derive.cost import Prices
 from pagefold.derive.learned import SHIPPED, Forms, Learned
 from pagefold.derive.policies import policy_named
-from pagefold.tokens import FRAME, counter
+from pagefold.tokens import counter
 from pagefold.wire.message import Role
 from pagefold.wire.transcripts import Format, Problem, Session
 
-_SMALL = 3_000  # tokens: a session that never gets larger is never folded
+PARTS = 3
+
+Each: TypeAlias = tuple[Learned, ...]
+"""What is judged by each part of the sessions, learned without it; and last what is learned from all."""
+
+_SURELY = 0.8  # of the size at which a session could be folded: below, no setting of a fold can matter
+
+
+def part_of(name: str) -> int:
+    """To which part of the sessions one belongs, by a hash of its name."""
+    return (crc32(name.encode()) >> 8) % PARTS
 
 
 def is_held(name: str) -> bool:
-    """Whether a session judges instead of being fitted: one in three, by a hash of its name."""
-    return (crc32(name.encode()) >> 8) % 3 == 0
+    """Whether a session judges instead of being fitted, where one division is enough."""
+    return part_of(name) == 0
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """In values that travel between processes. `trials` are judged on the sessions held back, or on the `sampled` of
-    the fitted ones where these are named; there, `alternatives` to the forms that ship are tried too."""
+    """In values that travel between processes. `trials` are judged on the sessions that are `sampled`."""
 
     prices: Prices
     tokens: str
@@ -41,8 +50,7 @@ class Job:
     format: Format | None
     max_line_bytes: int
     overhead: int = 0
-    trials: tuple[Learned, ...] = ()
-    alternatives: tuple[Forms, ...] = ()
+    trials: tuple[Each, ...] = ()
     sampled: frozenset[str] = frozenset()
 
 
@@ -52,12 +60,15 @@ class Seen:
 
     path: Path
     id: str = ""
-    held: bool = False
     rows: Observed = field(default_factory=Counter)
     turns: int = 0
     used: Counter[tuple[str, str]] = field(default_factory=Counter)  # tool, codec -> results
     weight: Counter[tuple[str, str]] = field(default_factory=Counter)  # the same in tokens
     problem: Problem | None = None
+
+    @property
+    def part(self) -> int:
+        return part_of(self.id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,47 +81,23 @@ class Judged:
     figures: tuple[Figures, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Tried:
-    """What a fitted session costs in the forms that ship, and what less in each alternative."""
-
-    path: Path
-    cost: float
-    less: tuple[float, ...]
-
-
 def see(batches: Sequence[recordings.Batch], job: Job) -> list[Seen]:
     found: list[Seen] = []
     for batch, item in _items(batches, job):
         if isinstance(item, Problem):
             found.append(Seen(batch.path, problem=item))
-        elif is_held(item.id):
-            found.append(Seen(batch.path, item.id, held=True))
         else:
             used, weight = _codecs(item, job)
-            rows, turns = observed(item.messages), turns_of(item.messages)
-            found.append(Seen(batch.path, item.id, False, rows, turns, used, weight))
+            found.append(Seen(batch.path, item.id, observed(item.messages), turns_of(item.messages), used, weight))
     return found
 
 
 def judge(batches: Sequence[recordings.Batch], job: Job) -> list[Judged]:
     found: list[Judged] = []
     for batch, item in _items(batches, job):
-        if isinstance(item, Session) and (item.id in job.sampled if job.sampled else is_held(item.id)):
+        if isinstance(item, Session) and item.id in job.sampled:
             plain = _figures(item, job, "identity", SHIPPED)
             found.append(Judged(batch.path, item.id, plain.cost, tuple(_trials(item, job, plain.peak))))
-    return found
-
-
-def attempt(batches: Sequence[recordings.Batch], job: Job) -> list[Tried]:
-    found: list[Tried] = []
-    for batch, item in _items(batches, job):
-        if isinstance(item, Session) and item.id in job.sampled:
-            tools = {block.name for message in item.messages for block in message.blocks}
-            cost = _lossless(item, job, Forms())
-            met = [_met(forms, tools) for forms in job.alternatives]
-            less = (cost - _lossless(item, job, forms) if forms != Forms() else 0.0 for forms in met)
-            found.append(Tried(batch.path, cost, tuple(less)))
     return found
 
 
@@ -123,11 +110,14 @@ def _items(batches: Sequence[recordings.Batch], job: Job) -> Iterator[tuple[reco
 def _trials(session: Session, job: Job, peak: int) -> Iterator[Figures]:
     """Trials that differ in nothing that this session meets are replayed once."""
     tools = {block.name for message in session.messages for block in message.blocks}
+    cools = any(expired(session, job.prices.ttl_seconds))
     known: dict[Any, Figures] = {}
     for trial in job.trials:
-        forms = _met(trial.forms, tools)
-        small = peak + job.overhead < min(_SMALL, trial.folds.least, trial.folds.cold)
-        met = replace(trial, forms=forms) if not small else Learned(forms=forms)
+        mine = trial[part_of(session.id)]
+        least = min(mine.folds.least, mine.folds.cold if cools else job.window, job.window)
+        met = replace(mine, forms=_met(mine.forms, tools))
+        if peak + job.overhead < _SURELY * least:
+            met = Learned(forms=met.forms)
         if met not in known:
             known[met] = _figures(session, job, "economic", met)
         yield known[met]
@@ -160,19 +150,3 @@ def _codecs(session: Session, job: Job) -> tuple[Counter[tuple[str, str]], Count
                 used[message.blocks[0].name, codec] += 1
                 weight[message.blocks[0].name, codec] += size
     return used, weight
-
-
-def _lossless(session: Session, job: Job, forms: Forms) -> float:
-    """What the session costs in lossless forms while the cache is warm: written once, read at every later turn."""
-    standings, count, prices = Standings(), counter(job.tokens).count, job.prices
-    left = turns_of(session.messages)
-    cost = 0.0
-    for message in session.messages:
-        if message.role is Role.ASSISTANT:
-            left -= 1
-        arrived = arrive(standings, message, forms=forms)
-        standings = arrived.standings
-        if left:
-            size = count(arrived.message.text) + FRAME
-            cost += prices.cost(size * (left - 1), size)
-    return cost

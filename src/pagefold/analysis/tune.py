@@ -1,13 +1,12 @@
-"""Settings learned from recorded sessions, and chosen on others.
+"""Settings learned from recorded sessions, each judged by sessions that had no part in it.
 
-Two sessions in three are fitted: how likely facts are needed again, how long sessions last, when a fold is due, which
-codecs lose more than they win for a tool, what is worth a reference, which calls follow which. The third that was held
-back decides: a change is taken only if it is cheaper there, misses priced in, in most draws of the sessions, and does
-not miss more than it may, whichever single session is left out. So few logs change little. What is fitted never judges;
-and of many values for a fold only the one that was best where they were fitted is judged: none is taken for its luck.
+The sessions are three parts, by a hash of their names. For each part every setting gets the value that was best on the
+two others, and the part judges it; so every session judges once, and nothing that it was fitted on. A setting is
+changed only if that is cheaper, misses priced in, in most draws of the sessions, whichever single one is left out, and
+does not miss more than it may. Then it gets the value that is best on all. So few logs change little.
 """
 
-from collections import Counter
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,18 +15,15 @@ from zlib import crc32
 
 from pagefold.analysis.compare import MISSED, drawn
 from pagefold.analysis.engine import Engine, spread
-from pagefold.analysis.fit import Fitted, Observed, fitted
-from pagefold.analysis.trials import Job, Judged, Seen, Tried, attempt, judge, see
-from pagefold.derive.learned import SHIPPED, Folds, Forms, Learned, forms_of
+from pagefold.analysis.figures import Figures
+from pagefold.analysis.options import Option, always, options
+from pagefold.analysis.trials import PARTS, Each, Job, Judged, Seen, judge, part_of, see
+from pagefold.derive.learned import SHIPPED, Folds, Learned, forms_of
 
-LEAST_CALLS = 20
-"""Results of a tool before anything is said of its codecs."""
-
-_CERTAIN = 0.8  # of the draws in which a change has to be cheaper
+_CERTAIN = 0.9  # of the draws in which a change has to be cheaper
 _LEAST_GAIN = 0.0002  # of the bill: less is noise
-_PAIRS = 16
-_FLOORS = (4, 6, 14, 20)
-_SAMPLED = 60  # sessions on which forms are tried
+_FORMS_GAIN = _LEAST_GAIN / 2  # forms change little and lose nothing, so a small gain will do
+_SAMPLED = 120  # sessions that judge
 
 
 class Change(NamedTuple):
@@ -42,27 +38,48 @@ class Change(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
-    name: str
-    learned: Learned
-    before: str
-    after: str
-    evidence: str
-
-
-@dataclass(frozen=True, slots=True)
 class Tuned:
-    """`before` and `after` are effective ratios on the sessions held back."""
+    """`before` and `after` are effective ratios on the sessions that judged, each under what was learned without it."""
 
     learned: Learned
     changes: tuple[Change, ...]
-    fitted: int
-    held: int
+    sessions: int
+    judged: int
     before: float
     after: float
     missed_before: float
     missed_after: float
     problems: int
+
+
+Picks = tuple[int, ...]
+"""The trial for each part of the sessions, chosen on the others, and the one chosen on all. 0 is what is in force."""
+
+_NONE: Picks = (0,) * (PARTS + 1)
+
+
+class _Verdict(NamedTuple):
+    gain: float  # of the bill as it is
+    error: float  # of that, by how much the sessions differ
+    rest: float  # the gain without the session that gained most: one alone proves nothing
+    certain: float  # in which share of the draws it was cheaper
+    before: float
+    after: float
+    missed_before: float
+    missed: float
+
+    @property
+    def surely(self) -> float:
+        """What may be hoped for: of two values with the same gain, the one that gains in more sessions."""
+        return self.gain - self.error
+
+    @property
+    def promises(self) -> bool:
+        return self.surely > 0 and self.rest > 0 and self.missed <= max(MISSED, self.missed_before)
+
+    @property
+    def helps(self) -> bool:
+        return self.promises and self.certain >= _CERTAIN
 
 
 def tune(
@@ -83,166 +100,121 @@ def tune(
             yield one
 
     seen: list[Seen] = list(work(see, job, "fitting"))
-    learned = _fitted(seen, start, lengths)
-    held = sum(one.held for one in seen)
-    problems = sum(one.problem is not None for one in seen)
-    sample = replace(job, sampled=_sampled(seen)) if held else job
-    forms = _forms(seen, sample, start, lambda asked: work(attempt, asked, "trying codecs"))
-    folds = _folds(start, sample, lambda asked: work(judge, asked, "trying folds"))
-    trials = list(_candidates(start, learned, [*folds, *forms]))
-    first = [start, *(trial.learned for trial in trials)]
-    judged: list[Judged] = list(work(judge, replace(job, trials=tuple(first)), "judging")) if held else []
-    verdicts = [_verdict(judged, 0, at) for at in range(1, len(first))]
-    best = _together(start, trials, verdicts)
-    combined: list[Judged] = judged
-    last = first
-    if len(best) > 1 and judged:
-        last = [start, *best]
-        combined = list(work(judge, replace(job, trials=tuple(last)), "judging together"))
-    chosen = _chosen(combined, last)
-    taken = _taken(start, last[chosen], trials, verdicts)
+    sound = [one for one in seen if one.problem is None]
+    asked = replace(job, sampled=_sampled(sound))
+
+    def judged_by(trials: Sequence[Each], what: str) -> list[Judged]:
+        return list(work(judge, replace(asked, trials=tuple(trials)), what)) if len(sound) > 1 else []
+
+    choices = list(options(sound, start, lengths))
+    trials = [always(start), *(value.learned for option in choices for value in option.values)]
+    judged = judged_by(trials, "judging")
+    weighed = list(_weighed(judged, choices))
+    helping = sorted((one for one in weighed if one.helps), key=lambda one: -one.verdict.gain)
+    made = list(_together(start, trials, helping))
+    together = judged_by([always(start), *made], "judging together") if made else judged
+    chosen = _chosen(together, start, made)
+    outcome = _verdict(together, (chosen,) * (PARTS + 1))
     return Tuned(
-        last[chosen],
-        tuple(taken),
-        len(seen) - held - problems,
-        held,
-        _ratio(combined, 0),
-        _ratio(combined, chosen),
-        _missed(combined, 0),
-        _missed(combined, chosen),
-        problems,
+        made[chosen - 1][-1] if chosen else start,
+        tuple(one.told(taken=one in helping[:chosen], sessions=len(judged)) for one in weighed),
+        len(sound),
+        len(judged),
+        outcome.before,
+        outcome.after,
+        outcome.missed_before,
+        outcome.missed,
+        len(seen) - len(sound),
     )
 
 
-def _fitted(seen: Sequence[Seen], start: Learned, lengths: Sequence[int]) -> Fitted:
-    rows: Observed = Counter()
-    turns = list(lengths)
-    for one in seen:
-        if not one.held and one.problem is None:
-            rows.update(one.rows)
-            turns.append(one.turns)
-    return fitted(rows, turns, priors=start.priors, lasting=start.lasting)
-
-
 def _sampled(seen: Sequence[Seen]) -> frozenset[str]:
-    """The fitted sessions on which values are tried."""
-    names = sorted((one.id for one in seen if one.turns), key=lambda name: crc32(name.encode()))
-    return frozenset(names[:_SAMPLED])
+    """The sessions that judge."""
+    return frozenset(sorted((one.id for one in seen), key=lambda name: crc32(name.encode()))[:_SAMPLED])
 
 
-def _folds(start: Learned, job: Job, work: Callable[[Job], Iterator[Judged]]) -> list[Trial]:
-    """Of each setting that says when a fold is due, the value that was cheapest on fitted sessions, if surely so."""
-    asked = list(_around(start.folds))
-    if not job.sampled:
-        return []
-    tried = [start, *(replace(start, folds=replace(start.folds, **{name: value})) for name, value in asked)]
-    judged = list(work(replace(job, trials=tuple(tried))))
-    found: dict[str, tuple[float, Trial]] = {}
-    for at, (name, value) in enumerate(asked, 1):
-        verdict = _verdict(judged, 0, at)
-        if not _helps(verdict) or verdict.gain <= found.get(name, (0.0, None))[0]:
-            continue
-        told = f"{verdict.gain:.3%} cheaper on {len(judged)} fitted sessions, the best of the values around"
-        before = getattr(start.folds, name)
-        found[name] = verdict.gain, Trial(f"folds.{name}", tried[at], f"{before:,}", f"{value:,}", told)
-    return [trial for _, trial in found.values()]
+@dataclass(frozen=True, slots=True)
+class _Weighed:
+    """An option, which of its values is picked, and what those picks did on the sessions they were not chosen on."""
+
+    option: Option
+    picks: Picks
+    verdict: _Verdict
+    best: int  # of its values, on all sessions
+    gain: float  # of that one, there
+
+    @property
+    def helps(self) -> bool:
+        return self.picks[-1] > 0 and self.verdict.helps
+
+    def told(self, *, taken: bool, sessions: int) -> Change:
+        option, verdict = self.option, self.verdict
+        among = f"the best of {len(option.values)} values on {sessions:,} sessions, {-self.gain:+.3%}"
+        effect = (
+            f"{-verdict.gain:+.3%} of the bill by itself, cheaper in {verdict.certain:.0%} of the draws, "
+            f"{verdict.missed:.2%} missed"
+        )
+        after = option.values[self.best].said
+        return Change(option.name, option.before, after, option.evidence or among, effect, taken)
 
 
-def _forms(seen: Sequence[Seen], job: Job, start: Learned, work: Callable[[Job], Iterator[Tried]]) -> list[Trial]:
-    """Codecs that lose more than they win for a tool, because its results cannot be referred to later, say; and other
-    floors for a reference."""
-    used: Counter[tuple[str, str]] = Counter()
-    weight: Counter[tuple[str, str]] = Counter()
-    for one in seen:
-        used.update(one.used)
-        weight.update(one.weight)
-    if used.total() < LEAST_CALLS or not job.sampled:
-        return []
-    known, floor = dict(start.forms.without), start.forms.floor
-    asked: list[tuple[str, str, str, Forms]] = []
-    for tool, codec in [pair for pair, _ in weight.most_common() if used[pair] >= LEAST_CALLS][:_PAIRS]:
-        without = known | {tool: known.get(tool, frozenset()) | {codec}}
-        forms = forms_of(without.items(), floor)
-        asked.append((f"learned.{tool}.without", "used", f"without {codec}", forms))
-    for other in _FLOORS:
-        if other != floor:
-            asked.append(("references.floor", str(floor), str(other), replace(start.forms, floor=other)))
-    tried = list(work(replace(job, alternatives=tuple(forms for *_, forms in asked))))
-    cost = sum(one.cost for one in tried)
-    found = []
-    for at, (what, before, after, forms) in enumerate(asked):
-        less = [one.less[at] for one in tried]
-        if cost and sum(less) > max(less) > 0:  # one session alone proves nothing
-            won = sum(gain > 0 for gain in less)
-            told = f"{sum(less) / cost:.3%} cheaper on {len(tried)} fitted sessions, in {won} of them"
-            found.append(Trial(what, replace(start, forms=forms), before, after, told))
-    return found
+def _weighed(judged: Sequence[Judged], choices: Sequence[Option]) -> Iterator[_Weighed]:
+    first = 1
+    for option in choices:
+        places = range(first, first + len(option.values))
+        first += len(option.values)
+        picks = tuple(_best([one for one in judged if part_of(one.id) != part], places) for part in range(PARTS + 1))
+        gains = [_gain(judged, place) for place in places]
+        best = picks[-1] - places[0] if picks[-1] else gains.index(max(gains))
+        yield _Weighed(option, picks, _verdict(judged, picks), best, gains[best])
 
 
-def _candidates(start: Learned, learned: Fitted, tried: Sequence[Trial]) -> Iterator[Trial]:
-    """Every change by itself, so that each is judged by itself."""
-    told = f"{learned.sessions:,} sessions, {learned.asked:,} facts asked for, {learned.needed:,} needed again"
-    if learned.priors != start.priors and learned.asked:
-        before, after = _spelled(start.priors.weights()), _spelled(learned.priors.weights())
-        yield Trial("values", replace(start, priors=learned.priors), before, after, told)
-    if learned.lasting != start.lasting:
-        before, after = str(list(start.lasting.left)), str(list(learned.lasting.left))
-        evidence_of = f"{learned.sessions:,} sessions"
-        yield Trial("lasting", replace(start, lasting=learned.lasting), before, after, evidence_of)
-    yield from tried
+def _gain(judged: Sequence[Judged], at: int) -> float:
+    base = sum(one.base for one in judged)
+    return sum(one.figures[0].effective - one.figures[at].effective for one in judged) / base if base else 0.0
 
 
-def _around(folds: Folds) -> Iterator[tuple[str, Any]]:
-    """A few values around those in force."""
-    yield from (("rent", round(folds.rent * factor, 2)) for factor in (0.4, 0.67, 1.5))
-    yield from (("least", round(folds.least * factor)) for factor in (0.125, 0.25, 0.5, 0.75, 1.5))
-    yield from (("miss", round(folds.miss * factor)) for factor in (0.5, 0.75, 1.5))
-    yield from (("cold", round(folds.cold * factor)) for factor in (0.25, 0.5))
-    yield from (("horizon", round(folds.horizon * factor)) for factor in (0.6, 1.6))
+def _best(judged: Sequence[Judged], places: Sequence[int]) -> int:
+    """The trial that is most surely cheaper on these sessions, and not because of one of them; 0 where none is."""
+    verdicts = {at: _verdict(judged, (at,) * (PARTS + 1), draws=False) for at in places}
+    return max((at for at in places if verdicts[at].promises), key=lambda at: verdicts[at].surely, default=0)
 
 
-def _spelled(weights: Sequence[float]) -> str:
-    return " ".join(f"{weight:+.2f}" for weight in weights)
-
-
-class _Verdict(NamedTuple):
-    gain: float  # of the bill as it is
-    rest: float  # the same without the session that gained most: one alone proves nothing
-    certain: float  # in which share of the draws it was cheaper
-    missed: float
-    allowed: bool
-
-
-def _verdict(judged: Sequence[Judged], start: int, at: int) -> _Verdict:
+def _verdict(judged: Sequence[Judged], picks: Picks, *, draws: bool = True) -> _Verdict:
+    """What the picks cost, each session under that of its part, against what is in force."""
     base = sum(one.base for one in judged)
     if not base:
-        return _Verdict(0.0, 0.0, 0.0, 0.0, allowed=False)
-    effective = [[one.figures[trial].effective for one in judged] for trial in (start, at)]
-    gains = [now - then for now, then in zip(*effective, strict=True)]
-    gain, rest = sum(gains) / base, (sum(gains) - max(gains)) / base
-    draws = drawn([one.base for one in judged], effective)
-    certain = sum(then < now for now, then in draws) / len(draws) if draws else 0.0
-    missed, before = _missed(judged, at), _missed(judged, start)
-    return _Verdict(gain, rest, certain, missed, missed <= max(MISSED, before))
+        return _Verdict(0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0)
+    now = [one.figures[0] for one in judged]
+    then = [one.figures[picks[part_of(one.id)]] for one in judged]
+    effective = [[one.effective for one in figures] for figures in (now, then)]
+    gains = [before - after for before, after in zip(*effective, strict=True)]
+    mean = sum(gains) / len(gains)
+    ratios = drawn([one.base for one in judged], effective) if draws and any(gains) else []
+    return _Verdict(
+        sum(gains) / base,
+        math.sqrt(sum((one - mean) ** 2 for one in gains)) / base,
+        (sum(gains) - max(gains)) / base,
+        sum(after < before for before, after in ratios) / len(ratios) if ratios else 0.0,
+        sum(effective[0]) / base,
+        sum(effective[1]) / base,
+        _missed(now),
+        _missed(then),
+    )
 
 
-def _helps(verdict: _Verdict) -> bool:
-    return verdict.allowed and verdict.rest > 0 and verdict.certain >= _CERTAIN
+def _missed(figures: Sequence[Figures]) -> float:
+    demanded = sum(one.demanded for one in figures)
+    return sum(one.missed for one in figures) / demanded if demanded else 0.0
 
 
-def _together(start: Learned, trials: Sequence[Trial], verdicts: Sequence[_Verdict]) -> list[Learned]:
-    """Changes that help by themselves, added one after another, the best first: of each kind the best one."""
-    made: list[Learned] = []
-    now, kinds = start, set[str]()
-    order = sorted(zip(trials, verdicts, strict=True), key=lambda pair: -pair[1].gain)
-    for trial, verdict in order:
-        kind = f"{trial.name} {trial.after}" if trial.name.startswith("learned.") else trial.name
-        if not _helps(verdict) or kind in kinds:
-            continue
-        kinds.add(kind)
-        now = _merged(start, now, trial.learned)
-        made.append(now)
-    return made
+def _together(start: Learned, trials: Sequence[Each], helping: Sequence[_Weighed]) -> Iterator[Each]:
+    """Changes that help by themselves, added one after another, the best first."""
+    now = always(start)
+    for one in helping:
+        picked = (trials[pick][part] for part, pick in enumerate(one.picks))
+        now = tuple(_merged(start, mine, more) for mine, more in zip(now, picked, strict=True))
+        yield now
 
 
 def _merged(start: Learned, now: Learned, more: Learned) -> Learned:
@@ -262,34 +234,12 @@ def _merged(start: Learned, now: Learned, more: Learned) -> Learned:
     )
 
 
-def _chosen(judged: Sequence[Judged], trials: Sequence[Learned]) -> int:
-    """The cheapest that may be taken; what is in force where nothing is clearly better."""
-    best, gain = 0, _LEAST_GAIN if judged else 1.0
-    small = min(gain, _LEAST_GAIN / 10)
-    for at in range(1, len(trials)):
-        verdict = _verdict(judged, 0, at)
-        # Codecs change little and lose nothing, so a small gain will do.
-        least = small if replace(trials[at], forms=trials[0].forms) == trials[0] else _LEAST_GAIN
-        if _helps(verdict) and verdict.gain >= least and verdict.gain > (gain if best else 0.0):
+def _chosen(judged: Sequence[Judged], start: Learned, made: Sequence[Each]) -> int:
+    """How many of the changes, added one after another, are cheapest and may be taken."""
+    best, gain = 0, 0.0
+    for at, each in enumerate(made, 1):
+        verdict = _verdict(judged, (at,) * (PARTS + 1))
+        least = _FORMS_GAIN if all(replace(one, forms=start.forms) == start for one in each) else _LEAST_GAIN
+        if verdict.helps and verdict.gain >= max(least, gain):
             best, gain = at, verdict.gain
     return best
-
-
-def _taken(start: Learned, chosen: Learned, trials: Sequence[Trial], verdicts: Sequence[_Verdict]) -> Iterator[Change]:
-    for trial, verdict in zip(trials, verdicts, strict=True):
-        alone = _merged(start, chosen, trial.learned) == chosen and chosen != start
-        effect = (
-            f"{-verdict.gain:+.3%} of the bill by itself, cheaper in {verdict.certain:.0%} of the draws, "
-            f"{verdict.missed:.2%} missed"
-        )
-        yield Change(trial.name, trial.before, trial.after, trial.evidence, effect, alone)
-
-
-def _ratio(judged: Sequence[Judged], at: int) -> float:
-    base = sum(one.base for one in judged)
-    return sum(one.figures[at].effective for one in judged) / base if base else 1.0
-
-
-def _missed(judged: Sequence[Judged], at: int) -> float:
-    demanded = sum(one.figures[at].demanded for one in judged)
-    return sum(one.figures[at].missed for one in judged) / demanded if demanded else 0.0

@@ -19,9 +19,9 @@ from pagefold.tools.configured import known_of
 from pagefold.wire.transcripts import Session
 
 EXAMPLE = """\
-Two sessions in three are fitted, the third decides: a change is taken only if it is cheaper there. Few logs change
-little. With -o the settings are written into a file, between two marks, and replace what was learned before; without,
-they are printed. `show` lists what is in force.
+What is learned on two sessions in three is judged by the third, and so for each third: a change is taken only if it is
+cheaper on sessions that had no part in it. Few logs change little. With -o the settings are written into a file,
+between two marks, and replace what was learned before; without, they are printed. `show` lists what is in force.
 
 Examples:
   pagefold tune ~/.claude/projects
@@ -91,8 +91,8 @@ def _sessions(found: logs.Given) -> Iterator[Session]:
 
 def _as_data(tuned: Tuned, linked: following.Linked, block: str) -> dict[str, Any]:
     return {
-        "fitted": tuned.fitted,
-        "held_back": tuned.held,
+        "sessions": tuned.sessions,
+        "judged": tuned.judged,
         "ratio": {"before": round(tuned.before, 5), "after": round(tuned.after, 5)},
         "missed": {"before": round(tuned.missed_before, 6), "after": round(tuned.missed_after, 6)},
         "changes": [change._asdict() for change in tuned.changes],
@@ -111,8 +111,8 @@ def _as_data(tuned: Tuned, linked: following.Linked, block: str) -> dict[str, An
 
 def _print(tuned: Tuned, linked: following.Linked, block: str, *, written: bool) -> None:
     console = show.out()
-    console.print(f"{tuned.fitted:,} sessions fitted, {tuned.held:,} held back.")
-    if not tuned.fitted or not tuned.held:
+    console.print(f"{tuned.sessions:,} sessions fitted, {tuned.judged:,} judged, each while it was held back.")
+    if not tuned.judged:
         console.print("Too few to fit on some and to judge on others: nothing changes.")
         return
     rows = [
@@ -126,7 +126,7 @@ def _print(tuned: Tuned, linked: following.Linked, block: str, *, written: bool)
         console.print(f"  {one.after} -> {one.link.tool}: {one.link.probability:g}, {one.used} of {one.tries} used")
     console.print(f"Follow-ups: {'taken' if linked.taken else 'left as they are'}; {linked.effect}.")
     console.print(
-        f"On the sessions held back, misses priced in: {tuned.before:.4f} before, {tuned.after:.4f} after "
+        f"On sessions while they were held back, misses priced in: {tuned.before:.4f} before, {tuned.after:.4f} after "
         f"({tuned.missed_before:.2%} and {tuned.missed_after:.2%} missed)."
     )
     if not block:

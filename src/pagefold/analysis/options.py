@@ -1,0 +1,110 @@
+"""What may be learned from recorded sessions, and which values are tried for it.
+
+Some values are fitted: how likely facts are needed again, how long sessions last. Of those there is one for each part
+of the sessions, fitted without it. Others are a few steps around what is in force: when a fold is due, which codec is
+left out for which tool, what is worth a reference. Nothing here says which of them is better.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pagefold.analysis.fit import Fitted, Observed, fitted
+from pagefold.analysis.trials import PARTS, Each, Seen
+from pagefold.derive.learned import Folds, Learned, forms_of
+
+LEAST_CALLS = 20
+"""Results of a tool before anything is said of its codecs."""
+
+_PAIRS = 12
+_FLOORS = (2, 4, 6, 14, 20)
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    said: str
+    learned: Each
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One setting: what is in force, what is known of it, and the values that are tried."""
+
+    name: str
+    before: str
+    evidence: str
+    values: tuple[Value, ...]
+
+
+def always(learned: Learned) -> Each:
+    """The same whichever sessions it is judged on."""
+    return (learned,) * (PARTS + 1)
+
+
+def options(seen: Sequence[Seen], start: Learned, lengths: Sequence[int]) -> Iterator[Option]:
+    yield from _fitted(seen, start, lengths)
+    yield from _folds(start)
+    yield from _codecs(seen, start)
+    floor = start.forms.floor
+    values = [Value(str(one), always(replace(start, forms=replace(start.forms, floor=one)))) for one in _FLOORS]
+    yield Option("references.floor", str(floor), "", tuple(one for one in values if one.said != str(floor)))
+
+
+def _fitted(seen: Sequence[Seen], start: Learned, lengths: Sequence[int]) -> Iterator[Option]:
+    """What is fitted on each two parts for the third, and on all for good."""
+    fits = [_fit([one for one in seen if one.part != part], start, lengths) for part in range(PARTS + 1)]
+    whole = fits[-1]
+    if whole.asked and whole.priors != start.priors:
+        told = f"{whole.sessions:,} sessions, {whole.asked:,} facts asked for, {whole.needed:,} needed again"
+        each = tuple(replace(start, priors=one.priors) for one in fits)
+        before, after = _spelled(start.priors.weights()), _spelled(whole.priors.weights())
+        yield Option("values", before, told, (Value(after, each),))
+    if whole.lasting != start.lasting:
+        each = tuple(replace(start, lasting=one.lasting) for one in fits)
+        before, after = str(list(start.lasting.left)), str(list(whole.lasting.left))
+        yield Option("lasting", before, f"{whole.sessions:,} sessions", (Value(after, each),))
+
+
+def _fit(seen: Sequence[Seen], start: Learned, lengths: Sequence[int]) -> Fitted:
+    rows: Observed = Counter()
+    for one in seen:
+        rows.update(one.rows)
+    return fitted(rows, [*lengths, *(one.turns for one in seen)], priors=start.priors, lasting=start.lasting)
+
+
+def _folds(start: Learned) -> Iterator[Option]:
+    for name, values in _around(start.folds).items():
+        before = getattr(start.folds, name)
+        tried = (Value(f"{one:,}", always(replace(start, folds=replace(start.folds, **{name: one})))) for one in values)
+        yield Option(f"folds.{name}", f"{before:,}", "", tuple(tried))
+
+
+def _around(folds: Folds) -> dict[str, list[Any]]:
+    """A few values around those in force."""
+    return {
+        "rent": [round(folds.rent * factor, 2) for factor in (0.4, 0.67, 1.5)],
+        "least": [round(folds.least * factor) for factor in (0.25, 0.5, 0.75, 1.5)],
+        "miss": [round(folds.miss * factor) for factor in (0.5, 0.75, 1.5)],
+        "cold": [round(folds.cold * factor) for factor in (0.25, 0.5)],
+        "horizon": [round(folds.horizon * factor) for factor in (0.6, 1.6)],
+    }
+
+
+def _codecs(seen: Sequence[Seen], start: Learned) -> Iterator[Option]:
+    """Codecs that may lose more than they win for a tool: because its results cannot be referred to later, say."""
+    used: Counter[tuple[str, str]] = Counter()
+    weight: Counter[tuple[str, str]] = Counter()
+    for one in seen:
+        used.update(one.used)
+        weight.update(one.weight)
+    known = dict(start.forms.without)
+    for tool, codec in [pair for pair, _ in weight.most_common() if used[pair] >= LEAST_CALLS][:_PAIRS]:
+        without = known | {tool: known.get(tool, frozenset()) | {codec}}
+        forms = forms_of(without.items(), start.forms.floor)
+        value = Value(f"without {codec}", always(replace(start, forms=forms)))
+        yield Option(f"learned.{tool}.without", "used", f"used for {used[tool, codec]:,} results", (value,))
+
+
+def _spelled(weights: Sequence[float]) -> str:
+    return " ".join(f"{weight:+.2f}" for weight in weights)
