@@ -3,8 +3,8 @@
     python -m bench.tune [--family coding-bash,mcp-servers] [--half 0] [--jobs 2] [--every 1]
 
 One row a family: the effective ratio of the economic policy on the half that tune never saw, as shipped and as learned,
-in the same run, with what was missed. `--half` is the half that is scored; `--every` takes every nth session of either.
-The recordings and the scorer lie beside the project.
+in the same run, with what was missed and the dearest session. `--half` is the half that is scored; `--every` takes
+every nth session of either. The recordings and the scorer lie beside the project.
 """
 
 import argparse
@@ -73,8 +73,8 @@ def main() -> None:
     ]
     if not paths:
         raise SystemExit(f"no recordings in {TRACES}")
-    print("| family | shipped | learned | change | missed | learned | lines missed | learned | what was taken |")
-    print("|---|--:|--:|--:|--:|--:|--:|--:|---|", flush=True)
+    columns = ("family", "shipped", "learned", "change", *("missed", "learned", "lines missed", "learned"))
+    print(f"| {' | '.join((*columns, 'worst', 'learned', 'what was taken'))} |\n|---|{'--:|' * 9}---|", flush=True)
     better = 0
     with ProcessPoolExecutor(options.jobs or None) as pool:
         for path in paths:
@@ -82,10 +82,13 @@ def main() -> None:
             tuned = learned_from(fitted, options.jobs)
             pair = (SHIPPED, tuned.learned)
             score = scorer()
-            totals = [score.Tally() for _ in range(3)]
+            totals, worst = [score.Tally() for _ in range(3)], [0.0, 0.0]
             for tallies in pool.map(scored, [(line, pair) for line in judged], chunksize=2):
                 for total, tally in zip(totals, tallies, strict=True):
                     total.add(tally)
+                if tallies[0]["requests"] >= 10:
+                    dear = [(one["cost"] + one["penalty"]) / tallies[0]["cost"] for one in tallies[1:]]
+                    worst = list(map(max, worst, dear))
             before, after = (score.report(total, totals[0]) for total in totals[1:])
             exact = [(total["cost"] + total["penalty"]) / totals[0]["cost"] for total in totals[1:]]
             change = exact[1] / exact[0] - 1
@@ -94,7 +97,8 @@ def main() -> None:
             print(
                 f"| {path.name.partition('.')[0]} | {exact[0]:.4f} | {exact[1]:.4f} | {change:+.2%} "
                 f"| {before['miss_rate']:.2%} | {after['miss_rate']:.2%} "
-                f"| {before['line_miss_rate']:.2%} | {after['line_miss_rate']:.2%} | {taken} |",
+                f"| {before['line_miss_rate']:.2%} | {after['line_miss_rate']:.2%} "
+                f"| {worst[0]:.2f} | {worst[1]:.2f} | {taken} |",
                 flush=True,
             )
     print(f"\nbetter in {better} of {len(paths)}")

@@ -137,14 +137,15 @@ def test_what_is_worth_a_reference_is_learned_where_the_sessions_held_back_agree
     assert found.after < found.before
 
 
-def judged(*rows: tuple[float, ...], missed: tuple[int, ...] = (0, 0)) -> list[Judged]:
+def judged(*rows: tuple[float, ...], missed: tuple[int, ...] = (0, 0), requests: int = 10) -> list[Judged]:
     return [
         Judged(
             Path("x"),
             f"s{at}",
             row[0],
             tuple(
-                Figures(cost=cost, demanded=1_000, missed=number) for cost, number in zip(row[1:], missed, strict=True)
+                Figures(cost=cost, demanded=1_000, missed=number, requests=requests)
+                for cost, number in zip(row[1:], missed, strict=True)
             ),
         )
         for at, row in enumerate(rows)
@@ -154,6 +155,8 @@ def judged(*rows: tuple[float, ...], missed: tuple[int, ...] = (0, 0)) -> list[J
 @pytest.mark.parametrize(
     ("rows", "missed", "chosen"),
     [
+        ([(100, 50, 40), *[(100, 50, 40)] * 5, (10, 10, 11)], (0, 0), 0),
+        ([(100, 50, 40), *[(100, 50, 40)] * 5, (10, 11, 11)], (0, 0), 1),
         ([(100, 50, 40)] * 5, (0, 0), 1),
         ([(100, 50, 60)] * 5, (0, 0), 0),
         ([(100, 50, 40)] * 5, (0, 4), 0),
@@ -163,7 +166,18 @@ def judged(*rows: tuple[float, ...], missed: tuple[int, ...] = (0, 0)) -> list[J
         ([(100, 50, 40)], (0, 0), 0),
         ([], (0, 0), 0),
     ],
-    ids=["cheaper", "dearer", "misses", "missed before", "one session", "the same", "one alone", "none"],
+    ids=[
+        "dearer than without",
+        "as it was before",
+        "cheaper",
+        "dearer",
+        "misses",
+        "missed before",
+        "one session",
+        "the same",
+        "one alone",
+        "none",
+    ],
 )
 def test_a_change_is_taken_only_where_it_is_surely_cheaper(
     rows: list[tuple[float, ...]], missed: tuple[int, ...], chosen: int

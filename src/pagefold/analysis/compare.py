@@ -22,10 +22,12 @@ from pagefold.wire.transcripts import Format, Problem
 MISSED = 0.003
 """A policy that misses more than this share of the facts that answers used is shown, and not ranked."""
 
+WORST_FROM = 10
+"""Requests of a session before it can be the worst: a short one says little."""
+
 IDENTITY = "identity"
 _SEED = 20_261
 _DRAWS, _WORK = 1_000, 2_000_000
-_WORST_FROM = 10  # requests of a session before it can be the worst: a short one says little
 
 
 class Choice(NamedTuple):
@@ -156,7 +158,7 @@ class Comparison:
             standing.total.add(figures)
             kept.append(figures.effective)
             ratio = figures.effective / base if base else 1.0
-            if figures.requests >= _WORST_FROM and ratio > standing.worst:
+            if figures.requests >= WORST_FROM and ratio > standing.worst:
                 standing.worst, standing.worst_session = ratio, one.id
 
     def ranked(self) -> list[Standing]:

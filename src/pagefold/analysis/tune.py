@@ -2,8 +2,9 @@
 
 The sessions are three parts, by a hash of their names. For each part every setting gets the value that was best on the
 two others, and the part judges it; so every session judges once, and nothing that it was fitted on. A setting is
-changed only if that is cheaper, misses priced in, in most draws of the sessions, whichever single one is left out, and
-does not miss more than it may. Then it gets the value that is best on all. So few logs change little.
+changed only if that is cheaper, misses priced in, in most draws of the sessions, whichever single one is left out; if
+it does not miss more than it may; and if no session becomes dearer than without pagefold. Then it gets the value that
+is best on all. So few logs change little.
 """
 
 import math
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from zlib import crc32
 
-from pagefold.analysis.compare import MISSED, drawn
+from pagefold.analysis.compare import MISSED, WORST_FROM, drawn
 from pagefold.analysis.engine import Engine, spread
 from pagefold.analysis.figures import Figures
 from pagefold.analysis.options import Option, always, options
@@ -23,6 +24,7 @@ from pagefold.derive.learned import SHIPPED, Folds, Learned, forms_of
 _CERTAIN = 0.9  # of the draws in which a change has to be cheaper
 _LEAST_GAIN = 0.0002  # of the bill: less is noise
 _FORMS_GAIN = _LEAST_GAIN / 2  # forms change little and lose nothing, so a small gain will do
+_DEAREST = 1.02  # of what a session costs as it is: what no change may exceed
 _SAMPLED = 120  # sessions that judge
 
 
@@ -67,6 +69,8 @@ class _Verdict(NamedTuple):
     after: float
     missed_before: float
     missed: float
+    worst_before: float
+    worst: float
 
     @property
     def surely(self) -> float:
@@ -75,7 +79,12 @@ class _Verdict(NamedTuple):
 
     @property
     def promises(self) -> bool:
-        return self.surely > 0 and self.rest > 0 and self.missed <= max(MISSED, self.missed_before)
+        return self.surely > 0 and self.rest > 0 and self.allowed
+
+    @property
+    def allowed(self) -> bool:
+        misses = self.missed > max(MISSED, self.missed_before)
+        return not misses and self.worst <= max(_DEAREST, self.worst_before)
 
     @property
     def helps(self) -> bool:
@@ -184,7 +193,7 @@ def _verdict(judged: Sequence[Judged], picks: Picks, *, draws: bool = True) -> _
     """What the picks cost, each session under that of its part, against what is in force."""
     base = sum(one.base for one in judged)
     if not base:
-        return _Verdict(0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0)
+        return _Verdict(0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0)
     now = [one.figures[0] for one in judged]
     then = [one.figures[picks[part_of(one.id)]] for one in judged]
     effective = [[one.effective for one in figures] for figures in (now, then)]
@@ -200,12 +209,19 @@ def _verdict(judged: Sequence[Judged], picks: Picks, *, draws: bool = True) -> _
         sum(effective[1]) / base,
         _missed(now),
         _missed(then),
+        _worst(judged, now),
+        _worst(judged, then),
     )
 
 
 def _missed(figures: Sequence[Figures]) -> float:
     demanded = sum(one.demanded for one in figures)
     return sum(one.missed for one in figures) / demanded if demanded else 0.0
+
+
+def _worst(judged: Sequence[Judged], figures: Sequence[Figures]) -> float:
+    ratios = (one.effective / of.base for of, one in zip(judged, figures, strict=True) if one.requests >= WORST_FROM)
+    return max(ratios, default=0.0)
 
 
 def _together(start: Learned, trials: Sequence[Each], helping: Sequence[_Weighed]) -> Iterator[Each]:
