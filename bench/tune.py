@@ -87,7 +87,7 @@ def main() -> None:
                 for total, tally in zip(totals, tallies, strict=True):
                     total.add(tally)
                 if tallies[0]["requests"] >= 10:
-                    dear = [(one["cost"] + one["penalty"]) / tallies[0]["cost"] for one in tallies[1:]]
+                    dear = [(one["cost"] + one.get("penalty", 0)) / tallies[0]["cost"] for one in tallies[1:]]
                     worst = list(map(max, worst, dear))
             before, after = (score.report(total, totals[0]) for total in totals[1:])
             exact = [(total["cost"] + total["penalty"]) / totals[0]["cost"] for total in totals[1:]]
