@@ -635,6 +635,35 @@ def test_a_token_is_asked_for_and_stripped() -> None:
     assert b"x-pagefold-token" not in dict(model.received[0].headers)
 
 
+def test_whoever_looks_leaves_no_call_behind() -> None:
+    """Else the more often somebody looks, the fewer are counted at a time."""
+
+    class Ended:
+        held = 0
+
+        def count(self) -> None:
+            pass
+
+    class Counting(Proxy):
+        calls = 0
+
+        def _tell(self) -> None:
+            self.calls += 1
+            super()._tell()
+
+    async def looked_at() -> list[int]:
+        proxy, calls = Counting(Upstreams("http://127.0.0.1:9")), []
+        for _ in range(2):
+            for _ in range(20):
+                proxy.ended(Ended())  # type: ignore[arg-type]
+                proxy.count_ended()
+            await asyncio.sleep(0.2)
+            calls.append(proxy.calls)
+        return calls
+
+    assert asyncio.run(looked_at()) == [1, 2]
+
+
 def test_pagefold_answers_for_itself_and_counts_none_of_it() -> None:
     with proxied(answers(whole(ANSWER))) as (_, url, model):
         ask(url)

@@ -99,7 +99,7 @@ class Proxy:
     ) -> None:
         self._seen: list[Seen] = []
         self._ended: deque[Passage] = deque()
-        self._ended_bytes = 0
+        self._ended_bytes, self._due = 0, False
         self._counting = threading.RLock()  # `totals` is asked for from other threads too
         self._totals = Totals()
         self.upstreams, self.exchange, self.read_bytes = upstreams, exchange, read_bytes
@@ -198,7 +198,8 @@ class Proxy:
         """Counts a passage soon: together they are counted in half the time, and nobody waits for it."""
         self._ended.append(passage)
         self._ended_bytes += passage.held
-        if len(self._ended) == 1:
+        if not self._due:  # whoever looks counts at once, and must not leave one more call behind each time
+            self._due = True
             asyncio.get_running_loop().call_later(_COUNT_SECONDS, self._tell)
         elif len(self._ended) >= _ENDED or self._ended_bytes >= _ENDED_BYTES:
             # Not at once: uvloop writes at the end of a turn, and the client waits for no counting.
@@ -212,6 +213,7 @@ class Proxy:
             self._ended_bytes = 0
 
     def _tell(self) -> None:
+        self._due = False
         self.count_ended()
         if self.teller is not None:
             try:
