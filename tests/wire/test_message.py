@@ -129,8 +129,8 @@ def test_a_request_nobody_changed_goes_back_byte_for_byte(wire: Format, odd: byt
     for body in (wire.with_odd(odd), b"\xef\xbb\xbf\n" + wire.with_odd(odd) + b"\r\n"):
         request = wire.parse_request(body)
 
-        assert json_text.bytes_of(request.render(request.messages)) == body
-        assert json_text.bytes_of(request.render(list(request.messages))) == body
+        assert request.render(request.messages) == body
+        assert request.render(list(request.messages)) == body
 
 
 @every_format
@@ -145,12 +145,13 @@ def test_changing_one_block_changes_exactly_that_string(wire: Format, odd: bytes
                 continue
             new = message.with_text(index, "⟦changed⟧")
             rendered = request.render([*request.messages[:place], new, *request.messages[place + 1 :]])
-            before, after = rendered.split('"⟦changed⟧"')
+            before, after = rendered.split('"⟦changed⟧"'.encode())
             assert request.body.startswith(before)
             assert request.body.endswith(after)
-            assert json_text.parse(request.body[len(before) : len(request.body) - len(after)]) == block.text
+            string = request.body[len(before) : len(request.body) - len(after)]
+            assert json_text.parse(json_text.text_of(string)) == block.text
             assert new.blocks[index].text == "⟦changed⟧"
-            assert wire.parse_request(json_text.bytes_of(rendered)).messages[place] == new
+            assert wire.parse_request(rendered).messages[place] == new
             changed += 1
     assert changed == wire.strings
 
@@ -172,14 +173,15 @@ def test_a_block_without_a_string_of_its_own_cannot_be_changed(wire: Format) -> 
 @every_format
 def test_dropping_a_message_keeps_the_bytes_of_the_others_and_of_all_around(wire: Format) -> None:
     request = wire.parse_request(wire.with_odd(b"1.10"))
-    start, end = json_text.find(request.body, (wire.messages,))
+    text = json_text.text_of(request.body)
+    start, end = json_text.places_in_bytes(text, json_text.find(text, (wire.messages,)))
 
     for place in range(len(request.messages)):
         kept = [*request.messages[:place], *request.messages[place + 1 :]]
         rendered = request.render(kept)
         assert rendered.startswith(request.body[: start + 1])
         assert rendered.endswith(request.body[end - 1 :])
-        assert wire.parse_request(json_text.bytes_of(rendered)).messages == tuple(kept)
+        assert wire.parse_request(rendered).messages == tuple(kept)
 
 
 @every_format
@@ -187,23 +189,25 @@ def test_a_request_may_lose_all_its_messages_and_gain_others(wire: Format) -> No
     request = wire.parse_request(wire.with_odd(b"0"))
     more = (*request.messages, request.messages[0])
 
-    assert wire.parse_request(json_text.bytes_of(request.render([]))).messages == ()
-    assert wire.parse_request(json_text.bytes_of(request.render(more))).messages == more
+    assert wire.parse_request(request.render([])).messages == ()
+    assert wire.parse_request(request.render(more)).messages == more
 
 
 @every_format
 def test_every_message_is_a_slice_of_the_body(wire: Format) -> None:
     request = wire.parse_request(wire.with_odd(b"1.10"))
 
-    assert [json.loads(message.raw) for message in request.messages] == json.loads(request.body)[wire.messages]
-    assert all(message.raw in request.body for message in (*request.head, *request.messages))
-    assert all(tool in request.body for tool in request.tools)
+    text = json_text.text_of(request.body)
+
+    assert [json.loads(message.raw) for message in request.messages] == json.loads(text)[wire.messages]
+    assert all(message.raw in text for message in (*request.head, *request.messages))
+    assert all(tool in text for tool in request.tools)
 
 
 @every_format
 def test_what_stands_around_the_messages_is_read(wire: Format) -> None:
     request = wire.parse_request(wire.with_odd(b"0"))
-    whole = json.loads(request.body)
+    whole = json.loads(json_text.text_of(request.body))
 
     assert request.model == whole["model"]
     assert request.stream is whole["stream"]
@@ -292,7 +296,7 @@ def test_a_body_with_anything_in_it_is_refused_or_goes_back_the_same(wire: Forma
         request = wire.parse_request(body)
     except WireError:
         return
-    assert json_text.bytes_of(request.render(request.messages)) == body
+    assert request.render(request.messages) == body
     assert all(isinstance(message.text, str) for message in (*request.head, *request.messages))
     for message in request.messages:
         for index, block in enumerate(message.blocks):

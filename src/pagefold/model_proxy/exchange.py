@@ -218,7 +218,7 @@ class Exchange:
             return None
         tools = offered(self._reading.api) if self.turn else ()
         marked = with_marks(derivation) if self.api is MESSAGES else derivation.messages
-        return json_text.bytes_of(self._reading.request.render(marked, tools, members))
+        return self._reading.request.render(marked, tools, members)
 
     def _own_clearing(self) -> dict[str, str]:
         """Where a policy folds, the provider must not clear results as well: what was reckoned to stand would be gone,

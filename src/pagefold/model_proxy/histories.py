@@ -20,7 +20,7 @@ _LINKS = 50_000
 
 def canonical(message: Message) -> str:
     """A message as the provider's cache takes it: marks dropped, a string the same as one text block, ids kept."""
-    return _canonical(message.raw)
+    return _canonical(json_text.parse(message.raw))
 
 
 def plain(message: Message) -> Message:
@@ -33,8 +33,7 @@ def plain(message: Message) -> Message:
     return message if raw == message.raw else anthropic.parse_message(kept, raw)
 
 
-def _canonical(raw: str) -> str:
-    value = json_text.parse(raw)
+def _canonical(value: Any) -> str:
     if not isinstance(value, dict):
         return json_text.dumps(_content(value))
     rest = {key: part for key, part in value.items() if key not in ("role", "content", "cache_control")}
@@ -57,6 +56,14 @@ def _block(block: Any) -> Any:
     return kept
 
 
+def extended(links: list[bytes], values: Iterable[Any]) -> None:
+    """Appends to the links of a history those of messages that say these values."""
+    link = links[-1]
+    for value in values:
+        link = hash_of(link + hash_of(_canonical(value).encode()))
+        links.append(link)
+
+
 class Digests:
     """The hash of each message's canonical form. Remembers them by the bytes that arrived: hashing those is far
     cheaper than reading them."""
@@ -71,7 +78,7 @@ class Digests:
         if found is None:
             if len(self._known) >= self._most:
                 self._known.clear()
-            found = self._known[key] = hash_of(_canonical(raw).encode())
+            found = self._known[key] = hash_of(_canonical(json_text.parse(raw)).encode())
         return found
 
     def links(self, messages: Iterable[Message], link: bytes = NO_LINK) -> list[bytes]:

@@ -34,7 +34,7 @@ _WORDS = {"text": BlockKind.TEXT, "thinking": BlockKind.THINKING}  # a block typ
 def parse_request(body: bytes) -> Request:
     """Raises WireError."""
     text = json_text.text_of(body)
-    return read_request(text, json_text.top(text), SHAPE)
+    return read_request(body, text, json_text.top(text), SHAPE)
 
 
 def parse_message(value: Any, raw: str) -> Message:

@@ -10,7 +10,7 @@ Bytes become text by `text_of` and go back by `bytes_of`; the pair is the identi
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, AnyStr, NamedTuple, TypeAlias
 
 from pagefold.errors import WireError
 
@@ -148,16 +148,28 @@ def replaced(text: str, path: Path, value: str) -> str:
     return splice(text, [(start, end, dumps(value))])
 
 
-def splice(text: str, changes: Iterable[tuple[int, int, str]]) -> str:
+def splice(text: AnyStr, changes: Iterable[tuple[int, int, AnyStr]]) -> AnyStr:
     """`text` with each span (start, end) replaced. Spans are ordered and do not overlap."""
-    pieces: list[str] = []
+    pieces: list[AnyStr] = []
     at = 0
     for start, end, new in changes:
         assert start >= at, "spans are ordered and do not overlap"
         pieces += (text[at:start], new)
         at = end
     pieces.append(text[at:])
-    return "".join(pieces)
+    return text[:0].join(pieces)
+
+
+def places_in_bytes(text: str, places: Sequence[int]) -> Sequence[int]:
+    """Where these places of a text, in their order, lie in its bytes."""
+    if text.isascii():
+        return places
+    found, at, size = list[int](), 0, 0
+    for place in places:
+        size += len(bytes_of(text[at:place]))
+        found.append(size)
+        at = place
+    return found
 
 
 def dumps(value: Any) -> str:

@@ -96,9 +96,11 @@ class Request:
     """One call to a model: the body as it arrived, and what pagefold reads in it.
 
     `head` is what stands before the messages in cache order and is not a message of the list: the system prompt.
+    Places in the body are counted in bytes; those behind the list of messages from the end, so that they are the same
+    in a longer request that is otherwise the same.
     """
 
-    body: str
+    body: bytes
     model: str
     stream: bool
     head: tuple[Message, ...]
@@ -106,7 +108,7 @@ class Request:
     messages: tuple[Message, ...]
     _array: tuple[int, int] = (0, 0)
     _spans: tuple[tuple[int, int], ...] = field(default=(), repr=False)
-    _top: tuple[json_text.Spot, ...] = field(default=(), repr=False)
+    _around: tuple[json_text.Spot, ...] = field(default=(), repr=False)
 
     @property
     def end(self) -> int:
@@ -118,13 +120,13 @@ class Request:
         return self._spans[count - 1][1] if 0 < count <= len(self._spans) else 0
 
     def member(self, key: str) -> str:
-        """The JSON of a member of the body, or "" where it has none of that name."""
-        spot = json_text.member(self._top, key)
-        return self.body[spot.start : spot.end] if spot else ""
+        """The JSON of a member of the body beside the messages, or "" where it has none of that name."""
+        spot = json_text.member(self._around, key)
+        return json_text.text_of(self.body[spot.start : spot.end]) if spot else ""
 
     def render(
         self, messages: Sequence[Message], more_tools: Sequence[str] = (), members: Mapping[str, str] | None = None
-    ) -> str:
+    ) -> bytes:
         """The body with `messages` in place of its own, more tools behind its own where it has any, and other JSON for
         `members` that it has.
 
@@ -132,9 +134,10 @@ class Request:
         """
         changes = [*self._changes(messages), *self._offer(more_tools)]
         for key, raw in (members or {}).items():
-            if spot := json_text.member(self._top, key):
-                changes.append((spot.start, spot.end, raw))
-        return json_text.splice(self.body, sorted(changes)) if changes else self.body
+            if spot := json_text.member(self._around, key):
+                changes.append((self._from_start(spot.start), self._from_start(spot.end), raw))
+        spelled = [(start, end, json_text.bytes_of(raw)) for start, end, raw in sorted(changes)]
+        return json_text.splice(self.body, spelled) if spelled else self.body
 
     def _changes(self, messages: Sequence[Message]) -> list[tuple[int, int, str]]:
         if [message.raw for message in messages] == [message.raw for message in self.messages]:
@@ -150,10 +153,14 @@ class Request:
         ]
 
     def _offer(self, tools: Sequence[str]) -> list[tuple[int, int, str]]:
-        spot = json_text.member(self._top, "tools")
+        spot = json_text.member(self._around, "tools")
         if not tools or not self.tools or spot is None:
             return []
-        return [(spot.end - 1, spot.end - 1, "," + ",".join(tools))]
+        last = self._from_start(spot.end) - 1
+        return [(last, last, "," + ",".join(tools))]
+
+    def _from_start(self, place: int) -> int:
+        return place + len(self.body) if place < 0 else place
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,48 +184,66 @@ class Shape:
     head: Callable[[Any, str], Message | None] = lambda value, raw: None
 
 
-def read_request(text: str, top: Sequence[json_text.Spot], shape: Shape) -> Request:
-    """The request in a body whose members are `top`. Raises WireError."""
+def read_request(body: bytes, text: str, top: Sequence[json_text.Spot], shape: Shape) -> Request:
+    """The request in a body that is `text`, whose members are `top`. Raises WireError."""
     array = json_text.member(top, shape.key)
     if array is None or not isinstance(array.value, list):
         raise WireError(f"a request of this kind has a list under {shape.key!r}")
     spots = json_text.elements(text, array.start)
-    said = {spot.key: spot for spot in top}  # with duplicate keys the last one counts
+    said = {spot.key: (spot.value, text[spot.start : spot.end]) for spot in top if spot is not array}
+    around, (start, end) = _around(body, text, top, array)
+    inside = json_text.places_in_bytes(text, [place for spot in spots for place in spot[:2]])
     return Request(
-        body=text,
+        body=body,
         model=model_of(said),
         stream=streams(said),
-        head=head_of(text, said, shape),
-        tools=tools_of(text, said),
+        head=head_of(said, shape),
+        tools=tools_of(said),
         messages=tuple(shape.parse(spot.value, text[spot.start : spot.end]) for spot in spots),
-        _array=(array.start, array.end),
-        _spans=tuple((spot.start, spot.end) for spot in spots),
-        # Without their values: what they say is in the other fields, and a request may be kept for long.
-        _top=tuple(json_text.Spot(spot.start, spot.end, None, spot.key) for spot in top),
+        _array=(start, end),
+        _spans=tuple(zip(inside[::2], inside[1::2], strict=True)),
+        _around=around,
     )
 
 
-Said: TypeAlias = Mapping[str, json_text.Spot]
+def _around(
+    body: bytes, text: str, top: Sequence[json_text.Spot], array: json_text.Spot
+) -> tuple[tuple[json_text.Spot, ...], tuple[int, int]]:
+    """Where the other members lie in the body, and where the list does."""
+    places = iter(json_text.places_in_bytes(text, [place for spot in top for place in spot[:2]]))
+    found: list[json_text.Spot] = []
+    listed = (0, 0)
+    for spot, start, end in zip(top, places, places, strict=True):
+        if spot is array:
+            listed = start, end
+        else:
+            # Without their values: what they say is in the other fields, and a request may be kept for long.
+            off = len(body) if spot.start > array.start else 0
+            found.append(json_text.Spot(start - off, end - off, None, spot.key))
+    return tuple(found), listed
+
+
+Said: TypeAlias = Mapping[str, tuple[Any, str]]
+"""Members of a body: what each says, and its JSON. With duplicate keys the last one counts."""
 
 
 def model_of(said: Said) -> str:
-    return json_text.as_string(said["model"].value) if "model" in said else ""
+    return json_text.as_string(said["model"][0]) if "model" in said else ""
 
 
 def streams(said: Said) -> bool:
-    return "stream" in said and said["stream"].value is True
+    return "stream" in said and said["stream"][0] is True
 
 
-def head_of(text: str, said: Said, shape: Shape) -> tuple[Message, ...]:
-    spot = said.get(shape.head_key)
-    head = shape.head(spot.value, text[spot.start : spot.end]) if spot else None
+def head_of(said: Said, shape: Shape) -> tuple[Message, ...]:
+    head = shape.head(*said[shape.head_key]) if shape.head_key in said else None
     return (head,) if head else ()
 
 
-def tools_of(text: str, said: Said) -> tuple[str, ...]:
-    spot = said.get("tools")
-    found = json_text.elements(text, spot.start) if spot is not None and isinstance(spot.value, list) else ()
-    return tuple(text[tool.start : tool.end] for tool in found)
+def tools_of(said: Said) -> tuple[str, ...]:
+    value, raw = said.get("tools", (None, ""))
+    found = json_text.elements(raw) if isinstance(value, list) else ()
+    return tuple(raw[tool.start : tool.end] for tool in found)
 
 
 def role_of(value: Any) -> Role:

@@ -34,7 +34,7 @@ _LEGACY = -1  # where a stream keeps the one call of a `function_call`, before a
 def parse_request(body: bytes) -> Request:
     """Raises WireError."""
     text = json_text.text_of(body)
-    return read_request(text, json_text.top(text), SHAPE)
+    return read_request(body, text, json_text.top(text), SHAPE)
 
 
 def parse_message(value: Any, raw: str) -> Message:

@@ -54,8 +54,9 @@ def parse_request(body: bytes) -> Request:
     if given is not None and isinstance(given.value, str):
         item = f'[{{"role":"user","content":{text[given.start : given.end]}}}]'
         listed = json_text.splice(text, [(given.start, given.end, item)])
-        return replace(parse_request(json_text.bytes_of(listed)), body=text, _array=(given.start, given.end), _spans=())
-    return read_request(text, top, SHAPE)
+        start, end = json_text.places_in_bytes(text, (given.start, given.end))
+        return replace(parse_request(json_text.bytes_of(listed)), body=body, _array=(start, end), _spans=())
+    return read_request(body, text, top, SHAPE)
 
 
 def parse_item(value: Any, raw: str) -> Message:
@@ -78,9 +79,9 @@ SHAPE = Shape("input", parse_item, "instructions", _instructions)
 
 def continues(request: Request) -> str:
     """The response or conversation, kept by the provider, that this request goes on from; its messages are not here."""
-    said = {spot.key: spot.value for spot in json_text.top(request.body)}
-    conversation = said.get("conversation")
-    return as_string(said.get("previous_response_id")) or as_string(as_object(conversation).get("id", conversation))
+    response = json_text.parse(request.member("previous_response_id") or "null")
+    conversation = json_text.parse(request.member("conversation") or "null")
+    return as_string(response) or as_string(as_object(conversation).get("id", conversation))
 
 
 def parse_response(body: bytes) -> Response:

@@ -1,65 +1,74 @@
 """A request that begins like an earlier one is read from where it differs.
 
 Every request of a conversation repeats nearly all of the one before it. `reread` says exactly what reading the whole
-body would say, and costs what is new in it; messages that stand at the same bytes are the same objects. It returns None
-where the two bodies do not agree well enough, and then the whole has to be read.
+body would say, and costs what is new in it; messages that stand at the same bytes are the same objects, and so is what
+else the two say alike. It returns None where the two bodies do not agree well enough, and then the whole has to be read.
 """
 
+from typing import Any, NamedTuple
+
 from pagefold.wire import json_text
-from pagefold.wire.json_text import Spot
-from pagefold.wire.message import Request, Shape, head_of, model_of, streams, tools_of
+from pagefold.wire.json_text import Spot, bytes_of, places_in_bytes, text_of
+from pagefold.wire.message import Request, Said, Shape, head_of, model_of, streams, tools_of
 
-_ENDS = ",}] \t\n\r"
-_UNREAD = object()
+_ENDS = b",}] \t\n\r"
 
 
-def reread(text: str, before: Request, shape: Shape) -> Request | None:
+class Reread(NamedTuple):
+    """A request, how many leading messages it has in common with the earlier one, and what the others say."""
+
+    request: Request
+    kept: int
+    values: list[Any]
+
+
+def reread(body: bytes, before: Request, shape: Shape) -> Reread | None:
     """Raises WireError where what differs is not JSON, or no message."""
-    spans = before._spans  # noqa: SLF001 - the other half of this type
-    start, old_end = before._array  # noqa: SLF001
+    old, spans, (start, old_end) = before.body, before._spans, before._array  # noqa: SLF001 - the other half of this type
     # A body that says its messages in another way than as a list has no spans.
-    if not spans:
+    kept = _kept(body, old, spans)
+    if not kept:
         return None
-    kept = _kept(text, before.body, spans)
-    if not kept and not text.startswith(before.body[:start]):
+    at = spans[kept - 1][1]
+    # Mostly all that stands behind the list, and its bracket, is as it was.
+    stop = len(body) - (len(old) - old_end)
+    alike = stop > at and body.endswith(memoryview(old)[old_end - 1 :])
+    text = text_of(body[at:stop] if alike else body[at:])
+    fresh, end = json_text.following(text, 0)
+    if alike and end != len(text):
         return None
-    if kept:
-        fresh, end = json_text.following(text, spans[kept - 1][1])
-    else:
-        fresh = json_text.elements(text, start)
-        end = json_text.following(text, fresh[-1].end)[1] if fresh else 0
-    if not fresh and not kept:
-        return None
-    rest = _rest(text, end, before.body, old_end, [spot for spot in before._top if spot.start >= old_end])  # noqa: SLF001
-    if rest is None:
-        return None
-    top = [spot for spot in before._top if spot.end <= start]  # noqa: SLF001
-    said = {spot.key: spot for spot in rest}  # what stands before the list stands there unread
-    messages = tuple(shape.parse(spot.value, text[spot.start : spot.end]) for spot in fresh)
-
-    def same(key: str) -> bool:
-        return key not in said or said[key].value is _UNREAD
-
-    return Request(
-        body=text,
-        model=before.model if same("model") else model_of(said),
-        stream=before.stream if same("stream") else streams(said),
-        head=before.head if same(shape.head_key) else head_of(text, said, shape),
-        tools=before.tools if same("tools") else tools_of(text, said),
-        messages=before.messages[:kept] + messages,
-        _array=(start, end),
-        _spans=spans[:kept] + tuple((spot.start, spot.end) for spot in fresh),
-        _top=(*top, Spot(start, end, None, shape.key), *(Spot(spot.start, spot.end, None, spot.key) for spot in rest)),
+    said: Said = {}
+    around = before._around  # noqa: SLF001
+    if not alike:
+        (stop,) = places_in_bytes(text, (end,))
+        rest = _rest(body, at + stop, old, old_end, [spot for spot in around if spot.start < 0])
+        if rest is None:
+            return None
+        stop, (behind, said) = at + stop, rest
+        around = (*(spot for spot in around if spot.start >= 0), *behind)
+    places = places_in_bytes(text, [place for spot in fresh for place in spot[:2]])
+    request = Request(
+        body,
+        model_of(said) if "model" in said else before.model,
+        streams(said) if "stream" in said else before.stream,
+        head_of(said, shape) if shape.head_key in said else before.head,
+        tools_of(said) if "tools" in said else before.tools,
+        before.messages[:kept] + tuple([shape.parse(spot.value, text[spot.start : spot.end]) for spot in fresh]),
+        (start, stop),
+        spans[:kept] + tuple([(at + first, at + last) for first, last in zip(places[::2], places[1::2], strict=True)]),
+        around,
     )
+    return Reread(request, kept, [spot.value for spot in fresh])
 
 
-def _kept(text: str, old: str, spans: tuple[tuple[int, int], ...]) -> int:
+def _kept(body: bytes, old: bytes, spans: tuple[tuple[int, int], ...]) -> int:
     """How many leading messages stand at the same bytes. Two requests of a conversation differ near the end."""
+    view = memoryview(old)
     least, most = 0, len(spans)  # at least so many are equal, at most so many can be
     step = 1
     at = most
     while least < most:
-        if text.startswith(old[: spans[at - 1][1]]):
+        if body.startswith(view[: spans[at - 1][1]]):
             least = at
         else:
             most = at - 1
@@ -68,19 +77,22 @@ def _kept(text: str, old: str, spans: tuple[tuple[int, int], ...]) -> int:
     return least
 
 
-def _rest(text: str, at: int, old: str, old_at: int, members: list[Spot]) -> list[Spot] | None:
-    """The members behind the list, each with its value where it is another than before."""
-    found: list[Spot] = []
+def _rest(body: bytes, at: int, old: bytes, old_at: int, members: list[Spot]) -> tuple[list[Spot], Said] | None:
+    """The members behind the list, and what those say that say something else than before."""
+    view, found, said = memoryview(old), list[Spot](), dict[str, tuple[Any, str]]()
     for spot in members:
-        between = old[old_at : spot.start]
-        if not text.startswith(between, at):
+        start, end = spot.start + len(old), spot.end + len(old)
+        if not body.startswith(view[old_at:start], at):
             return None
-        at += len(between)
-        raw = old[spot.start : spot.end]
-        if text.startswith(raw, at) and text[at + len(raw) : at + len(raw) + 1] in _ENDS:
-            found.append(Spot(at, at + len(raw), _UNREAD, spot.key))
+        at += start - old_at
+        stop = at + end - start
+        if body.startswith(view[start:end], at) and body[stop : stop + 1] in _ENDS:
+            said.pop(spot.key, None)
         else:
-            value = json_text.value_at(text, at)
-            found.append(Spot(value.start, value.end, value.value, spot.key))
-        at, old_at = found[-1].end, spot.end
-    return found if text[at:] == old[old_at:] else None
+            text = text_of(body[at:])
+            value = json_text.value_at(text, 0)
+            said[spot.key] = value.value, text[: value.end]
+            stop = at + len(bytes_of(text[: value.end]))
+        found.append(Spot(at - len(body), stop - len(body), None, spot.key))
+        at, old_at = stop, end
+    return (found, said) if body[at:] == view[old_at:] else None
