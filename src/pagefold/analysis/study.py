@@ -189,7 +189,7 @@ class Watched:
 
     def _note(self, state: State) -> None:
         """What has entered the log since. A message that was repaired on its way in is nobody's own."""
-        for entry in state.log.part(len(self.logged)):
+        for entry in state.log[len(self.logged) :]:
             place = self.heard.get(id(entry.message), HEAD)
             self.logged.append(place)
             self.shown[id(entry.shown)] = place

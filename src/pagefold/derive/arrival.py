@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from pagefold.derive.learned import AS_IT_COMES, Forms
 from pagefold.encode.choose import encode
+from pagefold.frozen import frozen
 from pagefold.pages.ledger import Ledger, Standing
 from pagefold.wire.message import Block, BlockKind, Message
 
@@ -14,7 +15,7 @@ _ARGUMENT = 40
 _CALLS = 64
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Standings:
     """What the model can see, and how the last calls are known to it."""
 
@@ -26,7 +27,7 @@ class Standings:
         return next(known, result.name or "result")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Arrived:
     """`alone` says that no form in it refers to anything above; `codecs` are those that made its forms."""
 

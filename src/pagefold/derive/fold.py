@@ -14,12 +14,12 @@ from pagefold.derive.digest import Digest, Kept, Record, digest
 from pagefold.derive.entry import Entry, again, counted, text_message
 from pagefold.derive.keep import Settled, keep, settle
 from pagefold.derive.learned import AS_IT_COMES, Forms
-from pagefold.derive.log import Log
 from pagefold.derive.passages import Passage
 from pagefold.derive.policy import Decision
 from pagefold.derive.squeeze import squeezed
 from pagefold.derive.task import active_task
 from pagefold.derive.values import NEVER, Mentions, Priors, expected, mentioned
+from pagefold.log import Log
 from pagefold.pages.kinds import ResidencyLevel
 from pagefold.pages.page import Page, PageId
 from pagefold.wire.message import Message, Role
@@ -87,7 +87,7 @@ def fold(
     """What stands after a fold before this turn. `last` is the fold before it, where there was one."""
     rule = rule or Rule()
     cut = tail_of(log, turn, int(frame.room * _TAIL_SHARE)) if rule.cut is None else rule.cut
-    task = whole(log, active_task(log.part(0)) | rule.stays)
+    task = whole(log, active_task(log[:]) | rule.stays)
     stays = [place for place in range(cut) if log[place].fixed or place in task]
     known, fresh = _known(log, last.known if last else {}, len(last.log) if last else 0)
     asked = known.keys() if last is None or frame.foreseen else last.alive | fresh
@@ -96,7 +96,7 @@ def fold(
     fixed = sum(_as_it_came(log[place], frame.tokens) for place in stays)
     fixed += counted(pinned, frame.tokens) if pinned else 0
     stretches = _stretches(cut, stays)
-    tail = sum(entry.tokens for entry in log.part(cut))
+    tail = sum(entry.tokens for entry in log[cut:])
     budget = int(frame.room * _FOLD_SHARE) - fixed - tail - _STRETCH * len(stretches)
     if rule.budget is not None:
         budget = min(rule.budget, frame.room - fixed - tail - _STRETCH * len(stretches))
@@ -114,12 +114,12 @@ def fold(
         budget = int(budget * _TIGHTER) - (tokens + tail - frame.room)
     pages = tuple(page for one in digests.values() for page in one.pages)
     new, standings = (log, calls) if rule.plain else _encoded(log, cut, calls, frame)
-    tail = sum(entry.tokens for entry in new.part(cut))
+    tail = sum(entry.tokens for entry in new[cut:])
     short = ""
     if tokens + tail > frame.room:
         new, more, short = squeezed(new, cut, frame.room - tokens, frame.tokens)
         pages = (*pages, *more)
-        tail = sum(entry.tokens for entry in new.part(cut))
+        tail = sum(entry.tokens for entry in new[cut:])
         short = f"{short}: {_told(log, stays, frame, tokens, tail)}" if short else ""
     decisions = tuple(_decisions(log, cut, stays, kept))
     alive = _alive(log, cut, stays, settled, kept)
@@ -201,7 +201,7 @@ def _as_it_came(entry: Entry, tokens: str) -> int:
 def _known(log: Log[Entry], before: Mapping[str, Mentions], start: int) -> tuple[dict[str, Mentions], set[str]]:
     """Every fact of the log with its mentions: those that were known before, and what came from `start` on."""
     known, fresh = dict(before), set[str]()
-    for place, entry in enumerate(log.part(start), start):
+    for place, entry in enumerate(log[start:], start):
         own, user = entry.own, entry.message.role is Role.USER
         for fact in entry.facts:
             known[fact] = mentioned(known.get(fact, NEVER), entry.turn, place, own=own, user=user)
@@ -217,7 +217,7 @@ def _alive(
     kept: Mapping[int, Sequence[Kept]],
 ) -> frozenset[str]:
     """The facts that stand after a fold: in lines that were kept, in what stays, and in the last exchanges."""
-    alive = set[str]().union(*(log[place].facts for place in stays), *(entry.facts for entry in log.part(cut)))
+    alive = set[str]().union(*(log[place].facts for place in stays), *(entry.facts for entry in log[cut:]))
     for place, homes in settled.items():
         stands = [(one.passage.where, frozenset(one.indexes)) for one in kept[place]]
         for fact, (index, line) in homes.items():
@@ -236,7 +236,7 @@ def _worth(
 ) -> dict[int, dict[str, float]]:
     """By message, the facts that are at home there and what they are worth."""
     kept = frozenset(stays)
-    standing = frozenset[str]().union(*(entry.facts for entry in log.part(cut)), *(log[at].facts for at in stays))
+    standing = frozenset[str]().union(*(entry.facts for entry in log[cut:]), *(log[at].facts for at in stays))
     folded = [(fact, told) for fact, told in asked if told[-1] < cut and told[-1] not in kept]
     worth: defaultdict[int, dict[str, float]] = defaultdict(dict)
     foreseen = frame.foreseen
@@ -259,10 +259,10 @@ def _stretches(cut: int, stays: Sequence[int]) -> list[tuple[int, int]]:
 def _encoded(log: Log[Entry], cut: int, calls: Standings, frame: Frame) -> tuple[Log[Entry], Standings]:
     """The log with what follows the cut encoded against what stands there alone."""
     standings = Standings(calls=calls.calls)
-    new = Log(log.part(0, cut), cut)
-    for entry in log.part(cut):
+    new = Log(log[:cut])
+    for entry in log[cut:]:
         standings, shown = again(standings, entry, frame.tokens, frame.forms)
-        new = new.with_item(shown)
+        new = new.with_items((shown,))
     return new, standings
 
 

@@ -6,10 +6,11 @@ same notes, same requests.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple, Protocol
 
 from pagefold.errors import ConfigError
+from pagefold.frozen import frozen
 from pagefold.pages.faults import Boundary
 from pagefold.pages.kinds import ResidencyLevel
 from pagefold.pages.page import Page, PageId
@@ -17,7 +18,7 @@ from pagefold.pages.pins import NONE, Pins
 from pagefold.wire.message import Message
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Notes:
     """What is known at a request and cannot be recomputed from the history. Kept under the history's hash.
 
@@ -43,7 +44,7 @@ class Decision(NamedTuple):
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Derived:
     """One request: how many leading messages of the last one stand unchanged, and what follows them.
 
@@ -85,7 +86,7 @@ _PAYLOADS: Mapping[str, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DerivePolicy:
     """One of the classic derivations with what it needs to know, as a value that can be written down and read back.
 

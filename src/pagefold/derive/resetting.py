@@ -6,7 +6,7 @@ is folded at the next request.
 
 from pagefold.derive.arrival import arguments_of
 from pagefold.derive.entry import Entry
-from pagefold.derive.log import Log
+from pagefold.log import Log
 from pagefold.pages.context_tools import RESET, own_name
 from pagefold.wire.message import Block, BlockKind
 

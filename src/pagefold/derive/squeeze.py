@@ -4,10 +4,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from pagefold.derive.entry import Entry, counted
-from pagefold.derive.log import Log
 from pagefold.encode.trim import trim
 from pagefold.encode.trim.keywords import keywords_of
 from pagefold.errors import PagefoldError
+from pagefold.log import Log
 from pagefold.pages.kinds import PageKind
 from pagefold.pages.page import Page
 from pagefold.tokens import counter
@@ -21,7 +21,7 @@ def squeezed(log: Log[Entry], cut: int, room: int, tokens: str) -> tuple[Log[Ent
     """The log with the results after the cut trimmed to `room` tokens, the pages they recall, and what still does not
     fit, in words, where it does not."""
     count = counter(tokens).count
-    entries = log.part(cut)
+    entries = log[cut:]
     sizes = [
         (count(block.text), at, index)
         for at, entry in enumerate(entries)
@@ -50,9 +50,9 @@ def squeezed(log: Log[Entry], cut: int, room: int, tokens: str) -> tuple[Log[Ent
         shown = entry.shown.with_text(index, text)
         entries[at] = replace(entry, shown=shown, tokens=counted(shown, tokens))
         pages.append(page)
-    new = Log(log.part(0, cut), cut)
+    new = Log(log[:cut])
     for entry in entries:
-        new = new.with_item(entry)
+        new = new.with_items((entry,))
     left = sum(entry.tokens for entry in entries) - room
     short = (
         f"the last exchange and what always stays are {left:,} tokens more than the window holds" if left > 0 else ""

@@ -75,7 +75,7 @@ def summarised(made: Folded, notes: Notes, *, head: int, most: int, tokens: str)
         handle = found[0] if found else ""
         if handle in texts and handle in sources and not refused(texts[handle], sources[handle], most, tokens):
             front[at] = text_message(_said(handle, texts[handle]))
-    tail = sum(entry.tokens for entry in made.log.part(made.cut))
+    tail = sum(entry.tokens for entry in made.log[made.cut :])
     total = head + tail + sum(counted(message, tokens) for message in front)
     return replace(made, front=tuple(front), tokens=total) if front != list(made.front) else made
 

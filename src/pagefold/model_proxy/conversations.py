@@ -5,7 +5,7 @@ gives the same requests.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from pagefold.derive.beginning import Beginning, root_of
@@ -15,6 +15,8 @@ from pagefold.derive.notebook import Begun
 from pagefold.derive.policies import policy_named
 from pagefold.derive.policy import NOTHING, Notes, Policy
 from pagefold.encode.choose import REFERRING
+from pagefold.frozen import frozen
+from pagefold.log import Log
 from pagefold.model_proxy.apis import MESSAGES
 from pagefold.model_proxy.deriving import Derivation, Derivations, Given
 from pagefold.model_proxy.histories import NO_LINK, Histories, plain
@@ -33,11 +35,11 @@ _HEAD_STEP = 4096
 """Heads are taken for as long as the next multiple of this: one that changes a little moves no fold point."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class History:
     """Messages, with the link of each."""
 
-    messages: Sequence[Message]
+    messages: Log[Message]
     links: Sequence[bytes]
 
 
@@ -145,7 +147,7 @@ class Conversations:
                 found += (*first, *messages[at + 1 : end])
                 results = []
             at = end
-        return History(found, self.readings.digests.links(found)) if changed else History(messages, links)
+        return History(Log(found), self.readings.digests.links(found)) if changed else History(messages, links)
 
     def _said_in(self, messages: Sequence[Message], links: Sequence[bytes], at: int, end: int) -> Said | None:
         """What was really said in the answer from `at` to `end`."""

@@ -9,12 +9,15 @@ the client moves its cache marks and respells its messages from turn to turn, an
 on as it came this time.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from operator import is_
 from typing import Any
 
 from pagefold import tokens
 from pagefold.derive.policy import NOTHING, Decision, Notes, Policy
+from pagefold.frozen import frozen
+from pagefold.log import Log
 from pagefold.pages.faults import Boundary
 from pagefold.pages.page import Page, PageId
 from pagefold.pages.pins import Pins
@@ -24,7 +27,7 @@ _CHARACTERS = 256 << 20
 _LINE = 16  # what a message costs that is only listed once more
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sent:
     """One message as it goes upstream: where it stands in the client's history and which of its blocks say something
     else there. A message that the policy made itself has no place. `source` is the client's, as it came this time."""
@@ -43,13 +46,13 @@ class Sent:
         return replace(self, source=source, message=message)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Derivation:
     """A request to be sent, made over these messages of the client: the tokens it holds fewer than they do, and why it
     is a fold point."""
 
-    sent: tuple[Sent, ...]
-    over: tuple[Message, ...] = field(repr=False)
+    sent: Log[Sent]
+    over: Log[Message] = field(repr=False)
     changed: bool
     saved: int = 0
     reason: str = ""
@@ -59,7 +62,7 @@ class Derivation:
         return [one.message for one in self.sent]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Given:
     """What is known at a request besides its messages: tokens of the head, notes, and how long the whole is."""
 
@@ -78,7 +81,7 @@ class _Turn:
 
     head: int
     stepped: Any
-    stood: tuple[Sent, ...]
+    stood: Log[Sent]
     asked: Any
     derivation: Derivation
     characters: int
@@ -113,25 +116,25 @@ class Derivations:
     def fresh(self, messages: Sequence[Message], links: Sequence[bytes], head: int | None = None) -> int:
         """How many characters of these messages would have to be worked on."""
         known, _ = self._nearest(links, head)
-        return sum(len(message.raw) for message in messages[known:])
+        return sum([len(message.raw) for message in messages[known:]])
 
-    def derive(self, messages: Sequence[Message], links: Sequence[bytes], given: Given = _GIVEN) -> Derivation:
+    def derive(self, messages: Log[Message], links: Sequence[bytes], given: Given = _GIVEN) -> Derivation:
         """What goes upstream for this history, whose links these are."""
         self.decided = ()
         at, turn = self._nearest(links, given.head)
         if turn is not None and at == len(messages):
             return self._remember(links, turn, _derivation(turn.derivation.sent, messages, turn.derivation.reason))
         state: Any
-        sent: tuple[Sent, ...]
+        sent: Log[Sent]
         if turn is None:
-            state, sent, asked = self.policy.begin(given.head), (), False
+            state, sent, asked = self.policy.begin(given.head), Log(), False
         elif begins_turn(messages, at):
             state, sent, asked = turn.asked, turn.derivation.sent, True
         else:
             state, sent, asked = turn.stepped, turn.stood, False
         for place in range(at, len(messages)):
             if begins_turn(messages, place) and not asked:
-                state, sent = self._pass(state, sent, messages[:place], links[:place], given.head)
+                state, sent = self._pass(state, sent, messages.upto(place), links[:place], given.head)
             message = self._shown(messages[place])
             state = self.policy.step(state, Message(message.role, message.blocks, message.raw, place))
             asked = False
@@ -144,15 +147,15 @@ class Derivations:
         return self._remember(links, _Turn(given.head, state, sent, after, derivation, given.characters), derivation)
 
     def _pass(
-        self, state: Any, sent: tuple[Sent, ...], messages: Sequence[Message], links: Sequence[bytes], head: int
-    ) -> tuple[Any, tuple[Sent, ...]]:
+        self, state: Any, sent: Log[Sent], messages: Log[Message], links: Sequence[bytes], head: int
+    ) -> tuple[Any, Log[Sent]]:
         """Asks as it was asked when the history was no longer than this, and remembers it for whoever forks here."""
         after, stands, reason = self._ask(state, sent, messages, self._noted(links[-1]) if links else NOTHING)
         derivation = _derivation(stands, messages, reason)
         self._remember(links, _Turn(head, state, sent, after, derivation, _LINE * len(stands)), derivation)
         return after, derivation.sent
 
-    def again(self, messages: Sequence[Message], links: Sequence[bytes], notes: Notes) -> Derivation | None:
+    def again(self, messages: Log[Message], links: Sequence[bytes], notes: Notes) -> Derivation | None:
         """The request derived last, derived anew with notes; None where that comes to the same."""
         turn = self._turns.get(links[-1]) if links else None
         if turn is None:
@@ -171,17 +174,15 @@ class Derivations:
                 return known, turn
         return 0, None
 
-    def _ask(
-        self, state: Any, sent: tuple[Sent, ...], messages: Sequence[Message], notes: Notes
-    ) -> tuple[Any, tuple[Sent, ...], str]:
+    def _ask(self, state: Any, sent: Log[Sent], messages: Log[Message], notes: Notes) -> tuple[Any, Log[Sent], str]:
         state, derived = self.policy.request(state, notes)
         self.decided = derived.decisions
         for page in derived.pages:
             self.owed[page.id] = page
         if derived.boundary and derived.pins.held:
             self.unwritten = derived.pins, derived.boundary
-        made = (_sent(message, messages) for message in derived.append)
-        return state, (*sent[: derived.keep], *made), derived.reason
+        made = [_sent(message, messages) for message in derived.append]
+        return state, sent.with_items(made, min(derived.keep, len(sent))), derived.reason
 
     def _remember(self, links: Sequence[bytes], turn: _Turn, derivation: Derivation) -> Derivation:
         if not links:
@@ -202,36 +203,30 @@ def begins_turn(messages: Sequence[Message], at: int) -> bool:
     return of_model and (at == 0 or messages[at - 1].role is not Role.ASSISTANT)
 
 
-def _derivation(
-    sent: tuple[Sent, ...], messages: Sequence[Message], reason: str, before: Derivation | None = None
-) -> Derivation:
+def _derivation(sent: Log[Sent], messages: Log[Message], reason: str, before: Derivation | None = None) -> Derivation:
     """The request that `sent` makes with the messages as they came this time. `before` is one that it may extend."""
-    begun = len(before.sent) if before else 0
-    if before is None or sent[:begun] != before.sent or messages[: len(before.over)] != before.over:
-        begun, before = 0, None
-    fresh = tuple(_current(sent[begun:], messages))
-    current = before.sent + fresh if before else fresh
-    whole = len(current) == len(messages)
-    changed = (
-        not whole
-        or bool(before and before.changed)
-        or any(one.edits or one.place != at for at, one in enumerate(fresh, begun))
-    )
-    saved = (before.saved if before else 0) + sum(one.saved for one in fresh) if changed else 0
-    if not whole:
+    if before is not None and not (sent.extends(before.sent) and messages.extends(before.over)):
+        before = None
+    begun, changed, saved = (len(before.sent), before.changed, before.saved) if before else (0, False, 0)
+    made = sent[begun:]
+    fresh = [_current(one, messages) for one in made]
+    for at, one in enumerate(fresh, begun):
+        changed = changed or bool(one.edits) or one.place != at
+        saved += one.saved
+    current = sent if all(map(is_, fresh, made)) else sent.with_items(fresh, begun)
+    if len(current) != len(messages):
         placed = {one.place for one in current}
-        saved = sum(one.saved for one in current)
+        changed, saved = True, sum(one.saved for one in current)
         saved += sum(_cost(message) for place, message in enumerate(messages) if place not in placed)
-    return Derivation(current, tuple(messages), changed, saved, reason)
+    return Derivation(current, messages, changed, saved if changed else 0, reason)
 
 
-def _current(sent: tuple[Sent, ...], messages: Sequence[Message]) -> Iterator[Sent]:
-    for one in sent:
-        source = one.source if one.place < 0 else messages[one.place]
-        yield one if source is one.source or source.raw == one.source.raw else one.over(source)
+def _current(one: Sent, messages: Log[Message]) -> Sent:
+    source = one.source if one.place < 0 else messages[one.place]
+    return one if source is one.source or source.raw == one.source.raw else one.over(source)
 
 
-def _sent(message: Message, messages: Sequence[Message]) -> Sent:
+def _sent(message: Message, messages: Log[Message]) -> Sent:
     """What a policy made of a message. A change shows in its blocks: what else its JSON holds is the client's."""
     if message.place < 0:
         return Sent(-1, (), message, message, -_cost(message))

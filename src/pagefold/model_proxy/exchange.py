@@ -11,6 +11,7 @@ from dataclasses import replace
 from pagefold.derive.notebook import Begun
 from pagefold.derive.policy import Decision
 from pagefold.errors import ConfigError, WireError
+from pagefold.log import Log
 from pagefold.model_proxy.apis import MESSAGES, api_of, error_kind, is_too_long
 from pagefold.model_proxy.conversations import Conversations, History, folds
 from pagefold.model_proxy.deriving import Derivation, Derivations
@@ -22,7 +23,7 @@ from pagefold.model_proxy.totals import Ending, Prefix, Reckoned, Seen, Work
 from pagefold.pages.faults import Boundary
 from pagefold.pages.page import Page, PageId
 from pagefold.pages.pins import Pins
-from pagefold.wire import json_text, sse
+from pagefold.wire import sse
 from pagefold.wire.anthropic import EDITING, clears_results, without_clearing
 from pagefold.wire.message import Role, Usage
 
@@ -57,7 +58,7 @@ class Exchange:
         self._derivations: Derivations | None = None
         self._derivation: Derivation | None = None
         self._begun = Begun(None)
-        self._history = History((), ())
+        self._history = History(Log(), ())
         self._decided: tuple[Decision, ...] = ()
         self.turn: Turn | None = None
         self._shrunk = False
@@ -120,7 +121,7 @@ class Exchange:
         if not messages:
             return None
         links = self._conversations.readings.digests.links(messages, self._history.links[-1])
-        self._history = History((*self._history.messages, *messages), (*self._history.links, *links))
+        self._history = History(self._history.messages.with_items(messages), (*self._history.links, *links))
         return self._derived(now)
 
     def remember_turn(self, now: float = 0.0) -> None:

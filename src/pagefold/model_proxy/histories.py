@@ -5,9 +5,9 @@ the same: cache marks are dropped, a string is one text block, ids are kept. So 
 turn and a sub-agent are others, whatever session they claim to be in.
 """
 
-import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any
 
 from pagefold.model_proxy.totals import Prefix
@@ -60,7 +60,7 @@ def extended(links: list[bytes], values: Iterable[Any]) -> None:
     """Appends to the links of a history those of messages that say these values."""
     link = links[-1]
     for value in values:
-        link = hash_of(link + hash_of(_canonical(value).encode()))
+        link = sha256(link + sha256(_canonical(value).encode()).digest()).digest()
         links.append(link)
 
 
@@ -132,4 +132,4 @@ class Histories:
 
 
 def hash_of(data: bytes) -> bytes:
-    return hashlib.sha256(data).digest()
+    return sha256(data).digest()

@@ -8,7 +8,7 @@ compared before they are used.
 from dataclasses import dataclass, field
 
 from pagefold.model_proxy.apis import Api
-from pagefold.model_proxy.histories import NO_LINK, Digests, extended
+from pagefold.model_proxy.histories import Digests, extended
 from pagefold.wire.message import Request, Role
 from pagefold.wire.reread import Reread, reread
 
@@ -71,7 +71,9 @@ class Readings:
         extended(links, again.values)
         alike = request.tools is old.tools and request.head is old.head
         head = before.head if alike else self.digests.head(request)
-        return Reading(before.api, request, links, head, before.first if before.first < kept else _first_answer(request))
+        return Reading(
+            before.api, request, links, head, before.first if before.first < kept else _first_answer(request)
+        )
 
     def _like(self, api: Api, body: bytes) -> _Known | None:
         """The reading with the longest beginning in common, as far as it shows."""

@@ -6,10 +6,10 @@ cold. Times come in as values.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from pagefold import tokens
 from pagefold.derive.cost import Prices
+from pagefold.frozen import frozen
 from pagefold.model_proxy.reading import Reading
 from pagefold.model_proxy.totals import Prefix, Reckoned
 from pagefold.wire.message import BlockKind, Message, Role, Usage
@@ -91,7 +91,7 @@ class Counts:
             del self._known[next(iter(self._known))]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Last:
     """The request that a history was last sent as: its tokens as estimated, and when."""
 

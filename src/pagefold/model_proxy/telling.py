@@ -14,6 +14,7 @@ from functools import cache
 from typing import NamedTuple
 
 from pagefold.derive.policy import Decision
+from pagefold.frozen import frozen
 from pagefold.model_proxy.deriving import Derivation, Sent
 from pagefold.model_proxy.reading import Reading
 from pagefold.model_proxy.totals import Seen
@@ -84,7 +85,7 @@ class _Watched:
         self.waiting.clear()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Drawn:
     """How a request divides, in characters; `last` is the place of its last message, of `sent`. One that goes on as
     it came is drawn under no policy."""

@@ -11,6 +11,7 @@ from enum import StrEnum
 from operator import attrgetter
 from typing import TypeVar
 
+from pagefold.frozen import frozen
 from pagefold.wire import json_text
 from pagefold.wire.message import Usage
 
@@ -24,7 +25,7 @@ class Ending(StrEnum):
     UNREACHABLE = "unreachable"  # there was no answer at all
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Prefix:
     """How requests stand to the ones before them, in messages: `kept` are equal from the start on, `moved` had been
     sent and are not in their place any more. A request that begins like no other begins a history."""
@@ -46,7 +47,7 @@ class Prefix:
 _NO_PREFIX = Prefix()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Work:
     """What was done to a request: it was sent on `changed`, is a fold point (`folds`), holds `saved` tokens fewer than
     the client sent, was made smaller because the provider said it was too long (`shrunk`), or had context tools
@@ -71,7 +72,7 @@ class Work:
 _NO_WORK = Work()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reckoned:
     """Cost in fresh input tokens, as predicted from what had been sent before, and as the provider's usage says.
 
@@ -91,7 +92,7 @@ _Counts = TypeVar("_Counts", Usage, Prefix, Work, Reckoned)
 _FIELDS = {kind: attrgetter(*(item.name for item in fields(kind))) for kind in (Usage, Prefix, Work, Reckoned)}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Seen:
     """One exchange. What was estimated and how the prefix stands is there for requests that the provider took."""
 

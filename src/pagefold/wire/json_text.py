@@ -18,6 +18,7 @@ Path: TypeAlias = tuple[str | int, ...]
 
 _SPACES = (" ", "\t", "\n", "\r")
 _SPACE = re.compile(r"[ \t\n\r]*")
+_COMMA = re.compile(r"[ \t\n\r]*,[ \t\n\r]*")
 _PLAIN_KEY = re.compile(r'"([^"\\]*)"[ \t\n\r]*:[ \t\n\r]*')  # nothing in it is escaped, and so it says what it is
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -47,14 +48,28 @@ def _integer(digits: str) -> int | str:
 
 _decoder: Any = json.JSONDecoder(parse_int=_integer, strict=False)
 _scan: Callable[[str, int], tuple[Any, int]] = _decoder.scan_once
-_encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+_encoder: Any = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False)
+
+
+def _made_once(encoder: Any) -> Callable[[Any, int], Iterable[str]]:
+    """What an encoder makes anew for every value: with short ones that takes most of the time."""
+    make: Any = getattr(json.encoder, "c_make_encoder", None)
+    if make is None:
+        return lambda value, level: (encoder.encode(value),)
+    spell: Any = json.encoder.encode_basestring
+    made: Callable[[Any, int], Iterable[str]] = make(None, encoder.default, spell, None, ":", ",", False, False, True)
+    return made
+
+
+_encoded = _made_once(_encoder)
 
 
 def parse(text: str) -> Any:
     """The value of a whole JSON text. Raises WireError."""
-    spot = _value_at(text, _after_space(text, 0))
-    _finish(text, spot.end)
-    return spot.value
+    value, end = _scanned(text, _after_space(text, 0))
+    if end != len(text):
+        _finish(text, end)
+    return value
 
 
 def top(text: str) -> list[Spot]:
@@ -84,12 +99,11 @@ def following(text: str, at: int, path: tuple[str, ...] = ()) -> tuple[list[Spot
     Raises WireError.
     """
     found: list[Spot] = []
-    at = _after_space(text, at)
-    while text[at : at + 1] != "]":
-        spot = _element(text, _after_space(text, _expect(text, at, ",")), path)
+    while comma := _COMMA.match(text, at):
+        spot = _element(text, comma.end(), path)
         found.append(spot)
-        at = _after_space(text, spot.end)
-    return found, at + 1
+        at = spot.end
+    return found, _expect(text, _after_space(text, at), "]")
 
 
 def opened(text: str, path: tuple[str, ...]) -> Spot:
@@ -175,7 +189,7 @@ def places_in_bytes(text: str, places: Sequence[int]) -> Sequence[int]:
 def dumps(value: Any) -> str:
     """Compact JSON in the order given, writable as bytes. Raises WireError where it is nested too deeply."""
     try:
-        text = _encoder.encode(value)
+        text = "".join(_encoded(value, 0))
     except RecursionError as error:
         raise WireError("a JSON value is nested too deeply to write") from error
     return text if text.isascii() else _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
@@ -285,12 +299,16 @@ def _expect(text: str, at: int, wanted: str) -> int:
 
 
 def _value_at(text: str, at: int) -> Spot:
+    value, end = _scanned(text, at)
+    return Spot(at, end, value)
+
+
+def _scanned(text: str, at: int) -> tuple[Any, int]:
     try:
-        value, end = _scan(text, at)
+        return _scan(text, at)
     except StopIteration as error:
         raise WireError(f"{place(text, at)}: Expecting value") from error
     except json.JSONDecodeError as error:
         raise WireError(f"line {error.lineno}, column {error.colno}: {error.msg}") from error
     except RecursionError as error:
         raise WireError(f"{place(text, at)}: nested too deeply to read") from error
-    return Spot(at, end, value)

@@ -5,11 +5,13 @@ from that text byte for byte, whatever it holds; a changed block is spliced into
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 from typing import Any, TypeAlias
 
 from pagefold.errors import WireError
+from pagefold.frozen import frozen
+from pagefold.log import Log
 from pagefold.wire import json_text
 
 
@@ -33,7 +35,7 @@ class BlockKind(StrEnum):
     OTHER = "other"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Block:
     """One piece of a message: what the model reads of it, and where that text lies in the message's JSON.
 
@@ -48,7 +50,7 @@ class Block:
     failed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Usage:
     """Token counts as a provider reports them. `fresh` was neither read from its cache nor written to it; `cleared` is
     what it took out of the request, as the client asked, before it read the rest."""
@@ -64,7 +66,7 @@ class Usage:
         return self.fresh + self.cache_read + self.cache_write
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Message:
     """One message with its blocks. `raw` is the JSON text it arrived as, in its own wire format.
 
@@ -91,7 +93,7 @@ class Message:
         return replace(self, blocks=blocks, raw=raw)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Request:
     """One call to a model: the body as it arrived, and what pagefold reads in it.
 
@@ -105,9 +107,9 @@ class Request:
     stream: bool
     head: tuple[Message, ...]
     tools: tuple[str, ...]
-    messages: tuple[Message, ...]
+    messages: Log[Message]
     _array: tuple[int, int] = (0, 0)
-    _spans: tuple[tuple[int, int], ...] = field(default=(), repr=False)
+    _spans: Log[tuple[int, int]] = field(default_factory=Log, repr=False)
     _around: tuple[json_text.Spot, ...] = field(default=(), repr=False)
 
     @property
@@ -163,7 +165,7 @@ class Request:
         return place + len(self.body) if place < 0 else place
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Response:
     """What a model answered: one assistant message, why it stopped, and what the provider says it read."""
 
@@ -173,7 +175,7 @@ class Response:
     model: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Shape:
     """What requests of one API have of their own: the name of their list of messages and how one of them is read, and
     the same for what stands before the list."""
@@ -199,9 +201,9 @@ def read_request(body: bytes, text: str, top: Sequence[json_text.Spot], shape: S
         stream=streams(said),
         head=head_of(said, shape),
         tools=tools_of(said),
-        messages=tuple(shape.parse(spot.value, text[spot.start : spot.end]) for spot in spots),
+        messages=Log(shape.parse(spot.value, text[spot.start : spot.end]) for spot in spots),
         _array=(start, end),
-        _spans=tuple(zip(inside[::2], inside[1::2], strict=True)),
+        _spans=Log(zip(inside[::2], inside[1::2], strict=True)),
         _around=around,
     )
 

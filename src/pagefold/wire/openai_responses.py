@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pagefold.errors import WireError
+from pagefold.log import Log
 from pagefold.wire import json_text, sse
 from pagefold.wire.json_text import as_count, as_list, as_object, as_string
 from pagefold.wire.message import (
@@ -55,7 +56,7 @@ def parse_request(body: bytes) -> Request:
         item = f'[{{"role":"user","content":{text[given.start : given.end]}}}]'
         listed = json_text.splice(text, [(given.start, given.end, item)])
         start, end = json_text.places_in_bytes(text, (given.start, given.end))
-        return replace(parse_request(json_text.bytes_of(listed)), body=body, _array=(start, end), _spans=())
+        return replace(parse_request(json_text.bytes_of(listed)), body=body, _array=(start, end), _spans=Log())
     return read_request(body, text, top, SHAPE)
 
 

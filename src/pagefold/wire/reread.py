@@ -1,12 +1,14 @@
 """A request that begins like an earlier one is read from where it differs.
 
 Every request of a conversation repeats nearly all of the one before it. `reread` says exactly what reading the whole
-body would say, and costs what is new in it; messages that stand at the same bytes are the same objects, and so is what
-else the two say alike. It returns None where the two bodies do not agree well enough, and then the whole has to be read.
+body would say, and costs what is new in it: messages that stand at the same bytes are the same objects, in the same
+memory, and what else the two say alike is not looked at. It returns None where the two bodies do not agree well enough,
+and then the whole has to be read.
 """
 
 from typing import Any, NamedTuple
 
+from pagefold.log import Log
 from pagefold.wire import json_text
 from pagefold.wire.json_text import Spot, bytes_of, places_in_bytes, text_of
 from pagefold.wire.message import Request, Said, Shape, head_of, model_of, streams, tools_of
@@ -53,15 +55,15 @@ def reread(body: bytes, before: Request, shape: Shape) -> Reread | None:
         streams(said) if "stream" in said else before.stream,
         head_of(said, shape) if shape.head_key in said else before.head,
         tools_of(said) if "tools" in said else before.tools,
-        before.messages[:kept] + tuple([shape.parse(spot.value, text[spot.start : spot.end]) for spot in fresh]),
+        before.messages.with_items([shape.parse(spot.value, text[spot.start : spot.end]) for spot in fresh], kept),
         (start, stop),
-        spans[:kept] + tuple([(at + first, at + last) for first, last in zip(places[::2], places[1::2], strict=True)]),
+        spans.with_items([(at + places[n], at + places[n + 1]) for n in range(0, len(places), 2)], kept),
         around,
     )
     return Reread(request, kept, [spot.value for spot in fresh])
 
 
-def _kept(body: bytes, old: bytes, spans: tuple[tuple[int, int], ...]) -> int:
+def _kept(body: bytes, old: bytes, spans: Log[tuple[int, int]]) -> int:
     """How many leading messages stand at the same bytes. Two requests of a conversation differ near the end."""
     view = memoryview(old)
     least, most = 0, len(spans)  # at least so many are equal, at most so many can be

@@ -12,12 +12,12 @@ from pagefold.derive.arrival import Standings, label_of
 from pagefold.derive.cost import TABLES, Prices
 from pagefold.derive.entry import Entry, counted, enter, text_message
 from pagefold.derive.fold import Folded, Frame, Rule, fold
-from pagefold.derive.log import Log
 from pagefold.derive.pairing import Paired, Pairing, paired, settled
 from pagefold.derive.passages import passages
 from pagefold.derive.policy import NOTHING, Decision, Derived, Notes
 from pagefold.derive.resetting import REASON, reset_asked
 from pagefold.derive.values import SHIPPED
+from pagefold.log import Log
 from pagefold.pages import context_calls
 from pagefold.pages.faults import Boundary
 from pagefold.pages.page import PageId
@@ -109,11 +109,11 @@ class Folding:
             reason, made = REASON, self.folded_by(state, self.usable(state, notes), Rule(asked, budget=0), state.last)
         told, state = state.told, replace(state, told=()) if state.told else state
         if made is None:
-            waiting = tuple(entry.shown for entry in state.log.part(state.sent))
+            waiting = tuple(entry.shown for entry in state.log[state.sent :])
             keep = len(state.front) + state.sent - state.folded
             sent = self.grown(replace(state, sent=len(state.log)), reason)
             return sent, Derived(keep, waiting, decisions=told)
-        before = [*state.front, *(entry.shown for entry in state.log.part(state.folded, state.sent))]
+        before = [*state.front, *(entry.shown for entry in state.log[state.folded : state.sent])]
         after = replace(
             state,
             log=made.log,
@@ -125,7 +125,7 @@ class Folding:
             recalled=frozenset(),
             last=made,
         )
-        now = [*after.front, *(entry.shown for entry in after.log.part(after.folded))]
+        now = [*after.front, *(entry.shown for entry in after.log[after.folded :])]
         same = common(before, now)
         moved = reason if same < len(before) or not before else ""
         return self.refolded(after, made), Derived(
@@ -162,7 +162,7 @@ class Folding:
             standings, entry = self.entry(state, message)
             state = replace(
                 state,
-                log=state.log.with_item(entry),
+                log=state.log.with_items((entry,)),
                 pairing=found.pairing,
                 standings=standings,
                 tokens=state.tokens + entry.tokens,
@@ -209,7 +209,7 @@ def readied(log: Log[Entry]) -> Log[Entry]:
             found = passages(entry.message, Standings(calls=calls))
             facts = frozenset[str]().union(*(passage.where for passage in found))
             entry = replace(entry, passages=found, facts=facts)  # noqa: PLW2901
-        new = new.with_item(entry)
+        new = new.with_items((entry,))
     return new
 
 

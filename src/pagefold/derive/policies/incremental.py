@@ -11,12 +11,12 @@ from typing import ClassVar
 
 from pagefold.derive.entry import Entry, counted
 from pagefold.derive.fold import Folded, Rule, whole
-from pagefold.derive.log import Log
 from pagefold.derive.policies.folding import Folding, State, boundary
 from pagefold.derive.policy import Notes
 from pagefold.derive.relevance import NO_BEARING, bearing_of, relevance
 from pagefold.derive.summary import summarised
 from pagefold.derive.task import active_task
+from pagefold.log import Log
 
 _KEEP_LAST = 8
 _KEEP_SHARE = 0.3
@@ -47,7 +47,7 @@ class Incremental(Folding):
         room = int((budget - state.head) * _LEFT)
         cut = _recent(state.log, int(room * _KEEP_SHARE))
         stays, spent = self._chosen(state, cut, room)
-        left = max(0, room - spent - sum(entry.tokens for entry in state.log.part(cut)))
+        left = max(0, room - spent - sum(entry.tokens for entry in state.log[cut:]))
         made = self.folded_by(state, usable, Rule(cut, stays, left), state.last)
         made = summarised(made, notes, head=state.head, most=left, tokens=self.tokens)
         return "above the budget", made
@@ -55,15 +55,15 @@ class Incremental(Folding):
     def _chosen(self, state: State, cut: int, room: int) -> tuple[frozenset[int], int]:
         """The exchanges before the cut that stay whole, best first as far as they fit, and what they cost."""
         log = state.log
-        task = [place for place in active_task(log.part(0)) if place < cut]
+        task = [place for place in active_task(log[:]) if place < cut]
         spent = sum(counted(log[place].message, self.tokens) for place in task)
         wanted = NO_BEARING
-        for entry in [*(log[place] for place in sorted(task)), *log.part(cut)]:
+        for entry in [*(log[place] for place in sorted(task)), *log[cut:]]:
             wanted = wanted.joined(bearing_of(entry.message))
         scored: list[tuple[float, int, int]] = []
         for first, end in _exchanges(log, cut):
             bearing = NO_BEARING
-            for entry in log.part(first, end):
+            for entry in log[first:end]:
                 bearing = bearing.joined(bearing_of(entry.message))
             score = relevance(bearing, wanted, distance=cut - end)
             if score > 0 and not any(log[place].fixed or place in task for place in range(first, end)):
@@ -71,7 +71,7 @@ class Incremental(Folding):
         stays: set[int] = set()
         limit = spent + int(room * _WHOLE)
         for _, first, end in sorted(scored):
-            cost = sum(counted(entry.message, self.tokens) for entry in log.part(first, end)) + _GAP
+            cost = sum(counted(entry.message, self.tokens) for entry in log[first:end]) + _GAP
             if spent + cost <= limit:
                 stays.update(range(first, end))
                 spent += cost

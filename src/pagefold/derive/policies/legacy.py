@@ -17,11 +17,11 @@ from dataclasses import dataclass, field, replace
 from pagefold.derive.arrival import label_of
 from pagefold.derive.cost import TABLES, Prices
 from pagefold.derive.entry import counted, text_message
-from pagefold.derive.log import Log
 from pagefold.derive.pairing import Paired, Pairing, paired, settled
 from pagefold.derive.policies.folding import common, instructed, usable_of
 from pagefold.derive.policy import NOTHING, Decision, Derived, Notes
 from pagefold.derive.task import is_substantive
+from pagefold.log import Log
 from pagefold.pages import context_calls
 from pagefold.pages.faults import Boundary
 from pagefold.pages.kinds import PageKind, ResidencyLevel, classify
@@ -119,7 +119,7 @@ class Legacy:
     def _entered(self, state: State, found: Paired) -> State:
         log, pins = state.log, state.pins
         for message in found.messages:
-            log, pins = log.with_item(self._item(message)), context_calls.step(pins, message)
+            log, pins = log.with_items((self._item(message),)), context_calls.step(pins, message)
         told = (*state.told, *found.decisions)
         return replace(state, log=log, pairing=found.pairing, pins=pins, told=told)
 
@@ -152,7 +152,7 @@ class Legacy:
     def _estimate(self, log: Log[Item], cut: int) -> int:
         """About what the messages from a cut on cost; repeated results are not reckoned."""
         last = len(log) - _NEW["blanks"]
-        return sum(item.old_tokens if at < last else item.tokens for at, item in enumerate(log.part(cut), cut))
+        return sum(item.old_tokens if at < last else item.tokens for at, item in enumerate(log[cut:], cut))
 
     def _floors(self, log: Log[Item], cut: int) -> int:
         return sum(log[place].tokens for place in _floor(log, cut))

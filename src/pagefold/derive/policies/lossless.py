@@ -1,21 +1,22 @@
 """lossless: every new tool result enters in its cheapest lossless form; nothing that was sent is touched again."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from pagefold.derive.arrival import Standings, arrive
 from pagefold.derive.learned import AS_IT_COMES, Forms
 from pagefold.derive.policy import NOTHING, Derived, Notes
+from pagefold.frozen import frozen
 from pagefold.wire.message import Message
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class State:
     sent: int = 0
     waiting: tuple[Message, ...] = ()
     standings: Standings = field(default_factory=Standings)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Lossless:
     """`without` names codecs to leave out: how each one's worth is measured."""
 

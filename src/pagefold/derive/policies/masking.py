@@ -9,9 +9,9 @@ from typing import ClassVar
 
 from pagefold.derive.entry import Entry, counted
 from pagefold.derive.fold import Folded
-from pagefold.derive.log import Log
 from pagefold.derive.policies.folding import Folding, State
 from pagefold.derive.policy import Decision, Notes
+from pagefold.log import Log
 from pagefold.pages.faults import Boundary
 from pagefold.pages.kinds import PageKind, ResidencyLevel
 from pagefold.pages.page import Page
@@ -59,9 +59,9 @@ def masked(state: State, newest: int, tokens: str) -> Folded | None:
     if not changed:
         return None
     first = min(changed)
-    log = Log(state.log.part(0, first), first)
+    log = Log(state.log[:first])
     for place in range(first, len(state.log)):
-        log = log.with_item(changed.get(place, state.log[place]))
+        log = log.with_items((changed.get(place, state.log[place]),))
     saved = sum(state.log[place].tokens - entry.tokens for place, entry in changed.items())
     return Folded(
         state.front, state.folded, log, state.standings, state.tokens - saved, tuple(pages), tuple(reversed(decisions))

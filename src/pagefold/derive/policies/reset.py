@@ -45,9 +45,9 @@ class Reset(Folding):
 
     def _tail(self, state: State, usable: int) -> int:
         log, room = state.log, usable - state.head
-        anchor = max(active_task(log.part(0)), default=len(log))
+        anchor = max(active_task(log[:]), default=len(log))
         cut = boundary(log, min(anchor, max(0, len(log) - _KEEP_LAST)))
-        if sum(entry.tokens for entry in log.part(cut)) <= room * _TAIL and cut > 0:
+        if sum(entry.tokens for entry in log[cut:]) <= room * _TAIL and cut > 0:
             return cut
         return tail_of(log, state.turn, int(room * _LAST_EXCHANGES))
 

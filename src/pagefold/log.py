@@ -1,0 +1,65 @@
+"""A log that only grows: appending gives a new one, and the old one still holds exactly what it held.
+
+Two histories that share their beginning share its memory. The first to go on appends in place; another that goes on
+from the same point takes a copy, so neither ever sees the other.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeVar, overload
+
+T = TypeVar("T")
+
+
+class Log(Sequence[T]):
+    __slots__ = ("_items", "_length")
+
+    def __init__(self, items: Iterable[T] = ()) -> None:
+        self._items = list(items)
+        self._length = len(self._items)
+
+    def __len__(self) -> int:
+        return self._length
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[T]: ...
+
+    def __getitem__(self, index: int | slice) -> T | list[T]:
+        if isinstance(index, slice):
+            return self._items[slice(*index.indices(self._length))]
+        if -self._length <= index < self._length:
+            return self._items[index if index >= 0 else index + self._length]
+        raise IndexError(index)
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._items[: self._length])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Log({list(self)!r})"
+
+    def extends(self, other: "Log[T]") -> bool:
+        """Whether it begins with all that the other holds. Of logs that grew out of one another nothing is compared."""
+        theirs, length = other._items, len(other)  # noqa: SLF001 - of this very type
+        return length <= self._length and (self._items is theirs or self._items[:length] == theirs[:length])
+
+    def upto(self, length: int) -> "Log[T]":
+        """Its first items, in the same memory."""
+        new: Log[T] = Log.__new__(Log)
+        new._items, new._length = self._items, min(length, self._length)
+        return new
+
+    def with_items(self, items: Iterable[T], after: int | None = None) -> "Log[T]":
+        """What it holds, or its first items up to `after`, and then these."""
+        length = self._length if after is None else after
+        new: Log[T] = Log.__new__(Log)
+        new._items = self._items if len(self._items) == length else self._items[:length]
+        new._items.extend(items)
+        new._length = len(new._items)
+        return new
