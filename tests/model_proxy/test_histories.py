@@ -26,7 +26,7 @@ def message(value: Any) -> Message:
 
 def placed(histories: Histories, data: bytes) -> Prefix:
     request, digests = anthropic.parse_request(data), Digests()
-    return histories.place(digests.links(request.messages), digests.head(request))
+    return histories.place(digests.links(request.messages), digests.head(request))[0]
 
 
 # ---- the canonical form

@@ -19,7 +19,7 @@ from pagefold.frozen import frozen
 from pagefold.log import Log
 from pagefold.model_proxy.apis import MESSAGES
 from pagefold.model_proxy.deriving import Derivation, Derivations, Given
-from pagefold.model_proxy.histories import NO_LINK, Histories, plain
+from pagefold.model_proxy.histories import NO_LINK, plain
 from pagefold.model_proxy.notebook import Notebook
 from pagefold.model_proxy.reading import Reading, Readings
 from pagefold.model_proxy.recalling import Said, gist
@@ -62,7 +62,7 @@ class Conversations:
     ) -> None:
         self.policy, self.window, self.recall_rounds = policy, window, recall_rounds
         self._prices, self._known, self._store = prices or {}, known, store
-        self.readings, self.histories = Readings(), Histories()
+        self.readings = Readings()
         self.reckoner = Reckoner(self.prices)
         self.notebook = Notebook(store)
         self._derivations: dict[tuple[str, Policy], Derivations] = {}
@@ -177,7 +177,7 @@ class Conversations:
         """What the history is derived with from here on; noted, where it was not yet."""
         beginning = begun.beginning
         if beginning is None:
-            head = self.reckoner.counts.head(reading) if folds(derivations.policy) else 0
+            head = sum(self.reckoner.head(reading).values()) if folds(derivations.policy) else 0
             beginning = Beginning(derivations.policy, -(-head // _HEAD_STEP) * _HEAD_STEP, now)
         if begun.unnoted:
             self.notebook.put_begun(begun.unnoted, beginning, now)

@@ -331,17 +331,14 @@ class Exchange:
         )
 
     def _reckon(self, taken: Reading, usage: Usage | None, now: float) -> tuple[dict[str, int], Prefix, Reckoned]:
-        prefix = self._conversations.histories.place(taken.links, taken.head)
         derivation = self._derivation
-        estimated, reckoned = self._conversations.reckoner.reckon(
+        return self._conversations.reckoner.reckon(
             taken,
-            prefix,
             None if self.turn and self.turn.done else usage,  # what several requests cost says nothing about one
             saved=derivation.saved if derivation else 0,
             moved=bool(derivation and derivation.reason),
             now=now,
         )
-        return estimated, prefix, reckoned
 
     def _answer(self, ending: Ending) -> tuple[Usage | None, str, str, str]:
         """Usage, stop reason, model and kind of error, as far as they were heard."""

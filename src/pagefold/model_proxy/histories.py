@@ -5,10 +5,10 @@ the same: cache marks are dropped, a string is one text block, ids are kept. So 
 turn and a sub-agent are others, whatever session they claim to be in.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 
 from pagefold.model_proxy.totals import Prefix
 from pagefold.wire import anthropic, json_text
@@ -94,41 +94,61 @@ class Digests:
         return hash_of(b"".join(map(self.digest, (*request.tools, *(message.raw for message in request.head)))))
 
 
+class Last(NamedTuple):
+    """What the newest request of a history came to: tokens of its messages by what they are spent on, as some counter
+    has them, all tokens that went upstream, and when."""
+
+    parts: Mapping[str, int]
+    counter: str
+    estimated: int
+    at: float
+
+
 @dataclass(slots=True)
-class _Tip:
-    """The newest request that went through some links: how long it was, and its head."""
+class Tip:
+    """The newest request that went through some links: how long it was, its head, and what it came to."""
 
     length: int
     head: bytes
+    last: Last | None = None
 
 
 class Histories:
     """Tells how a request stands to the ones before it. The least recently used links are forgotten; nothing but
-    hashes is kept. A fork (an edited turn, a side question) looks like a prefix that moved, until its parent goes on.
+    hashes and counts is kept. A fork (an edited turn, a side question) looks like a prefix that moved, until its parent
+    goes on.
     """
 
     def __init__(self, most: int = _LINKS) -> None:
         self._most = most
-        self._newest: dict[bytes, _Tip] = {}
+        self._newest: dict[bytes, Tip] = {}
 
-    def place(self, links: Sequence[bytes], head: bytes) -> Prefix:
-        """How this request stands to what was seen before it; it is remembered from here on."""
-        tip, kept = None, len(links)
-        while kept and (tip := self._newest.get(links[kept - 1])) is None:
-            kept -= 1
+    def nearest(self, links: Sequence[bytes]) -> tuple[Tip | None, int]:
+        """The newest request that has the most messages in common with this one, and how many they are."""
+        newest = self._newest
+        for kept in range(len(links), 0, -1):
+            if (tip := newest.get(links[kept - 1])) is not None:
+                return tip, kept
+        return None, 0
+
+    def place(self, links: Sequence[bytes], head: bytes) -> tuple[Prefix, Tip]:
+        """How this request stands to what was seen before it; it is remembered from here on, as the tip. That still
+        says what the request before it came to."""
+        tip, kept = self.nearest(links)
         if tip is None:
-            found = Prefix(histories=1)
+            found, tip = Prefix(histories=1), Tip(0, head)
         else:
-            found = Prefix(kept=kept, moved=tip.length - kept, heads_moved=int(head != tip.head))
-        if tip is None or tip.length != kept:  # it is no mere continuation: from now on all its links lead here
-            tip, kept = _Tip(0, head), 0
+            found = Prefix(0, kept, tip.length - kept, int(head != tip.head))
+            if tip.length != kept:  # it is no mere continuation: from now on all its links lead here
+                tip, kept = Tip(0, head, tip.last), 0
         tip.length, tip.head = len(links), head
+        newest = self._newest
         for link in links[kept:]:
-            self._newest.pop(link, None)
-            self._newest[link] = tip
-        while len(self._newest) > self._most:
-            del self._newest[next(iter(self._newest))]
-        return found
+            newest.pop(link, None)
+            newest[link] = tip
+        while len(newest) > self._most:
+            del newest[next(iter(newest))]
+        return found, tip
 
 
 def hash_of(data: bytes) -> bytes:

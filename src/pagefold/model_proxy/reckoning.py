@@ -5,16 +5,17 @@ earlier replies: `Calibration`. Where the provider should have read a prefix fro
 cold. Times come in as values.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping
 
 from pagefold import tokens
 from pagefold.derive.cost import Prices
-from pagefold.frozen import frozen
+from pagefold.model_proxy.histories import Histories, Last
 from pagefold.model_proxy.reading import Reading
 from pagefold.model_proxy.totals import Prefix, Reckoned
 from pagefold.wire.message import BlockKind, Message, Role, Usage
 
-_REMEMBERED = 20_000
+_HEADS = 1_000
+_NOT_RECKONED = Reckoned()
 _NAMES = {role: role.value for role in Role}
 _LEAST_CACHED = 1024
 """Providers cache no prefix shorter than about this."""
@@ -23,9 +24,12 @@ _SAMPLES, _SAMPLE = 20, 5_000
 _MODELS = 200
 
 
-def parts_of(messages: Sequence[Message], count: tokens.Counter) -> dict[str, int]:
-    """Tokens by what they are spent on: results, and the other words of each role. Media are left out."""
-    parts: dict[str, int] = {}
+def parts_of(
+    messages: Iterable[Message], count: tokens.Counter, before: Mapping[str, int] | None = None
+) -> dict[str, int]:
+    """Tokens by what they are spent on, results and the other words of each role, and those of what stands `before`.
+    Media are left out."""
+    parts = dict(before or ())
     for message in messages:
         role = _NAMES[message.role]
         parts[role] = parts.get(role, 0) + tokens.FRAME
@@ -43,60 +47,6 @@ def _tokens(text: str, counter: tokens.Counter) -> int:
     places = range(0, len(text), -(-len(text) // _SAMPLES))
     sampled = [text[at : at + _SAMPLE] for at in places]
     return round(sum(map(counter.count, sampled)) * len(text) / sum(map(len, sampled)))
-
-
-def _sum(one: dict[str, int], other: dict[str, int]) -> dict[str, int]:
-    summed = dict(one)
-    for part, count in other.items():
-        summed[part] = summed.get(part, 0) + count
-    return summed
-
-
-class Counts:
-    """Estimates of whole histories. What was counted is remembered by link: a new turn costs its new messages."""
-
-    def __init__(self, most: int = _REMEMBERED) -> None:
-        self._most = most
-        self._known: dict[tuple[str, bytes], dict[str, int]] = {}
-
-    def of(self, reading: Reading, upto: int | None = None) -> dict[str, int]:
-        """Tokens of the head and of the first `upto` messages, by what they are spent on."""
-        request = reading.request
-        counter = tokens.counter_for(request.model)
-        length = len(reading.links) if upto is None else upto
-        at, known, links = length, dict[str, int](), reading.links
-        while at and not (known := self._known.get((counter.name, links[at - 1]), known)):
-            at -= 1
-        if at < length:
-            known = _sum(known, parts_of(request.messages[at:length], counter))
-            self._put((counter.name, links[length - 1]), known)
-        return _sum(known, self._head(reading, counter))
-
-    def head(self, reading: Reading) -> int:
-        """Tokens of what stands before the messages."""
-        return sum(self._head(reading, tokens.counter_for(reading.request.model)).values())
-
-    def _head(self, reading: Reading, counter: tokens.Counter) -> dict[str, int]:
-        found = self._known.get((counter.name, reading.head))
-        if found is None:
-            found = parts_of(reading.request.head, counter)
-            if reading.request.tools:
-                found["tools"] = sum(map(counter.count, reading.request.tools))
-            self._put((counter.name, reading.head), found)
-        return found
-
-    def _put(self, key: tuple[str, bytes], counted: dict[str, int]) -> None:
-        self._known[key] = counted
-        while len(self._known) > self._most:
-            del self._known[next(iter(self._known))]
-
-
-@frozen
-class _Last:
-    """The request that a history was last sent as: its tokens as estimated, and when."""
-
-    estimated: int
-    at: float
 
 
 class Calibration:
@@ -118,50 +68,74 @@ class Calibration:
 
 
 class Reckoner:
-    """Predicts what a request costs, and compares."""
+    """Predicts what a request costs, and compares. What was counted is remembered with its history: a new turn costs
+    its new messages."""
 
     def __init__(self, prices: Callable[[str, str], Prices]) -> None:
         """`prices` are those of an API and a model."""
-        self.counts, self.calibration = Counts(), Calibration()
+        self.calibration = Calibration()
+        self._histories = Histories()
         self._prices = prices
-        self._last: dict[bytes, _Last] = {}
+        self._heads: dict[tuple[str, bytes], dict[str, int]] = {}
 
     def is_cold(self, reading: Reading, now: float) -> bool:
         """Whether the provider's cache has expired since this history was last sent. Not where nothing is known."""
-        seconds = self._table(reading).ttl_seconds
-        for link in reversed(reading.links):
-            if last := self._last.get(link):
-                return bool(seconds) and now - last.at > seconds
-        return False
+        tip, _ = self._histories.nearest(reading.links)
+        return tip is not None and tip.last is not None and not self._is_warm(reading, tip.last, now)
 
-    def _table(self, reading: Reading) -> Prices:
-        return self._prices(reading.api.name, reading.request.model)
+    def _is_warm(self, reading: Reading, last: Last, now: float) -> bool:
+        seconds = self._prices(reading.api.name, reading.request.model).ttl_seconds
+        return not seconds or now - last.at <= seconds
+
+    def head(self, reading: Reading) -> Mapping[str, int]:
+        """Tokens of what stands before the messages, by what they are spent on."""
+        counter = tokens.counter_for(reading.request.model)
+        found = self._heads.get((counter.name, reading.head))
+        if found is None:
+            found = parts_of(reading.request.head, counter)
+            if reading.request.tools:
+                found["tools"] = sum(map(counter.count, reading.request.tools))
+            self._heads[counter.name, reading.head] = found
+            if len(self._heads) > _HEADS:
+                del self._heads[next(iter(self._heads))]
+        return found
 
     def reckon(
-        self, reading: Reading, prefix: Prefix, usage: Usage | None, *, saved: int, moved: bool, now: float
-    ) -> tuple[dict[str, int], Reckoned]:
-        """The estimate by parts of what went upstream, and its cost predicted and real. `moved` is a fold point."""
-        parts = self.counts.of(reading)
-        if saved:
-            parts["results"] = parts.get("results", 0) - saved
-        estimated = sum(parts.values())
-        model, links = reading.request.model, reading.links
-        prices = self._table(reading)
-        before = self._last.get(links[prefix.kept - 1]) if prefix.kept and not moved else None
-        warm = before is not None and (not prices.ttl_seconds or now - before.at <= prices.ttl_seconds)
-        cached = before.estimated if before and warm and not prefix.heads_moved else 0
-        factor = self.calibration.factor(model)
-        reckoned = Reckoned()
+        self, reading: Reading, usage: Usage | None, *, saved: int, moved: bool, now: float
+    ) -> tuple[dict[str, int], Prefix, Reckoned]:
+        """The estimate by parts of what went upstream, how it stands to what went before, and its cost predicted and
+        real. `moved` is a fold point."""
+        prefix, tip = self._histories.place(reading.links, reading.head)
+        last, messages, model = tip.last, reading.request.messages, reading.request.model
+        counter, head = tokens.counter_for(model), self.head(reading)
+        extends = last is not None and not prefix.moved
+        if last is not None and extends and last.counter == counter.name:
+            begun = last.parts
+        else:
+            begun = parts_of(messages[: prefix.kept], counter)
+        parts = parts_of(messages[prefix.kept :], counter, begun)
+        estimated = sum(parts.values()) + sum(head.values()) - saved
+        reckoned = _NOT_RECKONED
         if usage is not None:
-            predicted = prices.cost(cached, estimated - cached) * factor
-            real = prices.cost(usage.cache_read, usage.cache_write) + usage.fresh
-            expected = 0 if usage.cleared else cached * factor  # what a provider clears, it does not find in its cache
-            cold = expected >= _LEAST_CACHED and usage.cache_read < expected / 10
-            reckoned = Reckoned(predicted, real, int(cold))
+            cached = 0
+            if last is not None and not moved and not prefix.heads_moved and self._is_warm(reading, last, now):
+                cached = last.estimated if extends else min(estimated, sum(begun.values()) + sum(head.values()))
+            reckoned = self._compared(reading, usage, cached, estimated)
             self.calibration.learn(model, estimated, usage.prompt + usage.cleared)
-        if links:
-            self._last.pop(links[-1], None)
-            self._last[links[-1]] = _Last(estimated, now)
-            while len(self._last) > _REMEMBERED:
-                del self._last[next(iter(self._last))]
-        return parts, reckoned
+        tip.last = Last(parts, counter.name, estimated, now)
+        told = dict(head)
+        for part, count in parts.items():
+            told[part] = told.get(part, 0) + count
+        if saved:
+            told["results"] = told.get("results", 0) - saved
+        return told, prefix, reckoned
+
+    def _compared(self, reading: Reading, usage: Usage, cached: int, estimated: int) -> Reckoned:
+        prices = self._prices(reading.api.name, reading.request.model)
+        factor = self.calibration.factor(reading.request.model)
+        expected = 0 if usage.cleared else cached * factor  # what a provider clears, it does not find in its cache
+        return Reckoned(
+            prices.cost(cached, estimated - cached) * factor,
+            prices.cost(usage.cache_read, usage.cache_write) + usage.fresh,
+            int(expected >= _LEAST_CACHED and usage.cache_read < expected / 10),
+        )
