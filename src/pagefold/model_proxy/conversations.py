@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pagefold.derive.beginning import Beginning, root_of
+from pagefold.derive.beginning import Beginning
 from pagefold.derive.cost import TABLES, Prices
 from pagefold.derive.models import Known
 from pagefold.derive.notebook import Begun
@@ -162,7 +162,7 @@ class Conversations:
         """How this history began, where it was `asked` for by its headers as it is now."""
         if not reading.links:
             return Begun(None)
-        root = root_of(reading.request.messages, reading.links)
+        root = reading.root
         key = (root.answered, reading.api.name, reading.request.model, *asked)
         if (known := self._known_begun.get(key)) is not None:
             return known
@@ -186,13 +186,12 @@ class Conversations:
     def derive(
         self, derivations: Derivations, reading: Reading, history: History, now: float, head: int = 0
     ) -> Derivation:
-        given = Given(head, characters=len(reading.request.body))
+        notes = NOTHING
         if folds(derivations.policy):
             notes = Notes(cold=self.reckoner.is_cold(reading, now))
             if notes != NOTHING and history.links:
                 self.notebook.put(history.links[-1], notes, now)
-            given = replace(given, notes=notes)
-        return derivations.derive(history.messages, history.links, given)
+        return derivations.derive(history.messages, history.links, Given(head, notes, len(reading.request.body)))
 
     def shrink(self, derivations: Derivations, history: History, now: float = 0.0) -> Derivation | None:
         """A smaller request than the one that the provider found too long, or None where the policy has none."""

@@ -132,11 +132,11 @@ class Derivations:
             state, sent, asked = turn.asked, turn.derivation.sent, True
         else:
             state, sent, asked = turn.stepped, turn.stood, False
-        for place in range(at, len(messages)):
-            if begins_turn(messages, place) and not asked:
+        for place, message in enumerate(messages[at:], at):
+            if not asked and begins_turn(messages, place):
                 state, sent = self._pass(state, sent, messages.upto(place), links[:place], given.head)
-            message = self._shown(messages[place])
-            state = self.policy.step(state, Message(message.role, message.blocks, message.raw, place))
+            shown = self._shown(message)
+            state = self.policy.step(state, Message(shown.role, shown.blocks, shown.raw, place))
             asked = False
         notes = given.notes if given.notes != NOTHING or not links else self._noted(links[-1])
         after, asked_for, reason = self._ask(state, sent, messages, notes)

@@ -24,15 +24,14 @@ from pagefold.pages.faults import Boundary
 from pagefold.pages.page import Page, PageId
 from pagefold.pages.pins import Pins
 from pagefold.wire import sse
-from pagefold.wire.anthropic import EDITING, clears_results, without_clearing
-from pagefold.wire.message import Role, Usage
+from pagefold.wire.anthropic import EDITING, without_clearing
+from pagefold.wire.message import Usage
 
 READ_BYTES = 32 << 20
 """Of a request or an answer, decoded, more than this is passed on without being read: no provider takes more."""
 
 OFF = "off"
 _NAME_CHARACTERS = 100
-_UNHEARD = 32 << 10
 
 
 class Exchange:
@@ -66,8 +65,6 @@ class Exchange:
         self._events: sse.Follower | None = None
         self._whole = bytearray()
         self._heard_bytes = 0
-        self._unheard: list[bytes] = []  # of a stream: it is read in a few large pieces, or when it has ended
-        self._unheard_bytes = 0
         self._deaf = ""
         if self.api is not None and wish != OFF:
             try:
@@ -84,22 +81,20 @@ class Exchange:
 
     def read(self, now: float = 0.0) -> int:
         """Reads the request. The characters that deriving it would have to work on: 0 where there is nothing to do."""
-        reading = self._read()
-        if reading is None or self._derivations is None or reading.api.continues(reading.request):
+        reading, conversations = self._read(), self._conversations
+        if reading is None or self._derivations is None or reading.continued:
             self._derivations = None
             return 0
         asked: tuple[object, ...] = (self._wish, self._window)
-        clears = self.api is MESSAGES and clears_results(reading.request.member(EDITING))
-        if clears or folds(self._derivations.policy):  # by its model, which is known only now
-            named = reading.request.model
-            self._derivations = self._conversations.under(
-                reading.api.name, self._wish, self._window, named, alone=clears
-            )
+        if reading.clears or folds(self._derivations.policy):  # by its model, which is known only now
+            named, clears = reading.request.model, reading.clears
+            self._derivations = conversations.under(reading.api.name, self._wish, self._window, named, alone=clears)
             assert self._derivations is not None
-        self._begun = self._conversations.begun(reading, (*asked, "clears") if clears else asked, now)
+            asked = (*asked, "clears") if clears else asked
+        self._begun = conversations.begun(reading, asked, now)
         began = self._begun.beginning
         if began is not None and began.policy is not self._derivations.policy:
-            self._derivations = self._conversations.at_work(reading.api.name, began.policy)
+            self._derivations = conversations.at_work(reading.api.name, began.policy)
         return self._derivations.fresh(reading.request.messages, reading.links, began.head if began else None) or 1
 
     def derive(self, now: float = 0.0) -> bytes | None:
@@ -158,13 +153,8 @@ class Exchange:
 
     @property
     def name(self) -> str:
-        """By what its conversation is known in the store: the link as far as the model's first answer, whose ids no
-        other conversation has. What is derived later, in a fork too, is of that conversation."""
-        if self._reading is None or not self._reading.links:
-            return ""
-        messages, links = self._reading.request.messages, self._reading.links
-        first = next((at for at, message in enumerate(messages) if message.role is Role.ASSISTANT), len(links) - 1)
-        return links[first].hex()
+        """By what its conversation is known in the store."""
+        return self._reading.name if self._reading is not None else ""
 
     @property
     def told(self) -> Told | None:
@@ -211,27 +201,22 @@ class Exchange:
         return told
 
     def _rendered(self, derivation: Derivation) -> bytes | None:
-        if self._reading is None:
-            return None
-        own = len(self._history.messages) == len(self._reading.request.messages)
-        members = self._own_clearing()
+        assert self._reading is not None
+        request = self._reading.request
+        own = len(self._history.messages) == len(request.messages)
+        members = self._own_clearing() if self._reading.clears else None
         if not derivation.changed and not self.turn and own and not members:
             return None
         tools = offered(self._reading.api) if self.turn else ()
         marked = with_marks(derivation) if self.api is MESSAGES else derivation.messages
-        return self._reading.request.render(marked, tools, members)
+        return request.render(marked, tools, members)
 
     def _own_clearing(self) -> dict[str, str]:
         """Where a policy folds, the provider must not clear results as well: what was reckoned to stand would be gone,
         and the prefix with it. Its other edits are the client's."""
-        assert self._reading is not None
-        if self.api is not MESSAGES or not self._derivations or not folds(self._derivations.policy):
+        if self._reading is None or not self._derivations or not folds(self._derivations.policy):
             return {}
-        said = self._reading.request.member(EDITING)
-        if not said:
-            return {}
-        left = without_clearing(said)
-        return {} if left == said else {EDITING: left}
+        return {EDITING: without_clearing(self._reading.request.member(EDITING))}
 
     def _read(self) -> Reading | None:
         if self.api is None or self._reading is not None or self._unread:
@@ -272,27 +257,15 @@ class Exchange:
         if self._heard_bytes > READ_BYTES:
             self._deaf = "answer too large"
             self._whole.clear()
-            self._unheard.clear()
         elif self._events is None:
             self._whole += data
         else:
-            self._unheard.append(data)
-            self._unheard_bytes += len(data)
-            if self._unheard_bytes > _UNHEARD:
-                self._listen()
-
-    def _listen(self) -> None:
-        """Reads what was heard of a stream so far."""
-        data, self._unheard, self._unheard_bytes = self._unheard, [], 0
-        if self._events is None or self._deaf:
-            return
-        try:
-            self._events.feed(data[0] if len(data) == 1 else b"".join(data))
-        except WireError:
-            self._deaf = "answer not understood"
+            try:
+                self._events.feed(data)
+            except WireError:
+                self._deaf = "answer not understood"
 
     def finish(self, ending: Ending, *, bytes_up: int = 0, bytes_down: int = 0, now: float = 0.0) -> Seen:
-        self._listen()
         reading = self._read()
         if ending is Ending.ABANDONED and self._events is not None and self._events.ended:
             ending = Ending.WHOLE  # some clients hang up as soon as they have read that it ended

@@ -7,7 +7,7 @@ repetitions, and only those of one connection stay behind; no words of a request
 import asyncio
 import os
 import zlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeAlias
@@ -113,17 +113,19 @@ class Upload:
         return data
 
 
-def passed_on(headers: Iterable[tuple[bytes, bytes]], dropped: frozenset[bytes]) -> Headers:
+def passed_on(headers: Sequence[tuple[bytes, bytes]], dropped: frozenset[bytes] = frozenset()) -> Headers:
     """The headers that go further than one connection, in their order, repeated ones included."""
-    kept: Headers = []
-    listed: set[bytes] = set()
-    for header in headers:
-        low = header[0].lower()
-        if low == b"connection":
-            listed.update(word.strip().lower() for word in header[1].split(b","))
-        elif low not in _OF_ONE_CONNECTION and low not in dropped and not low.startswith(b"proxy-"):
-            kept.append(header)
-    return [header for header in kept if header[0].lower() not in listed] if listed else kept
+    kept = [header for header in headers if _travels(header[0])]
+    if len(kept) < len(headers):
+        listing = [value for name, value in headers if name.lower() == b"connection"]
+        dropped = dropped.union(word.strip().lower() for value in listing for word in value.split(b","))
+    return [header for header in kept if header[0].lower() not in dropped] if dropped else kept
+
+
+@lru_cache(maxsize=1024)
+def _travels(name: bytes) -> bool:
+    low = name.lower()
+    return low not in _OF_ONE_CONNECTION and not low.startswith(b"proxy-")
 
 
 def are_text(headers: Headers) -> bool:

@@ -46,6 +46,8 @@ _ADDED |= {b"user-agent": "user-agent"}
 _PLAIN_BYTES = 1 << 20
 _SLICE_BYTES = 1024
 _ERROR_BYTES = 64 << 10
+_UNHEARD = 32 << 10
+_REFUSED = frozenset((400, 413, 422))  # what a provider says of a request that is too long
 _MILLION = 1_000_000
 _WATCH_SECONDS = 0.05  # an answer that is there sooner is not worth a task that waits for the client to leave
 AT_ONCE = 16_000
@@ -63,8 +65,11 @@ class Host(Protocol):
     read_bytes: int
     teller: Teller | None
 
-    async def work(self, step: Callable[[], Any], characters: int) -> Callable[[], Any]:
-        """Runs a step at once if it is short and nothing else is at work; the result is asked for by calling."""
+    def is_free(self) -> bool:
+        """Whether nothing is at work, so that a short step may be taken at once."""
+
+    async def work(self, step: Callable[[], Any]) -> Callable[[], Any]:
+        """Has a step taken behind those that are at work; its result is asked for by calling."""
 
     def fault(self, error: Exception) -> None: ...
 
@@ -83,16 +88,26 @@ class Passage:
     """One request on its way to the upstream, and the answer on its way back."""
 
     def __init__(
-        self, proxy: Host, session: aiohttp.ClientSession, target: URL, scope: Event, receive: Receive, send: Send
+        self,
+        proxy: Host,
+        session: aiohttp.ClientSession,
+        target: URL,
+        scope: Event,
+        named: Mapping[bytes, bytes],
+        receive: Receive,
+        send: Send,
     ) -> None:
         self._proxy, self._session, self._target = proxy, session, target
-        self._scope, self._send = scope, send
+        self._scope, self._named, self._send = scope, named, send
         self._upload = Upload(receive)
         self._exchange: Exchange | None = None
         self._decode: Callable[[bytes], bytes] | None = None
+        self._listens = False
         self._faulty = False
         self._ending = Ending.ABANDONED
         self._bytes_down = 0
+        self._unheard: list[bytes] = []  # of the answer: it is read in a few large pieces, or when it has ended
+        self._unheard_bytes = 0
         self._refused = b""
         self._began = self._ended = time.time()
         self._seen: Seen | None = None
@@ -132,21 +147,25 @@ class Passage:
 
     async def _derive(self) -> bytes | None:
         """What a policy made of the request, or None where it goes on as it came."""
-        if self._exchange is None or not self._exchange.derives:
+        exchange = self._exchange
+        if exchange is None or not exchange.derives:
             return None
-        work = self._proxy.work
-        if self._exchange.may_shrink:  # a policy that folds asks when the provider's cache was last used
+        if exchange.may_shrink:  # a policy that folds asks when the provider's cache was last used
             self._proxy.count_ended()
-        read = partial(self._exchange.read, time.time())
-        fresh = self._observe(await work(read, self._upload.bytes // _READ_FASTER))
+        fresh = await self._step(exchange.read, self._upload.bytes // _READ_FASTER, self._began)
         if not fresh:
             return None
-        derive = partial(self._exchange.derive, time.time())
-        derived: bytes | None = self._observe(await work(derive, fresh))
-        if self._exchange.owed or self._exchange.unwritten:
-            self._observe(await work(self._store_owed, AT_ONCE + 1))
+        derived: bytes | None = await self._step(exchange.derive, fresh, self._began)
+        if exchange.owed or exchange.unwritten:
+            await self._step(self._store_owed, AT_ONCE + 1)
         # What could not be stored must not be named in a request.
         return None if self._faulty else derived
+
+    async def _step(self, step: Callable[..., Any], characters: int, *shown: object) -> Any:
+        """Takes a step of ours at once if it is short and nothing else is at work."""
+        if characters <= AT_ONCE and self._proxy.is_free():
+            return self._observe(step, *shown)
+        return self._observe(await self._proxy.work(partial(step, *shown)))
 
     def _store_owed(self) -> None:
         assert self._exchange is not None
@@ -161,7 +180,7 @@ class Passage:
     async def _relay(self, body: bytes, derived: bytes | None) -> None:
         try:
             response = await self._request(body, derived)
-            if smaller := await self._smaller(response):
+            if response.status in _REFUSED and (smaller := await self._smaller(response)):
                 response = await self._request(body, smaller)
         except (aiohttp.ClientError, OSError) as error:
             if self._upload.gone:
@@ -175,7 +194,8 @@ class Passage:
                 await self._converse(turn, response)
             else:
                 await self._begin_answer(response)
-                await self._give(self._refused)
+                if self._refused:
+                    await self._give(self._refused)
                 async for data in response.content.iter_any():
                     await self._give(data)
         except (aiohttp.ClientError, OSError):
@@ -194,10 +214,14 @@ class Passage:
         self._observe(self._answer_began, response)
 
     async def _give(self, data: bytes) -> None:
-        if data:
-            await self._send({"type": "http.response.body", "body": data, "more_body": True})
-            self._bytes_down += len(data)
-            self._observe(self._hear, data)
+        await self._send({"type": "http.response.body", "body": data, "more_body": True})
+        size = len(data)
+        self._bytes_down += size
+        if self._listens:
+            self._unheard.append(data)
+            self._unheard_bytes += size
+            if self._unheard_bytes > _UNHEARD:
+                self._observe(self._hear)
 
     # ---- recall inside the turn
 
@@ -215,7 +239,8 @@ class Passage:
         while True:
             async for data in last.content.iter_any():
                 shown = self._observe(turn.feed, data)
-                await self._give(data if self._faulty else shown)
+                if given := data if self._faulty else shown:
+                    await self._give(given)
             rest = self._observe(turn.answered) or b""
             following = await self._answer_calls(turn) if turn.calls and not self._faulty else None
             if following is None:
@@ -225,10 +250,11 @@ class Passage:
                 rest = await self._broken(turn, last)
                 break
         if turn.done:
-            self._observe(await self._proxy.work(self._remember, AT_ONCE + 1))
+            await self._step(self._remember, AT_ONCE + 1)
         if not turn.stream:
             await self._begin_answer(last, length=False)
-        await self._give(rest)
+        if rest:
+            await self._give(rest)
         last.close()
 
     async def _answer_calls(self, turn: Turn) -> bytes | None:
@@ -236,11 +262,10 @@ class Passage:
         assert self._exchange is not None
         answers = self._proxy.answers
         asked = [partial(answers, call.name, call.arguments) for call in turn.calls]
-        texts = self._observe(await self._proxy.work(lambda: [answer() for answer in asked], AT_ONCE + 1))
+        texts = await self._step(lambda: [answer() for answer in asked], AT_ONCE + 1)
         if texts is None:
             return None
-        go_on = partial(self._exchange.go_on, texts, time.time())
-        following: bytes | None = self._observe(await self._proxy.work(go_on, sum(map(len, texts))))
+        following: bytes | None = await self._step(self._exchange.go_on, sum(map(len, texts)), texts, time.time())
         return following
 
     def _remember(self) -> None:
@@ -255,7 +280,7 @@ class Passage:
 
     async def _smaller(self, response: aiohttp.ClientResponse) -> bytes | None:
         """What to send in place of a request that was refused as too long, if there is anything."""
-        if response.status not in (400, 413, 422) or self._exchange is None or not self._exchange.may_shrink:
+        if self._exchange is None or not self._exchange.may_shrink:
             return None
         self._refused = await response.content.read(_ERROR_BYTES)
         decode = decoder_for(response.headers.get("content-encoding", "").strip().lower())
@@ -271,7 +296,7 @@ class Passage:
         if self._exchange is not None and self._exchange.turn:
             dropped |= _ENCODING  # what is to be read in passing must be legible
         headers = passed_on(self._scope["headers"], dropped)
-        absent = _ADDED.keys() - {name for name, _ in headers}
+        absent = [name for name in _ADDED if name not in self._named]
         body = body if derived is None else derived
         data: Any = body or None
         if not self._upload.whole and derived is None:
@@ -290,7 +315,7 @@ class Passage:
     def _head(self, response: aiohttp.ClientResponse) -> Headers:
         # Neither status has a body, but a 304 may tell the length of what it does not send.
         headers = passed_on(response.raw_headers, _LENGTH if response.status in (204, 304) else frozenset())
-        if any(name == b"upgrade" for name, _ in self._scope["headers"]):
+        if b"upgrade" in self._named:
             headers.append((b"connection", b"close"))  # the parser reads no second request behind an upgrade
         return [*headers, *(self._exchange.headers if self._exchange is not None and not self._faulty else _FAULT)]
 
@@ -306,9 +331,8 @@ class Passage:
             return None
 
     def _begin(self, body: bytes | None) -> None:
-        path = self._scope["raw_path"].decode("ascii")
-        headers = dict(self._scope["headers"])
-        wish = headers.get(WISH_HEADER, b"").decode("ascii", "replace").strip().lower()
+        path, headers = self._scope["raw_path"].decode("ascii"), self._named
+        wish = headers[WISH_HEADER].decode("ascii", "replace").strip().lower() if WISH_HEADER in headers else ""
         conversations = self._proxy.conversations
         window = window_in(headers, given=bool(conversations.window))
         self._exchange = self._proxy.exchange(
@@ -318,26 +342,34 @@ class Passage:
     def _answer_began(self, response: aiohttp.ClientResponse) -> None:
         assert self._exchange is not None
         encoding = response.headers.get("content-encoding", "").strip().lower()
-        self._decode = decoder_for(encoding)
+        self._decode = decoder_for(encoding) if encoding else None
         legible = self._decode is not None or encoding in ("", "identity")
         self._exchange.answer_began(response.status, response.headers.get("content-type", ""), legible=legible)
+        self._listens = self._exchange.listening
 
-    def _hear(self, data: bytes) -> None:
+    def _hear(self) -> None:
+        """Shows the exchange what has come of the answer since the last time."""
         assert self._exchange is not None
-        if self._decode is None:
+        data = b"".join(self._unheard)
+        self._unheard, self._unheard_bytes = [], 0
+        decode = self._decode
+        if decode is None:
             self._exchange.hear(data)
-            return
-        # In slices, because a few compressed bytes can become very many, and the exchange sets the bound.
-        for at in range(0, len(data), _SLICE_BYTES):
-            if not self._exchange.listening:
-                return
-            try:
-                self._exchange.hear(self._decode(data[at : at + _SLICE_BYTES]))
-            except (zlib.error, zstandard.ZstdError):
-                self._exchange.not_legible()
+        else:
+            # In slices, because a few compressed bytes can become very many, and the exchange sets the bound.
+            for at in range(0, len(data), _SLICE_BYTES):
+                if not self._exchange.listening:
+                    break
+                try:
+                    self._exchange.hear(decode(data[at : at + _SLICE_BYTES]))
+                except (zlib.error, zstandard.ZstdError):
+                    self._exchange.not_legible()
+        self._listens = self._exchange.listening
 
     def _finish(self) -> None:
         assert self._exchange is not None
+        if self._unheard:
+            self._hear()
         seen = self._exchange.finish(
             self._ending, bytes_up=self._upload.bytes, bytes_down=self._bytes_down, now=self._ended
         )
@@ -359,7 +391,7 @@ class Passage:
         """The hook of telemetry: what the decision trace and the dashboard get to know."""
         told = self._exchange.told if self._exchange is not None else None
         if told is not None and self._seen is not None:
-            agent = dict(self._scope["headers"]).get(b"user-agent", b"").decode("latin-1")
+            agent = self._named.get(b"user-agent", b"").decode("latin-1")
             teller.tell(told, self._seen, user_agent=agent, began=self._began, now=self._ended)
 
 

@@ -7,8 +7,10 @@ compared before they are used.
 
 from dataclasses import dataclass, field
 
-from pagefold.model_proxy.apis import Api
+from pagefold.derive.beginning import Root
+from pagefold.model_proxy.apis import MESSAGES, Api
 from pagefold.model_proxy.histories import Digests, extended
+from pagefold.wire.anthropic import EDITING, clears_results
 from pagefold.wire.message import Request, Role
 from pagefold.wire.reread import Reread, reread
 
@@ -19,14 +21,31 @@ _SAMPLE = 1024  # of a longer one only the end: whoever is found is compared, an
 
 @dataclass(slots=True, eq=False)
 class Reading:
-    """One request of an API, with the link of each of its messages and the hash of its head. `first` is where the
-    model's first answer stands, or how many messages there are where it has not answered yet."""
+    """One request of an API, with the link of each of its messages and the hash of its head.
+
+    `first` is where the model's first answer stands, or how many messages there are where it has not answered yet.
+    `continued` says that it goes on from what the provider holds, `clears` that the provider may clear results in it.
+    """
 
     api: Api
     request: Request
     links: list[bytes]
     head: bytes
     first: int
+    continued: bool
+    clears: bool
+
+    @property
+    def name(self) -> str:
+        """By what its conversation is known in the store: the link as far as the model's first answer, whose ids no
+        other conversation has. What is derived later, in a fork too, is of that conversation."""
+        return self.links[min(self.first, len(self.links) - 1)].hex() if self.links else ""
+
+    @property
+    def root(self) -> Root:
+        """Where the history begins. It has at least one message."""
+        links, first = self.links, self.first
+        return Root(links[max(0, first - 1)], links[first]) if first < len(links) else Root(links[-1], None)
 
 
 @dataclass(slots=True, eq=False)
@@ -53,9 +72,7 @@ class Readings:
         known = self._like(api, body)
         again = reread(body, known.reading.request, api.shape) if known else None
         if known is None or again is None:
-            request = api.parse_request(body)
-            links, head = self.digests.links(request.messages), self.digests.head(request)
-            known = _Known(Reading(api, request, links, head, _first_answer(request)))
+            known = _Known(self._whole(api, body))
         else:
             reading = self._after(known.reading, again)
             if again.request.end_of(again.kept) >= known.length:
@@ -65,15 +82,21 @@ class Readings:
         self._keep(known)
         return known.reading
 
+    def _whole(self, api: Api, body: bytes) -> Reading:
+        request = api.parse_request(body)
+        links, head = self.digests.links(request.messages), self.digests.head(request)
+        return Reading(api, request, links, head, _first_answer(request), *_asked(api, request))
+
     def _after(self, before: Reading, again: Reread) -> Reading:
         request, kept, old = again.request, again.kept, before.request
         links = before.links[:kept]
         extended(links, again.values)
-        alike = request.tools is old.tools and request.head is old.head
-        head = before.head if alike else self.digests.head(request)
-        return Reading(
-            before.api, request, links, head, before.first if before.first < kept else _first_answer(request)
-        )
+        first = before.first if before.first < kept else _first_answer(request)
+        if again.alike:
+            return Reading(before.api, request, links, before.head, first, before.continued, before.clears)
+        same = request.tools is old.tools and request.head is old.head
+        head = before.head if same else self.digests.head(request)
+        return Reading(before.api, request, links, head, first, *_asked(before.api, request))
 
     def _like(self, api: Api, body: bytes) -> _Known | None:
         """The reading with the longest beginning in common, as far as it shows."""
@@ -107,6 +130,11 @@ class Readings:
         for key in known.keys:
             del self._found[key]
         self._bytes -= self._kept.pop(known)
+
+
+def _asked(api: Api, request: Request) -> tuple[bool, bool]:
+    """Whether it goes on from what the provider holds, and whether the provider may clear results."""
+    return bool(api.continues(request)), api is MESSAGES and clears_results(request.member(EDITING))
 
 
 def _first_answer(request: Request) -> int:

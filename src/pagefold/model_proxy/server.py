@@ -44,7 +44,7 @@ from pagefold.model_proxy.http import (
     refuse,
     reply,
 )
-from pagefold.model_proxy.passage import AT_ONCE, TOKEN_HEADER, Passage
+from pagefold.model_proxy.passage import TOKEN_HEADER, Passage
 from pagefold.model_proxy.recalling import ENOUGH
 from pagefold.model_proxy.telling import Teller
 from pagefold.model_proxy.totals import Seen, Totals
@@ -65,7 +65,7 @@ _GRACE_SECONDS = 30
 _HEADER_BYTES = 256 << 10
 _UNCOUNTED = 500
 _ENDED, _ENDED_BYTES, _COUNT_SECONDS = 64, 4 << 20, 0.05
-_OWN = (b"/pagefold/health", b"/pagefold/status")
+_STRANGER = "this pagefold asks for its token in x-pagefold-token"
 
 
 def to_stderr(line: str) -> None:
@@ -150,16 +150,10 @@ class Proxy:
     async def _answer(self, scope: Event, receive: Receive, send: Send) -> None:
         path, headers = scope["raw_path"], scope["headers"]
         named = dict(headers)
-        if path == b"/pagefold/health":
-            await reply(send, 200, b'{"status":"ok"}')
-        elif self.dashboard is not None and (path + b"/").startswith(b"/pagefold/") and path not in _OWN:
-            await self.dashboard(scope, receive, send)  # it asks for the token in its own ways
-        elif self._token and not hmac.compare_digest(named.get(TOKEN_HEADER, b""), self._token):
-            await refuse(send, 401, "authentication_error", "this pagefold asks for its token in x-pagefold-token")
-        elif path == b"/pagefold/status":
-            await reply(send, 200, json_text.bytes_of(self.totals.to_json()))
-        elif path.startswith(b"/pagefold/"):
-            await refuse(send, 404, "not_found_error", "pagefold answers to /pagefold/status and /pagefold/health")
+        if path.startswith(b"/pagefold") and (path == b"/pagefold" or path.startswith(b"/pagefold/")):
+            await self._tell_of_itself(path, named, scope, receive, send)
+        elif not self._is_allowed(named):
+            await refuse(send, 401, "authentication_error", _STRANGER)
         elif needs_upgrade(named):
             await refuse(send, 426, "invalid_request_error", "pagefold speaks HTTP/1.1 and upgrades to nothing else")
         elif not path.startswith(b"/"):
@@ -172,7 +166,24 @@ class Proxy:
             await refuse(send, 404, "not_found_error", "this pagefold was given no OpenAI address to send this on to")
         else:
             assert self._session is not None, "the lifespan has begun"
-            await Passage(self, self._session, target, scope, receive, send).run()
+            await Passage(self, self._session, target, scope, named, receive, send).run()
+
+    async def _tell_of_itself(
+        self, path: bytes, named: Mapping[bytes, bytes], scope: Event, receive: Receive, send: Send
+    ) -> None:
+        if path == b"/pagefold/health":
+            await reply(send, 200, b'{"status":"ok"}')
+        elif self.dashboard is not None and path != b"/pagefold/status":
+            await self.dashboard(scope, receive, send)  # it asks for the token in its own ways
+        elif not self._is_allowed(named):
+            await refuse(send, 401, "authentication_error", _STRANGER)
+        elif path == b"/pagefold/status":
+            await reply(send, 200, json_text.bytes_of(self.totals.to_json()))
+        else:
+            await refuse(send, 404, "not_found_error", "pagefold answers to /pagefold/status and /pagefold/health")
+
+    def _is_allowed(self, named: Mapping[bytes, bytes]) -> bool:
+        return not self._token or hmac.compare_digest(named.get(TOKEN_HEADER, b""), self._token)
 
     @property
     def totals(self) -> Totals:
@@ -221,12 +232,14 @@ class Proxy:
             except Exception as error:  # noqa: BLE001 - as in a passage: nobody waits for this any more
                 self.fault(error)
 
-    async def work(self, step: Callable[[], Any], characters: int) -> Callable[[], Any]:
-        """Runs a step at once if it is short and nothing else is at work; the result is asked for by calling."""
+    def is_free(self) -> bool:
+        """Whether nothing is at work, so that a short step may be taken at once."""
         if self._working is not None and self._working.done():
             self._working = None
-        if characters <= AT_ONCE and self._working is None:
-            return step
+        return self._working is None
+
+    async def work(self, step: Callable[[], Any]) -> Callable[[], Any]:
+        """Has a step taken behind those that are at work; its result is asked for by calling."""
         self._working = done = self._worker.submit(step)
         await asyncio.wait([asyncio.wrap_future(done)])
         return done.result

@@ -17,11 +17,13 @@ _ENDS = b",}] \t\n\r"
 
 
 class Reread(NamedTuple):
-    """A request, how many leading messages it has in common with the earlier one, and what the others say."""
+    """A request, how many leading messages it has in common with the earlier one, what the others say, and whether all
+    that stands around the messages is alike."""
 
     request: Request
     kept: int
     values: list[Any]
+    alike: bool
 
 
 def reread(body: bytes, before: Request, shape: Shape) -> Reread | None:
@@ -60,7 +62,7 @@ def reread(body: bytes, before: Request, shape: Shape) -> Reread | None:
         spans.with_items([(at + places[n], at + places[n + 1]) for n in range(0, len(places), 2)], kept),
         around,
     )
-    return Reread(request, kept, [spot.value for spot in fresh])
+    return Reread(request, kept, [spot.value for spot in fresh], alike)
 
 
 def _kept(body: bytes, old: bytes, spans: Log[tuple[int, int]]) -> int:
