@@ -1,17 +1,18 @@
 """One message of a history as the fold knows it: as it came, as it is shown, and what of it may be kept."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pagefold.derive.arrival import Standings, arrive
 from pagefold.derive.learned import AS_IT_COMES, Forms
 from pagefold.derive.passages import Passage, passages
+from pagefold.frozen import frozen
 from pagefold.pages.facts import facts_of
 from pagefold.tokens import FRAME, counter
 from pagefold.wire import json_text
 from pagefold.wire.message import Block, BlockKind, Message, Role
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Entry:
     """`tokens` is what it costs as it is shown, `codecs` what made it so; `turn` how many answers came before it."""
 

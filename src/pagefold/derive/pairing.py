@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Any
 
 from pagefold.derive.policy import Decision
+from pagefold.frozen import frozen
 from pagefold.pages.kinds import ResidencyLevel
 from pagefold.wire import anthropic, json_text, openai_chat, openai_responses
 from pagefold.wire.json_text import as_list, as_object, as_string
@@ -35,7 +36,7 @@ _PARSE = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Call:
     """A call that waits for its result. `id` is what it is known by; `was` what it came with."""
 
@@ -44,7 +45,7 @@ class Call:
     message: Message
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Ids:
     """All ids of a history. Histories that share their beginning share its memory, never more than that."""
 
@@ -62,7 +63,7 @@ class _Ids:
         return _Ids(known, self._length + 1)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pairing:
     """What is open in a history so far. `held` waits for results; its messages are settled or still to be looked at."""
 
@@ -77,7 +78,7 @@ class Pairing:
         return bool(self.open or self.held)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Paired:
     """What may be shown now, in order, and what had to be changed, place by place."""
 

@@ -8,13 +8,14 @@ its lines hold a fact.
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import TypeAlias
 
 from pagefold.derive.arrival import Standings, arguments_of
 from pagefold.derive.json_lines import json_lines
 from pagefold.encode import numbered
+from pagefold.frozen import frozen
 from pagefold.pages.facts import is_fact, words_of
 from pagefold.pages.pins import OPENING
 from pagefold.wire.message import Block, BlockKind, Message, Role
@@ -47,7 +48,7 @@ def cost_of(text: str) -> float:
     return len(text) / 3.4 + 1.5
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Passage:
     """`label` is how the model knows it; `text` is the whole of it. `where` says which of its lines hold a fact.
 

@@ -11,7 +11,7 @@ Of a large text codecs that change its lines are tried on a part first, and its 
 
 import re
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache, lru_cache, partial
 
 from pagefold.encode import delta, near_ref, reference
@@ -28,6 +28,7 @@ from pagefold.encode.numbered import Numbered
 from pagefold.encode.paths import Listing, Paths
 from pagefold.encode.records import Records
 from pagefold.encode.repeats import Colours, Repeats
+from pagefold.frozen import frozen
 from pagefold.pages.ledger import Ledger, Standing
 from pagefold.tokens import counter, estimates_words
 
@@ -55,7 +56,7 @@ INSIDE: tuple[Codec, ...] = (*FRAMES, Json(exact=True), *_TEXT)
 _numbered = Numbered()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Shown:
     """What the model is shown in place of a text: by which codecs, at what cost, and what was not let through."""
 
@@ -116,7 +117,7 @@ def encode(
     return Shown(made.text, made.codecs, tokens, before, made.references, tuple(skipped), reason, there)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Own:
     """What a text is whatever stands above it: its form, the same with numbered lines in their sparse form where there
     are any, and what it has in common with others like it."""

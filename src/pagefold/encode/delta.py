@@ -14,9 +14,9 @@ runs that cost more than saying so. Undone with the ledger the text was shown un
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 from pagefold.encode.numbered import Header, Run, header_of, keeps_number, split
+from pagefold.frozen import frozen
 from pagefold.pages.ledger import Ledger, Standing
 
 _TITLE = re.compile(r"\[(R\d+)(?: (lines .*))?\]")
@@ -33,7 +33,7 @@ _PLACES = 60_000  # that are compared for one text; beyond, of each line only th
 _TITLED = 8  # lines from which on a text without numbers gets a title
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Against:
     """What a text becomes, and what of it then stands literally in the request."""
 

@@ -14,10 +14,10 @@ and with a tab.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 
 from pagefold.encode.codec import Inner
+from pagefold.frozen import frozen
 
 _LEAST = 4
 _OURS = "[lines "
@@ -29,7 +29,7 @@ _USUAL = 6  # the width that agents set numbers in before an arrow
 _FAR = 1000  # numbers from here on are quoted, not counted to: every missed one was of four digits
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Run:
     """Consecutive numbered lines: the number of the first, how numbers are written, the lines without them."""
 
@@ -59,7 +59,7 @@ class Run:
         return lines
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Header:
     first: int
     last: int

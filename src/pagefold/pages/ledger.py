@@ -8,11 +8,13 @@ not in the ledger.
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 
+from pagefold.frozen import frozen
+
 _LEAST = 3  # a line with fewer visible characters begins no run
 _PLACES = 24
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Standing:
     """One text, or part of one, that stands in the request. `label` is how the model knows it.
 
@@ -40,7 +42,7 @@ class _Log:
     likes: dict[Hashable, list[int]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ledger:
     _log: _Log = field(default_factory=_Log)
     _length: int = 0

@@ -18,6 +18,7 @@ from pagefold.derive.policy import Notes
 from pagefold.derive.remaining import SHIPPED as LASTING
 from pagefold.derive.remaining import Lasting
 from pagefold.derive.values import SHIPPED, Priors
+from pagefold.frozen import frozen
 from pagefold.wire.message import Message
 
 _WORTH = 0.85  # a fold on a cold cache leaves at most this share
@@ -25,7 +26,7 @@ _GROWN = 1.1
 _LEFT = "a fold would not pay yet"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class State(folding.State):
     rent: float = 0.0  # paid, since the last fold, for reading what a fold would have left out
     left: int = 0  # what the last fold left

@@ -17,6 +17,7 @@ from pagefold.derive.passages import passages
 from pagefold.derive.policy import NOTHING, Decision, Derived, Notes
 from pagefold.derive.resetting import REASON, reset_asked
 from pagefold.derive.values import SHIPPED
+from pagefold.frozen import frozen
 from pagefold.log import Log
 from pagefold.pages import context_calls
 from pagefold.pages.faults import Boundary
@@ -33,7 +34,7 @@ _MARGIN, _MARGIN_ESTIMATED = 0.01, 0.07
 _RATE = 1e-4  # the least worth of a token in a digest whose length is set by a budget
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class State:
     """`front` stands for the first `folded` entries of the log; `sent` of them have been sent."""
 
