@@ -24,7 +24,8 @@ from pagefold.derive.learned import SHIPPED, Folds, Learned, forms_of
 _CERTAIN = 0.9  # of the draws in which a change has to be cheaper
 _LEAST_GAIN = 0.0002  # of the bill: less is noise
 _FORMS_GAIN = _LEAST_GAIN / 2  # forms change little and lose nothing, so a small gain will do
-_DEAREST = 1.02  # of what a session costs as it is: what no change may exceed
+_MISSED = MISSED / 2  # on the sessions at hand, so that others stay below it too
+_DEAREST = 1.0  # of what a session costs as it is: what no change may exceed
 _SAMPLED = 120  # sessions that judge
 
 
@@ -83,7 +84,7 @@ class _Verdict(NamedTuple):
 
     @property
     def allowed(self) -> bool:
-        misses = self.missed > max(MISSED, self.missed_before)
+        misses = self.missed > max(_MISSED, self.missed_before)
         return not misses and self.worst <= max(_DEAREST, self.worst_before)
 
     @property
