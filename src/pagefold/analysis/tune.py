@@ -8,7 +8,7 @@ is best on all. So few logs change little.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,10 +22,10 @@ from pagefold.analysis.trials import PARTS, Each, Job, Judged, Seen, judge, part
 from pagefold.derive.learned import SHIPPED, Folds, Learned, forms_of
 
 _CERTAIN = 0.9  # of the draws in which a change has to be cheaper
-_LEAST_GAIN = 0.0002  # of the bill: less is noise
-_FORMS_GAIN = _LEAST_GAIN / 2  # forms change little and lose nothing, so a small gain will do
-_MISSED = MISSED / 2  # on the sessions at hand, so that others stay below it too
-_DEAREST = 1.0  # of what a session costs as it is: what no change may exceed
+_LEAST_GAIN, _FORMS_GAIN = 0.0002, 0.0001
+# Half of what a policy may do on any sessions, so that it stays within that on others too: of the facts that answers
+# used, those that are missed; and what a session costs at most of what it costs as it is.
+_MISSED, _DEAREST = MISSED / 2, 1.01
 _SAMPLED = 120  # sessions that judge
 
 
@@ -59,6 +59,7 @@ Picks = tuple[int, ...]
 """The trial for each part of the sessions, chosen on the others, and the one chosen on all. 0 is what is in force."""
 
 _NONE: Picks = (0,) * (PARTS + 1)
+_FIRST: Picks = (1,) * (PARTS + 1)
 
 
 class _Verdict(NamedTuple):
@@ -120,14 +121,18 @@ def tune(
     trials = [always(start), *(value.learned for option in choices for value in option.values)]
     judged = judged_by(trials, "judging")
     weighed = list(_weighed(judged, choices))
-    helping = sorted((one for one in weighed if one.helps), key=lambda one: -one.verdict.gain)
-    made = list(_together(start, trials, helping))
-    together = judged_by([always(start), *made], "judging together") if made else judged
-    chosen = _chosen(together, start, made)
-    outcome = _verdict(together, (chosen,) * (PARTS + 1))
+    now, outcome, taken = always(start), _verdict(judged, _NONE), list[_Weighed]()
+    # Changes that help by themselves are added one after another, the best first, as long as they help together.
+    for one in sorted((one for one in weighed if one.helps), key=lambda one: -one.verdict.gain):
+        more = _with(start, now, (trials[pick][part] for part, pick in enumerate(one.picks)))
+        together = _beside(judged, judged_by([more], "judging together"))
+        verdict = _verdict(together, _FIRST)
+        if verdict.helps and verdict.gain >= outcome.gain + _least_gain(one):
+            now, outcome = more, verdict
+            taken.append(one)
     return Tuned(
-        made[chosen - 1][-1] if chosen else start,
-        tuple(one.told(taken=one in helping[:chosen], sessions=len(judged)) for one in weighed),
+        now[-1],
+        tuple(one.told(taken=one in taken, sessions=len(judged)) for one in weighed),
         len(sound),
         len(judged),
         outcome.before,
@@ -225,13 +230,18 @@ def _worst(judged: Sequence[Judged], figures: Sequence[Figures]) -> float:
     return max(ratios, default=0.0)
 
 
-def _together(start: Learned, trials: Sequence[Each], helping: Sequence[_Weighed]) -> Iterator[Each]:
-    """Changes that help by themselves, added one after another, the best first."""
-    now = always(start)
-    for one in helping:
-        picked = (trials[pick][part] for part, pick in enumerate(one.picks))
-        now = tuple(_merged(start, mine, more) for mine, more in zip(now, picked, strict=True))
-        yield now
+def _beside(judged: Sequence[Judged], others: Sequence[Judged]) -> list[Judged]:
+    """The same sessions under what is in force, and under one trial."""
+    return [replace(one, figures=(one.figures[0], other.figures[0])) for one, other in zip(judged, others, strict=True)]
+
+
+def _least_gain(one: _Weighed) -> float:
+    """Of the bill: less is noise. Forms change little and lose nothing, so less will do for them."""
+    return _FORMS_GAIN if one.option.name.startswith(("learned.", "references.")) else _LEAST_GAIN
+
+
+def _with(start: Learned, now: Each, more: Iterable[Learned]) -> Each:
+    return tuple(_merged(start, mine, added) for mine, added in zip(now, more, strict=True))
 
 
 def _merged(start: Learned, now: Learned, more: Learned) -> Learned:
@@ -249,14 +259,3 @@ def _merged(start: Learned, now: Learned, more: Learned) -> Learned:
         folds,
         forms_of(without.items(), more.forms.floor if more.forms.floor != start.forms.floor else now.forms.floor),
     )
-
-
-def _chosen(judged: Sequence[Judged], start: Learned, made: Sequence[Each]) -> int:
-    """How many of the changes, added one after another, are cheapest and may be taken."""
-    best, gain = 0, 0.0
-    for at, each in enumerate(made, 1):
-        verdict = _verdict(judged, (at,) * (PARTS + 1))
-        least = _FORMS_GAIN if all(replace(one, forms=start.forms) == start for one in each) else _LEAST_GAIN
-        if verdict.helps and verdict.gain >= max(least, gain):
-            best, gain = at, verdict.gain
-    return best
