@@ -20,6 +20,7 @@ _SPACES = (" ", "\t", "\n", "\r")
 _SPACE = re.compile(r"[ \t\n\r]*")
 _COMMA = re.compile(r"[ \t\n\r]*,[ \t\n\r]*")
 _PLAIN_KEY = re.compile(r'"([^"\\]*)"[ \t\n\r]*:[ \t\n\r]*')  # nothing in it is escaped, and so it says what it is
+_BEHIND = re.compile(r"[ \t\n\r]*([,}])[ \t\n\r]*")  # what follows a member
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -89,7 +90,7 @@ def elements(text: str, start: int = 0) -> list[Spot]:
     at = _open(text, start, "[")
     if text[at : at + 1] == "]":
         return []
-    first = _value_at(text, at)
+    first = value_at(text, at)
     return [first, *following(text, first.end)[0]]
 
 
@@ -112,9 +113,10 @@ def opened(text: str, path: tuple[str, ...]) -> Spot:
     Each step is a key; where its member is an array, the objects in it are opened by the next. So every character is
     read once, however deep the path goes. Raises WireError, also where more text follows the value.
     """
-    whole = _opened(text, _after_space(text, 0), path)
-    _finish(text, whole.end)
-    return whole
+    start = _after_space(text, 0)
+    value, end = _inside(text, start, path)
+    _finish(text, end)
+    return Spot(start, end, value)
 
 
 def is_object(text: str, spot: Spot) -> bool:
@@ -128,7 +130,8 @@ def is_array(text: str, spot: Spot) -> bool:
 
 def value_at(text: str, at: int) -> Spot:
     """The value that begins at `at`. Raises WireError."""
-    return _value_at(text, at)
+    value, end = _scanned(text, at)
+    return Spot(at, end, value)
 
 
 def member(spots: Sequence[Spot], key: str) -> Spot | None:
@@ -139,7 +142,7 @@ def member(spots: Sequence[Spot], key: str) -> Spot | None:
 def find(text: str, path: Path) -> tuple[int, int]:
     """The span of the value at `path`. Raises WireError where there is none."""
     start = _after_space(text, 0)
-    end = _value_at(text, start).end if not path else start
+    end = _scanned(text, start)[1] if not path else start
     for step in path:
         if isinstance(step, str):
             spot = member(members(text, start), step)
@@ -231,45 +234,49 @@ def place(text: str, at: int) -> str:
 def _members(text: str, start: int, path: tuple[str, ...] = ()) -> tuple[list[Spot], int]:
     at = _open(text, start, "{")
     found: list[Spot] = []
-    if text[at : at + 1] == "}":
+    if text.startswith("}", at):
         return found, at + 1
     while True:
-        key, at = _key(text, at)
-        spot = _opened(text, at, path[1:]) if path and path[0] == key else _value_at(text, at)
-        found.append(Spot(at, spot.end, spot.value, key))
-        at = _after_space(text, spot.end)
-        if text.startswith("}", at):
-            return found, at + 1
-        at = _after_space(text, _expect(text, at, ","))
+        if plain := _PLAIN_KEY.match(text, at):
+            key, at = plain[1], plain.end()
+        else:
+            key, at = _escaped_key(text, at)
+        value, end = _inside(text, at, path[1:]) if path and path[0] == key else _scanned(text, at)
+        found.append(Spot(at, end, value, key))
+        behind = _BEHIND.match(text, end)
+        if behind is None:
+            raise _unexpected(text, _after_space(text, end), ",")
+        at = behind.end()
+        if behind[1] == "}":
+            return found, behind.end(1)
 
 
-def _key(text: str, at: int) -> tuple[str, int]:
+def _escaped_key(text: str, at: int) -> tuple[str, int]:
     """The key at `at`, and where its value begins."""
-    if plain := _PLAIN_KEY.match(text, at):
-        return plain[1], plain.end()
-    key = _value_at(text, at)
-    if not isinstance(key.value, str):
+    key, end = _scanned(text, at)
+    if not isinstance(key, str):
         raise WireError(f"{place(text, at)}: expected a key")
-    return key.value, _after_space(text, _expect(text, _after_space(text, key.end), ":"))
+    return key, _after_space(text, _expect(text, _after_space(text, end), ":"))
 
 
-def _opened(text: str, at: int, path: tuple[str, ...]) -> Spot:
+def _inside(text: str, at: int, path: tuple[str, ...]) -> tuple[Any, int]:
+    """What is said at `at`, opened along the path, and where it ends."""
     if path and text.startswith("{", at):
-        found, end = _members(text, at, path)
-        return Spot(at, end, found)
+        return _members(text, at, path)
     if path and text.startswith("[", at):
         inside = _after_space(text, at + 1)
         if text.startswith("]", inside):
-            return Spot(at, inside + 1, [])
+            return [], inside + 1
         first = _element(text, inside, path)
         found, end = following(text, first.end, path)
-        return Spot(at, end, [first, *found])
-    return _value_at(text, at)
+        return [first, *found], end
+    return _scanned(text, at)
 
 
 def _element(text: str, at: int, path: tuple[str, ...]) -> Spot:
     # An array in an array is not opened: whatever is nested how deeply, calls here are no deeper than the path.
-    return _opened(text, at, path) if path and text.startswith("{", at) else _value_at(text, at)
+    value, end = _members(text, at, path) if path and text.startswith("{", at) else _scanned(text, at)
+    return Spot(at, end, value)
 
 
 def _after_space(text: str, at: int) -> int:
@@ -293,17 +300,17 @@ def _finish(text: str, at: int) -> None:
 
 
 def _expect(text: str, at: int, wanted: str) -> int:
-    if text[at : at + 1] != wanted:
-        raise WireError(f"{place(text, at)}: expected {wanted!r}, found {text[at : at + 1]!r}")
+    if not text.startswith(wanted, at):
+        raise _unexpected(text, at, wanted)
     return at + 1
 
 
-def _value_at(text: str, at: int) -> Spot:
-    value, end = _scanned(text, at)
-    return Spot(at, end, value)
+def _unexpected(text: str, at: int, wanted: str) -> WireError:
+    return WireError(f"{place(text, at)}: expected {wanted!r}, found {text[at : at + 1]!r}")
 
 
 def _scanned(text: str, at: int) -> tuple[Any, int]:
+    """The value at `at`, and where it ends."""
     try:
         return _scan(text, at)
     except StopIteration as error:

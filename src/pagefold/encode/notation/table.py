@@ -8,9 +8,10 @@ in the header once. A row whose keys come in another order stands as an object o
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
-from pagefold.encode.notation.scalar import is_bare, key_text
+from pagefold.encode.notation.scalar import is_bare
 from pagefold.encode.notation.value import Members, Number
 
 LEAST_ROWS = 2
@@ -42,10 +43,6 @@ class Column:
     before: str = ""
     after: str = ""
     base: int = -1
-
-    @property
-    def name(self) -> str:
-        return ".".join(key_text(key) for key in self.path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +78,12 @@ class _Place:
 
 def table_of(array: Sequence[Any], alike: Columns | None = None) -> Table | None:
     """The table an array makes, or None where it makes none worth writing. `alike` are its columns, where known."""
-    if len(array) < LEAST_ROWS or not all(type(row) is Members and row for row in array):
-        return None
-    alike = alike or alike_of(array)
+    if alike is None:
+        if len(array) < LEAST_ROWS or not all(type(row) is Members and row for row in array):
+            return None
+        alike = alike_of(array)
     if alike is not None:
-        paths, cells = [path for path, _ in alike], [column for _, column in alike]
+        paths, cells = zip(*alike, strict=True)
         return Table(tuple(_columns(paths, cells)), tuple(zip(*cells, strict=True)), 0, whole=True)
     root = _Place()
     flat: list[tuple[list[_Place], list[Any]]] = []
@@ -109,16 +107,16 @@ def table_of(array: Sequence[Any], alike: Columns | None = None) -> Table | None
 
 def alike_of(rows: Sequence[Members], above: Path = ()) -> Columns | None:
     """The columns of rows that all say the same keys in the same order; None of others, and of few rows."""
-    if len(rows) < FEW or len(set(map(len, rows))) > 1:
+    width = len(rows[0])
+    if len(rows) < FEW or set(map(len, rows)) != {width}:
         return None
-    keys = tuple([key for key, _ in rows[0]])
-    if len(set(keys)) < len(keys) or tuple([key for key, _ in rows[-1]]) != keys:
-        return None
-    split = [tuple(zip(*row, strict=True)) for row in rows]
-    if any(row[0] != keys for row in split):
+    said = list(chain.from_iterable(chain.from_iterable(rows)))  # keys and values in turn
+    keys = said[: 2 * width : 2]
+    if len(set(keys)) < width or said[::2] != keys * len(rows):
         return None
     columns: Columns = []
-    for key, column in zip(keys, zip(*[row[1] for row in split], strict=True), strict=True):
+    for at, key in enumerate(keys):
+        column = said[2 * at + 1 :: 2 * width]
         path = (*above, key)
         if Members not in set(map(type, column)) or len(path) >= _DEPTH:
             columns.append((path, column))

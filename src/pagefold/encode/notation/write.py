@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, repeat
-from typing import Any
+from typing import Any, TypeAlias
 
 from pagefold.encode.notation.names import Names
 from pagefold.encode.notation.scalar import is_bare, is_clear, key_text, quoted, scalar_text
@@ -21,6 +21,8 @@ _LISTS = 3
 _FIRST = 2  # the first number of a container: 0 and 1 equal False and True
 _CONTAINERS = frozenset({Members, list})
 _NAMED = frozenset({Members, list, str})
+Kind: TypeAlias = int | Members
+"""What equal containers have in common: a number, or, of an object that holds no others, itself."""
 
 
 def write(value: Value) -> str | None:
@@ -53,9 +55,6 @@ class _Piece:
         else:
             self.parts.append(before + scalar_text(value))
 
-    def __str__(self) -> str:
-        return "".join(self.parts)
-
 
 @dataclass(slots=True)
 class _Writer:
@@ -63,45 +62,32 @@ class _Writer:
     _sections: list[_Piece] = field(default_factory=list)
     _kinds: dict[Any, int] = field(default_factory=dict)
     _ids: dict[int, int] = field(default_factory=dict)
-    _times: dict[int, int] = field(default_factory=dict)
-    _anchors: dict[int, int] = field(default_factory=dict)
+    _times: Counter[Kind] = field(default_factory=Counter)
+    _anchors: dict[Kind, int] = field(default_factory=dict)
     _alike: dict[int, Columns | None] = field(default_factory=dict)
     _looked: int = 0
 
-    def number(self, value: "Members | list[Any]", depth: int = 0) -> int:
-        """Gives equal containers equal numbers, and counts them: whatever comes twice is written once."""
+    def number(self, value: "Members | list[Any]", depth: int = 0) -> Kind:
+        """Gives equal containers one kind, and counts them: whatever comes twice is written once."""
         if depth > _DEPTH:
             raise RecursionError
         inner: tuple[Any, ...]
-        if not isinstance(value, Members):
-            if _are_flat(value):
-                return self._number_rows(value)
+        if isinstance(value, Members):
+            self._look(_MEMBER * len(value))
+            if _is_flat(value):
+                self._times[value] = self._times.get(value, 0) + 1
+                return value  # the members as they are tell one object from another
+            inner = tuple([(key, self.number(it, depth + 1) if type(it) in _CONTAINERS else it) for key, it in value])
+        elif _are_flat(value):
+            alike = self._alike[id(value)] = alike_of(value)
+            self._look(len(alike) * len(value) if alike else _MEMBER * sum(map(len, value)))
+            self._times.update(value)
+            inner = (list, *value)
+        else:
             self._look(len(value))
             inner = (list, *[self.number(item, depth + 1) if type(item) in _CONTAINERS else item for item in value])
-        elif _is_flat(value):
-            self._look(_MEMBER * len(value))
-            inner = value  # the members as they are tell one object from another
-        else:
-            self._look(_MEMBER * len(value))
-            inner = tuple([(key, self.number(it, depth + 1) if type(it) in _CONTAINERS else it) for key, it in value])
-        known = self._kinds.setdefault(inner, len(self._kinds) + _FIRST)
-        self._ids[id(value)] = known
+        known = self._ids[id(value)] = self._kinds.setdefault(inner, len(self._kinds) + _FIRST)
         self._times[known] = self._times.get(known, 0) + 1
-        return known
-
-    def _number_rows(self, rows: list[Any]) -> int:
-        """The same for an array of objects that hold no others, most of what is large, in one go."""
-        alike = self._alike[id(rows)] = alike_of(rows)
-        self._look(len(alike) * len(rows) if alike else _MEMBER * sum(map(len, rows)))
-        kinds, times, inner = self._kinds, self._times, list[Any]([list])
-        for row in rows:
-            known = kinds.setdefault(row, len(kinds) + _FIRST)
-            times[known] = times.get(known, 0) + 1
-            inner.append(known)
-        self._ids.update(zip(map(id, rows), inner[1:], strict=True))
-        known = kinds.setdefault(tuple(inner), len(kinds) + _FIRST)
-        self._ids[id(rows)] = known
-        times[known] = times.get(known, 0) + 1
         return known
 
     def _look(self, values: int) -> None:
@@ -114,7 +100,7 @@ class _Writer:
         if not isinstance(value, Members | list):
             self._piece.scalar(before, value)
             return
-        kind = self._ids[id(value)]
+        kind: Any = self._ids.get(id(value), value)
         if value and self._times[kind] > 1 and _size(value, _ANCHORED) >= _ANCHORED:
             if kind in self._anchors:
                 self._piece.parts.append(f"{before}*{self._anchors[kind]}")
@@ -186,10 +172,10 @@ class _Writer:
         self._piece = outer
 
     def _table(self, table: Table, number: int) -> None:
-        names = [column.name for column in table.columns]
+        names = [".".join(map(key_text, column.path)) for column in table.columns]
         before = f"#{number} {len(table.rows)} rows: "
-        for column in table.columns:
-            self._header(column, names, before)
+        for column, name in zip(table.columns, names, strict=True):
+            self._header(column, before + name, names)
             before = ","
         said = [(at, column) for at, column in enumerate(table.columns) if column.kind in ("plain", "shared")]
         if table.whole and said:
@@ -208,8 +194,7 @@ class _Writer:
             if not said:
                 self._piece.parts.append(before)
 
-    def _header(self, column: Column, names: Sequence[str], before: str) -> None:
-        name = f"{before}{column.name}"
+    def _header(self, column: Column, name: str, names: Sequence[str]) -> None:
         if column.kind == "constant" and type(column.value) is not str:
             self.value(column.value, _DEPTH, f"{name}=")
             return
@@ -247,15 +232,18 @@ class _Writer:
         pieces = [self._piece, *self._sections]
         strings: Counter[str] = Counter()
         for piece in pieces:
-            strings.update(map(piece.parts.__getitem__, piece.strings))
-        names = Names(strings)
-        spelled = {string: _spelled(string, names) for string in strings}
-        for piece in pieces:
-            parts = piece.parts
-            for at in piece.strings:
-                parts[at] = spelled[parts[at]]
-        lines = [f"${letter}={name}" for name, letter in names.letters.items()]
-        return "\n".join([*lines, *map(_Piece.__str__, pieces)])
+            if piece.strings:
+                strings.update(map(piece.parts.__getitem__, piece.strings))
+        lines: list[str] = []
+        if strings:
+            names = Names(strings)
+            lines = [f"${letter}={name}" for name, letter in names.letters.items()]
+            spelled = {string: _spelled(string, names) for string in strings}
+            for piece in pieces:
+                parts = piece.parts
+                for at in piece.strings:
+                    parts[at] = spelled[parts[at]]
+        return "\n".join([*lines, *["".join(piece.parts) for piece in pieces]])
 
 
 def _texts(column: Column, cells: Sequence[Any]) -> list[str] | None:
