@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Sequence
+from itertools import repeat
 from typing import Any
 
 from pagefold.encode.notation.rows import NOTHING, Column, Path, Rows
@@ -179,22 +180,24 @@ class _Reader:
 
     def _alike(self, rows: Rows, lines: list[str]) -> "list[Value] | None":
         """Rows whose cells hold no quotes and no brackets, column by column; None of others."""
-        if _DELIMITED.search("\n".join(lines)):
+        width, text = len(rows.kinds), ",".join(lines)
+        if _DELIMITED.search(text) or set(map(str.count, lines, repeat(","))) != {max(0, width - 1)}:
             return None
-        columns = list(zip(*[line.split(",") for line in lines], strict=True)) if rows.kinds else []
-        if len(columns) != len(rows.kinds) or (not columns and any(lines)):
-            return None
+        if not width:
+            return None if any(lines) else rows.rows([], len(lines))
+        cells = text.split(",")
         typed: list[Sequence[Any]] = []
-        for kind, column in zip(rows.kinds, columns, strict=True):
-            cells = set(column)
+        for at, kind in enumerate(rows.kinds):
+            column = cells[at::width]
+            different = set(column)
             if kind == "shared":
-                typed.append([cell or NOTHING for cell in column] if "" in cells else column)
+                typed.append([cell or NOTHING for cell in column] if "" in different else column)
                 continue
-            if not _ORDERED.isdisjoint([cell[:1] for cell in cells]):
+            if not _ORDERED.isdisjoint([cell[:1] for cell in different]):
                 return None
-            said = {cell: self._cell(cell) for cell in cells}
+            said = {cell: self._cell(cell) for cell in different}
             typed.append([said[cell] for cell in column])
-        return rows.rows(typed, len(lines))
+        return [rows.row(row) for row in zip(*typed, strict=True)] if "" in cells else rows.rows(typed, len(lines))
 
     def _header(self, header: str) -> list[Column]:
         """Columns as (path, kind, what the kind needs)."""

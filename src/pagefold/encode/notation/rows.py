@@ -1,6 +1,7 @@
 """The rows of a table back into objects: what the header says of all of them, and what each row says of one."""
 
 from collections.abc import Sequence
+from itertools import repeat
 from typing import Any
 
 from pagefold.encode.notation.value import Members, Number, number
@@ -57,14 +58,12 @@ class Rows:
         return _members(self._level, values)
 
     def rows(self, cells: Sequence[Sequence[Any]], count: int) -> list[Any]:
-        """All objects at once, from the columns that rows have cells for."""
-        if any(cell is NOTHING for column in cells for cell in column):
-            return [self.row(row) for row in zip(*cells, strict=True)]
+        """All objects at once, from the columns that rows have cells for, none of them empty."""
         columns: list[Sequence[Any]] = [[value] * count for value in self._always]
         for (at, ends), column in zip(self._said, cells, strict=True):
             columns[at] = [f"{ends[0]}{cell}{ends[1]}" for cell in column] if ends else column
         for at, first in self._counting:
-            columns[at] = [number(str(value)) for value in range(first, first + count)]
+            columns[at] = list(map(number, map(str, range(first, first + count))))
         for at, before, base, after in self._derived:
             columns[at] = [f"{before}{str.__str__(value)}{after}" for value in columns[base]]
         return _columns(self._level, columns)
@@ -73,7 +72,7 @@ class Rows:
 def _columns(level: Sequence[tuple[str, Any]], columns: Sequence[Sequence[Any]]) -> list[Any]:
     keys = [key for key, _ in level]
     below = [columns[place] if type(place) is int else _columns(place, columns) for _, place in level]
-    return [Members(zip(keys, row, strict=True)) for row in zip(*below, strict=True)]
+    return list(map(Members, map(zip, repeat(keys), zip(*below, strict=True))))
 
 
 def _level(paths: Sequence[Path]) -> list[tuple[str, Any]]:

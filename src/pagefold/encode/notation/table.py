@@ -8,8 +8,8 @@ in the header once. A row whose keys come in another order stands as an object o
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
-from typing import Any
+from itertools import chain, takewhile
+from typing import Any, NamedTuple
 
 from pagefold.encode.notation.scalar import is_bare
 from pagefold.encode.notation.value import Members, Number
@@ -21,7 +21,8 @@ FEW = 8
 _DEPTH = 6
 _COUNTED = 4
 _WHOLE = re.compile(r"0|-?[1-9]\d{0,15}")
-_SIGNS = frozenset('{}*,"\\[]$\n\r\t=')
+_SIGN = re.compile(r'[{}*,"\\\[\]$\n\r\t=]')  # what means something in a header
+_WORDS = frozenset((str, Number))
 
 
 class _Absent:
@@ -33,8 +34,7 @@ Path = tuple[str, ...]
 Columns = list[tuple[Path, Sequence[Any]]]
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(NamedTuple):
     """`kind` is plain, constant, counting (up from `value`), derived (from `base`) or shared (the same ends)."""
 
     path: Path
@@ -45,14 +45,15 @@ class Column:
     base: int = -1
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
-    """`lacking` counts the cells that are empty; `whole` says that every row has a cell for every column."""
+class Table(NamedTuple):
+    """`lacking` counts the cells that are empty. Where every row has a cell for every column, `cells` are these, column
+    by column, in place of the rows."""
 
-    columns: tuple[Column, ...]
-    rows: tuple[Sequence[Any] | Members, ...]
-    lacking: int
-    whole: bool = False
+    columns: Sequence[Column]
+    length: int
+    rows: Sequence[Sequence[Any] | Members] = ()
+    lacking: int = 0
+    cells: Sequence[Sequence[Any]] = ()
 
 
 @dataclass(slots=True, eq=False)
@@ -84,7 +85,7 @@ def table_of(array: Sequence[Any], alike: Columns | None = None) -> Table | None
         alike = alike_of(array)
     if alike is not None:
         paths, cells = zip(*alike, strict=True)
-        return Table(tuple(_columns(paths, cells)), tuple(zip(*cells, strict=True)), 0, whole=True)
+        return Table(list(_columns(paths, cells)), len(array), cells=cells)
     root = _Place()
     flat: list[tuple[list[_Place], list[Any]]] = []
     for row in array:
@@ -100,17 +101,22 @@ def table_of(array: Sequence[Any], alike: Columns | None = None) -> Table | None
     if len(whole) < 0.8 * len(rows):
         return None
     said = sum(len(values) for (_, values), row in zip(flat, rows, strict=True) if row is not None)
-    columns = tuple(_columns([place.path for place in order], list(zip(*whole, strict=True))))
-    standing = (array[index] if row is None else row for index, row in enumerate(rows))
-    return Table(columns, tuple(standing), len(whole) * len(order) - said)
+    columns = list(_columns([place.path for place in order], list(zip(*whole, strict=True))))
+    standing = [array[index] if row is None else row for index, row in enumerate(rows)]
+    return Table(columns, len(array), standing, len(whole) * len(order) - said)
 
 
-def alike_of(rows: Sequence[Members], above: Path = ()) -> Columns | None:
+def said_by(rows: Sequence[Members]) -> list[Any]:
+    """Keys and values in turn, one row behind the other."""
+    return list(chain.from_iterable(chain.from_iterable(rows)))
+
+
+def alike_of(rows: Sequence[Members], above: Path = (), said: list[Any] | None = None) -> Columns | None:
     """The columns of rows that all say the same keys in the same order; None of others, and of few rows."""
     width = len(rows[0])
     if len(rows) < FEW or set(map(len, rows)) != {width}:
         return None
-    said = list(chain.from_iterable(chain.from_iterable(rows)))  # keys and values in turn
+    said = said or said_by(rows)
     keys = said[: 2 * width : 2]
     if len(set(keys)) < width or said[::2] != keys * len(rows):
         return None
@@ -170,46 +176,41 @@ def _columns(order: Sequence[Path], cells: Sequence[Sequence[Any]]) -> Iterator[
     derived: set[int] = set()
     bases: set[int] = set()
     constant = [_constant(column) for column in cells]
-    for index, path in enumerate(order):
-        column = cells[index]
+    for index, (path, column) in enumerate(zip(order, cells, strict=True)):
+        first = column[0]
         if constant[index]:
-            yield Column(path, "constant", column[0])
-            continue
-        if _counts(column):
-            yield Column(path, "counting", column[0])
-            continue
-        if set(map(type, column)) != {str}:
+            yield Column(path, "constant", first)
+        elif type(first) is Number and _counts(column):
+            yield Column(path, "counting", first)
+        elif type(first) is not str or set(map(type, column)) != {str}:
             yield Column(path)
-            continue
-        found = None if index in bases else _derived(index, cells, constant, derived)
-        if found:
+        elif index not in bases and (found := _derived(index, cells, constant, derived)):
             base, before, after = found
             derived.add(index)
             bases.add(base)
             yield Column(path, "derived", before=before, after=after, base=base)
-            continue
-        before, after = _ends(column)
-        if before or after or not all(map(is_bare, column)):
-            yield Column(path, "shared", before=before, after=after)
         else:
-            yield Column(path)
+            before, after = _ends(column)
+            is_shared = before or after or not all(map(is_bare, column))
+            yield Column(path, "shared", before=before, after=after) if is_shared else Column(path)
 
 
 def _constant(column: Sequence[Any]) -> bool:
     first = column[0]
+    last = column[-1]
     # Values of two types are never equal. Most columns that are not constant show it at their end.
-    return first is not ABSENT and column[-1] == first and column.count(first) == len(column)
+    return (last is first or last == first) and first is not ABSENT and column.count(first) == len(column)
 
 
 def _counts(column: Sequence[Any]) -> bool:
-    """Whole numbers, each one more than the one before."""
-    first = column[0]
-    if type(first) is not Number or not _WHOLE.fullmatch(first) or len(column) < _COUNTED:
+    """Whether numbers are whole, and each is one more than the one before."""
+    if len(column) < _COUNTED or not _WHOLE.fullmatch(column[0]):
         return False
-    start, end = int(first), int(first) + len(column)
-    if column[-1] != Number(end - 1) or set(map(type, column)) != {Number}:
+    start = int(column[0])
+    numbers = range(start, start + len(column))
+    if set(map(type, column)) != {Number} or str.__str__(column[-1]) != str(numbers[-1]):
         return False
-    return list(map(str.__str__, column)) == list(map(str, range(start, end)))
+    return list(map(str.__str__, column)) == list(map(str, numbers))
 
 
 def _derived(
@@ -228,10 +229,10 @@ def _derived(
         before, after = column[0][:at], column[0][at + len(first) :]
         if _clean(before) != before or not _is_plain(after) or _is_word(before[-1:]) or _is_word(after[:1]):
             continue
-        if all(
-            type(value) in (str, Number) and cell == before + str.__str__(value) + after
-            for cell, value in zip(column, values, strict=True)
-        ):
+        # Most of what does not follow shows it at the end.
+        if column[-1] != f"{before}{values[-1]}{after}" or not _WORDS.issuperset(map(type, values)):
+            continue
+        if list(column) == [f"{before}{value}{after}" for value in values]:
             return other, before, after
     return None
 
@@ -262,13 +263,16 @@ def _is_word(sign: str) -> bool:
 
 
 def _is_plain(text: str) -> bool:
-    return not _SIGNS.intersection(text) and text.isprintable() and not text.endswith(" ")
+    return not _SIGN.search(text) and text.isprintable() and not text.endswith(" ")
 
 
 def _clean(text: str) -> str:
-    """The beginning of a text up to the first sign that means something in a header."""
-    end = next((at for at, sign in enumerate(text) if sign in _SIGNS or not sign.isprintable()), len(text))
-    return "" if text.startswith(("#", "&", "<", "!", " ")) else text[:end]
+    """The beginning of a text up to the first sign that means something in a header, or that nobody sees."""
+    if text.startswith(("#", "&", "<", "!", " ")):
+        return ""
+    if found := _SIGN.search(text):
+        text = text[: found.start()]
+    return text if text.isprintable() else "".join(takewhile(str.isprintable, text))
 
 
 def rest_of(cell: str, column: Column) -> str:

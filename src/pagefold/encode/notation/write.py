@@ -3,12 +3,12 @@
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, repeat
+from itertools import repeat
 from typing import Any, TypeAlias
 
 from pagefold.encode.notation.names import Names
 from pagefold.encode.notation.scalar import is_bare, is_clear, key_text, quoted, scalar_text
-from pagefold.encode.notation.table import ABSENT, FEW, Column, Columns, Table, alike_of, rest_of, table_of
+from pagefold.encode.notation.table import ABSENT, FEW, Column, Columns, Table, alike_of, rest_of, said_by, table_of
 from pagefold.encode.notation.value import Members, Number, Value
 
 _DEPTH = 100
@@ -21,6 +21,7 @@ _LISTS = 3
 _FIRST = 2  # the first number of a container: 0 and 1 equal False and True
 _CONTAINERS = frozenset({Members, list})
 _NAMED = frozenset({Members, list, str})
+_SAID = frozenset({"plain", "shared"})  # kinds of columns that rows have cells for
 Kind: TypeAlias = int | Members
 """What equal containers have in common: a number, or, of an object that holds no others, itself."""
 
@@ -78,8 +79,8 @@ class _Writer:
                 self._times[value] = self._times.get(value, 0) + 1
                 return value  # the members as they are tell one object from another
             inner = tuple([(key, self.number(it, depth + 1) if type(it) in _CONTAINERS else it) for key, it in value])
-        elif _are_flat(value):
-            alike = self._alike[id(value)] = alike_of(value)
+        elif said := _flat(value):
+            alike = self._alike[id(value)] = alike_of(value, said=said)
             self._look(len(alike) * len(value) if alike else _MEMBER * sum(map(len, value)))
             self._times.update(value)
             inner = (list, *value)
@@ -157,8 +158,8 @@ class _Writer:
     def _pays(self, table: Table) -> bool:
         """A header costs the names once; rows save them, but pay for what they lack."""
         columns = len(table.columns)
-        names = sum(len(column.path[-1]) + 2 for column in table.columns)
-        rows = sum(not isinstance(row, Members) for row in table.rows)
+        names = sum([len(column.path[-1]) + 2 for column in table.columns])
+        rows = table.length - sum([isinstance(row, Members) for row in table.rows])
         said = rows * columns - table.lacking
         return (said - columns) * (names / columns) > rows + 2 * table.lacking + 4
 
@@ -173,17 +174,17 @@ class _Writer:
 
     def _table(self, table: Table, number: int) -> None:
         names = [".".join(map(key_text, column.path)) for column in table.columns]
-        before = f"#{number} {len(table.rows)} rows: "
+        before = f"#{number} {table.length} rows: "
         for column, name in zip(table.columns, names, strict=True):
             self._header(column, before + name, names)
             before = ","
-        said = [(at, column) for at, column in enumerate(table.columns) if column.kind in ("plain", "shared")]
-        if table.whole and said:
-            texts = [_texts(column, [row[at] for row in table.rows]) for at, column in said]
+        said = [(at, column) for at, column in enumerate(table.columns) if column.kind in _SAID]
+        if table.cells and said:
+            texts = [_texts(column, table.cells[at]) for at, column in said]
             if None not in texts:
                 self._piece.parts += ["\n", "\n".join(map(",".join, zip(*texts, strict=True)))]
                 return
-        for row in table.rows:
+        for row in table.rows or zip(*table.cells, strict=True):
             if isinstance(row, Members):
                 self._object(row, _DEPTH, "\n!")
                 continue
@@ -275,10 +276,12 @@ def _is_flat(members: Members) -> bool:
     return True
 
 
-def _are_flat(rows: Sequence[Any]) -> bool:
+def _flat(rows: Sequence[Any]) -> list[Any] | None:
+    """What an array of objects says that hold no others, keys and values in turn; None of anything else."""
     if len(rows) < FEW or set(map(type, rows)) != {Members} or not all(rows):
-        return False
-    return _CONTAINERS.isdisjoint(map(type, chain.from_iterable(chain.from_iterable(rows))))
+        return None
+    said = said_by(rows)
+    return said if _CONTAINERS.isdisjoint(map(type, said[1::2])) else None
 
 
 def _is_constant(text: str) -> bool:
