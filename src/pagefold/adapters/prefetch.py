@@ -25,6 +25,7 @@ Body = TypeVar("Body")
 
 # A file that was written this recently can be written again without its times showing it: clocks of file systems tick.
 _SETTLED_NS = 50_000_000
+_KEPT_CALLS = 10_000
 
 
 def witness(model: ToolValueModel, arguments: Mapping[str, Any], *, first: bool = False) -> object | None:
@@ -141,7 +142,10 @@ class Prefetcher(Generic[Body]):
         text = canonical(arguments)
         if text is not None:
             self._asked[tool, text] = self.epochs.of(tool)
-        self._turn.append(Done(tool, arguments, self._text_of(body), failed))
+            if len(self._asked) > _KEPT_CALLS:
+                del self._asked[next(iter(self._asked))]
+        said = self._text_of(body) if self._planner.looks_into(tool) else ""
+        self._turn.append(Done(tool, arguments, said, failed))
         if self._real == 0 and not self._closed:
             turn, self._turn = self._turn, []
             self.answers.sweep(self._clock())

@@ -1,11 +1,13 @@
 """What the pure half of the MCP proxy commands, and a session carries out: values, in the order they are to happen."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeAlias
 
+from pagefold.frozen import frozen
 
-@dataclass(frozen=True, slots=True)
+
+@frozen
 class Calling:
     """A call of a server's tool. `arguments` are the tool's own."""
 
@@ -15,7 +17,7 @@ class Calling:
     arguments: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ToServer:
     """`now` where it belongs to the greeting of a new process, which comes before everything that waits for it.
 
@@ -28,13 +30,13 @@ class ToServer:
     call: Calling | None = field(default=None, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ToClient:
     data: bytes
     call: Calling | None = field(default=None, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Shorten:
     """The answer to a tool's call: its texts are to be said in their cheapest form before it goes to the client."""
 
@@ -48,7 +50,7 @@ class Shorten:
     """Whether the client would show the model `structuredContent` in place of the texts that say the same."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Answer:
     """A call of a tool of ours."""
 
@@ -58,7 +60,7 @@ class Answer:
     modern: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Own:
     """The answer to a call that was ours and not the client's."""
 
@@ -66,7 +68,7 @@ class Own:
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Aside:
     """What a server wrote between its messages: for people to see, and for no client to parse."""
 
@@ -74,21 +76,21 @@ class Aside:
     line: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ready:
     """A new process has been greeted: what waits for it can go."""
 
     server: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ended:
     """A call that will have no answer: the client does not want one any more."""
 
     call: Calling
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Forget:
     """The client says that its model sees no more of what was shown so far."""
 

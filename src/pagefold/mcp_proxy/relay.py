@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pagefold.errors import RecallError, WireError
+from pagefold.frozen import frozen
 from pagefold.mcp_proxy.commands import (
     Answer,
     Aside,
@@ -47,9 +48,10 @@ DESCRIBE = "context_describe"
 
 _KEPT_CALLS = 100_000
 _ENVELOPE = "io.modelcontextprotocol/"
+_CLIENT, _VERSION = f"{_ENVELOPE}clientInfo", f"{_ENVELOPE}protocolVersion"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Asked:
     """An open call of the client's."""
 
@@ -165,11 +167,11 @@ class Relay:
     def _remember(self, call: Call) -> tuple[Asked, Mapping[str, Any]]:
         params = as_object(call.params)
         meta = as_object(params.get("_meta"))
-        info = as_object(params.get("clientInfo") or meta.get(_ENVELOPE + "clientInfo"))
-        self.client = as_string(info.get("name")) or self.client
+        if info := as_object(params.get("clientInfo") or meta.get(_CLIENT)):
+            self.client = as_string(info.get("name")) or self.client
         tool = as_string(params.get("name")) if call.method == "tools/call" else ""
         calling = Calling(call.id, self.server, tool, as_object(params.get("arguments"))) if tool else None
-        asked = Asked(call.method, tool, _ENVELOPE + "protocolVersion" in meta, calling)
+        asked = Asked(call.method, tool, _VERSION in meta, calling)
         if asked.modern:
             self.envelope = {key: value for key, value in meta.items() if key.startswith(_ENVELOPE)}
         self.calls[call.id] = asked

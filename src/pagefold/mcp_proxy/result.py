@@ -9,7 +9,7 @@ gets: the model would be shown one of the two, and the dearer one.
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple
 
 from pagefold.encode import choose
@@ -19,6 +19,7 @@ from pagefold.encode.parameters import Asked as Wish
 from pagefold.encode.pieces import BudgetError, piece
 from pagefold.encode.toon import Toon
 from pagefold.encode.trim import trim
+from pagefold.frozen import frozen
 from pagefold.mcp_proxy.commands import Shorten
 from pagefold.pages.ledger import Ledger
 from pagefold.pages.page import id_of
@@ -34,7 +35,7 @@ class Original(NamedTuple):
     form: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Shortened:
     """The answer as the client gets it, and what its texts cost before and after."""
 

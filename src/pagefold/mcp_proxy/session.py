@@ -97,7 +97,10 @@ class Work(Protocol):
     def begin(self) -> None:
         """A greeting has gone by: there is time now."""
 
-    def shorten(self, command: Shorten) -> tuple[bytes, Mapping[str, int]]: ...
+    @property
+    def may_wait(self) -> bool: ...
+
+    def shorten(self, command: Shorten) -> tuple[bytes, Callable[[], Mapping[str, int]]]: ...
 
     def forget(self) -> None: ...
 
@@ -188,7 +191,9 @@ class Session:
                     if not self.work.warm:
                         self.work.begin()
                 case Shorten():
-                    await self._tell(await self._shortened(command))
+                    data, noted = await self._shortened(command)
+                    await self._tell(data)
+                    self._count(command, noted)
                     self._ended(command.call, command.data)
                 case Answer():
                     await self._tell(await self._answered(command))
@@ -250,18 +255,21 @@ class Session:
         if (upstream := self.upstreams.get(server)) is not None:
             await upstream.send(data)
 
-    async def _shortened(self, command: Shorten) -> bytes:
-        self.counts["calls"] += 1
+    async def _shortened(self, command: Shorten) -> tuple[bytes, Callable[[], Mapping[str, int]]]:
         with self._fail_open:
-            if len(command.data) > _INLINE_BYTES or not self.work.warm:
-                data, counts = await asyncio.to_thread(self.work.shorten, command)
-            else:
-                data, counts = self.work.shorten(command)
-            self.counts.update(counts)
+            if len(command.data) > _INLINE_BYTES or self.work.may_wait:
+                return await asyncio.to_thread(self.work.shorten, command)
+            return self.work.shorten(command)
+        return command.data, dict
+
+    def _count(self, command: Shorten, noted: Callable[[], Mapping[str, int]]) -> None:
+        self.counts["calls"] += 1
+        with self._fail_open:  # the client has its answer already
+            counts = noted()
+            for name, times in counts.items():
+                self.counts[name] += times
             if self.watch is not None:
                 self.watch(command.tool, counts)
-            return data
-        return command.data
 
     async def _answered(self, command: Answer) -> bytes:
         self.counts[f"own calls {command.tool}"] += 1

@@ -6,7 +6,8 @@ of a second and 90 MB, and a client that waits for its server should not.
 
 import importlib
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 from pagefold.adapters.collecting import collect_seldom
@@ -72,9 +73,15 @@ class Work:
             self._begun = True
             threading.Thread(target=self._load, daemon=True, name="pagefold loads").start()
 
-    def shorten(self, command: Shorten) -> tuple[bytes, Mapping[str, int]]:
+    @property
+    def may_wait(self) -> bool:
+        """Whether shortening waits for what is still loading, or for a disk."""
+        return not self.warm or (self._known is not None and self._known.is_read)
+
+    def shorten(self, command: Shorten) -> tuple[bytes, Callable[[], Mapping[str, int]]]:
+        """What the client gets, and what is left to do once it has it: that says what was counted."""
         if self._untouched(command.server, command.tool):
-            return command.data, {"passed untouched": 1}
+            return command.data, lambda: {"passed untouched": 1}
         result = self._load()
         is_read = self._known is not None and self._known.is_read
         keep = self._known.keep_now if self._known is not None and self._tools else None
@@ -84,25 +91,26 @@ class Work:
             with self._showing:  # of two texts at once both would have the same label
                 done = result.shortened(command, ledger=self._ledger, budget=self._budget, keep=keep)
                 self._ledger = done.ledger
-        if self._known is not None:
-            self._keep(self._known, done.originals, command.tool, is_read=is_read)
-        counts = {
+        forms = [original for original in done.originals if is_read and original.form]
+        for text, form in forms:  # before the client has them, and so before the model proxy reads them
+            assert self._known is not None
+            self._known.keep_now(text, command.tool, form)
+        return done.data, partial(self._noted, done, command.tool, forms)
+
+    def _noted(self, done: Any, tool: str, forms: Sequence[Any]) -> Mapping[str, int]:
+        if self._known is not None and self._tools:
+            for original in done.originals:
+                if original not in forms:
+                    self._known.keep(original.text, tool)
+        return {
             "texts": done.texts,
             "tokens before": done.before,
             "tokens after": done.after,
             "codecs skipped": done.skipped,
             "twins left out": done.twins,
             "texts cut": done.cut,
-            "texts noted": sum(bool(form) for _, form in done.originals) if is_read else 0,
+            "texts noted": len(forms),
         }
-        return done.data, counts
-
-    def _keep(self, known: Known, originals: Iterable[Any], tool: str, *, is_read: bool) -> None:
-        for text, form in originals:
-            if is_read and form:
-                known.keep_now(text, tool, form)  # before the client has it, and so before the model proxy reads it
-            elif self._tools:
-                known.keep(text, tool)
 
     def answer(self, command: Answer) -> tuple[str, bool]:
         self._load()

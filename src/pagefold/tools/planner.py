@@ -104,6 +104,11 @@ class Planner:
         wanted = self._wanted(offers, has, intent, declined)
         return self._admitted(wanted, dict(busy_hosts or {}), declined)
 
+    def looks_into(self, tool: str) -> bool:
+        """Whether what a tool says may hold arguments of a call that follows."""
+        found = self.known.find(tool)
+        return found is not None and any(link.projection is not None for link in found.model.follow_up)
+
     def _offers(self, done: Done) -> list["_Offer"]:
         """Every follow-up of one call with the arguments it would have, likeliest first within a link."""
         if done.failed or done.arguments is None:

@@ -9,15 +9,17 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias, TypeVar
 
 from pagefold.errors import WireError
+from pagefold.frozen import frozen
 from pagefold.wire import json_text
 from pagefold.wire.json_text import as_count, as_object, as_string
 from pagefold.wire.message import Block, BlockKind, as_result
 
 LONGEST_LINE_BYTES = 64 << 20
 _MEDIA = ("image", "audio", "resource_link")
+_NO_IDS = frozenset((dict, list, bool))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Call:
     """A request that wants an answer under its id. Ids are JSON text. `params` is what `raw` says of them."""
 
@@ -27,19 +29,19 @@ class Call:
     params: Any = field(default=None, repr=False, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Notification:
     method: str
     raw: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reply:
     id: str
     raw: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Failure:
     """`id` is empty where the other side does not say which call failed."""
 
@@ -52,7 +54,7 @@ class Failure:
 Single: TypeAlias = Call | Notification | Reply | Failure
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Batch:
     messages: tuple[Single, ...]
     raw: str
@@ -147,7 +149,7 @@ def _single(text: str) -> Single:
 def _id(text: str, spot: json_text.Spot | None) -> str:
     if spot is None:
         return ""
-    if isinstance(spot.value, dict | list | bool):
+    if type(spot.value) in _NO_IDS:
         raise WireError(f"id {text[spot.start : spot.end][:40]}: expected a string, a number or null")
     return text[spot.start : spot.end]
 
