@@ -8,8 +8,8 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -44,6 +44,16 @@ FILE = "\n".join(f"{number}\tdef function_{number}(argument): return argument" f
 
 
 TASK = {"role": "user", "content": "Find every function that returns its argument."}
+
+
+Opened = Callable[..., Context]
+
+
+@pytest.fixture
+def opened() -> Iterator[Opened]:
+    """Contexts that are closed when a test is over."""
+    with ExitStack() as stack:
+        yield lambda *given, **named: stack.enter_context(Context(*given, **named))
 
 
 def turn_of(turn: int, filler: str = "") -> list[dict[str, Any]]:
@@ -158,9 +168,11 @@ def lines_of(store: Path) -> list[tuple[str, str, str | None, str]]:
 
 
 @pytest.mark.parametrize("policy", FOLDING, ids=lambda policy: policy.name)
-def test_what_is_held_is_in_the_journal_before_the_first_fold_is_returned(policy: Policy, tmp_path: Path) -> None:
+def test_what_is_held_is_in_the_journal_before_the_first_fold_is_returned(
+    opened: Opened, policy: Policy, tmp_path: Path
+) -> None:
     store = tmp_path / "store.sqlite3"
-    context = Context(policy=policy, store=store, history="h", project="p")
+    context = opened(policy=policy, store=store, history="h", project="p")
     context.pin("Do not touch the database.")
     context.prefer("British spelling.")
     requests = loop(context, 40)
@@ -174,9 +186,9 @@ def test_what_is_held_is_in_the_journal_before_the_first_fold_is_returned(policy
     ]
 
 
-def test_a_reset_that_the_agent_asks_for_flushes_too(tmp_path: Path) -> None:
+def test_a_reset_that_the_agent_asks_for_flushes_too(opened: Opened, tmp_path: Path) -> None:
     store = tmp_path / "store.sqlite3"
-    context = Context(200_000, store=store)
+    context = opened(200_000, store=store)
     context.pin("Do not touch the database.")
     list(loop(context, 3))
     context.add(*called("r", "context_reset", {"summary": "Three files were read."}))
@@ -184,7 +196,9 @@ def test_a_reset_that_the_agent_asks_for_flushes_too(tmp_path: Path) -> None:
     assert lines_of(store) == [("session:context", "constraints", "reset", "committed")]
 
 
-def test_a_context_goes_on_with_what_was_held_and_a_new_plan_replaces_only_what_was_read(tmp_path: Path) -> None:
+def test_a_context_goes_on_with_what_was_held_and_a_new_plan_replaces_only_what_was_read(
+    opened: Opened, tmp_path: Path
+) -> None:
     store, rules = tmp_path / "store.sqlite3", tmp_path / "AGENTS.md"
     rules.write_text("# Rules\nTests first.\n", encoding="utf-8")
     with Context(store=store, history="a", project="p", instructions=[rules]) as context:
@@ -192,9 +206,9 @@ def test_a_context_goes_on_with_what_was_held_and_a_new_plan_replaces_only_what_
         context.pin("Commit in English.", scope="project")
         context.plan("Ship it", ["write", "test"])
     rules.write_text("", encoding="utf-8")
-    again = Context(store=store, history="a", project="p", instructions=[rules])
-    late = Context(store=store, history="a", project="p")
-    other = Context(store=store, history="b", project="p")
+    again = opened(store=store, history="a", project="p", instructions=[rules])
+    late = opened(store=store, history="a", project="p")
+    other = opened(store=store, history="b", project="p")
 
     statements = [one.statement for one in again.pins.constraints]
     assert statements == ["Commit in English.", "Do not touch the database."], "what left the file does not come back"
@@ -205,12 +219,12 @@ def test_a_context_goes_on_with_what_was_held_and_a_new_plan_replaces_only_what_
     assert [line.state for line in again.close().committed] == ["committed"]
     late.plan("Ship something else")
     assert late.close().rejected == (), "it reads the version that it replaces"
-    final = Context(store=store, history="a").pins.plan
+    final = opened(store=store, history="a").pins.plan
     assert final is not None
     assert final.goal == "Ship something else"
 
 
-def test_a_pin_outlives_a_process_that_was_killed_right_after_it(tmp_path: Path) -> None:
+def test_a_pin_outlives_a_process_that_was_killed_right_after_it(opened: Opened, tmp_path: Path) -> None:
     store = tmp_path / "store.sqlite3"
     script = (
         "import os, signal; from pagefold import Context; "
@@ -219,7 +233,7 @@ def test_a_pin_outlives_a_process_that_was_killed_right_after_it(tmp_path: Path)
     )
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == -signal.SIGKILL
 
-    again = Context(store=store)
+    again = opened(store=store)
     again.add({"role": "user", "content": "Go on."})
     assert "Do not touch the database." in json.dumps(again.request())
     assert lines_of(store) == [("session:context", "constraints", "shutdown", "committed")]
@@ -326,9 +340,9 @@ def test_the_example_loop_runs_past_its_window(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("policy", ["economic", Economic(12_000, folds=Folds(least=500, rent=0.0, miss=900))])
-def test_a_history_added_again_by_another_process_goes_on_as_it_began(policy: Any) -> None:
+def test_a_history_added_again_by_another_process_goes_on_as_it_began(opened: Opened, policy: Any) -> None:
     store, now = MemoryStore(), [0.0]
-    context = Context(12_000, store=store, head=4_096, clock=lambda: now[0])
+    context = opened(12_000, store=store, head=4_096, clock=lambda: now[0])
     requests = []
     for turn, request in enumerate(loop(context, 40)):
         requests.append(request)
@@ -336,7 +350,7 @@ def test_a_history_added_again_by_another_process_goes_on_as_it_began(policy: An
     assert context.report().folds > 2
 
     for turn in (1, 8, 9, 22, 30, 39):
-        another = Context(12_000, policy=policy, store=store, head=99, clock=lambda: 1e9)
+        another = opened(12_000, policy=policy, store=store, head=99, clock=lambda: 1e9)
         another.add(TASK, *(message for before in range(turn) for message in turn_of(before)))
         assert another.request() == requests[turn]
 

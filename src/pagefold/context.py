@@ -138,6 +138,7 @@ class Context:
         self._asked: float | None = None
         self._missed: list[PageId] = []
         self._report = Report()
+        self._flushed: Flushed | None = None  # once it is closed
 
     def __enter__(self) -> Self:
         return self
@@ -147,12 +148,13 @@ class Context:
 
     def close(self) -> Flushed:
         """Writes back what is held and closes the store that was opened here; one that was given stays open. What was
-        rejected, and why, is in the answer."""
-        flushed = self._writeback.write(self.pins, Boundary.SHUTDOWN, now=self._clock())
-        self._writeback.close()
-        if self._owns:
-            self._store.close()
-        return flushed
+        rejected, and why, is in the answer. Closing again gives the same answer."""
+        if self._flushed is None:
+            self._flushed = self._writeback.write(self.pins, Boundary.SHUTDOWN, now=self._clock())
+            self._writeback.close()
+            if self._owns:
+                self._store.close()
+        return self._flushed
 
     def add(self, *messages: Mapping[str, Any] | Message) -> None:
         """The next messages of the history, as they are sent to a provider or came from it."""
