@@ -32,6 +32,7 @@ READ_BYTES = 32 << 20
 
 OFF = "off"
 _NAME_CHARACTERS = 100
+_UNBEGUN, _EMPTY = Begun(None), History(Log(), ())
 
 
 class Exchange:
@@ -56,8 +57,7 @@ class Exchange:
         self._unread = ""
         self._derivations: Derivations | None = None
         self._derivation: Derivation | None = None
-        self._begun = Begun(None)
-        self._history = History(Log(), ())
+        self._begun, self._history = _UNBEGUN, _EMPTY
         self._decided: tuple[Decision, ...] = ()
         self.turn: Turn | None = None
         self._shrunk = False

@@ -20,7 +20,6 @@ from pagefold.model_proxy.exchange import Exchange
 from pagefold.model_proxy.http import (
     ClientLeftError,
     Event,
-    Headers,
     Receive,
     Send,
     Upload,
@@ -189,15 +188,18 @@ class Passage:
             host = self._target.host_port_subcomponent
             await refuse(self._send, 502, "api_error", f"pagefold got no answer from {host}: {cause_of(error)}")
             return
+        send = self._send
         try:
             if (turn := self._turn_in(response)) is not None:
                 await self._converse(turn, response)
             else:
-                await self._begin_answer(response)
+                await send(self._head(response))
+                self._observe(self._answer_began, response)
                 if self._refused:
                     await self._give(self._refused)
                 async for data in response.content.iter_any():
-                    await self._give(data)
+                    await send({"type": "http.response.body", "body": data, "more_body": True})
+                    self._given(data)
         except (aiohttp.ClientError, OSError):
             # Returning without the end of the answer makes the server close the client's connection.
             self._ending = Ending.CUT_OFF
@@ -206,15 +208,11 @@ class Passage:
             response.close()
         self._ending = Ending.WHOLE
 
-    async def _begin_answer(self, response: aiohttp.ClientResponse, *, length: bool = True) -> None:
-        headers = self._head(response)
-        if not length:
-            headers = [(name, value) for name, value in headers if name.lower() not in _LENGTH]
-        await self._send({"type": "http.response.start", "status": response.status, "headers": headers})
-        self._observe(self._answer_began, response)
-
     async def _give(self, data: bytes) -> None:
         await self._send({"type": "http.response.body", "body": data, "more_body": True})
+        self._given(data)
+
+    def _given(self, data: bytes) -> None:
         size = len(data)
         self._bytes_down += size
         if self._listens:
@@ -234,7 +232,8 @@ class Passage:
     async def _converse(self, turn: Turn, response: aiohttp.ClientResponse) -> None:
         """Passes a turn on without the calls that are ours; each round of them is answered and asked on with."""
         if turn.stream:
-            await self._begin_answer(response, length=False)
+            await self._send(self._head(response, _LENGTH))
+            self._observe(self._answer_began, response)
         last = response
         while True:
             async for data in last.content.iter_any():
@@ -252,7 +251,8 @@ class Passage:
         if turn.done:
             await self._step(self._remember, AT_ONCE + 1)
         if not turn.stream:
-            await self._begin_answer(last, length=False)
+            await self._send(self._head(last, _LENGTH))
+            self._observe(self._answer_began, last)
         if rest:
             await self._give(rest)
         last.close()
@@ -312,12 +312,14 @@ class Passage:
             skip_auto_headers=[_ADDED[name] for name in absent] or None,
         )
 
-    def _head(self, response: aiohttp.ClientResponse) -> Headers:
+    def _head(self, response: aiohttp.ClientResponse, dropped: frozenset[bytes] = frozenset()) -> Event:
+        """How the answer begins for the client."""
         # Neither status has a body, but a 304 may tell the length of what it does not send.
-        headers = passed_on(response.raw_headers, _LENGTH if response.status in (204, 304) else frozenset())
+        headers = passed_on(response.raw_headers, _LENGTH if response.status in (204, 304) else dropped)
         if b"upgrade" in self._named:
             headers.append((b"connection", b"close"))  # the parser reads no second request behind an upgrade
-        return [*headers, *(self._exchange.headers if self._exchange is not None and not self._faulty else _FAULT)]
+        headers += self._exchange.headers if self._exchange is not None and not self._faulty else _FAULT
+        return {"type": "http.response.start", "status": response.status, "headers": headers}
 
     def _observe(self, step: Callable[..., Any], *shown: object) -> Any:
         """The edge of what is ours: a fault in it must never cost the client a byte."""

@@ -132,15 +132,15 @@ class Teller:
             self._made(*self._waiting.popleft())
 
     def _made(self, told: Told, seen: Seen, user_agent: str, began: float, now: float) -> None:
-        links = told.reading.links
+        reading = told.reading
+        links, first, session = reading.links, reading.first, reading.name
         if not links:
             return
-        first = _first_answer(told.reading.request.messages)
-        session = links[first].hex() if first < len(links) else links[-1].hex()
         watched, continued = self._watch(session, told)
         news = self._news(watched, told, continued=continued)
-        tokens = max(0, sum(seen.estimated.values()))
-        head = min(tokens, sum(seen.estimated.get(part, 0) for part in _HEAD_PARTS))
+        estimated = seen.estimated
+        tokens = max(0, sum(estimated.values()))
+        head = min(tokens, sum([estimated[part] for part in _HEAD_PARTS if part in estimated]))
         levels: dict[str, int] = {}
         bands: tuple[tuple[str, int], ...] = ()
         if tokens:
@@ -202,8 +202,8 @@ class Teller:
         news, links = _News(), told.links
         old = watched.seen if continued else _last_answer(told.messages)  # what is before is only taken note of
         changed = _changed_from(told, watched.seen)
-        for place in range(watched.seen, len(links)):
-            for index, block in enumerate(told.messages[place].blocks):
+        for place, message in enumerate(told.messages[watched.seen :], watched.seen):
+            for index, block in enumerate(message.blocks):
                 if block.kind is BlockKind.CALL:
                     self._call(watched, block, news if place >= old else None, inline=told.inline)
                 elif block.kind is BlockKind.RESULT:
@@ -334,13 +334,6 @@ def _folded(watched: _Watched, derivation: Derivation) -> None:
         level = standing.get(place, ResidencyLevel.POINTER if handles else None)
         gone = faults.Dropped(page) if level is None else faults.Shown(page, PageKind.EVIDENCE, level)
         watched.observer.see(gone)
-
-
-def _first_answer(messages: Sequence[Message]) -> int:
-    for at, message in enumerate(messages):
-        if message.role is Role.ASSISTANT:
-            return at
-    return len(messages)
 
 
 def _last_answer(messages: Sequence[Message]) -> int:
