@@ -27,10 +27,12 @@ class Log(Sequence[T]):
     def __getitem__(self, index: slice) -> list[T]: ...
 
     def __getitem__(self, index: int | slice) -> T | list[T]:
+        length = self._length
         if isinstance(index, slice):
-            return self._items[slice(*index.indices(self._length))]
-        if -self._length <= index < self._length:
-            return self._items[index if index >= 0 else index + self._length]
+            start, stop, step = index.indices(length)
+            return self._items[start:stop:step]
+        if -length <= index < length:
+            return self._items[index if index >= 0 else index + length]
         raise IndexError(index)
 
     def __iter__(self) -> Iterator[T]:

@@ -188,8 +188,8 @@ class Conversations:
     ) -> Derivation:
         notes = NOTHING
         if folds(derivations.policy):
-            notes = Notes(cold=self.reckoner.is_cold(reading, now))
-            if notes != NOTHING and history.links:
+            notes = Notes(cold=True) if self.reckoner.is_cold(reading, now) else NOTHING
+            if notes.cold and history.links:
                 self.notebook.put(history.links[-1], notes, now)
         return derivations.derive(history.messages, history.links, Given(head, notes, len(reading.request.body)))
 

@@ -133,12 +133,12 @@ class Derivations:
         else:
             state, sent, asked = turn.stepped, turn.stood, False
         for place, message in enumerate(messages[at:], at):
-            if not asked and begins_turn(messages, place):
+            if message.role is Role.ASSISTANT and not asked and begins_turn(messages, place):
                 state, sent = self._pass(state, sent, messages.upto(place), links[:place], given.head)
             shown = self._shown(message)
             state = self.policy.step(state, Message(shown.role, shown.blocks, shown.raw, place))
             asked = False
-        notes = given.notes if given.notes != NOTHING or not links else self._noted(links[-1])
+        notes = given.notes if given.notes is not NOTHING or not links else self._noted(links[-1])
         after, asked_for, reason = self._ask(state, sent, messages, notes)
         derivation = _derivation(asked_for, messages, reason, turn.derivation if turn else None)
         if turn is not None:  # it shares nearly everything with its child, and is of use for a retry only
