@@ -364,6 +364,30 @@ def test_with_the_store_gone_the_conversation_goes_on_with_one_move(
 
 
 @apis
+@streamed
+def test_reasoning_that_led_to_a_hidden_call_alone_is_not_sent_once_the_store_is_gone(
+    library: Library, path: str, stream: bool, tmp_path: Path
+) -> None:
+    recall = [Call("context_recall", {"handle": "pf-none"})]
+    model = Scripted([Turn("Look.", "sealed", recall), Turn("", "sealed too", recall), *[Turn("Yes.")] * 3])
+    history: list[Any] = [{"role": "user", "content": "Go."}]
+    with between(model, library, rounds=1) as (_, url):
+        history += [*say(url, path, history, stream).back, {"role": "user", "content": "And?"}]
+    empty = Library(tmp_path / "empty.sqlite3")
+    try:
+        with between(model, empty) as (proxy, url):
+            reply = say(url, path, history, stream)
+            say(url, path, [*history, *reply.back, {"role": "user", "content": "And?"}], stream)
+            assert extends(model)
+            assert valid(model)
+            assert proxy.totals.faults == 0
+    finally:
+        empty.close()
+    sealed = [item["encrypted_content"] for item in messages_of(model.requests[-1]) if "encrypted_content" in item]
+    assert sealed == ([] if path == CHAT else ["sealed"])
+
+
+@apis
 def test_an_error_in_a_later_round_is_told_as_the_provider_tells_it(library: Library, path: str) -> None:
     model = Scripted([Turn("Look.", "", [Call("context_recall", {"handle": "pf-none"})]), Turn(fail=[500])])
     with between(model, library) as (_, url):

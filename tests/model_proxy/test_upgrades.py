@@ -18,6 +18,7 @@ from pagefold.derive.values import Priors
 from pagefold.model_proxy.apis import MESSAGES
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.exchange import Exchange
+from pagefold.pages.page import PageId
 from pagefold.pages.store import MemoryStore
 
 Messages = list[dict[str, Any]]
@@ -201,6 +202,39 @@ def test_a_first_request_tried_again_is_the_same_history() -> None:
     assert (b"x-pagefold-policy", b"economic") in exchange.headers
     exchange = _exchange(Conversations(CHANGES["lossless"], store=store), first, late.now)
     assert (b"x-pagefold-policy", b"lossless") in exchange.headers
+
+
+class Watched(MemoryStore):
+    """Tells which beginnings were asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[str] = []
+
+    def listed(self, history: str) -> Sequence[PageId]:
+        self.asked += [history] if history.startswith("began-") else []
+        return super().listed(history)
+
+
+def test_how_a_history_began_is_asked_of_the_store_until_it_is_noted_and_then_no_more() -> None:
+    store = Watched()
+    client, instance = Client(), Conversations(BEFORE, store=store)
+    for turn in range(3):
+        client.send(instance, history(turn))
+    assert store.asked
+    store.asked.clear()
+
+    for turn in range(3, 9):
+        client.send(instance, history(turn))
+    assert not store.asked
+
+    for data in (history(3, name="fork"), history(3, first="Come.")):  # others began by themselves
+        client.send(instance, data)
+        assert store.asked
+        store.asked.clear()
+    asked_for = client.send(instance, history(9), wish="lossless")  # and so did who asks for something else
+    assert store.asked
+    assert asked_for == Client().send(Conversations(BEFORE, store=store), history(9), wish="lossless")
 
 
 def _exchange(instance: Conversations, messages: Messages, now: float) -> Exchange:

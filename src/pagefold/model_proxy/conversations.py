@@ -141,10 +141,13 @@ class Conversations:
             if end > at and (said := self._said_in(messages, links, at, end)):
                 found += map(parse, said.messages)
                 results, changed = list(map(parse, said.results)), True
+            elif end > at:
+                stands = reading.api.turn.standing(messages[at:end])
+                found += stands
+                results, changed = [], changed or len(stands) < end - at
             else:
-                end = max(end, at + 1)
-                first = reading.api.turn.joined(results, messages[at]) if results else [messages[at]]
-                found += (*first, *messages[at + 1 : end])
+                end = at + 1
+                found += reading.api.turn.joined(results, messages[at]) if results else [messages[at]]
                 results = []
             at = end
         return History(Log(found), self.readings.digests.links(found)) if changed else History(messages, links)

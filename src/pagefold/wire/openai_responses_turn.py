@@ -10,7 +10,7 @@ from typing import Any
 from pagefold.errors import WireError
 from pagefold.wire import json_text, openai_responses, sse
 from pagefold.wire.json_text import as_count, as_list, as_object, as_string
-from pagefold.wire.message import Message, Request
+from pagefold.wire.message import BlockKind, Message, Request
 from pagefold.wire.turn import Answer, HiddenCall, TurnView
 
 _FIRST = ("response.created", "response.in_progress", "response.queued")
@@ -51,6 +51,14 @@ class ResponsesTurn(TurnView):
     @staticmethod
     def joined(results: Sequence[Message], message: Message) -> list[Message]:
         return [*results, message]
+
+    @staticmethod
+    def standing(answer: Sequence[Message]) -> Sequence[Message]:
+        """Reasoning at its end led to a hidden call; the provider refuses it without what it led to."""
+        end = len(answer)
+        while end and all(block.kind is BlockKind.THINKING for block in answer[end - 1].blocks):
+            end -= 1
+        return answer[:end]
 
     def _begin(self) -> None:
         self._reader = openai_responses.StreamReader()

@@ -103,6 +103,11 @@ class TurnView(ABC):
     def joined(results: Sequence[Message], message: Message) -> list[Message]:
         """The client's own results with those of hidden calls of the same answer before them."""
 
+    @staticmethod
+    def standing(answer: Sequence[Message]) -> Sequence[Message]:
+        """What can be sent of an answer that a client sends back, where nobody knows any more what was hidden in it."""
+        return answer
+
     @abstractmethod
     def _begin(self) -> None:
         """Forgets what belongs to one answer."""

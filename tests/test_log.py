@@ -1,0 +1,32 @@
+"""A log that only grows: whatever goes on from it, it holds what it held. A property against plain lists."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pagefold.log import Log
+
+steps = st.lists(
+    st.tuples(st.integers(0, 20), st.integers(0, 12), st.lists(st.integers(0, 2), max_size=4)), max_size=12
+)
+
+
+@given(steps)
+def test_logs_that_share_their_memory_are_as_lists_that_do_not(done: list[tuple[int, int, list[int]]]) -> None:
+    logs, lists = [Log[int]()], [list[int]()]
+
+    for which, after, items in done:
+        log, plain = logs[which % len(logs)], lists[which % len(lists)]
+        logs += [log.with_items(items), log.upto(after), log.with_items(items, min(after, len(log)))]
+        lists += [[*plain, *items], plain[:after], [*plain[:after], *items]]
+
+    assert logs == lists
+    for log, plain in zip(logs, lists, strict=True):
+        assert (len(log), list(log), log[:], log[1:-1], log[::-2]) == (
+            len(plain),
+            plain,
+            plain,
+            plain[1:-1],
+            plain[::-2],
+        )
+        assert [log[at] for at in range(-len(log), len(log))] == plain * 2
+        assert [log.extends(other) for other in logs] == [plain[: len(other)] == other for other in lists]
