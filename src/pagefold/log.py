@@ -30,7 +30,7 @@ class Log(Sequence[T]):
         length = self._length
         if isinstance(index, slice):
             start, stop, step = index.indices(length)
-            return self._items[start:stop:step]
+            return self._items[start:stop] if step == 1 else self._items[:length][index]
         if -length <= index < length:
             return self._items[index if index >= 0 else index + length]
         raise IndexError(index)
