@@ -24,7 +24,7 @@ from pagefold.mcp_proxy.commands import Shorten
 from pagefold.pages.ledger import Ledger
 from pagefold.pages.page import id_of
 from pagefold.tokens import counter
-from pagefold.wire import json_text
+from pagefold.wire import json_text, jsonrpc
 from pagefold.wire.json_text import Spot, as_object
 
 
@@ -68,7 +68,7 @@ def shortened(
     A text that is over the budget is cut, if `keep` has kept it first.
     """
     raw = json_text.text_of(command.data)
-    whole = json_text.opened(raw, ("result", "content", "text"))
+    whole = json_text.opened(raw, jsonrpc.TEXTS)
     result = json_text.member(whole.value, "result") if json_text.is_object(raw, whole) else None
     if result is None or not json_text.is_object(raw, result):
         return Shortened(command.data, ledger=ledger)

@@ -10,6 +10,7 @@ Bytes become text by `text_of` and go back by `bytes_of`; the pair is the identi
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import Any, AnyStr, NamedTuple, TypeAlias
 
 from pagefold.errors import WireError
@@ -107,11 +108,14 @@ def following(text: str, at: int, path: tuple[str, ...] = ()) -> tuple[list[Spot
     return found, _expect(text, _after_space(text, at), "]")
 
 
+@lru_cache(maxsize=1)
 def opened(text: str, path: tuple[str, ...]) -> Spot:
     """The whole value, with containers opened along `path`: the `value` of an opened one is the list of its spots.
 
     Each step is a key; where its member is an array, the objects in it are opened by the next. So every character is
     read once, however deep the path goes. Raises WireError, also where more text follows the value.
+
+    The newest is remembered: who tells what a message is, and who changes it, come one after the other.
     """
     start = _after_space(text, 0)
     value, end = _inside(text, start, path)

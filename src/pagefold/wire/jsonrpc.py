@@ -15,6 +15,8 @@ from pagefold.wire.json_text import as_count, as_object, as_string
 from pagefold.wire.message import Block, BlockKind, as_result
 
 LONGEST_LINE_BYTES = 64 << 20
+TEXTS = ("result", "content", "text")
+"""The way to the texts of an answer to `tools/call`, as `json_text.opened` goes."""
 _MEDIA = ("image", "audio", "resource_link")
 _NO_IDS = frozenset((dict, list, bool))
 
@@ -132,7 +134,8 @@ def _spoken(line: bytearray) -> list[bytes]:
 
 
 def _single(text: str) -> Single:
-    spots = json_text.top(text)
+    whole = json_text.opened(text, TEXTS)
+    spots: list[json_text.Spot] = whole.value if json_text.is_object(text, whole) else []
     said = {spot.key: spot.value for spot in spots}
     if said.get("jsonrpc") != "2.0":
         raise WireError('a JSON-RPC message is an object with "jsonrpc": "2.0"')
