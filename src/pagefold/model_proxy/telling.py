@@ -227,7 +227,10 @@ class Teller:
         signature, tool = watched.calls.get(block.call_id, ("", ""))
         place, index = at
         if news is not None:
-            after = next((text for edited, text in sent.edits if edited == index), block.text) if sent else block.text
+            after = block.text
+            for edited, text in sent.edits if sent else ():
+                if edited == index:
+                    after = text
             name = tool_name(tool, _shipped(), spelled=self._spelled)
             news.results.append(Result(name, len(block.text), len(after)))
         if len(block.text) < _SAYS_SOMETHING:
@@ -308,8 +311,10 @@ def _level_of(sent: Sent) -> str:
         return LEVELS[2] if HANDLE.search(sent.message.raw) else LEVELS[0]
     if not sent.edits:
         return LEVELS[0]
-    lossy = any("pf-" in text and HANDLE.search(text) for _, text in sent.edits)
-    return LEVELS[2] if lossy else LEVELS[1]
+    for _, text in sent.edits:
+        if "pf-" in text and HANDLE.search(text):
+            return LEVELS[2]
+    return LEVELS[1]
 
 
 def _changed_from(told: Told, place: int) -> dict[int, Sent]:
@@ -317,7 +322,9 @@ def _changed_from(told: Told, place: int) -> dict[int, Sent]:
     if told.derivation is None or not told.derivation.changed:
         return {}
     found: dict[int, Sent] = {}
-    for one in reversed(told.derivation.sent):
+    sent = told.derivation.sent
+    for at in range(len(sent) - 1, -1, -1):
+        one = sent[at]
         if 0 <= one.place < place:
             break
         if one.edits:
