@@ -111,6 +111,17 @@ def test_sessions_that_would_rather_be_folded_earlier_are(tmp_path: Path, monkey
     assert all("of the bill by itself" in change.effect for change in found.changes)
 
 
+def test_a_change_that_adds_nothing_to_those_before_it_is_passed_over(tmp_path: Path, monkeypatch: Any) -> None:
+    early = replace(SHIPPED, folds=Folds(miss=300, least=4_000, rent=0.2))
+    given = [Option(name, "late", "", (Value("early", always(early)),)) for name in ("folds", "the same")]
+    monkeypatch.setattr(tuning, "options", lambda *_: iter(given))
+    path = written(tmp_path / "logs.jsonl", *(talk(name, turns=36) for name in NAMES[:6]))
+
+    found = tuned(path)
+
+    assert [(change.what, change.taken) for change in found.changes] == [("folds", True), ("the same", False)]
+
+
 def echo(name: str) -> dict[str, Any]:
     """A session in which a short line comes again in every result: worth a reference only where the floor is low."""
     block = "\n".join(f"{name} said in line {line} what it has said before, word for word" for line in range(4))

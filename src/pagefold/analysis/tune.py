@@ -3,8 +3,8 @@
 The sessions are three parts, by a hash of their names. For each part every setting gets the value that was best on the
 two others, and the part judges it; so every session judges once, and nothing that it was fitted on. A setting is
 changed only if that is cheaper, misses priced in, in most draws of the sessions, whichever single one is left out; if
-it does not miss more than it may; and if no session becomes dearer than without pagefold. Then it gets the value that
-is best on all. So few logs change little.
+it hardly misses more; and if no session becomes dearer than without pagefold. Then it gets the value that is best on
+all. So few logs change little.
 """
 
 import math
