@@ -664,6 +664,27 @@ def test_whoever_looks_leaves_no_call_behind() -> None:
     assert asyncio.run(looked_at()) == [1, 2]
 
 
+def test_what_ends_after_somebody_looked_is_counted_without_another_look() -> None:
+    counted: list[int] = []
+
+    class Ended:
+        held = 0
+
+        def count(self) -> None:
+            counted.append(1)
+
+    async def looked_at() -> list[int]:
+        proxy, so_far = Proxy(Upstreams("http://127.0.0.1:9")), []
+        proxy.ended(Ended())  # type: ignore[arg-type]
+        proxy.catch_up()
+        so_far.append(len(counted))
+        proxy.ended(Ended())  # type: ignore[arg-type]
+        await asyncio.sleep(0.3)
+        return [*so_far, len(counted)]
+
+    assert asyncio.run(looked_at()) == [1, 2]
+
+
 def test_pagefold_answers_for_itself_and_counts_none_of_it() -> None:
     with proxied(answers(whole(ANSWER))) as (_, url, model):
         ask(url)

@@ -119,11 +119,9 @@ def attach(proxy: "Proxy", settings: Settings) -> str:
     proxy.teller = Teller(see, spelled=telemetry.content)
     path, key = store_path(settings), key_of(settings)
     others = Following(trace.beside(path), live, only=CALL) if path and telemetry.trace else None
-    teller = proxy.teller
 
     def refresh() -> None:
-        proxy.count_ended()
-        teller.flush()
+        proxy.catch_up()
         if others is not None:
             others()
 

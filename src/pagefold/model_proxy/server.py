@@ -18,6 +18,7 @@ import socket
 import ssl
 import sys
 import threading
+import time
 import traceback
 from collections import deque
 from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping
@@ -64,7 +65,7 @@ _IDLE_SECONDS = 300
 _GRACE_SECONDS = 30
 _HEADER_BYTES = 256 << 10
 _UNCOUNTED = 500
-_ENDED, _ENDED_BYTES, _COUNT_SECONDS = 64, 4 << 20, 0.05
+_ENDED, _ENDED_BYTES, _COUNT_SECONDS = 64, 4 << 20, 0.08
 _STRANGER = "this pagefold asks for its token in x-pagefold-token"
 
 
@@ -99,7 +100,7 @@ class Proxy:
     ) -> None:
         self._seen: list[Seen] = []
         self._ended: deque[Passage] = deque()
-        self._ended_bytes, self._due = 0, False
+        self._ended_bytes, self._due, self._looked = 0, False, 0.0
         self._counting = threading.RLock()  # `totals` is asked for from other threads too
         self._totals = Totals()
         self.upstreams, self.exchange, self.read_bytes = upstreams, exchange, read_bytes
@@ -223,8 +224,21 @@ class Proxy:
                 self._ended.popleft().count()
             self._ended_bytes = 0
 
+    def catch_up(self) -> None:
+        """Counts and tells all that has ended, for whoever looks now and may look again soon."""
+        self._looked = time.monotonic()
+        self._told()
+
     def _tell(self) -> None:
+        # While somebody looks it is all done then: in two batches of half the size it would take longer.
+        left = self._looked + _COUNT_SECONDS - time.monotonic()
+        if left > 0:
+            asyncio.get_running_loop().call_later(left, self._tell)
+            return
         self._due = False
+        self._told()
+
+    def _told(self) -> None:
         self.count_ended()
         if self.teller is not None:
             try:
