@@ -676,6 +676,7 @@ def test_what_ends_after_somebody_looked_is_counted_without_another_look() -> No
     async def looked_at() -> list[int]:
         proxy, so_far = Proxy(Upstreams("http://127.0.0.1:9")), []
         proxy.ended(Ended())  # type: ignore[arg-type]
+        await asyncio.sleep(0.04)
         proxy.catch_up()
         so_far.append(len(counted))
         proxy.ended(Ended())  # type: ignore[arg-type]
