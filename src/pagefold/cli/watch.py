@@ -116,7 +116,7 @@ def attach(proxy: "Proxy", settings: Settings) -> str:
         if writer is not None:
             writer.see(event)
 
-    proxy.teller = Teller(see, spelled=telemetry.content)
+    proxy.teller = Teller(live.see if writer is None else see, spelled=telemetry.content)
     path, key = store_path(settings), key_of(settings)
     others = Following(trace.beside(path), live, only=CALL) if path and telemetry.trace else None
 

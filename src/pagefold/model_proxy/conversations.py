@@ -165,12 +165,12 @@ class Conversations:
         """How this history began, where it was `asked` for by its headers as it is now."""
         if not reading.links:
             return Begun(None)
-        root = reading.root
-        key = (root.answered, reading.api.name, reading.request.model, *asked)
+        answered = reading.links[reading.first] if reading.first < len(reading.links) else None
+        key = (answered, reading.api.name, reading.request.model, *asked)
         if (known := self._known_begun.get(key)) is not None:
             return known
-        begun = self.notebook.begun(root, "\n".join(map(str, key[1:])), now)
-        if root.answered and begun.beginning and not begun.unnoted:  # from here on nothing changes it
+        begun = self.notebook.begun(reading.root, "\n".join(map(str, key[1:])), now)
+        if answered and begun.beginning and not begun.unnoted:  # from here on nothing changes it
             if len(self._known_begun) >= _REMEMBERED:
                 self._known_begun.clear()
             self._known_begun[key] = begun

@@ -168,9 +168,10 @@ class Derivations:
         return self._remember(links, turn, derivation)
 
     def _nearest(self, links: Sequence[bytes], head: int | None) -> tuple[int, _Turn | None]:
+        turns = self._turns
         for known in range(len(links), 0, -1):
-            turn = self._turns.get(links[known - 1])
-            if turn is not None and head in (None, turn.head):
+            turn = turns.get(links[known - 1])
+            if turn is not None and (head is None or head == turn.head):
                 return known, turn
         return 0, None
 
