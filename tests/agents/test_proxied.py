@@ -144,11 +144,12 @@ def test_a_long_session_ends_as_scripted_and_every_request_extends_the_last(name
     assert totals.work.folds == 0
 
 
-@pytest.mark.parametrize("name", [name for name in PROGRAMS if name != "opencode"])  # it takes minutes to get so far
+@pytest.mark.parametrize("name", PROGRAMS)
 def test_a_session_past_the_window_folds_and_ends_as_scripted(name: str, tmp_path: Path) -> None:
     work = work_in(tmp_path / "work")
     with kit("scripted_model").ScriptedModel(script(TURNS)) as model:
-        with proxied(model, Economic(), tmp_path, window=25_000 if name == "codex" else 36_000) as (proxy, url):
+        window = {"codex": 25_000, "opencode": 20_000}.get(name, 36_000)
+        with proxied(model, Economic(), tmp_path, window=window, recall_rounds=3) as (proxy, url):
             said = drive(name, url, work, tmp_path / "state")
         requests = answers_in(model)
 
