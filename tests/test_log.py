@@ -29,4 +29,5 @@ def test_logs_that_share_their_memory_are_as_lists_that_do_not(done: list[tuple[
             plain[::-2],
         )
         assert [log[at] for at in range(-len(log), len(log))] == plain * 2
+        assert list(reversed(log)) == plain[::-1]
         assert [log.extends(other) for other in logs] == [plain[: len(other)] == other for other in lists]

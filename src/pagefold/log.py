@@ -5,6 +5,7 @@ from the same point takes a copy, so neither ever sees the other.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import TypeVar, overload
 
 T = TypeVar("T")
@@ -36,7 +37,11 @@ class Log(Sequence[T]):
         raise IndexError(index)
 
     def __iter__(self) -> Iterator[T]:
-        return iter(self._items[: self._length])
+        return islice(self._items, self._length)
+
+    def __reversed__(self) -> Iterator[T]:
+        items = self._items
+        return islice(reversed(items), len(items) - self._length, None)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and list(self) == list(other)

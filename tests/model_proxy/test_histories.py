@@ -4,10 +4,12 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pagefold.model_proxy.histories import Digests, Histories, canonical
 from pagefold.model_proxy.totals import Prefix
-from pagefold.wire import anthropic
+from pagefold.wire import anthropic, json_text
 from pagefold.wire.message import Message
 
 MARK = {"cache_control": {"type": "ephemeral"}}
@@ -75,6 +77,20 @@ def test_the_same_message_has_one_canonical_form(one: Any, other: Any) -> None:
 )
 def test_different_messages_differ(one: Any, other: Any) -> None:
     assert canonical(message(one)) != canonical(message(other))
+
+
+@given(
+    st.sampled_from(["user", "assistant"]),
+    st.text(st.characters(), max_size=8),
+    st.dictionaries(st.sampled_from(["name", "cache_control", "é"]), st.text(max_size=3)),
+)
+def test_the_canonical_form_is_one_json_text_that_is_kept_for_ever(role: str, text: str, more: dict[str, str]) -> None:
+    """Links are made of it, and notes are kept under links."""
+    rest = {key: said for key, said in more.items() if key != "cache_control"}
+    form = json_text.dumps([role, [{"type": "text", "text": text}], rest])
+
+    assert canonical(message({"role": role, "content": text, **more})) == form
+    assert canonical(message({**more, "content": [{"type": "text", "text": text, **MARK}], "role": role})) == form
 
 
 def test_how_a_letter_is_spelled_does_not_matter() -> None:

@@ -34,7 +34,7 @@ def bodies(name: str, before: dict[str, Any], listed: list[Any], after: dict[str
 
 
 def places(request: Request) -> tuple[object, ...]:
-    return request._array, request._spans, request._around
+    return request._array, request._ends, request._around
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -61,6 +61,7 @@ def test_a_request_read_from_where_it_differs_is_the_request_read_whole(
             request, kept, values, alike = found
             whole = parse(second)
             assert (request, places(request)) == (whole, places(whole))
+            assert [message.place for message in request.messages] == list(range(len(whole.messages)))
             assert request.messages[:kept] == earlier.messages[:kept]
             assert values == [json.loads(message.raw) for message in whole.messages[kept:]]
             assert [request.member(key) for key in rest] == [whole.member(key) for key in rest]

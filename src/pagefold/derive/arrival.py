@@ -42,7 +42,8 @@ def arrive(
 ) -> Arrived:
     """The message as it is shown, and what stands afterwards. `without` names codecs to leave out, `forms` those of
     single tools."""
-    ledger, calls, references, codecs = standings.ledger, standings.calls, 0, tuple[str, ...]()
+    ledger, calls, references = standings.ledger, standings.calls, 0
+    codecs: tuple[str, ...] = ()
     for index, block in enumerate(message.blocks):
         if block.kind is BlockKind.CALL:
             name = label_of(block)

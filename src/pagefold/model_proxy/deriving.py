@@ -136,7 +136,9 @@ class Derivations:
             if message.role is Role.ASSISTANT and not asked and begins_turn(messages, place):
                 state, sent = self._pass(state, sent, messages.upto(place), links[:place], given.head)
             shown = self._shown(message)
-            state = self.policy.step(state, Message(shown.role, shown.blocks, shown.raw, place))
+            if shown.place != place:
+                shown = Message(shown.role, shown.blocks, shown.raw, place)
+            state = self.policy.step(state, shown)
             asked = False
         notes = given.notes if given.notes is not NOTHING or not links else self._noted(links[-1])
         after, asked_for, reason = self._ask(state, sent, messages, notes)
@@ -168,11 +170,12 @@ class Derivations:
         return self._remember(links, turn, derivation)
 
     def _nearest(self, links: Sequence[bytes], head: int | None) -> tuple[int, _Turn | None]:
-        turns = self._turns
-        for known in range(len(links), 0, -1):
-            turn = turns.get(links[known - 1])
+        turns, known = self._turns, len(links)
+        for link in reversed(links):
+            turn = turns.get(link)
             if turn is not None and (head is None or head == turn.head):
                 return known, turn
+            known -= 1
         return 0, None
 
     def _ask(self, state: Any, sent: Log[Sent], messages: Log[Message], notes: Notes) -> tuple[Any, Log[Sent], str]:
@@ -205,21 +208,23 @@ def begins_turn(messages: Sequence[Message], at: int) -> bool:
 
 
 def _derivation(sent: Log[Sent], messages: Log[Message], reason: str, before: Derivation | None = None) -> Derivation:
-    """The request that `sent` makes with the messages as they came this time. `before` is one that it may extend."""
-    if before is not None and not (sent.extends(before.sent) and messages.extends(before.over)):
-        before = None
-    begun, changed, saved = (len(before.sent), before.changed, before.saved) if before else (0, False, 0)
-    made = sent[begun:]
-    fresh = [_current(one, messages) for one in made]
-    for at, one in enumerate(fresh, begun):
-        changed = changed or bool(one.edits) or one.place != at
+    """The request that `sent` makes with the messages as they came this time. `before` is one that it may extend: what
+    it has more than that was made of these very messages."""
+    if before is not None and sent.extends(before.sent) and messages.extends(before.over):
+        begun, changed, saved = len(before.sent), before.changed, before.saved
+    else:
+        begun, changed, saved = 0, False, 0
+        fresh = [_current(one, messages) for one in sent]
+        sent = sent if all(map(is_, fresh, sent)) else Log(fresh)
+    for at, one in enumerate(sent[begun:], begun):
+        if one.edits or one.place != at:
+            changed = True
         saved += one.saved
-    current = sent if all(map(is_, fresh, made)) else sent.with_items(fresh, begun)
-    if len(current) != len(messages):
-        placed = {one.place for one in current}
-        changed, saved = True, sum(one.saved for one in current)
+    if len(sent) != len(messages):
+        placed = {one.place for one in sent}
+        changed, saved = True, sum(one.saved for one in sent)
         saved += sum(_cost(message) for place, message in enumerate(messages) if place not in placed)
-    return Derivation(current, messages, changed, saved if changed else 0, reason)
+    return Derivation(sent, messages, changed, saved if changed else 0, reason)
 
 
 def _current(one: Sent, messages: Log[Message]) -> Sent:

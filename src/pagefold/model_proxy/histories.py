@@ -12,10 +12,12 @@ from typing import Any, NamedTuple
 
 from pagefold.model_proxy.totals import Prefix
 from pagefold.wire import anthropic, json_text
+from pagefold.wire.json_text import dumps
 from pagefold.wire.message import Message, Request
 
 NO_LINK = bytes(32)
 _LINKS = 50_000
+_READ = frozenset(("role", "content", "cache_control"))
 
 
 def canonical(message: Message) -> str:
@@ -29,15 +31,23 @@ def plain(message: Message) -> Message:
     kept = {key: part for key, part in value.items() if key != "cache_control"}
     if "content" in kept:
         kept["content"] = _content(kept["content"])
-    raw = json_text.dumps(kept)
+    raw = dumps(kept)
     return message if raw == message.raw else anthropic.parse_message(kept, raw)
 
 
 def _canonical(value: Any) -> str:
     if not isinstance(value, dict):
-        return json_text.dumps(_content(value))
-    rest = {key: part for key, part in value.items() if key not in ("role", "content", "cache_control")}
-    return json_text.dumps([value.get("role"), _content(value.get("content")), rest])
+        return _spelled(value)
+    role, content = dumps(value.get("role")), _spelled(value.get("content"))
+    if value.keys() <= _READ:
+        return f"[{role},{content},{{}}]"
+    rest = {key: part for key, part in value.items() if key not in _READ}
+    return f"[{role},{content},{dumps(rest)}]"
+
+
+def _spelled(content: Any) -> str:
+    """The JSON of what `_content` makes of it. A text is most of what is ever said, and needs no list to be made."""
+    return f'[{{"type":"text","text":{dumps(content)}}}]' if isinstance(content, str) else dumps(_content(content))
 
 
 def _content(content: Any) -> Any:
@@ -56,12 +66,13 @@ def _block(block: Any) -> Any:
     return kept
 
 
-def extended(links: list[bytes], values: Iterable[Any]) -> None:
-    """Appends to the links of a history those of messages that say these values."""
-    link = links[-1]
+def links_of(values: Iterable[Any], link: bytes) -> list[bytes]:
+    """For each of the messages that say these values the history as far as it, where `link` is what came before."""
+    found: list[bytes] = []
     for value in values:
         link = sha256(link + sha256(_canonical(value).encode()).digest()).digest()
-        links.append(link)
+        found.append(link)
+    return found
 
 
 class Digests:
@@ -125,10 +136,11 @@ class Histories:
 
     def nearest(self, links: Sequence[bytes]) -> tuple[Tip | None, int]:
         """The newest request that has the most messages in common with this one, and how many they are."""
-        newest = self._newest
-        for kept in range(len(links), 0, -1):
-            if (tip := newest.get(links[kept - 1])) is not None:
+        newest, kept = self._newest, len(links)
+        for link in reversed(links):
+            if (tip := newest.get(link)) is not None:
                 return tip, kept
+            kept -= 1
         return None, 0
 
     def place(self, links: Sequence[bytes], head: bytes) -> tuple[Prefix, Tip]:

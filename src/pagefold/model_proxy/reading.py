@@ -8,15 +8,16 @@ compared before they are used.
 from dataclasses import dataclass, field
 
 from pagefold.derive.beginning import Root
+from pagefold.log import Log
 from pagefold.model_proxy.apis import MESSAGES, Api
-from pagefold.model_proxy.histories import Digests, extended
+from pagefold.model_proxy.histories import Digests, links_of
 from pagefold.wire.anthropic import EDITING, clears_results
 from pagefold.wire.message import Request, Role
 from pagefold.wire.reread import Reread, reread
 
 _BYTES = 32 << 20
 _FIRST = 256  # bytes of the shortest beginning that is hashed
-_SAMPLE = 1024  # of a longer one only the end: whoever is found is compared, and reading all of it twice is dear
+_SAMPLE = 256  # of a longer one only the end: whoever is found is compared, and reading all of it twice is dear
 
 
 @dataclass(slots=True, eq=False)
@@ -29,7 +30,7 @@ class Reading:
 
     api: Api
     request: Request
-    links: list[bytes]
+    links: Log[bytes]
     head: bytes
     first: int
     continued: bool
@@ -84,13 +85,12 @@ class Readings:
 
     def _whole(self, api: Api, body: bytes) -> Reading:
         request = api.parse_request(body)
-        links, head = self.digests.links(request.messages), self.digests.head(request)
+        links, head = Log(self.digests.links(request.messages)), self.digests.head(request)
         return Reading(api, request, links, head, _first_answer(request), *_asked(api, request))
 
     def _after(self, before: Reading, again: Reread) -> Reading:
         request, kept, old = again.request, again.kept, before.request
-        links = before.links[:kept]
-        extended(links, again.values)
+        links = before.links.with_items(links_of(again.values, before.links[kept - 1]), kept)
         first = before.first if before.first < kept else _first_answer(request)
         if again.alike:
             return Reading(before.api, request, links, before.head, first, before.continued, before.clears)

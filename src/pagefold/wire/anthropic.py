@@ -4,7 +4,7 @@ Keeps block types it does not know, `cache_control`, signatures, citations and s
 without a text of their own and never written anew. Refuses, with WireError, what is not a Messages body at all.
 """
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,6 +27,7 @@ from pagefold.wire.message import (
 
 EDITING = "context_management"
 _CLEARS = "clear_tool_uses"
+_CONTENT = ("content",)
 _MARK, _UNMARKED = "cache_control", ("thinking", "redacted_thinking")
 _WORDS = {"text": BlockKind.TEXT, "thinking": BlockKind.THINKING}  # a block type whose text lies under its own name
 
@@ -37,13 +38,13 @@ def parse_request(body: bytes) -> Request:
     return read_request(body, text, json_text.top(text), SHAPE)
 
 
-def parse_message(value: Any, raw: str) -> Message:
+def parse_message(value: Any, raw: str, place: int = -1) -> Message:
     """Raises WireError."""
-    return Message(role_of(value), tuple(blocks_of(value.get("content"), ("content",))), raw)
+    return Message(role_of(value), blocks_of(value.get("content"), _CONTENT), raw, place)
 
 
 def _system(value: Any, raw: str) -> Message:
-    return Message(Role.SYSTEM, tuple(blocks_of(value, ())), raw)
+    return Message(Role.SYSTEM, blocks_of(value, ()), raw)
 
 
 SHAPE = Shape("messages", parse_message, "system", _system)
@@ -55,17 +56,18 @@ def parse_response(body: bytes) -> Response:
     value = json_text.parse(text)
     if not isinstance(value, dict) or not isinstance(value.get("content"), list):
         raise WireError("a Messages response has a list of content blocks")
-    message = Message(Role.ASSISTANT, tuple(blocks_of(value["content"], ("content",))), text)
+    message = Message(Role.ASSISTANT, blocks_of(value["content"], _CONTENT), text)
     stop, model = as_string(value.get("stop_reason")), as_string(value.get("model"))
     return Response(message, stop, parse_usage(value.get("usage"), value.get(EDITING)), model)
 
 
-def blocks_of(content: Any, path: json_text.Path) -> Iterator[Block]:
+def blocks_of(content: Any, path: json_text.Path) -> tuple[Block, ...]:
     if isinstance(content, str):
-        yield Block(BlockKind.TEXT, content, path)
-    elif isinstance(content, list):
-        for index, block in enumerate(content):
-            yield from _blocks(block, (*path, index))
+        return (Block(BlockKind.TEXT, content, path),)
+    found: list[Block] = []
+    for index, block in enumerate(as_list(content)):
+        found += _blocks(block, (*path, index))
+    return tuple(found)
 
 
 def parse_usage(value: Any, editing: Any = None) -> Usage | None:
@@ -150,7 +152,7 @@ class StreamReader(sse.Follower):
             blocks[index][name] = _json_or_text(text) if name == "input" else as_string(blocks[index].get(name)) + text
         content = [blocks[index] for index in sorted(blocks)]
         raw = json_text.dumps({"role": "assistant", "content": content})
-        message = Message(Role.ASSISTANT, tuple(blocks_of(content, ("content",))), raw)
+        message = Message(Role.ASSISTANT, blocks_of(content, _CONTENT), raw)
         return Response(message, self._stop, self._parsed_usage(), self._model)
 
     def _parsed_usage(self) -> Usage | None:
@@ -195,20 +197,19 @@ class StreamReader(sse.Follower):
                 block["citations"] = [*as_list(block.get("citations")), delta.get("citation")]
 
 
-def _blocks(block: Any, path: json_text.Path) -> Iterator[Block]:
+def _blocks(block: Any, path: json_text.Path) -> Sequence[Block]:
     kind = block.get("type") if isinstance(block, dict) else None
     if kind == "tool_use":
         arguments = json_text.dumps(block.get("input"))
-        yield Block(BlockKind.CALL, arguments, (), as_string(block.get("id")), as_string(block.get("name")))
-    elif kind == "tool_result":
+        return (Block(BlockKind.CALL, arguments, (), as_string(block.get("id")), as_string(block.get("name"))),)
+    if kind == "tool_result":
         content = block.get("content")
         at = (*path, "content")
         parts = [_part(part, (*at, index)) for index, part in enumerate(as_list(content))]
         if isinstance(content, str):
             parts = [Block(BlockKind.TEXT, content, at)]
-        yield from as_result(parts, as_string(block.get("tool_use_id")), failed=block.get("is_error") is True)
-    else:
-        yield _part(block, path)
+        return as_result(parts, as_string(block.get("tool_use_id")), failed=block.get("is_error") is True)
+    return (_part(block, path),)
 
 
 def _part(block: Any, path: json_text.Path) -> Block:

@@ -64,6 +64,7 @@ def _made_once(encoder: Any) -> Callable[[Any, int], Iterable[str]]:
 
 
 _encoded = _made_once(_encoder)
+_spelled: Callable[[str], str] = json.encoder.encode_basestring
 
 
 def parse(text: str) -> Any:
@@ -102,10 +103,10 @@ def following(text: str, at: int, path: tuple[str, ...] = ()) -> tuple[list[Spot
     """
     found: list[Spot] = []
     while comma := _COMMA.match(text, at):
-        spot = _element(text, comma.end(), path)
-        found.append(spot)
-        at = spot.end
-    return found, _expect(text, _after_space(text, at), "]")
+        start = comma.end()
+        value, at = _element(text, start, path) if path else _scanned(text, start)
+        found.append(Spot(start, at, value))
+    return found, at + 1 if text.startswith("]", at) else _expect(text, _after_space(text, at), "]")
 
 
 @lru_cache(maxsize=1)
@@ -196,7 +197,7 @@ def places_in_bytes(text: str, places: Sequence[int]) -> Sequence[int]:
 def dumps(value: Any) -> str:
     """Compact JSON in the order given, writable as bytes. Raises WireError where it is nested too deeply."""
     try:
-        text = "".join(_encoded(value, 0))
+        text = _spelled(value) if type(value) is str else "".join(_encoded(value, 0))
     except RecursionError as error:
         raise WireError("a JSON value is nested too deeply to write") from error
     return text if text.isascii() else _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
@@ -271,16 +272,15 @@ def _inside(text: str, at: int, path: tuple[str, ...]) -> tuple[Any, int]:
         inside = _after_space(text, at + 1)
         if text.startswith("]", inside):
             return [], inside + 1
-        first = _element(text, inside, path)
-        found, end = following(text, first.end, path)
-        return [first, *found], end
+        value, at = _element(text, inside, path)
+        found, end = following(text, at, path)
+        return [Spot(inside, at, value), *found], end
     return _scanned(text, at)
 
 
-def _element(text: str, at: int, path: tuple[str, ...]) -> Spot:
+def _element(text: str, at: int, path: tuple[str, ...]) -> tuple[Any, int]:
     # An array in an array is not opened: whatever is nested how deeply, calls here are no deeper than the path.
-    value, end = _members(text, at, path) if path and text.startswith("{", at) else _scanned(text, at)
-    return Spot(at, end, value)
+    return _members(text, at, path) if text.startswith("{", at) else _scanned(text, at)
 
 
 def _after_space(text: str, at: int) -> int:

@@ -4,10 +4,10 @@ Keep what arrived: a message carries its own JSON text, and a request the whole 
 from that text byte for byte, whatever it holds; a changed block is spliced into it. Nothing here knows a provider.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from enum import StrEnum
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from pagefold.errors import WireError
 from pagefold.frozen import frozen
@@ -70,7 +70,8 @@ class Usage:
 class Message:
     """One message with its blocks. `raw` is the JSON text it arrived as, in its own wire format.
 
-    `place` is where it stands in the history that a policy is shown; whatever the policy makes of the message keeps it.
+    `place` is where it stands in its request, or in the history that a policy is shown; what a policy makes of it keeps
+    that.
     """
 
     role: Role
@@ -109,7 +110,7 @@ class Request:
     tools: tuple[str, ...]
     messages: Log[Message]
     _array: tuple[int, int] = (0, 0)
-    _spans: Log[tuple[int, int]] = field(default_factory=Log, repr=False)
+    _ends: Log[int] = field(default_factory=Log, repr=False)
     _around: tuple[json_text.Spot, ...] = field(default=(), repr=False)
 
     @property
@@ -119,7 +120,7 @@ class Request:
 
     def end_of(self, count: int) -> int:
         """Where in the body the first so many messages end; 0 where that is not known."""
-        return self._spans[count - 1][1] if 0 < count <= len(self._spans) else 0
+        return self._ends[count - 1] if 0 < count <= len(self._ends) else 0
 
     def member(self, key: str) -> str:
         """The JSON of a member of the body beside the messages, or "" where it has none of that name."""
@@ -144,13 +145,13 @@ class Request:
     def _changes(self, messages: Sequence[Message]) -> list[tuple[int, int, str]]:
         if [message.raw for message in messages] == [message.raw for message in self.messages]:
             return []
-        # There are no spans where the body says its messages in another way than as a list.
-        if not len(messages) == len(self.messages) == len(self._spans):
+        # There are no ends where the body says its messages in another way than as a list.
+        if not len(messages) == len(self.messages) == len(self._ends):
             inner = ",".join(message.raw for message in messages)
             return [(*self._array, f"[{inner}]")]
         return [
-            (*span, new.raw)
-            for span, old, new in zip(self._spans, self.messages, messages, strict=True)
+            (end - len(json_text.bytes_of(old.raw)), end, new.raw)
+            for end, old, new in zip(self._ends, self.messages, messages, strict=True)
             if new.raw != old.raw
         ]
 
@@ -175,13 +176,18 @@ class Response:
     model: str = ""
 
 
+class Parse(Protocol):
+    def __call__(self, value: Any, raw: str, place: int = -1) -> Message:
+        """The message that says this value, spelled like this, at its place in a request. Raises WireError."""
+
+
 @frozen
 class Shape:
     """What requests of one API have of their own: the name of their list of messages and how one of them is read, and
     the same for what stands before the list."""
 
     key: str
-    parse: Callable[[Any, str], Message]
+    parse: Parse
     head_key: str = ""
     head: Callable[[Any, str], Message | None] = lambda value, raw: None
 
@@ -194,16 +200,16 @@ def read_request(body: bytes, text: str, top: Sequence[json_text.Spot], shape: S
     spots = json_text.elements(text, array.start)
     said = {spot.key: (spot.value, text[spot.start : spot.end]) for spot in top if spot is not array}
     around, (start, end) = _around(body, text, top, array)
-    inside = json_text.places_in_bytes(text, [place for spot in spots for place in spot[:2]])
+    ends = json_text.places_in_bytes(text, [spot.end for spot in spots])
     return Request(
         body=body,
         model=model_of(said),
         stream=streams(said),
         head=head_of(said, shape),
         tools=tools_of(said),
-        messages=Log(shape.parse(spot.value, text[spot.start : spot.end]) for spot in spots),
+        messages=Log(shape.parse(spot.value, text[spot.start : spot.end], at) for at, spot in enumerate(spots)),
         _array=(start, end),
-        _spans=Log(zip(inside[::2], inside[1::2], strict=True)),
+        _ends=Log(ends),
         _around=around,
     )
 
@@ -259,11 +265,14 @@ def role_of(value: Any) -> Role:
     return found
 
 
-def as_result(content: Iterable[Block], call_id: str, name: str = "", *, failed: bool = False) -> Iterator[Block]:
+def as_result(content: Iterable[Block], call_id: str, name: str = "", *, failed: bool = False) -> list[Block]:
     """The blocks of a result's content: each text is a result, and what has no text at all is still an empty one."""
-    blocks = [replace(block, call_id=call_id, name=name) for block in content]
-    if not any(block.kind is BlockKind.TEXT for block in blocks):
-        yield Block(BlockKind.RESULT, "", (), call_id, name, failed)
-    for block in blocks:
-        text = block.kind is BlockKind.TEXT
-        yield replace(block, kind=BlockKind.RESULT, failed=failed) if text else block
+    found: list[Block] = []
+    empty = True
+    for block in content:
+        if block.kind is BlockKind.TEXT:
+            empty = False
+            found.append(Block(BlockKind.RESULT, block.text, block.path, call_id, name, failed))
+        else:
+            found.append(Block(block.kind, block.text, block.path, call_id, name, block.failed))
+    return [Block(BlockKind.RESULT, "", (), call_id, name, failed), *found] if empty else found

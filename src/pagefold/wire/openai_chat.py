@@ -37,15 +37,15 @@ def parse_request(body: bytes) -> Request:
     return read_request(body, text, json_text.top(text), SHAPE)
 
 
-def parse_message(value: Any, raw: str) -> Message:
+def parse_message(value: Any, raw: str, place: int = -1) -> Message:
     """Raises WireError."""
     # The role of results before calls had ids.
     role = Role.TOOL if isinstance(value, dict) and value.get("role") == "function" else role_of(value)
     content = _content(value.get("content"))
     if role is Role.TOOL:
         call_id, name = as_string(value.get("tool_call_id")), as_string(value.get("name"))
-        return Message(role, tuple(as_result(content, call_id, name)), raw)
-    return Message(role, (*content, *_refusal(value), *_calls(value)), raw)
+        return Message(role, tuple(as_result(content, call_id, name)), raw, place)
+    return Message(role, (*content, *_refusal(value), *_calls(value)), raw, place)
 
 
 SHAPE = Shape("messages", parse_message)

@@ -56,19 +56,19 @@ def parse_request(body: bytes) -> Request:
         item = f'[{{"role":"user","content":{text[given.start : given.end]}}}]'
         listed = json_text.splice(text, [(given.start, given.end, item)])
         start, end = json_text.places_in_bytes(text, (given.start, given.end))
-        return replace(parse_request(json_text.bytes_of(listed)), body=body, _array=(start, end), _spans=Log())
+        return replace(parse_request(json_text.bytes_of(listed)), body=body, _array=(start, end), _ends=Log())
     return read_request(body, text, top, SHAPE)
 
 
-def parse_item(value: Any, raw: str) -> Message:
+def parse_item(value: Any, raw: str, place: int = -1) -> Message:
     """Raises WireError."""
     blocks = tuple(_item(value, ()))
     if not isinstance(value, dict) or _is_message(value):
-        return Message(role_of(value), blocks, raw)
+        return Message(role_of(value), blocks, raw, place)
     if any(block.kind is BlockKind.RESULT for block in blocks):
-        return Message(Role.TOOL, blocks, raw)
+        return Message(Role.TOOL, blocks, raw, place)
     of_user = value.get("type") in _FROM_USER or value.get("role") == Role.USER
-    return Message(Role.USER if of_user else Role.ASSISTANT, blocks, raw)
+    return Message(Role.USER if of_user else Role.ASSISTANT, blocks, raw, place)
 
 
 def _instructions(value: Any, raw: str) -> Message | None:

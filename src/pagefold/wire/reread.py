@@ -28,15 +28,16 @@ class Reread(NamedTuple):
 
 def reread(body: bytes, before: Request, shape: Shape) -> Reread | None:
     """Raises WireError where what differs is not JSON, or no message."""
-    old, spans, (start, old_end) = before.body, before._spans, before._array  # noqa: SLF001 - the other half of this type
-    # A body that says its messages in another way than as a list has no spans.
-    kept = _kept(body, old, spans)
+    old, ends, (start, old_end) = before.body, before._ends, before._array  # noqa: SLF001 - the other half of this type
+    view = memoryview(old)
+    # A body that says its messages in another way than as a list has no ends.
+    kept = _kept(body, view, ends)
     if not kept:
         return None
-    at = spans[kept - 1][1]
+    at = ends[kept - 1]
     # Mostly all that stands behind the list, and its bracket, is as it was.
     stop = len(body) - (len(old) - old_end)
-    alike = stop > at and body.endswith(memoryview(old)[old_end - 1 :])
+    alike = stop > at and body.endswith(view[old_end - 1 :])
     text = text_of(body[at:stop] if alike else body[at:])
     fresh, end = json_text.following(text, 0)
     if alike and end != len(text):
@@ -45,34 +46,33 @@ def reread(body: bytes, before: Request, shape: Shape) -> Reread | None:
     around = before._around  # noqa: SLF001
     if not alike:
         (stop,) = places_in_bytes(text, (end,))
-        rest = _rest(body, at + stop, old, old_end, [spot for spot in around if spot.start < 0])
+        rest = _rest(body, at + stop, view, old_end, [spot for spot in around if spot.start < 0])
         if rest is None:
             return None
         stop, (behind, said) = at + stop, rest
         around = (*(spot for spot in around if spot.start >= 0), *behind)
-    places = places_in_bytes(text, [place for spot in fresh for place in spot[:2]])
+    read = [shape.parse(spot.value, text[spot.start : spot.end], n) for n, spot in enumerate(fresh, kept)]
     request = Request(
         body,
         model_of(said) if "model" in said else before.model,
         streams(said) if "stream" in said else before.stream,
         head_of(said, shape) if shape.head_key in said else before.head,
         tools_of(said) if "tools" in said else before.tools,
-        before.messages.with_items([shape.parse(spot.value, text[spot.start : spot.end]) for spot in fresh], kept),
+        before.messages.with_items(read, kept),
         (start, stop),
-        spans.with_items([(at + places[n], at + places[n + 1]) for n in range(0, len(places), 2)], kept),
+        ends.with_items([at + place for place in places_in_bytes(text, [spot.end for spot in fresh])], kept),
         around,
     )
     return Reread(request, kept, [spot.value for spot in fresh], alike)
 
 
-def _kept(body: bytes, old: bytes, spans: Log[tuple[int, int]]) -> int:
+def _kept(body: bytes, old: memoryview, ends: Log[int]) -> int:
     """How many leading messages stand at the same bytes. Two requests of a conversation differ near the end."""
-    view = memoryview(old)
-    least, most = 0, len(spans)  # at least so many are equal, at most so many can be
+    least, most = 0, len(ends)  # at least so many are equal, at most so many can be
     step = 1
     at = most
     while least < most:
-        if body.startswith(view[: spans[at - 1][1]]):
+        if body.startswith(old[: ends[at - 1]]):
             least = at
         else:
             most = at - 1
@@ -81,16 +81,17 @@ def _kept(body: bytes, old: bytes, spans: Log[tuple[int, int]]) -> int:
     return least
 
 
-def _rest(body: bytes, at: int, old: bytes, old_at: int, members: list[Spot]) -> tuple[list[Spot], Said] | None:
+def _rest(body: bytes, at: int, old: memoryview, old_at: int, members: list[Spot]) -> tuple[list[Spot], Said] | None:
     """The members behind the list, and what those say that say something else than before."""
-    view, found, said = memoryview(old), list[Spot](), dict[str, tuple[Any, str]]()
+    found: list[Spot] = []
+    said: dict[str, tuple[Any, str]] = {}
     for spot in members:
         start, end = spot.start + len(old), spot.end + len(old)
-        if not body.startswith(view[old_at:start], at):
+        if not body.startswith(old[old_at:start], at):
             return None
         at += start - old_at
         stop = at + end - start
-        if body.startswith(view[start:end], at) and body[stop : stop + 1] in _ENDS:
+        if body.startswith(old[start:end], at) and body[stop : stop + 1] in _ENDS:
             said.pop(spot.key, None)
         else:
             text = text_of(body[at:])
@@ -99,4 +100,4 @@ def _rest(body: bytes, at: int, old: bytes, old_at: int, members: list[Spot]) ->
             stop = at + len(bytes_of(text[: value.end]))
         found.append(Spot(at - len(body), stop - len(body), None, spot.key))
         at, old_at = stop, end
-    return (found, said) if body[at:] == view[old_at:] else None
+    return (found, said) if body[at:] == old[old_at:] else None
