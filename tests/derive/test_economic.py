@@ -172,6 +172,31 @@ def test_a_result_larger_than_the_window_is_trimmed_and_can_be_recalled() -> Non
     assert any(page.text.startswith("1\tdef helper_2_1(") for page in run.pages.values())
 
 
+def looking_again(seed: int) -> tuple[Message, ...]:
+    """A file that is larger than the window, whole and then parts of it, again and again."""
+    dice = random.Random(seed)
+    file = [f"line {at}: value_{dice.randrange(10**9)} = {dice.randrange(10**9)}" for at in range(1_200)]
+    messages: list[dict[str, Any]] = [{"role": "user", "content": "Look at a.txt."}]
+    for turn in range(8):
+        start = dice.randrange(1_150)
+        text = "\n".join(file if turn in (0, 3) else file[start : start + dice.randrange(5, 60)])
+        call = {"id": f"c{turn}", "type": "function", "function": {"name": "Read", "arguments": '{"path": "a.txt"}'}}
+        messages.append({"role": "assistant", "content": f"Part {turn}.", "tool_calls": [call]})
+        messages.append({"role": "tool", "tool_call_id": f"c{turn}", "content": text})
+    return parse_line(json.dumps({"messages": messages}), name="x").messages
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_nothing_refers_to_lines_that_were_trimmed_away(seed: int) -> None:
+    messages = looking_again(seed)
+    run = Replayed(replace(SMALL, window=16_000), messages)
+    results = [message.text for message in messages if message.role is Role.TOOL]
+    for request, newest in zip(run.requests[1:], results, strict=False):
+        if len(newest) < 10_000:  # the others are larger than the window
+            said = {line for message in request for line in message.text.split("\n")}
+            assert [line for line in newest.split("\n") if line not in said] == []
+
+
 def test_a_window_below_the_least_says_by_how_much_and_what_it_is_that_has_to_stay() -> None:
     run = Replayed(Economic(window=600), working(2, task=TASK * 80))
     short = run.derived[-1].short

@@ -21,7 +21,7 @@ from pagefold.wire import json_text
 from pagefold.wire.json_text import as_object
 from pagefold.wire.message import Message, Role
 
-VERSION = 2
+VERSION = 3
 _DERIVED = frozenset((VERSION,))
 
 LOST = "how this history began is not known"

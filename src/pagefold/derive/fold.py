@@ -52,6 +52,10 @@ class Frame:
     def room(self) -> int:
         return self.usable - self.head
 
+    def encode(self, standings: Standings, entry: Entry) -> tuple[Standings, Entry]:
+        """An entry in its cheapest form where this stands above it, and what stands then."""
+        return again(standings, entry, self.tokens, self.forms)
+
 
 @dataclass(frozen=True, slots=True)
 class Folded:
@@ -113,11 +117,13 @@ def fold(
             break
         budget = int(budget * _TIGHTER) - (tokens + tail - frame.room)
     pages = tuple(page for one in digests.values() for page in one.pages)
+    encode = _as_it_stands if rule.plain else frame.encode
     new, standings = (log, calls) if rule.plain else _encoded(log, cut, calls, frame)
     tail = sum(entry.tokens for entry in new[cut:])
     short = ""
     if tokens + tail > frame.room:
-        new, more, short = squeezed(new, cut, frame.room - tokens, frame.tokens)
+        before = calls if rule.plain else Standings(calls=calls.calls)
+        new, standings, more, short = squeezed(new, cut, frame.room - tokens, before, encode, frame.tokens)
         pages = (*pages, *more)
         tail = sum(entry.tokens for entry in new[cut:])
         short = f"{short}: {_told(log, stays, frame, tokens, tail)}" if short else ""
@@ -261,9 +267,13 @@ def _encoded(log: Log[Entry], cut: int, calls: Standings, frame: Frame) -> tuple
     standings = Standings(calls=calls.calls)
     new = Log(log[:cut])
     for entry in log[cut:]:
-        standings, shown = again(standings, entry, frame.tokens, frame.forms)
+        standings, shown = frame.encode(standings, entry)
         new = new.with_items((shown,))
     return new, standings
+
+
+def _as_it_stands(standings: Standings, entry: Entry) -> tuple[Standings, Entry]:
+    return standings, entry
 
 
 def _told(log: Log[Entry], stays: Iterable[int], frame: Frame, front: int, tail: int) -> str:

@@ -1,79 +1,153 @@
-"""Where even the last exchanges do not fit: their largest results are trimmed to what there is room for."""
+"""Where even the last exchanges do not fit: their largest results are trimmed to what there is room for.
 
-from collections.abc import Callable
+Of what was trimmed only the lines that are shown stand: nothing that comes later may refer to one that nobody can see.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
+from itertools import accumulate
+from typing import NamedTuple, TypeAlias
 
+from pagefold.derive.arrival import Standings
 from pagefold.derive.entry import Entry, counted
 from pagefold.encode.trim import trim
 from pagefold.encode.trim.keywords import keywords_of
 from pagefold.errors import PagefoldError
 from pagefold.log import Log
 from pagefold.pages.kinds import PageKind
+from pagefold.pages.ledger import Standing
 from pagefold.pages.page import Page
 from pagefold.tokens import counter
-from pagefold.wire.message import BlockKind
+from pagefold.wire.message import Block, BlockKind
 
 _DENSE, _MOST_OF = 0.75, 0.4
 _LEAST = 120  # tokens below which no result is cut: what is left would only name it
+_LOWER = 0.8
+_TRIES = 4
+
+Encode: TypeAlias = Callable[[Standings, Entry], tuple[Standings, Entry]]
+"""An entry as it is shown where this stands above it, and what stands then."""
 
 
-def squeezed(log: Log[Entry], cut: int, room: int, tokens: str) -> tuple[Log[Entry], list[Page], str]:
-    """The log with the results after the cut trimmed to `room` tokens, the pages they recall, and what still does not
-    fit, in words, where it does not."""
+class Squeezed(NamedTuple):
+    """`short` is what still does not fit, in words, where it does not."""
+
+    log: Log[Entry]
+    standings: Standings
+    pages: tuple[Page, ...]
+    short: str
+
+
+def squeezed(log: Log[Entry], cut: int, room: int, standings: Standings, encode: Encode, tokens: str) -> Squeezed:
+    """The log with the results after the cut trimmed to `room` tokens; `standings` is what stands before the cut."""
     count = counter(tokens).count
     entries = log[cut:]
-    sizes = [
-        (count(block.text), at, index)
-        for at, entry in enumerate(entries)
-        for index, block in enumerate(entry.shown.blocks)
-        if block.kind is BlockKind.RESULT and block.path
-    ]
-    other = sum(entry.tokens for entry in entries) - sum(size for size, _, _ in sizes)
-    level = _level([size for size, _, _ in sizes], room - other)
+    sizes = [count(block.text) for entry in entries for _, block in _results(entry)]
+    other = sum(entry.tokens for entry in entries) - sum(sizes)
+    level = _level(sizes, room - other)
     about = keywords_of(passage.label for entry in entries for passage in entry.passages)
-    pages: list[Page] = []
-    for size, at, index in sizes:
-        if size <= level:
-            continue
-        entry = entries[at]
-        block = entry.message.blocks[index]
-        page = Page.of(PageKind.EVIDENCE, block.text, block.name)
-        room_left = max(_LEAST, level)
-        text = _headed(entry.shown.blocks[index].text, block.text, room_left, page.handle, count)
-        if text is None:
-            try:
-                text = trim(
-                    block.text, room_left, tool=block.name, keywords=about, handle=page.handle, count=count
-                ).text
-            except PagefoldError:  # nothing can be said in so little room: it stands as it is, and is reported below
-                continue
-        shown = entry.shown.with_text(index, text)
-        entries[at] = replace(entry, shown=shown, tokens=counted(shown, tokens))
-        pages.append(page)
-    new = Log(log[:cut])
-    for entry in entries:
-        new = new.with_items((entry,))
-    left = sum(entry.tokens for entry in entries) - room
-    short = (
-        f"the last exchange and what always stays are {left:,} tokens more than the window holds" if left > 0 else ""
-    )
-    return new, pages, short
+    for _ in range(_TRIES):
+        made = _Trimmer(max(_LEAST, level), about, count, tokens).all(entries, standings, encode)
+        left = sum(entry.tokens for entry in made.log) - room
+        if left <= 0 or level <= _LEAST:
+            break
+        level = int(level * _LOWER)  # without what was trimmed to refer to, the others may be longer
+    short = f"the last exchange and what always stays are {left:,} tokens more than the window holds"
+    return Squeezed(log.with_items(made.log, cut), made.standings, made.pages, short if left > 0 else "")
 
 
-def _headed(form: str, text: str, room: int, handle: str, count: Callable[[str], int]) -> str | None:
-    """The beginning of a dense form: it says more than the best part of the text where the form is much shorter."""
-    whole = count(form)
-    if form == text or whole > _DENSE * count(text) or room < _MOST_OF * whole:
+class _Part(NamedTuple):
+    """What is shown of a page. `seen` are the places of the lines that stand there as they came."""
+
+    page: Page
+    text: str
+    seen: frozenset[int] = frozenset()
+
+
+class _Trimmer(NamedTuple):
+    """Trims results of more than `room` tokens, by what they are `about`."""
+
+    room: int
+    about: Collection[str]
+    count: Callable[[str], int]
+    tokens: str
+
+    def all(self, entries: Iterable[Entry], standings: Standings, encode: Encode) -> Squeezed:
+        shown: list[Entry] = []
+        pages: list[Page] = []
+        for entry in entries:
+            after, stands = encode(standings, entry)
+            made, parts = self._one(stands)
+            standings = _seen(after, standings, parts) if parts else after
+            shown.append(made)
+            pages += (part.page for part in parts)
+        return Squeezed(Log(shown), standings, tuple(pages), "")
+
+    def _one(self, entry: Entry) -> tuple[Entry, list[_Part]]:
+        parts: list[_Part] = []
+        shown = entry.shown
+        for index, block in _results(entry):
+            if self.count(block.text) > self.room and (part := self._part(entry.message.blocks[index], block.text)):
+                shown = shown.with_text(index, part.text)
+                parts.append(part)
+        return (replace(entry, shown=shown, tokens=counted(shown, self.tokens)) if parts else entry), parts
+
+    def _part(self, came: Block, form: str) -> _Part | None:
+        page = Page.of(PageKind.EVIDENCE, came.text, came.name)
+        if head := self._headed(form, came.text, page.handle):
+            return _Part(page, head)
+        about, count = self.about, self.count
+        try:
+            made = trim(came.text, self.room, tool=came.name, keywords=about, handle=page.handle, count=count)
+        except PagefoldError:  # nothing can be said in so little room: it stands as it is, and is reported as too long
+            return None
+        return _Part(page, made.text, _lines_in(came.text, made.shown) if form == came.text else frozenset())
+
+    def _headed(self, form: str, text: str, handle: str) -> str | None:
+        """The beginning of a dense form: it says more than the best part of the text where the form is much shorter."""
+        whole = self.count(form)
+        if form == text or whole > _DENSE * self.count(text) or self.room < _MOST_OF * whole:
+            return None
+        lines = form.split("\n")
+        kept = int(len(lines) * self.room / whole)
+        while kept > 0:
+            more = len(lines) - kept
+            end = f'[cut here: {more:,} more lines; context_recall("{handle}") returns all of it as it came]'
+            shown = "\n".join([*lines[:kept], end])
+            if (size := self.count(shown)) <= self.room:
+                return shown
+            kept = min(kept - 1, int(kept * self.room / size))
         return None
-    lines = form.split("\n")
-    kept = int(len(lines) * room / whole)
-    while kept > 0:
-        end = f'[cut here: {len(lines) - kept:,} more lines; context_recall("{handle}") returns all of it as it came]'
-        shown = "\n".join([*lines[:kept], end])
-        if (size := count(shown)) <= room:
-            return shown
-        kept = min(kept - 1, int(kept * room / size))
-    return None
+
+
+def _results(entry: Entry) -> list[tuple[int, Block]]:
+    """The results in it that can be said otherwise, as they are shown."""
+    blocks = enumerate(entry.shown.blocks)
+    return [(index, block) for index, block in blocks if block.kind is BlockKind.RESULT and block.path]
+
+
+def _lines_in(text: str, shown: Iterable[tuple[int, int]]) -> frozenset[int]:
+    """The places of the lines that lie in these ranges of a text."""
+    lines = text.split("\n")
+    starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
+    found: set[int] = set()
+    for start, end in shown:
+        first = bisect_left(starts, start)
+        found.update(range(first, bisect_right(starts, end + 1) - 1))
+    return frozenset(found)
+
+
+def _seen(after: Standings, before: Standings, parts: Sequence[_Part]) -> Standings:
+    """What stands where these parts are all that is shown of the last message. Its labels are taken."""
+    ledger = before.ledger
+    for index in range(len(before.ledger), len(after.ledger)):
+        stood = after.ledger[index]
+        part = next((part for part in parts if stood.whole == part.page.text), None)
+        seen = part.seen if part else frozenset[int]()
+        lines = tuple([line if at in seen else None for at, line in enumerate(stood.lines)]) if seen else ()
+        ledger = ledger.with_text(Standing(stood.label, lines, stood.first))
+    return Standings(ledger, after.calls)
 
 
 def _level(sizes: list[int], room: int) -> int:
