@@ -12,14 +12,16 @@ T = TypeVar("T")
 
 
 class Log(Sequence[T]):
-    __slots__ = ("_items", "_length")
+    """`length` is how many it holds, which asking by `len` takes four times as long to tell."""
+
+    __slots__ = ("_items", "length")
 
     def __init__(self, items: Iterable[T] = ()) -> None:
         self._items = list(items)
-        self._length = len(self._items)
+        self.length = len(self._items)
 
     def __len__(self) -> int:
-        return self._length
+        return self.length
 
     @overload
     def __getitem__(self, index: int) -> T: ...
@@ -28,7 +30,7 @@ class Log(Sequence[T]):
     def __getitem__(self, index: slice) -> list[T]: ...
 
     def __getitem__(self, index: int | slice) -> T | list[T]:
-        length = self._length
+        length = self.length
         if isinstance(index, slice):
             start, stop, step = index.indices(length)
             return self._items[start:stop] if step == 1 else self._items[:length][index]
@@ -37,11 +39,11 @@ class Log(Sequence[T]):
         raise IndexError(index)
 
     def __iter__(self) -> Iterator[T]:
-        return islice(self._items, self._length)
+        return islice(self._items, self.length)
 
     def __reversed__(self) -> Iterator[T]:
         items = self._items
-        return islice(reversed(items), len(items) - self._length, None)
+        return islice(reversed(items), len(items) - self.length, None)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and list(self) == list(other)
@@ -51,22 +53,27 @@ class Log(Sequence[T]):
     def __repr__(self) -> str:
         return f"Log({list(self)!r})"
 
+    def since(self, start: int) -> list[T]:
+        """What it holds from this place on."""
+        return self._items[start : self.length]
+
     def extends(self, other: "Log[T]") -> bool:
         """Whether it begins with all that the other holds. Of logs that grew out of one another nothing is compared."""
-        theirs, length = other._items, len(other)  # noqa: SLF001 - of this very type
-        return length <= self._length and (self._items is theirs or self._items[:length] == theirs[:length])
+        theirs, length = other._items, other.length  # noqa: SLF001 - of this very type
+        return length <= self.length and (self._items is theirs or self._items[:length] == theirs[:length])
 
     def upto(self, length: int) -> "Log[T]":
         """Its first items, in the same memory."""
         new: Log[T] = Log.__new__(Log)
-        new._items, new._length = self._items, min(length, self._length)
+        new._items, new.length = self._items, min(length, self.length)
         return new
 
     def with_items(self, items: Iterable[T], after: int | None = None) -> "Log[T]":
         """What it holds, or its first items up to `after`, and then these."""
-        length = self._length if after is None else after
+        held, length = self._items, self.length if after is None else after
+        if len(held) != length:
+            held = held[:length]
+        held.extend(items)
         new: Log[T] = Log.__new__(Log)
-        new._items = self._items if len(self._items) == length else self._items[:length]
-        new._items.extend(items)
-        new._length = len(new._items)
+        new._items, new.length = held, len(held)
         return new

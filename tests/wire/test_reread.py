@@ -77,10 +77,11 @@ def test_what_follows_the_last_request_is_all_that_is_read() -> None:
     found = reread(second, first, anthropic.SHAPE)
 
     assert found is not None
-    assert found.kept == 2
-    assert [one is other for one, other in zip(found.request.messages, first.messages, strict=False)] == [True, True]
-    assert found.request.tools is first.tools
-    assert found.request.head is first.head
+    request, kept, _, _ = found
+    assert kept == 2
+    assert [one is other for one, other in zip(request.messages, first.messages, strict=False)] == [True, True]
+    assert request.tools is first.tools
+    assert request.head is first.head
 
 
 @pytest.mark.parametrize("number", ["12", "1", "-1", "1.5"])
@@ -91,7 +92,7 @@ def test_a_number_that_grows_is_read_anew(number: str) -> None:
     found = reread(second, first, anthropic.SHAPE)
 
     assert found is not None
-    assert found.request.model == number
+    assert found[0].model == number
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,8 @@ from pagefold.derive.policies import policy_named
 from pagefold.errors import ConfigError
 from pagefold.model_proxy import server
 from pagefold.model_proxy.answering import Answers, Keeper
-from pagefold.model_proxy.conversations import Conversations, folds
+from pagefold.model_proxy.conversations import Conversations
+from pagefold.model_proxy.deriving import folds
 from pagefold.model_proxy.http import Upstreams
 from pagefold.model_proxy.server import Proxy
 from pagefold.settings import Settings

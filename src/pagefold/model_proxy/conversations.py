@@ -18,7 +18,7 @@ from pagefold.encode.choose import REFERRING
 from pagefold.frozen import frozen
 from pagefold.log import Log
 from pagefold.model_proxy.apis import MESSAGES
-from pagefold.model_proxy.deriving import Derivation, Derivations, Given
+from pagefold.model_proxy.deriving import Derivation, Derivations, folds
 from pagefold.model_proxy.histories import NO_LINK, plain
 from pagefold.model_proxy.notebook import Notebook
 from pagefold.model_proxy.reading import Reading, Readings
@@ -40,7 +40,7 @@ class History:
     """Messages, with the link of each."""
 
     messages: Log[Message]
-    links: Sequence[bytes]
+    links: Log[bytes]
 
 
 class Conversations:
@@ -150,7 +150,7 @@ class Conversations:
                 found += reading.api.turn.joined(results, messages[at]) if results else [messages[at]]
                 results = []
             at = end
-        return History(Log(found), self.readings.digests.links(found)) if changed else History(messages, links)
+        return History(Log(found), Log(self.readings.digests.links(found))) if changed else History(messages, links)
 
     def _said_in(self, messages: Sequence[Message], links: Sequence[bytes], at: int, end: int) -> Said | None:
         """What was really said in the answer from `at` to `end`."""
@@ -161,16 +161,15 @@ class Conversations:
             self._said[key] = self.notebook.said(links[at - 1] if at else NO_LINK, gist(messages[at:end]))
         return self._said[key]
 
-    def begun(self, reading: Reading, asked: Sequence[object], now: float) -> Begun:
+    def begun(self, reading: Reading, asked: tuple[object, ...], now: float) -> Begun:
         """How this history began, where it was `asked` for by its headers as it is now."""
-        if not reading.links:
-            return Begun(None)
-        answered = reading.links[reading.first] if reading.first < len(reading.links) else None
-        key = (answered, reading.api.name, reading.request.model, *asked)
+        key = (reading.answered, reading.api.name, reading.request.model, asked)
         if (known := self._known_begun.get(key)) is not None:
             return known
-        begun = self.notebook.begun(reading.root, "\n".join(map(str, key[1:])), now)
-        if answered and begun.beginning and not begun.unnoted:  # from here on nothing changes it
+        if not reading.links:
+            return Begun(None)
+        begun = self.notebook.begun(reading.root, "\n".join(map(str, (*key[1:3], *asked))), now)
+        if reading.answered and begun.beginning and not begun.unnoted:  # from here on nothing changes it
             if len(self._known_begun) >= _REMEMBERED:
                 self._known_begun.clear()
             self._known_begun[key] = begun
@@ -180,7 +179,7 @@ class Conversations:
         """What the history is derived with from here on; noted, where it was not yet."""
         beginning = begun.beginning
         if beginning is None:
-            head = sum(self.reckoner.head(reading).values()) if folds(derivations.policy) else 0
+            head = sum(self.reckoner.head(reading).values()) if derivations.folds else 0
             beginning = Beginning(derivations.policy, -(-head // _HEAD_STEP) * _HEAD_STEP, now)
         if begun.unnoted:
             self.notebook.put_begun(begun.unnoted, beginning, now)
@@ -190,11 +189,11 @@ class Conversations:
         self, derivations: Derivations, reading: Reading, history: History, now: float, head: int = 0
     ) -> Derivation:
         notes = NOTHING
-        if folds(derivations.policy):
+        if derivations.folds:
             notes = Notes(cold=True) if self.reckoner.is_cold(reading, now) else NOTHING
             if notes.cold and history.links:
                 self.notebook.put(history.links[-1], notes, now)
-        return derivations.derive(history.messages, history.links, Given(head, notes, len(reading.request.body)))
+        return derivations.derive(history.messages, history.links, head, notes, len(reading.request.body))
 
     def shrink(self, derivations: Derivations, history: History, now: float = 0.0) -> Derivation | None:
         """A smaller request than the one that the provider found too long, or None where the policy has none."""
@@ -210,11 +209,6 @@ def _answer_end(messages: Sequence[Message], at: int) -> int:
     while at < len(messages) and messages[at].role is Role.ASSISTANT:
         at += 1
     return at
-
-
-def folds(policy: Policy) -> bool:
-    """Whether a policy ever changes what was sent: those that do know how much fits."""
-    return hasattr(policy, "window")
 
 
 def encodes(policy: Policy) -> bool:

@@ -9,7 +9,7 @@ the client moves its cache marks and respells its messages from turn to turn, an
 on as it came this time.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from operator import is_
 from typing import Any
@@ -62,18 +62,6 @@ class Derivation:
         return [one.message for one in self.sent]
 
 
-@frozen
-class Given:
-    """What is known at a request besides its messages: tokens of the head, notes, and how long the whole is."""
-
-    head: int = 0
-    notes: Notes = NOTHING
-    characters: int = 0
-
-
-_GIVEN = Given()
-
-
 @dataclass(slots=True)
 class _Turn:
     """What is known of a history with this head that was asked about: the state and what stood, before asking and
@@ -104,7 +92,7 @@ class Derivations:
         shown: Callable[[Message], Message] = lambda message: message,
         most: int = _CHARACTERS,
     ) -> None:
-        self.policy = policy
+        self.policy, self.folds = policy, folds(policy)
         self.owed: dict[PageId, Page] = {}
         self.unwritten: tuple[Pins, Boundary] | None = None
         self.decided: tuple[Decision, ...] = ()  # in the last request that was asked for; the trace tells it
@@ -113,43 +101,53 @@ class Derivations:
         self._turns: dict[bytes, _Turn] = {}
         self._characters = 0
 
-    def fresh(self, messages: Sequence[Message], links: Sequence[bytes], head: int | None = None) -> int:
+    def fresh(self, messages: Log[Message], links: Log[bytes], head: int | None = None) -> int:
         """How many characters of these messages would have to be worked on."""
         known, _ = self._nearest(links, head)
-        return sum([len(message.raw) for message in messages[known:]])
+        characters = 0
+        for message in messages.since(known):
+            characters += len(message.raw)
+        return characters
 
-    def derive(self, messages: Log[Message], links: Sequence[bytes], given: Given = _GIVEN) -> Derivation:
-        """What goes upstream for this history, whose links these are."""
+    def derive(
+        self, messages: Log[Message], links: Log[bytes], head: int = 0, notes: Notes = NOTHING, characters: int = 0
+    ) -> Derivation:
+        """What goes upstream for this history, whose links these are. `head` is the tokens of what stands before it,
+        `characters` how long the whole is."""
         self.decided = ()
-        at, turn = self._nearest(links, given.head)
-        if turn is not None and at == len(messages):
+        at, turn = self._nearest(links, head)
+        if turn is not None and at == messages.length:
             return self._remember(links, turn, _derivation(turn.derivation.sent, messages, turn.derivation.reason))
+        new = messages.since(at)
+        spoke = at > 0 and messages[at - 1].role is Role.ASSISTANT  # whether the model did, in the message before
         state: Any
         sent: Log[Sent]
         if turn is None:
-            state, sent, asked = self.policy.begin(given.head), Log(), False
-        elif begins_turn(messages, at):
+            state, sent, asked = self.policy.begin(head), Log(), False
+        elif new[0].role is Role.ASSISTANT and not spoke:
             state, sent, asked = turn.asked, turn.derivation.sent, True
         else:
             state, sent, asked = turn.stepped, turn.stood, False
-        for place, message in enumerate(messages[at:], at):
-            if message.role is Role.ASSISTANT and not asked and begins_turn(messages, place):
-                state, sent = self._pass(state, sent, messages.upto(place), links[:place], given.head)
+        for place, message in enumerate(new, at):
+            speaks = message.role is Role.ASSISTANT
+            if speaks and not spoke and not asked:
+                state, sent = self._pass(state, sent, messages.upto(place), links.upto(place), head)
             shown = self._shown(message)
             if shown.place != place:
                 shown = Message(shown.role, shown.blocks, shown.raw, place)
             state = self.policy.step(state, shown)
-            asked = False
-        notes = given.notes if given.notes is not NOTHING or not links else self._noted(links[-1])
+            spoke, asked = speaks, False
+        if notes is NOTHING and links:
+            notes = self._noted(links[-1])
         after, asked_for, reason = self._ask(state, sent, messages, notes)
         derivation = _derivation(asked_for, messages, reason, turn.derivation if turn else None)
         if turn is not None:  # it shares nearly everything with its child, and is of use for a retry only
             self._characters -= turn.characters
             turn.characters = 0
-        return self._remember(links, _Turn(given.head, state, sent, after, derivation, given.characters), derivation)
+        return self._remember(links, _Turn(head, state, sent, after, derivation, characters), derivation)
 
     def _pass(
-        self, state: Any, sent: Log[Sent], messages: Log[Message], links: Sequence[bytes], head: int
+        self, state: Any, sent: Log[Sent], messages: Log[Message], links: Log[bytes], head: int
     ) -> tuple[Any, Log[Sent]]:
         """Asks as it was asked when the history was no longer than this, and remembers it for whoever forks here."""
         after, stands, reason = self._ask(state, sent, messages, self._noted(links[-1]) if links else NOTHING)
@@ -157,7 +155,7 @@ class Derivations:
         self._remember(links, _Turn(head, state, sent, after, derivation, _LINE * len(stands)), derivation)
         return after, derivation.sent
 
-    def again(self, messages: Log[Message], links: Sequence[bytes], notes: Notes) -> Derivation | None:
+    def again(self, messages: Log[Message], links: Log[bytes], notes: Notes) -> Derivation | None:
         """The request derived last, derived anew with notes; None where that comes to the same."""
         turn = self._turns.get(links[-1]) if links else None
         if turn is None:
@@ -169,8 +167,8 @@ class Derivations:
         turn.asked = after
         return self._remember(links, turn, derivation)
 
-    def _nearest(self, links: Sequence[bytes], head: int | None) -> tuple[int, _Turn | None]:
-        turns, known = self._turns, len(links)
+    def _nearest(self, links: Log[bytes], head: int | None) -> tuple[int, _Turn | None]:
+        turns, known = self._turns, links.length
         for link in reversed(links):
             turn = turns.get(link)
             if turn is not None and (head is None or head == turn.head):
@@ -186,41 +184,41 @@ class Derivations:
         if derived.boundary and derived.pins.held:
             self.unwritten = derived.pins, derived.boundary
         made = [_sent(message, messages) for message in derived.append]
-        return state, sent.with_items(made, min(derived.keep, len(sent))), derived.reason
+        return state, sent.with_items(made, min(derived.keep, sent.length)), derived.reason
 
-    def _remember(self, links: Sequence[bytes], turn: _Turn, derivation: Derivation) -> Derivation:
-        if not links:
+    def _remember(self, links: Log[bytes], turn: _Turn, derivation: Derivation) -> Derivation:
+        if not links.length:
             return derivation
         turn.derivation = derivation
-        known = self._turns.pop(links[-1], None)
+        link = links[-1]
+        known = self._turns.pop(link, None)
         if known is not turn:
             self._characters += turn.characters - (known.characters if known else 0)
-        self._turns[links[-1]] = turn
+        self._turns[link] = turn
         while self._characters > self._most and len(self._turns) > 1:
             self._characters -= self._turns.pop(next(iter(self._turns))).characters
         return derivation
 
 
-def begins_turn(messages: Sequence[Message], at: int) -> bool:
-    """Whether the message at `at` is where a model began to answer."""
-    of_model = messages[at].role is Role.ASSISTANT
-    return of_model and (at == 0 or messages[at - 1].role is not Role.ASSISTANT)
+def folds(policy: Policy) -> bool:
+    """Whether a policy ever changes what was sent: those that do know how much fits."""
+    return hasattr(policy, "window")
 
 
 def _derivation(sent: Log[Sent], messages: Log[Message], reason: str, before: Derivation | None = None) -> Derivation:
     """The request that `sent` makes with the messages as they came this time. `before` is one that it may extend: what
     it has more than that was made of these very messages."""
     if before is not None and sent.extends(before.sent) and messages.extends(before.over):
-        begun, changed, saved = len(before.sent), before.changed, before.saved
+        begun, changed, saved = before.sent.length, before.changed, before.saved
     else:
         begun, changed, saved = 0, False, 0
         fresh = [_current(one, messages) for one in sent]
         sent = sent if all(map(is_, fresh, sent)) else Log(fresh)
-    for at, one in enumerate(sent[begun:], begun):
+    for at, one in enumerate(sent.since(begun), begun):
         if one.edits or one.place != at:
             changed = True
         saved += one.saved
-    if len(sent) != len(messages):
+    if sent.length != messages.length:
         placed = {one.place for one in sent}
         changed, saved = True, sum(one.saved for one in sent)
         saved += sum(_cost(message) for place, message in enumerate(messages) if place not in placed)

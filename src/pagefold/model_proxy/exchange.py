@@ -13,11 +13,11 @@ from pagefold.derive.policy import Decision
 from pagefold.errors import ConfigError, WireError
 from pagefold.log import Log
 from pagefold.model_proxy.apis import MESSAGES, api_of, error_kind, is_too_long
-from pagefold.model_proxy.conversations import Conversations, History, folds
+from pagefold.model_proxy.conversations import Conversations, History
 from pagefold.model_proxy.deriving import Derivation, Derivations
 from pagefold.model_proxy.marks import with_marks
 from pagefold.model_proxy.reading import Reading
-from pagefold.model_proxy.recalling import Turn, begun, offered
+from pagefold.model_proxy.recalling import Turn, offered, turn_of
 from pagefold.model_proxy.telling import Told
 from pagefold.model_proxy.totals import Ending, Prefix, Reckoned, Seen, Work
 from pagefold.pages.faults import Boundary
@@ -32,7 +32,7 @@ READ_BYTES = 32 << 20
 
 OFF = "off"
 _NAME_CHARACTERS = 100
-_UNBEGUN, _EMPTY = Begun(None), History(Log(), ())
+_UNBEGUN, _EMPTY = Begun(None), History(Log(), Log())
 
 
 class Exchange:
@@ -86,7 +86,7 @@ class Exchange:
             self._derivations = None
             return 0
         asked: tuple[object, ...] = (self._wish, self._window)
-        if reading.clears or folds(self._derivations.policy):  # by its model, which is known only now
+        if reading.clears or self._derivations.folds:  # by its model, which is known only now
             named, clears = reading.request.model, reading.clears
             self._derivations = conversations.under(reading.api.name, self._wish, self._window, named, alone=clears)
             assert self._derivations is not None
@@ -103,10 +103,11 @@ class Exchange:
             return None
         self._history = self._conversations.history(self._reading)
         request = self._reading.request
-        self.turn = begun(self._reading.api, request, self._conversations.recall_rounds)
-        moved = self._begun.reason
-        self._begun = Begun(self._conversations.begin(self._derivations, self._reading, self._begun, now))
-        return self._derived(now, moved)
+        self.turn = turn_of(self._reading.api, request, self._conversations.recall_rounds)
+        begun = self._begun
+        if begun.beginning is None or begun.unnoted:
+            self._begun = Begun(self._conversations.begin(self._derivations, self._reading, begun, now))
+        return self._derived(now, begun.reason)
 
     def go_on(self, texts: Sequence[str], now: float = 0.0) -> bytes | None:
         """The context tools are answered: the request that goes on with the turn, or None where the client is next."""
@@ -116,7 +117,7 @@ class Exchange:
         if not messages:
             return None
         links = self._conversations.readings.digests.links(messages, self._history.links[-1])
-        self._history = History(self._history.messages.with_items(messages), (*self._history.links, *links))
+        self._history = History(self._history.messages.with_items(messages), self._history.links.with_items(links))
         return self._derived(now)
 
     def remember_turn(self, now: float = 0.0) -> None:
@@ -149,7 +150,7 @@ class Exchange:
     @property
     def may_shrink(self) -> bool:
         """Whether a refusal of the request could be answered with a smaller one."""
-        return self._derivations is not None and folds(self._derivations.policy) and not self._shrunk
+        return self._derivations is not None and self._derivations.folds and not self._shrunk
 
     @property
     def name(self) -> str:
@@ -203,7 +204,7 @@ class Exchange:
     def _rendered(self, derivation: Derivation) -> bytes | None:
         assert self._reading is not None
         request = self._reading.request
-        own = len(self._history.messages) == len(request.messages)
+        own = self._history.messages.length == request.messages.length
         members = self._own_clearing() if self._reading.clears else None
         if not derivation.changed and not self.turn and own and not members:
             return None
@@ -214,7 +215,7 @@ class Exchange:
     def _own_clearing(self) -> dict[str, str]:
         """Where a policy folds, the provider must not clear results as well: what was reckoned to stand would be gone,
         and the prefix with it. Its other edits are the client's."""
-        if self._reading is None or not self._derivations or not folds(self._derivations.policy):
+        if self._reading is None or not self._derivations or not self._derivations.folds:
             return {}
         return {EDITING: without_clearing(self._reading.request.member(EDITING))}
 

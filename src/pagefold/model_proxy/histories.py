@@ -37,17 +37,14 @@ def plain(message: Message) -> Message:
 
 def _canonical(value: Any) -> str:
     if not isinstance(value, dict):
-        return _spelled(value)
-    role, content = dumps(value.get("role")), _spelled(value.get("content"))
+        return dumps(_content(value))
+    role, content = dumps(value.get("role")), value.get("content")
+    # The JSON of what `_content` makes of it: a text needs no list to be made.
+    spelled = f'[{{"type":"text","text":{dumps(content)}}}]' if isinstance(content, str) else dumps(_content(content))
     if value.keys() <= _READ:
-        return f"[{role},{content},{{}}]"
+        return f"[{role},{spelled},{{}}]"
     rest = {key: part for key, part in value.items() if key not in _READ}
-    return f"[{role},{content},{dumps(rest)}]"
-
-
-def _spelled(content: Any) -> str:
-    """The JSON of what `_content` makes of it. A text is most of what is ever said, and needs no list to be made."""
-    return f'[{{"type":"text","text":{dumps(content)}}}]' if isinstance(content, str) else dumps(_content(content))
+    return f"[{role},{spelled},{dumps(rest)}]"
 
 
 def _content(content: Any) -> Any:

@@ -24,7 +24,8 @@ _SAMPLE = 256  # of a longer one only the end: whoever is found is compared, and
 class Reading:
     """One request of an API, with the link of each of its messages and the hash of its head.
 
-    `first` is where the model's first answer stands, or how many messages there are where it has not answered yet.
+    `first` is where the model's first answer stands, or how many messages there are where it has not answered yet;
+    `answered` is the link of that answer.
     `continued` says that it goes on from what the provider holds, `clears` that the provider may clear results in it.
     """
 
@@ -33,6 +34,7 @@ class Reading:
     links: Log[bytes]
     head: bytes
     first: int
+    answered: bytes | None
     continued: bool
     clears: bool
 
@@ -40,13 +42,13 @@ class Reading:
     def name(self) -> str:
         """By what its conversation is known in the store: the link as far as the model's first answer, whose ids no
         other conversation has. What is derived later, in a fork too, is of that conversation."""
-        return self.links[min(self.first, len(self.links) - 1)].hex() if self.links else ""
+        link = self.answered or (self.links[-1] if self.links else b"")
+        return link.hex()
 
     @property
     def root(self) -> Root:
         """Where the history begins. It has at least one message."""
-        links, first = self.links, self.first
-        return Root(links[max(0, first - 1)], links[first]) if first < len(links) else Root(links[-1], None)
+        return Root(self.links[max(0, self.first - 1)], self.answered)
 
 
 @dataclass(slots=True, eq=False)
@@ -75,8 +77,8 @@ class Readings:
         if known is None or again is None:
             known = _Known(self._whole(api, body))
         else:
-            reading = self._after(known.reading, again)
-            if again.request.end_of(again.kept) >= known.length:
+            reading, same = self._after(known.reading, again)
+            if same >= known.length:
                 known.reading = reading  # it begins like all that the other is found by, and takes its place
             else:
                 known = _Known(reading)
@@ -86,17 +88,22 @@ class Readings:
     def _whole(self, api: Api, body: bytes) -> Reading:
         request = api.parse_request(body)
         links, head = Log(self.digests.links(request.messages)), self.digests.head(request)
-        return Reading(api, request, links, head, _first_answer(request), *_asked(api, request))
+        return Reading(api, request, links, head, *_first_answer(request, links), *_asked(api, request))
 
-    def _after(self, before: Reading, again: Reread) -> Reading:
-        request, kept, old = again.request, again.kept, before.request
-        links = before.links.with_items(links_of(again.values, before.links[kept - 1]), kept)
-        first = before.first if before.first < kept else _first_answer(request)
-        if again.alike:
-            return Reading(before.api, request, links, before.head, first, before.continued, before.clears)
-        same = request.tools is old.tools and request.head is old.head
-        head = before.head if same else self.digests.head(request)
-        return Reading(before.api, request, links, head, first, *_asked(before.api, request))
+    def _after(self, before: Reading, again: Reread) -> tuple[Reading, int]:
+        """The reading of a request that goes on from one before, and how many bytes they have in common."""
+        request, kept, values, alike = again
+        links = before.links.with_items(links_of(values, before.links[kept - 1]), kept)
+        head, first, answered = before.head, before.first, before.answered
+        continued, clears = before.continued, before.clears
+        if first >= kept:
+            first, answered = _first_answer(request, links)
+        if not alike:
+            same = request.tools is before.request.tools and request.head is before.request.head
+            head = head if same else self.digests.head(request)
+            continued, clears = _asked(before.api, request)
+        reading = Reading(before.api, request, links, head, first, answered, continued, clears)
+        return reading, request.end_of(kept)
 
     def _like(self, api: Api, body: bytes) -> _Known | None:
         """The reading with the longest beginning in common, as far as it shows."""
@@ -137,9 +144,11 @@ def _asked(api: Api, request: Request) -> tuple[bool, bool]:
     return bool(api.continues(request)), api is MESSAGES and clears_results(request.member(EDITING))
 
 
-def _first_answer(request: Request) -> int:
-    messages = request.messages
-    return next((at for at, message in enumerate(messages) if message.role is Role.ASSISTANT), len(messages))
+def _first_answer(request: Request, links: Log[bytes]) -> tuple[int, bytes | None]:
+    for at, message in enumerate(request.messages):
+        if message.role is Role.ASSISTANT:
+            return at, links[at]
+    return links.length, None
 
 
 def _key(api: Api, body: bytes, stop: int) -> int:

@@ -104,7 +104,7 @@ class Turn:
         return gist(list(map(self.parse, self._shown))), Said(tuple(self._said), tuple(self._results))
 
 
-def begun(api: Api, request: Request, rounds: int) -> Turn | None:
+def turn_of(api: Api, request: Request, rounds: int) -> Turn | None:
     """The turn that a request asks for, if context tools can be offered in it: not where it offers none itself."""
     view = api.turn.of(request, NAMES) if rounds and request.tools else None
     return Turn(view, api.parse_message, rounds) if view else None

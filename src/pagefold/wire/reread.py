@@ -6,24 +6,19 @@ memory, and what else the two say alike is not looked at. It returns None where 
 and then the whole has to be read.
 """
 
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 from pagefold.log import Log
 from pagefold.wire import json_text
 from pagefold.wire.json_text import Spot, bytes_of, places_in_bytes, text_of
-from pagefold.wire.message import Request, Said, Shape, head_of, model_of, streams, tools_of
+from pagefold.wire.message import Message, Request, Said, Shape, head_of, model_of, streams, tools_of
 
 _ENDS = b",}] \t\n\r"
 
 
-class Reread(NamedTuple):
-    """A request, how many leading messages it has in common with the earlier one, what the others say, and whether all
-    that stands around the messages is alike."""
-
-    request: Request
-    kept: int
-    values: list[Any]
-    alike: bool
+Reread: TypeAlias = tuple[Request, int, list[Any], bool]
+"""A request, how many leading messages it has in common with the earlier one, what the others say, and whether all that
+stands around the messages is alike."""
 
 
 def reread(body: bytes, before: Request, shape: Shape) -> Reread | None:
@@ -51,7 +46,15 @@ def reread(body: bytes, before: Request, shape: Shape) -> Reread | None:
             return None
         stop, (behind, said) = at + stop, rest
         around = (*(spot for spot in around if spot.start >= 0), *behind)
-    read = [shape.parse(spot.value, text[spot.start : spot.end], n) for n, spot in enumerate(fresh, kept)]
+    read: list[Message] = []
+    values: list[Any] = []
+    places: list[int] = []
+    parse, place = shape.parse, kept
+    for first, last, value, _ in fresh:
+        read.append(parse(value, text[first:last], place))
+        values.append(value)
+        places.append(last)
+        place += 1
     request = Request(
         body,
         model_of(said) if "model" in said else before.model,
@@ -60,15 +63,15 @@ def reread(body: bytes, before: Request, shape: Shape) -> Reread | None:
         tools_of(said) if "tools" in said else before.tools,
         before.messages.with_items(read, kept),
         (start, stop),
-        ends.with_items([at + place for place in places_in_bytes(text, [spot.end for spot in fresh])], kept),
+        ends.with_items([at + place for place in places_in_bytes(text, places)], kept),
         around,
     )
-    return Reread(request, kept, [spot.value for spot in fresh], alike)
+    return request, kept, values, alike
 
 
 def _kept(body: bytes, old: memoryview, ends: Log[int]) -> int:
     """How many leading messages stand at the same bytes. Two requests of a conversation differ near the end."""
-    least, most = 0, len(ends)  # at least so many are equal, at most so many can be
+    least, most = 0, ends.length  # at least so many are equal, at most so many can be
     step = 1
     at = most
     while least < most:
