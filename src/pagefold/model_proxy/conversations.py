@@ -6,7 +6,7 @@ gives the same requests.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from pagefold.derive.beginning import Beginning
 from pagefold.derive.cost import TABLES, Prices
@@ -15,7 +15,6 @@ from pagefold.derive.notebook import Begun
 from pagefold.derive.policies import policy_named
 from pagefold.derive.policy import NOTHING, Notes, Policy
 from pagefold.encode.choose import REFERRING
-from pagefold.frozen import frozen
 from pagefold.log import Log
 from pagefold.model_proxy.apis import MESSAGES
 from pagefold.model_proxy.deriving import Derivation, Derivations, folds
@@ -35,12 +34,8 @@ _HEAD_STEP = 4096
 """Heads are taken for as long as the next multiple of this: one that changes a little moves no fold point."""
 
 
-@frozen
-class History:
-    """Messages, with the link of each."""
-
-    messages: Log[Message]
-    links: Log[bytes]
+History: TypeAlias = tuple[Log[Message], Log[bytes]]
+"""Messages, and the link of each."""
 
 
 class Conversations:
@@ -131,7 +126,7 @@ class Conversations:
         """The messages to derive from: the client's, with what was really said where it saw a turn as one message."""
         messages, links = reading.request.messages, reading.links
         if not self.recall_rounds:
-            return History(messages, links)
+            return messages, links
         parse = reading.api.parse_message
         found: list[Message] = []
         results: list[Message] = []
@@ -150,7 +145,7 @@ class Conversations:
                 found += reading.api.turn.joined(results, messages[at]) if results else [messages[at]]
                 results = []
             at = end
-        return History(Log(found), Log(self.readings.digests.links(found))) if changed else History(messages, links)
+        return (Log(found), Log(self.readings.digests.links(found))) if changed else (messages, links)
 
     def _said_in(self, messages: Sequence[Message], links: Sequence[bytes], at: int, end: int) -> Said | None:
         """What was really said in the answer from `at` to `end`."""
@@ -185,22 +180,23 @@ class Conversations:
             self.notebook.put_begun(begun.unnoted, beginning, now)
         return beginning
 
-    def derive(
-        self, derivations: Derivations, reading: Reading, history: History, now: float, head: int = 0
-    ) -> Derivation:
-        notes = NOTHING
-        if derivations.folds:
-            notes = Notes(cold=True) if self.reckoner.is_cold(reading, now) else NOTHING
-            if notes.cold and history.links:
-                self.notebook.put(history.links[-1], notes, now)
-        return derivations.derive(history.messages, history.links, head, notes, len(reading.request.body))
+    def known_now(self, reading: Reading, links: Log[bytes], now: float) -> Notes:
+        """What a policy that folds is to know of this request, whose history has these links; noted, if it is much."""
+        if not self.reckoner.is_cold(reading, now):
+            return NOTHING
+        notes = Notes(cold=True)
+        if links:
+            self.notebook.put(links[-1], notes, now)
+        return notes
 
-    def shrink(self, derivations: Derivations, history: History, now: float = 0.0) -> Derivation | None:
+    def shrink(
+        self, derivations: Derivations, messages: Log[Message], links: Log[bytes], now: float = 0.0
+    ) -> Derivation | None:
         """A smaller request than the one that the provider found too long, or None where the policy has none."""
         notes = Notes(smaller=True)
-        derivation = derivations.again(history.messages, history.links, notes)
+        derivation = derivations.again(messages, links, notes)
         if derivation is not None:
-            self.notebook.put(history.links[-1], notes, now)
+            self.notebook.put(links[-1], notes, now)
         return derivation
 
 

@@ -12,7 +12,7 @@ on as it came this time.
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from operator import is_
-from typing import Any
+from typing import Any, TypeAlias
 
 from pagefold import tokens
 from pagefold.derive.policy import NOTHING, Decision, Notes, Policy
@@ -75,6 +75,10 @@ class _Turn:
     characters: int
 
 
+_Near: TypeAlias = tuple[Log[bytes] | None, int, _Turn | None]
+_NOWHERE: _Near = (None, 0, None)
+
+
 class Derivations:
     """One policy at work on many histories. What it remembers is bounded by the characters of their requests.
 
@@ -99,11 +103,13 @@ class Derivations:
         self._noted, self._shown = noted, shown
         self._most = most
         self._turns: dict[bytes, _Turn] = {}
+        self._near = _NOWHERE  # for the links that were asked about last, while nothing was remembered since
         self._characters = 0
 
     def fresh(self, messages: Log[Message], links: Log[bytes], head: int | None = None) -> int:
         """How many characters of these messages would have to be worked on."""
-        known, _ = self._nearest(links, head)
+        known, turn = self._nearest(links, head)
+        self._near = links, known, turn
         characters = 0
         for message in messages.since(known):
             characters += len(message.raw)
@@ -115,7 +121,9 @@ class Derivations:
         """What goes upstream for this history, whose links these are. `head` is the tokens of what stands before it,
         `characters` how long the whole is."""
         self.decided = ()
-        at, turn = self._nearest(links, head)
+        of, at, turn = self._near
+        if of is not links or turn is None or turn.head != head:
+            at, turn = self._nearest(links, head)
         if turn is not None and at == messages.length:
             return self._remember(links, turn, _derivation(turn.derivation.sent, messages, turn.derivation.reason))
         new = messages.since(at)
@@ -137,7 +145,7 @@ class Derivations:
                 shown = Message(shown.role, shown.blocks, shown.raw, place)
             state = self.policy.step(state, shown)
             spoke, asked = speaks, False
-        if notes is NOTHING and links:
+        if self.folds and notes is NOTHING and links.length:
             notes = self._noted(links[-1])
         after, asked_for, reason = self._ask(state, sent, messages, notes)
         derivation = _derivation(asked_for, messages, reason, turn.derivation if turn else None)
@@ -189,6 +197,7 @@ class Derivations:
     def _remember(self, links: Log[bytes], turn: _Turn, derivation: Derivation) -> Derivation:
         if not links.length:
             return derivation
+        self._near = _NOWHERE
         turn.derivation = derivation
         link = links[-1]
         known = self._turns.pop(link, None)

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from pagefold.derive.notebook import Begun
-from pagefold.derive.policy import Decision
+from pagefold.derive.policy import NOTHING, Decision
 from pagefold.errors import ConfigError, WireError
 from pagefold.log import Log
 from pagefold.model_proxy.apis import MESSAGES, api_of, error_kind, is_too_long
-from pagefold.model_proxy.conversations import Conversations, History
+from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.deriving import Derivation, Derivations
 from pagefold.model_proxy.marks import with_marks
 from pagefold.model_proxy.reading import Reading
@@ -25,14 +25,15 @@ from pagefold.pages.page import Page, PageId
 from pagefold.pages.pins import Pins
 from pagefold.wire import sse
 from pagefold.wire.anthropic import EDITING, without_clearing
-from pagefold.wire.message import Usage
+from pagefold.wire.message import Message, Usage
 
 READ_BYTES = 32 << 20
 """Of a request or an answer, decoded, more than this is passed on without being read: no provider takes more."""
 
 OFF = "off"
 _NAME_CHARACTERS = 100
-_UNBEGUN, _EMPTY = Begun(None), History(Log(), Log())
+_UNBEGUN = Begun(None)
+_NO_MESSAGES, _NO_LINKS = Log[Message](), Log[bytes]()
 
 
 class Exchange:
@@ -57,7 +58,8 @@ class Exchange:
         self._unread = ""
         self._derivations: Derivations | None = None
         self._derivation: Derivation | None = None
-        self._begun, self._history = _UNBEGUN, _EMPTY
+        self._begun = _UNBEGUN
+        self._messages, self._links = _NO_MESSAGES, _NO_LINKS  # the history that is derived from
         self._decided: tuple[Decision, ...] = ()
         self.turn: Turn | None = None
         self._shrunk = False
@@ -101,7 +103,7 @@ class Exchange:
         """What goes upstream in place of the client's bytes, or None where those do."""
         if self._derivations is None or self._reading is None:
             return None
-        self._history = self._conversations.history(self._reading)
+        self._messages, self._links = self._conversations.history(self._reading)
         request = self._reading.request
         self.turn = turn_of(self._reading.api, request, self._conversations.recall_rounds)
         begun = self._begun
@@ -116,8 +118,8 @@ class Exchange:
         messages = self.turn.results(texts)
         if not messages:
             return None
-        links = self._conversations.readings.digests.links(messages, self._history.links[-1])
-        self._history = History(self._history.messages.with_items(messages), self._history.links.with_items(links))
+        links = self._conversations.readings.digests.links(messages, self._links[-1])
+        self._messages, self._links = self._messages.with_items(messages), self._links.with_items(links)
         return self._derived(now)
 
     def remember_turn(self, now: float = 0.0) -> None:
@@ -128,19 +130,23 @@ class Exchange:
 
     def _derived(self, now: float, moved: str = "") -> bytes | None:
         """`moved` is why what was sent before may have been derived in another way."""
-        assert self._derivations is not None
-        assert self._reading is not None
-        head = self._begun.beginning.head if self._begun.beginning else 0
-        derivation = self._conversations.derive(self._derivations, self._reading, self._history, now, head)
+        derivations, reading, beginning = self._derivations, self._reading, self._begun.beginning
+        assert derivations is not None
+        assert reading is not None
+        notes = self._conversations.known_now(reading, self._links, now) if derivations.folds else NOTHING
+        derivation = derivations.derive(
+            self._messages, self._links, beginning.head if beginning else 0, notes, len(reading.request.body)
+        )
         self._derivation = replace(derivation, reason=moved) if moved and derivation.changed else derivation
-        self._decided = self._derivations.decided
+        self._decided = derivations.decided
         return self._rendered(self._derivation)
 
     def smaller(self, status: int, answer: bytes) -> bytes | None:
         """What to send after this refusal: once, if it says that the request is too long and the policy has less."""
         if not self.may_shrink or self._reading is None or not is_too_long(status, answer):
             return None
-        derivation = self._conversations.shrink(self._derivations, self._history) if self._derivations else None
+        conversations, derivations = self._conversations, self._derivations
+        derivation = conversations.shrink(derivations, self._messages, self._links) if derivations else None
         if derivation is None:
             return None
         self._shrunk, self._derivation = True, derivation
@@ -163,11 +169,10 @@ class Exchange:
         if self._reading is None:
             return None
         derived = self._derivation is not None and self._derivations is not None
-        request, history = self._reading.request, self._history
         return Told(
             self._reading,
-            history.messages if derived else request.messages,
-            history.links if derived else self._reading.links,
+            self._messages if derived else self._reading.request.messages,
+            self._links if derived else self._reading.links,
             self._derivation,
             self._derivations.policy.name if derived and self._derivations else "as it came",
             self._decided,
@@ -204,7 +209,7 @@ class Exchange:
     def _rendered(self, derivation: Derivation) -> bytes | None:
         assert self._reading is not None
         request = self._reading.request
-        own = self._history.messages.length == request.messages.length
+        own = self._messages.length == request.messages.length
         members = self._own_clearing() if self._reading.clears else None
         if not derivation.changed and not self.turn and own and not members:
             return None

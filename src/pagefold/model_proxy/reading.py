@@ -16,8 +16,9 @@ from pagefold.wire.message import Request, Role
 from pagefold.wire.reread import Reread, reread
 
 _BYTES = 32 << 20
-_FIRST = 256  # bytes of the shortest beginning that is hashed
-_SAMPLE = 256  # of a longer one only the end: whoever is found is compared, and reading all of it twice is dear
+_FIRST = 256
+"""Bytes of the shortest beginning that is hashed. Of a longer one only as many at its end are: whoever is found is
+compared, and reading all of it twice is dear."""
 
 
 @dataclass(slots=True, eq=False)
@@ -77,8 +78,8 @@ class Readings:
         if known is None or again is None:
             known = _Known(self._whole(api, body))
         else:
-            reading, same = self._after(known.reading, again)
-            if same >= known.length:
+            reading = self._after(known.reading, again)
+            if reading.request.end_of(again[1]) >= known.length:
                 known.reading = reading  # it begins like all that the other is found by, and takes its place
             else:
                 known = _Known(reading)
@@ -90,8 +91,8 @@ class Readings:
         links, head = Log(self.digests.links(request.messages)), self.digests.head(request)
         return Reading(api, request, links, head, *_first_answer(request, links), *_asked(api, request))
 
-    def _after(self, before: Reading, again: Reread) -> tuple[Reading, int]:
-        """The reading of a request that goes on from one before, and how many bytes they have in common."""
+    def _after(self, before: Reading, again: Reread) -> Reading:
+        """The reading of a request that goes on from one before."""
         request, kept, values, alike = again
         links = before.links.with_items(links_of(values, before.links[kept - 1]), kept)
         head, first, answered = before.head, before.first, before.answered
@@ -102,14 +103,13 @@ class Readings:
             same = request.tools is before.request.tools and request.head is before.request.head
             head = head if same else self.digests.head(request)
             continued, clears = _asked(before.api, request)
-        reading = Reading(before.api, request, links, head, first, answered, continued, clears)
-        return reading, request.end_of(kept)
+        return Reading(before.api, request, links, head, first, answered, continued, clears)
 
     def _like(self, api: Api, body: bytes) -> _Known | None:
         """The reading with the longest beginning in common, as far as it shows."""
         stop = 1 << len(body).bit_length()
         while (stop := stop // 2) >= _FIRST:
-            if found := self._found.get(_key(api, body, stop)):
+            if (found := self._found.get(_key(api, body, stop))) is not None:
                 return found
         return None
 
@@ -153,4 +153,4 @@ def _first_answer(request: Request, links: Log[bytes]) -> tuple[int, bytes | Non
 
 def _key(api: Api, body: bytes, stop: int) -> int:
     """The key of a body's beginning of this length."""
-    return hash((api.name, stop, body[max(0, stop - _SAMPLE) : stop]))
+    return hash((api.name, stop, body[stop - _FIRST : stop]))

@@ -10,7 +10,7 @@ Bytes become text by `text_of` and go back by `bytes_of`; the pair is the identi
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, AnyStr, NamedTuple, TypeAlias
 
 from pagefold.errors import WireError
@@ -43,11 +43,15 @@ class Spot(NamedTuple):
     key: str = ""
 
 
+_spot: Callable[[tuple[int, int, Any, str]], Spot] = partial(tuple.__new__, Spot)  # in half the time
+
+
 # Integers stay text-sized: Python refuses to convert more than 4,300 digits, and nobody here does arithmetic on them.
 def _integer(digits: str) -> int | str:
     return int(digits) if len(digits) < 4000 else digits
 
 
+_NO_VALUE = (StopIteration, json.JSONDecodeError, RecursionError)
 _decoder: Any = json.JSONDecoder(parse_int=_integer, strict=False)
 _scan: Callable[[str, int], tuple[Any, int]] = _decoder.scan_once
 _encoder: Any = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False)
@@ -102,10 +106,14 @@ def following(text: str, at: int, path: tuple[str, ...] = ()) -> tuple[list[Spot
     Raises WireError.
     """
     found: list[Spot] = []
-    while comma := _COMMA.match(text, at):
-        start = comma.end()
-        value, at = _element(text, start, path) if path else _scanned(text, start)
-        found.append(Spot(start, at, value))
+    start = at
+    try:
+        while comma := _COMMA.match(text, at):
+            start = comma.end()
+            value, at = _element(text, start, path) if path else _scan(text, start)
+            found.append(_spot((start, at, value, "")))
+    except _NO_VALUE as error:
+        raise _refused(text, start, error) from error
     return found, at + 1 if text.startswith("]", at) else _expect(text, _after_space(text, at), "]")
 
 
@@ -317,9 +325,12 @@ def _scanned(text: str, at: int) -> tuple[Any, int]:
     """The value at `at`, and where it ends."""
     try:
         return _scan(text, at)
-    except StopIteration as error:
-        raise WireError(f"{place(text, at)}: Expecting value") from error
-    except json.JSONDecodeError as error:
-        raise WireError(f"line {error.lineno}, column {error.colno}: {error.msg}") from error
-    except RecursionError as error:
-        raise WireError(f"{place(text, at)}: nested too deeply to read") from error
+    except _NO_VALUE as error:
+        raise _refused(text, at, error) from error
+
+
+def _refused(text: str, at: int, error: Exception) -> WireError:
+    if isinstance(error, json.JSONDecodeError):
+        return WireError(f"line {error.lineno}, column {error.colno}: {error.msg}")
+    why = "Expecting value" if isinstance(error, StopIteration) else "nested too deeply to read"
+    return WireError(f"{place(text, at)}: {why}")

@@ -256,13 +256,13 @@ def tools_of(said: Said) -> tuple[str, ...]:
 
 def role_of(value: Any) -> Role:
     """The role a message names. Raises WireError where there is no message, or no such role."""
-    if not isinstance(value, dict):
-        raise WireError(f"expected a message, found {json_text.dumps(value)[:40]}")
-    role = value.get("role")
-    found = _ROLES.get(role) if isinstance(role, str) else None
-    if found is None:
-        raise WireError(f"role {json_text.dumps(role)[:40]}: expected one of {', '.join(Role)}")
-    return found
+    try:
+        return _ROLES[value["role"]]
+    except (TypeError, KeyError) as error:
+        if not isinstance(value, dict):
+            raise WireError(f"expected a message, found {json_text.dumps(value)[:40]}") from error
+        role = json_text.dumps(value.get("role"))[:40]
+        raise WireError(f"role {role}: expected one of {', '.join(Role)}") from error
 
 
 def as_result(content: Iterable[Block], call_id: str, name: str = "", *, failed: bool = False) -> list[Block]:

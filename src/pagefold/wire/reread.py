@@ -72,15 +72,15 @@ def reread(body: bytes, before: Request, shape: Shape) -> Reread | None:
 def _kept(body: bytes, old: memoryview, ends: Log[int]) -> int:
     """How many leading messages stand at the same bytes. Two requests of a conversation differ near the end."""
     least, most = 0, ends.length  # at least so many are equal, at most so many can be
-    step = 1
-    at = most
+    at, step = most, 1
     while least < most:
         if body.startswith(old[: ends[at - 1]]):
             least = at
         else:
             most = at - 1
-        at = (least + most + 1) // 2 if least else max(1, most + 1 - step)
-        step *= 2
+        if least < most:
+            at = (least + most + 1) // 2 if least else max(1, most + 1 - step)
+            step *= 2
     return least
 
 
