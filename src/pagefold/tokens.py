@@ -78,10 +78,10 @@ def counter(name: str = "o200k", *, exact: bool = False) -> Counter:
     column, family, frame = _FAMILIES[name]
     if exact:
         return Counter(name, _reconstructed(family, frame), exact=True, label=f"{name}, by ctok")
-    base = _bpe("o200k")
+    base, factors = _bpe("o200k"), {content: columns[column] for content, columns in _FACTORS.items()}
 
     def estimate(text: str) -> int:
-        return round(base(text) * _FACTORS[content_of(text)][column]) if text else 0
+        return round(base(text) * factors[content_of(text)]) if text else 0
 
     return Counter(name, estimate, exact=False, label=f"{name}, estimated: o200k times a factor by content")
 
@@ -116,7 +116,7 @@ def _bpe(name: str) -> Callable[[str], int]:
     tokenizer = splintr.Tokenizer.from_pretrained(_ENCODINGS[name])
 
     def count(text: str) -> int:
-        if not estimates_words(text):
+        if len(text) <= _LONG or not estimates_words(text):
             return count_whole(text)
         tokens = 0.0
         for at in range(0, len(text), _SLICE):

@@ -126,7 +126,7 @@ def test_an_event_is_written_with_no_more_than_it_says() -> None:
 @pytest.mark.parametrize("data", ["[1]", "4", '"x"', "null", "{", "{}{}", "plain words"])
 def test_an_event_without_an_object_is_refused(data: str) -> None:
     with pytest.raises(WireError):
-        sse.object_of(sse.Event("x", data, b""))
+        sse.object_of("x", data)
 
 
 # --- every format, at every cut ---------------------------------------------------------------------------------------
@@ -280,6 +280,33 @@ def test_an_answer_does_not_depend_on_the_cuts(name: str, end: bytes) -> None:
     assert whole[1].message.blocks[-1].text
     for parts in every_split(data):
         assert followed(name, parts) == whole
+
+
+FAILED = b'event: error\ndata: {"type": "error", "error": {"type": "overloaded_error"}}\n\n'
+
+
+@pytest.mark.parametrize("name", ["anthropic", "openai_chat", "openai_responses"])
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"], ids=["LF", "CR LF", "CR"])
+@pytest.mark.parametrize("spelled", [bytes, lambda data: re.sub(rb"event: .*\n", b"", data)], ids=["named", "unnamed"])
+@pytest.mark.parametrize("failed", [b"", FAILED], ids=["whole", "failed"])
+def test_the_gist_of_an_answer_is_how_it_ended_and_what_it_cost_wherever_it_is_cut(
+    name: str, end: bytes, spelled: Callable[[bytes], bytes], failed: bytes
+) -> None:
+    reader_type, data = STREAMS[name]
+    if failed:  # in the place of the last event
+        data = data[: data.rindex(b"\n\n", 0, -2) + 2] + failed
+    data = spelled(data).replace(b"\n", end)
+    _, answer, ended, error = followed(name, [data])
+
+    for parts in every_split(data)[:: 1 if end == b"\n" else 7]:
+        reader = reader_type(gist=True)
+        for part in parts:
+            reader.feed(part)
+        reader.finish()
+        told = reader.response()
+        if ended or name != "openai_responses":  # its last event tells all
+            assert (told.usage, told.stop, told.model) == (answer.usage, answer.stop, answer.model)
+        assert (reader.ended, bool(reader.error)) == (ended, bool(error)) == (not failed, bool(failed))
 
 
 @every_stream

@@ -35,7 +35,8 @@ class Prices:
 
     def cost(self, cached: int, written: int) -> float:
         """In fresh input tokens: what was read from the cache, and what was written to it."""
-        return self.read_ratio * cached + self.write_ratio * written
+        fresh = self.fresh  # the ratios, spelled out: every request that passes a proxy is reckoned twice
+        return self.read / fresh * cached + self.write / fresh * written if fresh else 0.0
 
     def usd(self, cost: float) -> float:
         return cost * self.fresh / 1_000_000

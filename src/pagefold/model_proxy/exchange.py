@@ -272,42 +272,36 @@ class Exchange:
                 self._deaf = "answer not understood"
 
     def finish(self, ending: Ending, *, bytes_up: int = 0, bytes_down: int = 0, now: float = 0.0) -> Seen:
-        reading = self._read()
+        reading = self._reading or self._read()
         if ending is Ending.ABANDONED and self._events is not None and self._events.ended:
             ending = Ending.WHOLE  # some clients hang up as soon as they have read that it ended
         usage, stop, model, error = self._answer(ending)
         taken = reading if reading is not None and 200 <= self._status < 300 else None
         estimated, prefix, reckoned = self._reckon(taken, usage, now) if taken else ({}, Prefix(), Reckoned())
-        return Seen(
-            api=self.api.name if self.api else "other",
-            ending=ending,
-            status=self._status,
-            model=(model or (reading.request.model if reading else ""))[:_NAME_CHARACTERS],
-            stream=self._stream,
-            messages=len(reading.request.messages) if reading else 0,
-            bytes_up=bytes_up,
-            bytes_down=bytes_down,
-            estimated=estimated,
-            prefix=prefix,
-            work=self._work() if taken else Work(),
-            reckoned=reckoned,
-            usage=usage,
-            stop=stop,
-            error=error,
-            unread=(self._unread or self._deaf) if self.api is not None else "",
+        return Seen(  # in their order: by their names it takes three times as long
+            self.api.name if self.api else "other",
+            ending,
+            self._status,
+            (model or (reading.request.model if reading else ""))[:_NAME_CHARACTERS],
+            self._stream,
+            len(reading.request.messages) if reading else 0,
+            bytes_up,
+            bytes_down,
+            estimated,
+            prefix,
+            self._work() if taken else Work(),
+            reckoned,
+            usage,
+            stop,
+            error,
+            (self._unread or self._deaf) if self.api is not None else "",
         )
 
     def _work(self) -> Work:
-        derivation = self._derivation
+        derivation, recalls = self._derivation, self.turn.done if self.turn else 0
         if derivation is None:
             return Work()
-        return Work(
-            changed=int(derivation.changed),
-            folds=int(bool(derivation.reason)),
-            saved=derivation.saved,
-            shrunk=int(self._shrunk),
-            recalls=self.turn.done if self.turn else 0,
-        )
+        return Work(int(derivation.changed), int(bool(derivation.reason)), derivation.saved, int(self._shrunk), recalls)
 
     def _reckon(self, taken: Reading, usage: Usage | None, now: float) -> tuple[dict[str, int], Prefix, Reckoned]:
         derivation = self._derivation

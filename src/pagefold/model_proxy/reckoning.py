@@ -25,7 +25,7 @@ _MODELS = 200
 
 
 def parts_of(
-    messages: Iterable[Message], count: tokens.Counter, before: Mapping[str, int] | None = None
+    messages: Iterable[Message], counter: tokens.Counter, before: Mapping[str, int] | None = None
 ) -> dict[str, int]:
     """Tokens by what they are spent on, results and the other words of each role, and those of what stands `before`.
     Media are left out."""
@@ -34,16 +34,16 @@ def parts_of(
         role = _NAMES[message.role]
         parts[role] = parts.get(role, 0) + tokens.FRAME
         for block in message.blocks:
-            part = "results" if block.kind is BlockKind.RESULT else role
-            counted = _tokens(block.text, count) + (count.count(block.name) if block.name else 0)
+            part, text = "results" if block.kind is BlockKind.RESULT else role, block.text
+            counted = counter.count(text) if len(text) <= _SAMPLES * _SAMPLE else _sampled(text, counter)
+            if block.name:
+                counted += counter.count(block.name)
             parts[part] = parts.get(part, 0) + counted
     return parts
 
 
-def _tokens(text: str, counter: tokens.Counter) -> int:
+def _sampled(text: str, counter: tokens.Counter) -> int:
     """A very long text is judged by samples: nobody should wait until all of it is counted."""
-    if len(text) <= _SAMPLES * _SAMPLE:
-        return counter.count(text)
     places = range(0, len(text), -(-len(text) // _SAMPLES))
     sampled = [text[at : at + _SAMPLE] for at in places]
     return round(sum(map(counter.count, sampled)) * len(text) / sum(map(len, sampled)))
@@ -81,15 +81,15 @@ class Reckoner:
     def is_cold(self, reading: Reading, now: float) -> bool:
         """Whether the provider's cache has expired since this history was last sent. Not where nothing is known."""
         tip, _ = self._histories.nearest(reading.links)
-        return tip is not None and tip.last is not None and not self._is_warm(reading, tip.last, now)
-
-    def _is_warm(self, reading: Reading, last: Last, now: float) -> bool:
-        seconds = self._prices(reading.api.name, reading.request.model).ttl_seconds
-        return not seconds or now - last.at <= seconds
+        if tip is None or tip.last is None:
+            return False
+        return not _is_warm(self._prices(reading.api.name, reading.request.model), tip.last, now)
 
     def head(self, reading: Reading) -> Mapping[str, int]:
         """Tokens of what stands before the messages, by what they are spent on."""
-        counter = tokens.counter_for(reading.request.model)
+        return self._head(reading, tokens.counter_for(reading.request.model))
+
+    def _head(self, reading: Reading, counter: tokens.Counter) -> Mapping[str, int]:
         found = self._heads.get((counter.name, reading.head))
         if found is None:
             found = parts_of(reading.request.head, counter)
@@ -107,35 +107,36 @@ class Reckoner:
         real. `moved` is a fold point."""
         prefix, tip = self._histories.place(reading.links, reading.head)
         last, messages, model = tip.last, reading.request.messages, reading.request.model
-        counter, head = tokens.counter_for(model), self.head(reading)
+        counter = tokens.counter_for(model)
+        head = self._head(reading, counter)
         extends = last is not None and not prefix.moved
         if last is not None and extends and last.counter == counter.name:
             begun = last.parts
         else:
             begun = parts_of(messages[: prefix.kept], counter)
         parts = parts_of(messages[prefix.kept :], counter, begun)
-        estimated = sum(parts.values()) + sum(head.values()) - saved
-        reckoned = _NOT_RECKONED
-        if usage is not None:
-            cached = 0
-            if last is not None and not moved and not prefix.heads_moved and self._is_warm(reading, last, now):
-                cached = last.estimated if extends else min(estimated, sum(begun.values()) + sum(head.values()))
-            reckoned = self._compared(reading, usage, cached, estimated)
-            self.calibration.learn(model, estimated, usage.prompt + usage.cleared)
-        tip.last = Last(parts, counter.name, estimated, now)
         told = dict(head)
         for part, count in parts.items():
             told[part] = told.get(part, 0) + count
         if saved:
             told["results"] = told.get("results", 0) - saved
+        estimated = sum(told.values())
+        reckoned = _NOT_RECKONED
+        if usage is not None:
+            prices, cached = self._prices(reading.api.name, model), 0
+            if last is not None and not moved and not prefix.heads_moved and _is_warm(prices, last, now):
+                cached = last.estimated if extends else min(estimated, sum(begun.values()) + sum(head.values()))
+            factor = self.calibration.factor(model)
+            expected = 0 if usage.cleared else cached * factor  # what a provider clears, it finds in no cache
+            reckoned = Reckoned(
+                prices.cost(cached, estimated - cached) * factor,
+                prices.cost(usage.cache_read, usage.cache_write) + usage.fresh,
+                int(expected >= _LEAST_CACHED and usage.cache_read < expected / 10),
+            )
+            self.calibration.learn(model, estimated, usage.prompt + usage.cleared)
+        tip.last = Last(parts, counter.name, estimated, now)
         return told, prefix, reckoned
 
-    def _compared(self, reading: Reading, usage: Usage, cached: int, estimated: int) -> Reckoned:
-        prices = self._prices(reading.api.name, reading.request.model)
-        factor = self.calibration.factor(reading.request.model)
-        expected = 0 if usage.cleared else cached * factor  # what a provider clears, it does not find in its cache
-        return Reckoned(
-            prices.cost(cached, estimated - cached) * factor,
-            prices.cost(usage.cache_read, usage.cache_write) + usage.fresh,
-            int(expected >= _LEAST_CACHED and usage.cache_read < expected / 10),
-        )
+
+def _is_warm(prices: Prices, last: Last, now: float) -> bool:
+    return not prices.ttl_seconds or now - last.at <= prices.ttl_seconds

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any, NamedTuple
 
+from pagefold.frozen import frozen
 from pagefold.telemetry.events import LEVELS, Called, Event, Turn
 
 _SESSIONS = 500
@@ -29,7 +30,7 @@ class Point(NamedTuple):
     fault: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Happened:
     """Something worth telling by itself: a fold, a fault, a recall, an error, a cold cache."""
 

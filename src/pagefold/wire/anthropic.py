@@ -76,11 +76,11 @@ def parse_usage(value: Any, editing: Any = None) -> Usage | None:
         return None
     edits = as_list(as_object(editing).get("applied_edits")) if editing else ()
     return Usage(
-        fresh=as_count(value.get("input_tokens")),
-        cache_read=as_count(value.get("cache_read_input_tokens")),
-        cache_write=as_count(value.get("cache_creation_input_tokens")),
-        output=as_count(value.get("output_tokens")),
-        cleared=sum(as_count(as_object(edit).get("cleared_input_tokens")) for edit in edits),
+        as_count(value.get("input_tokens")),
+        as_count(value.get("cache_read_input_tokens")),
+        as_count(value.get("cache_creation_input_tokens")),
+        as_count(value.get("output_tokens")),
+        sum([as_count(as_object(edit).get("cleared_input_tokens")) for edit in edits]),
     )
 
 
@@ -158,11 +158,11 @@ class StreamReader(sse.Follower):
     def _parsed_usage(self) -> Usage | None:
         return parse_usage(self._usage or None, self._editing)
 
-    def _take(self, event: sse.Event) -> None:
-        if event.data in _STOPS:
+    def _take(self, name: str, data: str) -> None:
+        if data in _STOPS:
             self.ended = True
             return
-        value = sse.object_of(event)
+        value = sse.object_of(name, data)
         match value.get("type"):
             case "message_start":
                 start = as_object(value.get("message"))
@@ -175,12 +175,14 @@ class StreamReader(sse.Follower):
                 self._delta(as_count(value.get("index")), as_object(value.get("delta")))
             case "message_delta":
                 self._stop = as_string(as_object(value.get("delta")).get("stop_reason")) or self._stop
-                self._usage |= {k: v for k, v in as_object(value.get("usage")).items() if v is not None}
+                for part, count in as_object(value.get("usage")).items():
+                    if count is not None:
+                        self._usage[part] = count
                 self._editing = value.get(EDITING) or self._editing
             case "message_stop":
                 self.ended = True
             case "error":
-                self.error = event.data
+                self.error = data
 
     def _delta(self, index: int, delta: dict[str, Any]) -> None:
         block = self._content.setdefault(index, {})

@@ -54,7 +54,7 @@ class MessagesTurn(TurnView):
         if not event.data:
             return event.raw
         self._reader.take(event)
-        value = sse.object_of(event)
+        value = sse.object_of(event.name, event.data)
         kind, index = value.get("type"), as_count(value.get("index"))
         if kind == "message_start":
             return b"" if self._later else event.raw

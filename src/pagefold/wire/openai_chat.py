@@ -130,13 +130,13 @@ class StreamReader(sse.Follower):
         message = parse_message(value, json_text.dumps(value))
         return Response(message, self._stop, parse_usage(self._usage), self._model)
 
-    def _take(self, event: sse.Event) -> None:
-        if event.data.strip() == "[DONE]":
+    def _take(self, name: str, data: str) -> None:
+        if data.strip() == "[DONE]":
             self.ended = True
             return
-        value = sse.object_of(event)
+        value = sse.object_of(name, data)
         if value.get("error"):
-            self.error = event.data
+            self.error = data
         self._model = as_string(value.get("model")) or self._model
         self._usage = value.get("usage") or self._usage
         for choice in as_list(value.get("choices")):

@@ -61,7 +61,7 @@ class ChatTurn(TurnView):
         if event.data.strip() == "[DONE]":
             self._held.append(event.raw)
             return b""
-        value = sse.object_of(event)
+        value = sse.object_of(event.name, event.data)
         if value.get("error"):
             return event.raw
         if not self._first:

@@ -127,14 +127,14 @@ class StreamReader(sse.Follower):
         output = [self._item(index) for index in sorted(self._items)]
         return _response(self._whole | {"output": output}, json_text.dumps(output), ())
 
-    def _take(self, event: sse.Event) -> None:
-        value = sse.object_of(event)
-        kind, index = as_string(value.get("type")) or event.name, as_count(value.get("output_index"))
+    def _take(self, name: str, data: str) -> None:
+        value = sse.object_of(name, data)
+        kind, index = as_string(value.get("type")) or name, as_count(value.get("output_index"))
         self.ended = self.ended or kind in LAST
         if kind in ("error", "response.failed"):
-            self.error = event.data
+            self.error = data
         if isinstance(value.get("response"), dict):
-            self._whole, self._data = value["response"], event.data
+            self._whole, self._data = value["response"], data
         elif kind in ("response.output_item.added", "response.output_item.done"):
             self._items[index] = as_object(value.get("item"))
             # Whatever came in pieces before is in the item by now.

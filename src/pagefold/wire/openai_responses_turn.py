@@ -70,7 +70,7 @@ class ResponsesTurn(TurnView):
         if not event.data:
             return event.raw
         self._reader.take(event)
-        value = sse.object_of(event)
+        value = sse.object_of(event.name, event.data)
         kind, index = as_string(value.get("type")) or event.name, value.get("output_index")
         if kind in _FIRST and self._later:
             return b""

@@ -6,6 +6,7 @@ comments and unknown fields stay in the bytes and are otherwise passed over.
 
 import re
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
@@ -16,6 +17,7 @@ from pagefold.wire.message import Response
 _END = re.compile(rb"\r\n\r\n|\r\n\n|\r\n\r(?!\n)|\n\r\n|\n\n|\n\r(?!\n)|\r\r(?!\n)|\r\r\n")
 _FAILING = (b'"error"',)
 _LINE = re.compile(r"\r\n|\n|\r")
+_PLAIN = re.compile(r"event: (.*)\ndata: (.*)\n\n\Z")  # as nearly every event is spelled
 
 
 class Event(NamedTuple):
@@ -90,27 +92,41 @@ class Follower(ABC):
     _events: Reader = field(default_factory=Reader)
 
     def feed(self, data: bytes) -> list[Event]:
-        """The events that are whole now and were read, untouched. Raises WireError where one is not what it claims."""
-        if self.gist and self._events.between and data.endswith(b"\n\n") and b"\r" not in data:
-            told = self._taken([parse_event(raw) for raw in _holding(data, self.telling)])
-            return told if self.ended else told + self._taken([parse_event(raw) for raw in _holding(data, _FAILING)])
-        events = [parse_event(raw) for raw in self._events.split(data) if not self.gist or self._matters(raw)]
-        return self._taken(events)
+        """The events that are whole now, untouched; none of them for the gist. Raises WireError where one is not what
+        it claims."""
+        if self.gist:
+            self._skim(data)
+            return []
+        events = self._events.feed(data)
+        for event in events:
+            self.take(event)
+        return events
 
     def finish(self) -> list[Event]:
         """The event that the stream ended in, if it was not terminated. Raises WireError where it was cut off."""
-        return self._taken(self._events.finish())
+        events = self._events.finish()
+        for event in events:
+            self.take(event)
+        return events
 
     def take(self, event: Event) -> None:
         """An event that was split off elsewhere. Raises WireError where it is not what it claims."""
         if event.data:
-            self._take(event)
+            self._take(event.name, event.data)
 
-    def _taken(self, events: list[Event]) -> list[Event]:
-        for event in events:
-            if event.data:
-                self._take(event)
-        return events
+    def _skim(self, data: bytes) -> None:
+        if self._events.between and data.endswith(b"\n\n") and b"\r" not in data:
+            self._read(_holding(data, self.telling))
+            if not self.ended:
+                self._read(_holding(data, _FAILING))
+        else:
+            self._read([raw for raw in self._events.split(data) if self._matters(raw)])
+
+    def _read(self, raws: Iterable[bytes]) -> None:
+        for raw in raws:
+            name, data = _said(raw)
+            if data:
+                self._take(name, data)
 
     @abstractmethod
     def response(self) -> Response:
@@ -124,7 +140,7 @@ class Follower(ABC):
         return False
 
     @abstractmethod
-    def _take(self, event: Event) -> None: ...
+    def _take(self, name: str, data: str) -> None: ...
 
 
 def _holding(data: bytes, marks: tuple[bytes, ...]) -> list[bytes]:
@@ -141,21 +157,24 @@ def _holding(data: bytes, marks: tuple[bytes, ...]) -> list[bytes]:
     return [found[start] for start in sorted(found)]
 
 
-def object_of(event: Event) -> dict[str, Any]:
+def object_of(name: str, data: str) -> dict[str, Any]:
     """The JSON object that an event carries. Raises WireError."""
-    value = json_text.parse(event.data)
+    value = json_text.parse(data)
     if not isinstance(value, dict):
-        raise WireError(f"stream event {event.name!r}: expected an object, found {event.data[:40]!r}")
+        raise WireError(f"stream event {name!r}: expected an object, found {data[:40]!r}")
     return value
 
 
 def parse_event(raw: bytes) -> Event:
+    return Event(*_said(raw), raw)
+
+
+def _said(raw: bytes) -> tuple[str, str]:
+    """Name and data of an event."""
     text = raw.decode("utf-8", "surrogateescape")
-    lines = _LINE.split(text) if "\r" in text else text.split("\n")
-    named, said, *rest = lines if len(lines) == 4 else ("", "")
-    if rest == ["", ""] and named.startswith("event: ") and said.startswith("data: "):  # as nearly every one is spelled
-        return Event(named[7:], said[6:], raw)
-    name, data = "", []
+    if "\r" not in text and (plain := _PLAIN.match(text)):
+        return plain[1], plain[2]
+    name, data, lines = "", list[str](), _LINE.split(text)
     lines[0] = lines[0].removeprefix("\ufeff")
     for line in lines:
         key, _, value = line.partition(":")
@@ -164,7 +183,7 @@ def parse_event(raw: bytes) -> Event:
             name = value
         elif key == "data":
             data.append(value)
-    return Event(name, "\n".join(data), raw)
+    return name, "\n".join(data)
 
 
 def render_event(name: str, data: str) -> bytes:
