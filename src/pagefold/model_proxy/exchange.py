@@ -257,7 +257,7 @@ class Exchange:
 
     def hear(self, data: bytes) -> None:
         """The next piece of the answer, without its content encoding."""
-        if not self.listening:
+        if self.api is None or self._deaf:
             return
         self._heard_bytes += len(data)
         if self._heard_bytes > READ_BYTES:
@@ -284,7 +284,7 @@ class Exchange:
             self._status,
             (model or (reading.request.model if reading else ""))[:_NAME_CHARACTERS],
             self._stream,
-            len(reading.request.messages) if reading else 0,
+            reading.request.messages.length if reading else 0,
             bytes_up,
             bytes_down,
             estimated,
@@ -318,7 +318,7 @@ class Exchange:
         usage, stop, model, error = None, "", "", ""
         if self._status >= 400:
             error = error_kind(bytes(self._whole)) or f"status {self._status}"
-        elif self._events is not None and self.listening:
+        elif self._events is not None and not self._deaf:
             response = self._events.response()
             usage, stop, model = response.usage, response.stop, response.model
             error = "" if self._events.ended else error_kind(self._events.error.encode()) or "no end of message"

@@ -10,6 +10,7 @@ import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import itemgetter
 from typing import Any, TypeAlias
 
 import aiohttp
@@ -27,6 +28,7 @@ _OF_ONE_CONNECTION = frozenset((b"connection", b"keep-alive", b"transfer-encodin
 _OPENAI = (b"/v1/chat/completions", b"/v1/responses", b"/v1/embeddings", b"/v1/completions")
 _BELOW_OPENAI = tuple(path + b"/" for path in _OPENAI)
 _QUERIES = (b"", b"beta=true")
+_VALUE = itemgetter(1)
 CONNECT_SECONDS = 20
 
 
@@ -76,7 +78,7 @@ class Upload:
 
     def __init__(self, receive: Receive) -> None:
         self._receive = receive
-        self._ended = asyncio.Event()
+        self._waiting: asyncio.Event | None = None
         self.bytes = 0
         self.whole = False
         self.gone = False
@@ -85,31 +87,33 @@ class Upload:
         """All of it, or its beginning where it is longer than `most`. Raises ClientLeftError."""
         pieces: list[bytes] = []
         while not self.whole and self.bytes <= most:
-            pieces.append(await self._next())
+            pieces.append(self._data(await self._receive()))
         return b"".join(pieces)
 
     async def rest(self, first: bytes) -> AsyncIterator[bytes]:
         yield first
-        while not self._ended.is_set():
-            yield await self._next()
+        while not self.whole and not self.gone:
+            yield self._data(await self._receive())
 
     async def watch(self) -> None:
         """Raises ClientLeftError as soon as that is known. Never returns."""
-        await self._ended.wait()
+        if not self.whole and not self.gone:  # somebody else is reading it
+            self._waiting = asyncio.Event()
+            await self._waiting.wait()
         while True:
-            await self._next()
+            self._data(await self._receive())
 
-    async def _next(self) -> bytes:
-        event = await self._receive()
+    def _data(self, event: Event) -> bytes:
         if event["type"] == "http.disconnect":
             self.gone = True
-            self._ended.set()
+        else:
+            data: bytes = event.get("body", b"")
+            self.bytes += len(data)
+            self.whole = not event.get("more_body", False)
+        if self._waiting is not None and (self.gone or self.whole):
+            self._waiting.set()
+        if self.gone:
             raise ClientLeftError
-        data: bytes = event.get("body", b"")
-        self.bytes += len(data)
-        if not event.get("more_body", False):
-            self.whole = True
-            self._ended.set()
         return data
 
 
@@ -131,7 +135,7 @@ def _travels(name: bytes) -> bool:
 def are_text(headers: Headers) -> bool:
     """Whether the values of all headers are UTF-8, which is what can be passed on."""
     try:
-        b"\n".join([value for _, value in headers]).decode()
+        b"\n".join(map(_VALUE, headers)).decode()
     except UnicodeDecodeError:
         return False
     return True

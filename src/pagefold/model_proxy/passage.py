@@ -151,14 +151,19 @@ class Passage:
             return None
         if exchange.may_shrink:  # a policy that folds asks when the provider's cache was last used
             self._proxy.count_ended()
-        fresh = await self._step(exchange.read, self._upload.bytes // _READ_FASTER, self._began)
-        if not fresh:
-            return None
-        derived: bytes | None = await self._step(exchange.derive, fresh, self._began)
+        fresh, derived = await self._step(self._read, self._upload.bytes // _READ_FASTER) or (0, None)
+        if fresh > AT_ONCE:
+            derived = await self._step(exchange.derive, fresh, self._began)
         if exchange.owed or exchange.unwritten:
             await self._step(self._store_owed, AT_ONCE + 1)
         # What could not be stored must not be named in a request.
         return None if self._faulty else derived
+
+    def _read(self) -> tuple[int, bytes | None]:
+        """Reads the request, and derives it where that takes not long."""
+        assert self._exchange is not None
+        fresh = self._exchange.read(self._began)
+        return fresh, self._exchange.derive(self._began) if 0 < fresh <= AT_ONCE else None
 
     async def _step(self, step: Callable[..., Any], characters: int, *shown: object) -> Any:
         """Takes a step of ours at once if it is short and nothing else is at work."""

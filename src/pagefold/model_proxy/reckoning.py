@@ -114,7 +114,7 @@ class Reckoner:
             begun = last.parts
         else:
             begun = parts_of(messages[: prefix.kept], counter)
-        parts = parts_of(messages[prefix.kept :], counter, begun)
+        parts = parts_of(messages.since(prefix.kept), counter, begun)
         told = dict(head)
         for part, count in parts.items():
             told[part] = told.get(part, 0) + count

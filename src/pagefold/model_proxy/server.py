@@ -153,9 +153,9 @@ class Proxy:
         named = dict(headers)
         if path.startswith(b"/pagefold") and (path == b"/pagefold" or path.startswith(b"/pagefold/")):
             await self._tell_of_itself(path, named, scope, receive, send)
-        elif not self._is_allowed(named):
+        elif self._token and not self._is_allowed(named):
             await refuse(send, 401, "authentication_error", _STRANGER)
-        elif needs_upgrade(named):
+        elif b"upgrade" in named and needs_upgrade(named):
             await refuse(send, 426, "invalid_request_error", "pagefold speaks HTTP/1.1 and upgrades to nothing else")
         elif not path.startswith(b"/"):
             await refuse(send, 400, "invalid_request_error", "the request target is not a path")

@@ -14,6 +14,7 @@ from functools import cache
 from typing import NamedTuple
 
 from pagefold.derive.policy import Decision
+from pagefold.log import Log
 from pagefold.model_proxy.deriving import Derivation, Sent
 from pagefold.model_proxy.reading import Reading
 from pagefold.model_proxy.totals import Seen
@@ -51,7 +52,7 @@ class Told(NamedTuple):
     each, what was derived, by which policy, and what was decided at a fold point."""
 
     reading: Reading
-    messages: Sequence[Message]
+    messages: Log[Message]
     links: Sequence[bytes]
     derivation: Derivation | None
     policy: str
@@ -130,11 +131,10 @@ class Teller:
             self._made(*self._waiting.popleft())
 
     def _made(self, told: Told, seen: Seen, user_agent: str, began: float, now: float) -> None:
-        links, first = told.reading.links, told.reading.first
-        if not links:
+        reading = told.reading
+        if not reading.links.length:
             return
-        answered = first < len(links)
-        session = links[first if answered else -1].hex()
+        session = reading.name
         watched, continued = self._watch(session, told.links)
         news = self._news(watched, told, continued=continued)
         estimated = seen.estimated
@@ -150,7 +150,7 @@ class Teller:
         turn = Turn(  # in their order: by their names it takes twice as long
             now,
             session,
-            links[first - 1].hex() if answered and first else "",
+            reading.links[reading.first - 1].hex() if reading.answered and reading.first else "",
             agent_name(user_agent),
             seen.api,
             model_name(seen.model, answered=seen.usage is not None),
@@ -198,7 +198,7 @@ class Teller:
         news, seen, derivation = _News([], [], []), watched.seen, told.derivation
         old = seen if continued else _last_answer(told.messages)  # what is before is only taken note of
         changed = _changed_from(derivation, seen) if derivation is not None and derivation.changed else {}
-        for place, message in enumerate(told.messages[seen:], seen):
+        for place, message in enumerate(told.messages.since(seen), seen):
             for index, block in enumerate(message.blocks):
                 if block.kind is BlockKind.CALL:
                     self._call(watched, block, news if place >= old else None, inline=told.inline)
@@ -254,9 +254,9 @@ def _drawn(told: Told, before: _Drawn | None) -> _Drawn:
     derivation = told.derivation
     if derivation is None or not derivation.changed:
         known, characters = (before.sent, before.levels[0]) if before is not None and not before.policy else (0, 0)
-        for message in told.messages[known:]:
+        for message in told.messages.since(known):
             characters += len(message.raw)
-        return _Drawn("", len(told.messages), 0, (characters, 0, 0, 0), ((LEVELS[0], characters),))
+        return _Drawn("", told.messages.length, 0, (characters, 0, 0, 0), ((LEVELS[0], characters),))
     sent = derivation.sent
     extends = (
         before is not None

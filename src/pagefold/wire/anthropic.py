@@ -28,6 +28,7 @@ from pagefold.wire.message import (
 EDITING = "context_management"
 _CLEARS = "clear_tool_uses"
 _CONTENT = ("content",)
+_COUNTS = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
 _MARK, _UNMARKED = "cache_control", ("thinking", "redacted_thinking")
 _WORDS = {"text": BlockKind.TEXT, "thinking": BlockKind.THINKING}  # a block type whose text lies under its own name
 
@@ -74,14 +75,10 @@ def parse_usage(value: Any, editing: Any = None) -> Usage | None:
     """`editing` is what the provider says it did to the request's context."""
     if not isinstance(value, dict):
         return None
+    fresh, read, written, output = [count if type(count) is int else 0 for count in map(value.get, _COUNTS)]
     edits = as_list(as_object(editing).get("applied_edits")) if editing else ()
-    return Usage(
-        as_count(value.get("input_tokens")),
-        as_count(value.get("cache_read_input_tokens")),
-        as_count(value.get("cache_creation_input_tokens")),
-        as_count(value.get("output_tokens")),
-        sum([as_count(as_object(edit).get("cleared_input_tokens")) for edit in edits]),
-    )
+    cleared = sum(as_count(as_object(edit).get("cleared_input_tokens")) for edit in edits) if edits else 0
+    return Usage(fresh, read, written, output, cleared)
 
 
 def clears_results(editing: str) -> bool:
@@ -145,7 +142,7 @@ class StreamReader(sse.Follower):
     def response(self) -> Response:
         """The answer as far as it has come."""
         if self.gist:
-            return Response(_UNHEARD, self._stop, self._parsed_usage(), self._model)
+            return Response(_UNHEARD, self._stop, parse_usage(self._usage or None, self._editing), self._model)
         blocks = {index: dict(block) for index, block in self._content.items()}
         for (index, name), pieces in self._pieces.items():
             text = "".join(pieces)
@@ -153,10 +150,7 @@ class StreamReader(sse.Follower):
         content = [blocks[index] for index in sorted(blocks)]
         raw = json_text.dumps({"role": "assistant", "content": content})
         message = Message(Role.ASSISTANT, blocks_of(content, _CONTENT), raw)
-        return Response(message, self._stop, self._parsed_usage(), self._model)
-
-    def _parsed_usage(self) -> Usage | None:
-        return parse_usage(self._usage or None, self._editing)
+        return Response(message, self._stop, parse_usage(self._usage or None, self._editing), self._model)
 
     def _take(self, name: str, data: str) -> None:
         if data in _STOPS:
