@@ -109,7 +109,7 @@ class Passage:
         self._unheard_bytes = 0
         self._refused = b""
         self._began = self._ended = time.time()
-        self._seen: Seen | None = None
+        self._counted = False
 
     async def run(self) -> None:
         try:
@@ -381,25 +381,20 @@ class Passage:
             self._ending, bytes_up=self._upload.bytes, bytes_down=self._bytes_down, now=self._ended
         )
         self._proxy.count(seen)
-        self._seen = seen
+        self._counted = True
+        if self._proxy.teller is not None and (told := self._exchange.told) is not None:
+            # The hook of telemetry: what the decision trace and the dashboard get to know.
+            agent = self._named.get(b"user-agent", b"").decode("latin-1")
+            self._proxy.teller.tell(told, seen, user_agent=agent, began=self._began, now=self._ended)
 
     def count(self) -> None:
         if self._exchange is not None:
             self._observe(self._finish)
-        if self._exchange is None or self._faulty:
+        if not self._counted:
             left = int(self._ending is Ending.ABANDONED)
             self._proxy.add(
                 Totals(requests=1, abandoned=left, bytes_up=self._upload.bytes, bytes_down=self._bytes_down)
             )
-        if self._proxy.teller is not None:
-            self._observe(self._tell, self._proxy.teller)
-
-    def _tell(self, teller: Teller) -> None:
-        """The hook of telemetry: what the decision trace and the dashboard get to know."""
-        told = self._exchange.told if self._exchange is not None else None
-        if told is not None and self._seen is not None:
-            agent = self._named.get(b"user-agent", b"").decode("latin-1")
-            teller.tell(told, self._seen, user_agent=agent, began=self._began, now=self._ended)
 
 
 def window_in(headers: Mapping[bytes, bytes], *, given: bool = False) -> int:

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from pagefold.derive.policy import Decision
 from pagefold.log import Log
@@ -62,7 +62,8 @@ class Told(NamedTuple):
 
 @dataclass(slots=True)
 class _Watched:
-    """A conversation as far as it was seen: `link` stands for its first `seen` messages.
+    """A conversation as far as it was seen: `link` stands for its first `seen` messages, which have so many
+    `characters`.
 
     The observer is told of results only when one of them looks like a fault: `waiting` are those it has not heard of.
     Pages and calls have names of this process, and a page gets its own when a fault names it.
@@ -70,6 +71,7 @@ class _Watched:
 
     link: bytes = b""
     seen: int = 0
+    characters: int = 0
     observer: FaultObserver = field(default_factory=FaultObserver)
     calls: dict[str, tuple[str, str]] = field(default_factory=dict)
     places: dict[PageId, int] = field(default_factory=dict)
@@ -87,8 +89,8 @@ class _Watched:
 
 
 class _Drawn(NamedTuple):
-    """How a request divides, in characters; `last` is the place of its last message, of `sent`. One that goes on as
-    it came is drawn under no policy."""
+    """How a request that a policy changed divides, in characters; `last` is the place of its last message, of
+    `sent`."""
 
     policy: str
     sent: int
@@ -97,12 +99,8 @@ class _Drawn(NamedTuple):
     bands: tuple[tuple[str, int], ...]
 
 
-class _News(NamedTuple):
-    """What came with the messages of one turn."""
-
-    results: list[Result]
-    recalls: list[Recall]
-    faults: list[Fault]
+_News: TypeAlias = tuple[list[Result], list[Recall], list[Fault]]
+"""What came with the messages of one turn."""
 
 
 class Teller:
@@ -134,19 +132,22 @@ class Teller:
         reading = told.reading
         if not reading.links.length:
             return
-        session = reading.name
+        session = (reading.answered or reading.links[-1]).hex()
         watched, continued = self._watch(session, told.links)
-        news = self._news(watched, told, continued=continued)
-        estimated = seen.estimated
+        results, recalls, shown = self._news(watched, told, continued=continued)
+        estimated, derivation = seen.estimated, told.derivation
         tokens, head = max(0, sum(estimated.values())), 0
         levels: dict[str, int] = {}
         bands: tuple[tuple[str, int], ...] = ()
         if tokens:
             head = min(tokens, sum([estimated[part] for part in _HEAD_PARTS if part in estimated]))
-            watched.drawn = drawn = _drawn(told, watched.drawn if continued else None)
-            levels, bands = _in_tokens(drawn, tokens, head), drawn.bands
+            if derivation is not None and derivation.changed:
+                drawn = watched.drawn = _drawn(derivation, told.policy, watched.drawn)
+                levels, bands = _in_tokens(drawn, tokens, head), drawn.bands
+            else:
+                levels, bands, watched.drawn = {"full": tokens}, (("full", watched.characters),), None
         usage, work, reckoned = seen.usage or _NO_USAGE, seen.work, seen.reckoned
-        reason = told.derivation.reason if told.derivation and work.folds else ""
+        reason = derivation.reason if derivation and work.folds else ""
         turn = Turn(  # in their order: by their names it takes twice as long
             now,
             session,
@@ -176,9 +177,9 @@ class Teller:
             levels,
             bands,
             _decided(told) if reason else (),
-            tuple(news.results),
-            tuple(news.recalls),
-            tuple(news.faults),
+            tuple(results),
+            tuple(recalls),
+            tuple(shown),
         )
         self._see(turn)
 
@@ -195,10 +196,12 @@ class Teller:
 
     def _news(self, watched: _Watched, told: Told, *, continued: bool) -> _News:
         """What the messages since the last request of this conversation bring, and the faults they show."""
-        news, seen, derivation = _News([], [], []), watched.seen, told.derivation
+        news: _News = ([], [], [])
+        seen, derivation = watched.seen, told.derivation
         old = seen if continued else _last_answer(told.messages)  # what is before is only taken note of
         changed = _changed_from(derivation, seen) if derivation is not None and derivation.changed else {}
         for place, message in enumerate(told.messages.since(seen), seen):
+            watched.characters += len(message.raw)
             for index, block in enumerate(message.blocks):
                 if block.kind is BlockKind.CALL:
                     self._call(watched, block, news if place >= old else None, inline=told.inline)
@@ -215,7 +218,7 @@ class Teller:
         if news is not None and block.name.endswith(_RECALL):
             found = _WHERE.search(block.text)
             how = "answered inside the turn" if inline else "asked for by MCP"
-            news.recalls.append(Recall(found[1] if found else "", how))
+            news[1].append(Recall(found[1] if found else "", how))
 
     def _result(
         self, watched: _Watched, block: Block, at: tuple[int, int], sent: Sent | None, news: _News | None
@@ -228,7 +231,7 @@ class Teller:
                 if edited == index:
                     after = text
             name = tool_name(tool, _shipped(), spelled=self._spelled)
-            news.results.append(Result(name, len(block.text), len(after)))
+            news[0].append(Result(name, len(block.text), len(after)))
         if len(block.text) < _SAYS_SOMETHING:
             return
         page = PageId(f"{hash(block.text):x}")
@@ -237,7 +240,7 @@ class Teller:
             found = watched.observer.see(faults.Called(signature, page))
             if news is not None:
                 real = handle_of(id_of(block.text.encode("utf-8", "surrogatepass"))) if found else ""
-                news.faults.extend(Fault(str(one.kind), real, one.reason) for one in found)
+                news[2].extend(Fault(str(one.kind), real, one.reason) for one in found)
             signature = ""  # of this one the observer has heard
         else:
             watched.made.add(signature)
@@ -249,19 +252,13 @@ def _decided(told: Told) -> tuple[Decided, ...]:
     return tuple(Decided(one.place, str(one.level), one.reason) for one in told.decisions)
 
 
-def _drawn(told: Told, before: _Drawn | None) -> _Drawn:
+def _drawn(derivation: Derivation, policy: str, before: _Drawn | None) -> _Drawn:
     """How a request divides among levels. `before` is the request that it may extend."""
-    derivation = told.derivation
-    if derivation is None or not derivation.changed:
-        known, characters = (before.sent, before.levels[0]) if before is not None and not before.policy else (0, 0)
-        for message in told.messages.since(known):
-            characters += len(message.raw)
-        return _Drawn("", told.messages.length, 0, (characters, 0, 0, 0), ((LEVELS[0], characters),))
     sent = derivation.sent
     extends = (
         before is not None
         and not derivation.reason
-        and before.policy == told.policy
+        and before.policy == policy
         and 0 < before.sent <= len(sent)
         and sent[before.sent - 1].place == before.last
     )
@@ -274,7 +271,7 @@ def _drawn(told: Told, before: _Drawn | None) -> _Drawn:
             bands = (*bands[:-1], (level, bands[-1][1] + characters))
         else:
             bands = (*bands, (level, characters))
-    return _Drawn(told.policy, len(sent), sent[-1].place if sent else 0, tuple(levels), _fewer(bands))
+    return _Drawn(policy, len(sent), sent[-1].place if sent else 0, tuple(levels), _fewer(bands))
 
 
 def _in_tokens(drawn: _Drawn, tokens: int, head: int) -> dict[str, int]:

@@ -104,10 +104,10 @@ class Live:
 
     def see(self, event: Event) -> None:
         self.number += 1
-        if isinstance(event, Called):
-            self._called(event)
-        else:
+        if isinstance(event, Turn):
             self._turn(event)
+        else:
+            self._called(event)
 
     @property
     def totals(self) -> Counter[str]:
