@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pagefold.log import Log
 from pagefold.model_proxy.histories import Digests, Histories, canonical
 from pagefold.model_proxy.totals import Prefix
 from pagefold.wire import anthropic, json_text
@@ -28,7 +29,7 @@ def message(value: Any) -> Message:
 
 def placed(histories: Histories, data: bytes) -> Prefix:
     request, digests = anthropic.parse_request(data), Digests()
-    return histories.place(digests.links(request.messages), digests.head(request))[0]
+    return histories.place(Log(digests.links(request.messages)), digests.head(request))[0]
 
 
 # ---- the canonical form

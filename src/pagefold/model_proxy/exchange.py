@@ -19,7 +19,7 @@ from pagefold.model_proxy.marks import with_marks
 from pagefold.model_proxy.reading import Reading
 from pagefold.model_proxy.recalling import Turn, offered, turn_of
 from pagefold.model_proxy.telling import Told
-from pagefold.model_proxy.totals import Ending, Prefix, Reckoned, Seen, Work
+from pagefold.model_proxy.totals import NO_PREFIX, NO_WORK, NOT_RECKONED, Ending, Seen, Work
 from pagefold.pages.faults import Boundary
 from pagefold.pages.page import Page, PageId
 from pagefold.pages.pins import Pins
@@ -276,8 +276,13 @@ class Exchange:
         if ending is Ending.ABANDONED and self._events is not None and self._events.ended:
             ending = Ending.WHOLE  # some clients hang up as soon as they have read that it ended
         usage, stop, model, error = self._answer(ending)
-        taken = reading if reading is not None and 200 <= self._status < 300 else None
-        estimated, prefix, reckoned = self._reckon(taken, usage, now) if taken else ({}, Prefix(), Reckoned())
+        work, estimated, prefix, reckoned = NO_WORK, dict[str, int](), NO_PREFIX, NOT_RECKONED
+        if reading is not None and 200 <= self._status < 300:
+            work = self._work()
+            said = None if work.recalls else usage  # what several requests cost says nothing about one
+            estimated, prefix, reckoned = self._conversations.reckoner.reckon(
+                reading, said, saved=work.saved, moved=bool(work.folds), now=now
+            )
         return Seen(  # in their order: by their names it takes three times as long
             self.api.name if self.api else "other",
             ending,
@@ -289,7 +294,7 @@ class Exchange:
             bytes_down,
             estimated,
             prefix,
-            self._work() if taken else Work(),
+            work,
             reckoned,
             usage,
             stop,
@@ -299,19 +304,9 @@ class Exchange:
 
     def _work(self) -> Work:
         derivation, recalls = self._derivation, self.turn.done if self.turn else 0
-        if derivation is None:
-            return Work()
+        if derivation is None or not (derivation.changed or derivation.reason or recalls):
+            return NO_WORK
         return Work(int(derivation.changed), int(bool(derivation.reason)), derivation.saved, int(self._shrunk), recalls)
-
-    def _reckon(self, taken: Reading, usage: Usage | None, now: float) -> tuple[dict[str, int], Prefix, Reckoned]:
-        derivation = self._derivation
-        return self._conversations.reckoner.reckon(
-            taken,
-            None if self.turn and self.turn.done else usage,  # what several requests cost says nothing about one
-            saved=derivation.saved if derivation else 0,
-            moved=bool(derivation and derivation.reason),
-            now=now,
-        )
 
     def _answer(self, ending: Ending) -> tuple[Usage | None, str, str, str]:
         """Usage, stop reason, model and kind of error, as far as they were heard."""

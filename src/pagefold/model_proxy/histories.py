@@ -5,11 +5,13 @@ the same: cache marks are dropped, a string is one text block, ids are kept. So 
 turn and a sub-agent are others, whatever session they claim to be in.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import islice
 from typing import Any, NamedTuple
 
+from pagefold.log import Log
 from pagefold.model_proxy.totals import Prefix
 from pagefold.wire import anthropic, json_text
 from pagefold.wire.json_text import dumps
@@ -131,16 +133,16 @@ class Histories:
         self._most = most
         self._newest: dict[bytes, Tip] = {}
 
-    def nearest(self, links: Sequence[bytes]) -> tuple[Tip | None, int]:
+    def nearest(self, links: Log[bytes]) -> tuple[Tip | None, int]:
         """The newest request that has the most messages in common with this one, and how many they are."""
-        newest, kept = self._newest, len(links)
+        newest, kept = self._newest, links.length
         for link in reversed(links):
             if (tip := newest.get(link)) is not None:
                 return tip, kept
             kept -= 1
         return None, 0
 
-    def place(self, links: Sequence[bytes], head: bytes) -> tuple[Prefix, Tip]:
+    def place(self, links: Log[bytes], head: bytes) -> tuple[Prefix, Tip]:
         """How this request stands to what was seen before it; it is remembered from here on, as the tip. That still
         says what the request before it came to."""
         tip, kept = self.nearest(links)
@@ -150,13 +152,15 @@ class Histories:
             found = Prefix(0, kept, tip.length - kept, int(head != tip.head))
             if tip.length != kept:  # it is no mere continuation: from now on all its links lead here
                 tip, kept = Tip(0, head, tip.last), 0
-        tip.length, tip.head = len(links), head
+        tip.length, tip.head = links.length, head
         newest = self._newest
-        for link in links[kept:]:
+        for link in links.since(kept):
             newest.pop(link, None)
             newest[link] = tip
-        while len(newest) > self._most:
-            del newest[next(iter(newest))]
+        if len(newest) > self._most:
+            # Many at once: to find its first key, a dict looks past all that were deleted before it.
+            for link in list(islice(newest, len(newest) - self._most + self._most // 16)):
+                del newest[link]
         return found, tip
 
 

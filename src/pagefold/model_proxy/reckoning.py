@@ -11,11 +11,10 @@ from pagefold import tokens
 from pagefold.derive.cost import Prices
 from pagefold.model_proxy.histories import Histories, Last
 from pagefold.model_proxy.reading import Reading
-from pagefold.model_proxy.totals import Prefix, Reckoned
+from pagefold.model_proxy.totals import NOT_RECKONED, Prefix, Reckoned
 from pagefold.wire.message import BlockKind, Message, Role, Usage
 
 _HEADS = 1_000
-_NOT_RECKONED = Reckoned()
 _NAMES = {role: role.value for role in Role}
 _LEAST_CACHED = 1024
 """Providers cache no prefix shorter than about this."""
@@ -121,7 +120,7 @@ class Reckoner:
         if saved:
             told["results"] = told.get("results", 0) - saved
         estimated = sum(told.values())
-        reckoned = _NOT_RECKONED
+        reckoned = NOT_RECKONED
         if usage is not None:
             prices, cached = self._prices(reading.api.name, model), 0
             if last is not None and not moved and not prefix.heads_moved and _is_warm(prices, last, now):

@@ -44,7 +44,7 @@ class Prefix:
         )
 
 
-_NO_PREFIX = Prefix()
+NO_PREFIX = Prefix()
 
 
 @frozen
@@ -69,7 +69,7 @@ class Work:
         )
 
 
-_NO_WORK = Work()
+NO_WORK = Work()
 
 
 @frozen
@@ -87,7 +87,7 @@ class Reckoned:
         return Reckoned(self.predicted + other.predicted, self.real + other.real, self.cold + other.cold)
 
 
-_NOT_RECKONED = Reckoned()
+NOT_RECKONED = Reckoned()
 _Counts = TypeVar("_Counts", Usage, Prefix, Work, Reckoned)
 _FIELDS = {kind: attrgetter(*(item.name for item in fields(kind))) for kind in (Usage, Prefix, Work, Reckoned)}
 
@@ -105,9 +105,9 @@ class Seen:
     bytes_up: int = 0
     bytes_down: int = 0
     estimated: Mapping[str, int] = field(default_factory=dict)
-    prefix: Prefix = _NO_PREFIX
-    work: Work = _NO_WORK
-    reckoned: Reckoned = _NOT_RECKONED
+    prefix: Prefix = NO_PREFIX
+    work: Work = NO_WORK
+    reckoned: Reckoned = NOT_RECKONED
     usage: Usage | None = None
     stop: str = ""
     error: str = ""
@@ -116,6 +116,9 @@ class Seen:
     @property
     def failed(self) -> bool:
         return self.ending is not Ending.ABANDONED and bool(self.error)
+
+
+_PLAIN = attrgetter("stream", "bytes_up", "bytes_down")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,9 +136,9 @@ class Totals:
     messages: int = 0
     usage: Usage = _NO_USAGE
     estimated: Mapping[str, int] = field(default_factory=dict)
-    prefix: Prefix = _NO_PREFIX
-    work: Work = _NO_WORK
-    reckoned: Reckoned = _NOT_RECKONED
+    prefix: Prefix = NO_PREFIX
+    work: Work = NO_WORK
+    reckoned: Reckoned = NOT_RECKONED
     errors: Mapping[str, int] = field(default_factory=dict)
     unread: Mapping[str, int] = field(default_factory=dict)
     by_model: Mapping[str, "Totals"] = field(default_factory=dict)
@@ -179,22 +182,24 @@ def _counted(seen: Sequence[Seen]) -> Totals:
     for one in seen:
         for part, count in one.estimated.items():
             estimated[part] = estimated.get(part, 0) + count
+    streamed, bytes_up, bytes_down = map(sum, zip(*map(_PLAIN, seen), strict=True))
+    failed = [one.error for one in seen if one.error and one.failed]
     return Totals(
         requests=len(seen),
-        streamed=sum(one.stream for one in seen),
-        failed=sum(one.failed for one in seen),
-        abandoned=sum(one.ending is Ending.ABANDONED for one in seen),
-        bytes_up=sum(one.bytes_up for one in seen),
-        bytes_down=sum(one.bytes_down for one in seen),
-        messages=sum(one.messages for one in seen if one.estimated),
+        streamed=streamed,
+        failed=len(failed),
+        abandoned=sum([one.ending is Ending.ABANDONED for one in seen]),
+        bytes_up=bytes_up,
+        bytes_down=bytes_down,
+        messages=sum([one.messages for one in seen if one.estimated]),
         usage=_summed(_NO_USAGE, [one.usage for one in seen if one.usage]),
         estimated=estimated,
-        prefix=_summed(_NO_PREFIX, [one.prefix for one in seen]),
-        work=_summed(_NO_WORK, [one.work for one in seen]),
-        reckoned=_summed(_NOT_RECKONED, [one.reckoned for one in seen]),
+        prefix=_summed(NO_PREFIX, [one.prefix for one in seen]),
+        work=_summed(NO_WORK, [one.work for one in seen if one.work is not NO_WORK]),
+        reckoned=_summed(NOT_RECKONED, [one.reckoned for one in seen]),
         # As plain dicts: `asdict` makes other keys of a Counter's.
-        errors=dict(Counter(one.error for one in seen if one.failed)),
-        unread=dict(Counter(one.unread for one in seen if one.unread)),
+        errors=dict(Counter(failed)),
+        unread=dict(Counter([one.unread for one in seen if one.unread])),
     )
 
 
