@@ -1,5 +1,6 @@
 """The one counter: exact where it says so, marked where it estimates, never a download."""
 
+import re
 import subprocess
 import sys
 
@@ -68,6 +69,18 @@ def test_the_claude_factor_follows_the_content(text: str, content: str) -> None:
     base = tokens.counter("o200k").count(text)
     assert tokens.counter("claude-5").count(text) == round(base * tokens._FACTORS[content][1])
     assert tokens.counter("claude-5").count(text) > tokens.counter("claude-3").count(text) > base
+
+
+MIXED = st.text(st.one_of(st.characters(codec=None), st.sampled_from("aZ_09 \n\x1c.,;—“é٣\ud800😀")), max_size=60)
+
+
+@given(MIXED)
+@settings(deadline=None, max_examples=500)
+def test_content_is_told_by_the_share_of_digits_and_marks(text: str) -> None:
+    digits, marks = len(re.findall("[0-9]", text)), len(re.findall(r"[^\w\s]", text))
+    share = 0.08 * len(text)
+
+    assert tokens.content_of(text) == ("data" if digits >= share else "code" if marks >= share else "prose")
 
 
 @pytest.mark.parametrize(
