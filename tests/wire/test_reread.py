@@ -58,11 +58,12 @@ def test_a_request_read_from_where_it_differs_is_the_request_read_whole(
         found = reread(second, earlier, shape)
 
         if found is not None:
-            request, kept, values, alike = found
+            request, kept, end, values, alike = found
             whole = parse(second)
             assert (request, places(request)) == (whole, places(whole))
             assert [message.place for message in request.messages] == list(range(len(whole.messages)))
             assert request.messages[:kept] == earlier.messages[:kept]
+            assert end == request.end_of(kept)
             assert values == [json.loads(message.raw) for message in whole.messages[kept:]]
             assert [request.member(key) for key in rest] == [whole.member(key) for key in rest]
             assert not alike or [request.member(key) for key in rest] == [earlier.member(key) for key in rest]
@@ -77,7 +78,7 @@ def test_what_follows_the_last_request_is_all_that_is_read() -> None:
     found = reread(second, first, anthropic.SHAPE)
 
     assert found is not None
-    request, kept, _, _ = found
+    request, kept, *_ = found
     assert kept == 2
     assert [one is other for one, other in zip(request.messages, first.messages, strict=False)] == [True, True]
     assert request.tools is first.tools

@@ -79,7 +79,7 @@ class Readings:
             known = _Known(self._whole(api, body))
         else:
             reading = self._after(known.reading, again)
-            if reading.request.end_of(again[1]) >= known.length:
+            if again[2] >= known.length:
                 known.reading = reading  # it begins like all that the other is found by, and takes its place
             else:
                 known = _Known(reading)
@@ -93,7 +93,7 @@ class Readings:
 
     def _after(self, before: Reading, again: Reread) -> Reading:
         """The reading of a request that goes on from one before."""
-        request, kept, values, alike = again
+        request, kept, _, values, alike = again
         links = before.links.with_items(links_of(values, before.links[kept - 1]), kept)
         head, first, answered = before.head, before.first, before.answered
         continued, clears = before.continued, before.clears

@@ -16,9 +16,9 @@ from pagefold.wire.message import Message, Request, Said, Shape, head_of, model_
 _ENDS = b",}] \t\n\r"
 
 
-Reread: TypeAlias = tuple[Request, int, list[Any], bool]
-"""A request, how many leading messages it has in common with the earlier one, what the others say, and whether all that
-stands around the messages is alike."""
+Reread: TypeAlias = tuple[Request, int, int, list[Any], bool]
+"""A request, how many leading messages it has in common with the earlier one and where they end, what the others say,
+and whether all that stands around the messages is alike."""
 
 
 def reread(body: bytes, before: Request, shape: Shape) -> Reread | None:
@@ -53,8 +53,10 @@ def reread(body: bytes, before: Request, shape: Shape) -> Reread | None:
     for first, last, value, _ in fresh:
         read.append(parse(value, text[first:last], place))
         values.append(value)
-        places.append(last)
+        places.append(at + last)
         place += 1
+    if not text.isascii():
+        places = [at + place for place in places_in_bytes(text, [end for _, end, _, _ in fresh])]
     request = Request(
         body,
         model_of(said) if "model" in said else before.model,
@@ -63,10 +65,10 @@ def reread(body: bytes, before: Request, shape: Shape) -> Reread | None:
         tools_of(said) if "tools" in said else before.tools,
         before.messages.with_items(read, kept),
         (start, stop),
-        ends.with_items([at + place for place in places_in_bytes(text, places)], kept),
+        ends.with_items(places, kept),
         around,
     )
-    return request, kept, values, alike
+    return request, kept, at, values, alike
 
 
 def _kept(body: bytes, old: memoryview, ends: Log[int]) -> int:
