@@ -74,7 +74,7 @@ def step(conversations: list[dict[str, Any]], does: str, at: int, text: str) -> 
 
 
 def said(reading: Reading) -> dict[str, object]:
-    return {field.name: getattr(reading, field.name) for field in fields(reading)} | {
+    return {field.name: getattr(reading, field.name) for field in fields(reading) if field.compare} | {
         "places": [reading.request.end_of(count) for count in range(len(reading.links) + 1)],
         "system": reading.request.member("system"),
         "name": reading.name,

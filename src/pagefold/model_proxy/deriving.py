@@ -18,6 +18,7 @@ from pagefold import tokens
 from pagefold.derive.policy import NOTHING, Decision, Notes, Policy
 from pagefold.frozen import frozen
 from pagefold.log import Log
+from pagefold.model_proxy.reading import Reading
 from pagefold.pages.faults import Boundary
 from pagefold.pages.page import Page, PageId
 from pagefold.pages.pins import Pins
@@ -106,12 +107,15 @@ class Derivations:
         self._near = _NOWHERE  # for the links that were asked about last, while nothing was remembered since
         self._characters = 0
 
-    def fresh(self, messages: Log[Message], links: Log[bytes], head: int | None = None) -> int:
-        """How many characters of these messages would have to be worked on."""
-        known, turn = self._nearest(links, head)
+    def fresh(self, reading: Reading, head: int | None = None) -> int:
+        """How many characters of a request would have to be worked on."""
+        links, known = reading.links, reading.after
+        turn = self._turns.get(links[known - 1]) if known else None  # mostly that is the nearest
+        if turn is None or (head is not None and head != turn.head):
+            known, turn = self._nearest(links, head)
         self._near = links, known, turn
         characters = 0
-        for message in messages.since(known):
+        for message in reading.request.messages.since(known):
             characters += len(message.raw)
         return characters
 

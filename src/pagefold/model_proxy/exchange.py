@@ -97,7 +97,7 @@ class Exchange:
         began = self._begun.beginning
         if began is not None and began.policy is not self._derivations.policy:
             self._derivations = conversations.at_work(reading.api.name, began.policy)
-        return self._derivations.fresh(reading.request.messages, reading.links, began.head if began else None) or 1
+        return self._derivations.fresh(reading, began.head if began else None) or 1
 
     def derive(self, now: float = 0.0) -> bytes | None:
         """What goes upstream in place of the client's bytes, or None where those do."""

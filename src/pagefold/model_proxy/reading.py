@@ -28,6 +28,8 @@ class Reading:
     `first` is where the model's first answer stands, or how many messages there are where it has not answered yet;
     `answered` is the link of that answer.
     `continued` says that it goes on from what the provider holds, `clears` that the provider may clear results in it.
+    `after` tells nothing of the request, but how it was read: how many messages the history had in the reading that it
+    goes on from, or 0.
     """
 
     api: Api
@@ -38,6 +40,7 @@ class Reading:
     answered: bytes | None
     continued: bool
     clears: bool
+    after: int = field(default=0, compare=False)
 
     @property
     def name(self) -> str:
@@ -103,7 +106,10 @@ class Readings:
             same = request.tools is before.request.tools and request.head is before.request.head
             head = head if same else self.digests.head(request)
             continued, clears = _asked(before.api, request)
-        return Reading(before.api, request, links, head, first, answered, continued, clears)
+        after = before.links.length
+        if kept < after and (links.length < after or links[after - 1] != before.links[-1]):
+            after = 0  # what is spelled anew may say the same, but this does not
+        return Reading(before.api, request, links, head, first, answered, continued, clears, after)
 
     def _like(self, api: Api, body: bytes) -> _Known | None:
         """The reading with the longest beginning in common, as far as it shows."""

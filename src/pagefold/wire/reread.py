@@ -37,7 +37,7 @@ def reread(body: bytes, before: Request, shape: Shape) -> Reread | None:
     fresh, end = json_text.following(text, 0)
     if alike and end != len(text):
         return None
-    said: Said = {}
+    model, stream, head, tools = before.model, before.stream, before.head, before.tools
     around = before._around  # noqa: SLF001
     if not alike:
         (stop,) = places_in_bytes(text, (end,))
@@ -46,6 +46,10 @@ def reread(body: bytes, before: Request, shape: Shape) -> Reread | None:
             return None
         stop, (behind, said) = at + stop, rest
         around = (*(spot for spot in around if spot.start >= 0), *behind)
+        model = model_of(said) if "model" in said else model
+        stream = streams(said) if "stream" in said else stream
+        head = head_of(said, shape) if shape.head_key in said else head
+        tools = tools_of(said) if "tools" in said else tools
     read: list[Message] = []
     values: list[Any] = []
     places: list[int] = []
@@ -59,10 +63,10 @@ def reread(body: bytes, before: Request, shape: Shape) -> Reread | None:
         places = [at + place for place in places_in_bytes(text, [end for _, end, _, _ in fresh])]
     request = Request(
         body,
-        model_of(said) if "model" in said else before.model,
-        streams(said) if "stream" in said else before.stream,
-        head_of(said, shape) if shape.head_key in said else before.head,
-        tools_of(said) if "tools" in said else before.tools,
+        model,
+        stream,
+        head,
+        tools,
         before.messages.with_items(read, kept),
         (start, stop),
         ends.with_items(places, kept),
