@@ -287,8 +287,8 @@ class Context:
         self._sent = [*self._stood[: derived.keep], *derived.append]
         self._owed += derived.pages
         self._crossed = derived.boundary or self._crossed
-        if derived.decisions:
-            self._decisions = derived.decisions
+        if derived.decisions:  # a fold decides anew about everything
+            self._decisions = (*(() if derived.reason else self._decisions), *derived.decisions)
 
     def _hold(self) -> None:
         """Pins what waits to be pinned, in what was asked for already too: whatever comes next goes on from one of

@@ -13,6 +13,7 @@ from pagefold.adapters import recordings
 from pagefold.derive.policies.economic import Economic
 from pagefold.derive.policies.folding import State, usable_of
 from pagefold.derive.policy import NOTHING, Derived, Notes
+from pagefold.pages.kinds import ResidencyLevel
 from pagefold.pages.page import HANDLE, Page
 from pagefold.pages.producers import Statement, constrain
 from pagefold.tokens import FRAME, counter
@@ -170,6 +171,37 @@ def test_a_result_larger_than_the_window_is_trimmed_and_can_be_recalled() -> Non
     run = Replayed(SMALL, working(3, size=3_000))
     assert all(tokens_of(request) <= 12_000 for request in run.requests)
     assert any(page.text.startswith("1\tdef helper_2_1(") for page in run.pages.values())
+
+
+def overwhelmed() -> tuple[tuple[Message, ...], str]:
+    """A little work, and then a result that is larger than the window; and that result."""
+    dice = random.Random(3)
+    large = "\n".join(f"order_{dice.randrange(10**9)} of {dice.randrange(10**9)}" for _ in range(1_500))
+    call = {"id": "big", "type": "function", "function": {"name": "Query", "arguments": "{}"}}
+    more = [
+        {"role": "assistant", "content": "All orders.", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "big", "content": large},
+    ]
+    return (*working(3), *parse_line(json.dumps({"messages": more}), name="x").messages), large
+
+
+def test_a_result_too_large_to_fold_for_is_trimmed_and_nothing_moves() -> None:
+    messages, large = overwhelmed()
+    run = Replayed(replace(SMALL, window=20_000), messages)
+    assert [derived.reason for derived in run.derived] == [""] * len(run.derived)
+    assert run.derived[-1].keep == len(run.requests[-2])
+    (page,) = run.pages.values()
+    shown = run.requests[-1][-1].text
+    assert page.text == large
+    assert page.handle in shown
+    assert len(shown) > 0.5 * len(large)
+    assert [(one.place, one.level) for one in run.derived[-1].decisions] == [(9, ResidencyLevel.STRUCTURED)]
+
+
+def test_on_a_cold_cache_a_large_result_is_a_reason_to_fold() -> None:
+    messages, _ = overwhelmed()
+    run = Replayed(replace(SMALL, window=20_000), messages, cold=[len(messages)])
+    assert run.derived[-1].reason == "the window is full"
 
 
 def looking_again(seed: int) -> tuple[Message, ...]:

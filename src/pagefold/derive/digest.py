@@ -10,6 +10,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from pagefold.derive.entry import text_message
+from pagefold.derive.json_lines import value_of
 from pagefold.derive.passages import Line, Passage, Speaker
 from pagefold.pages.kinds import PageKind
 from pagefold.pages.page import Page
@@ -73,7 +74,7 @@ def digest(stretch: Sequence[Message], kept: Iterable[Kept], before: Record | No
         body += shown
     head = (
         f"[Folded to save context: {len(stretch)} earlier messages of this session. Lines below are quoted from them "
-        f"word for word (JSON by path), in order, with their line numbers; … is what was left out. "
+        f"word for word (JSON by path, lists by column), in order, with their line numbers; … is what was left out. "
         f'context_recall("{handle}") gives the messages back, the handle beside a result that result.]'
     )
     message = text_message("\n".join([head, *body]))
@@ -149,7 +150,7 @@ def _quoted(entry: Kept) -> Iterator[str]:
     titled = entry.passage.speaker is Speaker.CALL and entry.indexes[0] == 0
     for text, at, number, piece in entry.lines[titled:]:
         if at == previous:
-            pieces.append(text if piece == piece_before + 1 else f" … {text}")
+            pieces.append(_joined(text, number, follows=piece == piece_before + 1))
             piece_before = piece
             continue
         if pieces:
@@ -157,7 +158,20 @@ def _quoted(entry: Kept) -> Iterator[str]:
         follows = at == previous + 1 and previous >= 0
         if number is None and previous >= 0 and not follows:
             yield "…"
-        pieces = [text if number is None or follows else f"{number}\t{text}"]
+        pieces = [_begun(text, number, follows=follows)]
         previous, piece_before = at, piece
     if pieces:
         yield "".join(pieces)
+
+
+def _begun(text: str, number: int | str | None, *, follows: bool) -> str:
+    if isinstance(number, str):
+        return f"{number}: {text}"
+    return text if number is None or follows else f"{number}\t{text}"
+
+
+def _joined(text: str, column: int | str | None, *, follows: bool) -> str:
+    """One more piece of a line. A value that follows the one before it in its column needs no place of its own."""
+    if isinstance(column, str):
+        return f" | {value_of(text)}" if follows else f" {text}"
+    return text if follows else f" … {text}"

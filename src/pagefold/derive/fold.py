@@ -24,10 +24,10 @@ from pagefold.pages.kinds import ResidencyLevel
 from pagefold.pages.page import Page, PageId
 from pagefold.wire.message import Message, Role
 
-TAIL_TURNS = 6
-_TAIL_SHARE = 0.25
-_FRONT_SHARE = 0.15
-_FOLD_SHARE = 0.62  # of what is usable, what a fold leaves at most: the next one should not come at once
+TAIL_TURNS = 3
+_TAIL_SHARE = 0.15
+_LEAST_SHARE = 0.15
+FRONT_SHARE = 0.5  # of the room that the last exchanges leave, for the front: the next fold should not come at once
 _ELSEWHERE = 0.3  # the worth of a fact's line where the fact itself stands elsewhere
 _STRETCH = 110  # tokens of a digest besides its lines
 _TIGHTER = 0.8
@@ -101,11 +101,11 @@ def fold(
     fixed += counted(pinned, frame.tokens) if pinned else 0
     stretches = _stretches(cut, stays)
     tail = sum(entry.tokens for entry in log[cut:])
-    budget = int(frame.room * _FOLD_SHARE) - fixed - tail - _STRETCH * len(stretches)
+    budget = int((frame.room - tail) * FRONT_SHARE) - fixed - _STRETCH * len(stretches)
     if rule.budget is not None:
         budget = min(rule.budget, frame.room - fixed - tail - _STRETCH * len(stretches))
     # Whatever came last, what came before it keeps some room: then the last results are trimmed instead.
-    least = int((frame.room - fixed) * _FRONT_SHARE)
+    least = int((frame.room - fixed) * _LEAST_SHARE)
     least = least if rule.budget is None else min(least, rule.budget)
     passages = [(place, log[place].passages) for ends in stretches for place in range(*ends)]
     settled = settle(passages, worth, last.settled if last else {})

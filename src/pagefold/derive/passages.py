@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from pagefold.derive.arrival import Standings, arguments_of
-from pagefold.derive.json_lines import json_lines
+from pagefold.derive.json_lines import Said, json_lines
 from pagefold.encode import numbered
 from pagefold.frozen import frozen
 from pagefold.pages.facts import is_fact, words_of
@@ -38,9 +38,9 @@ class Speaker(StrEnum):
     SYSTEM = "system"
 
 
-Line: TypeAlias = tuple[str, int, int | None, int]
-"""Text, place, the number it carries in its file, and which piece it is of a longer line. Bare tuples: there are very
-many, and the collector of garbage leaves those alone."""
+Line: TypeAlias = tuple[str, int, int | str | None, int]
+"""Text, place, the number it carries in its file or the name of the column it is of, and which piece it is of a longer
+line. Bare tuples: there are very many, and the collector of garbage leaves those alone."""
 
 
 def cost_of(text: str) -> float:
@@ -77,7 +77,7 @@ def _passages(message: Message, standings: Standings) -> Iterator[Passage]:
     for block in message.blocks:
         if block.kind is BlockKind.RESULT:
             quotable = json_lines(block.text) if block.text.lstrip()[:1] in ("{", "[") else None
-            lines = _lines(block.text) if quotable is None else _quotable(quotable)
+            lines = _lines(block.text) if quotable is None else _columns(quotable)
             yield _passage(Speaker.RESULT, standings.label(block), block, lines)
         elif block.kind is BlockKind.CALL:
             label, said = _called(block)
@@ -89,14 +89,20 @@ def _passages(message: Message, standings: Standings) -> Iterator[Passage]:
 
 
 def _passage(speaker: Speaker, label: str, block: Block, lines: Sequence[Line], keys: tuple[str, ...] = ()) -> Passage:
-    where, costs, defining = _where(lines), tuple([cost_of(line[0]) for line in lines]), _defining(lines)
+    where, costs, defining = _where(lines), tuple([_cost(line) for line in lines]), _defining(lines)
     return Passage(speaker, label, block.text, tuple(lines), where, costs, block.call_id, block.failed, keys, defining)
 
 
 def _where(lines: Sequence[Line]) -> dict[str, tuple[int, ...]]:
     where: dict[str, list[int]] = {}
-    for index, line in enumerate(lines):
-        for fact in filter(is_fact, words_of(line[0])):
+    named: dict[str, list[str]] = {}
+    for index, (text, _, column, _) in enumerate(lines):
+        words = words_of(text)
+        if isinstance(column, str):  # every value of a column is quoted with its name
+            if column not in named:
+                named[column] = words_of(column)
+            words += named[column]
+        for fact in filter(is_fact, words):
             places = where.get(fact)
             if places is None:
                 where[fact] = [index]
@@ -137,6 +143,27 @@ def _quotable(lines: Sequence[str], at: int = 0, first: int | None = None) -> li
         elif text and not text.isspace():
             found.append((text, place, number, 0))
     return found
+
+
+def _columns(said: Sequence[Said]) -> list[Line]:
+    """Lines of JSON. The values of a column are pieces of one line, neighbours where they were so in their list."""
+    found: list[Line] = []
+    place, before = -1, ""
+    for text, column, follows in said:
+        if column and column == before:
+            found.append((text, place, column, found[-1][3] + (1 if follows else 2)))
+            continue
+        place, before = place + 1, column
+        found += [(text, place, column, 0)] if column else _quotable([text], place)
+    return found
+
+
+def _cost(line: Line) -> float:
+    """What a line costs; with the first value of a column, what its name costs too."""
+    text, _, column, piece = line
+    if not isinstance(column, str):
+        return cost_of(text)
+    return len(text) / 3.4 + 0.5 + (0.0 if piece else cost_of(column))
 
 
 def _pieces(text: str) -> Iterator[str]:

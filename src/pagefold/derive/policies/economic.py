@@ -1,28 +1,36 @@
 """economic: lossless on arrival; folds when the window forces it, when it pays for itself, or when the cache is cold.
 
+A result so large that a fold would leave about as much as stands is not folded for: it is trimmed to the room there is,
+and nothing moves.
+
 A token that is kept is written once and read at every turn until the next fold; a fact that is missed costs a round
 trip and the page again. Lines stay as long as the second, by the probability that they are needed, outweighs the first.
 A fold pays when the reads it saves over the turns that are still expected outweigh the rewrite, and it is due when as
 much has been spent on reading what it would leave out as it costs: so a session that ends early loses little.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from pagefold.derive.arrival import Standings
-from pagefold.derive.entry import Entry, enter
-from pagefold.derive.fold import Folded, Frame, Rule, fold
+from pagefold.derive.entry import Entry, again, enter
+from pagefold.derive.fold import FRONT_SHARE, Folded, Frame, Rule, fold
 from pagefold.derive.learned import AS_IT_COMES, FOLDS, Folds, Forms
 from pagefold.derive.policies import folding
-from pagefold.derive.policy import Notes
+from pagefold.derive.policy import Decision, Notes
 from pagefold.derive.remaining import SHIPPED as LASTING
 from pagefold.derive.remaining import Lasting
+from pagefold.derive.squeeze import squeezed
 from pagefold.derive.values import SHIPPED, Priors
 from pagefold.frozen import frozen
+from pagefold.pages.kinds import ResidencyLevel
+from pagefold.pages.page import Page
 from pagefold.wire.message import Message
 
 _WORTH = 0.85  # a fold on a cold cache leaves at most this share
 _GROWN = 1.1
+_ADMITTED = 0.3  # of what has arrived, what has to find room beside what stands
+_BOUGHT = 0.9  # of what stands: a fold that leaves more has bought nothing
 _LEFT = "a fold would not pay yet"
 
 
@@ -31,6 +39,7 @@ class State(folding.State):
     rent: float = 0.0  # paid, since the last fold, for reading what a fold would have left out
     left: int = 0  # what the last fold left
     looked: int = 0  # the size at which a fold was last found not to pay
+    stood: Standings = field(default_factory=Standings)  # what stood in the last request
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +60,29 @@ class Economic(folding.Folding):
 
     def entry(self, state: folding.State, message: Message) -> tuple[Standings, Entry]:
         return enter(state.standings, message, state.turn, self.tokens, self.forms)
+
+    def admitted(self, state: folding.State, notes: Notes) -> tuple[folding.State, tuple[Page, ...]]:
+        assert isinstance(state, State)
+        usable = self.usable(state, notes)
+        if state.tokens <= usable or notes.cold:  # nothing that is cold can move
+            return state, ()
+        arrived = sum(entry.tokens for entry in state.log[state.sent :])
+        standing, room = state.tokens - arrived - state.head, usable - state.head
+        left_by_fold = arrived + FRONT_SHARE * (room - arrived)
+        if room - standing < _ADMITTED * arrived or left_by_fold < _BOUGHT * standing:
+            return state, ()
+        made = squeezed(state.log, state.sent, room - standing, state.stood, self._encode, self.tokens)
+        if made.short:
+            return state, ()
+        told, tokens = list(state.told), state.tokens - arrived
+        for place, entry in enumerate(made.log[state.sent :], state.sent):
+            tokens += entry.tokens
+            if entry.shown is not state.log[place].shown:
+                told.append(Decision(place, ResidencyLevel.STRUCTURED, "there was room for so much of it"))
+        return replace(state, log=made.log, standings=made.standings, tokens=tokens, told=tuple(told)), made.pages
+
+    def _encode(self, standings: Standings, entry: Entry) -> tuple[Standings, Entry]:
+        return again(standings, entry, self.tokens, self.forms)
 
     def due(self, state: folding.State, notes: Notes) -> tuple[str, Folded | None]:
         assert isinstance(state, State)
@@ -80,11 +112,13 @@ class Economic(folding.Folding):
         assert isinstance(state, State)
         over = state.tokens - (state.left or state.tokens // 2)
         rent = state.rent + self.prices.read_ratio * max(0, over)
-        return replace(state, rent=rent, looked=state.tokens if reason == _LEFT else state.looked)
+        return replace(
+            state, stood=state.standings, rent=rent, looked=state.tokens if reason == _LEFT else state.looked
+        )
 
     def refolded(self, state: folding.State, made: Folded) -> State:
         assert isinstance(state, State)
-        return replace(state, rent=0.0, left=made.tokens, looked=0)
+        return replace(state, stood=state.standings, rent=0.0, left=made.tokens, looked=0)
 
     def _late(self, state: State) -> bool:
         """Whether the rent paid since the last fold would have bought another one."""

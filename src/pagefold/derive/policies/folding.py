@@ -21,7 +21,7 @@ from pagefold.frozen import frozen
 from pagefold.log import Log
 from pagefold.pages import context_calls
 from pagefold.pages.faults import Boundary
-from pagefold.pages.page import PageId
+from pagefold.pages.page import Page, PageId
 from pagefold.pages.pins import Pins
 from pagefold.pages.producers import Held, constraints_in
 from pagefold.tokens import Counter, counter
@@ -77,6 +77,10 @@ class Folding:
     def due(self, state: State, notes: Notes) -> tuple[str, Folded | None]:
         raise NotImplementedError
 
+    def admitted(self, state: State, notes: Notes) -> tuple[State, tuple[Page, ...]]:
+        """The state with what has just arrived as it is let in, and pages that are recalled by it. As it came."""
+        return state, ()
+
     def grown(self, state: State, reason: str) -> State:
         """The state after a request that only grew. `reason` is why a fold was looked at and left."""
         return state
@@ -104,7 +108,9 @@ class Folding:
         if notes.recalled:
             state = replace(state, recalled=state.recalled | frozenset(notes.recalled))
         asked = reset_asked(state.log, state.sent)
+        pages: tuple[Page, ...] = ()
         if asked is None:
+            state, pages = self.admitted(state, notes)
             reason, made = self.due(state, notes)
         else:
             reason, made = REASON, self.folded_by(state, self.usable(state, notes), Rule(asked, budget=0), state.last)
@@ -113,7 +119,7 @@ class Folding:
             waiting = tuple(entry.shown for entry in state.log[state.sent :])
             keep = len(state.front) + state.sent - state.folded
             sent = self.grown(replace(state, sent=len(state.log)), reason)
-            return sent, Derived(keep, waiting, decisions=told)
+            return sent, Derived(keep, waiting, pages=pages, decisions=told)
         before = [*state.front, *(entry.shown for entry in state.log[state.folded : state.sent])]
         after = replace(
             state,
