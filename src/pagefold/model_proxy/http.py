@@ -119,17 +119,23 @@ class Upload:
 
 def passed_on(headers: Sequence[tuple[bytes, bytes]], dropped: frozenset[bytes] = frozenset()) -> Headers:
     """The headers that go further than one connection, in their order, repeated ones included."""
-    kept = [header for header in headers if _travels(header[0])]
-    if len(kept) < len(headers):
-        listing = [value for name, value in headers if name.lower() == b"connection"]
-        dropped = dropped.union(word.strip().lower() for value in listing for word in value.split(b","))
-    return [header for header in kept if header[0].lower() not in dropped] if dropped else kept
+    kept: Headers = []
+    listed: list[bytes] = []
+    for header in headers:
+        if _travels(header[0], dropped):
+            kept.append(header)
+        elif header[0].lower() == b"connection":
+            listed += header[1].lower().split(b",")
+    if listed:
+        words = {word.strip() for word in listed}
+        return [header for header in kept if header[0].lower() not in words]
+    return kept
 
 
 @lru_cache(maxsize=1024)
-def _travels(name: bytes) -> bool:
+def _travels(name: bytes, dropped: frozenset[bytes]) -> bool:
     low = name.lower()
-    return low not in _OF_ONE_CONNECTION and not low.startswith(b"proxy-")
+    return low not in _OF_ONE_CONNECTION and low not in dropped and not low.startswith(b"proxy-")
 
 
 def are_text(headers: Headers) -> bool:

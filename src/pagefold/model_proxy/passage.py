@@ -7,7 +7,7 @@ import asyncio
 import io
 import time
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any, Protocol
 
@@ -296,25 +296,24 @@ class Passage:
             response.close()
         return smaller
 
-    async def _request(self, body: bytes, derived: bytes | None) -> aiohttp.ClientResponse:
+    def _request(self, body: bytes, derived: bytes | None) -> Awaitable[aiohttp.ClientResponse]:
         dropped = _NOT_FOR_THE_UPSTREAM if derived is None else _NOT_FOR_THE_UPSTREAM | _LENGTH
         if self._exchange is not None and self._exchange.turn:
             dropped |= _ENCODING  # what is to be read in passing must be legible
         headers = passed_on(self._scope["headers"], dropped)
-        absent = [name for name in _ADDED if name not in self._named]
         body = body if derived is None else derived
         data: Any = body or None
         if not self._upload.whole and derived is None:
             data = self._upload.rest(body)
         elif len(body) > _PLAIN_BYTES:
             data = io.BytesIO(body)  # aiohttp writes plain bytes in one go and warns about it above this size
-        return await self._session.request(
+        return self._session.request(
             self._scope["method"],
             self._target,
             headers=[(name.decode(), value.decode()) for name, value in headers],
             data=data,
             allow_redirects=False,
-            skip_auto_headers=[_ADDED[name] for name in absent] or None,
+            skip_auto_headers=[text for name, text in _ADDED.items() if name not in self._named] or None,
         )
 
     def _head(self, response: aiohttp.ClientResponse, dropped: frozenset[bytes] = frozenset()) -> Event:
