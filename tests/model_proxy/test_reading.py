@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from pagefold.errors import WireError
 from pagefold.model_proxy.apis import CHAT, MESSAGES, RESPONSES, Api
+from pagefold.model_proxy.histories import NO_LINK
 from pagefold.model_proxy.reading import Reading, Readings
 
 MARK = {"type": "ephemeral"}
@@ -91,12 +92,15 @@ def test_a_request_read_after_others_says_what_it_says_read_alone(
     readings = Readings(most)
     conversations: list[dict[str, Any]] = [{"messages": [("user", LONG)], "head": "Be brief."}]
     bodies = []
+    tips = {NO_LINK}
 
     for does, at, text in done:
         bodies.append(spelled(api, step(conversations, does, at, text), moving=moving, blocks=blocks, first=first))
         found = readings.read(api, bodies[-1])
 
         assert said(found) == said(Readings().read(api, bodies[-1]))
+        assert (found.links[found.after - 1] if found.after else NO_LINK) in tips
+        tips.add(found.links[-1])
         assert sum(readings._kept.values()) == readings._bytes <= most
         assert {id(known) for known in readings._found.values()} == {id(known) for known in readings._kept}
     for body in bodies:  # and nothing that was read before has changed by what was read after it
