@@ -16,9 +16,10 @@ from pagefold.wire.message import Request, Role
 from pagefold.wire.reread import Reread, reread
 
 _BYTES = 32 << 20
-_FIRST = 256
-"""Bytes of the shortest beginning that is hashed. Of a longer one only as many at its end are: whoever is found is
-compared, and reading all of it twice is dear."""
+_FIRST = 256  # bytes of the shortest beginning that is hashed
+_SAMPLE = 1024
+"""Of a longer one only the end: whoever is found is compared, and reading all of it twice is dear. With less than this,
+agents that read the same files are taken for one another, and each of them is read whole."""
 
 
 @dataclass(slots=True, eq=False)
@@ -159,4 +160,4 @@ def _first_answer(request: Request, links: Log[bytes]) -> tuple[int, bytes | Non
 
 def _key(api: Api, body: bytes, stop: int) -> int:
     """The key of a body's beginning of this length."""
-    return hash((api.name, stop, body[stop - _FIRST : stop]))
+    return hash((api.name, stop, body[max(0, stop - _SAMPLE) : stop]))
