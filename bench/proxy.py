@@ -65,7 +65,9 @@ class Agent:
 
 
 def pieces() -> list[bytes]:
-    start = {"type": "message_start", "message": {"model": "claude-sonnet-4-5", "usage": {"input_tokens": 9}}}
+    # About what such a request would cost: were nothing read from the cache, every turn would be noted as a cold one.
+    usage = {"input_tokens": 9, "cache_read_input_tokens": 40_000, "cache_creation_input_tokens": 30}
+    start = {"type": "message_start", "message": {"model": "claude-sonnet-4-5", "usage": usage}}
     block = {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}
     text = {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": LINE * 36}}
     end = {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 9}}
