@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pagefold.knapsack import Choice, Group, Solution, solve
@@ -54,6 +54,7 @@ def assert_holds(groups: Sequence[Group], budget: int, solution: Solution) -> No
 
 
 @given(problems(), st.integers(0, 120))
+@example([Group((Choice(1, 0.5),)), Group((Choice(9, 1.0), Choice(8, 5e-324)))], 8)
 @settings(max_examples=600, deadline=None)
 def test_the_answer_is_worth_as_much_as_the_best_of_all(groups: list[Group], budget: int) -> None:
     solution = solve(groups, budget)

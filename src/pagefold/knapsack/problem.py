@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from itertools import chain
 from operator import itemgetter
+from sys import float_info
 from typing import NamedTuple
 
 
@@ -64,6 +65,8 @@ def problem(groups: Sequence[Group], budget: int) -> Problem:
     total = sum(values)
     if not (min(values) >= 0 and math.isfinite(total)):
         raise ValueError("every value must be a finite number of 0 or more")
+    if min(filter(None, values), default=1.0) < float_info.min:  # a share of so little is nothing, and so is this
+        choices = [tuple(map(_worth_something, some)) for some in choices]
     parents = [group[1] for group in groups]
     flat = parents.count(None) == len(parents)
     for index, parent in enumerate(() if flat else parents):
@@ -73,6 +76,10 @@ def problem(groups: Sequence[Group], budget: int) -> Problem:
     unit = 0.0 if any(value % 1 for value in values) else 1.0
     asked = Problem(choices, None if flat else parents, None, budget, total / len(values), unit)
     return asked if flat and max(costs) <= budget else _with_room(asked)
+
+
+def _worth_something(choice: Choice) -> Choice:
+    return choice if choice.value >= float_info.min else choice._replace(value=0.0)
 
 
 def opened(of: Problem, group: int) -> tuple[Problem, dict[int, int]] | None:
