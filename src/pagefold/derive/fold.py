@@ -28,6 +28,7 @@ TAIL_TURNS = 3
 _TAIL_SHARE = 0.15
 _LEAST_SHARE = 0.15
 FRONT_SHARE = 0.5  # of the room that the last exchanges leave, for the front: the next fold should not come at once
+_FREE = 6_500  # tokens that a fold leaves free at least, where the window is small: some turns have to fit
 _ELSEWHERE = 0.3  # the worth of a fact's line where the fact itself stands elsewhere
 _STRETCH = 110  # tokens of a digest besides its lines
 _TIGHTER = 0.8
@@ -101,7 +102,8 @@ def fold(
     fixed += counted(pinned, frame.tokens) if pinned else 0
     stretches = _stretches(cut, stays)
     tail = sum(entry.tokens for entry in log[cut:])
-    budget = int((frame.room - tail) * FRONT_SHARE) - fixed - _STRETCH * len(stretches)
+    free = frame.room - tail
+    budget = min(int(free * FRONT_SHARE), free - _FREE) - fixed - _STRETCH * len(stretches)
     if rule.budget is not None:
         budget = min(rule.budget, frame.room - fixed - tail - _STRETCH * len(stretches))
     # Whatever came last, what came before it keeps some room: then the last results are trimmed instead.
