@@ -173,6 +173,21 @@ def test_a_result_larger_than_the_window_is_trimmed_and_can_be_recalled() -> Non
     assert any(page.text.startswith("1\tdef helper_2_1(") for page in run.pages.values())
 
 
+def test_what_the_model_has_not_seen_yet_is_not_folded_when_somebody_adds_a_word() -> None:
+    dice, folds = random.Random(5), 0
+    note = {"role": "user", "content": "Remember the tests."}
+    messages: list[dict[str, Any]] = [{"role": "user", "content": TASK}]
+    for turn in range(12):
+        call = {"id": f"c{turn}", "type": "function", "function": {"name": "Query", "arguments": "{}"}}
+        text = "\n".join(f"order_{dice.randrange(10**9)} of {dice.randrange(10**9)}" for _ in range(150))
+        messages.append({"role": "assistant", "content": "On.", "tool_calls": [call]})
+        messages.append({"role": "tool", "tool_call_id": f"c{turn}", "content": text})
+        run = Replayed(SMALL, parse_line(json.dumps({"messages": [*messages, note]}), name="x").messages)
+        folds += bool(run.derived[-1].reason)
+        assert f"c{turn}" in [block.call_id for message in run.requests[-1] for block in message.blocks]
+    assert folds
+
+
 def overwhelmed() -> tuple[tuple[Message, ...], str]:
     """A little work, and then a result that is larger than the window; and that result."""
     dice = random.Random(3)

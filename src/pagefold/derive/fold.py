@@ -173,15 +173,16 @@ class _Maker:
 
 
 def tail_of(log: Log[Entry], turn: int, room: int) -> int:
-    """Where the tail begins that stays as it is: the last exchanges, as far as there is room for them."""
-    cut, tokens = len(log), 0
+    """Where the tail begins that stays as it is: the last answer with what came of it, and exchanges before it as far
+    as there is room for them."""
+    cut, tokens, answered = len(log), 0, False
     for place in range(len(log) - 1, -1, -1):
         entry = log[place]
         tokens += entry.tokens
-        if cut < len(log) and (entry.turn <= turn - TAIL_TURNS or tokens > room):
+        if answered and cut < len(log) and (entry.turn <= turn - TAIL_TURNS or tokens > room):
             break
         if entry.opens and (place == 0 or not log[place - 1].own or not entry.own):
-            cut = place
+            cut, answered = place, answered or entry.own
     return cut
 
 

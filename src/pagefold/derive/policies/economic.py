@@ -29,8 +29,8 @@ from pagefold.wire.message import Message
 
 _WORTH = 0.85  # a fold on a cold cache leaves at most this share
 _GROWN = 1.1
-_ADMITTED = 0.3  # of what has arrived, what has to find room beside what stands
-_BOUGHT = 0.9  # of what stands: a fold that leaves more has bought nothing
+_ADMITTED = 0.25  # of what has arrived, what has to find room beside what stands
+_BOUGHT = 0.85  # of what stands: a fold that leaves more has bought nothing
 _LEFT = "a fold would not pay yet"
 
 
