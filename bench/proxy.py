@@ -41,7 +41,7 @@ LINE = "    def recorded(self, page: Page, level: Level) -> History:  # 17 lines
 
 
 class Agent:
-    """A conversation of 76 KB that grows by a short turn with every request, as a session does. What its tools say is
+    """A conversation of about 84 KB that grows by a short turn with every request, as one does. What its tools say is
     `plain` words, which no policy touches, or files with numbered lines."""
 
     def __init__(self, name: str, *, plain: bool = True) -> None:
@@ -49,7 +49,7 @@ class Agent:
         self.rest = {"model": "claude-sonnet-4-5", "max_tokens": 100, "stream": True, "tools": tools}
         self.messages: list[object] = [{"role": "user", "content": f"I am {name}."}]
         words = random.Random(name)
-        for turn in range(26):
+        for turn in range(30 if plain else 26):
             call = {"type": "tool_use", "id": f"{name}{turn}", "name": "Read", "input": {"path": f"src/{turn}.py"}}
             lines = [
                 " ".join(f"{words.randrange(10**9):x}" for _ in range(10)) if plain else f"{number}\t{LINE.strip()}"
