@@ -1,9 +1,15 @@
 """What an exchange tells: its levels, its faults and the decisions of a fold, from whole conversations."""
 
 import json
+import random
 import time
 from pathlib import Path
 
+from pagefold.derive.policies.economic import Economic
+from pagefold.model_proxy.conversations import Conversations
+from pagefold.model_proxy.exchange import Exchange
+from pagefold.model_proxy.telling import Teller
+from pagefold.model_proxy.totals import Ending
 from pagefold.pages.page import HANDLE
 from pagefold.telemetry.events import Turn
 from pagefold.telemetry.trace import beside, read
@@ -47,6 +53,30 @@ def test_a_fold_point_is_told_with_every_decision_and_its_reason(tmp_path: Path)
         assert {one.place for one in fold.decisions} == set(range(fold.messages))
         assert all(one.reason for one in fold.decisions)
         assert fold.levels["structured"] > 0
+
+
+def test_a_result_that_is_let_in_in_part_is_told_with_its_reason_though_nothing_moved() -> None:
+    dice, events = random.Random(3), list[Turn]()
+    large = "\n".join(f"order_{dice.randrange(10**9)} of {dice.randrange(10**9)}" for _ in range(2_500))
+    conversations, teller = Conversations(Economic(window=20_000)), Teller(events.append)  # type: ignore[arg-type]
+    call = {"type": "tool_use", "id": "c", "name": "Query", "input": {}}
+    result = {"type": "tool_result", "tool_use_id": "c", "content": large}
+    messages = [
+        {"role": "user", "content": "All orders."},
+        {"role": "assistant", "content": [call]},
+        {"role": "user", "content": [result]},
+    ]
+    for length in (1, 3):
+        body = {"model": "m", "max_tokens": 9, "messages": messages[:length]}
+        exchange = Exchange("POST", "/v1/messages", json.dumps(body).encode(), conversations, window=20_000)
+        assert exchange.read()
+        exchange.derive()
+        exchange.answer_began(200, "application/json")
+        assert exchange.told is not None
+        teller.tell(exchange.told, exchange.finish(Ending.WHOLE), user_agent="", began=0.0, now=0.0)
+    teller.flush()
+    assert [event.fold for event in events] == ["", ""]
+    assert [(one.place, bool(one.reason)) for one in events[-1].decisions] == [(2, True)]
 
 
 def test_a_call_made_again_after_its_result_was_folded_is_a_fault_and_before_that_an_alert(tmp_path: Path) -> None:

@@ -176,7 +176,7 @@ class Teller:
             reason,
             levels,
             bands,
-            _decided(told) if reason else (),
+            _decided(told) if told.decisions else (),
             tuple(results),
             tuple(recalls),
             tuple(shown),
