@@ -30,6 +30,7 @@ _BELOW_OPENAI = tuple(path + b"/" for path in _OPENAI)
 _QUERIES = (b"", b"beta=true")
 _VALUE = itemgetter(1)
 CONNECT_SECONDS = 20
+_WATCH_SECONDS = 0.05  # an answer that is there sooner is not worth a task that waits for the client to leave
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +116,37 @@ class Upload:
         if self.gone:
             raise ClientLeftError
         return data
+
+
+class EndsWithClient:
+    """What is done inside ends with ClientLeftError when the client leaves."""
+
+    def __init__(self, upload: Upload) -> None:
+        self._upload = upload
+        self._task: asyncio.Task[Any] | None = None
+        self._watcher: asyncio.Task[None] | None = None
+        self._left: BaseException | None = None
+
+    def __enter__(self) -> None:
+        self._task = asyncio.current_task()
+        self._soon = asyncio.get_running_loop().call_later(_WATCH_SECONDS, self._watch)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        task, self._task = self._task, None
+        self._soon.cancel()
+        if self._watcher is not None:
+            self._watcher.cancel()
+        if self._left is not None and task is not None and not task.uncancel() and kind is asyncio.CancelledError:
+            raise self._left from None  # otherwise the server ends it as well
+
+    def _watch(self) -> None:
+        self._watcher = asyncio.get_running_loop().create_task(self._upload.watch())
+        self._watcher.add_done_callback(self._ended)
+
+    def _ended(self, watcher: asyncio.Task[None]) -> None:
+        if self._task is not None and not watcher.cancelled():
+            self._left = watcher.exception()
+            self._task.cancel()
 
 
 def passed_on(headers: Sequence[tuple[bytes, bytes]], dropped: frozenset[bytes] = frozenset()) -> Headers:

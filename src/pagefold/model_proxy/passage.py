@@ -19,6 +19,7 @@ from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.exchange import Exchange
 from pagefold.model_proxy.http import (
     ClientLeftError,
+    EndsWithClient,
     Event,
     Receive,
     Send,
@@ -48,7 +49,6 @@ _ERROR_BYTES = 64 << 10
 _UNHEARD = 32 << 10
 _REFUSED = frozenset((400, 413, 422))  # what a provider says of a request that is too long
 _MILLION = 1_000_000
-_WATCH_SECONDS = 0.05  # an answer that is there sooner is not worth a task that waits for the client to leave
 AT_ONCE = 16_000
 """Characters that are worked on between two turns of the loop; more goes to the worker, so that nobody else waits."""
 
@@ -120,20 +120,9 @@ class Passage:
                 self._ending = Ending.WHOLE
                 return
             derived = await self._derive()
-            async with asyncio.TaskGroup() as group:
-                watchers: list[asyncio.Task[None]] = []
-                soon = asyncio.get_running_loop().call_later(
-                    _WATCH_SECONDS, lambda: watchers.append(group.create_task(self._upload.watch()))
-                )
-                try:
-                    await self._relay(body, derived)
-                finally:
-                    soon.cancel()
-                for watcher in watchers:
-                    watcher.cancel()
-            if self._ending is Ending.WHOLE:
-                await self._send({"type": "http.response.body"})
-        except* ClientLeftError:
+            with EndsWithClient(self._upload):
+                await self._relay(body, derived)
+        except ClientLeftError:
             pass
         finally:
             self._ended = time.time()
@@ -149,6 +138,9 @@ class Passage:
         exchange = self._exchange
         if exchange is None or not exchange.derives:
             return None
+        # A turn of the loop for this alone: what came together is read one after the other and then sent one after the
+        # other. In between one another, each would find the processor's caches full of something else.
+        await asyncio.sleep(0)
         if exchange.may_shrink:  # a policy that folds asks when the provider's cache was last used
             self._proxy.count_ended()
         fresh, derived = await self._step(self._read, self._upload.bytes // _READ_FASTER) or (0, None)
@@ -156,6 +148,7 @@ class Passage:
             derived = await self._step(exchange.derive, fresh, self._began)
         if exchange.owed or exchange.unwritten:
             await self._step(self._store_owed, AT_ONCE + 1)
+        await asyncio.sleep(0)
         # What could not be stored must not be named in a request.
         return None if self._faulty else derived
 
@@ -193,31 +186,32 @@ class Passage:
             host = self._target.host_port_subcomponent
             await refuse(self._send, 502, "api_error", f"pagefold got no answer from {host}: {cause_of(error)}")
             return
-        send = self._send
+        ended = False
         try:
             if (turn := self._turn_in(response)) is not None:
                 await self._converse(turn, response)
             else:
-                await send(self._head(response))
+                await self._send(self._head(response))
                 self._observe(self._answer_began, response)
                 if self._refused:
                     await self._give(self._refused)
-                async for data in response.content.iter_any():
-                    await send({"type": "http.response.body", "body": data, "more_body": True})
-                    self._given(data)
+                content = response.content
+                while not ended and (data := await content.readany()):
+                    ended = content.at_eof()  # then its end goes out with it
+                    await self._give(data, more=not ended)
         except (aiohttp.ClientError, OSError):
             # Returning without the end of the answer makes the server close the client's connection.
             self._ending = Ending.CUT_OFF
             return
         finally:
-            response.close()
+            if not response.closed:
+                response.close()
         self._ending = Ending.WHOLE
+        if not ended:
+            await self._send({"type": "http.response.body"})
 
-    async def _give(self, data: bytes) -> None:
-        await self._send({"type": "http.response.body", "body": data, "more_body": True})
-        self._given(data)
-
-    def _given(self, data: bytes) -> None:
+    async def _give(self, data: bytes, *, more: bool = True) -> None:
+        await self._send({"type": "http.response.body", "body": data, "more_body": more})
         size = len(data)
         self._bytes_down += size
         if self._listens:
