@@ -129,6 +129,23 @@ def test_the_next_request_takes_the_place_of_the_one_before_it_and_a_fork_does_n
     assert all(map(is_, longest.request.messages, longer.request.messages))
 
 
+def test_agents_that_read_the_same_files_are_not_taken_for_one_another() -> None:
+    readings = Readings()
+    files = [LONG * 2 + f"file {number}" for number in range(40)]
+    agents = {
+        name: [(role, text) for file in files for role, text in (("assistant", f"call {name}"), ("user", file))]
+        for name in ("one", "two", "six", "ten")
+    }
+    for turn in range(4):
+        for name, messages in agents.items():
+            before = 1 + len(messages)
+            messages += [("assistant", f"{name} says"), ("user", "and?")]
+            conversation = {"messages": [("user", "Begin."), *messages], "head": "Be brief."}
+            read = readings.read(MESSAGES, spelled(MESSAGES, conversation, moving=False, blocks=False, first=False))
+            assert read.after == (before if turn else 0)
+    assert len(readings._kept) == len(agents)
+
+
 def test_a_body_that_is_no_request_is_refused_and_leaves_no_trace() -> None:
     readings = Readings()
     body = spelled(MESSAGES, {"messages": [("user", LONG)], "head": "s"}, moving=False, blocks=False, first=True)
