@@ -51,7 +51,7 @@ bench-long: $(READY)
 	$(BIN)/python -m bench.tune
 	$(BIN)/python bench/aggregate.py
 
-# pagefold beside the rivals that are installed under PEERS_DIR: half an hour on two cores. Writes docs/field.md and its picture.
+# pagefold beside the rivals that are installed under PEERS_DIR: a quarter of an hour on two cores. Writes docs/field.md and its picture.
 bench-field: $(READY)
 	$(BIN)/python -m bench.field --write docs/field.md --every coding-claude-code=2,coding-claude-code-compact=2
 
