@@ -255,7 +255,9 @@ class Proxy:
     async def work(self, step: Callable[[], Any]) -> Callable[[], Any]:
         """Has a step taken behind those that are at work; its result is asked for by calling."""
         self._working = done = self._worker.submit(step)
-        await asyncio.wait([asyncio.wrap_future(done)])
+        waited = asyncio.wrap_future(done)
+        waited.add_done_callback(_retrieved)
+        await asyncio.wait([waited])
         return done.result
 
     def fault(self, error: Exception) -> None:
@@ -268,6 +270,12 @@ class Proxy:
         if place not in self._reported:
             self._reported.add(place)
             self._report(f"a fault of pagefold itself, reported once, counted in /pagefold/status: {place}")
+
+
+def _retrieved(done: asyncio.Future[Any]) -> None:
+    """The loop would write an exception that nobody asked for to stderr, and with it words of a client."""
+    if not done.cancelled():
+        done.exception()
 
 
 async def _end(mounted: App) -> None:
