@@ -1,5 +1,6 @@
 """What goes wrong around a proxy that derives: the client sees what the provider sent, or one clear error."""
 
+import gc
 import http.client
 import json
 import re
@@ -70,6 +71,21 @@ def test_a_mistake_of_ours_lets_the_clients_bytes_through_once_and_loudly() -> N
     assert len(told) == 1
     assert "KeyError at test_faults.py" in told[0]
     assert "function" not in told[0]
+
+
+def test_what_went_wrong_with_a_long_request_is_not_written_out_either(
+    capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    data = body(history(3, first="secret " * 10_000))
+    with upstream(answers(whole(ANSWER))) as model:
+        proxy = Proxy(Upstreams(model.url), Conversations(Broken()))
+        with running(proxy) as url:
+            assert ask(url, body=data)[2] == ANSWER
+    gc.collect()
+
+    told = capfd.readouterr().err
+    assert "KeyError at test_faults.py" in told
+    assert (told.count("\n"), "secret" in told, caplog.text) == (1, False, "")
 
 
 @dataclass(frozen=True)
@@ -224,6 +240,44 @@ def pairs(data: bytes) -> list[str]:
     ]
     calls = {block["id"] for block in blocks if block["type"] == "tool_use"}
     return sorted(calls ^ {block["tool_use_id"] for block in blocks if block["type"] == "tool_result"})
+
+
+TOO_LONG = b'{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 9 > 8"}}'
+
+
+def test_too_long_is_understood_in_however_many_pieces_it_comes_and_pages_are_stored_before_the_answer_to_it(
+    tmp_path: Path,
+) -> None:
+    library = Library(tmp_path / "store.sqlite3")
+    at_hand: list[int] = []
+
+    def answer(connection: socket.socket) -> None:
+        at_hand.append(library.status().pages)
+        if len(at_hand) > 1:
+            return connection.sendall(whole(ANSWER))
+        refusal = whole(TOO_LONG, status=b"400 Bad Request")
+        connection.sendall(refusal[:-40])
+        time.sleep(0.1)
+        return connection.sendall(refusal[-40:])
+
+    try:
+        with upstream(answer) as model:
+            proxy = Proxy(Upstreams(model.url), Conversations(Paging(window=100)), put=Keeper(library))
+            with running(proxy) as url:
+                assert ask(url, body=body(history(4)))[::2] == (200, ANSWER)
+    finally:
+        library.close()
+    assert at_hand == [0, 1]
+
+
+@pytest.mark.parametrize("encoding", [b"gzip", b"deflate", b"zstd", b"br"])
+def test_a_refusal_that_cannot_be_read_is_relayed(encoding: bytes) -> None:
+    refusal = whole(b"not encoded at all", b"content-encoding: " + encoding, status=b"400 Bad Request")
+    with upstream(answers(refusal)) as model:
+        proxy = Proxy(Upstreams(model.url), Conversations(Folding(window=100)))
+        with running(proxy) as url:
+            assert ask(url, body=body(history(4)))[::2] == (400, b"not encoded at all")
+    assert proxy.totals.faults == 0
 
 
 def test_too_long_twice_is_the_clients_to_know() -> None:

@@ -1,7 +1,9 @@
 """Recall inside the turn, over real transports: the client sees one answer, and the next request extends the last."""
 
+import gzip
 import json
-from collections.abc import Iterator
+import socket
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -11,15 +13,19 @@ import pytest
 
 from pagefold.adapters.library import Library
 from pagefold.derive.policies import policy_named
-from pagefold.model_proxy.answering import Answers
+from pagefold.derive.policy import Policy
+from pagefold.model_proxy.answering import Answers, Keeper
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.http import Upstreams
 from pagefold.model_proxy.scripted import Call, ScriptedModel, Turn
 from pagefold.model_proxy.server import Proxy, running
+from pagefold.model_proxy.totals import Totals
 from pagefold.pages.page import handle_of
 from pagefold.wire import anthropic
 from pagefold.wire.message import Usage
-from tests.model_proxy.test_server import ask
+from tests.model_proxy.test_deriving import FILE
+from tests.model_proxy.test_faults import Paging
+from tests.model_proxy.test_server import ANSWER, EVENTS, HangUp, Upstream, ask, upstream, whole
 
 PAGE = "\n".join(f"{number}\tthe secret of line {number} is kept" for number in range(1, 40))
 TOOLS = [{"name": "Bash", "input_schema": {"type": "object"}}]
@@ -206,6 +212,130 @@ def test_an_error_in_a_later_round_is_told_as_the_provider_tells_it(library: Lib
     assert status == 200
     assert b"event: error\ndata: " in answer
     assert b"overloaded_error" in answer
+
+
+QUESTION = {"model": "m", "max_tokens": 9, "tools": TOOLS, "messages": [{"role": "user", "content": "x"}]}
+JSON, SSE = b"content-type: application/json", b"content-type: text/event-stream"
+STREAM = b"".join(EVENTS)
+
+
+def asked(
+    library: Library,
+    answer: Callable[[socket.socket], None],
+    stream: bool,
+    answers: Callable[[str, Mapping[str, Any]], str] | None = None,
+    policy: Policy | None = None,
+) -> tuple[int, bytes, Upstream, Totals]:
+    """What one question comes to, upstream an answer in raw bytes."""
+    conversations = Conversations(policy or policy_named("lossless"), store=library.store, recall_rounds=3)
+    with upstream(answer) as model:
+        proxy = Proxy(
+            Upstreams(model.url),
+            conversations,
+            put=Keeper(library),
+            answers=answers or Answers(library),
+            report=lambda line: None,
+        )
+        with running(proxy) as url:
+            status, _, said = ask(url, body=json.dumps(QUESTION | {"stream": stream}).encode(), accept_encoding="gzip")
+    return status, said, model, proxy.totals
+
+
+@pytest.mark.parametrize(
+    ("stream", "headers", "said"),
+    [
+        (False, [JSON], ANSWER),
+        (False, [b"content-type: text/plain"], b"not JSON"),
+        (False, [JSON], b"[1]"),
+        (False, [JSON, b"content-encoding: gzip"], gzip.compress(ANSWER)),
+        (True, [SSE], STREAM),
+        (True, [SSE, b"content-encoding: gzip"], gzip.compress(STREAM)),
+        (True, [JSON], ANSWER),
+        (True, [SSE], STREAM + b"data: [DONE]\n\n"),
+        (True, [SSE], EVENTS[0] + b"event: news\ndata: {not JSON\n\n" + STREAM),
+        (True, [SSE], STREAM.removesuffix(b"\n")),
+        (True, [SSE], STREAM[:-9]),
+    ],
+    ids=[
+        "whole",
+        "not JSON",
+        "no object",
+        "encoded all the same",
+        "stream",
+        "stream encoded all the same",
+        "no stream",
+        "more behind its end",
+        "an event that is none",
+        "not terminated",
+        "broken off",
+    ],
+)
+def test_without_a_recall_the_client_gets_the_providers_bytes(
+    library: Library, stream: bool, headers: list[bytes], said: bytes
+) -> None:
+    status, shown, model, totals = asked(library, lambda one: one.sendall(whole(said, *headers)), stream)
+
+    assert (status, shown) == (200, said)
+    assert [value for name, value in model.received[0].headers if name == b"accept-encoding"] == [b"identity"]
+    assert totals.faults == 0
+
+
+def recalling(stream: bool) -> bytes:
+    """An answer that asks for a page."""
+    script = ScriptedModel([Turn("Look.", "", [Call("context_recall", {"handle": "pf-none"})])])
+    _, kind, pieces = script.answer("POST", "/v1/messages", json.dumps(QUESTION | {"stream": stream}).encode())
+    return whole(b"".join(pieces), b"content-type: " + kind)
+
+
+def in_turn(*replies: bytes) -> Callable[[socket.socket], None]:
+    left = list(replies)
+
+    def answer(connection: socket.socket) -> None:
+        if not left:
+            raise HangUp
+        connection.sendall(left.pop(0))
+
+    return answer
+
+
+def test_an_upstream_that_hangs_up_in_a_later_round_is_told_as_one_clear_error(library: Library) -> None:
+    status, said, _, totals = asked(library, in_turn(recalling(stream=False)), stream=False)
+
+    assert (status, json.loads(said)["error"]["type"]) == (502, "api_error")
+    assert (totals.faults, totals.failed) == (0, 1)
+
+
+def test_a_stream_that_breaks_off_in_a_later_round_has_no_end_for_the_client_either(library: Library) -> None:
+    replies = recalling(stream=True), whole(EVENTS[0], SSE)
+    status, said, _, totals = asked(library, in_turn(*replies), stream=True)
+
+    assert (status, b"Look." in said, b"message_stop" in said) == (200, True, False)
+    assert totals.failed == 1
+
+
+@pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])
+def test_a_fault_in_a_recall_leaves_the_client_with_an_answer_that_ends(library: Library, stream: bool) -> None:
+    def failing(tool: str, arguments: Mapping[str, Any]) -> str:
+        raise KeyError(tool)
+
+    status, said, _, totals = asked(library, in_turn(recalling(stream)), stream, failing)
+
+    assert (status, totals.faults) == (200, 1)
+    assert b"Look." in said
+    assert said.endswith(EVENTS[-1]) if stream else json.loads(said)
+
+
+def test_a_page_is_in_the_store_before_a_later_round_leaves(library: Library) -> None:
+    at_hand: list[bool] = []
+    reply = in_turn(recalling(stream=False), whole(ANSWER, JSON))
+
+    def answer(connection: socket.socket) -> None:
+        at_hand.append(library.status().pages > 0)
+        reply(connection)
+
+    asked(library, answer, False, lambda tool, arguments: FILE, Paging(window=0))
+
+    assert at_hand == [False, True]
 
 
 def test_nothing_is_offered_unless_it_is_asked_for(library: Library) -> None:

@@ -179,11 +179,22 @@ def are_text(headers: Headers) -> bool:
     return True
 
 
+ILLEGIBLE = (zlib.error, zstandard.ZstdError)
+
+
 def decoder_for(encoding: str) -> Callable[[bytes], bytes] | None:
-    """Undoes a content encoding piece by piece; None where there is none, or none that is read."""
+    """Undoes a content encoding piece by piece; None where there is none, or none that is read. Raises ILLEGIBLE."""
     if encoding in ("gzip", "x-gzip", "deflate"):
         return zlib.decompressobj(wbits=32 + zlib.MAX_WBITS).decompress
     return zstandard.ZstdDecompressor().decompressobj().decompress if encoding == "zstd" else None
+
+
+async def beginning(answer: aiohttp.ClientResponse, most: int) -> bytes:
+    """What an answer begins with, up to so many bytes, in however many pieces it comes: of an error that is all."""
+    found = b""
+    while len(found) < most and (data := await answer.content.read(most - len(found))):
+        found += data
+    return found
 
 
 def cause_of(error: Exception) -> str:
@@ -195,6 +206,8 @@ def cause_of(error: Exception) -> str:
             return f"its certificate is not accepted ({error.certificate_error})"
         case TimeoutError():
             return f"no connection within {CONNECT_SECONDS} s"
+        case aiohttp.ClientPayloadError():
+            return "its answer was cut off"
         case aiohttp.ServerDisconnectedError():
             return "it closed the connection before answering"
         case aiohttp.ClientResponseError():

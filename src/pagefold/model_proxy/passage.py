@@ -6,24 +6,24 @@ Whatever goes wrong in what is ours, the client's own bytes go through: there is
 import asyncio
 import io
 import time
-import zlib
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any, Protocol
 
 import aiohttp
-import zstandard
 from yarl import URL
 
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.exchange import Exchange
 from pagefold.model_proxy.http import (
+    ILLEGIBLE,
     ClientLeftError,
     EndsWithClient,
     Event,
     Receive,
     Send,
     Upload,
+    beginning,
     cause_of,
     decoder_for,
     passed_on,
@@ -40,6 +40,7 @@ _NOT_FOR_THE_UPSTREAM = frozenset((b"host", b"expect", TOKEN_HEADER, WISH_HEADER
 _FAULT = [(b"x-pagefold-fault", b"passed through as it came")]
 _READ_FASTER = 20  # a request is read so much faster than it is worked on
 _LENGTH, _ENCODING = frozenset((b"content-length",)), frozenset((b"accept-encoding",))
+_LEGIBLE = (b"accept-encoding", b"identity")
 _ADDED = {b"accept": "accept", b"accept-encoding": "accept-encoding", b"content-type": "content-type"}
 _ADDED |= {b"user-agent": "user-agent"}
 """Headers that aiohttp adds where a request has none of its own, unless it is told to leave them out."""
@@ -180,15 +181,11 @@ class Passage:
             if response.status in _REFUSED and (smaller := await self._smaller(response)):
                 response = await self._request(body, smaller)
         except (aiohttp.ClientError, OSError) as error:
-            if self._upload.gone:
-                raise ClientLeftError from error
-            self._ending = Ending.UNREACHABLE
-            host = self._target.host_port_subcomponent
-            await refuse(self._send, 502, "api_error", f"pagefold got no answer from {host}: {cause_of(error)}")
+            await self._no_answer(error)
             return
-        ended = False
+        ended, turn = False, self._turn_in(response)
         try:
-            if (turn := self._turn_in(response)) is not None:
+            if turn is not None:
                 await self._converse(turn, response)
             else:
                 await self._send(self._head(response))
@@ -199,9 +196,11 @@ class Passage:
                 while not ended and (data := await content.readany()):
                     ended = content.at_eof()  # then its end goes out with it
                     await self._give(data, more=not ended)
-        except (aiohttp.ClientError, OSError):
+        except (aiohttp.ClientError, OSError) as error:
             # Returning without the end of the answer makes the server close the client's connection.
             self._ending = Ending.CUT_OFF
+            if turn is not None and not turn.stream:  # the client has nothing of it yet
+                await self._no_answer(error)
             return
         finally:
             if not response.closed:
@@ -209,6 +208,13 @@ class Passage:
         self._ending = Ending.WHOLE
         if not ended:
             await self._send({"type": "http.response.body"})
+
+    async def _no_answer(self, error: Exception) -> None:
+        if self._upload.gone:
+            raise ClientLeftError from error
+        self._ending = Ending.UNREACHABLE
+        host = self._target.host_port_subcomponent
+        await refuse(self._send, 502, "api_error", f"pagefold got no answer from {host}: {cause_of(error)}")
 
     async def _give(self, data: bytes, *, more: bool = True) -> None:
         await self._send({"type": "http.response.body", "body": data, "more_body": more})
@@ -223,10 +229,14 @@ class Passage:
     # ---- recall inside the turn
 
     def _turn_in(self, response: aiohttp.ClientResponse) -> Turn | None:
-        """The turn that this answer begins, where context tools were offered and the answer is one."""
-        if self._exchange is None or self._faulty or response.status != 200:
+        """The turn that this answer begins, where context tools were offered and the answer is one that can be read."""
+        turn = self._exchange.turn if self._exchange is not None and not self._faulty else None
+        encoding = response.headers.get("content-encoding", "").strip().lower()
+        if turn is None or response.status != 200 or encoding not in ("", "identity"):
             return None
-        return self._exchange.turn
+        if "json" in response.headers.get("content-type", "").lower():  # whatever was asked for
+            turn.view.stream = False
+        return turn
 
     async def _converse(self, turn: Turn, response: aiohttp.ClientResponse) -> None:
         """Passes a turn on without the calls that are ours; each round of them is answered and asked on with."""
@@ -234,27 +244,40 @@ class Passage:
             await self._send(self._head(response, _LENGTH))
             self._observe(self._answer_began, response)
         last = response
-        while True:
-            async for data in last.content.iter_any():
-                shown = self._observe(turn.feed, data)
-                if given := data if self._faulty else shown:
-                    await self._give(given)
-            rest = self._observe(turn.answered) or b""
-            following = await self._answer_calls(turn) if turn.calls and not self._faulty else None
-            if following is None:
-                break
-            last = await self._request(b"", following)
-            if last.status != 200:
-                rest = await self._broken(turn, last)
-                break
-        if turn.done:
-            await self._step(self._remember, AT_ONCE + 1)
-        if not turn.stream:
-            await self._send(self._head(last, _LENGTH))
-            self._observe(self._answer_began, last)
-        if rest:
-            await self._give(rest)
-        last.close()
+        try:
+            while True:
+                rest = await self._round(turn, last)
+                if not turn.calls or self._faulty:
+                    break
+                unseen = rest or turn.view.unseen
+                if (following := await self._answer_calls(turn)) is None:
+                    rest = unseen if self._faulty else rest
+                    break
+                last = await self._request(b"", following)
+                if last.status != 200:
+                    rest = await self._broken(turn, last)
+                    break
+            if turn.done:
+                await self._step(self._remember, AT_ONCE + 1)
+            if not turn.stream:
+                await self._send(self._head(last, _LENGTH))
+                self._observe(self._answer_began, last)
+            if rest:
+                await self._give(rest)
+        finally:
+            last.close()
+
+    async def _round(self, turn: Turn, response: aiohttp.ClientResponse) -> bytes:
+        """Passes on what a client gets of one answer. The rest, which it gets if it is its turn."""
+        async for data in response.content.iter_any():
+            unseen = turn.view.unseen if turn.stream and not self._faulty else b""
+            shown = self._observe(turn.feed, data)
+            if given := unseen + data if self._faulty else shown:
+                await self._give(given)
+        if self._faulty and turn.stream:
+            return b""
+        rest: bytes | None = self._observe(turn.answered)
+        return turn.view.unseen if rest is None else rest
 
     async def _answer_calls(self, turn: Turn) -> bytes | None:
         """The request that goes on with the turn, or None where it is the client's."""
@@ -264,7 +287,13 @@ class Passage:
         texts = await self._step(lambda: [answer() for answer in asked], AT_ONCE + 1)
         if texts is None:
             return None
-        following: bytes | None = await self._step(self._exchange.go_on, sum(map(len, texts)), texts, time.time())
+        following: bytes | None = await self._step(self._go_on, AT_ONCE + 1, texts)
+        return following
+
+    def _go_on(self, texts: list[str]) -> bytes | None:
+        assert self._exchange is not None
+        following = self._exchange.go_on(texts, time.time())
+        self._store_owed()
         return following
 
     def _remember(self) -> None:
@@ -273,7 +302,7 @@ class Passage:
 
     async def _broken(self, turn: Turn, response: aiohttp.ClientResponse) -> bytes:
         """The provider refused to go on."""
-        told = await response.content.read(_ERROR_BYTES)
+        told = await beginning(response, _ERROR_BYTES)
         broken: bytes | None = self._observe(turn.view.broken, told)
         return told if broken is None else broken
 
@@ -281,20 +310,30 @@ class Passage:
         """What to send in place of a request that was refused as too long, if there is anything."""
         if self._exchange is None or not self._exchange.may_shrink:
             return None
-        self._refused = await response.content.read(_ERROR_BYTES)
-        decode = decoder_for(response.headers.get("content-encoding", "").strip().lower())
-        told = decode(self._refused) if decode else self._refused
-        smaller: bytes | None = self._observe(self._exchange.smaller, response.status, told)
+        self._refused = await beginning(response, _ERROR_BYTES)
+        smaller: bytes | None = await self._step(self._shrunk, AT_ONCE + 1, response)
         if smaller is not None:
             self._refused = b""
             response.close()
         return smaller
 
+    def _shrunk(self, refusal: aiohttp.ClientResponse) -> bytes | None:
+        assert self._exchange is not None
+        decode = decoder_for(refusal.headers.get("content-encoding", "").strip().lower())
+        try:
+            told = decode(self._refused) if decode else self._refused
+        except ILLEGIBLE:
+            return None
+        smaller = self._exchange.smaller(refusal.status, told)
+        self._store_owed()
+        return smaller
+
     def _request(self, body: bytes, derived: bytes | None) -> Awaitable[aiohttp.ClientResponse]:
         dropped = _NOT_FOR_THE_UPSTREAM if derived is None else _NOT_FOR_THE_UPSTREAM | _LENGTH
-        if self._exchange is not None and self._exchange.turn:
-            dropped |= _ENCODING  # what is to be read in passing must be legible
-        headers = passed_on(self._scope["headers"], dropped)
+        if self._exchange is not None and self._exchange.turn:  # what is to be read in passing must be legible
+            headers = [*passed_on(self._scope["headers"], dropped | _ENCODING), _LEGIBLE]
+        else:
+            headers = passed_on(self._scope["headers"], dropped)
         body = body if derived is None else derived
         data: Any = body or None
         if not self._upload.whole and derived is None:
@@ -362,7 +401,7 @@ class Passage:
                     break
                 try:
                     self._exchange.hear(decode(data[at : at + _SLICE_BYTES]))
-                except (zlib.error, zstandard.ZstdError):
+                except ILLEGIBLE:
                     self._exchange.not_legible()
         self._listens = self._exchange.listening
 

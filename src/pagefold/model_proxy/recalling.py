@@ -67,7 +67,7 @@ class Turn:
         return self.view.stream
 
     def feed(self, data: bytes) -> bytes:
-        """What the client gets for these bytes of the provider. Raises WireError where they are not what they claim."""
+        """What the client gets for these bytes of the provider."""
         return self.view.feed(data)
 
     def answered(self) -> bytes:
@@ -75,7 +75,7 @@ class Turn:
         answer = self.view.answered()
         self.calls = ()
         if answer is None:
-            return self.view.end()  # broken off: the client sees that it was
+            return self.view.broken_off()
         # It would go on for ever: the turn ends here, and what was asked last is as if it had not been.
         cut = bool(answer.calls) and not answer.mixed and self.done >= self.rounds
         self.calls, self._mixed = () if cut else answer.calls, answer.mixed

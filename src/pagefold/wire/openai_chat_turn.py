@@ -73,6 +73,8 @@ class ChatTurn(TurnView):
         if choices and (shown != delta or self._later):
             value = {**value, **self._first, "choices": [{**choice, "delta": shown}]}
             self._altered = True
+        if not choices and not value.get("usage"):  # some servers begin by saying what they filter
+            return b"" if self._later else event.raw
         if not choices or choice.get("finish_reason"):
             self._held.append(event.raw)
             self._ending.append(value)

@@ -62,7 +62,7 @@ class ResponsesTurn(TurnView):
 
     def _begin(self) -> None:
         self._reader = openai_responses.StreamReader()
-        self._places, self._left_out = {}, set()
+        self._places, self._left_out, self._last = {}, set(), {}
 
     # ---- streams
 
@@ -114,6 +114,10 @@ class ResponsesTurn(TurnView):
         value = {**self._last, "response": response}
         event = sse.Event(as_string(self._last.get("type")), "", b"")
         return self._numbered(event, value)
+
+    def broken_off(self) -> bytes:
+        """A stream may say itself that it failed."""
+        return self._end_of_stream(cut=False) if self._altered and self._last else self.unseen
 
     # ---- both
 

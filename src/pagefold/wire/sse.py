@@ -39,6 +39,11 @@ class Reader:
         """Whether what arrived so far are whole events."""
         return not self._rest
 
+    @property
+    def rest(self) -> bytes:
+        """What arrived and is not a whole event yet."""
+        return bytes(self._rest)
+
     def feed(self, data: bytes) -> list[Event]:
         """The events that are whole now."""
         return [parse_event(raw) for raw in self.split(data)]

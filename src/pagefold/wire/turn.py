@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from pagefold.errors import WireError
 from pagefold.wire import json_text, sse
 from pagefold.wire.json_text import as_object
 from pagefold.wire.message import Message, Request
@@ -53,22 +54,36 @@ class TurnView(ABC):
         return cls(hidden, request.stream)
 
     def feed(self, data: bytes) -> bytes:
-        """What the client gets for these bytes of the provider. Raises WireError where they are not what they claim."""
+        """What the client gets for these bytes of the provider."""
         if self.stream:
-            return b"".join([self._event(event) for event in self._events.feed(data)])
+            return b"".join([self._taken(event) for event in self._events.feed(data)])
         self._whole += data
         return b""
 
     def answered(self) -> Answer | None:
         """The provider has said all it says: its answer, or None where that is none or was broken off."""
         if self.stream:
+            for event in self._events.finish():  # nobody terminated it
+                self._held.append(self._taken(event))
             return self._streamed()
-        return self._read(as_object(json_text.parse(json_text.text_of(bytes(self._whole)))))
+        try:
+            return self._read(as_object(json_text.parse(json_text.text_of(bytes(self._whole)))))
+        except WireError:
+            return None
+
+    @property
+    def unseen(self) -> bytes:
+        """What has come of the answer and the client has not got, as it came."""
+        return b"".join(self._held) + self._events.rest if self.stream else bytes(self._whole)
+
+    def broken_off(self) -> bytes:
+        """The rest of a turn whose last answer is none, or was broken off: the client sees that it was."""
+        return self.unseen
 
     def end(self, *, cut: bool = False) -> bytes:
         """The rest of the turn. `cut` where it ends although the model would go on with a hidden call."""
         if not self._altered and not cut:
-            return b"".join(self._held) if self.stream else bytes(self._whole)
+            return self.unseen
         return self._end_of_stream(cut=cut) if self.stream else json_text.bytes_of(self._whole_answer(cut=cut))
 
     def goes_on(self) -> None:
@@ -76,6 +91,16 @@ class TurnView(ABC):
         self._later = self._altered = True
         self._held, self._whole, self._events = [], bytearray(), sse.Reader()
         self._begin()
+
+    def _taken(self, event: sse.Event) -> bytes:
+        """What the client gets for an event. One that is not what it claims goes on as it came, in its place."""
+        try:
+            return self._event(event)
+        except WireError:
+            if not self._held:
+                return event.raw
+            self._held.append(event.raw)
+            return b""
 
     def _sum(self, usage: Any) -> None:
         self.usage = added(self.usage, as_object(usage))
@@ -113,7 +138,8 @@ class TurnView(ABC):
         """Forgets what belongs to one answer."""
 
     @abstractmethod
-    def _event(self, event: sse.Event) -> bytes: ...
+    def _event(self, event: sse.Event) -> bytes:
+        """What the client gets for an event. Raises WireError where it is not what it claims."""
 
     @abstractmethod
     def _streamed(self) -> Answer | None: ...
