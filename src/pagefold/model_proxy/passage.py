@@ -249,9 +249,9 @@ class Passage:
                 rest = await self._round(turn, last)
                 if not turn.calls or self._faulty:
                     break
-                unseen = rest or turn.view.unseen
+                unseen = turn.view.unseen
                 if (following := await self._answer_calls(turn)) is None:
-                    rest = unseen if self._faulty else rest
+                    rest = rest or unseen  # it is the client's turn, or a fault of ours keeps it from going on
                     break
                 last = await self._request(b"", following)
                 if last.status != 200:
