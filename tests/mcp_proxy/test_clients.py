@@ -54,7 +54,7 @@ def test_json_is_changed_where_the_commands_stand(client: str) -> None:
     assert servers["git"]["command"] == "/usr/bin/pagefold"
     assert servers["git"]["args"] == ["mcp", "--name", "git", "--", "mcp-server-git"]
     assert servers["files"]["args"] == ["mcp", "--name", "files", "--no-tools", "--", "npx", "-y", "@scope/files", "."]
-    assert (made.changed, made.left) == (("git", "files"), {"web": "is no command"})
+    assert (made.changed, made.left) == (("git", "files"), {"web": "has no command"})
     assert '"theme": "dark",   "number": 1.10,' in made.text
     assert '"env": {"TOKEN": "s3cret"}' in made.text
     again = wrapped(CLIENTS[client], made.text, OURS, "f")
@@ -156,4 +156,31 @@ def test_init_says_where_it_looked(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 2
-    assert "expected one of .mcp.json, ~/.claude.json" in done.stderr
+    assert "expected some in .mcp.json, ~/.claude.json" in done.stderr
+
+
+@pytest.mark.parametrize("below", ["", "src/deep"])
+def test_init_finds_the_servers_that_claude_code_keeps_for_one_folder(below: str, tmp_path: Path) -> None:
+    """`claude mcp add` writes them there by default, under the root of the repository."""
+    shop, home = tmp_path / "shop", tmp_path / "home"
+    (shop / below).mkdir(parents=True)
+    (shop / ".git").mkdir()
+    home.mkdir()
+    servers = {"mcpServers": {"files": {"type": "stdio", "command": "server", "args": ["."], "env": {}}}}
+    text = json.dumps({"projects": {str(shop): servers, str(tmp_path / "other"): servers}, "numStartups": 3}, indent=2)
+    (home / ".claude.json").write_text(text)
+
+    def init(*options: str, cwd: Path = shop / below) -> tuple[int, str]:
+        given = {key: value for key, value in environment(home).items() if key != "CLAUDE_CONFIG_DIR"}
+        command = [sys.executable, "-m", "pagefold", "init", "claude-code", *options]
+        done = subprocess.run(command, cwd=cwd, env=given, capture_output=True, text=True, check=False)
+        return done.returncode, done.stderr
+
+    assert init() == (0, "")
+    made = json.loads((home / ".claude.json").read_text())["projects"]
+    assert made[str(shop)]["mcpServers"]["files"]["args"][-6:] == ["mcp", "--name", "files", "--", "server", "."]
+    assert made[str(tmp_path / "other")] == servers
+    assert init("--undo") == (0, "")
+    assert (home / ".claude.json").read_text() == text
+    code, said = init(cwd=tmp_path)
+    assert (code, "no MCP servers of claude-code found" in said) == (2, True)

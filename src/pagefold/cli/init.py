@@ -11,7 +11,7 @@ from pathlib import Path
 from pagefold import config
 from pagefold.cli import show
 from pagefold.errors import ConfigError
-from pagefold.mcp_proxy.clients import CLIENTS, Changed, Client, unwrapped, wrapped
+from pagefold.mcp_proxy.clients import CLIENTS, Changed, Client, holds_servers, unwrapped, wrapped
 from pagefold.wire.claude_hook import EVENT, with_hook, without_hook
 
 EXAMPLE = """\
@@ -22,7 +22,7 @@ With --hook, Claude Code's results go on in their cheapest lossless form without
 finds and what MCP servers say. That is set in the user's settings; --undo takes it out.
 
 Examples:
-  pagefold init claude-code            .mcp.json here and ~/.claude.json, where they are
+  pagefold init claude-code            .mcp.json here, and ~/.claude.json: for everywhere and for this folder
   pagefold init claude-code --hook     ~/.claude/settings.json
   pagefold init codex --dry-run        only show what would change
   pagefold init claude-code --undo     as it was
@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
     files = [Path(options.file)] if options.file else list(_files(client))
     if not files:
         expected = ", ".join((*client.project, *(f"~/{name}" for name in client.user)))
-        raise ConfigError(f"no configuration of {client.name} found: expected one of {expected}, or --file FILE")
+        raise ConfigError(f"no MCP servers of {client.name} found: expected some in {expected}, or in --file FILE")
     seen = [_one(client, file.resolve(), options) for file in files]
     if options.json:
         show.as_json(
@@ -91,20 +91,27 @@ def _files(client: Client) -> Iterator[Path]:
     home = config.home_of(client.name)
     places = [*(Path.cwd() / name for name in client.project), *((home / name) for name in client.user if home)]
     for place in dict.fromkeys(places):
-        if place.is_file() and client.section in place.read_text(encoding="utf-8", errors="replace"):
+        if place.is_file() and holds_servers(client, _text_of(place), _folders()):
             yield place
+
+
+def _folders() -> list[str]:
+    """Under which paths Claude Code keeps the servers that were added here, for here alone."""
+    here = Path.cwd()
+    root = next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)
+    return list(dict.fromkeys((str(here), str(root))))
 
 
 def _one(client: Client, file: Path, options: argparse.Namespace) -> Changed:
     before = _text_of(file)
     backup = file.with_name(file.name + _BACKUP)
     change = unwrapped if options.undo else wrapped
-    made = change(client, before, _ours(), str(file))
+    made = change(client, before, _ours(), str(file), _folders())
     after = made.text
     if options.undo and backup.is_file():
         kept = backup.read_bytes().decode("utf-8")
         # Where nothing else was changed since, even the spacing comes back.
-        if wrapped(client, kept, _ours(), str(file)).text == before:
+        if wrapped(client, kept, _ours(), str(file), _folders()).text == before:
             after = kept
     if not options.json:
         _show(file, before, after, made)

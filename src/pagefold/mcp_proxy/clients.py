@@ -19,7 +19,8 @@ _TABLE = re.compile(r"\s*\[")
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """`files` are looked for in the project and then in the user's home; `section` holds the servers."""
+    """`files` are looked for in the project and then in the user's home; `section` holds the servers, and where there
+    is `by_folder`, the same section under it and a folder's path those of that folder alone."""
 
     name: str
     section: str
@@ -27,12 +28,13 @@ class Client:
     user: tuple[str, ...]
     one_list: bool = False
     toml: bool = False
+    by_folder: str = ""
 
 
 CLIENTS: Mapping[str, Client] = {
     client.name: client
     for client in (
-        Client("claude-code", "mcpServers", (".mcp.json",), (".claude.json",)),
+        Client("claude-code", "mcpServers", (".mcp.json",), (".claude.json",), by_folder="projects"),
         Client("codex", "mcp_servers", (".codex/config.toml",), (".codex/config.toml",), toml=True),
         Client("opencode", "mcp", ("opencode.json",), (".config/opencode/opencode.json",), one_list=True),
         Client("cursor", "mcpServers", (".cursor/mcp.json",), (".cursor/mcp.json",)),
@@ -50,25 +52,35 @@ class Changed:
     left: Mapping[str, str]
 
 
-def wrapped(client: Client, text: str, ours: Sequence[str], label: str) -> Changed:
-    """Every server that is a command behind `ours mcp --`. Only the first offers our tools. Raises ConfigError."""
+def holds_servers(client: Client, text: str, folders: Sequence[str] = ()) -> bool:
+    """Whether a file of the client names servers for everywhere or for these folders. One that cannot be read may."""
+    try:
+        whole = tomllib.loads(text) if client.toml else json_text.parse(text)
+    except (tomllib.TOMLDecodeError, WireError):
+        return True
+    return bool(_sections(client, whole, folders))
+
+
+def wrapped(client: Client, text: str, ours: Sequence[str], label: str, folders: Sequence[str] = ()) -> Changed:
+    """Every server that is a command behind `ours mcp --`, those of these folders alone included. Only the first offers
+    our tools. Raises ConfigError."""
 
     def wrap(name: str, command: list[str], number: int) -> list[str] | str:
         if _behind(command, ours) is not None:
             return "is behind pagefold already"
         return [*ours, "mcp", "--name", name, *(["--no-tools"] if number else []), "--", *command]
 
-    return _change(client, text, wrap, label)
+    return _change(client, text, wrap, label, folders)
 
 
-def unwrapped(client: Client, text: str, ours: Sequence[str], label: str) -> Changed:
+def unwrapped(client: Client, text: str, ours: Sequence[str], label: str, folders: Sequence[str] = ()) -> Changed:
     """Every server as it was before `wrapped`. Raises ConfigError."""
 
     def unwrap(name: str, command: list[str], number: int) -> list[str] | str:
         found = _behind(command, ours)
         return "is not behind pagefold" if found is None else found
 
-    return _change(client, text, unwrap, label)
+    return _change(client, text, unwrap, label, folders)
 
 
 def _behind(command: Sequence[str], ours: Sequence[str]) -> list[str] | None:
@@ -85,8 +97,8 @@ def _behind(command: Sequence[str], ours: Sequence[str]) -> list[str] | None:
 Change = Callable[[str, list[str], int], "list[str] | str"]
 
 
-def _change(client: Client, text: str, change: Change, label: str) -> Changed:
-    entries = _toml_entries(client, text, label) if client.toml else _json_entries(client, text, label)
+def _change(client: Client, text: str, change: Change, label: str, folders: Sequence[str]) -> Changed:
+    entries = _toml_entries(client, text, label) if client.toml else _json_entries(client, text, label, folders)
     edits: list[tuple[int, int, str]] = []
     changed: list[str] = []
     left: dict[str, str] = {}
@@ -108,6 +120,20 @@ Write = Callable[[list[str]], list[tuple[int, int, str]]]
 Entry = tuple[list[str], Write]
 
 
+def _sections(client: Client, whole: Any, folders: Sequence[str]) -> list[tuple[str, ...]]:
+    """The paths at which a file holds servers."""
+    paths: list[tuple[str, ...]] = [(client.section,)]
+    if client.by_folder:
+        paths += [(client.by_folder, folder, client.section) for folder in folders]
+    return [path for path in paths if isinstance(_at(whole, path), dict)]
+
+
+def _at(value: Any, path: tuple[str, ...]) -> Any:
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
 def _words(command: Any, arguments: Any) -> list[str] | None:
     words = [*(command if isinstance(command, list) else [command]), *(arguments or [])]
     return words if words and all(isinstance(word, str) for word in words) else None
@@ -116,10 +142,10 @@ def _words(command: Any, arguments: Any) -> list[str] | None:
 # ---- JSON ------------------------------------------------------------------------------------------------------
 
 
-def _json_entries(client: Client, text: str, label: str) -> Iterator[tuple[str, Entry | str]]:
+def _json_entries(client: Client, text: str, label: str, folders: Sequence[str]) -> Iterator[tuple[str, Entry | str]]:
     try:
-        start, _ = json_text.find(text, (client.section,))
-        servers = json_text.members(text, start)
+        paths = _sections(client, json_text.parse(text), folders) or [(client.section,)]
+        servers = [spot for path in paths for spot in json_text.members(text, json_text.find(text, path)[0])]
     except WireError as error:
         raise ConfigError(f"{label}: expected JSON with servers under {client.section} ({error})") from error
     for server in servers:
@@ -128,7 +154,7 @@ def _json_entries(client: Client, text: str, label: str) -> Iterator[tuple[str, 
 
 def _json_entry(client: Client, text: str, server: json_text.Spot) -> Entry | str:
     if not isinstance(server.value, dict) or "command" not in server.value:
-        return "is no command"
+        return "has no command"
     members = json_text.members(text, server.start)
     command, arguments = json_text.member(members, "command"), json_text.member(members, "args")
     assert command is not None
@@ -168,7 +194,7 @@ def _toml_entries(client: Client, text: str, label: str) -> Iterator[tuple[str, 
 
 def _toml_entry(client: Client, text: str, name: str, server: Any) -> Entry | str:
     if not isinstance(server, dict) or "command" not in server:
-        return "is no command"
+        return "has no command"
     words = _words(server["command"], server.get("args"))
     spans = _toml_spans(text, client.section, name)
     if words is None or "command" not in spans or ("args" in server and "args" not in spans):
