@@ -271,8 +271,9 @@ def test_a_client_can_switch_it_off_or_choose() -> None:
 
     assert sent(lossless, data, wish="off") == data
     assert sent(lossless, data, wish="identity") == data
-    assert sent(plain, data) == data
-    assert sent(plain, data, wish="lossless") == sent(lossless, data) != data
+    assert sent(lossless, data) != data
+    assert sent(Conversations(policy_named("identity")), data, wish="lossless") == sent(lossless, data)
+    assert sent(plain, data) == sent(plain, data, wish="lossless") == data  # who observes changes nothing at all
     assert Exchange("POST", MESSAGES.path, data, plain, wish="no-such").refusal
 
 

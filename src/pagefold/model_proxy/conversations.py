@@ -78,7 +78,7 @@ class Conversations:
         if not name and not alone and api in self._unasked:
             return self._unasked[api]
         policy: Any = policy_named(name) if name else self.policy
-        if policy is None:
+        if self.policy is None:  # whatever a client names: who observes has no place for what would be left out
             return None
         if folds(policy):
             known = self._known(model)
