@@ -123,6 +123,13 @@ class Forgetful:
         return state, Derived(0, (state[0],) if len(state) == 1 else (state[0], state[-1]), "forgot the middle")
 
 
+def test_the_recorded_history_is_as_long_whatever_a_policy_made_of_it() -> None:
+    plain, short = replay(session(*TALK), TERMS), replay(session(*TALK), replace(TERMS, policy=Forgetful(), head=9))
+
+    assert plain.history_tokens == plain.new_tokens == short.history_tokens - 9
+    assert short.history_tokens > short.result_tokens
+
+
 def test_a_policy_that_forgets_is_charged_for_what_it_moved_and_told_what_was_missed() -> None:
     talk = session(
         {"role": "user", "content": "find it"},

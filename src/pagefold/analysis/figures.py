@@ -27,14 +27,16 @@ class Figures:
     """Tokens are prompt tokens unless they say otherwise; `cost` is in fresh input tokens at the given prices.
 
     `new_tokens` counts every message once, the first time it is sent: `tokens / new_tokens` is how often the average
-    token was read. `penalty` is what the misses would cost: one more round trip for each turn with one, and what was
-    missed once more. `logged` is what the providers themselves reported, where the recording holds it.
+    token was read. `history_tokens` are those of the recorded messages, whatever the policy made of them. `penalty` is
+    what the misses would cost: one more round trip for each turn with one, and what was missed once more. `logged` is
+    what the providers themselves reported, where the recording holds it.
     """
 
     sessions: int = 0
     requests: int = 0
     tokens: int = 0
     new_tokens: int = 0
+    history_tokens: int = 0
     cached_tokens: int = 0
     written_tokens: int = 0
     cost: float = 0.0

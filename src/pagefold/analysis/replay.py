@@ -23,7 +23,7 @@ from pagefold.wire.transcripts import Session
 _NUMBERING = re.compile(r"^[ \t]*\d+(?:→|\t|:|\|) ?", re.MULTILINE)
 
 
-_HELD = ("result_tokens", "result_chars", "repeated_chars")
+_HELD = ("history_tokens", "result_tokens", "result_chars", "repeated_chars")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +61,7 @@ class Run:
         self._tokens: dict[int, tuple[Message, int]] = {}
         self._sent: list[Message] = []
         self._total = 0
+        self._recorded = terms.head
         self._cold = frozenset(expired(session, terms.prices.ttl_seconds))
         self._exact = True
         self._requests: list[tuple[Derived, int]] = []
@@ -72,11 +73,15 @@ class Run:
         state = policy.begin(self.terms.head)
         for turn, message in enumerate(self.session.messages):
             if message.role is Role.ASSISTANT:
+                if self._look:
+                    self.figures.history_tokens = self._recorded
                 state, derived = policy.request(state, Notes(cold=turn in self._cold))
                 self._request(turn, derived)
                 yield turn, derived
             elif self._look:
                 self._arrived(message)
+            if self._look:
+                self._recorded += self.count(message)
             state = policy.step(state, message)
         if not self._exact:
             self._misses()

@@ -125,7 +125,7 @@ class Report:
         repeats = sum(tool.repeated_tokens for tool in figures.tools.values())
         return [
             name,
-            show.share(figures.result_tokens, figures.new_tokens),
+            show.share(figures.result_tokens, figures.history_tokens),
             show.share(repeats, figures.result_tokens),
             show.share(figures.repeated_chars, figures.result_chars),
             show.share(figures.missed, figures.demanded) if figures.demanded else "0",
@@ -139,10 +139,11 @@ class Report:
             console.print("No session was found in these recordings.")
             return
         sources = sorted(self.tally.sources.items())
+        sessions = "1 session" if total.sessions == 1 else f"{total.sessions:,} sessions"
         sent = ["requests", "tokens sent", "times read", "cached", "cost", "in money", "peak"]
         held = ["tool results", "repeats", "lines again", "missed", f"over {show.short(job.window)}", "moved"]
         for title, columns, row in (
-            (f"What was sent: {total.sessions:,} sessions, policy {job.policy}", sent, self._sent),
+            (f"What was sent: {sessions}, policy {job.policy}", sent, self._sent),
             ("What it held", held, self._held),
         ):
             last = row("all", total) if len(sources) > 1 else ()
