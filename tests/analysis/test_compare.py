@@ -54,6 +54,15 @@ def test_misses_are_priced_in() -> None:
     ]
 
 
+def test_one_short_session_is_said_to_be_neither_drawn_nor_the_worst() -> None:
+    made = comparison((figures(100, requests=3), figures(60, requests=3), figures(80, requests=3)))
+
+    assert made.verdict() == (
+        "economic at 64,000 wins: 0.600 of what the history costs as it is, misses priced in, 0.00% missed. "
+        "It is ahead of compaction at 64,000 (0.800)."
+    )
+
+
 def test_the_worst_session_is_told_and_short_ones_say_nothing() -> None:
     made = comparison(
         (figures(100), figures(50), figures(80)),

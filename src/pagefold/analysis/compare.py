@@ -187,15 +187,16 @@ class Comparison:
         if not ranked:
             return f"No policy missed {MISSED:.1%} or less of what answers used."
         best = ranked[0]
+        interval = f" ({best.low:.3f} to {best.high:.3f} in 95 of 100 draws of the sessions)" if best.high else ""
+        worst = f", {best.worst:.2f} in its worst session" if best.worst else ""
         said = (
-            f"{named(best.choice)} wins: {best.effective:.3f} of what the history costs as it is, misses priced in "
-            f"({best.low:.3f} to {best.high:.3f} in 95 of 100 draws of the sessions), {best.missed:.2%} missed, "
-            f"{best.worst:.2f} in its worst session."
+            f"{named(best.choice)} wins: {best.effective:.3f} of what the history costs as it is, misses priced in"
+            f"{interval}, {best.missed:.2%} missed{worst}."
         )
         if others := [one for one in ranked if one.effective > best.effective]:
             second = others[0]
-            ahead = self._ahead(best, second)
-            said += f" It is ahead of {named(second.choice)} ({second.effective:.3f}) in {ahead:.0%} of the draws."
+            ahead = f" in {self._ahead(best, second):.0%} of the draws" if best.high else ""
+            said += f" It is ahead of {named(second.choice)} ({second.effective:.3f}){ahead}."
         if same := [one for one in ranked[1:] if one.effective == best.effective]:
             said += f" {', '.join(named(one.choice) for one in same)} cost the same."
         cheaper = [one for one in self.ranked() if not one.eligible and one.effective < best.effective]
@@ -207,7 +208,7 @@ class Comparison:
     def _ahead(self, one: Standing, other: Standing) -> float:
         at, beside = self.standings.index(one), self.standings.index(other)
         draws = drawn(self._base, self._effective)
-        return sum(draw[at] < draw[beside] for draw in draws) / len(draws) if draws else 1.0
+        return sum(draw[at] < draw[beside] for draw in draws) / len(draws)
 
 
 def named(choice: Choice) -> str:

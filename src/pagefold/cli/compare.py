@@ -97,14 +97,15 @@ def _print(comparison: Comparison) -> None:
                 f"{one.low:.3f} - {one.high:.3f}" if one.high else "-",
                 f"{one.cost:.3f}",
                 f"{one.missed:.2%}" + ("" if one.eligible else " !"),
-                f"{one.worst:.2f}",
+                f"{one.worst:.2f}" if one.worst else "-",
                 f"{one.total.over:,}",
                 f"{one.total.moved:,}",
             ]
             for one in ranked
         ]
+        sessions = "1 session" if comparison.sessions == 1 else f"{comparison.sessions:,} sessions"
         columns = ["policy", "window", "with misses", "95 of 100", "cost", "missed", "worst", "over", "moved"]
-        console.print(show.table(f"{comparison.sessions:,} sessions, the history as it is = 1", columns, rows))
+        console.print(show.table(f"{sessions}, the history as it is = 1", columns, rows))
         console.print()
     console.print(comparison.verdict())
     if any(not one.eligible for one in ranked):
