@@ -115,6 +115,7 @@ def test_odd_logs_are_told_and_never_a_stack_trace(command: str, tmp_path: Path)
     said = (done.stdout + done.stderr + strict.stderr).decode()
     assert "Traceback" not in said
     assert any(words in said for words in ("No session was found", "0 sessions", "Too few"))
+    assert any(words in done.stderr.decode() for words in ("skipped", "not a recording"))
 
 
 @pytest.mark.parametrize(

@@ -104,3 +104,6 @@ def _write(options: argparse.Namespace, report: Report) -> None:
         saved = f", {share(before.cost - after.cost, before.cost)} of {money(report.usd(before.cost))} saved"
         told = f"Wrote {path}: {several(report.sessions, 'session')}{saved if report.sessions else ''}."
         print(told, file=sys.stderr if options.json or options.md else sys.stdout)
+        if (tally := report.tallies["identity"]).problems:
+            odd = tally.problems - tally.skipped
+            show.tell(f"{tally.skipped:,} skipped, {odd:,} odd but kept: the page names them.")

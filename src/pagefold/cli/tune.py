@@ -66,6 +66,8 @@ def run(options: argparse.Namespace) -> int:
         if lengths:
             show.out().print(f"{len(lengths):,} sessions of the decision trace say how long sessions last.")
         _print(tuned, linked, block, written=bool(options.output))
+        if tuned.problems:
+            show.tell(f"{tuned.problems:,} skipped, or odd but kept: pagefold replay names them.")
     if options.output and not options.dry_run and text != before:
         logs.write(Path(options.output), text)
         show.tell(f"Wrote {options.output}.")
