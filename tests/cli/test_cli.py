@@ -141,6 +141,8 @@ def test_emit_writes_what_the_scorer_reads_and_leaves_nothing_half_written(tmp_p
         (("replay", "--overhead", "-1"), "--overhead = -1: expected a whole number of at least 0"),
         (("serve", "--policy", "oracle_replay"), "policy = 'oracle_replay': it looks ahead in a recording"),
         (("replay", "--prices", "free"), "prices = 'free': expected one of anthropic"),
+        (("dashboard", "--port", "99999"), "--port = 99999: expected a whole number from 0 to 65535"),
+        (("mcp", "--http", "99999", "--", "server"), "--http 99999: expected a port from 0 to 65535"),
         (("replay", "--window", "0"), "--window = 0: expected a whole number of at least 1"),
         (("replay", "--emit", "no/such/folder"), "--emit no/such/folder: cannot be written"),
         (("store", "put"), "pagefold store put: expected a FILE"),

@@ -30,7 +30,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    settings = config.load(flags={"store.path": options.store, "config": options.config}).settings
+    flags = {"store.path": options.store, "config": options.config, "serve.port": options.port}
+    settings = config.load(flags=flags).settings
     settings = replace(settings, serve=replace(settings.serve, host="127.0.0.1"))
     path = trace.beside(config.store_path(settings))
     key, live = watch.key_of(settings), Live()

@@ -23,6 +23,7 @@ from pagefold.mcp_proxy.specs import Spec, specs_of
 from pagefold.settings import Settings
 
 _FLUSH_SECONDS = 60.0
+_LAST_PORT = 65_535
 
 
 def run(options: argparse.Namespace, child: Child | None = None) -> int:
@@ -34,6 +35,9 @@ def run(options: argparse.Namespace, child: Child | None = None) -> int:
     settings = config.load(
         flags={**flags, "store.path": options.store, "config": None if servers_file else options.config}
     ).settings
+    # uvloop takes what is beyond for another port.
+    if options.http is not None and not 0 <= options.http <= _LAST_PORT:
+        raise ConfigError(f"--http {options.http}: expected a port from 0 to {_LAST_PORT}")
     specs = _specs(options.server, servers_file, options.name)
     counts: Counter[str] = Counter()
     front = Front(
