@@ -4,7 +4,6 @@ import argparse
 import asyncio
 import json
 import os
-import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -13,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from pagefold import config
-from pagefold.errors import ConfigError, StoreError
+from pagefold.cli import counting
+from pagefold.errors import ConfigError
 from pagefold.mcp_proxy import stdio
 from pagefold.mcp_proxy.front import Front
 from pagefold.mcp_proxy.launch import Child
@@ -22,7 +22,6 @@ from pagefold.mcp_proxy.signals import asked_to_end
 from pagefold.mcp_proxy.specs import Spec, specs_of
 from pagefold.settings import Settings
 
-_FLUSH_SECONDS = 60.0
 _LAST_PORT = 65_535
 
 
@@ -51,13 +50,14 @@ def run(options: argparse.Namespace, child: Child | None = None) -> int:
         children={options.name: child} if child else {},
         watch=_watch(settings),
     )
+    count = counting.adding(settings, "mcp", lambda: counts)
     if options.http is not None:
         with asyncio.Runner(loop_factory=new_event_loop()) as runner:
-            runner.run(_http(front, options.http, _counting(settings, counts), as_json=options.json))
+            runner.run(_http(front, options.http, count, as_json=options.json))
         return 0
     try:
         with asyncio.Runner(loop_factory=new_event_loop()) as runner:
-            return runner.run(_stdio(front, _counting(settings, counts)))
+            return runner.run(_stdio(front, count))
     finally:
         stdio.leave()
 
@@ -101,7 +101,7 @@ async def _http(front: Front, port: int, count: Callable[[], None], *, as_json: 
 
 async def _flush(count: Callable[[], None]) -> None:
     while True:
-        await asyncio.sleep(_FLUSH_SECONDS)
+        await asyncio.sleep(counting.SECONDS)
         await asyncio.to_thread(count)
 
 
@@ -168,20 +168,6 @@ def _remote(settings: Settings) -> Callable[[Spec, Session], Any]:
     from pagefold.mcp_proxy.remote import Remote
 
     return lambda spec, session: Remote(spec, session, longest_bytes=settings.mcp.max_message_bytes)
-
-
-def _counting(settings: Settings, counts: Counter[str]) -> Callable[[], None]:
-    def count() -> None:
-        from pagefold.adapters import counters
-
-        try:
-            path = counters.beside(config.store_path(settings))
-            counters.add(path, "mcp", f"{datetime.now(tz=UTC):%Y-%m-%d}", counters.fresh(counts, written))
-        except (StoreError, ConfigError) as error:
-            print(f"pagefold: {error}", file=sys.stderr)
-
-    written: Counter[str] = Counter()
-    return count
 
 
 def new_event_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:

@@ -37,7 +37,7 @@ def run(options: argparse.Namespace) -> int:
     proxy = serve.proxy_for(settings, library, token="")
     watch.attach(proxy, settings)
     try:
-        with serve.serving_from(library), running(proxy) as url:
+        with serve.serving_from(library), serve.counted(proxy, settings), running(proxy) as url:
             given = config.process_environment({})
             start = agents.start((options.program, *options.arguments), url, settings.serve.anthropic_url, given)
             code = _wait(start)

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+from collections import Counter
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
@@ -11,7 +12,7 @@ from pagefold import config
 from pagefold.adapters.instructions import instructions_in
 from pagefold.adapters.library import Library
 from pagefold.adapters.serving import serving
-from pagefold.cli import show, watch
+from pagefold.cli import counting, show, watch
 from pagefold.derive.cost import TABLES, Prices, prices_named
 from pagefold.derive.learned import learned_of
 from pagefold.derive.models import known
@@ -76,7 +77,7 @@ def run(options: argparse.Namespace) -> int:
                 print(f"dashboard: {shown}{' (its key is the token)' if serve.token else ''}", flush=True)
 
     try:
-        with serving_from(library):
+        with serving_from(library), counted(proxy, settings):
             server.run(proxy, serve.host, serve.port, started=started, tls=tls)
     finally:
         if library:
@@ -96,6 +97,26 @@ def library_for(settings: Settings) -> Library | None:
 def serving_from(library: Library | None) -> AbstractContextManager[None]:
     """Tells the MCP proxies on the same store that their forms are read here. Raises StoreError."""
     return serving(library.store.path) if library else nullcontext()
+
+
+def counted(proxy: Proxy, settings: Settings) -> AbstractContextManager[None]:
+    """Has `pagefold stats` tell what passes, also when the proxy has ended."""
+
+    def counts() -> Counter[str]:
+        seen = proxy.totals
+        return Counter(
+            {
+                "requests": seen.requests,
+                "failed": seen.failed,
+                "prompt tokens": seen.usage.prompt,
+                "cached tokens": seen.usage.cache_read,
+                "saved tokens": seen.work.saved,
+                "folds": seen.work.folds,
+                "faults": seen.faults,
+            }
+        )
+
+    return counting.every_minute(counting.adding(settings, "model", counts))
 
 
 def proxy_for(settings: Settings, library: Library | None, *, token: str | None = None) -> Proxy:

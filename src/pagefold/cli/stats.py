@@ -9,8 +9,9 @@ from pagefold.adapters import counters
 from pagefold.cli import show
 
 EXAMPLE = """\
-Tokens of tool results as the servers sent them and as the agents read them, counted by the proxies as they worked. What
-an agent then pays is these tokens times how often it reads them again.
+Of MCP proxies and the hook: tokens of tool results as they came and as the agents read them. What an agent then pays is
+these tokens times how often it reads them again. Of model proxies: prompt tokens as the providers counted them, and how
+many fewer they were than the agents sent, which is estimated. All of it is added up once a minute.
 
 Examples:
   pagefold stats
@@ -29,27 +30,39 @@ def run(options: argparse.Namespace) -> int:
     if options.days is not None:
         since = f"{datetime.now(tz=UTC) - timedelta(days=max(0, options.days - 1)):%Y-%m-%d}"
     sums: dict[str, Counter[str]] = defaultdict(Counter)
-    days: dict[str, Counter[str]] = defaultdict(Counter)
+    days: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for one in counters.read(counters.beside(config.store_path(settings)), since):
         sums[one.surface][one.name] += one.count
-        days[one.day][one.name] += one.count
+        days["model" if one.surface == "model" else "results", one.day][one.name] += one.count
     if options.json:
         show.as_json({surface: dict(counts) for surface, counts in sums.items()})
     elif not sums:
-        print("Nothing has been counted yet: start a server behind `pagefold mcp`, or see `pagefold init --help`.")
+        print("Nothing has been counted yet: start an agent by `pagefold run`, or see `pagefold init --help`.")
     else:
-        show.out().print(
-            show.table(
-                "Tool results, in tokens",
-                ["", "calls", "as sent", "as read", "saved", "faults"],
-                [_row(day, counts) for day, counts in sorted(days.items())],
-                total=_row("all", sum(days.values(), Counter())),
-            )
-        )
+        for what, (title, columns, row) in _TABLES.items():
+            counted = {day: counts for (kind, day), counts in sorted(days.items()) if kind == what}
+            if counted:
+                rows = [row(day, counts) for day, counts in counted.items()]
+                total = row("all", sum(counted.values(), Counter()))
+                show.out().print(show.table(title, ["", *columns], rows, total=total))
     return 0
 
 
-def _row(name: str, counts: Counter[str]) -> list[str]:
+def _requests(name: str, counts: Counter[str]) -> list[str]:
+    prompt = counts["prompt tokens"]
+    return [
+        name,
+        f"{counts['requests']:,}",
+        f"{counts['failed']:,}",
+        show.short(prompt),
+        show.share(counts["cached tokens"], prompt),
+        show.short(counts["saved tokens"]),
+        f"{counts['folds']:,}",
+        f"{counts['faults']:,}",
+    ]
+
+
+def _results(name: str, counts: Counter[str]) -> list[str]:
     before, after = counts["tokens before"], counts["tokens after"]
     return [
         name,
@@ -59,3 +72,13 @@ def _row(name: str, counts: Counter[str]) -> list[str]:
         show.share(before - after, before),
         f"{counts['faults']:,}",
     ]
+
+
+_TABLES = {
+    "results": ("Tool results, in tokens", ["calls", "as sent", "as read", "saved", "faults"], _results),
+    "model": (
+        "Requests to models",
+        ["requests", "failed", "prompt tokens", "from cache", "tokens saved", "folds", "faults"],
+        _requests,
+    ),
+}

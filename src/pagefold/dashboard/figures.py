@@ -76,7 +76,8 @@ class Shelf:
         try:
             sums: Counter[str] = Counter()
             for one in counters.read(self._counts) if self._counts else ():
-                sums[one.name] += one.count
+                if one.surface != "model":
+                    sums[one.name] += one.count
             library = self.library()
             if library is None:
                 return Figures(mcp=dict(sums))

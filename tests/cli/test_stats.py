@@ -1,0 +1,60 @@
+"""`pagefold stats`: what was saved is told of every proxy, also when it has ended."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from pagefold.adapters import counters
+from pagefold.dashboard.figures import Shelf
+from pagefold.model_proxy.scripted import ScriptedModel, Turn
+from pagefold.model_proxy.server import running
+from pagefold.wire.message import Usage
+from tests.cli.test_hook import LOG, pagefold, told
+
+AGENT = f"""
+import json, os, urllib.request
+call = {{"type": "tool_use", "id": "a", "name": "Bash", "input": {{}}}}
+result = {{"type": "tool_result", "tool_use_id": "a", "content": {LOG!r}}}
+said = [("user", "look"), ("assistant", [call]), ("user", [result])]
+messages = [{{"role": who, "content": what}} for who, what in said]
+for history in (messages[:1], messages):
+    body = {{"model": "m", "max_tokens": 9, "messages": history}}
+    request = urllib.request.Request(os.environ["ANTHROPIC_BASE_URL"] + "/v1/messages", json.dumps(body).encode())
+    urllib.request.urlopen(request).read()
+"""
+
+
+def test_what_a_model_proxy_saved_is_told_when_it_has_ended(tmp_path: Path) -> None:
+    pagefold("hook", home=tmp_path, told=told(LOG))
+    with running(
+        ScriptedModel([Turn("I look.", usage=Usage(fresh=700)), Turn("Done.", usage=Usage(200, 100))])
+    ) as model:
+        (tmp_path / "pagefold.toml").write_text(f'[serve]\nanthropic_url = "{model}"\n')
+        settings = ("--config", str(tmp_path / "pagefold.toml"))
+        done = pagefold("run", *settings, sys.executable, "-c", AGENT, home=tmp_path)
+        assert done.returncode == 0, done.stderr.decode()
+
+    found = json.loads(pagefold("stats", "--json", home=tmp_path).stdout)
+    table = pagefold("stats", home=tmp_path).stdout.decode()
+
+    assert found["model"].pop("saved tokens") > 1_000
+    assert found["model"] == {"requests": 2, "prompt tokens": 1_000, "cached tokens": 100}
+    assert "Tool results, in tokens" in table
+    assert "Requests to models" in table
+    shelf = Shelf(lambda: None, counters.beside(tmp_path / "data" / "pagefold" / "store.sqlite3"))
+    assert shelf.ask().mcp == found["hook"]
+
+
+def test_a_model_proxy_that_is_ended_has_counted(tmp_path: Path) -> None:
+    store = tmp_path / "store.sqlite3"
+    command = [sys.executable, "-m", "pagefold", "serve", "--json", "--port", "0", "--observe"]
+    command += ["--store", str(store), "--anthropic-url", "http://127.0.0.1:1"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as serve:
+        assert serve.stdout is not None
+        url = json.loads(serve.stdout.readline())["url"]
+        subprocess.run([sys.executable, "-c", AGENT], env={"ANTHROPIC_BASE_URL": url}, check=False, capture_output=True)
+        serve.terminate()
+
+    [counted] = [one for one in counters.read(counters.beside(store)) if one.name == "requests"]
+    assert (counted.surface, counted.count) == ("model", 1)
