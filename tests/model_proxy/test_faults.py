@@ -360,6 +360,45 @@ def test_long_work_on_one_request_does_not_hold_up_the_others() -> None:
             assert waiting.result(20)[2] == ANSWER
 
 
+def test_pages_of_requests_that_are_derived_at_once_are_each_stored_for_their_own_conversation() -> None:
+    begun, end = threading.Event(), threading.Event()
+    stored: list[tuple[bytes, str]] = []
+
+    class Slow(Paging):
+        """Owes one page for each history: what was said first in it."""
+
+        def request(self, state: Any, notes: Notes = NOTHING) -> tuple[Any, Derived]:
+            first = (*state[0], *state[1])[0].text
+            if first.startswith("slow"):
+                begun.set()
+                assert end.wait(20)
+            page = Page.of(PageKind.EVIDENCE, first[:4])
+            state, derived = super().request(state, notes)
+            return state, Derived(derived.keep, derived.append, derived.reason, (page,))
+
+    def put(content: bytes, *, history: str, **more: object) -> PageId:
+        stored.append((content, history))
+        return PageId("")
+
+    def asked(first: str) -> bytes:
+        return body([{"role": "user", "content": first * 10_000}])
+
+    with upstream(answers(whole(ANSWER))) as model:
+        proxy = Proxy(Upstreams(model.url), Conversations(Slow()), put=put)
+        with running(proxy) as url, ThreadPoolExecutor(3) as pool:
+            waiting = [pool.submit(ask, url, body=asked("slow"))]
+            assert begun.wait(20)
+            for first in ("one ", "two "):
+                waiting.append(pool.submit(ask, url, body=asked(first)))
+            while proxy._worker._work_queue.qsize() < 2:  # until both wait behind the slow one
+                time.sleep(0.01)
+            end.set()
+            assert [one.result(20)[2] for one in waiting] == [ANSWER] * 3
+
+    assert proxy.totals.faults == 0
+    assert len(dict(stored)) == len({history for _, history in stored}) == 3
+
+
 def test_many_streams_at_once_are_bounded_in_memory() -> None:
     """Each stream is passed on as it comes: what the proxy keeps of it does not grow with its length."""
     piece = (

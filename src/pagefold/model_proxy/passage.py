@@ -147,7 +147,7 @@ class Passage:
         fresh, derived = await self._step(self._read, self._upload.bytes // _READ_FASTER) or (0, None)
         if fresh > AT_ONCE:
             derived = await self._step(exchange.derive, fresh, self._began)
-        if exchange.owed or exchange.unwritten:
+        if not self._faulty and (exchange.owed or exchange.unwritten):  # it was read at once
             await self._step(self._store_owed, AT_ONCE + 1)
         await asyncio.sleep(0)
         # What could not be stored must not be named in a request.
@@ -163,7 +163,13 @@ class Passage:
         """Takes a step of ours at once if it is short and nothing else is at work."""
         if characters <= AT_ONCE and self._proxy.is_free():
             return self._observe(step, *shown)
-        return self._observe(await self._proxy.work(partial(step, *shown)))
+        return self._observe(await self._proxy.work(partial(self._worked, step, *shown)))
+
+    def _worked(self, step: Callable[..., Any], *shown: object) -> Any:
+        """A step in the worker. What it owes is stored before anybody else takes one, whose own would be among it."""
+        made = step(*shown)
+        self._store_owed()
+        return made
 
     def _store_owed(self) -> None:
         assert self._exchange is not None
@@ -287,13 +293,7 @@ class Passage:
         texts = await self._step(lambda: [answer() for answer in asked], AT_ONCE + 1)
         if texts is None:
             return None
-        following: bytes | None = await self._step(self._go_on, AT_ONCE + 1, texts)
-        return following
-
-    def _go_on(self, texts: list[str]) -> bytes | None:
-        assert self._exchange is not None
-        following = self._exchange.go_on(texts, time.time())
-        self._store_owed()
+        following: bytes | None = await self._step(self._exchange.go_on, AT_ONCE + 1, texts, time.time())
         return following
 
     def _remember(self) -> None:
@@ -324,9 +324,7 @@ class Passage:
             told = decode(self._refused) if decode else self._refused
         except ILLEGIBLE:
             return None
-        smaller = self._exchange.smaller(refusal.status, told)
-        self._store_owed()
-        return smaller
+        return self._exchange.smaller(refusal.status, told)
 
     def _request(self, body: bytes, derived: bytes | None) -> Awaitable[aiohttp.ClientResponse]:
         dropped = _NOT_FOR_THE_UPSTREAM if derived is None else _NOT_FOR_THE_UPSTREAM | _LENGTH
