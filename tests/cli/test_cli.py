@@ -53,6 +53,20 @@ def test_importing_the_package_reads_no_file_but_its_own_code() -> None:
     assert done.stdout == "[]\n"
 
 
+def test_the_demo_shows_what_the_readme_says(tmp_path: Path) -> None:
+    shown = " ".join(pagefold("demo", home=tmp_path).stdout.decode().split())
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    told = readme.partition("window that is too small for it:\n\n```\n")[2].partition("```")[0]
+
+    opening, *lines = told.split("\n    ")
+    assert len(lines) > 2
+    for part in (opening, *lines):
+        assert " ".join(part.split()) in shown
+    assert "39 % less" in readme
+    assert "39% saved" in shown
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_help_with_an_example_and_speaks_json(command: str, tmp_path: Path) -> None:
     text = pagefold(command, "--help", home=tmp_path).stdout.decode()
