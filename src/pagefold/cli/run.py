@@ -31,16 +31,18 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    command, given = (options.program, *options.arguments), config.process_environment({})
     flags = {"serve.policy": options.policy, "serve.observe": options.observe, "store.path": options.store}
-    settings = config.load(flags={**flags, "config": options.config}).settings
+    flags["config"] = options.config
+    loaded = config.load(flags=flags)
+    own = {key: url for key, url in agents.upstreams(command, given).items() if loaded.origins[key] == config.DEFAULT}
+    settings = config.load(flags={**flags, **own}).settings if own else loaded.settings
     library = serve.library_for(settings)
     proxy = serve.proxy_for(settings, library, token="")
     watch.attach(proxy, settings)
     try:
         with serve.serving_from(library), serve.counted(proxy, settings), running(proxy) as url:
-            given = config.process_environment({})
-            start = agents.start((options.program, *options.arguments), url, settings.serve.anthropic_url, given)
-            code = _wait(start)
+            code = _wait(agents.start(command, url, settings.serve.anthropic_url, given))
     finally:
         if library:
             library.close()
@@ -52,12 +54,18 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _wait(start: agents.Start) -> int:
+    """The agent's exit code, as a shell would tell it."""
     # A key pressed in the terminal reaches the agent too, and the agent decides what it means.
-    before = signal.signal(signal.SIGINT, lambda *_: None)
+    before = {signal.SIGINT: signal.signal(signal.SIGINT, lambda *_: None)}
     try:
         environment = config.process_environment(start.variables)
-        return subprocess.run(start.command, env=environment, check=False).returncode  # noqa: S603 - the user's own
+        agent = subprocess.Popen(start.command, env=environment)  # noqa: S603 - the user's own
+        # Without its proxy it could not go on.
+        before[signal.SIGTERM] = signal.signal(signal.SIGTERM, lambda *_: agent.terminate())
+        code = agent.wait()
     except OSError as error:
         raise ConfigError(f"pagefold run {start.command[0]}: cannot be started: {error.strerror}") from error
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    return 128 - code if code < 0 else code

@@ -24,17 +24,42 @@ class Start:
     variables: Mapping[str, str]
 
 
+def upstreams(command: Sequence[str], environment: Mapping[str, str]) -> dict[str, str]:
+    """Where this agent would go without a proxy, as far as the environment says, by the setting that says it here.
+
+    A key that was meant for that address must not end up with the vendor."""
+    found: dict[str, str] = {}
+    if address := environment.get(ANTHROPIC):
+        found["serve.anthropic_url"] = address
+    if not _is_codex(command) and (address := _without_version(environment)):
+        found["serve.openai_url"] = address
+    return found
+
+
 def start(command: Sequence[str], url: str, upstream: str, environment: Mapping[str, str]) -> Start:
     """`url` is the proxy's, `upstream` where it sends Anthropic requests."""
     variables = {ANTHROPIC: url, OPENAI: f"{url}/v1"}
+    if environment.get(OPENAI) and not _without_version(environment):
+        del variables[OPENAI]  # its paths are not those of the API: it is left as it is
     helpful = {SEARCH: "true"}
     if urlsplit(upstream).hostname == VENDOR:
         helpful[FIRST_PARTY] = "1"  # what it is told is true: behind the proxy stands the vendor
     variables |= {name: value for name, value in helpful.items() if name not in environment}
     program, *arguments = command
-    if re.split(r"[\\/]", program)[-1].partition(".")[0] == "codex":  # it reads its own file only
+    if _is_codex(command):
         return Start((program, "-c", f'openai_base_url="{url}/v1"', *arguments), variables)
     return Start(tuple(command), variables)
+
+
+def _is_codex(command: Sequence[str]) -> bool:
+    """Codex reads its own file only."""
+    return re.split(r"[\\/]", command[0])[-1].partition(".")[0] == "codex"
+
+
+def _without_version(environment: Mapping[str, str]) -> str:
+    """The address for OpenAI without the version that agents expect in it, or "" where there is none."""
+    address = environment.get(OPENAI, "").rstrip("/")
+    return address.removesuffix("/v1") if address.endswith("/v1") else ""
 
 
 @dataclass(frozen=True, slots=True)
