@@ -20,7 +20,7 @@ from pagefold.model_proxy.server import Proxy, running
 from pagefold.pages.page import handle_of
 from pagefold.wire import openai_chat, sse
 from pagefold.wire.message import BlockKind
-from tests.model_proxy.test_server import ask
+from tests.model_proxy.test_server import ask, upstream, whole
 
 PAGE = "\n".join(f"{number}\tthe secret of line {number} is kept" for number in range(1, 40))
 CHAT, RESPONSES = "/v1/chat/completions", "/v1/responses"
@@ -162,6 +162,11 @@ def library(tmp_path: Path) -> Iterator[Library]:
 
 
 def say(url: str, path: str, history: list[Any], stream: bool, **more: Any) -> Reply:
+    answer = answered(url, path, history, stream, **more)
+    return read_chat(answer, stream) if path == CHAT else read_responses(answer, stream)
+
+
+def answered(url: str, path: str, history: list[Any], stream: bool, **more: Any) -> bytes:
     tool: dict[str, Any] = {"name": "Bash", "parameters": {"type": "object"}}
     body = {"model": "gpt-5", "stream": stream, **more}
     if path == CHAT:
@@ -170,7 +175,7 @@ def say(url: str, path: str, history: list[Any], stream: bool, **more: Any) -> R
         body |= {"input": history, "store": False, "tools": [{"type": "function", **tool}]}
     status, _, answer = ask(url, path=path, body=json.dumps(body).encode())
     assert status == 200, answer
-    return read_chat(answer, stream) if path == CHAT else read_responses(answer, stream)
+    return answer
 
 
 def read_chat(answer: bytes, stream: bool) -> Reply:
@@ -199,15 +204,15 @@ def read_responses(answer: bytes, stream: bool) -> Reply:
         assert [event["sequence_number"] for event in events] == list(range(len(events)))
         assert [event["type"] for event in events].count("response.created") == 1
         places = [event["output_index"] for event in events if event["type"] == "response.output_item.added"]
-        whole = events[-1]["response"]
-        assert places == list(range(len(whole["output"])))
+        response = events[-1]["response"]
+        assert places == list(range(len(response["output"])))
         assert events[-1]["type"] == "response.completed"
     else:
-        whole = json.loads(answer)
-    items = whole["output"]
+        response = json.loads(answer)
+    items = response["output"]
     texts = [part["text"] for item in items if item["type"] == "message" for part in item["content"]]
     calls = [item["call_id"] for item in items if item["type"] == "function_call"]
-    return Reply("\n\n".join(texts), calls, items, whole["usage"], answer)
+    return Reply("\n\n".join(texts), calls, items, response["usage"], answer)
 
 
 def results(path: str, reply: Reply) -> list[Any]:
@@ -340,6 +345,40 @@ def test_without_a_recall_the_client_gets_the_providers_bytes(library: Library, 
     request = model.requests[0]
     made = model._chat(model.turns[0], 0, request) if path == CHAT else model._responses(model.turns[0], 0, request)
     assert reply.seen == b"".join(made)
+
+
+FILTER, SAYS, STOPS, COSTS = (
+    b'data: {"id":"c","choices":[],"prompt_filter_results":[]}\n\n',
+    b'data: {"id":"c","choices":[{"index":0,"delta":{"role":"assistant","content":"Yes."}}]}\n\n',
+    b'data: {"id":"c","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\n',
+    b'data: {"id":"c","choices":[],"usage":{"prompt_tokens":9,"completion_tokens":1}}\n\n',
+)
+COMMENT, DONE = b": still there\n\n", b"data: [DONE]\n\n"
+ENDS = b'event: response.completed\ndata: {"type":"response.completed","response":{"output":[],"usage":null}}\n\n'
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        (CHAT, [FILTER, SAYS, STOPS, COSTS, DONE]),
+        (CHAT, [SAYS, STOPS]),
+        (CHAT, [SAYS, STOPS, COMMENT, COSTS, DONE[:-1]]),
+        (CHAT, [SAYS]),
+        (RESPONSES, [ENDS, DONE]),
+        (RESPONSES, [COMMENT, ENDS[:-1]]),
+        (RESPONSES, [COMMENT, ENDS[:-9]]),
+    ],
+    ids=["filters", "no DONE", "a comment", "broken off", "DONE", "not terminated", "cut in mid-event"],
+)
+def test_however_a_stream_is_spelled_it_comes_back_like_that(library: Library, path: str, said: list[bytes]) -> None:
+    conversations = Conversations(policy_named("lossless"), store=library.store, recall_rounds=3)
+    answer = whole(b"".join(said), b"content-type: text/event-stream")
+    with upstream(lambda connection: connection.sendall(answer)) as model:
+        proxy = Proxy(Upstreams("", model.url), conversations, put=library.put, answers=Answers(library))
+        with running(proxy) as url:
+            seen = answered(url, path, [{"role": "user", "content": "Go."}], stream=True)
+
+    assert (seen, proxy.totals.faults) == (b"".join(said), 0)
 
 
 @apis

@@ -51,8 +51,6 @@ class MessagesTurn(TurnView):
         self._places, self._left_out, self._delta = {}, set(), {}
 
     def _event(self, event: sse.Event) -> bytes:
-        if not event.data:
-            return event.raw
         self._reader.take(event)
         value = sse.object_of(event.name, event.data)
         kind, index = value.get("type"), as_count(value.get("index"))

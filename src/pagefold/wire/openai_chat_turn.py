@@ -55,8 +55,6 @@ class ChatTurn(TurnView):
     # ---- streams
 
     def _event(self, event: sse.Event) -> bytes:
-        if not event.data:
-            return event.raw
         self._reader.take(event)
         if event.data.strip() == "[DONE]":
             self._held.append(event.raw)

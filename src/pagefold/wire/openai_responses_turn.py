@@ -67,8 +67,6 @@ class ResponsesTurn(TurnView):
     # ---- streams
 
     def _event(self, event: sse.Event) -> bytes:
-        if not event.data:
-            return event.raw
         self._reader.take(event)
         value = sse.object_of(event.name, event.data)
         kind, index = as_string(value.get("type")) or event.name, value.get("output_index")

@@ -93,14 +93,17 @@ class TurnView(ABC):
         self._begin()
 
     def _taken(self, event: sse.Event) -> bytes:
-        """What the client gets for an event. One that is not what it claims goes on as it came, in its place."""
-        try:
-            return self._event(event)
-        except WireError:
-            if not self._held:
-                return event.raw
-            self._held.append(event.raw)
-            return b""
+        """What the client gets for an event. One that says nothing, or is not what it claims, goes on as it came, in
+        its place."""
+        if event.data:
+            try:
+                return self._event(event)
+            except WireError:
+                pass
+        if not self._held:
+            return event.raw
+        self._held.append(event.raw)
+        return b""
 
     def _sum(self, usage: Any) -> None:
         self.usage = added(self.usage, as_object(usage))
@@ -139,7 +142,7 @@ class TurnView(ABC):
 
     @abstractmethod
     def _event(self, event: sse.Event) -> bytes:
-        """What the client gets for an event. Raises WireError where it is not what it claims."""
+        """What the client gets for an event with data. Raises WireError where it is not what it claims."""
 
     @abstractmethod
     def _streamed(self) -> Answer | None: ...
