@@ -33,25 +33,36 @@ def test_what_the_agent_would_ask_is_asked(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("environment", "anthropic", "openai"),
+    ("program", "environment", "anthropic", "openai"),
     [
-        ({}, "", ""),
-        ({"ANTHROPIC_BASE_URL": f"{GATEWAY}/a"}, f"{GATEWAY}/a", ""),
-        ({"OPENAI_BASE_URL": f"{GATEWAY}/v1/"}, "", GATEWAY),
-        ({"OPENAI_BASE_URL": f"{GATEWAY}/a/v1"}, "", f"{GATEWAY}/a"),
-        ({"OPENAI_BASE_URL": GATEWAY}, "", ""),
+        ("agent", {}, "", ""),
+        ("agent", {"ANTHROPIC_BASE_URL": f"{GATEWAY}/a"}, f"{GATEWAY}/a", ""),
+        ("agent", {"OPENAI_BASE_URL": f"{GATEWAY}/v1/"}, "", GATEWAY),
+        ("agent", {"OPENAI_BASE_URL": f"{GATEWAY}/a/v1"}, "", f"{GATEWAY}/a"),
+        ("agent", {"OPENAI_BASE_URL": GATEWAY}, "", ""),
+        ("opencode", {"ANTHROPIC_BASE_URL": f"{GATEWAY}/v1"}, GATEWAY, ""),
+        ("opencode", {"ANTHROPIC_BASE_URL": GATEWAY}, "", ""),
     ],
 )
 def test_the_upstream_is_what_the_environment_names(
-    environment: Mapping[str, str], anthropic: str, openai: str
+    program: str, environment: Mapping[str, str], anthropic: str, openai: str
 ) -> None:
-    found = agents.upstreams(["opencode"], environment)
-    started = agents.start(["opencode"], "http://127.0.0.1:1", "", environment).variables
+    found = agents.upstreams([program], environment)
+    started = agents.start([program], "http://127.0.0.1:1", "", environment).variables
 
     assert (found.get("serve.anthropic_url", ""), found.get("serve.openai_url", "")) == (anthropic, openai)
     # An address that cannot be stood in for is left as it is.
     assert ("OPENAI_BASE_URL" in started) == (bool(openai) or "OPENAI_BASE_URL" not in environment)
+    assert ("ANTHROPIC_BASE_URL" in started) == (bool(anthropic) or "ANTHROPIC_BASE_URL" not in environment)
     assert "serve.openai_url" not in agents.upstreams(["/usr/bin/codex"], environment)
+
+
+def test_opencode_is_told_the_version_which_it_expects_in_both_addresses() -> None:
+    told = agents.start(["/opt/bin/opencode", "run"], "http://127.0.0.1:1", "", {}).variables
+    others = agents.start(["claude"], "http://127.0.0.1:1", "", {}).variables
+
+    assert (told["ANTHROPIC_BASE_URL"], told["OPENAI_BASE_URL"]) == ("http://127.0.0.1:1/v1",) * 2
+    assert others["ANTHROPIC_BASE_URL"] == "http://127.0.0.1:1"
 
 
 def test_a_signal_ends_the_agent_with_its_proxy(tmp_path: Path) -> None:

@@ -29,36 +29,45 @@ def upstreams(command: Sequence[str], environment: Mapping[str, str]) -> dict[st
 
     A key that was meant for that address must not end up with the vendor."""
     found: dict[str, str] = {}
-    if address := environment.get(ANTHROPIC):
+    if address := _meant(command, ANTHROPIC, environment):
         found["serve.anthropic_url"] = address
-    if not _is_codex(command) and (address := _without_version(environment)):
+    if _name(command) != "codex" and (address := _meant(command, OPENAI, environment)):
         found["serve.openai_url"] = address
     return found
 
 
 def start(command: Sequence[str], url: str, upstream: str, environment: Mapping[str, str]) -> Start:
     """`url` is the proxy's, `upstream` where it sends Anthropic requests."""
-    variables = {ANTHROPIC: url, OPENAI: f"{url}/v1"}
-    if environment.get(OPENAI) and not _without_version(environment):
-        del variables[OPENAI]  # its paths are not those of the API: it is left as it is
+    variables: dict[str, str] = {}
+    for name in (ANTHROPIC, OPENAI):
+        # An address whose paths are not those of the API is left as it is.
+        if not environment.get(name) or _meant(command, name, environment):
+            variables[name] = f"{url}/v1" if _versioned(command, name) else url
     helpful = {SEARCH: "true"}
     if urlsplit(upstream).hostname == VENDOR:
         helpful[FIRST_PARTY] = "1"  # what it is told is true: behind the proxy stands the vendor
     variables |= {name: value for name, value in helpful.items() if name not in environment}
     program, *arguments = command
-    if _is_codex(command):
+    if _name(command) == "codex":  # which reads its own file only
         return Start((program, "-c", f'openai_base_url="{url}/v1"', *arguments), variables)
     return Start(tuple(command), variables)
 
 
-def _is_codex(command: Sequence[str]) -> bool:
-    """Codex reads its own file only."""
-    return re.split(r"[\\/]", command[0])[-1].partition(".")[0] == "codex"
+def _name(command: Sequence[str]) -> str:
+    return re.split(r"[\\/]", command[0])[-1].partition(".")[0]
 
 
-def _without_version(environment: Mapping[str, str]) -> str:
-    """The address for OpenAI without the version that agents expect in it, or "" where there is none."""
-    address = environment.get(OPENAI, "").rstrip("/")
+def _versioned(command: Sequence[str], variable: str) -> bool:
+    """Whether the agent expects the API's version in this address. OpenCode does in both."""
+    return variable == OPENAI or _name(command) == "opencode"
+
+
+def _meant(command: Sequence[str], variable: str, environment: Mapping[str, str]) -> str:
+    """The address without the version that the agent expects in it, or "" where there is none."""
+    address = environment.get(variable, "")
+    if not _versioned(command, variable):
+        return address
+    address = address.rstrip("/")
     return address.removesuffix("/v1") if address.endswith("/v1") else ""
 
 
