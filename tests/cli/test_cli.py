@@ -171,6 +171,14 @@ def test_bad_input_gets_one_sentence_that_names_it(arguments: tuple[str, ...], m
     assert "Traceback" not in said
 
 
+@pytest.mark.parametrize("command", ["journal --state", "replay --format", "report --format"])
+def test_what_may_be_chosen_is_told_in_the_words_to_type(command: str, tmp_path: Path) -> None:
+    said = pagefold(*command.split(), "odd", home=tmp_path, code=2).stderr.decode()
+
+    assert "invalid choice: 'odd' (choose from" in said
+    assert "<" not in said
+
+
 def test_a_wrong_setting_in_a_file_is_named_with_its_line(tmp_path: Path) -> None:
     (tmp_path / "pagefold.toml").write_text("\n[replay]\njobs = 'many'\n")
 

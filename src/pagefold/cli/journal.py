@@ -28,7 +28,7 @@ _SHOWN = 48
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--scope", metavar="SCOPE", help="only lines of this scope, such as session:3f2a")
-    command.add_argument("--state", choices=list(State), help="only lines in this state")
+    command.add_argument("--state", choices=list(map(str, State)), help="only lines in this state")
     command.add_argument("--store", metavar="FILE", help="the store whose journal it is (default: the user's)")
 
 

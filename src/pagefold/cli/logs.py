@@ -49,7 +49,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--prices", metavar="NAME", help="price table: anthropic, openai, … or one of your own")
     command.add_argument("--tokens", metavar="NAME", help="counter: o200k, cl100k, claude-3, claude-5")
     command.add_argument("--overhead", type=int, metavar="N", default=0, help="tokens before all messages")
-    command.add_argument("--format", choices=list(Format), help="do not detect the format")
+    command.add_argument("--format", choices=list(map(str, Format)), help="do not detect the format")
     command.add_argument("--strict", action="store_true", default=None, help="exit 2 if anything was skipped or odd")
     add_engine(command)
 

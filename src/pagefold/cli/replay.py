@@ -49,7 +49,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--prices", metavar="NAME", help="price table: anthropic, openai, … or one of your own")
     command.add_argument("--tokens", metavar="NAME", help="counter: o200k, cl100k, claude-3, claude-5")
-    command.add_argument("--format", choices=list(Format), help="do not detect the format")
+    command.add_argument("--format", choices=list(map(str, Format)), help="do not detect the format")
     command.add_argument("--emit", metavar="FILE", help="write every request, as a difference, as JSONL")
     logs.add_engine(command)
     command.add_argument("--strict", action="store_true", default=None, help="exit 2 if anything was skipped or odd")

@@ -36,6 +36,7 @@ _ANSWER_SECONDS = 5.0
 _BAR = 24
 _COLOURS = {"full": "blue", "compressed": "green", "structured": "yellow", "pointer": "magenta"}
 _LATELY = 300.0
+_NOWHERE = "no pagefold serve is reached, and there is no trace: telemetry.trace = true writes one"
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -82,7 +83,8 @@ def source_of(settings: Settings, url: str | None) -> Callable[[], dict[str, Any
             following()
         figures = shelf.ask()
         told = {name: getattr(figures, name) for name in figures.__dataclass_fields__}
-        return {"source": str(trace.beside(path)) if path else "", **snapshot(live), "figures": told}
+        source = str(trace.beside(path)) if path and trace.beside(path).exists() else ""
+        return {"source": source, **snapshot(live), "figures": told}
 
     return ask
 
@@ -110,7 +112,7 @@ def drawn(view: Mapping[str, Any], now: float, height: int = 60) -> Group:
     parts: list[Any] = [_summary(view, now), Text(), table if sessions else Text("No session has been heard of yet.")]
     if view["happened"]:
         parts += [Text(), _events(view["happened"][:8])]
-    parts.append(Text(f"\n{view['source']}", style="dim"))
+    parts.append(Text(f"\n{view['source'] or _NOWHERE}", style="dim"))
     return Group(*parts)
 
 
