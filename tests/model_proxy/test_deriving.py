@@ -20,6 +20,7 @@ from pagefold.model_proxy.apis import APIS, MESSAGES, Api
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.exchange import Exchange
 from pagefold.model_proxy.passage import window_in
+from pagefold.model_proxy.totals import Ending
 from pagefold.pages.store import MemoryStore
 from pagefold.wire import anthropic
 from pagefold.wire.message import BlockKind, Message
@@ -275,6 +276,18 @@ def test_a_client_can_switch_it_off_or_choose() -> None:
     assert sent(Conversations(policy_named("identity")), data, wish="lossless") == sent(lossless, data)
     assert sent(plain, data) == sent(plain, data, wish="lossless") == data  # who observes changes nothing at all
     assert Exchange("POST", MESSAGES.path, data, plain, wish="no-such").refusal
+
+
+def test_what_is_only_counted_extends_no_history_that_is_derived_from() -> None:
+    conversations = Conversations(policy_named("lossless"))
+    sent(conversations, body(history(3)))
+    known = conversations.readings.read(MESSAGES, body(history(3)))
+    off = Exchange("POST", MESSAGES.path, body(history(4)), conversations, wish="off")
+    off.answer_began(200, "application/json")
+
+    assert off.finish(Ending.WHOLE).messages == len(history(4))
+    assert off.told is not None
+    assert len(known.request.messages._items) == len(known.links._items) == len(history(3))
 
 
 @pytest.mark.parametrize("path", sorted(APIS))

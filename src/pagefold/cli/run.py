@@ -55,13 +55,26 @@ def run(options: argparse.Namespace) -> int:
 
 def _wait(start: agents.Start) -> int:
     """The agent's exit code, as a shell would tell it."""
-    # A key pressed in the terminal reaches the agent too, and the agent decides what it means.
-    before = {signal.SIGINT: signal.signal(signal.SIGINT, lambda *_: None)}
+    agent: subprocess.Popen[bytes] | None = None
+    ended = False
+
+    def end(*_: object) -> None:
+        nonlocal ended
+        ended = True
+        if agent is not None:
+            agent.terminate()
+
+    # A key pressed in the terminal reaches the agent too, and the agent decides what it means. Whoever ends this ends the
+    # agent, which could not go on without its proxy; that may be while it is being started.
+    before = {
+        signal.SIGINT: signal.signal(signal.SIGINT, lambda *_: None),
+        signal.SIGTERM: signal.signal(signal.SIGTERM, end),
+    }
     try:
         environment = config.process_environment(start.variables)
         agent = subprocess.Popen(start.command, env=environment)  # noqa: S603 - the user's own
-        # Without its proxy it could not go on.
-        before[signal.SIGTERM] = signal.signal(signal.SIGTERM, lambda *_: agent.terminate())
+        if ended:
+            agent.terminate()
         code = agent.wait()
     except OSError as error:
         raise ConfigError(f"pagefold run {start.command[0]}: cannot be started: {error.strerror}") from error

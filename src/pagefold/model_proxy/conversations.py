@@ -58,6 +58,8 @@ class Conversations:
         self.policy, self.window, self.recall_rounds = policy, window, recall_rounds
         self._prices, self._known, self._store = prices or {}, known, store
         self.readings = Readings()
+        # What nobody derives is read when it is counted, maybe in another thread, and two must not extend one history.
+        self.readings_aside = Readings(digests=self.readings.digests)
         self.reckoner = Reckoner(self.prices)
         self.notebook = Notebook(store)
         self._derivations: dict[tuple[str, Policy], Derivations] = {}

@@ -16,7 +16,7 @@ from pagefold.model_proxy.apis import MESSAGES, api_of, error_kind, is_too_long
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.deriving import Derivation, Derivations
 from pagefold.model_proxy.marks import with_marks
-from pagefold.model_proxy.reading import Reading
+from pagefold.model_proxy.reading import Reading, Readings
 from pagefold.model_proxy.recalling import Turn, offered, turn_of
 from pagefold.model_proxy.telling import Told
 from pagefold.model_proxy.totals import NO_PREFIX, NO_WORK, NOT_RECKONED, Ending, Seen, Work
@@ -83,7 +83,8 @@ class Exchange:
 
     def read(self, now: float = 0.0) -> int:
         """Reads the request. The characters that deriving it would have to work on: 0 where there is nothing to do."""
-        reading, conversations = self._read(), self._conversations
+        conversations = self._conversations
+        reading = self._read(conversations.readings)
         if reading is None or self._derivations is None or reading.continued:
             self._derivations = None
             return 0
@@ -224,14 +225,14 @@ class Exchange:
             return {}
         return {EDITING: without_clearing(self._reading.request.member(EDITING))}
 
-    def _read(self) -> Reading | None:
+    def _read(self, readings: Readings) -> Reading | None:
         if self.api is None or self._reading is not None or self._unread:
             return self._reading
         if self._body is None:
             self._unread = "request too large"
             return None
         try:
-            self._reading = self._conversations.readings.read(self.api, self._body)
+            self._reading = readings.read(self.api, self._body)
         except WireError:
             self._unread = "request not understood"
         return self._reading
@@ -272,7 +273,7 @@ class Exchange:
                 self._deaf = "answer not understood"
 
     def finish(self, ending: Ending, *, bytes_up: int = 0, bytes_down: int = 0, now: float = 0.0) -> Seen:
-        reading = self._reading or self._read()
+        reading = self._reading or self._read(self._conversations.readings_aside)
         if ending is Ending.ABANDONED and self._events is not None and self._events.ended:
             ending = Ending.WHOLE  # some clients hang up as soon as they have read that it ended
         usage, stop, model, error = self._answer(ending)

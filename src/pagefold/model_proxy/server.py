@@ -193,13 +193,15 @@ class Proxy:
         return self._sum()
 
     def _sum(self) -> Totals:
-        seen, self._seen = self._seen, []
-        if seen:
-            self._totals += Totals.of(*seen)
-        return self._totals
+        with self._counting:
+            seen, self._seen = self._seen, []
+            if seen:
+                self._totals += Totals.of(*seen)
+            return self._totals
 
     def add(self, counts: Totals) -> None:
-        self._totals = self._sum() + counts
+        with self._counting:
+            self._totals = self._sum() + counts
 
     def count(self, seen: Seen) -> None:
         self._seen.append(seen)
