@@ -64,8 +64,8 @@ def _wait(start: agents.Start) -> int:
         if agent is not None:
             agent.terminate()
 
-    # A key pressed in the terminal reaches the agent too, and the agent decides what it means. Whoever ends this ends the
-    # agent, which could not go on without its proxy; that may be while it is being started.
+    # A key pressed in the terminal reaches the agent too, and the agent decides what it means. Whoever ends this ends
+    # the agent, which could not go on without its proxy; that may be while it is being started.
     before = {
         signal.SIGINT: signal.signal(signal.SIGINT, lambda *_: None),
         signal.SIGTERM: signal.signal(signal.SIGTERM, end),
