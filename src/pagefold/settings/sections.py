@@ -248,8 +248,14 @@ class Telemetry:
 class Settings:
     """What holds everywhere."""
 
-    policy: str = field(default="identity", metadata=about("The policy that derives each request.", NAMED))
-    window: int = field(default=200_000, metadata=about("How many tokens a request may hold.", whole(1)))
+    policy: str = field(
+        default="identity",
+        metadata=about("The policy that recordings are replayed by. Live requests go by `serve.policy`.", NAMED),
+    )
+    window: int = field(
+        default=200_000,
+        metadata=about("How many tokens a replayed request may hold. Live ones go by `serve.window`.", whole(1)),
+    )
     tokens: str = field(
         default="o200k",
         metadata=about("The vocabulary tokens are counted with.", one_of("o200k", "cl100k", "claude-3", "claude-5")),
