@@ -55,6 +55,7 @@ def assert_holds(groups: Sequence[Group], budget: int, solution: Solution) -> No
 
 @given(problems(), st.integers(0, 120))
 @example([Group((Choice(1, 0.5),)), Group((Choice(9, 1.0), Choice(8, 5e-324)))], 8)
+@example([Group((Choice(0, 1.0),)), Group((Choice(1, 5e-109, opens=False),), parent=0), Group((Choice(1, 1.0),))], 1)
 @settings(max_examples=600, deadline=None)
 def test_the_answer_is_worth_as_much_as_the_best_of_all(groups: list[Group], budget: int) -> None:
     solution = solve(groups, budget)

@@ -59,7 +59,8 @@ def base(problem: Problem, price: float) -> Base:
     """At equal worth the cheaper choice, but as far as the budget goes the dearer one."""
     found, hair = _best(problem, price, {}), 1e-9
     while found.cost > problem.budget:  # rounding took the dearer end of a tie: a hair above it is the cheaper
-        price *= 1 + hair
+        # Values that are lost in a sum leave no slope and no price at all: then what is lost in it has one.
+        price = price * (1 + hair) or ROUNDING * found.bound / (problem.budget or 1)
         hair *= 2  # a price that was wrong altogether is left behind as fast
         found = _best(problem, price, {})
     dearer = _dearer(problem, found, problem.budget - found.cost)
