@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as limits
 from hypothesis import strategies as st
 
-from pagefold.config import Loaded, agent_logs, load, shown, store_path
+from pagefold.config import Loaded, agent_logs, load, proxies_for, shown, store_path
 from pagefold.errors import ConfigError
 from pagefold.settings import (
     KNOBS,
@@ -869,3 +869,31 @@ def test_agents_logs_are_looked_for_where_the_agents_keep_them() -> None:
     home = {"HOME": "/h", "CODEX_HOME": "/c"}
 
     assert [str(folder) for _, folder, _ in agent_logs(home, "linux")] == ["/h/.claude/projects", "/c/sessions"]
+
+
+@pytest.mark.parametrize(
+    ("environment", "found"),
+    [
+        ({}, {}),
+        ({"HTTPS_PROXY": "http://out:3128"}, {"api.example": "http://out:3128"}),
+        ({"https_proxy": "http://one:1", "HTTPS_PROXY": "http://two:2"}, {"api.example": "http://one:1"}),
+        ({"HTTP_PROXY": "http://out:3128"}, {"plain.example:8080": "http://out:3128"}),
+        (
+            {"ALL_PROXY": "http://out:3128"},
+            {"api.example": "http://out:3128", "plain.example:8080": "http://out:3128"},
+        ),
+        ({"ALL_PROXY": "http://out:3128", "NO_PROXY": "plain.example"}, {"api.example": "http://out:3128"}),
+        (
+            {"ALL_PROXY": "http://out:3128", "no_proxy": "ain.example, .api.example"},
+            {"plain.example:8080": "http://out:3128"},
+        ),
+        ({"ALL_PROXY": "http://out:3128", "no_proxy": "*"}, {}),
+        ({"ALL_PROXY": "socks5://out:1080"}, {}),
+    ],
+)
+def test_upstreams_are_reached_by_the_proxy_that_the_environment_names(
+    environment: dict[str, str], found: dict[str, str]
+) -> None:
+    addresses = ("https://api.example", "http://plain.example:8080/v1", "http://127.0.0.1:9", "https://localhost")
+
+    assert proxies_for(addresses, environment) == found

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
 from pagefold.errors import ConfigError
 from pagefold.settings import (
@@ -40,6 +41,7 @@ DEFAULT = "default"
 _OTHER_VARIABLES = frozenset({CONFIG_VARIABLE})
 _SWITCH = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 _SHOWN_CHARACTERS = 80
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _PLACE = re.compile(r"\(at line (\d+),")
 
 
@@ -185,6 +187,26 @@ def claude_settings(environment: Mapping[str, str] = os.environ, platform: str =
 def process_environment(changes: Mapping[str, str], environment: Mapping[str, str] = os.environ) -> dict[str, str]:
     """The environment for a program that is started, with what its configuration adds to ours."""
     return {**environment, **changes}
+
+
+def proxies_for(addresses: Iterable[str], environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """The HTTP proxy by which programs reach each of these addresses from here, by its host and port.
+
+    Those that are reached directly are left out, and so is this computer itself.
+    """
+    listed = environment.get("no_proxy") or environment.get("NO_PROXY", "")
+    spared = [name.strip().lstrip(".").partition(":")[0] for name in listed.split(",")]
+    found: dict[str, str] = {}
+    for address in addresses:
+        parts = urlsplit(address)
+        names = [spelled for name in (f"{parts.scheme}_proxy", "all_proxy") for spelled in (name, name.upper())]
+        proxy = next((environment[name] for name in names if environment.get(name)), "")
+        host = parts.hostname or ""
+        direct = host in _LOOPBACK or "*" in spared
+        direct = direct or any(name and f".{host}".endswith(f".{name}") for name in spared)
+        if proxy.startswith(("http://", "https://")) and not direct:
+            found[parts.netloc] = proxy
+    return found
 
 
 def with_variables(text: str, environment: Mapping[str, str] = os.environ) -> str:

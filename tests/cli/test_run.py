@@ -65,6 +65,23 @@ def test_opencode_is_told_the_version_which_it_expects_in_both_addresses() -> No
     assert others["ANTHROPIC_BASE_URL"] == "http://127.0.0.1:1"
 
 
+@pytest.mark.parametrize(
+    ("environment", "spared"),
+    [
+        ({}, None),
+        ({"HTTPS_PROXY": ""}, None),
+        ({"HTTPS_PROXY": GATEWAY}, "127.0.0.1"),
+        ({"http_proxy": GATEWAY, "NO_PROXY": "corp.example"}, "corp.example,127.0.0.1"),
+    ],
+)
+def test_an_agent_that_goes_out_by_a_proxy_does_not_reach_this_computer_by_it(
+    environment: Mapping[str, str], spared: str | None
+) -> None:
+    started = agents.start(["claude"], "http://127.0.0.1:1", "", environment).variables
+
+    assert [started.get(name) for name in ("NO_PROXY", "no_proxy")] == [spared, spared]
+
+
 def test_a_signal_ends_the_agent_with_its_proxy(tmp_path: Path) -> None:
     program = "import time; print('here', flush=True); time.sleep(60)"
     with run(tmp_path, program) as process:

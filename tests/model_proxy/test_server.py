@@ -858,6 +858,17 @@ def test_a_signal_ends_it_and_the_caller_has_the_last_word(number: signal.Signal
         process.wait()
 
 
+def test_an_upstream_is_reached_by_the_proxy_that_was_named() -> None:
+    with upstream(answers(whole(ANSWER))) as outward:
+        proxy = Proxy(Upstreams("http://api.example"), through={"api.example": outward.url})
+        with running(proxy) as url:
+            assert ask(url)[::2] == (200, ANSWER)
+
+    (received,) = outward.received
+    assert (received.line, received.body) == (b"POST http://api.example/v1/messages HTTP/1.1\r\n", QUESTION)
+    assert dict(received.headers)[b"host"] == b"api.example"
+
+
 def test_a_scripted_conversation_goes_through_unchanged() -> None:
     model = ScriptedModel(
         [Turn("Look.", thinking="Hm.", calls=[Call("Bash", {"command": "ls"})], usage=Usage(1, 2, 3, 4))]

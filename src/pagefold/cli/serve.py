@@ -132,11 +132,18 @@ def proxy_for(settings: Settings, library: Library | None, *, token: str | None 
     )
     upstreams = Upstreams(serve.anthropic_url, serve.openai_url)
     asked = serve.token if token is None else token
+    through = config.proxies_for((serve.anthropic_url, serve.openai_url))
     if library is None:
-        return Proxy(upstreams, conversations, token=asked)
-    keeper = Keeper(library)
+        return Proxy(upstreams, conversations, token=asked, through=through)
+    keeper, answers = Keeper(library), Answers(library)
     return Proxy(
-        upstreams, conversations, put=keeper, write_back=keeper.write_back, answers=Answers(library), token=asked
+        upstreams,
+        conversations,
+        put=keeper,
+        write_back=keeper.write_back,
+        answers=answers,
+        token=asked,
+        through=through,
     )
 
 

@@ -14,6 +14,7 @@ VENDOR = "api.anthropic.com"
 SEARCH = "ENABLE_TOOL_SEARCH"
 FIRST_PARTY = "_CLAUDE_CODE_ASSUME_FIRST_PARTY_BASE_URL"
 ANTHROPIC, OPENAI = "ANTHROPIC_BASE_URL", "OPENAI_BASE_URL"
+_PROXIES = ("http_proxy", "https_proxy", "all_proxy")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,11 @@ def start(command: Sequence[str], url: str, upstream: str, environment: Mapping[
         # An address whose paths are not those of the API is left as it is.
         if not environment.get(name) or _meant(command, name, environment):
             variables[name] = f"{url}/v1" if _versioned(command, name) else url
+    if any(name.lower() in _PROXIES and environment[name] for name in environment):
+        # What goes to this computer must not go to another one first.
+        spared = environment.get("no_proxy") or environment.get("NO_PROXY")
+        spared = ",".join(filter(None, (spared, urlsplit(url).hostname)))
+        variables |= {"NO_PROXY": spared, "no_proxy": spared}
     helpful = {SEARCH: "true"}
     if urlsplit(upstream).hostname == VENDOR:
         helpful[FIRST_PARTY] = "1"  # what it is told is true: behind the proxy stands the vendor

@@ -63,6 +63,7 @@ class Host(Protocol):
     write_back: Callable[..., object]
     answers: Callable[[str, Mapping[str, Any]], str]
     read_bytes: int
+    through: Mapping[str, str]
     teller: Teller | None
 
     def is_free(self) -> bool:
@@ -344,6 +345,7 @@ class Passage:
             headers=[(name.decode(), value.decode()) for name, value in headers],
             data=data,
             allow_redirects=False,
+            proxy=self._proxy.through.get(self._target.raw_authority),
             skip_auto_headers=[text for name, text in _ADDED.items() if name not in self._named] or None,
         )
 

@@ -80,7 +80,7 @@ class Proxy:
     held goes before a fold, `answers` who answers context tools; `exchange` makes the pure half of one exchange;
     `report` gets one line for each kind of fault, the first time it happens, and never anything that a client or an
     upstream wrote. `teller` gets to know every exchange that was read, `dashboard` is asked for what else is below
-    /pagefold/.
+    /pagefold/. `through` are the HTTP proxies by which upstreams are reached, by host and port.
     """
 
     def __init__(
@@ -97,6 +97,7 @@ class Proxy:
         read_bytes: int = READ_BYTES,
         teller: Teller | None = None,
         dashboard: App | None = None,
+        through: Mapping[str, str] | None = None,
     ) -> None:
         self._seen: list[Seen] = []
         self._ended: deque[Passage] = deque()
@@ -107,7 +108,7 @@ class Proxy:
         self.conversations = conversations or Conversations()
         self.put, self.write_back = put or MemoryStore().put, write_back
         self.answers = answers or _no_answer
-        self.teller, self.dashboard = teller, dashboard
+        self.teller, self.dashboard, self.through = teller, dashboard, through or {}
         # One worker: what a policy remembers is shared between histories and must not grow in two threads at once.
         self._worker = ThreadPoolExecutor(1, "pagefold-derive")
         self._working: Future[Any] | None = None
