@@ -338,6 +338,17 @@ def test_a_page_is_in_the_store_before_a_later_round_leaves(library: Library) ->
     assert at_hand == [False, True]
 
 
+def test_context_tools_that_the_client_offers_itself_are_its_own_to_answer(library: Library) -> None:
+    own = {"name": "context_recall", "input_schema": {"type": "object"}}
+    model = ScriptedModel([Turn("Look.", "", [Call("context_recall", {"handle": "pf-none"})])])
+    with between(model, library) as (_, url):
+        body = json.dumps({**QUESTION, "stream": False, "tools": [*TOOLS, own]}).encode()
+        _, _, said = ask(url, body=body)
+
+    assert model.requests == [body]
+    assert [block.get("name") for block in json.loads(said)["content"]] == [None, "context_recall"]
+
+
 def test_nothing_is_offered_unless_it_is_asked_for(library: Library) -> None:
     model = ScriptedModel([Turn("Yes.")])
     with between(model, library, rounds=0) as (_, url):

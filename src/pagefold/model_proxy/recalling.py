@@ -105,8 +105,10 @@ class Turn:
 
 
 def turn_of(api: Api, request: Request, rounds: int) -> Turn | None:
-    """The turn that a request asks for, if context tools can be offered in it: not where it offers none itself."""
-    view = api.turn.of(request, NAMES) if rounds and request.tools else None
+    """The turn that a request asks for, if context tools can be offered in it: not where it offers none itself, and not
+    where it offers these, which are then the client's to answer."""
+    theirs = any(f'"{name}"' in tool for tool in request.tools for name in NAMES) if rounds else False
+    view = api.turn.of(request, NAMES) if rounds and request.tools and not theirs else None
     return Turn(view, api.parse_message, rounds) if view else None
 
 
