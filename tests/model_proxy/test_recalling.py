@@ -338,6 +338,19 @@ def test_a_page_is_in_the_store_before_a_later_round_leaves(library: Library) ->
     assert at_hand == [False, True]
 
 
+@pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])
+def test_a_call_that_was_cut_short_is_not_answered(library: Library, stream: bool) -> None:
+    whole_call = recalling(stream)
+    cut = whole_call.replace(b'"stop_reason":"tool_use"', b'"stop_reason":"max_tokens"').replace(b"\\\"}", b"")
+    _, _, length_and_body = cut.partition(b"content-length: ")
+    said = length_and_body.partition(b"\r\n\r\n")[2]
+    kind = SSE if stream else JSON
+    status, shown, model, totals = asked(library, in_turn(whole(said, kind), whole(ANSWER, JSON)), stream)
+
+    assert (status, len(model.received), totals.faults) == (200, 1, 0)
+    assert [word in shown for word in (b"Look.", b'"max_tokens"', b"context_recall")] == [True, True, False]
+
+
 def test_context_tools_that_the_client_offers_itself_are_its_own_to_answer(library: Library) -> None:
     own = {"name": "context_recall", "input_schema": {"type": "object"}}
     model = ScriptedModel([Turn("Look.", "", [Call("context_recall", {"handle": "pf-none"})])])

@@ -381,6 +381,49 @@ def test_however_a_stream_is_spelled_it_comes_back_like_that(library: Library, p
     assert (seen, proxy.totals.faults) == (b"".join(said), 0)
 
 
+CALL = {"name": "context_recall", "arguments": '{"handle": "pf'}
+CUT = {
+    CHAT: {
+        "choices": [
+            {"message": {"content": "Look.", "tool_calls": [{"id": "c", "function": CALL}]}, "finish_reason": "length"}
+        ]
+    },
+    RESPONSES: {
+        "status": "incomplete",
+        "incomplete_details": {"reason": "max_output_tokens"},
+        "output": [
+            {"type": "message", "content": [{"type": "output_text", "text": "Look."}]},
+            {"type": "function_call", "call_id": "c", "status": "incomplete", **CALL},
+        ],
+    },
+}
+
+
+@apis
+@streamed
+def test_a_call_that_was_cut_short_is_not_answered(library: Library, path: str, stream: bool) -> None:
+    value: dict[str, Any] = CUT[path]
+    if stream and path == CHAT:
+        (choice,) = value["choices"]
+        calls = [{"index": 0, **choice["message"]["tool_calls"][0]}]
+        said = data({"choices": [{"delta": {"content": "Look.", "tool_calls": calls}}]})
+        said += data({"choices": [{"delta": {}, "finish_reason": "length"}]}) + DONE
+    elif stream:
+        said = data({"type": "response.incomplete", "response": value})
+    else:
+        said = json.dumps(value).encode()
+    conversations = Conversations(policy_named("lossless"), store=library.store, recall_rounds=3)
+    answer = whole(said, b"content-type: text/event-stream" if stream else b"content-type: application/json")
+    with upstream(lambda connection: connection.sendall(answer)) as model:
+        proxy = Proxy(Upstreams("", model.url), conversations, put=library.put, answers=Answers(library))
+        with running(proxy) as url:
+            seen = answered(url, path, [{"role": "user", "content": "Go."}], stream)
+
+    assert (len(model.received), proxy.totals.faults) == (1, 0)
+    assert [word in seen for word in (b"Look.", b"context_recall")] == [True, False]
+    assert b'"length"' in seen or b"max_output_tokens" in seen
+
+
 @apis
 def test_with_the_store_gone_the_conversation_goes_on_with_one_move(
     library: Library, path: str, tmp_path: Path

@@ -77,9 +77,9 @@ class Turn:
         if answer is None:
             return self.view.broken_off()
         # It would go on for ever: the turn ends here, and what was asked last is as if it had not been.
-        cut = bool(answer.calls) and not answer.mixed and self.done >= self.rounds
-        self.calls, self._mixed = () if cut else answer.calls, answer.mixed
-        self._last = answer.shown if cut else answer.said
+        cut = bool(answer.calls) and not answer.mixed and not answer.short and self.done >= self.rounds
+        self.calls, self._mixed = () if cut or answer.short else answer.calls, answer.mixed
+        self._last = answer.shown if cut or answer.short else answer.said
         self._said += self._last
         self._shown += answer.shown
         return b"" if self.calls and not answer.mixed else self.view.end(cut=cut)

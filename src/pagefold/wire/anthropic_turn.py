@@ -77,15 +77,17 @@ class MessagesTurn(TurnView):
     def _streamed(self) -> Answer | None:
         if not self._reader.ended:
             return None
-        content = as_object(json_text.parse(self._reader.response().message.raw)).get("content")
-        return self._answer(as_list(content), self._reader.usage)
+        response = self._reader.response()
+        content = as_object(json_text.parse(response.message.raw)).get("content")
+        return self._answer(as_list(content), self._reader.usage, response.stop)
 
     def _read(self, value: dict[str, Any]) -> Answer | None:
         self._value = value
         blocks = value.get("content")
-        return self._answer(blocks, value.get("usage")) if isinstance(blocks, list) else None
+        stop = as_string(value.get("stop_reason"))
+        return self._answer(blocks, value.get("usage"), stop) if isinstance(blocks, list) else None
 
-    def _answer(self, blocks: list[Any], usage: Any) -> Answer:
+    def _answer(self, blocks: list[Any], usage: Any, stop: str) -> Answer:
         self._sum(usage)
         ours = [as_object(block) for block in blocks if self._is_hidden(block)]
         theirs = [block for block in blocks if not self._is_hidden(block)]
@@ -97,7 +99,7 @@ class MessagesTurn(TurnView):
         )
         mixed = any(as_object(block).get("type") == "tool_use" for block in theirs)
         says = any(as_object(block).get("type") not in _THOUGHTS for block in theirs)
-        return Answer(_said(blocks), _said(theirs) if says else (), tuple(calls), mixed)
+        return Answer(_said(blocks), _said(theirs) if says else (), tuple(calls), mixed, stop)
 
     def _end_of_stream(self, *, cut: bool) -> bytes:
         delta = as_object(self._delta.get("delta")) | ({"stop_reason": "end_turn"} if cut else {})

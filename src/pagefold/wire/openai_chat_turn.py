@@ -116,7 +116,7 @@ class ChatTurn(TurnView):
         # Not every server that speaks like this ends by saying so.
         if not self._reader.ended and not response.stop:
             return None
-        return self._answer(as_object(json_text.parse(response.message.raw)), self._reader.usage)
+        return self._answer(as_object(json_text.parse(response.message.raw)), self._reader.usage, response.stop)
 
     def _end_of_stream(self, *, cut: bool) -> bytes:
         ending: list[bytes] = []
@@ -139,9 +139,9 @@ class ChatTurn(TurnView):
         self._value = value
         if not self._first:
             self._first = {name: value[name] for name in _OF_THE_TURN if name in value}
-        return self._answer(message, value.get("usage"))
+        return self._answer(message, value.get("usage"), as_string(as_object(choices[0]).get("finish_reason")))
 
-    def _answer(self, message: dict[str, Any], usage: Any) -> Answer:
+    def _answer(self, message: dict[str, Any], usage: Any, stop: str) -> Answer:
         self._sum(usage)
         calls = as_list(message.get("tool_calls"))
         ours = [as_object(call) for call in calls if self._is_hidden(call)]
@@ -155,7 +155,7 @@ class ChatTurn(TurnView):
         shown |= {"tool_calls": theirs} if theirs else {}
         says = bool(theirs) or bool(message.get("content")) or bool(message.get("refusal"))
         hidden = tuple(HiddenCall(as_string(call.get("id")), *_asked(as_object(call.get("function")))) for call in ours)
-        return Answer((_said(message),), (_said(shown),) if says else (), hidden, bool(theirs))
+        return Answer((_said(message),), (_said(shown),) if says else (), hidden, bool(theirs), stop)
 
     def _whole_answer(self, *, cut: bool) -> str:
         choice = as_object(as_list(self._value.get("choices"))[0])

@@ -104,8 +104,8 @@ class ResponsesTurn(TurnView):
     def _streamed(self) -> Answer | None:
         if not self._reader.ended or self._last.get("type") == "response.failed":
             return None
-        items = as_list(json_text.parse(self._reader.response().message.raw))
-        return self._answer(items, self._reader.usage)
+        response = self._reader.response()
+        return self._answer(as_list(json_text.parse(response.message.raw)), self._reader.usage, response.stop)
 
     def _end_of_stream(self, *, cut: bool) -> bytes:
         response = {**as_object(self._last.get("response")), "output": self._shown, "usage": self.usage or None}
@@ -122,9 +122,10 @@ class ResponsesTurn(TurnView):
     def _read(self, value: dict[str, Any]) -> Answer | None:
         self._value = value
         items = value.get("output")
-        return self._answer(items, value.get("usage")) if isinstance(items, list) else None
+        stop = as_string(value.get("status"))
+        return self._answer(items, value.get("usage"), stop) if isinstance(items, list) else None
 
-    def _answer(self, items: list[Any], usage: Any) -> Answer:
+    def _answer(self, items: list[Any], usage: Any, stop: str) -> Answer:
         self._sum(usage)
         ours = [as_object(item) for item in items if self._is_hidden(item)]
         theirs = [item for item in items if not self._is_hidden(item)]
@@ -135,7 +136,7 @@ class ResponsesTurn(TurnView):
         while ours and theirs and as_object(theirs[-1]).get("type") == "reasoning":
             theirs.pop()  # it led to a hidden call, and may not stand without what it led to
         said, shown = (tuple(map(json_text.dumps, filter(self._stands, some))) for some in (items, theirs))
-        return Answer(said, shown, calls, mixed)
+        return Answer(said, shown, calls, mixed, stop)
 
     def _stands(self, item: Any) -> bool:
         """Whether it can be sent back."""

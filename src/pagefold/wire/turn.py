@@ -16,6 +16,9 @@ from pagefold.wire import json_text, sse
 from pagefold.wire.json_text import as_object
 from pagefold.wire.message import Message, Request
 
+_CUT_SHORT = frozenset(("max_tokens", "model_context_window_exceeded", "refusal"))
+_CUT_SHORT |= frozenset(("length", "content_filter", "max_output_tokens", "incomplete"))
+
 
 @dataclass(frozen=True, slots=True)
 class HiddenCall:
@@ -27,12 +30,19 @@ class HiddenCall:
 @dataclass(frozen=True, slots=True)
 class Answer:
     """One answer of the provider: the messages that it adds to a history, the same as the client sees them, the calls
-    that are hidden, and whether the client has calls of its own to answer. All messages are JSON."""
+    that are hidden, whether the client has calls of its own to answer, and why the model stopped. All messages are
+    JSON."""
 
     said: tuple[str, ...]
     shown: tuple[str, ...]
     calls: tuple[HiddenCall, ...]
     mixed: bool
+    stop: str = ""
+
+    @property
+    def short(self) -> bool:
+        """Whether it was cut short: a call in it may not be whole."""
+        return self.stop in _CUT_SHORT
 
 
 @dataclass(slots=True)
