@@ -341,7 +341,7 @@ def test_a_page_is_in_the_store_before_a_later_round_leaves(library: Library) ->
 @pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])
 def test_a_call_that_was_cut_short_is_not_answered(library: Library, stream: bool) -> None:
     whole_call = recalling(stream)
-    cut = whole_call.replace(b'"stop_reason":"tool_use"', b'"stop_reason":"max_tokens"').replace(b"\\\"}", b"")
+    cut = whole_call.replace(b'"stop_reason":"tool_use"', b'"stop_reason":"max_tokens"').replace(b'\\"}', b"")
     _, _, length_and_body = cut.partition(b"content-length: ")
     said = length_and_body.partition(b"\r\n\r\n")[2]
     kind = SSE if stream else JSON
