@@ -382,7 +382,7 @@ def test_however_a_stream_is_spelled_it_comes_back_like_that(library: Library, p
 
 
 CALL = {"name": "context_recall", "arguments": '{"handle": "pf'}
-CUT = {
+CUT: dict[str, dict[str, Any]] = {
     CHAT: {
         "choices": [
             {"message": {"content": "Look.", "tool_calls": [{"id": "c", "function": CALL}]}, "finish_reason": "length"}
@@ -402,7 +402,7 @@ CUT = {
 @apis
 @streamed
 def test_a_call_that_was_cut_short_is_not_answered(library: Library, path: str, stream: bool) -> None:
-    value: dict[str, Any] = CUT[path]
+    value = CUT[path]
     if stream and path == CHAT:
         (choice,) = value["choices"]
         calls = [{"index": 0, **choice["message"]["tool_calls"][0]}]
