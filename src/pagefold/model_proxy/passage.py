@@ -238,8 +238,9 @@ class Passage:
     def _turn_in(self, response: aiohttp.ClientResponse) -> Turn | None:
         """The turn that this answer begins, where context tools were offered and the answer is one that can be read."""
         turn = self._exchange.turn if self._exchange is not None and not self._faulty else None
-        encoding = response.headers.get("content-encoding", "").strip().lower()
-        if turn is None or response.status != 200 or encoding not in ("", "identity"):
+        if turn is None or response.status != 200:
+            return None
+        if response.headers.get("content-encoding", "").strip().lower() not in ("", "identity"):
             return None
         if "json" in response.headers.get("content-type", "").lower():  # whatever was asked for
             turn.view.stream = False
