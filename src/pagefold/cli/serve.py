@@ -103,7 +103,7 @@ def counted(proxy: Proxy, settings: Settings) -> AbstractContextManager[None]:
     """Has `pagefold stats` tell what passes, also when the proxy has ended."""
 
     def counts() -> Counter[str]:
-        seen = proxy.totals
+        seen = proxy.counted
         return Counter(
             {
                 "requests": seen.requests,

@@ -102,7 +102,7 @@ class Proxy:
         self._seen: list[Seen] = []
         self._ended: deque[Passage] = deque()
         self._ended_bytes, self._due, self._looked = 0, False, 0.0
-        self._counting = threading.RLock()  # `totals` is asked for from other threads too
+        self._counting = threading.RLock()
         self._totals = Totals()
         self.upstreams, self.exchange, self.read_bytes = upstreams, exchange, read_bytes
         self.conversations = conversations or Conversations()
@@ -191,9 +191,12 @@ class Proxy:
     def totals(self) -> Totals:
         """What was seen so far."""
         self.count_ended()
-        return self._sum()
+        return self.counted
 
-    def _sum(self) -> Totals:
+    @property
+    def counted(self) -> Totals:
+        """What was counted so far, for other threads while it serves: what ended just now is counted by the loop alone,
+        because whoever is told of it lives there."""
         with self._counting:
             seen, self._seen = self._seen, []
             if seen:
@@ -202,7 +205,7 @@ class Proxy:
 
     def add(self, counts: Totals) -> None:
         with self._counting:
-            self._totals = self._sum() + counts
+            self._totals = self.counted + counts
 
     def count(self, seen: Seen) -> None:
         self._seen.append(seen)
