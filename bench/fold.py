@@ -25,7 +25,7 @@ from pathlib import Path
 from statistics import median
 
 from pagefold.adapters import recordings
-from pagefold.adapters.collecting import collect_seldom
+from pagefold.adapters.gc_tuning import tune_gc
 from pagefold.analysis.replay import expired
 from pagefold.context import message_of
 from pagefold.derive.fold import Rule
@@ -135,7 +135,7 @@ def cold(paths: Sequence[Path], window: int) -> None:
 
 def speed(path: Path, window: int) -> None:
     policy = Economic(window=window)
-    for collects, begin in (("as Python sets it", gc.collect), ("as proxies set it", collect_seldom)):
+    for collects, begin in (("as Python sets it", gc.collect), ("as proxies set it", tune_gc)):
         begin()
         turns, folds, parsing = list[float](), list[float](), list[float]()
         for _ in range(_ROUNDS):

@@ -238,7 +238,7 @@ def test_a_request_is_what_the_model_proxy_alone_would_make_of_it(
             shown = json.loads(done.data)["result"]["content"][0]["text"]
             for said, form in done.originals:
                 if form:
-                    store.put(said.encode(), shown_as=id_of(form.encode()))
+                    store.put(said.encode(), shown_form=id_of(form.encode()))
         through.look(shown)
         direct.look(text)
 

@@ -159,18 +159,18 @@ def test_a_collected_page_leaves_its_listing_and_comes_back_at_the_end(store: St
 
 def test_what_a_text_was_shown_for_is_found_by_the_text_for_as_long_as_it_is_kept(store: Store) -> None:
     form, other = id_of(b"[a form]"), id_of(b"[another form]")
-    store.put(b"said", now=1, shown_as=form)
-    store.put(b"said otherwise", now=2, shown_as=form)  # the first one stays
-    store.put(b"said", now=1, history="here", shown_as=other)
+    store.put(b"said", now=1, shown_form=form)
+    store.put(b"said otherwise", now=2, shown_form=form)  # the first one stays
+    store.put(b"said", now=1, history="here", shown_form=other)
 
-    assert store.said_by(form) == store.said_by(other) == b"said"
-    assert store.said_by(id_of(b"said")) is None
-    assert store.said_by(ABSENT) is None
+    assert store.original_of(form) == store.original_of(other) == b"said"
+    assert store.original_of(id_of(b"said")) is None
+    assert store.original_of(ABSENT) is None
 
     store.collect(before=2)
-    assert store.said_by(form) is None
-    store.put(b"said otherwise", now=2, shown_as=form)
-    assert store.said_by(form) == b"said otherwise"
+    assert store.original_of(form) is None
+    store.put(b"said otherwise", now=2, shown_form=form)
+    assert store.original_of(form) == b"said otherwise"
 
 
 def test_letting_go_of_pages_does_not_unlist_them(store: Store) -> None:

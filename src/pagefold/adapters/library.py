@@ -122,9 +122,9 @@ class Library:
         now: float = 0.0,
         kind: PageKind | None = None,
         name: str = "",
-        shown_as: PageId | None = None,
+        shown_form: PageId | None = None,
     ) -> PageId:
-        page = self.store.put(content, history=history, now=now, kind=kind, name=name, shown_as=shown_as)
+        page = self.store.put(content, history=history, now=now, kind=kind, name=name, shown_form=shown_form)
         if self._sink and history:
             self._sink.wake()
         return page

@@ -114,7 +114,7 @@ class SqliteStore:
         now: float = 0.0,
         kind: PageKind | None = None,
         name: str = "",
-        shown_as: PageId | None = None,
+        shown_form: PageId | None = None,
     ) -> PageId:
         page = id_of(content)
         with self._guard:
@@ -132,8 +132,8 @@ class SqliteStore:
                     db.execute(_LIST, (under, page, kind or "", spelled(name), now))
                     if self._outbox:
                         db.execute(_AWAIT, (self._outbox, under, page))
-                if shown_as:
-                    db.execute("INSERT OR IGNORE INTO shown (text, page) VALUES (?, ?)", (shown_as, page))
+                if shown_form:
+                    db.execute("INSERT OR IGNORE INTO shown (text, page) VALUES (?, ?)", (shown_form, page))
         return page
 
     def get(self, page: PageId) -> bytes | None:
@@ -141,7 +141,7 @@ class SqliteStore:
             row = self._db.execute(_FOUND, (page,)).fetchone()
             return None if row is None else self._content(page, *row)
 
-    def said_by(self, text: PageId) -> bytes | None:
+    def original_of(self, text: PageId) -> bytes | None:
         with self._guard:
             row = self._db.execute(_SAID_BY, (text,)).fetchone()
             return None if row is None else self._content(*row)

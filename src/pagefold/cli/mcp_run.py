@@ -124,7 +124,7 @@ def _specs(given: Sequence[str], file: str | None, name: str) -> list[Spec]:
 def _context(settings: Settings) -> Callable[[Counter[str], Callable[[], None]], Any]:
     def make(counts: Counter[str], forget: Callable[[], None]) -> Any:
         from pagefold.adapters.library import Library
-        from pagefold.adapters.serving import is_served
+        from pagefold.adapters.model_proxy_lock import model_proxy_is_running
         from pagefold.mcp_proxy.context import Context
 
         def opened() -> Library:
@@ -132,7 +132,7 @@ def _context(settings: Settings) -> Callable[[Counter[str], Callable[[], None]],
 
         def is_read() -> bool:
             with suppress(ConfigError):  # whoever has nowhere to keep a store shares none
-                return is_served(config.store_path(settings))
+                return model_proxy_is_running(config.store_path(settings))
             return False
 
         history = _history() if settings.mcp.tools else ""

@@ -11,7 +11,7 @@ from urllib.parse import quote
 from pagefold import config
 from pagefold.adapters.instructions import instructions_in
 from pagefold.adapters.library import Library
-from pagefold.adapters.serving import serving
+from pagefold.adapters.model_proxy_lock import hold_model_proxy_lock
 from pagefold.cli import counting, show, watch
 from pagefold.derive.cost import TABLES, Prices, prices_named
 from pagefold.derive.learned import learned_of
@@ -96,7 +96,7 @@ def library_for(settings: Settings) -> Library | None:
 
 def serving_from(library: Library | None) -> AbstractContextManager[None]:
     """Tells the MCP proxies on the same store that their forms are read here. Raises StoreError."""
-    return serving(library.store.path) if library else nullcontext()
+    return hold_model_proxy_lock(library.store.path) if library else nullcontext()
 
 
 def counted(proxy: Proxy, settings: Settings) -> AbstractContextManager[None]:

@@ -84,10 +84,10 @@ class Context:
         """Puts it before this returns: what is cut has to be there when it is asked for, and what stands behind a form
         when the form is read."""
         content = text.encode("utf-8", "surrogatepass")
-        shown_as = id_of(form.encode("utf-8", "surrogatepass")) if form else None
+        shown = id_of(form.encode("utf-8", "surrogatepass")) if form else None
         try:
             library, now = self._at_hand(), time.time()
-            library.put(content, history=self.history, now=now, kind=PageKind.EVIDENCE, name=tool, shown_as=shown_as)
+            library.put(content, history=self.history, now=now, kind=PageKind.EVIDENCE, name=tool, shown_form=shown)
         except (StoreError, ConfigError) as error:
             self._say_once(error)
             return False

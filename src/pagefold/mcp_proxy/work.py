@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol
 
-from pagefold.adapters.collecting import collect_seldom
+from pagefold.adapters.gc_tuning import tune_gc
 from pagefold.mcp_proxy.commands import Answer, Shorten
 from pagefold.mcp_proxy.session import Early
 
@@ -143,6 +143,6 @@ class Work:
                     self._ledger = self._result.Ledger()
                 if self._make_early is not None:
                     self.early = self._make_early()
-                collect_seldom()
+                tune_gc()
                 self.warm = True
         return self._result

@@ -119,7 +119,7 @@ class Conversations:
             return message
         for index, block in enumerate(message.blocks):
             if block.kind is BlockKind.RESULT and block.path:
-                content = self._store.said_by(id_of(block.text.encode("utf-8", "surrogatepass")))
+                content = self._store.original_of(id_of(block.text.encode("utf-8", "surrogatepass")))
                 if content is not None:
                     message = message.with_text(index, content.decode("utf-8", "surrogatepass"))
         return message

@@ -31,7 +31,7 @@ import aiohttp
 import uvicorn
 
 from pagefold import tokens
-from pagefold.adapters.collecting import collect_seldom
+from pagefold.adapters.gc_tuning import tune_gc
 from pagefold.errors import ConfigError
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.exchange import READ_BYTES, Exchange
@@ -390,7 +390,7 @@ async def serve(app: App, host: str, port: int, *, started: Callable[[int], None
 
 def run(app: App, host: str, port: int, *, started: Callable[[int], None], tls: Tls | None = None) -> None:
     """`serve` on the fastest event loop there is, until a signal arrives. Raises ConfigError."""
-    collect_seldom()
+    tune_gc()
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
         runner.run(serve(app, host, port, started=started, tls=tls))
 

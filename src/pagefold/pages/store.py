@@ -44,12 +44,12 @@ class Store(Protocol):
         now: float = 0.0,
         kind: PageKind | None = None,
         name: str = "",
-        shown_as: PageId | None = None,
+        shown_form: PageId | None = None,
     ) -> PageId:
         """Keep a content; when this returns it survives the process being killed.
 
-        Listed under `history` if given, with the kind and name of the first time. `shown_as` is the id of a text that
-        stands for the content, whole: `said_by` finds it again. The first content of such a text stays.
+        Listed under `history` if given, with the kind and name of the first time. `shown_form` is the id of a text that
+        stands for the content, whole: `original_of` finds it again. The first content of such a text stays.
         """
 
     def get(self, page: PageId) -> bytes | None: ...
@@ -57,7 +57,7 @@ class Store(Protocol):
     def read(self, page: PageId, start: int, end: int) -> bytes | None:
         """The bytes from `start` up to `end` of a content; short where it is shorter."""
 
-    def said_by(self, text: PageId) -> bytes | None:
+    def original_of(self, text: PageId) -> bytes | None:
         """The content that a text was shown for, if that was noted and the content is kept."""
 
     def exists(self, page: PageId) -> bool: ...
@@ -103,15 +103,15 @@ class MemoryStore:
         now: float = 0.0,
         kind: PageKind | None = None,
         name: str = "",
-        shown_as: PageId | None = None,
+        shown_form: PageId | None = None,
     ) -> PageId:
         page = id_of(content)
         self._contents[page] = content
         self._times[page] = max(now, self._times.get(page, now))
         if history:
             self._histories.setdefault(history, {}).setdefault(page, Listing(page, kind, name, now))
-        if shown_as:
-            self._shown.setdefault(shown_as, page)
+        if shown_form:
+            self._shown.setdefault(shown_form, page)
         return page
 
     def get(self, page: PageId) -> bytes | None:
@@ -121,7 +121,7 @@ class MemoryStore:
         content = self._contents.get(page)
         return None if content is None else content[max(0, start) : max(0, end)]
 
-    def said_by(self, text: PageId) -> bytes | None:
+    def original_of(self, text: PageId) -> bytes | None:
         page = self._shown.get(text)
         return None if page is None else self._contents.get(page)
 

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from pagefold.adapters.serving import beside, is_served, serving
+from pagefold.adapters.model_proxy_lock import beside, hold_model_proxy_lock, model_proxy_is_running
 from pagefold.errors import StoreError
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from pagefold.adapters.serving import serving
-with serving(Path(sys.argv[1])):
+from pagefold.adapters.model_proxy_lock import hold_model_proxy_lock
+with hold_model_proxy_lock(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(60)
 """
@@ -21,18 +21,18 @@ with serving(Path(sys.argv[1])):
 
 def test_a_store_is_served_while_somebody_says_so_however_they_end(tmp_path: Path) -> None:
     store = tmp_path / "data" / "store.sqlite3"
-    assert not is_served(store)
+    assert not model_proxy_is_running(store)
     children = [subprocess.Popen([sys.executable, "-c", HOLD, str(store)], stdout=subprocess.PIPE) for _ in range(2)]
     try:
         for child in children:
             assert child.stdout is not None
             assert child.stdout.readline() == b"held\n"
-        assert is_served(store)
+        assert model_proxy_is_running(store)
         for child in children:
-            assert is_served(store)
+            assert model_proxy_is_running(store)
             child.kill()
             child.wait()
-        assert not is_served(store)
+        assert not model_proxy_is_running(store)
     finally:
         for child in children:
             child.kill()
@@ -42,14 +42,14 @@ def test_a_store_is_served_while_somebody_says_so_however_they_end(tmp_path: Pat
 
 def test_asking_does_not_disturb_who_serves_later(tmp_path: Path) -> None:
     store = tmp_path / "store.sqlite3"
-    with serving(store), serving(store):
-        assert is_served(store)
-    assert not is_served(store)
-    with serving(store):
-        assert is_served(store)
+    with hold_model_proxy_lock(store), hold_model_proxy_lock(store):
+        assert model_proxy_is_running(store)
+    assert not model_proxy_is_running(store)
+    with hold_model_proxy_lock(store):
+        assert model_proxy_is_running(store)
 
 
 def test_a_folder_that_cannot_be_written_is_said_in_words(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(StoreError, match="cannot be opened"), serving(tmp_path / "file" / "store.sqlite3"):
+    with pytest.raises(StoreError, match="cannot be opened"), hold_model_proxy_lock(tmp_path / "file" / "s.db"):
         pass

@@ -1,7 +1,8 @@
-"""Whether a model proxy works on a store: a lock on a file beside it, which ends with its process however that ends.
+"""Tells whether a model proxy runs on a store: it holds a lock on a file beside the store for as long as it lives.
 
-The MCP proxy asks it for every result: two proxies on one store can tell each other what was shown (`Store.said_by`),
-and one alone has nobody to tell. Where there are no such locks, whoever has ever served counts as serving.
+The MCP proxy asks for every result. Only where a model proxy runs too is it worth noting which original a shown form
+stands for (`original_of`). The lock ends with the process, however that ends. On systems without file locks, a model
+proxy that has ever run counts as running.
 """
 
 import os
@@ -18,13 +19,13 @@ except ImportError:  # Windows
 
 
 def beside(store: Path) -> Path:
-    """The file for a store's lock."""
+    """The lock file of a store."""
     return store.with_name(f"{store.stem}.serving")
 
 
 @contextmanager
-def serving(store: Path) -> Iterator[None]:
-    """Says so until the block ends. Raises StoreError."""
+def hold_model_proxy_lock(store: Path) -> Iterator[None]:
+    """Holds the lock until the block ends; several processes may hold it. Raises StoreError."""
     try:
         store.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(beside(store), os.O_RDWR | os.O_CREAT, 0o600)
@@ -39,8 +40,8 @@ def serving(store: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def is_served(store: Path) -> bool:
-    """Whether anybody says so now."""
+def model_proxy_is_running(store: Path) -> bool:
+    """Whether any process holds the lock now."""
     try:
         descriptor = os.open(beside(store), os.O_RDWR)
     except OSError:
