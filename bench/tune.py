@@ -17,8 +17,8 @@ from typing import Any
 
 from bench.policies import TRACES, requests_of, scorer
 from pagefold.analysis.engine import Engine
-from pagefold.analysis.trials import Job
 from pagefold.analysis.tune import Tuned, tune
+from pagefold.analysis.tuning_trials import Job
 from pagefold.derive.cost import TABLES
 from pagefold.derive.learned import SHIPPED, Learned
 from pagefold.derive.policies import policy_named

@@ -8,8 +8,8 @@ import pytest
 
 from pagefold.analysis.compare import MISSED, Choice, Compared, Comparison, Job, compared, drawn
 from pagefold.analysis.engine import Engine, spread
-from pagefold.analysis.figures import Figures
 from pagefold.analysis.replay import Terms, replay
+from pagefold.analysis.replay_figures import Figures
 from pagefold.derive.cost import prices_named
 from pagefold.derive.policies import policy_named
 from pagefold.tokens import counter

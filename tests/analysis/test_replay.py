@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from pagefold.analysis.figures import Figures
 from pagefold.analysis.replay import Run, Terms, emitted, replay
+from pagefold.analysis.replay_figures import Figures
 from pagefold.analysis.runs import Job, outcomes
 from pagefold.derive.cost import prices_named
 from pagefold.derive.policies import policy_named

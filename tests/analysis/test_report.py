@@ -13,10 +13,10 @@ import pytest
 from pagefold.analysis.engine import Engine, spread
 from pagefold.analysis.replay import Terms, replay
 from pagefold.analysis.report import Report
+from pagefold.analysis.report.html_page import page
 from pagefold.analysis.report.markdown import markdown
-from pagefold.analysis.report.page import page
 from pagefold.analysis.report.pictures import unbeaten
-from pagefold.analysis.study import POLICIES, Job, studied, study
+from pagefold.analysis.session_report import POLICIES, Job, studied, study
 from pagefold.analysis.timeline import timeline
 from pagefold.derive.cost import prices_named
 from pagefold.derive.learned import Folds, Learned
@@ -230,7 +230,7 @@ def test_on_recorded_sessions_the_bill_adds_up_and_equals_the_replay() -> None:
 
 
 def _sessions(path: Path) -> list[Session]:
-    from pagefold.analysis.study import sessions_of
+    from pagefold.analysis.session_report import sessions_of
 
     return list(sessions_of(path, JOB))
 

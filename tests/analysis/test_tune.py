@@ -15,13 +15,13 @@ from pagefold import config
 from pagefold.adapters import recordings
 from pagefold.analysis import tune as tuning
 from pagefold.analysis.engine import Engine
-from pagefold.analysis.figures import Figures
 from pagefold.analysis.fit import fit, fitted, observed, turns_of
-from pagefold.analysis.learned_file import BEGIN, END, learned_lines, with_learned
-from pagefold.analysis.links import follow_ups
-from pagefold.analysis.options import Option, Value, always, options
-from pagefold.analysis.trials import PARTS, Job, Judged, is_held, judge, part_of, see
+from pagefold.analysis.follow_up_links import follow_ups
+from pagefold.analysis.learned_settings import BEGIN, END, learned_lines, with_learned
+from pagefold.analysis.replay_figures import Figures
 from pagefold.analysis.tune import Tuned, tune
+from pagefold.analysis.tuning_options import Option, Value, always, options
+from pagefold.analysis.tuning_trials import PARTS, Job, Judged, is_held, judge, part_of, see
 from pagefold.derive.cost import prices_named
 from pagefold.derive.learned import SHIPPED, Folds, Learned, forms_of, learned_of
 from pagefold.derive.remaining import Lasting

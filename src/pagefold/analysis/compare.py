@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pagefold.adapters import recordings
-from pagefold.analysis.figures import Figures
 from pagefold.analysis.replay import Run, Terms
+from pagefold.analysis.replay_figures import Figures
 from pagefold.derive.cost import Prices
 from pagefold.derive.learned import SHIPPED, Learned
 from pagefold.derive.policies import policy_named

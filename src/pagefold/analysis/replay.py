@@ -10,7 +10,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 
 from pagefold.analysis.demand import Demand
-from pagefold.analysis.figures import Figures, ToolFigures
+from pagefold.analysis.replay_figures import Figures, ToolFigures
 from pagefold.derive.cost import Prices
 from pagefold.derive.policies.oracle import OracleReplay
 from pagefold.derive.policy import Derived, Notes, Policy

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from pagefold.adapters import recordings
 from pagefold.analysis.engine import Engine, spread
-from pagefold.analysis.figures import Figures
 from pagefold.analysis.replay import Run, Terms, emitted
+from pagefold.analysis.replay_figures import Figures
 from pagefold.derive.cost import Prices
 from pagefold.derive.learned import SHIPPED, Learned
 from pagefold.derive.policies import policy_named

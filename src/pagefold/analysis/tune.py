@@ -16,9 +16,9 @@ from zlib import crc32
 
 from pagefold.analysis.compare import MISSED, WORST_FROM, drawn
 from pagefold.analysis.engine import Engine, spread
-from pagefold.analysis.figures import Figures
-from pagefold.analysis.options import Option, always, options
-from pagefold.analysis.trials import PARTS, Each, Job, Judged, Seen, judge, part_of, see
+from pagefold.analysis.replay_figures import Figures
+from pagefold.analysis.tuning_options import Option, always, options
+from pagefold.analysis.tuning_trials import PARTS, Each, Job, Judged, Seen, judge, part_of, see
 from pagefold.derive.learned import SHIPPED, Folds, Learned, forms_of
 
 _CERTAIN = 0.9  # of the draws in which a change has to be cheaper

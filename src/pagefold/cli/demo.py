@@ -13,8 +13,8 @@ from rich.console import Console
 
 from pagefold.adapters import recordings
 from pagefold.adapters.sqlite import SqliteStore
+from pagefold.analysis.replay_totals import Tally
 from pagefold.analysis.runs import Job, outcomes
-from pagefold.analysis.tally import Tally
 from pagefold.cli import replay as replaying
 from pagefold.cli import show
 from pagefold.context import Context

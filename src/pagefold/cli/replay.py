@@ -10,9 +10,9 @@ from typing import Any, BinaryIO
 
 from pagefold import config
 from pagefold.adapters import recordings
-from pagefold.analysis.figures import Figures
+from pagefold.analysis.replay_figures import Figures
+from pagefold.analysis.replay_totals import Tally
 from pagefold.analysis.runs import Job, Outcome, outcomes
-from pagefold.analysis.tally import Tally
 from pagefold.cli import logs, show
 from pagefold.derive.cost import prices_named
 from pagefold.derive.learned import learned_of

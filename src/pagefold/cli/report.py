@@ -8,13 +8,13 @@ from pathlib import Path
 from pagefold.analysis.engine import spread
 from pagefold.analysis.replay import Terms
 from pagefold.analysis.report import Report
+from pagefold.analysis.report.html_page import page
 from pagefold.analysis.report.markdown import markdown
-from pagefold.analysis.report.numbers import money, several, share
-from pagefold.analysis.report.page import page
-from pagefold.analysis.study import Job, sessions_of, study
+from pagefold.analysis.session_report import Job, sessions_of, study
 from pagefold.analysis.timeline import timeline
 from pagefold.cli import logs, show
 from pagefold.derive.policies import policy_named
+from pagefold.number_format import money, several, share
 from pagefold.tokens import counter
 
 EXAMPLE = """\

@@ -8,10 +8,10 @@ from typing import Any
 
 from pagefold import config
 from pagefold.adapters import recordings
-from pagefold.analysis import links as following
-from pagefold.analysis.learned_file import learned_lines, with_learned
-from pagefold.analysis.trials import Job
+from pagefold.analysis import follow_up_links as following
+from pagefold.analysis.learned_settings import learned_lines, with_learned
 from pagefold.analysis.tune import Tuned, tune
+from pagefold.analysis.tuning_trials import Job
 from pagefold.cli import logs, show, watch
 from pagefold.derive.learned import SHIPPED, learned_of
 from pagefold.errors import ConfigError

@@ -8,10 +8,10 @@ import heapq
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from pagefold.analysis.figures import Figures
+from pagefold.analysis.replay_figures import Figures
+from pagefold.analysis.replay_totals import Tally
 from pagefold.analysis.runs import Outcome
-from pagefold.analysis.study import POLICIES, Job, Share, Studied, Waste
-from pagefold.analysis.tally import Tally
+from pagefold.analysis.session_report import POLICIES, Job, Share, Studied, Waste
 from pagefold.analysis.timeline import Timeline
 from pagefold.tokens import counter
 

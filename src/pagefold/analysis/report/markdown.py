@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from pagefold.analysis.report import Report
-from pagefold.analysis.report.numbers import money, rate, several, share, tokens
+from pagefold.number_format import money, rate, several, share, tokens
 
 
 def markdown(report: Report) -> str:

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from pagefold.analysis.report import MISSED, Point
-from pagefold.analysis.report.numbers import rate, tokens
 from pagefold.analysis.timeline import Mark, Timeline, Track
+from pagefold.number_format import rate, tokens
 from pagefold.pages.kinds import ResidencyLevel
 
 _WIDTH, _LEFT, _RIGHT = 960, 64, 16

@@ -1,4 +1,4 @@
-"""How a report spells numbers: few digits, a unit, and always the same way."""
+"""Formats numbers for people: few digits, a unit, and the same way in tables, reports and pages."""
 
 
 def money(usd: float) -> str:

@@ -12,9 +12,9 @@ from typing import Any
 from zlib import crc32
 
 from pagefold.adapters import recordings
-from pagefold.analysis.bill import HEAD, Bill
-from pagefold.analysis.figures import Figures
+from pagefold.analysis.cost_shares import HEAD, Bill
 from pagefold.analysis.replay import Run, Terms, expired
+from pagefold.analysis.replay_figures import Figures
 from pagefold.derive.arrival import Standings, arrive, label_of
 from pagefold.derive.cost import Prices
 from pagefold.derive.entry import Entry

@@ -11,9 +11,9 @@ from typing import Any, TypeAlias
 from zlib import crc32
 
 from pagefold.adapters import recordings
-from pagefold.analysis.figures import Figures
 from pagefold.analysis.fit import Observed, observed, turns_of
 from pagefold.analysis.replay import Run, Terms, expired
+from pagefold.analysis.replay_figures import Figures
 from pagefold.derive.arrival import Standings, arrive
 from pagefold.derive.cost import Prices
 from pagefold.derive.learned import SHIPPED, Forms, Learned

@@ -9,9 +9,9 @@ from html import escape
 
 from pagefold.analysis.report import Report
 from pagefold.analysis.report import pictures as draw
-from pagefold.analysis.report.numbers import money, rate, several, share, tokens
 from pagefold.analysis.report.style import CSS
-from pagefold.analysis.study import Share, Waste
+from pagefold.analysis.session_report import Share, Waste
+from pagefold.number_format import money, rate, several, share, tokens
 
 _TOOLS = 15
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"

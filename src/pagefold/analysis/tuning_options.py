@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pagefold.analysis.fit import Fitted, Observed, fitted
-from pagefold.analysis.trials import PARTS, Each, Seen
+from pagefold.analysis.tuning_trials import PARTS, Each, Seen
 from pagefold.derive.learned import Folds, Learned, forms_of
 
 LEAST_CALLS = 20

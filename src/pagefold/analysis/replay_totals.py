@@ -4,7 +4,7 @@ import heapq
 from dataclasses import dataclass, field
 from typing import Any
 
-from pagefold.analysis.figures import Figures
+from pagefold.analysis.replay_figures import Figures
 from pagefold.analysis.runs import Outcome
 from pagefold.derive.cost import Prices
 

@@ -7,7 +7,7 @@ been answered early than with what is known now, and most of the early calls wou
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from pagefold.analysis.trials import is_held
+from pagefold.analysis.tuning_trials import is_held
 from pagefold.tools.known import Known
 from pagefold.tools.model import FollowUpLink
 from pagefold.tools.planner import Done
