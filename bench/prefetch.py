@@ -17,15 +17,15 @@ from random import Random
 from typing import Any
 
 from pagefold.adapters import recordings
-from pagefold.tools import rehearsal
-from pagefold.tools.known import Known
+from pagefold.tools import prefetch_replay
+from pagefold.tools.follow_up_fit import fit_follow_ups, with_follow_ups
 from pagefold.tools.learned import learned_tool_value_models
 from pagefold.tools.model import CostModel, FollowUpLink, SideEffectClass, ToolValueModel, ValueClass
 from pagefold.tools.planner import Budget, Done, Planner
 from pagefold.tools.prefetch import Answers, Epochs
+from pagefold.tools.prefetch_replay import Rehearsed
 from pagefold.tools.projection import extract_host
-from pagefold.tools.rehearsal import Rehearsed
-from pagefold.tools.statistics import fit_follow_ups, with_follow_ups
+from pagefold.tools.registry import Known
 from pagefold.wire.transcripts import Session
 
 TRACES = Path(__file__).parent.parent.parent / "shared" / "traces"
@@ -46,7 +46,7 @@ def read(family: str) -> list[Session]:
 
 
 def turns(family: str) -> list[Turns]:
-    return [rehearsal.turns_of(one) for one in read(family)]
+    return [prefetch_replay.turns_of(one) for one in read(family)]
 
 
 def hosts_of(known: Known, sessions: Sequence[Turns]) -> set[str]:
@@ -96,11 +96,11 @@ def fitted(family: str, by: str, *, network: bool) -> list[Rehearsed]:
     sessions = read(family)
     names = [one.id.rpartition("_")[2] if by == "task" else f"{at:04}" for at, one in enumerate(sessions)]
     parts = []
-    for fit_on, test_on in rehearsal.halves([rehearsal.turns_of(one) for one in sessions], names):
+    for fit_on, test_on in prefetch_replay.halves([prefetch_replay.turns_of(one) for one in sessions], names):
         known = without_links()
         ready = Known({**BARE, **with_follow_ups(known, fit_follow_ups(fit_on, known))})
         hosts = hosts_of(ready, test_on) if network else set()
-        parts.append(rehearsal.rehearse(test_on, ready, allowed_hosts=hosts, think_ms=THINK_MS))
+        parts.append(prefetch_replay.rehearse(test_on, ready, allowed_hosts=hosts, think_ms=THINK_MS))
     return parts
 
 
@@ -128,7 +128,7 @@ def shipped() -> list[Row]:
             ("shipped, from 0.3 on", bare, Budget(min_probability=0.3, min_prior=0.3)),
             ("shipped and learned (in sample)", Known(), Budget()),
         ):
-            done = rehearsal.rehearse(sessions, known, budget=budget, allowed_hosts=hosts, think_ms=THINK_MS)
+            done = prefetch_replay.rehearse(sessions, known, budget=budget, allowed_hosts=hosts, think_ms=THINK_MS)
             rows.append(row_of(f"{family}, {name}", done))
     return rows
 
@@ -137,7 +137,7 @@ def repeats() -> list[Row]:
     """Identical calls of pure tools within one epoch: is the recorded answer the same? Others are never memoised."""
     rows = []
     for family in (*FAMILIES, "coding-bash", "coding-short", "multi-agent"):
-        done = rehearsal.rehearse(turns(family), Known(), think_ms=THINK_MS)
+        done = prefetch_replay.rehearse(turns(family), Known(), think_ms=THINK_MS)
         false = done.repeats - done.repeats_alike
         rows.append({"what": family, "repeats": done.repeats, "alike": done.repeats_alike, "false_serves": false})
     return rows

@@ -34,11 +34,11 @@ from pagefold.settings import (
     Settings,
     dotted,
     general,
-    lines,
     settings_of,
     spelled,
+    toml_lines,
 )
-from pagefold.settings.lines import key_lines
+from pagefold.settings.toml_lines import key_lines
 
 DOCS = Path(__file__).parent.parent / "docs"
 ALL_AT_THE_TOP = (
@@ -654,7 +654,7 @@ def test_every_key_outside_lists_and_long_values_has_a_line(text: str) -> None:
 
     assert {path[0] for path in found} == set(tomllib.loads(text))
     if '"""' not in text and "'''" not in text:
-        assert set(found) == set(lines._paths(tomllib.loads(text)))
+        assert set(found) == set(toml_lines._paths(tomllib.loads(text)))
 
 
 # ---- any settings, any layers ----------------------------------------------------------------------------------

@@ -32,7 +32,7 @@ from pagefold.settings import (
     spelled,
     values_of,
 )
-from pagefold.settings.lines import first_path, key_lines
+from pagefold.settings.toml_lines import first_path, key_lines
 
 FILE_NAME = "pagefold.toml"
 CONFIG_VARIABLE = "PAGEFOLD_CONFIG"

@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 
 from pagefold.adapters.prefetch import Limits, Prefetcher, witness
-from pagefold.tools.known import Known
 from pagefold.tools.model import FollowUpLink, SideEffectClass, ToolValueModel
 from pagefold.tools.planner import Budget, Planner
+from pagefold.tools.registry import Known
 
 AGENTS = Path(os.environ.get("AGENTS_DIR") or Path(__file__).parents[2] / ".agents").absolute()
 SERVER = AGENTS / "node_modules/.bin/mcp-server-filesystem"

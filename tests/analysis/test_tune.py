@@ -28,9 +28,9 @@ from pagefold.derive.remaining import Lasting
 from pagefold.derive.values import Priors
 from pagefold.errors import ConfigError
 from pagefold.settings import Settings
-from pagefold.tools.configured import known_of
-from pagefold.tools.known import Known
+from pagefold.tools.from_settings import known_of
 from pagefold.tools.model import FollowUpLink
+from pagefold.tools.registry import Known
 from tests.analysis.logs import call, result, session, talk, written
 
 JOB = Job(prices_named("anthropic"), "o200k", 200_000, None, 1 << 26)

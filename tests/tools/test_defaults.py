@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from pagefold.tools.defaults import default_tool_value_models
-from pagefold.tools.known import Known, Layer
 from pagefold.tools.learned import learned_tool_value_models
 from pagefold.tools.model import CostModel, FieldGroup, FollowUpLink, SideEffectClass, ToolValueModel, ValueClass
 from pagefold.tools.prefetch import NEVER, may_dispatch
+from pagefold.tools.registry import Known, Layer
 
 MODELS = default_tool_value_models()
 SIX = ("Bash", "Agent", "Edit", "Write", "MultiEdit", "NotebookEdit")

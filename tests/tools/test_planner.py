@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
+from pagefold.tools.call_memo import Repeats, note
 from pagefold.tools.fail_fast import AGAIN_SECONDS, FailFast
-from pagefold.tools.known import Known
 from pagefold.tools.model import CostModel, FieldGroup, FollowUpLink, SideEffectClass, ToolValueModel, ValueClass
 from pagefold.tools.planner import Budget, Done, Planner, intent_boost, score_of, tokens_of
 from pagefold.tools.prefetch import Epochs
-from pagefold.tools.repeats import Repeats, note
+from pagefold.tools.registry import Known
 
 READ = ToolValueModel(
     value_class=ValueClass.SUPPORTING,

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench import prefetch as bench
-from pagefold.tools.known import Known
 from pagefold.tools.model import CostModel, SideEffectClass, ToolValueModel
 from pagefold.tools.prefetch import FRESH_SECONDS, NEVER, Answers, Epochs, canonical, may_dispatch
+from pagefold.tools.registry import Known
 
 PURE, READ = SideEffectClass.PURE, SideEffectClass.READ_ONLY
 LOCAL = ToolValueModel(side_effect_class=PURE, open_world=False, watch=("path",))

@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from pagefold.tools.known import Known
 from pagefold.tools.model import ToolValueModel
 from pagefold.tools.planner import Done, Plan, Planned, Planner
 from pagefold.tools.prefetch import Answers, Epochs, Ticket, canonical, may_dispatch
+from pagefold.tools.registry import Known
 
 Body = TypeVar("Body")
 

@@ -8,11 +8,11 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from pagefold.analysis.tuning_trials import is_held
-from pagefold.tools.known import Known
+from pagefold.tools.follow_up_fit import Fitted, fit_follow_ups, with_follow_ups
 from pagefold.tools.model import FollowUpLink
 from pagefold.tools.planner import Done
-from pagefold.tools.rehearsal import Rehearsed, rehearse, turns_of
-from pagefold.tools.statistics import Fitted, fit_follow_ups, with_follow_ups
+from pagefold.tools.prefetch_replay import Rehearsed, rehearse, turns_of
+from pagefold.tools.registry import Known
 from pagefold.wire.transcripts import Session
 
 _MOST = 300  # sessions that are held in memory at once

@@ -5,9 +5,9 @@ from typing import Any
 
 from pagefold import config
 from pagefold.cli import show
-from pagefold.tools.configured import known_of
-from pagefold.tools.known import Entry, Found, Known, Layer
+from pagefold.tools.from_settings import known_of
 from pagefold.tools.model import ToolValueModel
+from pagefold.tools.registry import Entry, Found, Known, Layer
 
 EXAMPLE = """\
 Each tool goes by its live name, else by a glob, else by `*`; within these your own `[tools.NAME]` tables come before

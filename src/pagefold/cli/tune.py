@@ -15,7 +15,7 @@ from pagefold.analysis.tuning_trials import Job
 from pagefold.cli import logs, show, watch
 from pagefold.derive.learned import SHIPPED, learned_of
 from pagefold.errors import ConfigError
-from pagefold.tools.configured import known_of
+from pagefold.tools.from_settings import known_of
 from pagefold.wire.transcripts import Session
 
 EXAMPLE = """\

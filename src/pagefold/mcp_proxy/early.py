@@ -16,10 +16,10 @@ from pagefold.mcp_proxy.commands import Calling
 from pagefold.mcp_proxy.relay import OWN
 from pagefold.mcp_proxy.replies import respelled
 from pagefold.settings import Settings
-from pagefold.tools.configured import budget_of, known_of
+from pagefold.tools.call_memo import Repeats, note
 from pagefold.tools.fail_fast import FailFast
+from pagefold.tools.from_settings import budget_of, known_of
 from pagefold.tools.planner import Planner
-from pagefold.tools.repeats import Repeats, note
 from pagefold.wire import json_text
 from pagefold.wire.json_text import as_list, as_object
 

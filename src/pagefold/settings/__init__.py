@@ -8,7 +8,7 @@ environment variable or a flag; `config` does, and checks every value against it
 from pagefold.settings.knobs import KNOBS, NAME, SECTIONS, Knob, general, settings_of, values_of
 from pagefold.settings.rules import TEXT, Rule
 from pagefold.settings.sections import Mcp, PriceTable, Serve, Settings, Sink, Store, Telemetry
-from pagefold.settings.spelling import KeyPath, dotted, spelled
+from pagefold.settings.toml_text import KeyPath, dotted, spelled
 from pagefold.settings.tools import FollowUp, Group, ToolTable
 
 __all__ = [

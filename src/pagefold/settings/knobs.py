@@ -6,7 +6,7 @@ from typing import Any
 
 from pagefold.settings.rules import Rule
 from pagefold.settings.sections import Settings
-from pagefold.settings.spelling import KeyPath
+from pagefold.settings.toml_text import KeyPath
 
 NAME = "NAME"
 """Stands in a path for the free name of a table."""

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pagefold.tools.known import Known
 from pagefold.tools.prefetch import Epochs, canonical
+from pagefold.tools.registry import Known
 
 EMPTY_BYTES = 8
 """An answer of no more than this says nothing: `[]`, `{}`, `null`, `""`."""

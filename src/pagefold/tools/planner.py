@@ -10,10 +10,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
-from pagefold.tools.known import Found, Known, Layer
 from pagefold.tools.model import MAX_PROJECTIONS_PER_LINK, CostModel, FollowUpLink, ToolValueModel, ValueClass
 from pagefold.tools.prefetch import canonical, may_dispatch
 from pagefold.tools.projection import candidates
+from pagefold.tools.registry import Found, Known, Layer
 
 _CLASS = {ValueClass.CRITICAL: 1.0, ValueClass.SUPPORTING: 0.5, ValueClass.OPTIONAL: 0.2, ValueClass.AUDIT_ONLY: 1.0}
 _LARGEST_BOOST = 2.5

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Generic, TypeVar
 
-from pagefold.tools.known import Found, Known
 from pagefold.tools.model import READING, SideEffectClass
 from pagefold.tools.projection import extract_host
+from pagefold.tools.registry import Found, Known
 
 NEVER = frozenset({"bash", "agent", "edit", "write", "multiedit", "notebookedit"})
 """Names that are never run early, however they are configured. Case and a server's prefix make no difference."""

@@ -21,10 +21,10 @@ from pagefold.pages.kinds import PageKind, ResidencyLevel
 from pagefold.pages.page import PageId, handle_of
 from pagefold.pages.recall import recall
 from pagefold.pages.store import MemoryStore, Store
-from pagefold.tools.known import Known
+from pagefold.tools.call_memo import Repeats
 from pagefold.tools.model import SideEffectClass, ToolValueModel
 from pagefold.tools.prefetch import Epochs
-from pagefold.tools.repeats import Repeats
+from pagefold.tools.registry import Known
 
 _PRIVATE = (PageKind.EVIDENCE, PageKind.CONVERSATION)
 _LEVELS = tuple(ResidencyLevel)

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from pagefold.settings import FollowUp, Settings, ToolTable
-from pagefold.tools.known import Known
 from pagefold.tools.model import CostModel, FieldGroup, FollowUpLink, SideEffectClass, ToolValueModel, ValueClass
 from pagefold.tools.planner import Budget
+from pagefold.tools.registry import Known
 
 
 def known_of(settings: Settings) -> Known:

@@ -8,9 +8,9 @@ import pytest
 from pagefold import config
 from pagefold.cli import main
 from pagefold.errors import ConfigError
-from pagefold.tools.configured import budget_of, known_of, models_of
-from pagefold.tools.known import Known, Layer
+from pagefold.tools.from_settings import budget_of, known_of, models_of
 from pagefold.tools.model import CostModel, FieldGroup, FollowUpLink, SideEffectClass, ToolValueModel, ValueClass
+from pagefold.tools.registry import Known, Layer
 
 PURE = ToolValueModel(side_effect_class=SideEffectClass.PURE)
 OPTIONAL = ToolValueModel(value_class=ValueClass.OPTIONAL)

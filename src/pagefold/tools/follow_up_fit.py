@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, NamedTuple, TypeAlias
 
-from pagefold.tools.known import Known
 from pagefold.tools.model import MAX_PROJECTIONS_PER_LINK, FollowUpLink, ToolValueModel
 from pagefold.tools.planner import Done
 from pagefold.tools.prefetch import Epochs, canonical
 from pagefold.tools.projection import CALL, candidates, opened, values_of
+from pagefold.tools.registry import Known
 
 Session: TypeAlias = Sequence[Sequence[Done]]
 """Turns, each with its calls and their answers."""

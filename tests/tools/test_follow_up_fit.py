@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from bench import prefetch as bench
-from pagefold.tools.known import Known
+from pagefold.tools.follow_up_fit import Edge, calls_ahead, discover, fit_follow_ups, with_follow_ups
 from pagefold.tools.model import FollowUpLink, SideEffectClass, ToolValueModel
 from pagefold.tools.planner import Done
-from pagefold.tools.rehearsal import halves, rehearse, turns_of
-from pagefold.tools.statistics import Edge, calls_ahead, discover, fit_follow_ups, with_follow_ups
+from pagefold.tools.prefetch_replay import halves, rehearse, turns_of
+from pagefold.tools.registry import Known
 from pagefold.wire.transcripts import Session
 from tests.shared import needs_traces
 

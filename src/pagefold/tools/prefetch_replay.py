@@ -11,12 +11,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pagefold.tools.known import Known
+from pagefold.tools.call_memo import Repeats
 from pagefold.tools.model import READING
 from pagefold.tools.planner import Budget, Done, Plan, Planner
 from pagefold.tools.prefetch import Answers, Epochs, canonical
 from pagefold.tools.projection import opened
-from pagefold.tools.repeats import Repeats
+from pagefold.tools.registry import Known
 from pagefold.wire import transcripts
 from pagefold.wire.message import BlockKind, Role
 

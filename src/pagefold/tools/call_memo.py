@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from pagefold.tools.known import Known
 from pagefold.tools.model import SideEffectClass
 from pagefold.tools.prefetch import FRESH_SECONDS, Epochs, canonical
+from pagefold.tools.registry import Known
 
 Body = TypeVar("Body")
 

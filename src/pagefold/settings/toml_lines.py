@@ -5,7 +5,7 @@ import tomllib
 from collections.abc import Iterator
 from typing import Any
 
-from pagefold.settings.spelling import KeyPath
+from pagefold.settings.toml_text import KeyPath
 
 # Finding the end of a statement takes one more parse per line of it; past this, lines are not worth the wait.
 _STATEMENT_LINES = 200
