@@ -27,9 +27,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pagefold.adapters import database
-from pagefold.adapters.journal import SqliteJournal
-from pagefold.adapters.sqlite import SqliteStore
+from pagefold.adapters.sqlite import database
+from pagefold.adapters.sqlite.journal import SqliteJournal
+from pagefold.adapters.sqlite.pages import SqliteStore
 from pagefold.pages.faults import Boundary
 from pagefold.pages.journal import Entry, Line, Op, Reason, Rules, Schema, State, flush
 from pagefold.pages.page import id_of

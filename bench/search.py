@@ -20,8 +20,8 @@ from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any, TypeVar
 
-from pagefold.adapters.search import SearchIndex
-from pagefold.adapters.sqlite import SqliteStore
+from pagefold.adapters.sqlite.pages import SqliteStore
+from pagefold.adapters.sqlite.search import SearchIndex
 from pagefold.pages.page import PageId
 
 Writing: Any = runpy.run_path(str(Path(__file__).with_name("store.py")))["Writing"]

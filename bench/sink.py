@@ -19,7 +19,7 @@ from typing import Any
 
 from pagefold.adapters.library import Library, objects_of
 from pagefold.adapters.sink import Objects
-from pagefold.adapters.sqlite import SqliteStore
+from pagefold.adapters.sqlite.pages import SqliteStore
 from pagefold.settings import Sink
 
 Writing: Any = runpy.run_path(str(Path(__file__).with_name("store.py")))["Writing"]

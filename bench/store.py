@@ -25,7 +25,7 @@ from typing import TypeAlias, TypeVar
 
 import zstandard
 
-from pagefold.adapters.sqlite import SqliteStore
+from pagefold.adapters.sqlite.pages import SqliteStore
 from pagefold.errors import StoreError
 from pagefold.pages.page import PageId, id_of
 

@@ -18,8 +18,8 @@ import pytest
 
 import pagefold.context
 from pagefold import Context
-from pagefold.adapters.journal import SqliteJournal, beside
-from pagefold.adapters.sqlite import SqliteStore
+from pagefold.adapters.sqlite.journal import SqliteJournal, beside
+from pagefold.adapters.sqlite.pages import SqliteStore
 from pagefold.derive.learned import Folds
 from pagefold.derive.policies import LIVE, policy_named
 from pagefold.derive.policies.compaction import Compaction

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from pagefold.adapters.instructions import instructions_in
-from pagefold.adapters.sqlite import SqliteStore
+from pagefold.adapters.sqlite.pages import SqliteStore
 from pagefold.adapters.writeback import Writeback
 from pagefold.derive.beginning import Beginning, root_of
 from pagefold.derive.cost import TABLES, Prices

@@ -18,8 +18,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pagefold.adapters.journal import SqliteJournal, beside
-from pagefold.adapters.sqlite import SqliteStore
+from pagefold.adapters.sqlite.journal import SqliteJournal, beside
+from pagefold.adapters.sqlite.pages import SqliteStore
 from pagefold.errors import StoreError
 from pagefold.pages.faults import Boundary
 from pagefold.pages.journal import SCHEMAS, Entry, Line, MemoryJournal, Op, Reason, Record, Rules, State, flush

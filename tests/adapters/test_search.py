@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pagefold.adapters import search as module
 from pagefold.adapters.library import Library
-from pagefold.adapters.search import SearchIndex
-from pagefold.adapters.sqlite import SqliteStore
+from pagefold.adapters.sqlite import search as module
+from pagefold.adapters.sqlite.pages import SqliteStore
+from pagefold.adapters.sqlite.search import SearchIndex
 from pagefold.errors import StoreError
 from pagefold.pages.kinds import PageKind
 from pagefold.pages.page import PageId, id_of
@@ -225,8 +225,8 @@ def test_a_content_that_looks_packed_or_that_was_damaged_does_not_stop_a_search(
 def test_four_processes_that_search_and_put_at_once_all_see_what_they_put(tmp_path: Path) -> None:
     program = """
 import sys
-from pagefold.adapters.search import SearchIndex
-from pagefold.adapters.sqlite import SqliteStore
+from pagefold.adapters.sqlite.search import SearchIndex
+from pagefold.adapters.sqlite.pages import SqliteStore
 store = SqliteStore(sys.argv[1]); index = SearchIndex(store)
 for n in range(25):
     page = store.put(f"word{sys.argv[2]}x{n} common".encode(), history=sys.argv[2])

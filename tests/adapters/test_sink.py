@@ -22,9 +22,9 @@ from pathlib import Path
 import pytest
 
 from pagefold.adapters.library import Library, objects_of
-from pagefold.adapters.outbox import Awaiting, Outbox
 from pagefold.adapters.sink import Objects
-from pagefold.adapters.sqlite import SqliteStore
+from pagefold.adapters.sqlite.outbox import Awaiting, Outbox
+from pagefold.adapters.sqlite.pages import SqliteStore
 from pagefold.errors import ConfigError, DeniedError, StoreError
 from pagefold.pages.kinds import PageKind
 from pagefold.pages.page import PageId, handle_of, id_of

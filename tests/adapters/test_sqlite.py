@@ -18,8 +18,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pagefold.adapters.database import migrate
-from pagefold.adapters.sqlite import _APPLICATION_ID, _MIGRATIONS, SqliteStore, Stats
+from pagefold.adapters.sqlite.database import migrate
+from pagefold.adapters.sqlite.pages import _APPLICATION_ID, _MIGRATIONS, SqliteStore, Stats
 from pagefold.errors import StoreError
 from pagefold.pages.page import PageId, handle_of, id_of
 from pagefold.pages.store import Collected
@@ -28,7 +28,7 @@ posix = pytest.mark.skipif(os.name != "posix", reason="needs POSIX permissions a
 
 PROLOGUE = """
 import os, random, sys, threading
-from pagefold.adapters.sqlite import SqliteStore
+from pagefold.adapters.sqlite.pages import SqliteStore
 from pagefold.errors import StoreError
 path, name = sys.argv[1:]
 dice = random.Random(name)

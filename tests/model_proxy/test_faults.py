@@ -17,8 +17,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from pagefold.adapters.journal import SqliteJournal, beside
 from pagefold.adapters.library import Library
+from pagefold.adapters.sqlite.journal import SqliteJournal, beside
 from pagefold.derive.policies import policy_named
 from pagefold.derive.policies.economic import Economic
 from pagefold.derive.policies.lossless import Lossless

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from pagefold.adapters.outbox import Outbox
-from pagefold.adapters.search import SearchIndex
 from pagefold.adapters.sink import Objects, Sink, SinkState
-from pagefold.adapters.sqlite import SqliteStore
+from pagefold.adapters.sqlite.outbox import Outbox
+from pagefold.adapters.sqlite.pages import SqliteStore
+from pagefold.adapters.sqlite.search import SearchIndex
 from pagefold.encode.answer import Answer, answer
 from pagefold.errors import ConfigError, DeniedError, StoreError
 from pagefold.pages import recall as recalling

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Protocol
 
-from pagefold.adapters.outbox import Awaiting, Outbox
-from pagefold.adapters.sqlite import SqliteStore
+from pagefold.adapters.sqlite.outbox import Awaiting, Outbox
+from pagefold.adapters.sqlite.pages import SqliteStore
 from pagefold.errors import DeniedError, StoreError
 from pagefold.pages.manifest import Part, folder_of, page_key, part_key, render_part
 

@@ -3,8 +3,8 @@
 Without a file there is none beside it: then what is held lives as long as the process. Raises StoreError.
 """
 
-from pagefold.adapters.journal import SqliteJournal, beside
-from pagefold.adapters.sqlite import SqliteStore
+from pagefold.adapters.sqlite.journal import SqliteJournal, beside
+from pagefold.adapters.sqlite.pages import SqliteStore
 from pagefold.pages.faults import Boundary
 from pagefold.pages.journal import Flushed, Journal, MemoryJournal, flush
 from pagefold.pages.pins import NONE, Pins

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from pagefold import config
-from pagefold.adapters.sqlite import SqliteStore
+from pagefold.adapters.sqlite.pages import SqliteStore
 from pagefold.cli import show
 from pagefold.cli.encode import as_bytes, read, shown_as
 from pagefold.encode import decode

@@ -12,7 +12,7 @@ from typing import Any
 from rich.console import Console
 
 from pagefold.adapters import recordings
-from pagefold.adapters.sqlite import SqliteStore
+from pagefold.adapters.sqlite.pages import SqliteStore
 from pagefold.analysis.replay_totals import Tally
 from pagefold.analysis.runs import Job, outcomes
 from pagefold.cli import replay as replaying

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 from pagefold import config
-from pagefold.adapters.sqlite import SqliteStore
+from pagefold.adapters.sqlite.pages import SqliteStore
 from pagefold.cli import show
 from pagefold.encode.choose import candidates, encode
 from pagefold.errors import ConfigError, StoreError

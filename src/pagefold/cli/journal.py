@@ -8,7 +8,7 @@ from typing import Any
 from rich.markup import escape
 
 from pagefold import config
-from pagefold.adapters.journal import SqliteJournal, beside
+from pagefold.adapters.sqlite.journal import SqliteJournal, beside
 from pagefold.cli import show
 from pagefold.pages.journal import Line, Rules, State
 from pagefold.pages.page import handle_of

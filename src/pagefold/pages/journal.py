@@ -8,7 +8,7 @@ kept beside them, so there is nothing that could be half written. Every commit g
 - `merge` adds members to an object. A member that is there already must say the same.
 - `set` replaces the whole, and only the version that its writer had read.
 
-Everything here is pure; `adapters.journal` keeps the same promises on disk, between processes.
+Everything here is pure; `adapters.sqlite.journal` keeps the same promises on disk, between processes.
 """
 
 import json

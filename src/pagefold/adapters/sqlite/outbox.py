@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pagefold.adapters.database import Guard, transaction
-from pagefold.adapters.sqlite import connect, kind_of, read_back, spelled
+from pagefold.adapters.sqlite.database import Guard, transaction
+from pagefold.adapters.sqlite.pages import connect, kind_of, read_back, spelled
 from pagefold.pages.manifest import Entry
 from pagefold.pages.page import PageId, id_range
 

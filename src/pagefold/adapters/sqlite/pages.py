@@ -6,7 +6,7 @@ Refuses a file that is damaged, another program's or a newer pagefold's, with a 
 to do. What a collection frees is used again by later pages; the file itself does not shrink.
 
 A store that was opened with an `outbox` notes, in the same transaction, that what is put under a history awaits being
-sent to the history sink; `adapters.outbox` reads those notes.
+sent to the history sink; `adapters.sqlite.outbox` reads those notes.
 
 A store object stays in the process that made it: SQLite does not survive a fork.
 """
@@ -19,7 +19,7 @@ from pathlib import Path
 
 import zstandard
 
-from pagefold.adapters.database import DAMAGED, Guard, open_database, refusal, transaction
+from pagefold.adapters.sqlite.database import DAMAGED, Guard, open_database, refusal, transaction
 from pagefold.pages.kinds import PageKind
 from pagefold.pages.page import PageId, id_of, id_range
 from pagefold.pages.store import Collected, Listing

@@ -11,8 +11,8 @@ from typing import TypeAlias
 
 import zstandard
 
-from pagefold.adapters.database import Guard, open_database, transaction
-from pagefold.adapters.sqlite import SqliteStore, kind_of, read_back, spelled
+from pagefold.adapters.sqlite.database import Guard, open_database, transaction
+from pagefold.adapters.sqlite.pages import SqliteStore, kind_of, read_back, spelled
 from pagefold.pages.kinds import PageKind
 from pagefold.pages.page import PageId, id_of
 from pagefold.pages.search import LIMIT, Found, Query, excerpt, parse_query, stands_in

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pagefold.adapters.database import DAMAGED, Guard, open_database, refusal, transaction
+from pagefold.adapters.sqlite.database import DAMAGED, Guard, open_database, refusal, transaction
 from pagefold.pages.faults import Boundary
 from pagefold.pages.journal import Entry, Line, Op, Reason, Record, Rules, State, applied, ended, judged
 from pagefold.pages.page import PageId

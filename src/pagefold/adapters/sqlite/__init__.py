@@ -1,0 +1,1 @@
+"""Everything pagefold keeps in SQLite files: pages, the outbox of the history sink, the search index, the journal."""
