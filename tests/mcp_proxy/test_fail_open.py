@@ -37,9 +37,9 @@ PLACES = {
     "a result": "pagefold.mcp_proxy.result:shortened",
     "what a client says": "pagefold.mcp_proxy.relay/Relay:_asked",
     "what a server says": "pagefold.mcp_proxy.relay/Relay:_answered",
-    "before a call": "pagefold.mcp_proxy.early/Early:begin",
-    "after a call": "pagefold.mcp_proxy.early/Early:end",
-    "a tool of ours": "pagefold.mcp_proxy.context/Context:answer",
+    "before a call": "pagefold.mcp_proxy.prefetch_driver/PrefetchDriver:begin",
+    "after a call": "pagefold.mcp_proxy.prefetch_driver/PrefetchDriver:end",
+    "a tool of ours": "pagefold.mcp_proxy.result_store/ResultStore:answer",
     "a server that is lost": "pagefold.mcp_proxy.relay/Relay:lost",
 }
 

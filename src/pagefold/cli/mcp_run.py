@@ -15,7 +15,7 @@ from pagefold import config
 from pagefold.cli import counting
 from pagefold.errors import ConfigError
 from pagefold.mcp_proxy import stdio
-from pagefold.mcp_proxy.front import Front
+from pagefold.mcp_proxy.connection import Front
 from pagefold.mcp_proxy.launch import Child
 from pagefold.mcp_proxy.session import Session
 from pagefold.mcp_proxy.signals import asked_to_end
@@ -83,13 +83,13 @@ async def _stdio(front: Front, count: Callable[[], None]) -> int:
 
 async def _http(front: Front, port: int, count: Callable[[], None], *, as_json: bool) -> None:
     from pagefold.mcp_proxy import http
-    from pagefold.mcp_proxy.passage import Passage
+    from pagefold.mcp_proxy.http_passthrough import HttpPassthrough
 
     def started(port: int) -> None:
         url = f"http://127.0.0.1:{port}/mcp"
         print(json.dumps({"url": url}) if as_json else f"pagefold serves MCP on {url}; Ctrl-C ends it", flush=True)
 
-    endpoint = Passage(front) if len(front.specs) == 1 and front.specs[0].url else http.Endpoint(front)
+    endpoint = HttpPassthrough(front) if len(front.specs) == 1 and front.specs[0].url else http.Endpoint(front)
     flushing = asyncio.ensure_future(_flush(count))
     try:
         await http.run(endpoint, port, started=started, until=asked_to_end())
@@ -125,7 +125,7 @@ def _context(settings: Settings) -> Callable[[Counter[str], Callable[[], None]],
     def make(counts: Counter[str], forget: Callable[[], None]) -> Any:
         from pagefold.adapters.library import Library
         from pagefold.adapters.model_proxy_lock import model_proxy_is_running
-        from pagefold.mcp_proxy.context import Context
+        from pagefold.mcp_proxy.result_store import ResultStore
 
         def opened() -> Library:
             return Library.open(config.store_path(settings), settings.sink)
@@ -136,7 +136,7 @@ def _context(settings: Settings) -> Callable[[Counter[str], Callable[[], None]],
             return False
 
         history = _history() if settings.mcp.tools else ""
-        return Context(opened, history, counts, reset=forget, is_read=is_read)
+        return ResultStore(opened, history, counts, reset=forget, is_read=is_read)
 
     return make
 
@@ -148,9 +148,9 @@ def _history() -> str:
 
 def _early(settings: Settings, counts: Counter[str]) -> Callable[[], Any]:
     def make() -> Any:
-        from pagefold.mcp_proxy.early import Early
+        from pagefold.mcp_proxy.prefetch_driver import PrefetchDriver
 
-        return Early(settings, counts)
+        return PrefetchDriver(settings, counts)
 
     return make
 

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 from aiohttp import web
 
 from pagefold.errors import ConfigError, WireError
-from pagefold.mcp_proxy.front import Front
+from pagefold.mcp_proxy.connection import Front
 from pagefold.mcp_proxy.replies import SERVER_LOST, failure, respelled
 from pagefold.mcp_proxy.session import Session
 from pagefold.wire import json_text, jsonrpc
@@ -144,7 +144,7 @@ class Client:
 
 
 class Endpoint:
-    """The handler of every request. `passage` takes them instead where one server speaks HTTP itself."""
+    """The handler of every request. `http_passthrough` takes them instead where one server speaks HTTP itself."""
 
     def __init__(self, front: Front) -> None:
         self._front = front

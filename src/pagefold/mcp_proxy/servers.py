@@ -19,7 +19,7 @@ from pagefold.mcp_proxy.commands import Command, Forget, Shorten, ToClient
 from pagefold.mcp_proxy.lines import Overlong
 from pagefold.mcp_proxy.relay import COMPACTED, DESCRIBE, OWN, Listed, Options, Relay, own_answer
 from pagefold.mcp_proxy.replies import SERVER_LOST, failure, reply, respelled, text_reply, with_primer
-from pagefold.mcp_proxy.theirs import Theirs
+from pagefold.mcp_proxy.server_calls import ServerCalls
 from pagefold.wire import json_text, jsonrpc
 from pagefold.wire.json_text import as_list, as_object, as_string
 from pagefold.wire.jsonrpc import Batch, Call, Failure, Notification, Reply
@@ -60,7 +60,7 @@ class Servers:
     _owners: dict[str, dict[str, str]] = field(default_factory=dict)
     _tasks: dict[str, str] = field(default_factory=dict)
     _routed: dict[str, str] = field(default_factory=dict)
-    _theirs: Theirs = field(default_factory=Theirs)
+    _theirs: ServerCalls = field(default_factory=ServerCalls)
 
     def __post_init__(self) -> None:
         self.ours = frozenset(self.options.tools)

@@ -67,7 +67,7 @@ class Upstream(Protocol):
 
 
 class Early(Protocol):
-    """Answers that are there before a server is asked; `early.Early` is one."""
+    """Answers that are there before a server is asked; `prefetch_driver.PrefetchDriver` is one."""
 
     annotations: dict[str, Mapping[str, Any]]
     envelope: Mapping[str, Any]

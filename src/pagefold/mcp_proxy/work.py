@@ -22,8 +22,8 @@ _SAMPLES = (
 )
 
 
-class Known(Protocol):
-    """What is kept of a conversation; `context.Context` is one."""
+class ResultKeeper(Protocol):
+    """What is kept of a conversation; `result_store.ResultStore` is one."""
 
     @property
     def is_read(self) -> bool:
@@ -50,7 +50,7 @@ class Work:
     def __init__(
         self,
         *,
-        context: Callable[[Callable[[], None]], Known] | None = None,
+        context: Callable[[Callable[[], None]], ResultKeeper] | None = None,
         tools: bool = True,
         untouched: Callable[[str, str], bool] = lambda server, tool: False,
         references: bool = False,
@@ -65,7 +65,7 @@ class Work:
         self._begun = False
         self._loading, self._showing = threading.Lock(), threading.Lock()
         self._result: Any = None
-        self._known: Known | None = None
+        self._known: ResultKeeper | None = None
         self._ledger: Any = None
 
     def begin(self) -> None:

@@ -21,7 +21,7 @@ from pagefold.mcp_proxy.relay import Options, Relay
 from pagefold.mcp_proxy.servers import Servers
 from pagefold.mcp_proxy.session import Early, Session, Switch
 from pagefold.mcp_proxy.specs import Spec
-from pagefold.mcp_proxy.work import Known, Work
+from pagefold.mcp_proxy.work import ResultKeeper, Work
 from pagefold.pages.context_tools import CONTEXT_TOOLS, ContextTool
 from pagefold.settings import Mcp
 
@@ -34,7 +34,7 @@ class Front:
     specs: Sequence[Spec]
     settings: Mcp
     environment: Callable[[Mapping[str, str]], Mapping[str, str]]
-    context: Callable[[Counter[str], Callable[[], None]], Known] | None = None
+    context: Callable[[Counter[str], Callable[[], None]], ResultKeeper] | None = None
     remote: Callable[[Spec, Session], Any] | None = None
     early: Callable[[], Early] | None = None
     counts: Counter[str] = field(default_factory=Counter)

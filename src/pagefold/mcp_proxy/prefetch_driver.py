@@ -26,7 +26,7 @@ from pagefold.wire.json_text import as_list, as_object
 Send = Callable[[str, bytes], Awaitable[None]]
 
 
-class Early:
+class PrefetchDriver:
     """The early calls of one connection. `send` gives a server a message, `envelope` what a stateless call carries."""
 
     def __init__(self, settings: Settings, counts: Counter[str]) -> None:

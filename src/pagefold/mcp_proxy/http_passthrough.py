@@ -12,7 +12,7 @@ from aiohttp import web
 
 from pagefold.errors import WireError
 from pagefold.mcp_proxy.commands import ToServer
-from pagefold.mcp_proxy.front import Front
+from pagefold.mcp_proxy.connection import Front
 from pagefold.mcp_proxy.http import is_local
 from pagefold.mcp_proxy.relay import Relay
 from pagefold.mcp_proxy.replies import SERVER_LOST, failure
@@ -27,7 +27,7 @@ _CONNECT_SECONDS = 20
 _KEPT_CLIENTS = 10_000
 
 
-class Passage:
+class HttpPassthrough:
     """The handler of every request, for the one server at `front.specs[0].url`."""
 
     def __init__(self, front: Front) -> None:

@@ -37,7 +37,7 @@ _ALONE = (
 )
 
 
-class Context:
+class ResultStore:
     """What is known about one client's conversation. `library` opens the store; `is_read` says whether a model proxy
     works on it; `history` is "" where texts are to be found by nothing but what was shown for them."""
 

@@ -15,7 +15,7 @@ _OWN = '"pagefold-for-'
 
 
 @dataclass(slots=True)
-class Theirs:
+class ServerCalls:
     """The calls that wait for the client, each with its server, its own id and its progress token."""
 
     _waiting: dict[str, tuple[str, str, str]] = field(default_factory=dict)
