@@ -20,7 +20,7 @@ from contextlib import suppress
 
 from pagefold.encode import decode, encode
 from pagefold.encode.choose import Shown
-from pagefold.encode.notation.value import parse
+from pagefold.encode.notation.json_value import parse
 from pagefold.pages.ledger import Ledger
 from pagefold.tokens import counter
 

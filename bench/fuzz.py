@@ -18,7 +18,7 @@ from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
 from pagefold.encode import decode, encode
-from pagefold.encode.notation.value import parse
+from pagefold.encode.notation.json_value import parse
 from pagefold.pages.ledger import Ledger
 
 WORDS = [

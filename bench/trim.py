@@ -30,11 +30,11 @@ from typing import Any
 
 from pagefold.adapters import recordings
 from pagefold.encode.cursor import read_cursor
-from pagefold.encode.pieces import LEAST, pieces
+from pagefold.encode.mcp_text_view import view_of
+from pagefold.encode.page_pieces import LEAST, pieces
 from pagefold.encode.trim import keywords_of, trim
-from pagefold.encode.trim.items import items_of
+from pagefold.encode.trim.json_items import items_of
 from pagefold.encode.trim.strategy import Item, item_values
-from pagefold.encode.view import view_of
 from pagefold.pages.facts import facts_of, opened
 from pagefold.pages.page import id_of
 from pagefold.tokens import counter

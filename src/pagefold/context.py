@@ -29,7 +29,7 @@ from pagefold.derive.policies import policy_named
 from pagefold.derive.policies.folding import Folding
 from pagefold.derive.policies.legacy import Legacy
 from pagefold.derive.policy import NOTHING, Decision, Derived, Notes, Policy
-from pagefold.encode.answer import answer
+from pagefold.encode.recall_reply import answer
 from pagefold.errors import ConfigError, WindowError
 from pagefold.pages import producers
 from pagefold.pages.faults import Boundary

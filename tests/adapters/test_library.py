@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pagefold.adapters.library import Library
-from pagefold.encode.answer import Answer
+from pagefold.encode.recall_reply import Answer
 from pagefold.pages.page import handle_of, id_of
 from pagefold.pages.recall import Denied, Failed, Recalled, Unknown
 

@@ -12,7 +12,7 @@ from pagefold.derive.policies.lossless import State
 from pagefold.encode import decode, encode
 from pagefold.encode.choose import self_contained
 from pagefold.encode.codec import Inner
-from pagefold.encode.notation.value import parse
+from pagefold.encode.notation.json_value import parse
 from pagefold.pages.ledger import Ledger
 from pagefold.tokens import counter
 from pagefold.wire.message import BlockKind

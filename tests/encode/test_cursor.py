@@ -13,7 +13,7 @@ from pagefold.encode.cursor import (
     StaleCursorError,
     read_cursor,
 )
-from pagefold.encode.pieces import LEAST, BudgetError, gaps, piece, pieces, usable
+from pagefold.encode.page_pieces import LEAST, BudgetError, gaps, piece, pieces, usable
 from pagefold.errors import RecallError
 from pagefold.pages.page import id_of
 from pagefold.tokens import counter

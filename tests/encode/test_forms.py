@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pagefold.encode import delta
-from pagefold.encode.context import Context
-from pagefold.encode.frame import FRAMES
+from pagefold.encode.envelopes import FRAMES
+from pagefold.encode.grep_context import Context
 from pagefold.encode.json_codec import Json
-from pagefold.encode.notation.value import LAYOUTS, Layout, parse
+from pagefold.encode.notation.json_value import LAYOUTS, Layout, parse
 from pagefold.encode.numbered import Numbered
 from pagefold.pages.ledger import Ledger, Standing
 

@@ -14,7 +14,7 @@ from pagefold.encode.near_ref import (
     render_near_ref_hint,
     undo,
 )
-from pagefold.encode.notation.value import parse
+from pagefold.encode.notation.json_value import parse
 
 PAD = "x" * 600
 STATUS = DeltaField("status", "pending", "success")

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pagefold.encode.notation.names import Names
+from pagefold.encode.notation.json_value import Members, Number, parse, plain
+from pagefold.encode.notation.prefix_names import Names
 from pagefold.encode.notation.read import read
-from pagefold.encode.notation.value import Members, Number, parse, plain
 from pagefold.encode.notation.write import write
 
 WORDS = st.sampled_from(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import toons
 
-from pagefold.encode.notation.value import parse
+from pagefold.encode.notation.json_value import parse
 from pagefold.encode.toon import Toon
 from tests.shared import SHARED
 

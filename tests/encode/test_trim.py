@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pagefold.encode.cursor import read_cursor
-from pagefold.encode.pieces import LEAST, BudgetError, pieces
+from pagefold.encode.page_pieces import LEAST, BudgetError, pieces
 from pagefold.encode.trim import Trimmed, keywords_of, skeleton, trim
 from pagefold.errors import ConfigError
 from pagefold.pages.page import handle_of, id_of

@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pagefold.encode.mcp_text_view import view_of
 from pagefold.encode.shape import Shape, shape_of
 from pagefold.encode.trim.blocks import blocks_of
-from pagefold.encode.trim.items import Kind, items_of
+from pagefold.encode.trim.json_items import Kind, items_of
 from pagefold.encode.trim.json_scan import Node, is_done, scan
 from pagefold.encode.trim.keywords import keywords_of
 from pagefold.encode.trim.landmarks import is_alarm, is_symbol
+from pagefold.encode.trim.piece_values import piece_values
 from pagefold.encode.trim.strategy import STRATEGIES, Item, item_values, strategy_for, thread_values
 from pagefold.encode.trim.units import units_of
-from pagefold.encode.trim.values import piece_values
-from pagefold.encode.view import view_of
 from pagefold.errors import ConfigError
 
 TEXTS = st.one_of(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pagefold.encode.cursor import read_cursor
-from pagefold.encode.pieces import pieces
+from pagefold.encode.page_pieces import pieces
 from pagefold.encode.trim import trim
 from pagefold.pages.page import id_of
 from pagefold.tokens import counter

@@ -17,7 +17,7 @@ from pagefold.adapters.sink import Objects, Sink, SinkState
 from pagefold.adapters.sqlite.outbox import Outbox
 from pagefold.adapters.sqlite.pages import SqliteStore
 from pagefold.adapters.sqlite.search import SearchIndex
-from pagefold.encode.answer import Answer, answer
+from pagefold.encode.recall_reply import Answer, answer
 from pagefold.errors import ConfigError, DeniedError, StoreError
 from pagefold.pages import recall as recalling
 from pagefold.pages.kinds import PageKind

@@ -7,7 +7,7 @@ import sys
 from pagefold import config
 from pagefold.adapters.library import Library
 from pagefold.cli import show
-from pagefold.encode.answer import Answer
+from pagefold.encode.recall_reply import Answer
 from pagefold.errors import ConfigError
 from pagefold.pages.recall import Denied, Failed, Recalled, Unknown
 

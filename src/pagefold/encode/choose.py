@@ -17,13 +17,13 @@ from functools import cache, lru_cache, partial
 from pagefold.encode import delta, near_ref, reference
 from pagefold.encode.codec import PLAIN, Codec, first_line
 from pagefold.encode.codec import decode as undo
-from pagefold.encode.context import Context
+from pagefold.encode.envelopes import FRAMES
 from pagefold.encode.escapes import Escapes
-from pagefold.encode.frame import FRAMES
+from pagefold.encode.grep_context import Context
 from pagefold.encode.hits import Hits
 from pagefold.encode.json_codec import Json
 from pagefold.encode.log import Log
-from pagefold.encode.notation.value import Members, parse
+from pagefold.encode.notation.json_value import Members, parse
 from pagefold.encode.numbered import Numbered
 from pagefold.encode.paths import Listing, Paths
 from pagefold.encode.records import Records

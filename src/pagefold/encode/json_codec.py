@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from itertools import count
 
 from pagefold.encode.codec import Inner
+from pagefold.encode.notation.json_value import LAYOUTS, Layout, Members, Value, compact, parse, plain
 from pagefold.encode.notation.read import read
-from pagefold.encode.notation.value import LAYOUTS, Layout, Members, Value, compact, parse, plain
 from pagefold.encode.notation.write import MOST, write
 
 _LEAST = 24

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from pagefold.encode.notation.value import Members, Number, Value, compact, parse
+from pagefold.encode.notation.json_value import Members, Number, Value, compact, parse
 
 _DEEPEST = 64  # far from the interpreter's own limit, so that the answer does not depend on the caller's stack
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")

@@ -10,7 +10,7 @@ import json
 from typing import Any
 
 from pagefold.encode.codec import Inner
-from pagefold.encode.notation.value import parse
+from pagefold.encode.notation.json_value import parse
 from pagefold.errors import ConfigError
 
 _HEADER = "[TOON]"

@@ -19,7 +19,7 @@ finite, a parent that does not stand before its child.
 from collections.abc import Sequence
 from math import fsum
 
-from pagefold.knapsack.branch import Branching
+from pagefold.knapsack.branch_and_bound import Branching
 from pagefold.knapsack.problem import Choice, Group, Solution, problem
 
 __all__ = ["WORK", "Choice", "Group", "Solution", "solve"]

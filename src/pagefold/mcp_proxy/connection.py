@@ -115,7 +115,7 @@ class Front:
         if not ours and not words and not text_only and not wanted:
             return Options()
         # The codecs come with it: they are loaded here only where somebody wants parameters.
-        parameters: Any = importlib.import_module("pagefold.encode.parameters") if wanted else None
+        parameters: Any = importlib.import_module("pagefold.encode.output_parameters") if wanted else None
         slim = getattr(words, how) if words else None
         listing = Listing(slim, ours, {}, parameters.with_parameters if parameters else None, wanted)
 

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 from pagefold.encode import choose
 from pagefold.encode.choose import Shown
 from pagefold.encode.cursor import read_cursor
-from pagefold.encode.parameters import Asked as Wish
-from pagefold.encode.pieces import BudgetError, piece
+from pagefold.encode.output_parameters import Asked as Wish
+from pagefold.encode.page_pieces import BudgetError, piece
 from pagefold.encode.toon import Toon
 from pagefold.encode.trim import trim
 from pagefold.frozen import frozen

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-from pagefold.knapsack.fronts import front
+from pagefold.knapsack.relaxation import front
 from pagefold.pages.kinds import PageKind, ResidencyLevel, refusal
 from pagefold.pages.page import PageId
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from itertools import repeat
 from typing import Any
 
-from pagefold.encode.notation.rows import NOTHING, Column, Path, Rows
+from pagefold.encode.notation.json_value import Members, Value
+from pagefold.encode.notation.row_reader import NOTHING, Column, Path, Rows
 from pagefold.encode.notation.scalar import word
-from pagefold.encode.notation.value import Members, Value
 
 _NAME = re.compile(r"\$([a-z])=(.*)")
 _SECTION = re.compile(r"#(\d+) (\d+) (rows|lists):(?: (.*))?")

@@ -4,7 +4,7 @@ import json
 import re
 from functools import lru_cache
 
-from pagefold.encode.notation.value import Number, number
+from pagefold.encode.notation.json_value import Number, number
 
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
 _LIKE_A_NUMBER = re.compile(r"[-+]?[\d.]*\d(?:[eE][-+]?\d+)?|-?Infinity|NaN")

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from itertools import chain, takewhile
 from typing import Any, NamedTuple
 
+from pagefold.encode.notation.json_value import Members, Number
 from pagefold.encode.notation.scalar import is_bare
-from pagefold.encode.notation.value import Members, Number
 
 LEAST_ROWS = 2
 _AFFIX = 4

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from itertools import repeat
 from typing import Any, TypeAlias
 
-from pagefold.encode.notation.names import Names
+from pagefold.encode.notation.json_value import Members, Number, Value
+from pagefold.encode.notation.prefix_names import Names
 from pagefold.encode.notation.scalar import is_bare, is_clear, key_text, quoted, scalar_text
 from pagefold.encode.notation.table import ABSENT, FEW, Column, Columns, Table, alike_of, rest_of, said_by, table_of
-from pagefold.encode.notation.value import Members, Number, Value
 
 _DEPTH = 100
 MOST = 40_000

@@ -15,13 +15,13 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from pagefold.encode.cursor import Cursor
-from pagefold.encode.pieces import Piece, gaps, piece, usable
+from pagefold.encode.mcp_text_view import View, view_of
+from pagefold.encode.page_pieces import Piece, gaps, piece, usable
 from pagefold.encode.pointer import call_words, described, one_line, pointer
 from pagefold.encode.trim.json_scan import Node, scan
 from pagefold.encode.trim.json_tree import FieldGroup, JsonTree
 from pagefold.encode.trim.strategy import strategy_for
 from pagefold.encode.trim.text_tree import Picked, TextTree
-from pagefold.encode.view import View, view_of
 from pagefold.pages.page import PageId, handle_of, id_of
 from pagefold.tokens import counter
 

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from math import fsum
 from typing import Protocol
 
-from pagefold.encode.notation.value import compact, parse
-from pagefold.encode.trim.items import Items, items_of
+from pagefold.encode.notation.json_value import compact, parse
+from pagefold.encode.trim.json_items import Items, items_of
+from pagefold.encode.trim.json_output import Entry, Shown, counted
 from pagefold.encode.trim.json_scan import Node
-from pagefold.encode.trim.json_shown import Entry, Shown, counted
 from pagefold.encode.trim.landmarks import is_alarm
+from pagefold.encode.trim.piece_values import piece_values
 from pagefold.encode.trim.strategy import item_values, thread_values
 from pagefold.encode.trim.text_tree import Picked, TextTree
-from pagefold.encode.trim.values import piece_values
 from pagefold.knapsack import Choice, Group, solve
 
 _SMALL = 60  # characters of a container that is shown whole or not at all

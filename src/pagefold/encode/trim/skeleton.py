@@ -12,6 +12,7 @@ would be no shorter than the text, the text itself comes back.
 
 from collections.abc import Callable, Collection, Sequence
 
+from pagefold.encode.mcp_text_view import view_of
 from pagefold.encode.pointer import call_words, described, one_line
 from pagefold.encode.shape import shape_of
 from pagefold.encode.trim.gaps import filled, with_gaps
@@ -19,7 +20,6 @@ from pagefold.encode.trim.json_scan import scan
 from pagefold.encode.trim.json_tree import JsonTree
 from pagefold.encode.trim.landmarks import Landmark, landmarks
 from pagefold.encode.trim.units import whole_lines
-from pagefold.encode.view import view_of
 from pagefold.tokens import counter
 
 _SIGNS = 60

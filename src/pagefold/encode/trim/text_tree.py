@@ -13,9 +13,9 @@ from pagefold.encode.shape import Shape, shape_of
 from pagefold.encode.trim.blocks import Block, blocks_of
 from pagefold.encode.trim.gaps import filled, with_gaps
 from pagefold.encode.trim.landmarks import NUMBER, Landmark, landmarks
+from pagefold.encode.trim.piece_values import piece_values
 from pagefold.encode.trim.strategy import Item, item_values
 from pagefold.encode.trim.units import Unit, units_of
-from pagefold.encode.trim.values import piece_values
 from pagefold.knapsack import Choice, Group, solve
 
 _SHARES = (0.15, 0.3, 0.5, 0.75, 1.0)  # of a block's units, the densest first

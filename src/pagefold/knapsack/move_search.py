@@ -9,7 +9,7 @@ from bisect import bisect_right
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from pagefold.knapsack.base import ROUNDING, Base, Move, moves
+from pagefold.knapsack.lagrangian import ROUNDING, Base, Move, moves
 from pagefold.knapsack.problem import Problem
 
 _FIRST_ROUND = 12  # moves; every round has twice as many as the one before

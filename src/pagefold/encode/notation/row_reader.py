@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import repeat
 from typing import Any
 
-from pagefold.encode.notation.value import Members, Number, number
+from pagefold.encode.notation.json_value import Members, Number, number
 
 Path = tuple[str, ...]
 Column = tuple[Path, str, Any]

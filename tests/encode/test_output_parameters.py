@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pagefold.encode.parameters import Asked, ParameterError, taken_out, with_parameters
+from pagefold.encode.output_parameters import Asked, ParameterError, taken_out, with_parameters
 
 SCHEMA = {"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"], "additionalProperties": False}
 

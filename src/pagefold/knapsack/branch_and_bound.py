@@ -8,10 +8,10 @@ import heapq
 from math import fsum
 from typing import NamedTuple
 
-from pagefold.knapsack.base import ROUNDING, Base, base, hinge
-from pagefold.knapsack.fronts import price
+from pagefold.knapsack.lagrangian import ROUNDING, Base, base, hinge
+from pagefold.knapsack.move_search import Search
 from pagefold.knapsack.problem import Problem, closed, opened
-from pagefold.knapsack.search import Search
+from pagefold.knapsack.relaxation import price
 
 _STATES_A_GROUP = 10  # before a search gives way to two branches; a branch costs about as much as that many states
 

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from pagefold.encode.cursor import Cursor, read_cursor
-from pagefold.encode.pieces import piece, usable
-from pagefold.encode.within import lines_within, path_within, word_within
+from pagefold.encode.page_pieces import piece, usable
+from pagefold.encode.page_query import lines_within, path_within, word_within
 from pagefold.errors import RecallError
 from pagefold.pages.kinds import PageKind
 from pagefold.pages.page import Page, PageId

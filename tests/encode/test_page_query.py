@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pagefold.encode.answer import Answer, answer
 from pagefold.encode.cursor import Cursor
+from pagefold.encode.page_query import lines_within, path_within, word_within
+from pagefold.encode.recall_reply import Answer, answer
 from pagefold.encode.trim import trim
-from pagefold.encode.within import lines_within, path_within, word_within
 from pagefold.errors import RecallError
 from pagefold.pages.page import handle_of
 from pagefold.pages.store import MemoryStore

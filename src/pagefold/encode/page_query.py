@@ -11,11 +11,11 @@ much was left off. Nothing found, or a question that is none, is a RecallError w
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from pagefold.encode.pieces import usable
+from pagefold.encode.mcp_text_view import view_of
+from pagefold.encode.page_pieces import usable
 from pagefold.encode.shape import Shape, shape_of
 from pagefold.encode.trim.json_scan import Node, scan
 from pagefold.encode.trim.units import Unit, whole_lines
-from pagefold.encode.view import view_of
 from pagefold.errors import RecallError
 
 _SPAN = re.compile(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?")
