@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pagefold.adapters import recordings
 from pagefold.analysis.fit import fit
-from pagefold.derive.remaining import Lasting
+from pagefold.derive.remaining import TurnsLeft
 from pagefold.derive.values import Priors
 from pagefold.wire.message import Message
 from pagefold.wire.transcripts import Problem
@@ -33,7 +33,7 @@ def main() -> None:
     options = parser.parse_args()
     neutral = Priors(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, -3.5)
     found = [one for name in _FAMILIES for one in sessions(options.traces / f"{name}.jsonl.xz", options.half)]
-    fitted = fit(found, priors=neutral, lasting=Lasting())
+    fitted = fit(found, priors=neutral, lasting=TurnsLeft())
     print(f"{fitted.sessions} sessions, {fitted.asked:,} questions, {fitted.needed:,} needs")
     print(fitted.priors)
     print(fitted.lasting)

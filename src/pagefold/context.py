@@ -22,9 +22,9 @@ from typing import Any, Self
 from pagefold.adapters.instructions import instructions_in
 from pagefold.adapters.sqlite.pages import SqliteStore
 from pagefold.adapters.writeback import Writeback
-from pagefold.derive.beginning import Beginning, root_of
 from pagefold.derive.cost import TABLES, Prices
 from pagefold.derive.notebook import Notebook
+from pagefold.derive.pinned_policy import PinnedPolicy, root_of
 from pagefold.derive.policies import policy_named
 from pagefold.derive.policies.folding import Folding
 from pagefold.derive.policies.legacy import Legacy
@@ -116,7 +116,7 @@ class Context:
         self._asked_for = f"{history}\n{model}\n{policy.name}\n{getattr(policy, 'window', 0)}"
         self._messages: list[Message] = []
         self._links: list[bytes] = []
-        self._beginning: Beginning | None = None
+        self._beginning: PinnedPolicy | None = None
         self._answered = False  # and so noted under what no other history has
         self._stepped = 0  # messages that the policy has been shown
         self._state: Any = policy.begin(head)  # before it is asked, and after
@@ -274,7 +274,7 @@ class Context:
         root = root_of(self._messages, self._links)
         begun = self._notebook.begun(root, self._asked_for, now)
         if self._beginning is None:
-            self._beginning = begun.beginning or Beginning(self._policy, self._head, now)
+            self._beginning = begun.beginning or PinnedPolicy(self._policy, self._head, now)
             self._policy, self._head = self._beginning.policy, self._beginning.head
             self._state = self._policy.begin(self._head)
             self._hold()

@@ -24,7 +24,7 @@ from pagefold.analysis.tuning_options import Option, Value, always, options
 from pagefold.analysis.tuning_trials import PARTS, Job, Judged, is_held, judge, part_of, see
 from pagefold.derive.cost import prices_named
 from pagefold.derive.learned import SHIPPED, Folds, Learned, forms_of, learned_of
-from pagefold.derive.remaining import Lasting
+from pagefold.derive.remaining import TurnsLeft
 from pagefold.derive.values import Priors
 from pagefold.errors import ConfigError
 from pagefold.settings import Settings
@@ -243,7 +243,7 @@ def test_fitting_in_parts_is_fitting_at_once() -> None:
 LINK = FollowUpLink("Read", 0.5, "$files", "path", ("cwd",), (("all", True), ("limit", 3)), 2, 4)
 LEARNED = Learned(
     Priors(age=-0.5, bias=0.25),
-    Lasting(left=(9, 8, 7, 6, 5, 4)),
+    TurnsLeft(left=(9, 8, 7, 6, 5, 4)),
     Folds(miss=30_000, rent=0.6),
     forms_of([("Bash", ["delta"]), ('odd "name"', ["json", "hits"])], floor=4),
 )

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pagefold.derive.arrival import Standings
 from pagefold.derive.digest import Kept, digest
 from pagefold.derive.json_lines import Said, json_lines, value_of
-from pagefold.derive.passages import passages
+from pagefold.derive.quotable import passages
 from pagefold.wire.transcripts import parse_line
 
 ROWS = {"total": 3, "items": [{"id": 7, "name": "harbour"}, {"id": 9}, {"id": 4, "name": "quay", "tags": ["a", "b"]}]}

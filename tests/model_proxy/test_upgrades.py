@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from pagefold.derive import beginning
-from pagefold.derive.beginning import LOST, PASSED
+from pagefold.derive import pinned_policy
 from pagefold.derive.learned import Folds, forms_of
+from pagefold.derive.pinned_policy import LOST, PASSED
 from pagefold.derive.policies.economic import Economic
 from pagefold.derive.policies.lossless import Lossless
 from pagefold.derive.policies.reset import Reset
@@ -175,8 +175,8 @@ def test_a_version_that_is_no_longer_derived_moves_the_prefix_once(monkeypatch: 
     for turn in range(13):
         client.send(Conversations(BEFORE, store=store), history(turn))
     known = len(client.moves)
-    monkeypatch.setattr(beginning, "VERSION", beginning.VERSION + 1)
-    monkeypatch.setattr(beginning, "_DERIVED", frozenset((beginning.VERSION,)))
+    monkeypatch.setattr(pinned_policy, "VERSION", pinned_policy.VERSION + 1)
+    monkeypatch.setattr(pinned_policy, "_DERIVED", frozenset((pinned_policy.VERSION,)))
     new = replace(BEFORE, window=9_000)
     for turn in range(13, 16):
         client.send(Conversations(new, store=store), history(turn))

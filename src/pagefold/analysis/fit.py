@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from pagefold.derive.remaining import SHIPPED as LASTING
-from pagefold.derive.remaining import Lasting
+from pagefold.derive.remaining import TurnsLeft
 from pagefold.derive.values import NEVER, SHIPPED, Mentions, Priors, features, mentioned
 from pagefold.pages.facts import facts_of, opened
 from pagefold.wire.message import Message, Role
@@ -34,7 +34,7 @@ class Fitted:
     """What was learned, and from how much: `asked` questions, of which `needed` were answered by a need."""
 
     priors: Priors
-    lasting: Lasting
+    lasting: TurnsLeft
     sessions: int
     asked: int
     needed: int
@@ -44,7 +44,7 @@ Observed = Counter[tuple[Row, bool]]
 """How often what was known of a fact was answered by a need, and how often not."""
 
 
-def fit(sessions: Iterable[Sequence[Message]], *, priors: Priors = SHIPPED, lasting: Lasting = LASTING) -> Fitted:
+def fit(sessions: Iterable[Sequence[Message]], *, priors: Priors = SHIPPED, lasting: TurnsLeft = LASTING) -> Fitted:
     """The weights and the turns left that fit these sessions, drawn towards those given."""
     rows: Observed = Counter()
     turns: list[int] = []
@@ -54,7 +54,7 @@ def fit(sessions: Iterable[Sequence[Message]], *, priors: Priors = SHIPPED, last
     return fitted(rows, turns, priors=priors, lasting=lasting)
 
 
-def fitted(rows: Observed, turns: Sequence[int], *, priors: Priors = SHIPPED, lasting: Lasting = LASTING) -> Fitted:
+def fitted(rows: Observed, turns: Sequence[int], *, priors: Priors = SHIPPED, lasting: TurnsLeft = LASTING) -> Fitted:
     """The same from what was observed of each session and how many turns it had, wherever that was done."""
     needed = sum(number for (_, was), number in rows.items() if was)
     asked = rows.total()
@@ -148,11 +148,11 @@ def _solved(matrix: Sequence[Sequence[float]], right: Sequence[float]) -> list[f
     return found
 
 
-def _lasting(turns: Sequence[int], given: Lasting) -> Lasting:
+def _lasting(turns: Sequence[int], given: TurnsLeft) -> TurnsLeft:
     """The median of the turns left at each length; where few sessions came so far, what is given counts for as many."""
     left: list[int] = []
     for so_far, before in zip(given.so_far, given.left, strict=True):
         seen = [total - so_far for total in turns if total > so_far]
         share = len(seen) / (len(seen) + _FEWEST)
         left.append(round(share * median(seen) + (1 - share) * before) if seen else before)
-    return Lasting(given.so_far, tuple(left))
+    return TurnsLeft(given.so_far, tuple(left))

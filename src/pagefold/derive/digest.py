@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from pagefold.derive.entry import text_message
 from pagefold.derive.json_lines import value_of
-from pagefold.derive.passages import Line, Passage, Speaker
+from pagefold.derive.quotable import Line, Passage, Speaker
 from pagefold.pages.kinds import PageKind
 from pagefold.pages.page import Page
 from pagefold.wire.message import Message

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from pagefold.derive.arrival import Standings, arrive
 from pagefold.derive.learned import AS_IT_COMES, Forms
-from pagefold.derive.passages import Passage, passages
+from pagefold.derive.quotable import Passage, passages
 from pagefold.frozen import frozen
 from pagefold.pages.facts import facts_of
 from pagefold.tokens import FRAME, counter

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from pagefold.derive.arrival import Standings
 from pagefold.derive.digest import Digest, Kept, Record, digest
 from pagefold.derive.entry import Entry, again, counted, text_message
-from pagefold.derive.keep import Settled, keep, settle
 from pagefold.derive.learned import AS_IT_COMES, Forms
-from pagefold.derive.passages import Passage
+from pagefold.derive.line_selection import Settled, keep, settle
 from pagefold.derive.policy import Decision
-from pagefold.derive.squeeze import squeezed
+from pagefold.derive.quotable import Passage
 from pagefold.derive.task import active_task
+from pagefold.derive.trim_tail import squeezed
 from pagefold.derive.values import NEVER, Mentions, Priors, expected, mentioned
 from pagefold.log import Log
 from pagefold.pages.kinds import ResidencyLevel

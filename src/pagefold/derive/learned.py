@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 
 from pagefold.derive.remaining import SHIPPED as LASTING
-from pagefold.derive.remaining import Lasting
+from pagefold.derive.remaining import TurnsLeft
 from pagefold.derive.values import SHIPPED as PRIORS
 from pagefold.derive.values import Priors
 from pagefold.encode.delta import FLOOR
@@ -48,7 +48,7 @@ FOLDS = Folds()
 @dataclass(frozen=True, slots=True)
 class Learned:
     priors: Priors = PRIORS
-    lasting: Lasting = LASTING
+    lasting: TurnsLeft = LASTING
     folds: Folds = FOLDS
     forms: Forms = field(default=AS_IT_COMES)
 
@@ -63,7 +63,7 @@ def learned_of(settings: Settings) -> Learned:
     left = tuple(settings.lasting.left)
     return Learned(
         Priors(**weights),
-        Lasting(LASTING.so_far, left) if left else LASTING,
+        TurnsLeft(LASTING.so_far, left) if left else LASTING,
         Folds(folds.miss_tokens, folds.least_tokens, folds.cold_tokens, folds.rent, folds.horizon_turns),
         forms_of(
             ((table.name, table.without) for table in settings.learned if table.without),

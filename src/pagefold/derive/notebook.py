@@ -8,7 +8,7 @@ live as long as the process.
 import hashlib
 from typing import Any, NamedTuple
 
-from pagefold.derive.beginning import LOST, PASSED, Beginning, Root, parse
+from pagefold.derive.pinned_policy import LOST, PASSED, PinnedPolicy, Root, parse
 from pagefold.derive.policy import NOTHING, Notes
 from pagefold.errors import WireError
 from pagefold.pages.page import PageId
@@ -26,7 +26,7 @@ class Begun(NamedTuple):
     `unnoted` is the name under which that has yet to be noted, if it has.
     """
 
-    beginning: Beginning | None
+    beginning: PinnedPolicy | None
     unnoted: str = ""
     reason: str = ""
 
@@ -37,7 +37,7 @@ class Notebook:
     def __init__(self, store: Store | None = None) -> None:
         self.store = store or MemoryStore()
         self._known: dict[bytes, Notes] = {}
-        self._begun: dict[str, Beginning] = {}
+        self._begun: dict[str, PinnedPolicy] = {}
 
     def get(self, link: bytes) -> Notes:
         found = self._known.get(link)
@@ -68,7 +68,7 @@ class Notebook:
             return Begun(found, name, "" if found else PASSED if noted else LOST)
         return Begun(found) if found else Begun(None, name, PASSED)
 
-    def put_begun(self, name: str, beginning: Beginning, now: float) -> None:
+    def put_begun(self, name: str, beginning: PinnedPolicy, now: float) -> None:
         try:
             said = beginning.to_json()
         except ValueError:  # a policy of the caller's own: whoever has the same caller has the same policy
@@ -77,7 +77,7 @@ class Notebook:
             self.store.put(json_text.bytes_of(said), history=name, now=now)
         _kept(self._begun, name, beginning)
 
-    def _beginning(self, name: str) -> tuple[Beginning | None, bool]:
+    def _beginning(self, name: str) -> tuple[PinnedPolicy | None, bool]:
         """The beginning of this name, and whether there is a note of it at all."""
         if (known := self._begun.get(name)) is not None:
             return known, True

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Lasting:
+class TurnsLeft:
     """From `so_far[i]` turns on, half of the recorded sessions had at least `left[i]` more."""
 
     so_far: tuple[int, ...] = (0, 10, 20, 40, 80, 160)
@@ -15,4 +15,4 @@ class Lasting:
         return self.left[max(0, bisect_right(self.so_far, so_far) - 1)]
 
 
-SHIPPED = Lasting()
+SHIPPED = TurnsLeft()

@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-from pagefold.derive.beginning import Beginning
 from pagefold.derive.cost import TABLES, Prices
 from pagefold.derive.models import Known
 from pagefold.derive.notebook import Begun
+from pagefold.derive.pinned_policy import PinnedPolicy
 from pagefold.derive.policies import policy_named
 from pagefold.derive.policy import NOTHING, Notes, Policy
 from pagefold.encode.choose import REFERRING
@@ -172,12 +172,12 @@ class Conversations:
             self._known_begun[key] = begun
         return begun
 
-    def begin(self, derivations: Derivations, reading: Reading, begun: Begun, now: float) -> Beginning:
+    def begin(self, derivations: Derivations, reading: Reading, begun: Begun, now: float) -> PinnedPolicy:
         """What the history is derived with from here on; noted, where it was not yet."""
         beginning = begun.beginning
         if beginning is None:
             head = sum(self.reckoner.head(reading).values()) if derivations.folds else 0
-            beginning = Beginning(derivations.policy, -(-head // _HEAD_STEP) * _HEAD_STEP, now)
+            beginning = PinnedPolicy(derivations.policy, -(-head // _HEAD_STEP) * _HEAD_STEP, now)
         if begun.unnoted:
             self.notebook.put_begun(begun.unnoted, beginning, now)
         return beginning

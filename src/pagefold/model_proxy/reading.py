@@ -7,7 +7,7 @@ compared before they are used.
 
 from dataclasses import dataclass, field
 
-from pagefold.derive.beginning import Root
+from pagefold.derive.pinned_policy import Root
 from pagefold.log import Log
 from pagefold.model_proxy.apis import MESSAGES, Api
 from pagefold.model_proxy.histories import Digests, links_of

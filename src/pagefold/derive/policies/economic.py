@@ -19,8 +19,8 @@ from pagefold.derive.learned import AS_IT_COMES, FOLDS, Folds, Forms
 from pagefold.derive.policies import folding
 from pagefold.derive.policy import Decision, Notes
 from pagefold.derive.remaining import SHIPPED as LASTING
-from pagefold.derive.remaining import Lasting
-from pagefold.derive.squeeze import squeezed
+from pagefold.derive.remaining import TurnsLeft
+from pagefold.derive.trim_tail import squeezed
 from pagefold.derive.values import SHIPPED, Priors
 from pagefold.frozen import frozen
 from pagefold.pages.kinds import ResidencyLevel
@@ -45,7 +45,7 @@ class State(folding.State):
 @dataclass(frozen=True, slots=True)
 class Economic(folding.Folding):
     priors: Priors = SHIPPED
-    lasting: Lasting = LASTING
+    lasting: TurnsLeft = LASTING
     folds: Folds = FOLDS
     forms: Forms = AS_IT_COMES
 

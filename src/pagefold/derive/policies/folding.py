@@ -13,8 +13,8 @@ from pagefold.derive.cost import TABLES, Prices
 from pagefold.derive.entry import Entry, counted, enter, text_message
 from pagefold.derive.fold import Folded, Frame, Rule, fold
 from pagefold.derive.pairing import Paired, Pairing, paired, settled
-from pagefold.derive.passages import passages
 from pagefold.derive.policy import NOTHING, Decision, Derived, Notes
+from pagefold.derive.quotable import passages
 from pagefold.derive.resetting import REASON, reset_asked
 from pagefold.derive.values import SHIPPED
 from pagefold.frozen import frozen

@@ -6,22 +6,22 @@ from typing import Any
 
 import pytest
 
-from pagefold.derive.beginning import VERSION, Beginning, parse, root_of
 from pagefold.derive.cost import TABLES
 from pagefold.derive.learned import SHIPPED, Folds, Learned, forms_of
+from pagefold.derive.pinned_policy import VERSION, PinnedPolicy, parse, root_of
 from pagefold.derive.policies import LIVE, policy_named
 from pagefold.derive.policies.incremental import Incremental
 from pagefold.derive.policies.lossless import Lossless
 from pagefold.derive.policies.oracle import OracleReplay
 from pagefold.derive.policies.reset import Reset
 from pagefold.derive.policy import Policy
-from pagefold.derive.remaining import Lasting
+from pagefold.derive.remaining import TurnsLeft
 from pagefold.derive.values import Priors
 from pagefold.wire import openai_chat
 from pagefold.wire.message import Message
 
 LEARNED = Learned(
-    Priors(bias=-0.25), Lasting((0, 5), (7, 9)), Folds(least=3_000), forms_of([("Read", ["numbered", "log"])])
+    Priors(bias=-0.25), TurnsLeft((0, 5), (7, 9)), Folds(least=3_000), forms_of([("Read", ["numbered", "log"])])
 )
 
 
@@ -36,18 +36,18 @@ LEARNED = Learned(
     ids=lambda policy: f"{policy.name}",
 )
 def test_what_is_written_is_read_back_with_every_setting(policy: Policy) -> None:
-    beginning = Beginning(policy, 28_672, 1.5)
+    beginning = PinnedPolicy(policy, 28_672, 1.5)
 
     assert parse(beginning.to_json()) == beginning
 
 
 def test_a_policy_of_the_callers_own_is_not_written() -> None:
     with pytest.raises(ValueError, match="oracle_replay"):
-        Beginning(OracleReplay()).to_json()
+        PinnedPolicy(OracleReplay()).to_json()
 
 
 def changed(**change: Any) -> str:
-    said = json.loads(Beginning(policy_named("economic", learned=SHIPPED), 4_096).to_json())
+    said = json.loads(PinnedPolicy(policy_named("economic", learned=SHIPPED), 4_096).to_json())
     return json.dumps(said | change)
 
 
@@ -77,10 +77,10 @@ def test_what_cannot_be_derived_as_it_was_is_not_read(text: str) -> None:
 
 
 def test_a_setting_that_an_older_version_did_not_have_is_what_ships() -> None:
-    said = json.loads(Beginning(policy_named("economic", window=9_999)).to_json())
+    said = json.loads(PinnedPolicy(policy_named("economic", window=9_999)).to_json())
     del said["settings"]["folds"]["rent"]
 
-    assert parse(json.dumps(said)) == Beginning(policy_named("economic", window=9_999))
+    assert parse(json.dumps(said)) == PinnedPolicy(policy_named("economic", window=9_999))
     assert parse(changed()) != parse(changed(settings={"window": 9_999}))
 
 

@@ -39,7 +39,7 @@ class Root(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Beginning:
+class PinnedPolicy:
     """`at` is when: the same first request long afterwards begins another history."""
 
     policy: Policy
@@ -54,14 +54,14 @@ class Beginning:
         return json_text.dumps(said | {"settings": _said(self.policy)})
 
 
-def parse(text: str) -> Beginning | None:
+def parse(text: str) -> PinnedPolicy | None:
     """What was written down; None where this version cannot derive it, or it is no such note."""
     try:
         said = as_object(json_text.parse(text))
         if said.get("version") not in _DERIVED or said.get("policy") not in LIVE:
             return None
         policy = _like(policy_named(said["policy"]), as_object(said.get("settings")))
-        return Beginning(policy, int(said["head"]), float(said["at"]))
+        return PinnedPolicy(policy, int(said["head"]), float(said["at"]))
     except (WireError, LookupError, TypeError, ValueError):
         return None
 

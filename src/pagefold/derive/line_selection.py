@@ -11,7 +11,7 @@ from operator import itemgetter
 from typing import TypeAlias
 
 from pagefold.derive.digest import Kept
-from pagefold.derive.passages import Passage, Speaker
+from pagefold.derive.quotable import Passage, Speaker
 from pagefold.knapsack import Choice, Group, solve
 from pagefold.pages.kinds import PageKind
 from pagefold.pages.page import Page, PageId
