@@ -19,7 +19,7 @@ from pagefold.errors import PagefoldError
 from pagefold.model_proxy.apis import APIS, MESSAGES, Api
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.exchange import Exchange
-from pagefold.model_proxy.passage import window_in
+from pagefold.model_proxy.forward import window_in
 from pagefold.model_proxy.totals import Ending
 from pagefold.pages.store import MemoryStore
 from pagefold.wire import anthropic
@@ -281,13 +281,13 @@ def test_a_client_can_switch_it_off_or_choose() -> None:
 def test_what_is_only_counted_extends_no_history_that_is_derived_from() -> None:
     conversations = Conversations(policy_named("lossless"))
     sent(conversations, body(history(3)))
-    known = conversations.readings.read(MESSAGES, body(history(3)))
+    known = conversations.request_cache.read(MESSAGES, body(history(3)))
     off = Exchange("POST", MESSAGES.path, body(history(4)), conversations, wish="off")
     off.answer_began(200, "application/json")
 
     assert off.finish(Ending.WHOLE).messages == len(history(4))
     assert off.told is not None
-    assert len(known.request.messages._items) == len(known.links._items) == len(history(3))
+    assert len(known.request.messages._items) == len(known.prefix_hashes._items) == len(history(3))
 
 
 @pytest.mark.parametrize("path", sorted(APIS))
@@ -384,7 +384,7 @@ def test_a_new_turn_shows_the_policy_its_new_messages_only() -> None:
 
 def test_what_is_remembered_is_bounded() -> None:
     conversations = Conversations(policy_named("lossless"))
-    derivations = conversations.under("messages")
+    derivations = conversations.derivations_for("messages")
     assert derivations is not None
     derivations._most = 100_000
     for number in range(30):
@@ -396,13 +396,13 @@ def test_what_is_remembered_is_bounded() -> None:
 
 def test_a_reading_seen_before_shares_its_messages() -> None:
     conversations = Conversations()
-    first = conversations.readings.read(MESSAGES, body(history(8)))
-    second = conversations.readings.read(MESSAGES, body(history(9)))
+    first = conversations.request_cache.read(MESSAGES, body(history(8)))
+    second = conversations.request_cache.read(MESSAGES, body(history(9)))
 
     assert [one is other for one, other in zip(first.request.messages, second.request.messages, strict=False)] == (
         [True] * len(first.request.messages)
     )
-    assert second.links[: len(first.links)] == first.links
+    assert second.prefix_hashes[: len(first.prefix_hashes)] == first.prefix_hashes
     assert replace(second.request) == anthropic.parse_request(body(history(9)))
 
 
@@ -454,7 +454,7 @@ def test_a_smaller_window_folds_sooner() -> None:
 )
 def test_a_policy_that_folds_goes_by_the_model(model: str, window: int, prices: str, counter: str) -> None:
     def chosen(conversations: Conversations, said: int = 0) -> Economic:
-        found = conversations.under(MESSAGES.name, window=said, model=model)
+        found = conversations.derivations_for(MESSAGES.name, window=said, model=model)
         assert found is not None
         assert isinstance(found.policy, Economic)
         return found.policy

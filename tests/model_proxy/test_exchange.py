@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pagefold import tokens
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.exchange import READ_BYTES, Exchange
-from pagefold.model_proxy.totals import Ending, Prefix, Reckoned, Seen, Totals
+from pagefold.model_proxy.totals import CostCheck, Ending, Prefix, Seen, Totals
 from pagefold.wire.message import Usage
 
 QUESTION = {"role": "user", "content": "What is here?"}
@@ -86,7 +86,7 @@ def test_a_streamed_exchange_is_seen_whole() -> None:
             "results": count("a.py\nb.py"),
         },
         prefix=Prefix(histories=1),
-        reckoned=Reckoned(predicted=57.5, real=12.0),
+        reckoned=CostCheck(predicted=57.5, real=12.0),
         usage=Usage(fresh=3, cache_read=90, output=7),
         stop="end_turn",
     )

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pagefold.log import Log
-from pagefold.model_proxy.histories import Digests, Histories, canonical
+from pagefold.model_proxy.histories import Histories, MessageHashes, canonical
 from pagefold.model_proxy.totals import Prefix
 from pagefold.wire import anthropic, json_text
 from pagefold.wire.message import Message
@@ -28,8 +28,8 @@ def message(value: Any) -> Message:
 
 
 def placed(histories: Histories, data: bytes) -> Prefix:
-    request, digests = anthropic.parse_request(data), Digests()
-    return histories.place(Log(digests.links(request.messages)), digests.head(request))[0]
+    request, digests = anthropic.parse_request(data), MessageHashes()
+    return histories.place(Log(digests.prefix_hashes(request.messages)), digests.head(request))[0]
 
 
 # ---- the canonical form

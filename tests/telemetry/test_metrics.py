@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pagefold.model_proxy.totals import Ending, Prefix, Reckoned, Seen, Totals, Work
+from pagefold.model_proxy.totals import CostCheck, Ending, Prefix, Seen, Totals, Work
 from pagefold.telemetry.events import Fault, Recall, Turn
 from pagefold.telemetry.live import Live
 from pagefold.telemetry.metrics import METRICS, Sample, of_live, of_mcp, of_model_proxy, of_store, of_trace, render
@@ -24,7 +24,7 @@ def everything() -> str:
         bytes_up=5,
         prefix=Prefix(kept=3, moved=1),
         work=Work(changed=1, folds=1, saved=70, shrunk=1),
-        reckoned=Reckoned(1.5, 2.5, 1),
+        reckoned=CostCheck(1.5, 2.5, 1),
         usage=Usage(1, 2, 3, 4),
     )
     bad = Seen(api="messages", ending=Ending.CUT_OFF, error="cut off")

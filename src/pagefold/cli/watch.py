@@ -102,12 +102,12 @@ def lengths(settings: Settings) -> list[int]:
 
 def attach(proxy: "Proxy", settings: Settings) -> str:
     """Has a model proxy tell what it does, as far as the settings ask for it. The dashboard's key, if there is one."""
-    from pagefold.model_proxy.telling import Teller
+    from pagefold.model_proxy.turn_recorder import TurnRecorder
 
     writer, telemetry = writer_of(settings), settings.telemetry
     if not telemetry.dashboard:
         if writer is not None:
-            proxy.teller = Teller(writer.see, spelled=telemetry.content)
+            proxy.teller = TurnRecorder(writer.see, spelled=telemetry.content)
         return ""
     live = Live()
 
@@ -116,7 +116,7 @@ def attach(proxy: "Proxy", settings: Settings) -> str:
         if writer is not None:
             writer.see(event)
 
-    proxy.teller = Teller(live.see if writer is None else see, spelled=telemetry.content)
+    proxy.teller = TurnRecorder(live.see if writer is None else see, spelled=telemetry.content)
     path, key = store_path(settings), key_of(settings)
     others = Following(trace.beside(path), live, only=CALL) if path and telemetry.trace else None
 

@@ -18,11 +18,11 @@ from pagefold.encode.choose import REFERRING
 from pagefold.log import Log
 from pagefold.model_proxy.apis import MESSAGES
 from pagefold.model_proxy.deriving import Derivation, Derivations, folds
-from pagefold.model_proxy.histories import NO_LINK, plain
+from pagefold.model_proxy.histories import NO_HASH, plain
 from pagefold.model_proxy.notebook import Notebook
-from pagefold.model_proxy.reading import Reading, Readings
 from pagefold.model_proxy.recalling import Said, gist
-from pagefold.model_proxy.reckoning import Reckoner
+from pagefold.model_proxy.request_cache import ParsedRequest, RequestCache
+from pagefold.model_proxy.usage_estimate import CostEstimator
 from pagefold.pages.page import id_of
 from pagefold.pages.store import Store
 from pagefold.wire.message import BlockKind, Message, Role
@@ -57,10 +57,10 @@ class Conversations:
     ) -> None:
         self.policy, self.window, self.recall_rounds = policy, window, recall_rounds
         self._prices, self._known, self._store = prices or {}, known, store
-        self.readings = Readings()
+        self.request_cache = RequestCache()
         # What nobody derives is read when it is counted, maybe in another thread, and two must not extend one history.
-        self.readings_aside = Readings(digests=self.readings.digests)
-        self.reckoner = Reckoner(self.prices)
+        self.request_cache_aside = RequestCache(message_hashes=self.request_cache.message_hashes)
+        self.reckoner = CostEstimator(self.prices)
         self.notebook = Notebook(store)
         self._derivations: dict[tuple[str, Policy], Derivations] = {}
         self._unasked: dict[str, Derivations] = {}
@@ -72,7 +72,7 @@ class Conversations:
         known = self._known(model)
         return self._prices.get(api) or (known.prices if known else TABLES[_TYPICAL.get(api, "openai")])
 
-    def under(
+    def derivations_for(
         self, api: str, name: str = "", window: int = 0, model: str = "", *, alone: bool = False
     ) -> Derivations | None:
         """A policy at work: the one that was set, or the one that a client names. `alone` is for requests of which the
@@ -93,14 +93,14 @@ class Conversations:
         elif alone and encodes(policy):
             policy = replace(policy, without=policy.without | REFERRING)
         elif not name:  # the same for every request that asks for nothing else
-            self._unasked[api] = self.at_work(api, policy)
-        return self.at_work(api, policy)
+            self._unasked[api] = self.cached_derivations(api, policy)
+        return self.cached_derivations(api, policy)
 
-    def at_work(self, api: str, policy: Policy) -> Derivations:
+    def cached_derivations(self, api: str, policy: Policy) -> Derivations:
         """A policy at work on what is spelled like this."""
         found = self._derivations.get((api, policy))
         if found is None:
-            opened = self._opened if encodes(policy) else _as_it_is
+            opened = self.with_original_results if encodes(policy) else _as_it_is
             made = Derivations(policy, shown=opened)
             if folds(policy):
                 spelled = plain if api == MESSAGES.name else _as_it_is
@@ -110,7 +110,7 @@ class Conversations:
                 del self._derivations[next(iter(self._derivations))]
         return found
 
-    def _opened(self, message: Message) -> Message:
+    def with_original_results(self, message: Message) -> Message:
         """A message with what the MCP proxy was told by its tools in place of the forms it made of that.
 
         So references are made here alone, where it is known what stands in the request, and forms are made once.
@@ -124,18 +124,18 @@ class Conversations:
                     message = message.with_text(index, content.decode("utf-8", "surrogatepass"))
         return message
 
-    def history(self, reading: Reading) -> History:
+    def history(self, reading: ParsedRequest) -> History:
         """The messages to derive from: the client's, with what was really said where it saw a turn as one message."""
-        messages, links = reading.request.messages, reading.links
+        messages, hashes = reading.request.messages, reading.prefix_hashes
         if not self.recall_rounds:
-            return messages, links
+            return messages, hashes
         parse = reading.api.parse_message
         found: list[Message] = []
         results: list[Message] = []
         at, changed = 0, False
         while at < len(messages):
             end = _answer_end(messages, at)
-            if end > at and (said := self._said_in(messages, links, at, end)):
+            if end > at and (said := self._said_in(messages, hashes, at, end)):
                 found += map(parse, said.messages)
                 results, changed = list(map(parse, said.results)), True
             elif end > at:
@@ -147,23 +147,25 @@ class Conversations:
                 found += reading.api.turn.joined(results, messages[at]) if results else [messages[at]]
                 results = []
             at = end
-        return (Log(found), Log(self.readings.digests.links(found))) if changed else (messages, links)
+        return (
+            (Log(found), Log(self.request_cache.message_hashes.prefix_hashes(found))) if changed else (messages, hashes)
+        )
 
-    def _said_in(self, messages: Sequence[Message], links: Sequence[bytes], at: int, end: int) -> Said | None:
+    def _said_in(self, messages: Sequence[Message], hashes: Sequence[bytes], at: int, end: int) -> Said | None:
         """What was really said in the answer from `at` to `end`."""
-        key = links[end - 1]
+        key = hashes[end - 1]
         if key not in self._said:
             if len(self._said) >= _REMEMBERED:
                 self._said.clear()
-            self._said[key] = self.notebook.said(links[at - 1] if at else NO_LINK, gist(messages[at:end]))
+            self._said[key] = self.notebook.said(hashes[at - 1] if at else NO_HASH, gist(messages[at:end]))
         return self._said[key]
 
-    def begun(self, reading: Reading, asked: tuple[object, ...], now: float) -> Begun:
+    def begun(self, reading: ParsedRequest, asked: tuple[object, ...], now: float) -> Begun:
         """How this history began, where it was `asked` for by its headers as it is now."""
         key = (reading.answered, reading.api.name, reading.request.model, asked)
         if (known := self._known_begun.get(key)) is not None:
             return known
-        if not reading.links:
+        if not reading.prefix_hashes:
             return Begun(None)
         begun = self.notebook.begun(reading.root, "\n".join(map(str, (*key[1:3], *asked))), now)
         if reading.answered and begun.beginning and not begun.unnoted:  # from here on nothing changes it
@@ -172,7 +174,7 @@ class Conversations:
             self._known_begun[key] = begun
         return begun
 
-    def begin(self, derivations: Derivations, reading: Reading, begun: Begun, now: float) -> PinnedPolicy:
+    def begin(self, derivations: Derivations, reading: ParsedRequest, begun: Begun, now: float) -> PinnedPolicy:
         """What the history is derived with from here on; noted, where it was not yet."""
         beginning = begun.beginning
         if beginning is None:
@@ -182,23 +184,23 @@ class Conversations:
             self.notebook.put_begun(begun.unnoted, beginning, now)
         return beginning
 
-    def known_now(self, reading: Reading, links: Log[bytes], now: float) -> Notes:
-        """What a policy that folds is to know of this request, whose history has these links; noted, if it is much."""
+    def known_now(self, reading: ParsedRequest, hashes: Log[bytes], now: float) -> Notes:
+        """Returns what a folding policy is to know of this request. Stores it as a note if it is anything."""
         if not self.reckoner.is_cold(reading, now):
             return NOTHING
         notes = Notes(cold=True)
-        if links:
-            self.notebook.put(links[-1], notes, now)
+        if hashes:
+            self.notebook.put(hashes[-1], notes, now)
         return notes
 
     def shrink(
-        self, derivations: Derivations, messages: Log[Message], links: Log[bytes], now: float = 0.0
+        self, derivations: Derivations, messages: Log[Message], hashes: Log[bytes], now: float = 0.0
     ) -> Derivation | None:
         """A smaller request than the one that the provider found too long, or None where the policy has none."""
         notes = Notes(smaller=True)
-        derivation = derivations.again(messages, links, notes)
+        derivation = derivations.again(messages, hashes, notes)
         if derivation is not None:
-            self.notebook.put(links[-1], notes, now)
+            self.notebook.put(hashes[-1], notes, now)
         return derivation
 
 

@@ -18,7 +18,7 @@ from pagefold import tokens
 from pagefold.derive.policy import NOTHING, Decision, Notes, Policy
 from pagefold.frozen import frozen
 from pagefold.log import Log
-from pagefold.model_proxy.reading import Reading
+from pagefold.model_proxy.request_cache import ParsedRequest
 from pagefold.pages.faults import Boundary
 from pagefold.pages.page import Page, PageId
 from pagefold.pages.pins import Pins
@@ -83,10 +83,10 @@ _NOWHERE: _Near = (None, 0, None)
 class Derivations:
     """One policy at work on many histories. What it remembers is bounded by the characters of their requests.
 
-    `noted` finds the notes that were kept under a link; a policy that never folds has none. `shown` is a message as the
-    policy is shown it: one that makes pages of messages must not see how they happened to be spelled this time. `owed`
-    are pages that handles in derived requests recall and that are not in the store yet, `unwritten` what is held and
-    was not written back before a fold: no such request may leave before they are.
+    `noted` returns the notes stored under a prefix hash; a policy that never folds has none. `shown` turns a message
+    into what the policy reads: one that makes pages of messages must not see how they happened to be spelled.
+    `unsaved_pages` are recalled by handles in derived requests and are not in the store yet, `unsaved_pins` were not
+    written back before a fold: no such request may leave before they are.
     """
 
     def __init__(
@@ -98,38 +98,38 @@ class Derivations:
         most: int = _CHARACTERS,
     ) -> None:
         self.policy, self.folds = policy, folds(policy)
-        self.owed: dict[PageId, Page] = {}
-        self.unwritten: tuple[Pins, Boundary] | None = None
+        self.unsaved_pages: dict[PageId, Page] = {}
+        self.unsaved_pins: tuple[Pins, Boundary] | None = None
         self.decided: tuple[Decision, ...] = ()  # in the last request that was asked for; the trace tells it
         self._noted, self._shown = noted, shown
         self._most = most
         self._turns: dict[bytes, _Turn] = {}
-        self._near = _NOWHERE  # for the links that were asked about last, while nothing was remembered since
+        self._near = _NOWHERE  # for the hashes that were asked about last, while nothing was remembered since
         self._characters = 0
 
-    def fresh(self, reading: Reading, head: int | None = None) -> int:
+    def fresh(self, reading: ParsedRequest, head: int | None = None) -> int:
         """How many characters of a request would have to be worked on."""
-        links, known = reading.links, reading.after
-        turn = self._turns.get(links[known - 1]) if known else None  # mostly that is the nearest
+        hashes, known = reading.prefix_hashes, reading.after
+        turn = self._turns.get(hashes[known - 1]) if known else None  # mostly that is the nearest
         if turn is None or (head is not None and head != turn.head):
-            known, turn = self._nearest(links, head)
-        self._near = links, known, turn
+            known, turn = self._nearest(hashes, head)
+        self._near = hashes, known, turn
         characters = 0
         for message in reading.request.messages.since(known):
             characters += len(message.raw)
         return characters
 
     def derive(
-        self, messages: Log[Message], links: Log[bytes], head: int = 0, notes: Notes = NOTHING, characters: int = 0
+        self, messages: Log[Message], hashes: Log[bytes], head: int = 0, notes: Notes = NOTHING, characters: int = 0
     ) -> Derivation:
-        """What goes upstream for this history, whose links these are. `head` is the tokens of what stands before it,
+        """What goes upstream for this history, whose hashes these are. `head` is the tokens of what stands before it,
         `characters` how long the whole is."""
         self.decided = ()
         of, at, turn = self._near
-        if of is not links or turn is None or turn.head != head:
-            at, turn = self._nearest(links, head)
+        if of is not hashes or turn is None or turn.head != head:
+            at, turn = self._nearest(hashes, head)
         if turn is not None and at == messages.length:
-            return self._remember(links, turn, _derivation(turn.derivation.sent, messages, turn.derivation.reason))
+            return self._remember(hashes, turn, _derivation(turn.derivation.sent, messages, turn.derivation.reason))
         new = messages.since(at)
         spoke = at > 0 and messages[at - 1].role is Role.ASSISTANT  # whether the model did, in the message before
         state: Any
@@ -143,33 +143,33 @@ class Derivations:
         for place, message in enumerate(new, at):
             speaks = message.role is Role.ASSISTANT
             if speaks and not spoke and not asked:
-                state, sent = self._pass(state, sent, messages.upto(place), links.upto(place), head)
+                state, sent = self._pass(state, sent, messages.upto(place), hashes.upto(place), head)
             shown = self._shown(message)
             if shown.place != place:
                 shown = Message(shown.role, shown.blocks, shown.raw, place)
             state = self.policy.step(state, shown)
             spoke, asked = speaks, False
-        if self.folds and notes is NOTHING and links.length:
-            notes = self._noted(links[-1])
+        if self.folds and notes is NOTHING and hashes.length:
+            notes = self._noted(hashes[-1])
         after, asked_for, reason = self._ask(state, sent, messages, notes)
         derivation = _derivation(asked_for, messages, reason, turn.derivation if turn else None)
         if turn is not None:  # it shares nearly everything with its child, and is of use for a retry only
             self._characters -= turn.characters
             turn.characters = 0
-        return self._remember(links, _Turn(head, state, sent, after, derivation, characters), derivation)
+        return self._remember(hashes, _Turn(head, state, sent, after, derivation, characters), derivation)
 
     def _pass(
-        self, state: Any, sent: Log[Sent], messages: Log[Message], links: Log[bytes], head: int
+        self, state: Any, sent: Log[Sent], messages: Log[Message], hashes: Log[bytes], head: int
     ) -> tuple[Any, Log[Sent]]:
         """Asks as it was asked when the history was no longer than this, and remembers it for whoever forks here."""
-        after, stands, reason = self._ask(state, sent, messages, self._noted(links[-1]) if links else NOTHING)
+        after, stands, reason = self._ask(state, sent, messages, self._noted(hashes[-1]) if hashes else NOTHING)
         derivation = _derivation(stands, messages, reason)
-        self._remember(links, _Turn(head, state, sent, after, derivation, _LINE * len(stands)), derivation)
+        self._remember(hashes, _Turn(head, state, sent, after, derivation, _LINE * len(stands)), derivation)
         return after, derivation.sent
 
-    def again(self, messages: Log[Message], links: Log[bytes], notes: Notes) -> Derivation | None:
+    def again(self, messages: Log[Message], hashes: Log[bytes], notes: Notes) -> Derivation | None:
         """The request derived last, derived anew with notes; None where that comes to the same."""
-        turn = self._turns.get(links[-1]) if links else None
+        turn = self._turns.get(hashes[-1]) if hashes else None
         if turn is None:
             return None
         after, sent, reason = self._ask(turn.stepped, turn.stood, messages, notes)
@@ -177,11 +177,11 @@ class Derivations:
         if [one.message.raw for one in derivation.sent] == [one.message.raw for one in turn.derivation.sent]:
             return None
         turn.asked = after
-        return self._remember(links, turn, derivation)
+        return self._remember(hashes, turn, derivation)
 
-    def _nearest(self, links: Log[bytes], head: int | None) -> tuple[int, _Turn | None]:
-        turns, known = self._turns, links.length
-        for link in reversed(links):
+    def _nearest(self, hashes: Log[bytes], head: int | None) -> tuple[int, _Turn | None]:
+        turns, known = self._turns, hashes.length
+        for link in reversed(hashes):
             turn = turns.get(link)
             if turn is not None and (head is None or head == turn.head):
                 return known, turn
@@ -192,18 +192,18 @@ class Derivations:
         state, derived = self.policy.request(state, notes)
         self.decided = derived.decisions
         for page in derived.pages:
-            self.owed[page.id] = page
+            self.unsaved_pages[page.id] = page
         if derived.boundary and derived.pins.held:
-            self.unwritten = derived.pins, derived.boundary
+            self.unsaved_pins = derived.pins, derived.boundary
         made = [_sent(message, messages) for message in derived.append]
         return state, sent.with_items(made, min(derived.keep, sent.length)), derived.reason
 
-    def _remember(self, links: Log[bytes], turn: _Turn, derivation: Derivation) -> Derivation:
-        if not links.length:
+    def _remember(self, hashes: Log[bytes], turn: _Turn, derivation: Derivation) -> Derivation:
+        if not hashes.length:
             return derivation
         self._near = _NOWHERE
         turn.derivation = derivation
-        link = links[-1]
+        link = hashes[-1]
         known = self._turns.pop(link, None)
         if known is not turn:
             self._characters += turn.characters - (known.characters if known else 0)

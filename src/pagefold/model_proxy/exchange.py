@@ -16,10 +16,10 @@ from pagefold.model_proxy.apis import MESSAGES, api_of, error_kind, is_too_long
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.deriving import Derivation, Derivations
 from pagefold.model_proxy.marks import with_marks
-from pagefold.model_proxy.reading import Reading, Readings
 from pagefold.model_proxy.recalling import Turn, offered, turn_of
-from pagefold.model_proxy.telling import Told
+from pagefold.model_proxy.request_cache import ParsedRequest, RequestCache
 from pagefold.model_proxy.totals import NO_PREFIX, NO_WORK, NOT_RECKONED, Ending, Seen, Work
+from pagefold.model_proxy.turn_recorder import ExchangeRecord
 from pagefold.pages.faults import Boundary
 from pagefold.pages.page import Page, PageId
 from pagefold.pages.pins import Pins
@@ -54,12 +54,12 @@ class Exchange:
         self.refusal = ""
         self._body, self._conversations = body, conversations
         self._wish, self._window = wish, window
-        self._reading: Reading | None = None
+        self._reading: ParsedRequest | None = None
         self._unread = ""
         self._derivations: Derivations | None = None
         self._derivation: Derivation | None = None
         self._begun = _UNBEGUN
-        self._messages, self._links = _NO_MESSAGES, _NO_LINKS  # the history that is derived from
+        self._messages, self._prefix_hashes = _NO_MESSAGES, _NO_LINKS  # the history that is derived from
         self._decided: tuple[Decision, ...] = ()
         self.turn: Turn | None = None
         self._shrunk = False
@@ -70,7 +70,7 @@ class Exchange:
         self._deaf = ""
         if self.api is not None and wish != OFF:
             try:
-                self._derivations = conversations.under(self.api.name, wish, window)
+                self._derivations = conversations.derivations_for(self.api.name, wish, window)
             except ConfigError:
                 self.refusal = f"x-pagefold names no policy; it is {OFF} or one of the names that pagefold replay knows"
 
@@ -84,27 +84,29 @@ class Exchange:
     def read(self, now: float = 0.0) -> int:
         """Reads the request. The characters that deriving it would have to work on: 0 where there is nothing to do."""
         conversations = self._conversations
-        reading = self._read(conversations.readings)
+        reading = self._read(conversations.request_cache)
         if reading is None or self._derivations is None or reading.continued:
             self._derivations = None
             return 0
         asked: tuple[object, ...] = (self._wish, self._window)
         if reading.clears or self._derivations.folds:  # by its model, which is known only now
             named, clears = reading.request.model, reading.clears
-            self._derivations = conversations.under(reading.api.name, self._wish, self._window, named, alone=clears)
+            self._derivations = conversations.derivations_for(
+                reading.api.name, self._wish, self._window, named, alone=clears
+            )
             assert self._derivations is not None
             asked = (*asked, "clears") if clears else asked
         self._begun = conversations.begun(reading, asked, now)
         began = self._begun.beginning
         if began is not None and began.policy is not self._derivations.policy:
-            self._derivations = conversations.at_work(reading.api.name, began.policy)
+            self._derivations = conversations.cached_derivations(reading.api.name, began.policy)
         return self._derivations.fresh(reading, began.head if began else None) or 1
 
     def derive(self, now: float = 0.0) -> bytes | None:
         """What goes upstream in place of the client's bytes, or None where those do."""
         if self._derivations is None or self._reading is None:
             return None
-        self._messages, self._links = self._conversations.history(self._reading)
+        self._messages, self._prefix_hashes = self._conversations.history(self._reading)
         request = self._reading.request
         self.turn = turn_of(self._reading.api, request, self._conversations.recall_rounds)
         begun = self._begun
@@ -119,24 +121,27 @@ class Exchange:
         messages = self.turn.results(texts)
         if not messages:
             return None
-        links = self._conversations.readings.digests.links(messages, self._links[-1])
-        self._messages, self._links = self._messages.with_items(messages), self._links.with_items(links)
+        hashes = self._conversations.request_cache.message_hashes.prefix_hashes(messages, self._prefix_hashes[-1])
+        self._messages, self._prefix_hashes = (
+            self._messages.with_items(messages),
+            self._prefix_hashes.with_items(hashes),
+        )
         return self._derived(now)
 
     def remember_turn(self, now: float = 0.0) -> None:
         """Notes what was really said in a turn with recalls, for when the client sends it back as it saw it."""
         note = self.turn.note() if self.turn else None
         if note is not None and self._reading is not None:
-            self._conversations.notebook.put_said(self._reading.links[-1], *note, now)
+            self._conversations.notebook.put_said(self._reading.prefix_hashes[-1], *note, now)
 
     def _derived(self, now: float, moved: str = "") -> bytes | None:
         """`moved` is why what was sent before may have been derived in another way."""
         derivations, reading, beginning = self._derivations, self._reading, self._begun.beginning
         assert derivations is not None
         assert reading is not None
-        notes = self._conversations.known_now(reading, self._links, now) if derivations.folds else NOTHING
+        notes = self._conversations.known_now(reading, self._prefix_hashes, now) if derivations.folds else NOTHING
         derivation = derivations.derive(
-            self._messages, self._links, beginning.head if beginning else 0, notes, len(reading.request.body)
+            self._messages, self._prefix_hashes, beginning.head if beginning else 0, notes, len(reading.request.body)
         )
         self._derivation = replace(derivation, reason=moved) if moved and derivation.changed else derivation
         self._decided = derivations.decided
@@ -147,7 +152,7 @@ class Exchange:
         if not self.may_shrink or self._reading is None or not is_too_long(status, answer):
             return None
         conversations, derivations = self._conversations, self._derivations
-        derivation = conversations.shrink(derivations, self._messages, self._links) if derivations else None
+        derivation = conversations.shrink(derivations, self._messages, self._prefix_hashes) if derivations else None
         if derivation is None:
             return None
         self._shrunk, self._derivation = True, derivation
@@ -165,15 +170,15 @@ class Exchange:
         return self._reading.name if self._reading is not None else ""
 
     @property
-    def told(self) -> Told | None:
+    def told(self) -> ExchangeRecord | None:
         """What the decision trace tells of it; None where the request was not read."""
         if self._reading is None:
             return None
         derived = self._derivation is not None and self._derivations is not None
-        return Told(
+        return ExchangeRecord(
             self._reading,
             self._messages if derived else self._reading.request.messages,
-            self._links if derived else self._reading.links,
+            self._prefix_hashes if derived else self._reading.prefix_hashes,
             self._derivation,
             self._derivations.policy.name if derived and self._derivations else "as it came",
             self._decided,
@@ -181,18 +186,18 @@ class Exchange:
         )
 
     @property
-    def owed(self) -> dict[PageId, Page]:
+    def unsaved_pages(self) -> dict[PageId, Page]:
         """Pages that have to be in the store before the request leaves; what is put there is to be taken out here."""
-        return self._derivations.owed if self._derivations else {}
+        return self._derivations.unsaved_pages if self._derivations else {}
 
     @property
-    def unwritten(self) -> tuple[Pins, Boundary] | None:
+    def unsaved_pins(self) -> tuple[Pins, Boundary] | None:
         """What has to be in the journal before the request leaves, and why."""
-        return self._derivations.unwritten if self._derivations else None
+        return self._derivations.unsaved_pins if self._derivations else None
 
     def written(self) -> None:
         assert self._derivations is not None
-        self._derivations.unwritten = None
+        self._derivations.unsaved_pins = None
 
     @property
     def headers(self) -> list[tuple[bytes, bytes]]:
@@ -225,14 +230,14 @@ class Exchange:
             return {}
         return {EDITING: without_clearing(self._reading.request.member(EDITING))}
 
-    def _read(self, readings: Readings) -> Reading | None:
+    def _read(self, request_cache: RequestCache) -> ParsedRequest | None:
         if self.api is None or self._reading is not None or self._unread:
             return self._reading
         if self._body is None:
             self._unread = "request too large"
             return None
         try:
-            self._reading = readings.read(self.api, self._body)
+            self._reading = request_cache.read(self.api, self._body)
         except WireError:
             self._unread = "request not understood"
         return self._reading
@@ -273,7 +278,7 @@ class Exchange:
                 self._deaf = "answer not understood"
 
     def finish(self, ending: Ending, *, bytes_up: int = 0, bytes_down: int = 0, now: float = 0.0) -> Seen:
-        reading = self._reading or self._read(self._conversations.readings_aside)
+        reading = self._reading or self._read(self._conversations.request_cache_aside)
         if ending is Ending.ABANDONED and self._events is not None and self._events.ended:
             ending = Ending.WHOLE  # some clients hang up as soon as they have read that it ended
         usage, stop, model, error = self._answer(ending)

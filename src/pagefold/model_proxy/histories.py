@@ -17,8 +17,8 @@ from pagefold.wire import anthropic, json_text
 from pagefold.wire.json_text import dumps
 from pagefold.wire.message import Message, Request
 
-NO_LINK = bytes(32)
-_LINKS = 50_000
+NO_HASH = bytes(32)
+_HASHES = 50_000
 _READ = frozenset(("role", "content", "cache_control"))
 
 
@@ -65,7 +65,7 @@ def _block(block: Any) -> Any:
     return kept
 
 
-def links_of(values: Iterable[Any], link: bytes) -> list[bytes]:
+def prefix_hashes_of(values: Iterable[Any], link: bytes) -> list[bytes]:
     """For each of the messages that say these values the history as far as it, where `link` is what came before."""
     found: list[bytes] = []
     for value in values:
@@ -74,11 +74,11 @@ def links_of(values: Iterable[Any], link: bytes) -> list[bytes]:
     return found
 
 
-class Digests:
+class MessageHashes:
     """The hash of each message's canonical form. Remembers them by the bytes that arrived: hashing those is far
     cheaper than reading them."""
 
-    def __init__(self, most: int = _LINKS) -> None:
+    def __init__(self, most: int = _HASHES) -> None:
         self._most = most
         self._known: dict[bytes, bytes] = {}
 
@@ -91,7 +91,7 @@ class Digests:
             found = self._known[key] = hash_of(_canonical(json_text.parse(raw)).encode())
         return found
 
-    def links(self, messages: Iterable[Message], link: bytes = NO_LINK) -> list[bytes]:
+    def prefix_hashes(self, messages: Iterable[Message], link: bytes = NO_HASH) -> list[bytes]:
         """For each message the history as far as that message, where `link` stands for what came before."""
         found: list[bytes] = []
         for message in messages:
@@ -116,7 +116,7 @@ class Last(NamedTuple):
 
 @dataclass(slots=True)
 class Tip:
-    """The newest request that went through some links: how long it was, its head, and what it came to."""
+    """The newest request that went through some hashes: how long it was, its head, and what it came to."""
 
     length: int
     head: bytes
@@ -124,37 +124,37 @@ class Tip:
 
 
 class Histories:
-    """Tells how a request stands to the ones before it. The least recently used links are forgotten; nothing but
-    hashes and counts is kept. A fork (an edited turn, a side question) looks like a prefix that moved, until its parent
-    goes on.
+    """Tells how a request relates to earlier ones. Keeps only hashes and counts, and forgets the least recently used.
+
+    A fork (an edited turn, a side question) looks like a prefix that moved, until its parent goes on.
     """
 
-    def __init__(self, most: int = _LINKS) -> None:
+    def __init__(self, most: int = _HASHES) -> None:
         self._most = most
         self._newest: dict[bytes, Tip] = {}
 
-    def nearest(self, links: Log[bytes]) -> tuple[Tip | None, int]:
+    def nearest(self, hashes: Log[bytes]) -> tuple[Tip | None, int]:
         """The newest request that has the most messages in common with this one, and how many they are."""
-        newest, kept = self._newest, links.length
-        for link in reversed(links):
+        newest, kept = self._newest, hashes.length
+        for link in reversed(hashes):
             if (tip := newest.get(link)) is not None:
                 return tip, kept
             kept -= 1
         return None, 0
 
-    def place(self, links: Log[bytes], head: bytes) -> tuple[Prefix, Tip]:
+    def place(self, hashes: Log[bytes], head: bytes) -> tuple[Prefix, Tip]:
         """How this request stands to what was seen before it; it is remembered from here on, as the tip. That still
         says what the request before it came to."""
-        tip, kept = self.nearest(links)
+        tip, kept = self.nearest(hashes)
         if tip is None:
             found, tip = Prefix(histories=1), Tip(0, head)
         else:
             found = Prefix(0, kept, tip.length - kept, int(head != tip.head))
-            if tip.length != kept:  # it is no mere continuation: from now on all its links lead here
+            if tip.length != kept:  # it is no mere continuation: from now on all its hashes lead here
                 tip, kept = Tip(0, head, tip.last), 0
-        tip.length, tip.head = links.length, head
+        tip.length, tip.head = hashes.length, head
         newest = self._newest
-        for link in links.since(kept):
+        for link in hashes.since(kept):
             newest.pop(link, None)
             newest[link] = tip
         if len(newest) > self._most:

@@ -35,6 +35,7 @@ from pagefold.adapters.gc_tuning import tune_gc
 from pagefold.errors import ConfigError
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.exchange import READ_BYTES, Exchange
+from pagefold.model_proxy.forward import TOKEN_HEADER, ProxiedRequest
 from pagefold.model_proxy.http import (
     CONNECT_SECONDS,
     Event,
@@ -45,10 +46,9 @@ from pagefold.model_proxy.http import (
     refuse,
     reply,
 )
-from pagefold.model_proxy.passage import TOKEN_HEADER, Passage
 from pagefold.model_proxy.recalling import ENOUGH
-from pagefold.model_proxy.telling import Teller
 from pagefold.model_proxy.totals import Seen, Totals
+from pagefold.model_proxy.turn_recorder import TurnRecorder
 from pagefold.pages.page import PageId
 from pagefold.pages.store import MemoryStore
 from pagefold.wire import json_text
@@ -95,12 +95,12 @@ class Proxy:
         report: Callable[[str], None] = to_stderr,
         exchange: Callable[..., Exchange] = Exchange,
         read_bytes: int = READ_BYTES,
-        teller: Teller | None = None,
+        teller: TurnRecorder | None = None,
         dashboard: App | None = None,
         through: Mapping[str, str] | None = None,
     ) -> None:
         self._seen: list[Seen] = []
-        self._ended: deque[Passage] = deque()
+        self._ended: deque[ProxiedRequest] = deque()
         self._ended_bytes, self._due, self._looked = 0, False, 0.0
         self._counting = threading.RLock()
         self._totals = Totals()
@@ -168,7 +168,7 @@ class Proxy:
             await refuse(send, 404, "not_found_error", "this pagefold was given no OpenAI address to send this on to")
         else:
             assert self._session is not None, "the lifespan has begun"
-            await Passage(self, self._session, target, scope, named, receive, send).run()
+            await ProxiedRequest(self, self._session, target, scope, named, receive, send).run()
 
     async def _tell_of_itself(
         self, path: bytes, named: Mapping[bytes, bytes], scope: Event, receive: Receive, send: Send
@@ -212,7 +212,7 @@ class Proxy:
         if len(self._seen) >= _UNCOUNTED:  # together they are counted faster, and what waits is bounded
             self.add(Totals())
 
-    def ended(self, passage: Passage) -> None:
+    def ended(self, passage: ProxiedRequest) -> None:
         """Counts a passage soon: together they are counted in half the time, and nobody waits for it."""
         self._ended.append(passage)
         self._ended_bytes += passage.held

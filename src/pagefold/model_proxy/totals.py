@@ -73,7 +73,7 @@ NO_WORK = Work()
 
 
 @frozen
-class Reckoned:
+class CostCheck:
     """Cost in fresh input tokens, as predicted from what had been sent before, and as the provider's usage says.
 
     `cold` counts requests whose prefix should have been read from the provider's cache and was not.
@@ -83,13 +83,13 @@ class Reckoned:
     real: float = 0.0
     cold: int = 0
 
-    def __add__(self, other: "Reckoned") -> "Reckoned":
-        return Reckoned(self.predicted + other.predicted, self.real + other.real, self.cold + other.cold)
+    def __add__(self, other: "CostCheck") -> "CostCheck":
+        return CostCheck(self.predicted + other.predicted, self.real + other.real, self.cold + other.cold)
 
 
-NOT_RECKONED = Reckoned()
-_Counts = TypeVar("_Counts", Usage, Prefix, Work, Reckoned)
-_FIELDS = {kind: attrgetter(*(item.name for item in fields(kind))) for kind in (Usage, Prefix, Work, Reckoned)}
+NOT_RECKONED = CostCheck()
+_Counts = TypeVar("_Counts", Usage, Prefix, Work, CostCheck)
+_FIELDS = {kind: attrgetter(*(item.name for item in fields(kind))) for kind in (Usage, Prefix, Work, CostCheck)}
 
 
 @frozen
@@ -107,7 +107,7 @@ class Seen:
     estimated: Mapping[str, int] = field(default_factory=dict)
     prefix: Prefix = NO_PREFIX
     work: Work = NO_WORK
-    reckoned: Reckoned = NOT_RECKONED
+    reckoned: CostCheck = NOT_RECKONED
     usage: Usage | None = None
     stop: str = ""
     error: str = ""
@@ -138,7 +138,7 @@ class Totals:
     estimated: Mapping[str, int] = field(default_factory=dict)
     prefix: Prefix = NO_PREFIX
     work: Work = NO_WORK
-    reckoned: Reckoned = NOT_RECKONED
+    reckoned: CostCheck = NOT_RECKONED
     errors: Mapping[str, int] = field(default_factory=dict)
     unread: Mapping[str, int] = field(default_factory=dict)
     by_model: Mapping[str, "Totals"] = field(default_factory=dict)

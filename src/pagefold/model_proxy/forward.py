@@ -30,8 +30,8 @@ from pagefold.model_proxy.http import (
     refuse,
 )
 from pagefold.model_proxy.recalling import Turn
-from pagefold.model_proxy.telling import Teller
 from pagefold.model_proxy.totals import Ending, Seen, Totals
+from pagefold.model_proxy.turn_recorder import TurnRecorder
 from pagefold.pages.page import PageId
 
 TOKEN_HEADER, WISH_HEADER, WINDOW_HEADER = b"x-pagefold-token", b"x-pagefold", b"x-pagefold-window"
@@ -64,7 +64,7 @@ class Host(Protocol):
     answers: Callable[[str, Mapping[str, Any]], str]
     read_bytes: int
     through: Mapping[str, str]
-    teller: Teller | None
+    teller: TurnRecorder | None
 
     def is_free(self) -> bool:
         """Whether nothing is at work, so that a short step may be taken at once."""
@@ -74,7 +74,7 @@ class Host(Protocol):
 
     def fault(self, error: Exception) -> None: ...
 
-    def ended(self, passage: "Passage") -> None:
+    def ended(self, passage: "ProxiedRequest") -> None:
         """Counts a passage soon: together they are counted in half the time, and nobody waits for it."""
 
     def count_ended(self) -> None:
@@ -85,7 +85,7 @@ class Host(Protocol):
     def add(self, counts: Totals) -> None: ...
 
 
-class Passage:
+class ProxiedRequest:
     """One request on its way to the upstream, and the answer on its way back."""
 
     def __init__(
@@ -148,8 +148,8 @@ class Passage:
         fresh, derived = await self._step(self._read, self._upload.bytes // _READ_FASTER) or (0, None)
         if fresh > AT_ONCE:
             derived = await self._step(exchange.derive, fresh, self._began)
-        if not self._faulty and (exchange.owed or exchange.unwritten):  # it was read at once
-            await self._step(self._store_owed, AT_ONCE + 1)
+        if not self._faulty and (exchange.unsaved_pages or exchange.unsaved_pins):  # it was read at once
+            await self._step(self._save, AT_ONCE + 1)
         await asyncio.sleep(0)
         # What could not be stored must not be named in a request.
         return None if self._faulty else derived
@@ -169,17 +169,17 @@ class Passage:
     def _worked(self, step: Callable[..., Any], *shown: object) -> Any:
         """A step in the worker. What it owes is stored before anybody else takes one, whose own would be among it."""
         made = step(*shown)
-        self._store_owed()
+        self._save()
         return made
 
-    def _store_owed(self) -> None:
+    def _save(self) -> None:
         assert self._exchange is not None
-        owed = self._exchange.owed
-        for key, page in list(owed.items()):
+        unsaved_pages = self._exchange.unsaved_pages
+        for key, page in list(unsaved_pages.items()):
             self._proxy.put(page.content, history=self._exchange.name, now=time.time(), kind=page.kind, name=page.name)
-            del owed[key]
-        if unwritten := self._exchange.unwritten:
-            self._proxy.write_back(*unwritten, history=self._exchange.name, now=time.time())
+            del unsaved_pages[key]
+        if unsaved_pins := self._exchange.unsaved_pins:
+            self._proxy.write_back(*unsaved_pins, history=self._exchange.name, now=time.time())
             self._exchange.written()
 
     async def _relay(self, body: bytes, derived: bytes | None) -> None:

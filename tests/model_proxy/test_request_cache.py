@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from pagefold.errors import WireError
 from pagefold.model_proxy.apis import CHAT, MESSAGES, RESPONSES, Api
-from pagefold.model_proxy.histories import NO_LINK
-from pagefold.model_proxy.reading import Reading, Readings
+from pagefold.model_proxy.histories import NO_HASH
+from pagefold.model_proxy.request_cache import ParsedRequest, RequestCache
 
 MARK = {"type": "ephemeral"}
 CLEARING = {"edits": [{"type": "clear_tool_uses_20250919"}]}
@@ -74,9 +74,9 @@ def step(conversations: list[dict[str, Any]], does: str, at: int, text: str) -> 
     return last
 
 
-def said(reading: Reading) -> dict[str, object]:
+def said(reading: ParsedRequest) -> dict[str, object]:
     return {field.name: getattr(reading, field.name) for field in fields(reading) if field.compare} | {
-        "places": [reading.request.end_of(count) for count in range(len(reading.links) + 1)],
+        "places": [reading.request.end_of(count) for count in range(len(reading.prefix_hashes) + 1)],
         "system": reading.request.member("system"),
         "name": reading.name,
         "root": reading.root,
@@ -89,30 +89,30 @@ def said(reading: Reading) -> dict[str, object]:
 def test_a_request_read_after_others_says_what_it_says_read_alone(
     api: Api, done: list[tuple[str, int, str]], moving: bool, blocks: bool, first: bool, most: int
 ) -> None:
-    readings = Readings(most)
+    readings = RequestCache(most)
     conversations: list[dict[str, Any]] = [{"messages": [("user", LONG)], "head": "Be brief."}]
     bodies = []
-    tips = {NO_LINK}
+    tips = {NO_HASH}
 
     for does, at, text in done:
         bodies.append(spelled(api, step(conversations, does, at, text), moving=moving, blocks=blocks, first=first))
         found = readings.read(api, bodies[-1])
 
-        assert said(found) == said(Readings().read(api, bodies[-1]))
-        assert (found.links[found.after - 1] if found.after else NO_LINK) in tips
-        tips.add(found.links[-1])
+        assert said(found) == said(RequestCache().read(api, bodies[-1]))
+        assert (found.prefix_hashes[found.after - 1] if found.after else NO_HASH) in tips
+        tips.add(found.prefix_hashes[-1])
         assert sum(readings._kept.values()) == readings._bytes <= most
         assert {id(known) for known in readings._found.values()} == {id(known) for known in readings._kept}
     for body in bodies:  # and nothing that was read before has changed by what was read after it
-        assert said(readings.read(api, body)) == said(Readings().read(api, body))
+        assert said(readings.read(api, body)) == said(RequestCache().read(api, body))
 
 
 def test_the_next_request_takes_the_place_of_the_one_before_it_and_a_fork_does_not() -> None:
-    readings = Readings()
+    readings = RequestCache()
     began = [("user", LONG), ("assistant", LONG), ("user", "and?")]
     went_on = [*began, ("assistant", "a"), ("user", "b")]
 
-    def read(*messages: tuple[str, str]) -> Reading:
+    def read(*messages: tuple[str, str]) -> ParsedRequest:
         conversation = {"messages": messages, "head": "Be brief."}
         return readings.read(MESSAGES, spelled(MESSAGES, conversation, moving=False, blocks=False, first=True))
 
@@ -130,7 +130,7 @@ def test_the_next_request_takes_the_place_of_the_one_before_it_and_a_fork_does_n
 
 
 def test_agents_that_read_the_same_files_are_not_taken_for_one_another() -> None:
-    readings = Readings()
+    readings = RequestCache()
     files = [LONG * 2 + f"file {number}" for number in range(40)]
     agents = {
         name: [(role, text) for file in files for role, text in (("assistant", f"call {name}"), ("user", file))]
@@ -147,10 +147,10 @@ def test_agents_that_read_the_same_files_are_not_taken_for_one_another() -> None
 
 
 def test_a_body_that_is_no_request_is_refused_and_leaves_no_trace() -> None:
-    readings = Readings()
+    readings = RequestCache()
     body = spelled(MESSAGES, {"messages": [("user", LONG)], "head": "s"}, moving=False, blocks=False, first=True)
     readings.read(MESSAGES, body)
 
     with pytest.raises(WireError):
         readings.read(MESSAGES, body.replace(b"}]", b'}, {"role":"nobody"}]', 1))
-    assert said(readings.read(MESSAGES, body)) == said(Readings().read(MESSAGES, body))
+    assert said(readings.read(MESSAGES, body)) == said(RequestCache().read(MESSAGES, body))

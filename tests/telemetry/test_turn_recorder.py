@@ -8,8 +8,8 @@ from pathlib import Path
 from pagefold.derive.policies.economic import Economic
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.exchange import Exchange
-from pagefold.model_proxy.telling import Teller
 from pagefold.model_proxy.totals import Ending
+from pagefold.model_proxy.turn_recorder import TurnRecorder
 from pagefold.pages.page import HANDLE
 from pagefold.telemetry.events import Turn
 from pagefold.telemetry.trace import beside, read
@@ -58,7 +58,7 @@ def test_a_fold_point_is_told_with_every_decision_and_its_reason(tmp_path: Path)
 def test_a_result_that_is_let_in_in_part_is_told_with_its_reason_though_nothing_moved() -> None:
     dice, events = random.Random(3), list[Turn]()
     large = "\n".join(f"order_{dice.randrange(10**9)} of {dice.randrange(10**9)}" for _ in range(2_500))
-    conversations, teller = Conversations(Economic(window=20_000)), Teller(events.append)  # type: ignore[arg-type]
+    conversations, teller = Conversations(Economic(window=20_000)), TurnRecorder(events.append)  # type: ignore[arg-type]
     call = {"type": "tool_use", "id": "c", "name": "Query", "input": {}}
     result = {"type": "tool_result", "tool_use_id": "c", "content": large}
     messages = [

@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeAlias
 from pagefold.derive.policy import Decision
 from pagefold.log import Log
 from pagefold.model_proxy.deriving import Derivation, Sent
-from pagefold.model_proxy.reading import Reading
+from pagefold.model_proxy.request_cache import ParsedRequest
 from pagefold.model_proxy.totals import Seen
 from pagefold.pages import faults
 from pagefold.pages.faults import FaultObserver
@@ -47,13 +47,13 @@ _HEAD_PARTS = ("system", "developer", "tools")
 _NO_USAGE = Usage()
 
 
-class Told(NamedTuple):
+class ExchangeRecord(NamedTuple):
     """What an exchange knows at its end: the request as it came, the messages it was derived from with the link of
     each, what was derived, by which policy, and what was decided at a fold point."""
 
-    reading: Reading
+    reading: ParsedRequest
     messages: Log[Message]
-    links: Sequence[bytes]
+    prefix_hashes: Sequence[bytes]
     derivation: Derivation | None
     policy: str
     decisions: tuple[Decision, ...]
@@ -103,7 +103,7 @@ _News: TypeAlias = tuple[list[Result], list[Recall], list[Fault]]
 """What came with the messages of one turn."""
 
 
-class Teller:
+class TurnRecorder:
     """Makes an event of every exchange that was read, for `see`. `spelled` names all tools as they are.
 
     Exchanges wait until `flush` is called, or until they are many: made one after another, events take a third less
@@ -113,13 +113,13 @@ class Teller:
     def __init__(self, see: Callable[[Event], None], *, spelled: bool = False) -> None:
         self._see, self._spelled = see, spelled
         self._watched: dict[str, _Watched] = {}
-        self._waiting: deque[tuple[Told, Seen, str, float, float]] = deque()
+        self._waiting: deque[tuple[ExchangeRecord, Seen, str, float, float]] = deque()
 
     @property
     def waits(self) -> bool:
         return bool(self._waiting)
 
-    def tell(self, told: Told, seen: Seen, *, user_agent: str, began: float, now: float) -> None:
+    def tell(self, told: ExchangeRecord, seen: Seen, *, user_agent: str, began: float, now: float) -> None:
         self._waiting.append((told, seen, user_agent, began, now))
         if len(self._waiting) >= _WAITING:
             self.flush()
@@ -128,12 +128,12 @@ class Teller:
         while self._waiting:
             self._made(*self._waiting.popleft())
 
-    def _made(self, told: Told, seen: Seen, user_agent: str, began: float, now: float) -> None:
+    def _made(self, told: ExchangeRecord, seen: Seen, user_agent: str, began: float, now: float) -> None:
         reading = told.reading
-        if not reading.links.length:
+        if not reading.prefix_hashes.length:
             return
-        session = (reading.answered or reading.links[-1]).hex()
-        watched, continued = self._watch(session, told.links)
+        session = (reading.answered or reading.prefix_hashes[-1]).hex()
+        watched, continued = self._watch(session, told.prefix_hashes)
         results, recalls, shown = self._news(watched, told, continued=continued)
         estimated, derivation = seen.estimated, told.derivation
         tokens, head = max(0, sum(estimated.values())), 0
@@ -151,7 +151,7 @@ class Teller:
         turn = Turn(  # in their order: by their names it takes twice as long
             now,
             session,
-            reading.links[reading.first - 1].hex() if reading.answered and reading.first else "",
+            reading.prefix_hashes[reading.first - 1].hex() if reading.answered and reading.first else "",
             agent_name(user_agent),
             seen.api,
             model_name(seen.model, answered=seen.usage is not None),
@@ -183,10 +183,10 @@ class Teller:
         )
         self._see(turn)
 
-    def _watch(self, session: str, links: Sequence[bytes]) -> tuple[_Watched, bool]:
+    def _watch(self, session: str, hashes: Sequence[bytes]) -> tuple[_Watched, bool]:
         """The conversation that this goes on with, and whether it does: not where it was never heard of, or edited."""
         watched = self._watched.pop(session, None)
-        continued = watched is not None and watched.seen <= len(links) and links[watched.seen - 1] == watched.link
+        continued = watched is not None and watched.seen <= len(hashes) and hashes[watched.seen - 1] == watched.link
         if watched is None or not continued:
             watched = _Watched()
         self._watched[session] = watched
@@ -194,7 +194,7 @@ class Teller:
             del self._watched[next(iter(self._watched))]
         return watched, continued
 
-    def _news(self, watched: _Watched, told: Told, *, continued: bool) -> _News:
+    def _news(self, watched: _Watched, told: ExchangeRecord, *, continued: bool) -> _News:
         """What the messages since the last request of this conversation bring, and the faults they show."""
         news: _News = ([], [], [])
         seen, derivation = watched.seen, told.derivation
@@ -209,7 +209,7 @@ class Teller:
                     self._result(watched, block, (place, index), changed.get(place), news if place >= old else None)
         if derivation is not None and derivation.reason:
             _folded(watched, derivation)
-        watched.seen, watched.link = len(told.links), told.links[-1]
+        watched.seen, watched.link = len(told.prefix_hashes), told.prefix_hashes[-1]
         return news
 
     def _call(self, watched: _Watched, block: Block, news: _News | None, *, inline: bool) -> None:
@@ -248,7 +248,7 @@ class Teller:
         watched.waiting.append((signature, page, ResidencyLevel(_level_of(sent)) if sent else ResidencyLevel.FULL))
 
 
-def _decided(told: Told) -> tuple[Decided, ...]:
+def _decided(told: ExchangeRecord) -> tuple[Decided, ...]:
     return tuple(Decided(one.place, str(one.level), one.reason) for one in told.decisions)
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pagefold.derive.pinned_policy import Root
 from pagefold.log import Log
 from pagefold.model_proxy.apis import MESSAGES, Api
-from pagefold.model_proxy.histories import Digests, links_of
+from pagefold.model_proxy.histories import MessageHashes, prefix_hashes_of
 from pagefold.wire.anthropic import EDITING, clears_results
 from pagefold.wire.message import Request, Role
 from pagefold.wire.reread import Reread, reread
@@ -23,7 +23,7 @@ agents that read the same files are taken for one another, and each of them is r
 
 
 @dataclass(slots=True, eq=False)
-class Reading:
+class ParsedRequest:
     """One request of an API, with the link of each of its messages and the hash of its head.
 
     `first` is where the model's first answer stands, or how many messages there are where it has not answered yet;
@@ -35,7 +35,7 @@ class Reading:
 
     api: Api
     request: Request
-    links: Log[bytes]
+    prefix_hashes: Log[bytes]
     head: bytes
     first: int
     answered: bytes | None
@@ -47,35 +47,35 @@ class Reading:
     def name(self) -> str:
         """By what its conversation is known in the store: the link as far as the model's first answer, whose ids no
         other conversation has. What is derived later, in a fork too, is of that conversation."""
-        link = self.answered or (self.links[-1] if self.links else b"")
+        link = self.answered or (self.prefix_hashes[-1] if self.prefix_hashes else b"")
         return link.hex()
 
     @property
     def root(self) -> Root:
         """Where the history begins. It has at least one message."""
-        return Root(self.links[max(0, self.first - 1)], self.answered)
+        return Root(self.prefix_hashes[max(0, self.first - 1)], self.answered)
 
 
 @dataclass(slots=True, eq=False)
 class _Known:
-    """The newest of the readings that begin alike. `keys` is under what it is found, `length` how long the longest of
+    """The newest of the requests that begin alike. `keys` is under what it is found, `length` how long the longest of
     those beginnings is."""
 
-    reading: Reading
+    reading: ParsedRequest
     keys: list[int] = field(default_factory=list)
     length: int = 0
 
 
-class Readings:
+class RequestCache:
     """The bodies seen lately, up to a number of bytes."""
 
-    def __init__(self, most: int = _BYTES, digests: Digests | None = None) -> None:
-        self._most, self.digests = most, digests or Digests()
+    def __init__(self, most: int = _BYTES, message_hashes: MessageHashes | None = None) -> None:
+        self._most, self.message_hashes = most, message_hashes or MessageHashes()
         self._found: dict[int, _Known] = {}
         self._kept: dict[_Known, int] = {}  # in the order of their last use, with their bytes
         self._bytes = 0
 
-    def read(self, api: Api, body: bytes) -> Reading:
+    def read(self, api: Api, body: bytes) -> ParsedRequest:
         """Raises WireError."""
         known = self._like(api, body)
         again = reread(body, known.reading.request, api.shape) if known else None
@@ -90,27 +90,27 @@ class Readings:
         self._keep(known)
         return known.reading
 
-    def _whole(self, api: Api, body: bytes) -> Reading:
+    def _whole(self, api: Api, body: bytes) -> ParsedRequest:
         request = api.parse_request(body)
-        links, head = Log(self.digests.links(request.messages)), self.digests.head(request)
-        return Reading(api, request, links, head, *_first_answer(request, links), *_asked(api, request))
+        hashes, head = Log(self.message_hashes.prefix_hashes(request.messages)), self.message_hashes.head(request)
+        return ParsedRequest(api, request, hashes, head, *_first_answer(request, hashes), *_asked(api, request))
 
-    def _after(self, before: Reading, again: Reread) -> Reading:
+    def _after(self, before: ParsedRequest, again: Reread) -> ParsedRequest:
         """The reading of a request that goes on from one before."""
         request, kept, _, values, alike = again
-        links = before.links.with_items(links_of(values, before.links[kept - 1]), kept)
+        hashes = before.prefix_hashes.with_items(prefix_hashes_of(values, before.prefix_hashes[kept - 1]), kept)
         head, first, answered = before.head, before.first, before.answered
         continued, clears = before.continued, before.clears
         if first >= kept:
-            first, answered = _first_answer(request, links)
+            first, answered = _first_answer(request, hashes)
         if not alike:
             same = request.tools is before.request.tools and request.head is before.request.head
-            head = head if same else self.digests.head(request)
+            head = head if same else self.message_hashes.head(request)
             continued, clears = _asked(before.api, request)
-        after = before.links.length
-        if kept < after and (links.length < after or links[after - 1] != before.links[-1]):
+        after = before.prefix_hashes.length
+        if kept < after and (hashes.length < after or hashes[after - 1] != before.prefix_hashes[-1]):
             after = 0  # what is spelled anew may say the same, but this does not
-        return Reading(before.api, request, links, head, first, answered, continued, clears, after)
+        return ParsedRequest(before.api, request, hashes, head, first, answered, continued, clears, after)
 
     def _like(self, api: Api, body: bytes) -> _Known | None:
         """The reading with the longest beginning in common, as far as it shows."""
@@ -151,11 +151,11 @@ def _asked(api: Api, request: Request) -> tuple[bool, bool]:
     return bool(api.continues(request)), api is MESSAGES and clears_results(request.member(EDITING))
 
 
-def _first_answer(request: Request, links: Log[bytes]) -> tuple[int, bytes | None]:
+def _first_answer(request: Request, hashes: Log[bytes]) -> tuple[int, bytes | None]:
     for at, message in enumerate(request.messages):
         if message.role is Role.ASSISTANT:
-            return at, links[at]
-    return links.length, None
+            return at, hashes[at]
+    return hashes.length, None
 
 
 def _key(api: Api, body: bytes, stop: int) -> int:

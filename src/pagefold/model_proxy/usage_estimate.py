@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from pagefold import tokens
 from pagefold.derive.cost import Prices
 from pagefold.model_proxy.histories import Histories, Last
-from pagefold.model_proxy.reading import Reading
-from pagefold.model_proxy.totals import NOT_RECKONED, Prefix, Reckoned
+from pagefold.model_proxy.request_cache import ParsedRequest
+from pagefold.model_proxy.totals import NOT_RECKONED, CostCheck, Prefix
 from pagefold.wire.message import BlockKind, Message, Role, Usage
 
 _HEADS = 1_000
@@ -66,7 +66,7 @@ class Calibration:
             self.factors[model] = known + _WEIGHT * (ratio - known)
 
 
-class Reckoner:
+class CostEstimator:
     """Predicts what a request costs, and compares. What was counted is remembered with its history: a new turn costs
     its new messages."""
 
@@ -77,18 +77,18 @@ class Reckoner:
         self._prices = prices
         self._heads: dict[tuple[str, bytes], dict[str, int]] = {}
 
-    def is_cold(self, reading: Reading, now: float) -> bool:
+    def is_cold(self, reading: ParsedRequest, now: float) -> bool:
         """Whether the provider's cache has expired since this history was last sent. Not where nothing is known."""
-        tip, _ = self._histories.nearest(reading.links)
+        tip, _ = self._histories.nearest(reading.prefix_hashes)
         if tip is None or tip.last is None:
             return False
         return not _is_warm(self._prices(reading.api.name, reading.request.model), tip.last, now)
 
-    def head(self, reading: Reading) -> Mapping[str, int]:
+    def head(self, reading: ParsedRequest) -> Mapping[str, int]:
         """Tokens of what stands before the messages, by what they are spent on."""
         return self._head(reading, tokens.counter_for(reading.request.model))
 
-    def _head(self, reading: Reading, counter: tokens.Counter) -> Mapping[str, int]:
+    def _head(self, reading: ParsedRequest, counter: tokens.Counter) -> Mapping[str, int]:
         found = self._heads.get((counter.name, reading.head))
         if found is None:
             found = parts_of(reading.request.head, counter)
@@ -100,11 +100,11 @@ class Reckoner:
         return found
 
     def reckon(
-        self, reading: Reading, usage: Usage | None, *, saved: int, moved: bool, now: float
-    ) -> tuple[dict[str, int], Prefix, Reckoned]:
+        self, reading: ParsedRequest, usage: Usage | None, *, saved: int, moved: bool, now: float
+    ) -> tuple[dict[str, int], Prefix, CostCheck]:
         """The estimate by parts of what went upstream, how it stands to what went before, and its cost predicted and
         real. `moved` is a fold point."""
-        prefix, tip = self._histories.place(reading.links, reading.head)
+        prefix, tip = self._histories.place(reading.prefix_hashes, reading.head)
         last, messages, model = tip.last, reading.request.messages, reading.request.model
         counter = tokens.counter_for(model)
         head = self._head(reading, counter)
@@ -127,7 +127,7 @@ class Reckoner:
                 cached = last.estimated if extends else min(estimated, sum(begun.values()) + sum(head.values()))
             factor = self.calibration.factor(model)
             expected = 0 if usage.cleared else cached * factor  # what a provider clears, it finds in no cache
-            reckoned = Reckoned(
+            reckoned = CostCheck(
                 prices.cost(cached, estimated - cached) * factor,
                 prices.cost(usage.cache_read, usage.cache_write) + usage.fresh,
                 int(expected >= _LEAST_CACHED and usage.cache_read < expected / 10),
