@@ -12,8 +12,7 @@ from pagefold.derive.policies.reset import Reset
 from pagefold.derive.policy import NOTHING, Notes
 from pagefold.model_proxy.scripted import ScriptedModel, Turn
 from pagefold.model_proxy.server import running
-from tests.derive.test_policies import WINDOW, text
-from tests.derive.test_summary import SUMMARY, folded
+from tests.derive.loops import SUMMARY, WINDOW, folded, text
 
 Messages = MutableMapping[str, Any]
 

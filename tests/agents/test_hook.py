@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from pagefold.encode.choose import decode
-from tests.agents.test_logs import FOLDER, KIT, PROGRAMS
-from tests.agents.test_proxied import answers_in, kit
+from tests.agents.kit import FOLDER, KIT, PROGRAMS, answers_in, kit
 
 pytestmark = [
     pytest.mark.skipif(not KIT.exists(), reason="the agents kit (../shared/agents) is not on this machine"),

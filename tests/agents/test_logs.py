@@ -14,10 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.shared import SHARED
+from tests.agents.kit import FOLDER, KIT, PROGRAMS
 
-KIT = SHARED / "agents"
-FOLDER = Path(os.environ.get("AGENTS_DIR") or Path(__file__).parent.parent.parent / ".agents").absolute()
 SCRIPT = [
     {"text": "Listing.", "thinking": "What is here?", "tool_call": {"name": "$shell", "input": {"command": "ls"}}},
     {
@@ -31,18 +29,6 @@ SCRIPT = [
 ]
 
 
-def programs() -> dict[str, tuple[str, Path]]:
-    bundled = sorted(FOLDER.glob("venv/lib/python3*/site-packages/claude_agent_sdk/_bundled/claude"))
-    found = {
-        "claude-code (npm)": ("claude", FOLDER / "node_modules/.bin/claude"),
-        "claude-code (wheel)": ("claude", bundled[0] if bundled else FOLDER / "absent"),
-        "codex": ("codex", FOLDER / "node_modules/.bin/codex"),
-        "opencode": ("opencode", FOLDER / "node_modules/.bin/opencode"),
-    }
-    return {name: (agent, path) for name, (agent, path) in found.items() if path.exists()}
-
-
-PROGRAMS = programs()
 pytestmark = [
     pytest.mark.skipif(not KIT.exists(), reason="the agents kit (../shared/agents) is not on this machine"),
     pytest.mark.skipif(not PROGRAMS, reason=f"no agents in {FOLDER}: make agents, or set AGENTS_DIR"),

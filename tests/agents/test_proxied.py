@@ -4,7 +4,6 @@ The agents are driven by the kit beside the project (../shared/agents); the prog
 here (`make agents`). Where either is missing the tests skip. Everything stays on loopback.
 """
 
-import importlib.util
 import json
 import os
 import subprocess
@@ -25,24 +24,13 @@ from pagefold.model_proxy.answering import Answers, Keeper
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.http import Event, Receive, Send, Upstreams
 from pagefold.model_proxy.server import Proxy, running
-from tests.agents.test_logs import FOLDER, KIT, PROGRAMS
+from tests.agents.kit import FOLDER, KIT, PROGRAMS, answers_in, kit
 
 pytestmark = [
     pytest.mark.skipif(not KIT.exists(), reason="the agents kit (../shared/agents) is not on this machine"),
     pytest.mark.skipif(not PROGRAMS, reason=f"no agents in {FOLDER}: make agents, or set AGENTS_DIR"),
 ]
 TURNS = 62
-
-
-def kit(name: str) -> Any:
-    """A module of the kit."""
-    spec = importlib.util.spec_from_file_location(f"kit_{name}", KIT / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 def script(turns: int) -> list[Any]:
@@ -98,11 +86,6 @@ def drive(name: str, url: str, work: Path, state: Path, **settings: str) -> str:
     )
     assert driven.returncode == 0, driven.stdout + driven.stderr
     return (state / "stdout").read_text()
-
-
-def answers_in(model: Any) -> list[Any]:
-    """The requests of the conversation itself."""
-    return [one for one in model.requests if one["api"] in ("anthropic", "chat", "responses") and not one.get("side")]
 
 
 def pairs_are_whole(request: Any) -> bool:

@@ -10,25 +10,9 @@ import pytest
 
 from pagefold import __version__
 from pagefold.cli import COMMANDS
+from tests.cli.program import pagefold
 
 SESSION = {"id": "s", "messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]}
-
-
-def pagefold(
-    *arguments: object, home: Path, code: int = 0, stdin: bytes = b"", **environment: str
-) -> subprocess.CompletedProcess[bytes]:
-    """A run with an empty home and an empty environment."""
-    done = subprocess.run(
-        [sys.executable, "-m", "pagefold", *map(str, arguments)],
-        input=stdin,
-        capture_output=True,
-        cwd=home,
-        env={"HOME": str(home), "PATH": os.environ["PATH"], **environment},
-        check=False,
-        timeout=120,
-    )
-    assert done.returncode == code, done.stderr.decode()
-    return done
 
 
 def sessions(path: Path, *lines: object) -> Path:

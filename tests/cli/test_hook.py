@@ -10,20 +10,7 @@ from typing import Any
 import pytest
 
 from pagefold.encode.choose import decode
-
-LOG = "\n".join(f"2026-11-16 12:00:{n % 60:02} INFO server.worker request handled in {n} ms" for n in range(200))
-
-
-def pagefold(*arguments: str, home: Path, told: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    environment = {"PATH": os.environ["PATH"], "HOME": str(home), "XDG_DATA_HOME": str(home / "data")}
-    command = [sys.executable, "-m", "pagefold", *arguments]
-    return subprocess.run(command, input=told, capture_output=True, env=environment, check=False)
-
-
-def told(stdout: Any) -> bytes:
-    answer = {"stdout": stdout, "stderr": ""}
-    event = {"hook_event_name": "PostToolUse", "tool_name": "Bash", "tool_response": answer}
-    return json.dumps(event).encode()
+from tests.cli.hook_input import LOG, pagefold, told
 
 
 def counted(home: Path) -> dict[str, int]:

@@ -10,7 +10,7 @@ import pytest
 from pagefold.telemetry.events import Turn, line_of
 from pagefold.telemetry.trace import beside
 from tests.analysis.logs import talk, written
-from tests.cli.test_cli import pagefold
+from tests.cli.program import pagefold
 
 COMMANDS = ("report", "compare", "tune", "export")
 ODD = {

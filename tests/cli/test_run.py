@@ -13,7 +13,7 @@ import pytest
 from pagefold.model_proxy import agents
 from pagefold.model_proxy.scripted import ScriptedModel, Turn
 from pagefold.model_proxy.server import running
-from tests.cli.test_stats import AGENT
+from tests.cli.hook_input import AGENT
 
 GATEWAY = "https://gateway.example"
 

@@ -10,19 +10,7 @@ from pagefold.dashboard.figures import Shelf
 from pagefold.model_proxy.scripted import ScriptedModel, Turn
 from pagefold.model_proxy.server import running
 from pagefold.wire.message import Usage
-from tests.cli.test_hook import LOG, pagefold, told
-
-AGENT = f"""
-import json, os, urllib.request
-call = {{"type": "tool_use", "id": "a", "name": "Bash", "input": {{}}}}
-result = {{"type": "tool_result", "tool_use_id": "a", "content": {LOG!r}}}
-said = [("user", "look"), ("assistant", [call]), ("user", [result])]
-messages = [{{"role": who, "content": what}} for who, what in said]
-for history in (messages[:1], messages):
-    body = {{"model": "m", "max_tokens": 9, "messages": history}}
-    request = urllib.request.Request(os.environ["ANTHROPIC_BASE_URL"] + "/v1/messages", json.dumps(body).encode())
-    urllib.request.urlopen(request).read()
-"""
+from tests.cli.hook_input import AGENT, LOG, pagefold, told
 
 
 def test_what_a_model_proxy_saved_is_told_when_it_has_ended(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -17,22 +16,19 @@ from pagefold.derive.policies.clear import Clear
 from pagefold.derive.policies.compaction import Compaction
 from pagefold.derive.policies.oracle import OracleReplay
 from pagefold.derive.policies.reset import Reset
-from pagefold.derive.policy import Derived, Policy
+from pagefold.derive.policy import Policy
 from pagefold.pages.kinds import PageKind
-from pagefold.pages.page import HANDLE, Page
+from pagefold.pages.page import HANDLE
 from pagefold.pages.producers import LIBRARY, Scope, Statement
-from pagefold.tokens import FRAME, counter
-from pagefold.wire import anthropic, openai_chat
+from pagefold.wire import anthropic
 from pagefold.wire.message import Message, Role
 from pagefold.wire.transcripts import Session
+from tests.derive.loops import TASK, WINDOW, Told, exchange, loop, read, result, run, text, tokens
 from tests.shared import FAMILIES, needs_traces
 
-WINDOW = 12_000
 OURS = tuple(name for name in NAMES if name != "legacy")
 FOLDING = tuple(name for name in OURS if name not in ("identity", "lossless"))
 FITTING = ("economic", "reset", "incremental", "fifo", "oracle_replay", "clairvoyant", "legacy")
-TASK = "Please find out why the nightly report of the mill shows negative totals, and never touch the ledger."
-COUNT = counter("o200k").count
 
 
 def made(name: str, messages: Sequence[Message] = ()) -> Any:
@@ -46,74 +42,6 @@ def made(name: str, messages: Sequence[Message] = ()) -> Any:
         case Compaction():
             return Compaction(WINDOW, at=8_000, summary=1_000)
     return policy
-
-
-@dataclass
-class Told:
-    """What a policy sent, request by request, and the pages it owes."""
-
-    requests: list[tuple[Message, ...]] = field(default_factory=list)
-    derived: list[Derived] = field(default_factory=list)
-    pages: dict[str, Page] = field(default_factory=dict)
-
-
-def run(policy: Any, messages: Sequence[Message], state: Any = None) -> Told:
-    told, sent = Told(), list[Message]()
-    state = policy.begin() if state is None else state
-    for message in messages:
-        if message.role is Role.ASSISTANT:
-            state, derived = policy.request(state)
-            assert derived.keep == len(sent) or derived.reason, "a request extends the last or says why not"
-            sent[derived.keep :] = derived.append
-            told.requests.append(tuple(sent))
-            told.derived.append(derived)
-            told.pages.update((page.handle, page) for page in derived.pages)
-        state = policy.step(state, message)
-    return told
-
-
-def tokens(request: Sequence[Message]) -> int:
-    return sum(COUNT(message.text) + FRAME for message in request)
-
-
-def text(request: Sequence[Message]) -> str:
-    return "\n".join(message.text for message in request)
-
-
-def result(number: int, lines: int = 38) -> str:
-    rows = (f"{at}\trow_{number}_{at} = amount({number * 31 + at}) # checked by clerk_{at}" for at in range(1, lines))
-    return "\n".join(rows)
-
-
-def read(values: Sequence[dict[str, Any]], wire: Any = openai_chat) -> list[Message]:
-    found = []
-    for place, value in enumerate(values):
-        message = wire.parse_message(value, json.dumps(value))
-        found.append(Message(message.role, message.blocks, message.raw, place))
-    return found
-
-
-def exchange(number: int, body: str = "", tool: str = "Read") -> list[dict[str, Any]]:
-    arguments = json.dumps({"file_path": f"/srv/mill/part_{number}.py"})
-    call = {"id": f"c{number}", "type": "function", "function": {"name": tool, "arguments": arguments}}
-    return [
-        {"role": "assistant", "content": f"Looking at part_{number}.", "tool_calls": [call]},
-        {"role": "tool", "tool_call_id": f"c{number}", "content": body or result(number)},
-    ]
-
-
-def loop(turns: int, *between: tuple[int, dict[str, Any]]) -> list[dict[str, Any]]:
-    """One prompt and a long loop of calls, with messages at some turns."""
-    values: list[dict[str, Any]] = [
-        {"role": "system", "content": "You are careful."},
-        {"role": "user", "content": TASK},
-    ]
-    said = dict(between)
-    for number in range(turns):
-        values += exchange(number)
-        if number in said:
-            values.append(said[number])
-    return [*values, {"role": "assistant", "content": "Done."}]
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from pagefold.derive.relevance import Bearing, bearing_of, relevance
 from pagefold.pages.page import HANDLE
 from pagefold.wire import anthropic
 from pagefold.wire.message import Role
-from tests.derive.test_policies import TASK, exchange, loop, read, result, run, text, tokens
+from tests.derive.loops import TASK, exchange, loop, read, result, run, text, tokens
 
 MARK = "[Old tool result: 37 lines left out; context_recall("
 

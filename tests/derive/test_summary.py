@@ -5,30 +5,13 @@ from typing import Any
 
 import pytest
 
-from pagefold.derive.policies.folding import State
 from pagefold.derive.policies.incremental import Incremental
 from pagefold.derive.policies.reset import Reset
 from pagefold.derive.policy import Derived, Notes
 from pagefold.derive.summary import Wanted, refused, wanted
 from pagefold.pages.kinds import PageKind
 from pagefold.pages.page import Page
-from pagefold.wire.message import Role
-from tests.derive.test_policies import WINDOW, loop, read, text
-
-SUMMARY = "The sign is flipped where part_7 adds row_7_3. " * 12
-
-
-def folded(policy: Any) -> tuple[State, Derived]:
-    """The state before the first fold of a long loop, and the fold."""
-    state = policy.begin()
-    for message in read(loop(40)):
-        if message.role is Role.ASSISTANT:
-            after, derived = policy.request(state)
-            if derived.reason:
-                return state, derived
-            state = after
-        state = policy.step(state, message)
-    raise AssertionError("nothing was folded")
+from tests.derive.loops import SUMMARY, WINDOW, folded, text
 
 
 @pytest.mark.parametrize("policy", [Reset(WINDOW), Incremental(WINDOW)], ids=lambda policy: policy.name)

@@ -13,8 +13,8 @@ from pagefold.derive.policies import policy_named
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.http import Event, Receive, Send, Upstreams
 from pagefold.model_proxy.server import Proxy, running
-from tests.model_proxy.test_deriving import body, history
-from tests.model_proxy.test_server import EVENTS
+from tests.model_proxy.conversation import body, history
+from tests.model_proxy.upstream import EVENTS
 
 STREAMS = 2_000
 SOCKETS = 4 * STREAMS + 500  # client, both sides of the proxy and upstream are one process here

@@ -1,7 +1,6 @@
 """Same history, same bytes: with what is remembered and without, whatever the client did to its marks meanwhile."""
 
 import json
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,97 +12,28 @@ from pagefold.derive.cost import TABLES
 from pagefold.derive.models import known
 from pagefold.derive.policies import policy_named
 from pagefold.derive.policies.economic import Economic
-from pagefold.derive.policy import NOTHING, Derived, Notes, Policy
+from pagefold.derive.policy import NOTHING, Derived, Notes
 from pagefold.encode.choose import decode
 from pagefold.errors import PagefoldError
-from pagefold.model_proxy.apis import APIS, MESSAGES, Api
+from pagefold.model_proxy.apis import APIS, MESSAGES
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.exchange import Exchange
 from pagefold.model_proxy.forward import window_in
 from pagefold.model_proxy.totals import Ending
 from pagefold.pages.store import MemoryStore
 from pagefold.wire import anthropic
-from pagefold.wire.message import BlockKind, Message
-
-MARK = {"cache_control": {"type": "ephemeral"}}
-FILE = "\n".join(
-    f"{number:6}\tdef function_{number % 7}(self, page: Page) -> None:  # see line" for number in range(1, 60)
+from pagefold.wire.message import Message
+from tests.model_proxy.conversation import (
+    FILE,
+    POLICIES,
+    Folding,
+    body,
+    canonical_messages,
+    history,
+    marked,
+    sent,
+    turn,
 )
-
-
-@dataclass(frozen=True)
-class Folding:
-    """Folds old results to a word whenever more than `window` messages stand, or when a note says so."""
-
-    window: int = 7
-    prices: object = None
-    name: str = "folding"
-
-    def begin(self, head: int = 0) -> tuple[tuple[Message, ...], tuple[Message, ...]]:
-        return (), ()
-
-    def step(self, state: Any, message: Message) -> Any:
-        return (state[0], (*state[1], message))
-
-    def request(self, state: Any, notes: Notes = NOTHING) -> tuple[Any, Derived]:
-        sent, waiting = state
-        stands = (*sent, *waiting)
-        full = sum(len(message.text) > 100 for message in stands)
-        if full <= self.window and not notes.cold and not notes.smaller:
-            return (stands, ()), Derived(len(sent), waiting)
-        folded = tuple(map(self._folded, stands[:-1])) + stands[-1:]
-        same = next((at for at, (a, b) in enumerate(zip(sent, folded, strict=False)) if a.raw != b.raw), len(sent))
-        return (folded, ()), Derived(same, folded[same:], "too much")
-
-    @staticmethod
-    def _folded(message: Message) -> Message:
-        for index, block in enumerate(message.blocks):
-            if block.kind is BlockKind.RESULT and len(block.text) > 100:
-                message = message.with_text(index, "[folded]")
-        return message
-
-
-POLICIES: dict[str, Callable[[], Policy]] = {
-    "identity": lambda: policy_named("identity"),
-    "lossless": lambda: policy_named("lossless"),
-    "folding": Folding,
-    "economic": lambda: Economic(window=9_000),
-}
-
-
-def turn(number: int, text: str = FILE) -> list[dict[str, Any]]:
-    call = {"type": "tool_use", "id": f"t{number}", "name": "Read", "input": {"path": f"{number}.py"}}
-    result = {"type": "tool_result", "tool_use_id": f"t{number}", "content": text}
-    return [{"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}]
-
-
-def history(turns: int, *, first: str = "Go.") -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = [{"role": "user", "content": first}]
-    for number in range(turns):
-        found += turn(number, FILE.replace("function", f"function{number // 2}"))
-    return found
-
-
-def marked(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """As a client sends it: a mark on the last block of the last message, which is then a list."""
-    *before, last = messages
-    content = last["content"]
-    blocks: list[dict[str, Any]]
-    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else [dict(block) for block in content]
-    blocks[-1] |= MARK
-    return [*before, {**last, "content": blocks}]
-
-
-def body(messages: Sequence[Any], **more: Any) -> bytes:
-    rest = {"system": "s", "tools": [{"name": "Read"}], "stream": True, **more}
-    return json.dumps({"model": "claude-sonnet-4-5", "messages": list(messages), **rest}).encode()
-
-
-def sent(conversations: Conversations, data: bytes, api: Api = MESSAGES, wish: str = "") -> bytes:
-    """What goes upstream for this body."""
-    exchange = Exchange("POST", api.path, data, conversations, wish=wish)
-    return (exchange.derive() if exchange.derives and exchange.read() else None) or data
-
 
 # ---- the prefix and the memo
 
@@ -135,16 +65,6 @@ def test_forks_edits_retries_swaps_repeats_and_lost_memories_change_no_byte(data
         asked = body(marked(messages) if data.draw(st.booleans()) else messages)
 
         assert sent(lasting, asked) == sent(Conversations(POLICIES[name]()), asked)
-
-
-def canonical_messages(data: bytes) -> list[Any]:
-    found = json.loads(data)["messages"]
-    for message in found:
-        if isinstance(message["content"], str):
-            message["content"] = [{"type": "text", "text": message["content"]}]
-        for block in message["content"]:
-            block.pop("cache_control", None)
-    return list(found)
 
 
 def test_under_lossless_every_request_extends_the_last() -> None:

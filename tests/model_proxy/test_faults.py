@@ -35,8 +35,8 @@ from pagefold.pages.page import Page, PageId
 from pagefold.pages.pins import Pins
 from pagefold.pages.writeback import Scopes
 from pagefold.wire.message import Message
-from tests.model_proxy.test_deriving import FILE, Folding, body, history
-from tests.model_proxy.test_server import ANSWER, EVENTS, STREAM_HEAD, answers, ask, chunk, connected, upstream, whole
+from tests.model_proxy.conversation import Folding, Paging, body, history
+from tests.model_proxy.upstream import ANSWER, EVENTS, STREAM_HEAD, answers, ask, chunk, connected, upstream, whole
 
 
 @dataclass(frozen=True)
@@ -86,16 +86,6 @@ def test_what_went_wrong_with_a_long_request_is_not_written_out_either(
     told = capfd.readouterr().err
     assert "KeyError at test_faults.py" in told
     assert (told.count("\n"), "secret" in told, caplog.text) == (1, False, "")
-
-
-@dataclass(frozen=True)
-class Paging(Folding):
-    """Folds, and says which page its handle recalls."""
-
-    def request(self, state: Any, notes: Notes = NOTHING) -> tuple[Any, Derived]:
-        state, derived = super().request(state, notes)
-        pages = (Page.of(PageKind.EVIDENCE, FILE),) if derived.reason else ()
-        return state, Derived(derived.keep, derived.append, derived.reason, pages)
 
 
 def test_a_page_is_in_the_store_before_its_request_leaves_and_stays_there(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ from pagefold.cli.serve import proxy_for
 from pagefold.errors import ConfigError
 from pagefold.model_proxy.server import running
 from pagefold.settings import Serve, Settings
-from tests.model_proxy.test_deriving import body, history
-from tests.model_proxy.test_server import ANSWER, answers, ask, upstream, whole
+from tests.model_proxy.conversation import body, history
+from tests.model_proxy.upstream import ANSWER, answers, ask, upstream, whole
 
 
 def sent(folder: Path, turns: range, **headers: str) -> list[bytes]:

@@ -23,9 +23,8 @@ from pagefold.model_proxy.totals import Totals
 from pagefold.pages.page import handle_of
 from pagefold.wire import anthropic
 from pagefold.wire.message import Usage
-from tests.model_proxy.test_deriving import FILE
-from tests.model_proxy.test_faults import Paging
-from tests.model_proxy.test_server import ANSWER, EVENTS, HangUp, Upstream, ask, upstream, whole
+from tests.model_proxy.conversation import FILE, Paging
+from tests.model_proxy.upstream import ANSWER, EVENTS, HangUp, Upstream, ask, upstream, whole
 
 PAGE = "\n".join(f"{number}\tthe secret of line {number} is kept" for number in range(1, 40))
 TOOLS = [{"name": "Bash", "input_schema": {"type": "object"}}]

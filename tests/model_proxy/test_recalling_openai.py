@@ -20,7 +20,7 @@ from pagefold.model_proxy.server import Proxy, running
 from pagefold.pages.page import handle_of
 from pagefold.wire import openai_chat, sse
 from pagefold.wire.message import BlockKind
-from tests.model_proxy.test_server import ask, upstream, whole
+from tests.model_proxy.upstream import ask, upstream, whole
 
 PAGE = "\n".join(f"{number}\tthe secret of line {number} is kept" for number in range(1, 40))
 CHAT, RESPONSES = "/v1/chat/completions", "/v1/responses"

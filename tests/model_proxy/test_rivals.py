@@ -10,8 +10,8 @@ from pagefold.model_proxy.http import Upstreams
 from pagefold.model_proxy.scripted import ScriptedModel, Turn
 from pagefold.model_proxy.server import Proxy, running
 from pagefold.wire import json_text
-from tests.model_proxy.test_deriving import FILE, body, canonical_messages, history, marked, sent, turn
-from tests.model_proxy.test_server import ask
+from tests.model_proxy.conversation import FILE, body, canonical_messages, history, marked, sent, turn
+from tests.model_proxy.upstream import ask
 
 
 def reads(first: str) -> list[Any]:

@@ -1,0 +1,117 @@
+"""Who may ask, which upstream a request goes to, and what is refused."""
+
+import json
+
+import pytest
+
+from pagefold.model_proxy.http import Upstreams
+from tests.model_proxy.upstream import ANSWER, QUESTION, answers, ask, proxied, say, whole
+
+pytestmark = pytest.mark.usefixtures("policy")
+
+
+def test_a_token_is_asked_for_and_stripped() -> None:
+    with proxied(answers(whole(ANSWER)), token="open sesame") as (_, url, model):
+        for path in ("/v1/messages", "/pagefold/status", "/"):
+            status, _, body = ask(url, path=path)
+            assert (status, json.loads(body)["error"]["type"]) == (401, "authentication_error")
+            assert ask(url, path=path, x_pagefold_token="open")[0] == 401
+        assert ask(url, "GET", "/pagefold/health", None)[0] == 200
+        assert model.received == []
+
+        assert ask(url, x_pagefold_token="open sesame")[0] == 200
+        assert ask(url, "GET", "/pagefold/status", None, x_pagefold_token="open sesame")[0] == 200
+
+    assert b"x-pagefold-token" not in dict(model.received[0].headers)
+
+
+def test_pagefold_answers_for_itself_and_counts_none_of_it() -> None:
+    with proxied(answers(whole(ANSWER))) as (_, url, model):
+        ask(url)
+        assert ask(url, "GET", "/pagefold/health", None)[::2] == (200, b'{"status":"ok"}')
+        assert ask(url, "GET", "/pagefold/else", None)[0] == 404
+        status = json.loads(ask(url, "GET", "/pagefold/status", None)[2])
+
+    assert (len(model.received), status["requests"], status["by_model"]["m"]["usage"]["fresh"]) == (1, 1, 5)
+
+
+def test_a_websocket_is_refused_at_once() -> None:
+    head = b"GET /v1/responses HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+    with proxied(answers(whole(ANSWER))) as (_, url, model):
+        reply = say(url, head + b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n")
+
+    assert reply.startswith(b"HTTP/1.1 426 ")
+    assert b"upgrades to nothing else" in reply
+    assert model.received == []
+
+
+@pytest.mark.parametrize(("body", "status"), [(b"", b"200"), (QUESTION, b"426")])
+def test_an_offer_of_another_protocol_is_passed_over_where_nothing_hangs_on_it(body: bytes, status: bytes) -> None:
+    head = b"POST /v1/messages HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n"
+    with proxied(answers(whole(ANSWER))) as (_, url, model):
+        reply = say(url, head + b"HTTP2-Settings: x\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+
+    assert reply.startswith(b"HTTP/1.1 " + status)
+    assert b"\r\nconnection: close\r\n" in reply
+    assert len(model.received) == (status == b"200")
+
+
+@pytest.mark.parametrize(
+    ("target", "arrives"),
+    [
+        (b"http://evil.invalid/v1/messages?a=b", b"/v1/messages?a=b"),
+        (b"//evil.invalid/v1/messages", b"//evil.invalid/v1/messages"),
+        (b"/@evil.invalid:80/", b"/@evil.invalid:80/"),
+        (b"/\\evil.invalid", b"/\\evil.invalid"),
+        (b"/http://evil.invalid/", b"/http://evil.invalid/"),
+        (b"/../..", b"/../.."),
+        (b"*", b""),
+        (b"evil.invalid:80", b""),
+        (b"@evil.invalid/", b""),
+        (b"/\xff", b""),
+    ],
+)
+def test_whatever_the_target_it_goes_to_the_upstream_or_nowhere(target: bytes, arrives: bytes) -> None:
+    with proxied(answers(whole(b"ok"))) as (_, url, model):
+        reply = say(url, b"GET " + target + b" HTTP/1.1\r\nHost: evil.invalid\r\nConnection: close\r\n\r\n")
+
+    assert reply.startswith(b"HTTP/1.1 200" if arrives else b"HTTP/1.1 400")
+    assert [received.line.split()[1] for received in model.received] == ([arrives] if arrives else [])
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "expected"),
+    [
+        (b"/v1/messages", [], "https://a.example/v1/messages"),
+        (b"/v1/messages/count_tokens", [], "https://a.example/v1/messages/count_tokens"),
+        (b"/v1/complete", [], "https://a.example/v1/complete"),
+        (b"/v1/chat/completions", [], "http://o.example:81/base/v1/chat/completions"),
+        (b"/v1/responses/r_1", [], "http://o.example:81/base/v1/responses/r_1"),
+        (b"/v1/embeddings", [], "http://o.example:81/base/v1/embeddings"),
+        (b"/v1/completions", [], "http://o.example:81/base/v1/completions"),
+        (b"/v1/models", [(b"anthropic-version", b"2023-06-01")], "https://a.example/v1/models"),
+        (b"/v1/models", [], "http://o.example:81/base/v1/models"),
+        (b"/v1/responsesx", [], "https://a.example/v1/responsesx"),
+        (b"/", [], "https://a.example/"),
+    ],
+)
+def test_each_path_has_its_upstream(path: bytes, headers: list[tuple[bytes, bytes]], expected: str) -> None:
+    upstreams = Upstreams("https://a.example", "http://o.example:81/base/")
+
+    assert str(upstreams.target(path, b"", headers)) == expected
+
+
+def test_without_an_openai_address_its_keys_go_nowhere() -> None:
+    with proxied(answers(whole(ANSWER))) as (_, url, model):
+        assert ask(url, path="/v1/chat/completions")[0] == 404
+        assert ask(url, "GET", "/v1/models", None)[0] == 200
+
+    assert len(model.received) == 1
+
+
+def test_a_header_that_cannot_be_passed_on_is_refused() -> None:
+    with proxied(answers(whole(ANSWER))) as (_, url, model):
+        reply = say(url, b"GET / HTTP/1.1\r\nHost: x\r\nX-Name: J\xf6rg\r\nConnection: close\r\n\r\n")
+
+    assert reply.startswith(b"HTTP/1.1 400 ")
+    assert model.received == []
