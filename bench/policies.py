@@ -26,7 +26,7 @@ from types import ModuleType
 from typing import Any
 
 from pagefold.adapters import recordings
-from pagefold.analysis.replay import Run, Terms
+from pagefold.analysis.replay import SessionReplay, Terms
 from pagefold.derive.cost import TABLES
 from pagefold.derive.policies import NAMES, policy_named
 from pagefold.derive.policies.clear import Clear
@@ -52,7 +52,7 @@ class Task:
     policies: tuple[str, ...]
 
 
-class Unmissed(Run):
+class Unmissed(SessionReplay):
     """A replay that leaves the misses to the scorer."""
 
     def _misses(self) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pagefold.analysis.clawvm import matrix, picture
-from pagefold.analysis.clawvm.policies import ABLATIONS, POLICIES, TYPED, Policy
+from pagefold.analysis.clawvm.policies import ABLATIONS, POLICIES, TYPED, PolicyFlags
 from pagefold.analysis.clawvm.simulate import simulate
 from pagefold.analysis.clawvm.windows import PINNED, window
 from pagefold.analysis.clawvm.workloads import BUDGETS, FAMILIES, Need, Workload, WorkTurn
@@ -23,7 +23,7 @@ ONE = range(1, 2)
 
 
 @pytest.fixture(scope="module")
-def rows() -> list[matrix.Row]:
+def rows() -> list[matrix.MatrixRow]:
     return matrix.matrix(seeds=ONE, budgets=(120, 300))
 
 
@@ -48,14 +48,14 @@ def test_what_a_workload_needs_was_shown_and_every_pinned_kind_is_there(family: 
     assert set(PINNED) < kinds
 
 
-def test_typed_pages_have_no_fault_anywhere_as_the_oracle_has_none(rows: list[matrix.Row]) -> None:
+def test_typed_pages_have_no_fault_anywhere_as_the_oracle_has_none(rows: list[matrix.MatrixRow]) -> None:
     faults = {policy: {row.faults for row in rows if row.policy == policy} for policy in ("typed pages", "oracle")}
 
     assert faults == {"typed pages": {0}, "oracle": {0}}
     assert all(row.strict_faults == 0 for row in rows if row.policy == "typed pages")
 
 
-def test_the_baselines_are_ordered_as_in_the_paper(rows: list[matrix.Row]) -> None:
+def test_the_baselines_are_ordered_as_in_the_paper(rows: list[matrix.MatrixRow]) -> None:
     mean = {one.policy: one.faults for one in matrix.summaries(rows)}
 
     assert mean["retrieval"] > 3 * mean["retrieval + cache"]
@@ -71,7 +71,9 @@ def test_the_parts_are_worth_what_the_paper_says_in_its_order() -> None:
     assert removed["write-back at reset"] > removed["scoring"] == removed["pointers"] == removed["memory"] == 0
 
 
-def test_typed_pages_thrash_less_than_lru_because_calls_made_once_more_are_answered(rows: list[matrix.Row]) -> None:
+def test_typed_pages_thrash_less_than_lru_because_calls_made_once_more_are_answered(
+    rows: list[matrix.MatrixRow],
+) -> None:
     thrash = {one.policy: one.thrash for one in matrix.summaries(rows)}
 
     assert thrash["typed pages"] == 0 < thrash["lru"]
@@ -91,7 +93,7 @@ def test_a_call_made_once_more_is_an_alert_at_any_level_and_a_hit_where_it_is_an
     turns = (WorkTurn(shown=[evidence]), WorkTurn(repeated=[evidence]))
     lru, pointer_only = POLICIES[3], 4
 
-    def seen(policy: Policy, budget: int) -> tuple[int, int, int]:
+    def seen(policy: PolicyFlags, budget: int) -> tuple[int, int, int]:
         observer = simulate(Workload("none", 1, turns), policy, budget).observer
         return observer.alerts, observer.faults, observer.hits
 
@@ -100,13 +102,13 @@ def test_a_call_made_once_more_is_an_alert_at_any_level_and_a_hit_where_it_is_an
     assert seen(replace(lru, resolves=False), pointer_only) == (0, 1, 0)
 
 
-def test_counting_recalls_as_faults_typed_pages_thrash_less_than_lru(rows: list[matrix.Row]) -> None:
+def test_counting_recalls_as_faults_typed_pages_thrash_less_than_lru(rows: list[matrix.MatrixRow]) -> None:
     strict = {one.policy: one.strict_thrash for one in matrix.summaries(rows)}
 
     assert strict["typed pages"] < strict["lru"]
 
 
-def test_the_handicap_takes_from_the_baselines_in_one_family_and_from_nobody_else(rows: list[matrix.Row]) -> None:
+def test_the_handicap_takes_from_the_baselines_in_one_family_and_from_nobody_else(rows: list[matrix.MatrixRow]) -> None:
     scaled = {policy.name for policy in POLICIES if policy.handicap < 1}
     changed = [(one, two) for one, two in zip(rows, matrix.handicapped(rows), strict=True) if one is not two]
 
@@ -116,7 +118,7 @@ def test_the_handicap_takes_from_the_baselines_in_one_family_and_from_nobody_els
 
 @pytest.mark.parametrize("policy", [*POLICIES, *ABLATIONS.values()], ids=lambda policy: policy.name)
 @pytest.mark.parametrize("budget", [BUDGETS[0], BUDGETS[-1]])
-def test_no_request_is_over_its_budget(policy: Policy, budget: int) -> None:
+def test_no_request_is_over_its_budget(policy: PolicyFlags, budget: int) -> None:
     workload = FAMILIES["adversarial"](3)
     fitting = window(policy, budget)
     costs = {work.page.id: work.costs for turn in workload.turns for work in turn.shown}

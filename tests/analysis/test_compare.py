@@ -6,25 +6,25 @@ from typing import Any
 
 import pytest
 
-from pagefold.analysis.compare import MISSED, Choice, Compared, Comparison, Job, compared, drawn
+from pagefold.analysis.compare import MISSED, Compared, Comparison, Job, PolicyChoice, compared, drawn
 from pagefold.analysis.engine import Engine, spread
 from pagefold.analysis.replay import Terms, replay
-from pagefold.analysis.replay_figures import Figures
+from pagefold.analysis.replay_figures import ReplayFigures
 from pagefold.derive.cost import prices_named
 from pagefold.derive.policies import policy_named
 from pagefold.tokens import counter
 from pagefold.wire.transcripts import Problem
 from tests.analysis.logs import session, talk, written
 
-CHOICES = (Choice("identity", 200_000), Choice("economic", 64_000), Choice("compaction", 64_000))
+CHOICES = (PolicyChoice("identity", 200_000), PolicyChoice("economic", 64_000), PolicyChoice("compaction", 64_000))
 JOB = Job(CHOICES, prices_named("anthropic"), "o200k", None, 1 << 26)
 
 
-def figures(cost: float, *, penalty: float = 0.0, missed: int = 0, requests: int = 12) -> Figures:
-    return Figures(sessions=1, requests=requests, cost=cost, penalty=penalty, demanded=1_000, missed=missed)
+def figures(cost: float, *, penalty: float = 0.0, missed: int = 0, requests: int = 12) -> ReplayFigures:
+    return ReplayFigures(sessions=1, requests=requests, cost=cost, penalty=penalty, demanded=1_000, missed=missed)
 
 
-def comparison(*rows: tuple[Figures, ...], choices: tuple[Choice, ...] = CHOICES) -> Comparison:
+def comparison(*rows: tuple[ReplayFigures, ...], choices: tuple[PolicyChoice, ...] = CHOICES) -> Comparison:
     made = Comparison(choices)
     for number, row in enumerate(rows):
         made.add(Compared(Path("x"), f"s{number}", "", row))
@@ -95,7 +95,7 @@ def test_a_draw_is_the_same_sessions_for_every_choice() -> None:
 
 
 def test_of_two_that_cost_the_same_neither_is_ahead() -> None:
-    choices = (Choice("identity", 200_000), Choice("economic", 64_000), Choice("economic", 200_000))
+    choices = (PolicyChoice("identity", 200_000), PolicyChoice("economic", 64_000), PolicyChoice("economic", 200_000))
     made = comparison(*[(figures(100), figures(50), figures(50))] * 2, choices=choices)
 
     assert made.verdict().startswith("economic at 200,000 wins")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pagefold.analysis.faults import observe
-from pagefold.analysis.replay import Run, Terms
+from pagefold.analysis.replay import SessionReplay, Terms
 from pagefold.derive.cost import prices_named
 from pagefold.derive.policies import policy_named
 from pagefold.derive.policy import NOTHING, Derived, Notes, Policy
@@ -78,7 +78,7 @@ PIECE = Page.of(PageKind.EVIDENCE, FILE + OTHER)
 
 def observed(messages: Sequence[dict[str, Any]], policy: Policy) -> tuple[FaultObserver, tuple[Fault, ...]]:
     recorded = session(*messages)
-    return observe(recorded, Run(recorded, Terms(policy, prices_named("anthropic"), counter("o200k"))))
+    return observe(recorded, SessionReplay(recorded, Terms(policy, prices_named("anthropic"), counter("o200k"))))
 
 
 def kinds(messages: tuple[dict[str, Any], ...], policy: Policy) -> list[str]:

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from pagefold.analysis.replay import Run, Terms, emitted, replay
-from pagefold.analysis.replay_figures import Figures
+from pagefold.analysis.replay import SessionReplay, Terms, emitted, replay
+from pagefold.analysis.replay_figures import ReplayFigures
 from pagefold.analysis.runs import Job, outcomes
 from pagefold.derive.cost import prices_named
 from pagefold.derive.policies import policy_named
@@ -153,7 +153,7 @@ def test_facts_are_identifier_like_words() -> None:
 
 def test_an_emitted_request_says_what_stands_and_what_follows() -> None:
     talk = session(*TALK)
-    rows = [json.loads(emitted(talk, turn, derived)) for turn, derived in Run(talk, TERMS)]
+    rows = [json.loads(emitted(talk, turn, derived)) for turn, derived in SessionReplay(talk, TERMS)]
 
     assert [(row["turn"], row["keep"], len(row["append"])) for row in rows] == [(1, 0, 1), (3, 1, 2), (5, 3, 2)]
     assert [message for row in rows for message in row["append"]] == list(TALK[:5])
@@ -225,7 +225,7 @@ def test_a_policy_scores_alike_by_the_scorer_and_by_us(name: str, tmp_path: Path
     path = next(path for path in FAMILIES if path.name.startswith("coding-short"))
     derived = tmp_path / "derived.jsonl"
     given = replace(job(emit=True), policy=name, window=12_000, overhead=2_000)
-    total = Figures()
+    total = ReplayFigures()
     with derived.open("wb") as file:
         for outcome in outcomes([path], given, jobs=1):
             file.write(outcome.emitted)

@@ -12,11 +12,11 @@ import pytest
 
 from pagefold.analysis.engine import Engine, spread
 from pagefold.analysis.replay import Terms, replay
-from pagefold.analysis.report import Report
+from pagefold.analysis.report import SavingsReport
 from pagefold.analysis.report.html_page import page
 from pagefold.analysis.report.markdown import markdown
 from pagefold.analysis.report.pictures import unbeaten
-from pagefold.analysis.session_report import POLICIES, Job, studied, study
+from pagefold.analysis.session_report import POLICIES, Job, report_batches, session_report
 from pagefold.analysis.timeline import timeline
 from pagefold.derive.cost import prices_named
 from pagefold.derive.learned import Folds, Learned
@@ -43,9 +43,9 @@ def terms(name: str, job: Job = JOB) -> Terms:
     return Terms(policy(name, job), job.prices, counter(job.tokens), job.window, job.overhead)
 
 
-def report_of(path: Path, job: Job = JOB) -> Report:
-    report = Report(job)
-    for one in spread([path], study, job, engine=Engine(jobs=1), given=None, max_bytes=job.max_line_bytes):
+def report_of(path: Path, job: Job = JOB) -> SavingsReport:
+    report = SavingsReport(job)
+    for one in spread([path], report_batches, job, engine=Engine(jobs=1), given=None, max_bytes=job.max_line_bytes):
         report.add(one)
     return report
 
@@ -57,13 +57,13 @@ def test_the_figures_of_a_study_are_those_of_a_replay(name: str, overhead: int) 
     job = replace(JOB, overhead=overhead)
 
     for one in (LONG, session("short", turns=2)):
-        assert studied(one, job).figures[name].to_dict() == replay(one, terms(name, job)).to_dict()
+        assert session_report(one, job).figures[name].to_dict() == replay(one, terms(name, job)).to_dict()
 
 
 def test_every_token_of_the_bill_is_somebodys() -> None:
     times = [float(at * 400 if at % 9 == 0 else at) for at in range(61)]
     for one in (LONG, parse_line(json.dumps(talk("cold", turns=29, times=sorted(times)[:60])), name="cold")):
-        found = studied(one, JOB)
+        found = session_report(one, JOB)
 
         assert sum(share.cost for share in found.tools.values()) == pytest.approx(found.figures["identity"].cost)
         assert sum(share.after for share in found.tools.values()) == pytest.approx(found.figures["economic"].cost)
@@ -77,7 +77,7 @@ def test_a_history_that_has_to_be_repaired_is_reckoned_as_a_replay_does() -> Non
     broken["messages"].insert(9, {"role": "tool", "tool_call_id": "nobody", "name": "Read", "content": "orphan_1"})
     one = parse_line(json.dumps(broken), name="broken")
 
-    found = studied(one, JOB)
+    found = session_report(one, JOB)
 
     for name in POLICIES:
         assert found.figures[name].to_dict() == replay(one, terms(name)).to_dict()
@@ -85,7 +85,7 @@ def test_a_history_that_has_to_be_repaired_is_reckoned_as_a_replay_does() -> Non
 
 
 def test_a_result_that_was_read_again_and_the_one_that_wasted_most_are_named() -> None:
-    found = studied(LONG, JOB)
+    found = session_report(LONG, JOB)
 
     assert found.reread["Read part_0.py"][0] == 1
     assert "Read part_5.py" not in found.reread
@@ -223,7 +223,7 @@ def test_on_recorded_sessions_the_bill_adds_up_and_equals_the_replay() -> None:
     path = next(path for path in FAMILIES if path.name.startswith("coding-short"))
     job = replace(JOB, learned=Learned())
     for one in _sessions(path)[:8]:
-        found = studied(one, job)
+        found = session_report(one, job)
         for name in POLICIES:
             assert found.figures[name].to_dict() == replay(one, terms(name, job)).to_dict()
         assert sum(share.after for share in found.tools.values()) == pytest.approx(found.figures["economic"].cost)

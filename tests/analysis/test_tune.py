@@ -18,10 +18,10 @@ from pagefold.analysis.engine import Engine
 from pagefold.analysis.fit import fit, fitted, observed, turns_of
 from pagefold.analysis.follow_up_links import follow_ups
 from pagefold.analysis.learned_settings import BEGIN, END, learned_lines, with_learned
-from pagefold.analysis.replay_figures import Figures
+from pagefold.analysis.replay_figures import ReplayFigures
 from pagefold.analysis.tune import Tuned, tune
-from pagefold.analysis.tuning_options import Option, Value, always, options
-from pagefold.analysis.tuning_trials import PARTS, Job, Judged, is_held, judge, part_of, see
+from pagefold.analysis.tuning_options import OptionValue, TuningOption, always, options
+from pagefold.analysis.tuning_trials import PARTS, Job, JudgedSession, is_held, judge, part_of, see
 from pagefold.derive.cost import prices_named
 from pagefold.derive.learned import SHIPPED, Folds, Learned, forms_of, learned_of
 from pagefold.derive.remaining import TurnsLeft
@@ -99,7 +99,7 @@ def test_few_logs_change_nothing(number: int, tmp_path: Path) -> None:
 
 def test_sessions_that_would_rather_be_folded_earlier_are(tmp_path: Path, monkeypatch: Any) -> None:
     early = replace(SHIPPED, folds=Folds(miss=300, least=4_000, rent=0.2))
-    option = Option("folds", "late", "", (Value("early", always(early)),))
+    option = TuningOption("folds", "late", "", (OptionValue("early", always(early)),))
     monkeypatch.setattr(tuning, "options", lambda *given: iter([option]))
     path = written(tmp_path / "logs.jsonl", *(talk(name, turns=36) for name in NAMES[:6]))
 
@@ -113,7 +113,7 @@ def test_sessions_that_would_rather_be_folded_earlier_are(tmp_path: Path, monkey
 
 def test_a_change_that_adds_nothing_to_those_before_it_is_passed_over(tmp_path: Path, monkeypatch: Any) -> None:
     early = replace(SHIPPED, folds=Folds(miss=300, least=4_000, rent=0.2))
-    given = [Option(name, "late", "", (Value("early", always(early)),)) for name in ("folds", "the same")]
+    given = [TuningOption(name, "late", "", (OptionValue("early", always(early)),)) for name in ("folds", "the same")]
     monkeypatch.setattr(tuning, "options", lambda *_: iter(given))
     path = written(tmp_path / "logs.jsonl", *(talk(name, turns=36) for name in NAMES[:6]))
 
@@ -148,14 +148,14 @@ def test_what_is_worth_a_reference_is_learned_where_the_sessions_held_back_agree
     assert found.after < found.before
 
 
-def judged(*rows: tuple[float, ...], missed: tuple[int, ...] = (0, 0), requests: int = 10) -> list[Judged]:
+def judged(*rows: tuple[float, ...], missed: tuple[int, ...] = (0, 0), requests: int = 10) -> list[JudgedSession]:
     return [
-        Judged(
+        JudgedSession(
             Path("x"),
             f"s{at}",
             row[0],
             tuple(
-                Figures(cost=cost, demanded=1_000, missed=number, requests=requests)
+                ReplayFigures(cost=cost, demanded=1_000, missed=number, requests=requests)
                 for cost, number in zip(row[1:], missed, strict=True)
             ),
         )
@@ -221,7 +221,7 @@ def test_every_part_judges_the_value_that_the_others_picked() -> None:
         for name in NAMES[:30]
         for one in judged((100, 50, 40, 49) if part_of(name) == 0 else (100, 50, 51, 48), missed=(0, 0, 0))
     ]
-    option = Option("folds.rent", "2", "", tuple(Value(said, always(SHIPPED)) for said in ("1", "3")))
+    option = TuningOption("folds.rent", "2", "", tuple(OptionValue(said, always(SHIPPED)) for said in ("1", "3")))
 
     [weighed] = tuning._weighed(rows, [option])
 

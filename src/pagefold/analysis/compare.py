@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pagefold.adapters import recordings
-from pagefold.analysis.replay import Run, Terms
-from pagefold.analysis.replay_figures import Figures
+from pagefold.analysis.replay import SessionReplay, Terms
+from pagefold.analysis.replay_figures import ReplayFigures
 from pagefold.derive.cost import Prices
 from pagefold.derive.learned import SHIPPED, Learned
 from pagefold.derive.policies import policy_named
@@ -30,7 +30,7 @@ _SEED = 20_261
 _DRAWS, _WORK = 1_000, 2_000_000
 
 
-class Choice(NamedTuple):
+class PolicyChoice(NamedTuple):
     policy: str
     window: int
 
@@ -39,7 +39,7 @@ class Choice(NamedTuple):
 class Job:
     """What every session is replayed under, in values that travel between processes. The first choice is identity."""
 
-    choices: tuple[Choice, ...]
+    choices: tuple[PolicyChoice, ...]
     prices: Prices
     tokens: str
     format: Format | None
@@ -55,7 +55,7 @@ class Compared:
     path: Path
     id: str = ""
     source: str = ""
-    figures: tuple[Figures, ...] = ()
+    figures: tuple[ReplayFigures, ...] = ()
     problem: Problem | None = None
 
 
@@ -83,13 +83,13 @@ def compared(batches: Sequence[recordings.Batch], job: Job) -> list[Compared]:
             if isinstance(item, Problem):
                 found.append(Compared(batch.path, problem=item))
                 continue
-            plain = _replayed(Run(item, terms[0]))
-            figures = (plain, *(_replayed(Run(item, one, held=plain)) for one in terms[1:]))
+            plain = _replayed(SessionReplay(item, terms[0]))
+            figures = (plain, *(_replayed(SessionReplay(item, one, held=plain)) for one in terms[1:]))
             found.append(Compared(batch.path, item.id, item.source or batch.path.name.partition(".")[0], figures))
     return found
 
 
-def _replayed(run: Run) -> Figures:
+def _replayed(run: SessionReplay) -> ReplayFigures:
     for _ in run:
         pass
     run.figures.tools.clear()
@@ -97,11 +97,11 @@ def _replayed(run: Run) -> Figures:
 
 
 @dataclass(slots=True)
-class Standing:
+class ComparedPolicy:
     """One choice on all sessions. `low` and `high` hold the effective ratio in 95 of 100 draws of sessions."""
 
-    choice: Choice
-    total: Figures = field(default_factory=Figures)
+    choice: PolicyChoice
+    total: ReplayFigures = field(default_factory=ReplayFigures)
     cost: float = 0.0
     effective: float = 0.0
     low: float = 0.0
@@ -132,15 +132,15 @@ class Standing:
 class Comparison:
     """Adds sessions up. What is kept of each is one number a choice."""
 
-    choices: tuple[Choice, ...]
-    standings: list[Standing] = field(default_factory=list)
+    choices: tuple[PolicyChoice, ...]
+    standings: list[ComparedPolicy] = field(default_factory=list)
     paths: int = 0
     problems: list[str] = field(default_factory=list)
     _base: list[float] = field(default_factory=list)
     _effective: list[list[float]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.standings = [Standing(choice) for choice in self.choices]
+        self.standings = [ComparedPolicy(choice) for choice in self.choices]
         self._effective = [[] for _ in self.choices]
 
     @property
@@ -161,7 +161,7 @@ class Comparison:
             if figures.requests >= WORST_FROM and ratio > standing.worst:
                 standing.worst, standing.worst_session = ratio, one.id
 
-    def ranked(self) -> list[Standing]:
+    def ranked(self) -> list[ComparedPolicy]:
         """Those that miss little, the cheapest first; then the others, the cheapest first."""
         base = sum(self._base)
         draws = drawn(self._base, self._effective)
@@ -205,13 +205,13 @@ class Comparison:
             said += f" Cheaper, but missing too much: {told}."
         return said
 
-    def _ahead(self, one: Standing, other: Standing) -> float:
+    def _ahead(self, one: ComparedPolicy, other: ComparedPolicy) -> float:
         at, beside = self.standings.index(one), self.standings.index(other)
         draws = drawn(self._base, self._effective)
         return sum(draw[at] < draw[beside] for draw in draws) / len(draws)
 
 
-def named(choice: Choice) -> str:
+def named(choice: PolicyChoice) -> str:
     return f"{choice.policy} at {choice.window:,}"
 
 

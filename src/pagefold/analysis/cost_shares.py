@@ -22,7 +22,7 @@ HEAD = -1
 _Owners: TypeAlias = tuple[tuple[int, float], ...]
 
 
-class _Standing(NamedTuple):
+class _SentMessage(NamedTuple):
     """A message of the last request: its text's own spelling, its cost, since which request, and whose it is."""
 
     raw: str
@@ -32,7 +32,7 @@ class _Standing(NamedTuple):
 
 
 @dataclass(slots=True)
-class Bill:
+class CostShares:
     """Told every request of a session, in order. `cost` is complete after `end`.
 
     `places` says which message of the history a message of a request shows, by its id; `logged` the same for the places
@@ -46,7 +46,7 @@ class Bill:
     logged: Sequence[int]
     cost: dict[int, float] = field(default_factory=lambda: defaultdict(float))
     requests: Counter[int] = field(default_factory=Counter)  # in how many requests each page stood, in some form
-    _standing: list[_Standing] = field(default_factory=list)
+    _standing: list[_SentMessage] = field(default_factory=list)
     _colds: list[int] = field(default_factory=lambda: [0])  # how many requests were cold, up to each
     _shown: dict[int, int] = field(default_factory=dict)
 
@@ -63,7 +63,7 @@ class Bill:
         whose = self._owners(derived)[same:]
         fresh = derived.append[same:]
         self._standing[derived.keep + same :] = [
-            _Standing(message.raw, self.count(message), now, owners)
+            _SentMessage(message.raw, self.count(message), now, owners)
             for message, owners in zip(fresh, whose, strict=True)
         ]
 
@@ -73,7 +73,7 @@ class Bill:
         self._standing.clear()
         return self.cost
 
-    def _close(self, gone: _Standing, end: int) -> None:
+    def _close(self, gone: _SentMessage, end: int) -> None:
         again = self._colds[end] - self._colds[gone.since + 1]
         reads = end - gone.since - 1 - again
         cost = self.prices.cost(gone.tokens * reads, gone.tokens * (1 + again))

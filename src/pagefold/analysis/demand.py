@@ -24,7 +24,7 @@ class Needed(NamedTuple):
 
 
 @dataclass(slots=True)
-class Demand:
+class DemandTracker:
     """Follows one session, turn by turn."""
 
     _sources: dict[str, tuple[int, int]] = field(default_factory=dict)

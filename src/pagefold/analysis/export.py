@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from pagefold.adapters import recordings
-from pagefold.analysis.replay import Run, Terms
-from pagefold.analysis.replay_figures import Figures
+from pagefold.analysis.replay import SessionReplay, Terms
+from pagefold.analysis.replay_figures import ReplayFigures
 from pagefold.derive.cost import Prices
 from pagefold.derive.learned import SHIPPED, Learned
 from pagefold.derive.policies import policy_named
@@ -108,7 +108,7 @@ def exported(batches: Sequence[recordings.Batch], job: Job) -> list[Exported]:
                 continue
             totals, decisions = list[str](), list[str]()
             for name in job.policies:
-                run = Run(item, _terms(name, job))
+                run = SessionReplay(item, _terms(name, job))
                 decisions += map(_line, _decided(item, run, name))
                 totals.append(_line(_total(item, batch.path, name, run.figures, job)))
             found.append(Exported(batch.path, _bytes(totals), _bytes(decisions)))
@@ -122,7 +122,7 @@ def _terms(name: str, job: Job) -> Terms:
     return Terms(policy, job.prices, counter(job.tokens), job.window, job.overhead)
 
 
-def _total(session: Session, path: Path, policy: str, figures: Figures, job: Job) -> dict[str, Any]:
+def _total(session: Session, path: Path, policy: str, figures: ReplayFigures, job: Job) -> dict[str, Any]:
     told = figures.to_dict() | {
         "session": session.id,
         "source": session.source or path.name.partition(".")[0],
@@ -133,7 +133,7 @@ def _total(session: Session, path: Path, policy: str, figures: Figures, job: Job
     return {name: told[name] for name in SESSIONS}
 
 
-def _decided(session: Session, run: Run, policy: str) -> Iterator[dict[str, Any]]:
+def _decided(session: Session, run: SessionReplay, policy: str) -> Iterator[dict[str, Any]]:
     """One row for every page on arrival, and one more at every fold that decided about it."""
     known: dict[int, dict[str, Any]] = {}
     heard = 0
@@ -151,7 +151,7 @@ def _decided(session: Session, run: Run, policy: str) -> Iterator[dict[str, Any]
 
 
 def _arrived(
-    session: Session, derived: Derived, places: range, run: Run, known: dict[int, dict[str, Any]], number: int
+    session: Session, derived: Derived, places: range, run: SessionReplay, known: dict[int, dict[str, Any]], number: int
 ) -> Iterator[dict[str, Any]]:
     for place, message in zip(places, derived.append, strict=False):
         same = message.raw == session.messages[place].raw
@@ -165,7 +165,7 @@ def _arrived(
         }
 
 
-def _page(session: Session, place: int, run: Run, policy: str) -> dict[str, Any]:
+def _page(session: Session, place: int, run: SessionReplay, policy: str) -> dict[str, Any]:
     message: Message = session.messages[place]
     tool = next((block.name for block in message.blocks if block.name), "") if message.role is Role.TOOL else ""
     return {

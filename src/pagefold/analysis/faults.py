@@ -34,14 +34,14 @@ from pagefold.wire.transcripts import Session
 def observe(session: Session, requests: Iterable[tuple[int, Derived]]) -> tuple[FaultObserver, tuple[Fault, ...]]:
     """All faults of a session under a policy, in order, and the observer that counted them.
 
-    `requests` are what the policy sent, by the turn it was sent at: a `replay.Run`.
+    `requests` are what the policy sent, by the turn it was sent at: a `replay.SessionReplay`.
     """
-    observer, told = FaultObserver(), Telling()
+    observer, told = FaultObserver(), FaultEvents()
     return observer, tuple(fault for event in told.events(session, requests) for fault in observer.see(event))
 
 
 @dataclass(slots=True)
-class _Known:
+class _RecordedPage:
     """A page of the recording: the messages it came in, and the facts it says."""
 
     kind: PageKind
@@ -50,10 +50,10 @@ class _Known:
 
 
 @dataclass(slots=True)
-class Telling:
+class FaultEvents:
     """What happened in a recorded session under a policy, as events for an observer."""
 
-    _pages: dict[PageId, _Known] = field(default_factory=dict)
+    _pages: dict[PageId, _RecordedPage] = field(default_factory=dict)
     _said_by: dict[str, PageId] = field(default_factory=dict)
     _calls: dict[str, str] = field(default_factory=dict)
     _sent: list[Message] = field(default_factory=list)
@@ -82,7 +82,7 @@ class Telling:
                 if page in self._pages:
                     yield self._standing(page)
                 yield Called(self._calls[block.call_id], page)
-            self._pages.setdefault(page, _Known(kind, set(), facts)).raws.add(message.raw)
+            self._pages.setdefault(page, _RecordedPage(kind, set(), facts)).raws.add(message.raw)
             self._said_by.update(dict.fromkeys(facts, page))
             yield Shown(page, kind)
 

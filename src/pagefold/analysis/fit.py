@@ -30,7 +30,7 @@ Row = tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Fitted:
+class FittedValues:
     """What was learned, and from how much: `asked` questions, of which `needed` were answered by a need."""
 
     priors: Priors
@@ -44,7 +44,9 @@ Observed = Counter[tuple[Row, bool]]
 """How often what was known of a fact was answered by a need, and how often not."""
 
 
-def fit(sessions: Iterable[Sequence[Message]], *, priors: Priors = SHIPPED, lasting: TurnsLeft = LASTING) -> Fitted:
+def fit(
+    sessions: Iterable[Sequence[Message]], *, priors: Priors = SHIPPED, lasting: TurnsLeft = LASTING
+) -> FittedValues:
     """The weights and the turns left that fit these sessions, drawn towards those given."""
     rows: Observed = Counter()
     turns: list[int] = []
@@ -54,7 +56,9 @@ def fit(sessions: Iterable[Sequence[Message]], *, priors: Priors = SHIPPED, last
     return fitted(rows, turns, priors=priors, lasting=lasting)
 
 
-def fitted(rows: Observed, turns: Sequence[int], *, priors: Priors = SHIPPED, lasting: TurnsLeft = LASTING) -> Fitted:
+def fitted(
+    rows: Observed, turns: Sequence[int], *, priors: Priors = SHIPPED, lasting: TurnsLeft = LASTING
+) -> FittedValues:
     """The same from what was observed of each session and how many turns it had, wherever that was done."""
     needed = sum(number for (_, was), number in rows.items() if was)
     asked = rows.total()
@@ -62,7 +66,7 @@ def fitted(rows: Observed, turns: Sequence[int], *, priors: Priors = SHIPPED, la
     ordered: Observed = Counter(dict(sorted(rows.items())))
     weights = _regressed(ordered, (*priors.weights(), priors.bias)) if asked else (*priors.weights(), priors.bias)
     learned = Priors(*(round(weight, 3) for weight in weights))
-    return Fitted(learned, _lasting(turns, lasting), len(turns), asked, needed)
+    return FittedValues(learned, _lasting(turns, lasting), len(turns), asked, needed)
 
 
 def observed(messages: Sequence[Message]) -> Observed:

@@ -21,7 +21,7 @@ _LEAST = 10  # early calls on the sessions held back before anything is conclude
 
 
 @dataclass(frozen=True, slots=True)
-class Linked:
+class LearnedLinks:
     """Links by the tool they follow, what they are based on, and what they would have done where they were judged."""
 
     links: dict[str, tuple[FollowUpLink, ...]]
@@ -39,7 +39,7 @@ class Linked:
         )
 
 
-def follow_ups(sessions: Iterable[Session], known: Known, hosts: Collection[str] = ()) -> Linked:
+def follow_ups(sessions: Iterable[Session], known: Known, hosts: Collection[str] = ()) -> LearnedLinks:
     seen: list[list[list[Done]]] = []
     held: list[list[list[Done]]] = []
     for session in sessions:
@@ -53,4 +53,4 @@ def follow_ups(sessions: Iterable[Session], known: Known, hosts: Collection[str]
     after = rehearse(held, Known(models), allowed_hosts=hosts) if models else before
     used = after.used / after.dispatched if after.dispatched else 0.0
     taken = after.dispatched >= _LEAST and after.used > before.used and used >= _USED
-    return Linked(links, fitted, before, after, taken)
+    return LearnedLinks(links, fitted, before, after, taken)

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass
 
-from pagefold.analysis.demand import Demand
-from pagefold.analysis.replay_figures import Figures, ToolFigures
+from pagefold.analysis.demand import DemandTracker
+from pagefold.analysis.replay_figures import ReplayFigures, ToolFigures
 from pagefold.derive.cost import Prices
 from pagefold.derive.policies.oracle import OracleReplay
 from pagefold.derive.policy import Derived, Notes, Policy
@@ -37,23 +37,23 @@ class Terms:
     head: int = 0  # tokens before all messages that the recording lacks: system prompt and tool schemas
 
 
-def replay(session: Session, terms: Terms) -> Figures:
-    run = Run(session, terms)
+def replay(session: Session, terms: Terms) -> ReplayFigures:
+    run = SessionReplay(session, terms)
     for _ in run:
         pass
     return run.figures
 
 
-class Run:
+class SessionReplay:
     """One session under one policy. Iterating gives every request as (turn, Derived); `figures` fill up meanwhile."""
 
-    def __init__(self, session: Session, terms: Terms, *, held: Figures | None = None) -> None:
+    def __init__(self, session: Session, terms: Terms, *, held: ReplayFigures | None = None) -> None:
         """`held` are the figures of another run of this session: what its results hold is not looked for again."""
         self.session, self.terms = session, terms
-        self.figures = Figures(sessions=1, head_tokens=sum(map(terms.counter.count, session.head)))
+        self.figures = ReplayFigures(sessions=1, head_tokens=sum(map(terms.counter.count, session.head)))
         self._look = held is None
         if held is not None:
-            self.figures.add(Figures(tools=deepcopy(held.tools), **{name: getattr(held, name) for name in _HELD}))
+            self.figures.add(ReplayFigures(tools=deepcopy(held.tools), **{name: getattr(held, name) for name in _HELD}))
         # An oracle is shown the recording; everybody else meets it message by message.
         self._policy = (
             terms.policy.foreseeing(session.messages) if isinstance(terms.policy, OracleReplay) else terms.policy
@@ -117,7 +117,7 @@ class Run:
         self._exact = self._exact and self._is_history(turn, derived)
         if usage := self.session.usage.get(turn):
             figures.logged_requests += 1
-            figures.add(Figures(logged=usage))
+            figures.add(ReplayFigures(logged=usage))
 
     def _is_history(self, turn: int, derived: Derived) -> bool:
         start = len(self._sent) - len(derived.append)
@@ -153,7 +153,7 @@ class Run:
 
     def _misses(self) -> None:
         """Followed only where a request was not the history itself: facts are dear to find."""
-        demand, sent, prices = Demand(), list[Message](), self.terms.prices
+        demand, sent, prices = DemandTracker(), list[Message](), self.terms.prices
         requests = iter(self._requests)
         for message in self.session.messages:
             if message.role is not Role.ASSISTANT:

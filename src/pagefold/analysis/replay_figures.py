@@ -23,7 +23,7 @@ class ToolFigures:
 
 
 @dataclass(slots=True)
-class Figures:
+class ReplayFigures:
     """Tokens are prompt tokens unless they say otherwise; `cost` is in fresh input tokens at the given prices.
 
     `new_tokens` counts every message once, the first time it is sent: `tokens / new_tokens` is how often the average
@@ -56,7 +56,7 @@ class Figures:
     logged_requests: int = 0
     logged: Usage = field(default_factory=Usage)
 
-    def add(self, other: "Figures") -> None:
+    def add(self, other: "ReplayFigures") -> None:
         """Sums, but the largest peak."""
         for name in _SUMMED:
             setattr(self, name, getattr(self, name) + getattr(other, name))
@@ -88,4 +88,4 @@ class Figures:
         }
 
 
-_SUMMED = tuple(f.name for f in fields(Figures) if f.name not in ("peak", "tools", "logged"))
+_SUMMED = tuple(f.name for f in fields(ReplayFigures) if f.name not in ("peak", "tools", "logged"))

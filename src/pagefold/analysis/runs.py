@@ -10,8 +10,8 @@ from pathlib import Path
 
 from pagefold.adapters import recordings
 from pagefold.analysis.engine import Engine, spread
-from pagefold.analysis.replay import Run, Terms, emitted
-from pagefold.analysis.replay_figures import Figures
+from pagefold.analysis.replay import SessionReplay, Terms, emitted
+from pagefold.analysis.replay_figures import ReplayFigures
 from pagefold.derive.cost import Prices
 from pagefold.derive.learned import SHIPPED, Learned
 from pagefold.derive.policies import policy_named
@@ -42,7 +42,7 @@ class Outcome:
     path: Path
     id: str = ""
     source: str = ""
-    figures: Figures = field(default_factory=Figures)
+    figures: ReplayFigures = field(default_factory=ReplayFigures)
     emitted: bytes = b""
     problem: Problem | None = None
 
@@ -73,7 +73,7 @@ def replay_batch(batch: recordings.Batch, job: Job) -> list[Outcome]:
         if isinstance(item, Problem):
             found.append(Outcome(batch.path, problem=item))
             continue
-        run = Run(item, terms)
+        run = SessionReplay(item, terms)
         lines = [emitted(item, turn, derived) if job.emit else "" for turn, derived in run]
         source = item.source or batch.path.name.partition(".")[0]
         found.append(Outcome(batch.path, item.id, source, run.figures, json_text.bytes_of("".join(lines))))

@@ -12,9 +12,9 @@ from typing import Any
 from zlib import crc32
 
 from pagefold.adapters import recordings
-from pagefold.analysis.cost_shares import HEAD, Bill
-from pagefold.analysis.replay import Run, Terms, expired
-from pagefold.analysis.replay_figures import Figures
+from pagefold.analysis.cost_shares import HEAD, CostShares
+from pagefold.analysis.replay import SessionReplay, Terms, expired
+from pagefold.analysis.replay_figures import ReplayFigures
 from pagefold.derive.arrival import Standings, arrive, label_of
 from pagefold.derive.cost import Prices
 from pagefold.derive.entry import Entry
@@ -91,55 +91,55 @@ class Waste:
 
 
 @dataclass(frozen=True, slots=True)
-class Studied:
+class SessionReport:
     """What is kept of a session, or a problem without one."""
 
     path: Path
     id: str = ""
     source: str = ""
-    figures: dict[str, Figures] = field(default_factory=dict)
+    figures: dict[str, ReplayFigures] = field(default_factory=dict)
     tools: dict[str, Share] = field(default_factory=dict)
     codecs: dict[str, Share] = field(default_factory=dict)
     reread: dict[str, tuple[int, int]] = field(default_factory=dict)  # label -> times again, tokens again
     wasted: tuple[Waste, ...] = ()
     folds: dict[str, int] = field(default_factory=dict)
-    rivals: dict[tuple[str, int], Figures] = field(default_factory=dict)
+    rivals: dict[tuple[str, int], ReplayFigures] = field(default_factory=dict)
     problem: Problem | None = None
 
 
-def study(batches: Sequence[recordings.Batch], job: Job) -> list[Studied]:
+def report_batches(batches: Sequence[recordings.Batch], job: Job) -> list[SessionReport]:
     """Every session of these batches; what is no session is a problem."""
-    found: list[Studied] = []
+    found: list[SessionReport] = []
     for batch in batches:
         for item in recordings.sessions(batch, max_bytes=job.max_line_bytes):
             if isinstance(item, Problem):
-                found.append(Studied(batch.path, problem=item))
+                found.append(SessionReport(batch.path, problem=item))
             else:
                 source = item.source or batch.path.name.partition(".")[0]
-                found.append(replace(studied(item, job), path=batch.path, source=source))
+                found.append(replace(session_report(item, job), path=batch.path, source=source))
     return found
 
 
-def studied(session: Session, job: Job) -> Studied:
+def session_report(session: Session, job: Job) -> SessionReport:
     counts = counter(job.tokens)
 
     def terms(policy: Any) -> Terms:
         return Terms(policy, job.prices, counts, job.window, job.overhead)
 
-    plain = Run(session, terms(_named("identity", job)))
+    plain = SessionReplay(session, terms(_named("identity", job)))
     heard = {id(message): place for place, message in enumerate(session.messages)}
     before = _billed(plain, job, heard, ())
-    watched = Watched(_economic(job), heard)
-    run = Run(session, terms(watched), held=plain.figures)
+    watched = WatchedEconomic(_economic(job), heard)
+    run = SessionReplay(session, terms(watched), held=plain.figures)
     after = _billed(run, job, watched.shown, watched.logged)
     figures = {"identity": plain.figures, "economic": run.figures}
     if not watched.sound:
-        figures["lossless"] = _figures(Run(session, terms(_named("lossless", job)), held=plain.figures))
+        figures["lossless"] = _figures(SessionReplay(session, terms(_named("lossless", job)), held=plain.figures))
     elif watched.folded is None:
         figures["lossless"] = deepcopy(run.figures)
     else:
-        going_on = Continued(watched.folded, job.learned.forms)
-        figures["lossless"] = _figures(Run(session, terms(going_on), held=plain.figures))
+        going_on = LosslessFrom(watched.folded, job.learned.forms)
+        figures["lossless"] = _figures(SessionReplay(session, terms(going_on), held=plain.figures))
     folds: dict[str, int] = {}
     for reason in watched.reasons:
         folds[reason] = folds.get(reason, 0) + 1
@@ -148,13 +148,15 @@ def studied(session: Session, job: Job) -> Studied:
     if job.rivals and crc32(session.id.encode()) % job.every == 0:
         for name, window in job.rivals:
             policy = _named(name, replace(job, window=window))
-            rivals[name, window] = _figures(Run(session, replace(terms(policy), window=window), held=plain.figures))
+            rivals[name, window] = _figures(
+                SessionReplay(session, replace(terms(policy), window=window), held=plain.figures)
+            )
         rivals.update({(name, job.window): figures[name] for name in POLICIES})
-    return Studied(Path(), session.id, "", figures, tools, codecs, reread, wasted, folds, rivals)
+    return SessionReport(Path(), session.id, "", figures, tools, codecs, reread, wasted, folds, rivals)
 
 
 @dataclass(slots=True)
-class Watched:
+class WatchedEconomic:
     """The economic policy, with what it did written down."""
 
     policy: Economic
@@ -197,7 +199,7 @@ class Watched:
 
 
 @dataclass(frozen=True, slots=True)
-class _Going:
+class _LosslessState:
     heard: int = 0
     sent: int = 0
     waiting: tuple[Message, ...] = ()
@@ -205,26 +207,26 @@ class _Going:
 
 
 @dataclass(frozen=True, slots=True)
-class Continued:
+class LosslessFrom:
     """The lossless policy on a history whose beginning has been encoded already."""
 
     begun: State
     forms: Forms
     name: str = "lossless"
 
-    def begin(self, head: int = 0) -> _Going:
-        return _Going(standings=self.begun.standings)
+    def begin(self, head: int = 0) -> _LosslessState:
+        return _LosslessState(standings=self.begun.standings)
 
-    def step(self, state: _Going, message: Message) -> _Going:
+    def step(self, state: _LosslessState, message: Message) -> _LosslessState:
         if state.heard < len(self.begun.log):
             shown, standings = self.begun.log[state.heard].shown, state.standings
         else:
             arrived = arrive(state.standings, message, forms=self.forms)
             shown, standings = arrived.message, arrived.standings
-        return _Going(state.heard + 1, state.sent, (*state.waiting, shown), standings)
+        return _LosslessState(state.heard + 1, state.sent, (*state.waiting, shown), standings)
 
-    def request(self, state: _Going, notes: Notes = NOTHING) -> tuple[_Going, Derived]:
-        sent = _Going(state.heard, state.sent + len(state.waiting), (), state.standings)
+    def request(self, state: _LosslessState, notes: Notes = NOTHING) -> tuple[_LosslessState, Derived]:
+        sent = _LosslessState(state.heard, state.sent + len(state.waiting), (), state.standings)
         return sent, Derived(state.sent, state.waiting)
 
 
@@ -240,16 +242,16 @@ def _named(name: str, job: Job) -> Any:
     )
 
 
-def _figures(run: Run) -> Figures:
+def _figures(run: SessionReplay) -> ReplayFigures:
     for _ in run:
         pass
     return run.figures
 
 
-def _billed(run: Run, job: Job, places: dict[int, int], logged: Sequence[int]) -> Bill:
+def _billed(run: SessionReplay, job: Job, places: dict[int, int], logged: Sequence[int]) -> CostShares:
     """The bill of a run, by page; what stands before all messages is nobody's."""
     cold = frozenset(expired(run.session, job.prices.ttl_seconds))
-    bill = Bill(job.prices, run.count, cold, places, logged)
+    bill = CostShares(job.prices, run.count, cold, places, logged)
     for turn, derived in run:
         bill.request(turn, derived)
     shared = sum(bill.end().values())
@@ -258,7 +260,7 @@ def _billed(run: Run, job: Job, places: dict[int, int], logged: Sequence[int]) -
 
 
 def _looked_at(
-    session: Session, entries: Mapping[int, Entry], before: Bill, after: Bill, job: Job, counts: Counter
+    session: Session, entries: Mapping[int, Entry], before: CostShares, after: CostShares, job: Job, counts: Counter
 ) -> tuple[dict[str, Share], dict[str, Share], dict[str, tuple[int, int]], tuple[Waste, ...]]:
     tools: dict[str, Share] = {}
     codecs: dict[str, Share] = {}

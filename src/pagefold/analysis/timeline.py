@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from pagefold.analysis.demand import Demand
+from pagefold.analysis.demand import DemandTracker
 from pagefold.analysis.faults import observe
-from pagefold.analysis.replay import Run, Terms
+from pagefold.analysis.replay import SessionReplay, Terms
 from pagefold.derive.arrival import label_of
 from pagefold.derive.policy import Derived
 from pagefold.pages.context_tools import RECALL
@@ -56,8 +56,8 @@ class Timeline:
 
 def timeline(session: Session, plain: Terms, terms: Terms) -> Timeline:
     """The session under a policy, against the session as it was (`plain`)."""
-    before = tuple(derived_tokens for _, _, derived_tokens in _sized(Run(session, plain)))
-    run = Run(session, terms)
+    before = tuple(derived_tokens for _, _, derived_tokens in _sized(SessionReplay(session, plain)))
+    run = SessionReplay(session, terms)
     requests: list[tuple[int, Derived]] = []
     after: list[int] = []
     for turn, derived, tokens in _sized(run):
@@ -83,14 +83,16 @@ def timeline(session: Session, plain: Terms, terms: Terms) -> Timeline:
     )
 
 
-def _sized(run: Run) -> Iterator[tuple[int, Derived, int]]:
+def _sized(run: SessionReplay) -> Iterator[tuple[int, Derived, int]]:
     sent = 0
     for turn, derived in run:
         total, sent = run.figures.tokens - sent, run.figures.tokens
         yield turn, derived, total
 
 
-def _tracks(session: Session, requests: list[tuple[int, Derived]], run: Run, number: dict[int, int]) -> Iterator[Track]:
+def _tracks(
+    session: Session, requests: list[tuple[int, Derived]], run: SessionReplay, number: dict[int, int]
+) -> Iterator[Track]:
     levels: dict[int, list[tuple[int, ResidencyLevel]]] = {}
     heard = 0
     for turn, derived in requests:
@@ -118,8 +120,8 @@ def _labelled(message: Message, calls: dict[str, str]) -> str:
     return f"the {message.role}"
 
 
-def _misses(session: Session, requests: list[tuple[int, Derived]], run: Run) -> Iterator[Mark]:
-    demand, sent, number = Demand(), list[Message](), 0
+def _misses(session: Session, requests: list[tuple[int, Derived]], run: SessionReplay) -> Iterator[Mark]:
+    demand, sent, number = DemandTracker(), list[Message](), 0
     for message in session.messages:
         if message.role is not Role.ASSISTANT:
             demand.heard(message, run.count(message))

@@ -16,9 +16,9 @@ from zlib import crc32
 
 from pagefold.analysis.compare import MISSED, WORST_FROM, drawn
 from pagefold.analysis.engine import Engine, spread
-from pagefold.analysis.replay_figures import Figures
-from pagefold.analysis.tuning_options import Option, always, options
-from pagefold.analysis.tuning_trials import PARTS, Each, Job, Judged, Seen, judge, part_of, see
+from pagefold.analysis.replay_figures import ReplayFigures
+from pagefold.analysis.tuning_options import TuningOption, always, options
+from pagefold.analysis.tuning_trials import PARTS, Each, Job, JudgedSession, SessionEvidence, judge, part_of, see
 from pagefold.derive.learned import SHIPPED, Folds, Learned, forms_of
 
 _CERTAIN = 0.9  # of the draws in which a change has to be cheaper
@@ -110,11 +110,11 @@ def tune(
             told(what, one.path)
             yield one
 
-    seen: list[Seen] = list(work(see, job, "fitting"))
+    seen: list[SessionEvidence] = list(work(see, job, "fitting"))
     sound = [one for one in seen if one.problem is None]
     asked = replace(job, sampled=_sampled(sound))
 
-    def judged_by(trials: Sequence[Each], what: str) -> list[Judged]:
+    def judged_by(trials: Sequence[Each], what: str) -> list[JudgedSession]:
         return list(work(judge, replace(asked, trials=tuple(trials)), what)) if len(sound) > 1 else []
 
     choices = list(options(sound, start, lengths))
@@ -143,7 +143,7 @@ def tune(
     )
 
 
-def _sampled(seen: Sequence[Seen]) -> frozenset[str]:
+def _sampled(seen: Sequence[SessionEvidence]) -> frozenset[str]:
     """The sessions that judge."""
     return frozenset(sorted((one.id for one in seen), key=lambda name: crc32(name.encode()))[:_SAMPLED])
 
@@ -152,7 +152,7 @@ def _sampled(seen: Sequence[Seen]) -> frozenset[str]:
 class _Weighed:
     """An option, which of its values is picked, and what those picks did on the sessions they were not chosen on."""
 
-    option: Option
+    option: TuningOption
     picks: Picks
     verdict: _Verdict
     best: int  # of its values, on all sessions
@@ -173,7 +173,7 @@ class _Weighed:
         return Change(option.name, option.before, after, option.evidence or among, effect, taken)
 
 
-def _weighed(judged: Sequence[Judged], choices: Sequence[Option]) -> Iterator[_Weighed]:
+def _weighed(judged: Sequence[JudgedSession], choices: Sequence[TuningOption]) -> Iterator[_Weighed]:
     first = 1
     for option in choices:
         places = range(first, first + len(option.values))
@@ -184,18 +184,18 @@ def _weighed(judged: Sequence[Judged], choices: Sequence[Option]) -> Iterator[_W
         yield _Weighed(option, picks, _verdict(judged, picks), best, gains[best])
 
 
-def _gain(judged: Sequence[Judged], at: int) -> float:
+def _gain(judged: Sequence[JudgedSession], at: int) -> float:
     base = sum(one.base for one in judged)
     return sum(one.figures[0].effective - one.figures[at].effective for one in judged) / base if base else 0.0
 
 
-def _best(judged: Sequence[Judged], places: Sequence[int]) -> int:
+def _best(judged: Sequence[JudgedSession], places: Sequence[int]) -> int:
     """The trial that is most surely cheaper on these sessions, and not because of one of them; 0 where none is."""
     verdicts = {at: _verdict(judged, (at,) * (PARTS + 1), draws=False) for at in places}
     return max((at for at in places if verdicts[at].promises), key=lambda at: verdicts[at].surely, default=0)
 
 
-def _verdict(judged: Sequence[Judged], picks: Picks, *, draws: bool = True) -> _Verdict:
+def _verdict(judged: Sequence[JudgedSession], picks: Picks, *, draws: bool = True) -> _Verdict:
     """What the picks cost, each session under that of its part, against what is in force."""
     base = sum(one.base for one in judged)
     if not base:
@@ -220,17 +220,17 @@ def _verdict(judged: Sequence[Judged], picks: Picks, *, draws: bool = True) -> _
     )
 
 
-def _missed(figures: Sequence[Figures]) -> float:
+def _missed(figures: Sequence[ReplayFigures]) -> float:
     demanded = sum(one.demanded for one in figures)
     return sum(one.missed for one in figures) / demanded if demanded else 0.0
 
 
-def _worst(judged: Sequence[Judged], figures: Sequence[Figures]) -> float:
+def _worst(judged: Sequence[JudgedSession], figures: Sequence[ReplayFigures]) -> float:
     ratios = (one.effective / of.base for of, one in zip(judged, figures, strict=True) if one.requests >= WORST_FROM)
     return max(ratios, default=0.0)
 
 
-def _beside(judged: Sequence[Judged], others: Sequence[Judged]) -> list[Judged]:
+def _beside(judged: Sequence[JudgedSession], others: Sequence[JudgedSession]) -> list[JudgedSession]:
     """The same sessions under what is in force, and under one trial."""
     return [replace(one, figures=(one.figures[0], other.figures[0])) for one, other in zip(judged, others, strict=True)]
 

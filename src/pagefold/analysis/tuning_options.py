@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pagefold.analysis.fit import Fitted, Observed, fitted
-from pagefold.analysis.tuning_trials import PARTS, Each, Seen
+from pagefold.analysis.fit import FittedValues, Observed, fitted
+from pagefold.analysis.tuning_trials import PARTS, Each, SessionEvidence
 from pagefold.derive.learned import Folds, Learned, forms_of
 
 LEAST_CALLS = 20
@@ -22,19 +22,19 @@ _FLOORS = (2, 4, 6, 14, 20)
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class OptionValue:
     said: str
     learned: Each
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
+class TuningOption:
     """One setting: what is in force, what is known of it, and the values that are tried."""
 
     name: str
     before: str
     evidence: str
-    values: tuple[Value, ...]
+    values: tuple[OptionValue, ...]
 
 
 def always(learned: Learned) -> Each:
@@ -42,16 +42,16 @@ def always(learned: Learned) -> Each:
     return (learned,) * (PARTS + 1)
 
 
-def options(seen: Sequence[Seen], start: Learned, lengths: Sequence[int]) -> Iterator[Option]:
+def options(seen: Sequence[SessionEvidence], start: Learned, lengths: Sequence[int]) -> Iterator[TuningOption]:
     yield from _fitted(seen, start, lengths)
     yield from _folds(start)
     yield from _codecs(seen, start)
     floor = start.forms.floor
-    values = [Value(str(one), always(replace(start, forms=replace(start.forms, floor=one)))) for one in _FLOORS]
-    yield Option("references.floor", str(floor), "", tuple(one for one in values if one.said != str(floor)))
+    values = [OptionValue(str(one), always(replace(start, forms=replace(start.forms, floor=one)))) for one in _FLOORS]
+    yield TuningOption("references.floor", str(floor), "", tuple(one for one in values if one.said != str(floor)))
 
 
-def _fitted(seen: Sequence[Seen], start: Learned, lengths: Sequence[int]) -> Iterator[Option]:
+def _fitted(seen: Sequence[SessionEvidence], start: Learned, lengths: Sequence[int]) -> Iterator[TuningOption]:
     """What is fitted on each two parts for the third, and on all for good."""
     fits = [_fit([one for one in seen if one.part != part], start, lengths) for part in range(PARTS + 1)]
     whole = fits[-1]
@@ -59,25 +59,27 @@ def _fitted(seen: Sequence[Seen], start: Learned, lengths: Sequence[int]) -> Ite
         told = f"{whole.sessions:,} sessions, {whole.asked:,} facts asked for, {whole.needed:,} needed again"
         each = tuple(replace(start, priors=one.priors) for one in fits)
         before, after = _spelled(start.priors.weights()), _spelled(whole.priors.weights())
-        yield Option("values", before, told, (Value(after, each),))
+        yield TuningOption("values", before, told, (OptionValue(after, each),))
     if whole.lasting != start.lasting:
         each = tuple(replace(start, lasting=one.lasting) for one in fits)
         before, after = str(list(start.lasting.left)), str(list(whole.lasting.left))
-        yield Option("lasting", before, f"{whole.sessions:,} sessions", (Value(after, each),))
+        yield TuningOption("lasting", before, f"{whole.sessions:,} sessions", (OptionValue(after, each),))
 
 
-def _fit(seen: Sequence[Seen], start: Learned, lengths: Sequence[int]) -> Fitted:
+def _fit(seen: Sequence[SessionEvidence], start: Learned, lengths: Sequence[int]) -> FittedValues:
     rows: Observed = Counter()
     for one in seen:
         rows.update(one.rows)
     return fitted(rows, [*lengths, *(one.turns for one in seen)], priors=start.priors, lasting=start.lasting)
 
 
-def _folds(start: Learned) -> Iterator[Option]:
+def _folds(start: Learned) -> Iterator[TuningOption]:
     for name, values in _around(start.folds).items():
         before = getattr(start.folds, name)
-        tried = (Value(f"{one:,}", always(replace(start, folds=replace(start.folds, **{name: one})))) for one in values)
-        yield Option(f"folds.{name}", f"{before:,}", "", tuple(tried))
+        tried = (
+            OptionValue(f"{one:,}", always(replace(start, folds=replace(start.folds, **{name: one})))) for one in values
+        )
+        yield TuningOption(f"folds.{name}", f"{before:,}", "", tuple(tried))
 
 
 def _around(folds: Folds) -> dict[str, list[Any]]:
@@ -91,7 +93,7 @@ def _around(folds: Folds) -> dict[str, list[Any]]:
     }
 
 
-def _codecs(seen: Sequence[Seen], start: Learned) -> Iterator[Option]:
+def _codecs(seen: Sequence[SessionEvidence], start: Learned) -> Iterator[TuningOption]:
     """Codecs that may lose more than they win for a tool: because its results cannot be referred to later, say."""
     used: Counter[tuple[str, str]] = Counter()
     weight: Counter[tuple[str, str]] = Counter()
@@ -102,8 +104,8 @@ def _codecs(seen: Sequence[Seen], start: Learned) -> Iterator[Option]:
     for tool, codec in [pair for pair, _ in weight.most_common() if used[pair] >= LEAST_CALLS][:_PAIRS]:
         without = known | {tool: known.get(tool, frozenset()) | {codec}}
         forms = forms_of(without.items(), start.forms.floor)
-        value = Value(f"without {codec}", always(replace(start, forms=forms)))
-        yield Option(f"learned.{tool}.without", "used", f"used for {used[tool, codec]:,} results", (value,))
+        value = OptionValue(f"without {codec}", always(replace(start, forms=forms)))
+        yield TuningOption(f"learned.{tool}.without", "used", f"used for {used[tool, codec]:,} results", (value,))
 
 
 def _spelled(weights: Sequence[float]) -> str:

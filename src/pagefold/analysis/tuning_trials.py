@@ -12,8 +12,8 @@ from zlib import crc32
 
 from pagefold.adapters import recordings
 from pagefold.analysis.fit import Observed, observed, turns_of
-from pagefold.analysis.replay import Run, Terms, expired
-from pagefold.analysis.replay_figures import Figures
+from pagefold.analysis.replay import SessionReplay, Terms, expired
+from pagefold.analysis.replay_figures import ReplayFigures
 from pagefold.derive.arrival import Standings, arrive
 from pagefold.derive.cost import Prices
 from pagefold.derive.learned import SHIPPED, Forms, Learned
@@ -55,7 +55,7 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SessionEvidence:
     """What one session says to be fitted."""
 
     path: Path
@@ -72,32 +72,34 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedSession:
     """What a session costs as it is, and its figures under each trial."""
 
     path: Path
     id: str
     base: float
-    figures: tuple[Figures, ...]
+    figures: tuple[ReplayFigures, ...]
 
 
-def see(batches: Sequence[recordings.Batch], job: Job) -> list[Seen]:
-    found: list[Seen] = []
+def see(batches: Sequence[recordings.Batch], job: Job) -> list[SessionEvidence]:
+    found: list[SessionEvidence] = []
     for batch, item in _items(batches, job):
         if isinstance(item, Problem):
-            found.append(Seen(batch.path, problem=item))
+            found.append(SessionEvidence(batch.path, problem=item))
         else:
             used, weight = _codecs(item, job)
-            found.append(Seen(batch.path, item.id, observed(item.messages), turns_of(item.messages), used, weight))
+            found.append(
+                SessionEvidence(batch.path, item.id, observed(item.messages), turns_of(item.messages), used, weight)
+            )
     return found
 
 
-def judge(batches: Sequence[recordings.Batch], job: Job) -> list[Judged]:
-    found: list[Judged] = []
+def judge(batches: Sequence[recordings.Batch], job: Job) -> list[JudgedSession]:
+    found: list[JudgedSession] = []
     for batch, item in _items(batches, job):
         if isinstance(item, Session) and item.id in job.sampled:
             plain = _figures(item, job, "identity", SHIPPED)
-            found.append(Judged(batch.path, item.id, plain.cost, tuple(_trials(item, job, plain.peak))))
+            found.append(JudgedSession(batch.path, item.id, plain.cost, tuple(_trials(item, job, plain.peak))))
     return found
 
 
@@ -107,11 +109,11 @@ def _items(batches: Sequence[recordings.Batch], job: Job) -> Iterator[tuple[reco
             yield batch, item
 
 
-def _trials(session: Session, job: Job, peak: int) -> Iterator[Figures]:
+def _trials(session: Session, job: Job, peak: int) -> Iterator[ReplayFigures]:
     """Trials that differ in nothing that this session meets are replayed once."""
     tools = {block.name for message in session.messages for block in message.blocks}
     cools = any(expired(session, job.prices.ttl_seconds))
-    known: dict[Any, Figures] = {}
+    known: dict[Any, ReplayFigures] = {}
     for trial in job.trials:
         mine = trial[part_of(session.id)]
         least = min(mine.folds.least, mine.folds.cold if cools else job.window, job.window)
@@ -128,9 +130,9 @@ def _met(forms: Forms, tools: set[str]) -> Forms:
     return Forms(tuple(pair for pair in forms.without if pair[0] in tools), forms.floor)
 
 
-def _figures(session: Session, job: Job, name: str, learned: Learned) -> Figures:
+def _figures(session: Session, job: Job, name: str, learned: Learned) -> ReplayFigures:
     policy = policy_named(name, window=job.window, prices=job.prices, tokens=job.tokens, learned=learned)
-    run = Run(session, Terms(policy, job.prices, counter(job.tokens), job.window, job.overhead))
+    run = SessionReplay(session, Terms(policy, job.prices, counter(job.tokens), job.window, job.overhead))
     for _ in run:
         pass
     run.figures.tools.clear()

@@ -2,7 +2,7 @@
 
 import argparse
 
-from pagefold.analysis.compare import IDENTITY, MISSED, Choice, Comparison, Job, compared
+from pagefold.analysis.compare import IDENTITY, MISSED, Comparison, Job, PolicyChoice, compared
 from pagefold.analysis.engine import spread
 from pagefold.cli import logs, show
 from pagefold.derive.policies import policy_named
@@ -71,17 +71,17 @@ def _windows(text: str | None, window: int) -> list[int]:
     return list(dict.fromkeys(found))
 
 
-def _choices(text: str, windows: list[int], window: int) -> tuple[Choice, ...]:
+def _choices(text: str, windows: list[int], window: int) -> tuple[PolicyChoice, ...]:
     names = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
     if not names:
         raise ConfigError(f"--policies {text}: expected names, separated by commas")
-    found = [Choice(IDENTITY, window)]
+    found = [PolicyChoice(IDENTITY, window)]
     for name in names:
         policy_named(name, offline=True)  # an unknown one is refused before anything is read
         if name == IDENTITY:
             continue
         # A policy that never looks at the window is the same under each.
-        found += [Choice(name, size) for size in (windows[:1] if name == "lossless" else windows)]
+        found += [PolicyChoice(name, size) for size in (windows[:1] if name == "lossless" else windows)]
     return tuple(found)
 
 

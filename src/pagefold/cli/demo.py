@@ -13,7 +13,7 @@ from rich.console import Console
 
 from pagefold.adapters import recordings
 from pagefold.adapters.sqlite.pages import SqliteStore
-from pagefold.analysis.replay_totals import Tally
+from pagefold.analysis.replay_totals import ReplayTotals
 from pagefold.analysis.runs import Job, outcomes
 from pagefold.cli import replay as replaying
 from pagefold.cli import show
@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
     (session,) = (item for item in recordings.sessions(batch, max_bytes=1 << 26) if isinstance(item, Session))
 
     console.print("[bold]1. Replay[/]: a recorded Claude Code session, as it was sent.\n")
-    report = replaying.Report(Tally(job.prices), job, as_json=False)
+    report = replaying.ReplayPrinter(ReplayTotals(job.prices), job, as_json=False)
     for outcome in outcomes([path], job):
         report.tally.add(outcome)
     if not options.json:

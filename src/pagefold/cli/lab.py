@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pagefold.analysis.clawvm import matrix, picture
-from pagefold.analysis.clawvm.matrix import Row, Summary
+from pagefold.analysis.clawvm.matrix import MatrixRow, Summary
 from pagefold.analysis.clawvm.workloads import BUDGETS, SEEDS
 from pagefold.cli import show
 from pagefold.errors import ConfigError
@@ -71,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _draw(path: Path, rows: Sequence[Row]) -> None:
+def _draw(path: Path, rows: Sequence[MatrixRow]) -> None:
     try:
         path.write_text(picture.faults_by_budget(matrix.by_budget(rows)), encoding="utf-8")
     except OSError as error:
@@ -109,14 +109,14 @@ def _table(title: str, found: Sequence[Summary]) -> object:
     return show.table(f"mean of a row ({found[0].rows} rows a policy), {title}", columns, rows)
 
 
-def _by_budget(rows: Sequence[Row]) -> object:
+def _by_budget(rows: Sequence[MatrixRow]) -> object:
     series = matrix.by_budget(rows)
     budgets = [str(budget) for budget, _ in next(iter(series.values()))]
     lines = [(name, *(f"{faults:.1f}" for _, faults in points)) for name, points in series.items()]
     return show.table("mean faults by budget, equal budgets", ("policy", *budgets), lines)
 
 
-def _ablations(removed: dict[str, list[Row]], seeds: int) -> object:
+def _ablations(removed: dict[str, list[MatrixRow]], seeds: int) -> object:
     lines = []
     for part, rows in removed.items():
         one = matrix.summaries(rows)[0]

@@ -10,8 +10,8 @@ from typing import Any, BinaryIO
 
 from pagefold import config
 from pagefold.adapters import recordings
-from pagefold.analysis.replay_figures import Figures
-from pagefold.analysis.replay_totals import Tally
+from pagefold.analysis.replay_figures import ReplayFigures
+from pagefold.analysis.replay_totals import ReplayTotals
 from pagefold.analysis.runs import Job, Outcome, outcomes
 from pagefold.cli import logs, show
 from pagefold.derive.cost import prices_named
@@ -73,7 +73,7 @@ def run(options: argparse.Namespace) -> int:
         learned=learned_of(settings),
     )
     paths = recordings.find(options.paths) if options.paths else logs.own_logs()
-    report = Report(Tally(job.prices), job, as_json=options.json)
+    report = ReplayPrinter(ReplayTotals(job.prices), job, as_json=options.json)
     with _emitting(options.emit) as emitted, show.progress("replaying", len(paths)) as bar:
         for done, outcome in logs.numbered(outcomes(paths, job, engine=logs.engine_of(options, settings))):
             bar.update(bar.task_ids[0], completed=done, description=outcome.path.name)
@@ -85,10 +85,10 @@ def run(options: argparse.Namespace) -> int:
 
 
 @dataclass(slots=True)
-class Report:
+class ReplayPrinter:
     """What the user sees. As JSON, sessions are printed as they come, so that none has to be kept."""
 
-    tally: Tally
+    tally: ReplayTotals
     job: Job
     as_json: bool
 
@@ -109,7 +109,7 @@ class Report:
         if self.tally.problems:
             self._warn()
 
-    def _sent(self, name: str, figures: Figures) -> list[str]:
+    def _sent(self, name: str, figures: ReplayFigures) -> list[str]:
         return [
             name,
             show.short(figures.requests),
@@ -121,7 +121,7 @@ class Report:
             show.short(figures.peak),
         ]
 
-    def _held(self, name: str, figures: Figures) -> list[str]:
+    def _held(self, name: str, figures: ReplayFigures) -> list[str]:
         repeats = sum(tool.repeated_tokens for tool in figures.tools.values())
         return [
             name,

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from pagefold.analysis.engine import spread
 from pagefold.analysis.replay import Terms
-from pagefold.analysis.report import Report
+from pagefold.analysis.report import SavingsReport
 from pagefold.analysis.report.html_page import page
 from pagefold.analysis.report.markdown import markdown
-from pagefold.analysis.session_report import Job, sessions_of, study
+from pagefold.analysis.session_report import Job, report_batches, sessions_of
 from pagefold.analysis.timeline import timeline
 from pagefold.cli import logs, show
 from pagefold.derive.policies import policy_named
@@ -55,9 +55,11 @@ def run(options: argparse.Namespace) -> int:
         found.learned,
         not options.no_text,
     )
-    report = Report(job)
+    report = SavingsReport(job)
     with show.progress("reading", len(found.paths)) as bar:
-        work = spread(found.paths, study, job, engine=found.engine, given=job.format, max_bytes=job.max_line_bytes)
+        work = spread(
+            found.paths, report_batches, job, engine=found.engine, given=job.format, max_bytes=job.max_line_bytes
+        )
         for done, one in logs.numbered(work):
             bar.update(bar.task_ids[0], completed=done, description=one.path.name)
             report.add(one)
@@ -77,7 +79,7 @@ def _every(paths: list[Path]) -> int:
     return max(1, round(size / _SAMPLE_BYTES))
 
 
-def _tell_one(report: Report, path: Path, name: str) -> None:
+def _tell_one(report: SavingsReport, path: Path, name: str) -> None:
     job = report.job
     for session in sessions_of(path, job):
         if session.id == name:
@@ -92,7 +94,7 @@ def _tell_one(report: Report, path: Path, name: str) -> None:
             return
 
 
-def _write(options: argparse.Namespace, report: Report) -> None:
+def _write(options: argparse.Namespace, report: SavingsReport) -> None:
     if options.json:
         show.as_json(report.to_dict())
     if options.md:

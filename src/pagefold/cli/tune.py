@@ -91,7 +91,7 @@ def _sessions(found: logs.Given) -> Iterator[Session]:
                     yield item
 
 
-def _as_data(tuned: Tuned, linked: following.Linked, block: str) -> dict[str, Any]:
+def _as_data(tuned: Tuned, linked: following.LearnedLinks, block: str) -> dict[str, Any]:
     return {
         "sessions": tuned.sessions,
         "judged": tuned.judged,
@@ -111,7 +111,7 @@ def _as_data(tuned: Tuned, linked: following.Linked, block: str) -> dict[str, An
     }
 
 
-def _print(tuned: Tuned, linked: following.Linked, block: str, *, written: bool) -> None:
+def _print(tuned: Tuned, linked: following.LearnedLinks, block: str, *, written: bool) -> None:
     console = show.out()
     console.print(f"{tuned.sessions:,} sessions fitted, {tuned.judged:,} judged, each while it was held back.")
     if not tuned.judged:

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pagefold.analysis.clawvm.policies import ABLATIONS, POLICIES, Policy
-from pagefold.analysis.clawvm.simulate import Outcome, simulate
+from pagefold.analysis.clawvm.policies import ABLATIONS, POLICIES, PolicyFlags
+from pagefold.analysis.clawvm.simulate import SimulationOutcome, simulate
 from pagefold.analysis.clawvm.workloads import BUDGETS, FAMILIES, SEEDS, Workload
 from pagefold.pages.faults import FaultKind
 
@@ -19,7 +19,7 @@ HANDICAPPED = "multi-session"
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class MatrixRow:
     """One workload under one policy and budget; `strict_faults` also count every request without a pinned page."""
 
     policy: str
@@ -51,7 +51,7 @@ class Summary:
     by_kind: dict[str, int]
 
 
-def row(workload: Workload, policy: Policy, budget: int, *, handicap: bool = False) -> Row:
+def row(workload: Workload, policy: PolicyFlags, budget: int, *, handicap: bool = False) -> MatrixRow:
     scaled = handicap and workload.family == HANDICAPPED
     tokens = int(budget * policy.handicap) if scaled else budget
     outcome = simulate(workload, policy, tokens)
@@ -60,13 +60,13 @@ def row(workload: Workload, policy: Policy, budget: int, *, handicap: bool = Fal
     return _row(workload, policy, budget, outcome, strict)
 
 
-def matrix(*, seeds: Sequence[int] = SEEDS, budgets: Sequence[int] = BUDGETS) -> list[Row]:
+def matrix(*, seeds: Sequence[int] = SEEDS, budgets: Sequence[int] = BUDGETS) -> list[MatrixRow]:
     """All policies, each with the whole budget."""
     workloads = [family(seed) for family in FAMILIES.values() for seed in seeds]
     return [row(workload, policy, budget) for policy in POLICIES for budget in budgets for workload in workloads]
 
 
-def handicapped(rows: Sequence[Row]) -> list[Row]:
+def handicapped(rows: Sequence[MatrixRow]) -> list[MatrixRow]:
     """The same rows with the paper's smaller budgets for its baselines in the multi-session family."""
     policies = {policy.name: policy for policy in POLICIES if policy.handicap < 1}
     return [
@@ -77,7 +77,7 @@ def handicapped(rows: Sequence[Row]) -> list[Row]:
     ]
 
 
-def by_memory(*, seeds: Sequence[int] = SEEDS, budgets: Sequence[int] = BUDGETS) -> list[Row]:
+def by_memory(*, seeds: Sequence[int] = SEEDS, budgets: Sequence[int] = BUDGETS) -> list[MatrixRow]:
     """The faultless policies, each without a memory of calls and with it."""
     workloads = [family(seed) for family in FAMILIES.values() for seed in seeds]
     faultless = [policy for policy in POLICIES if policy.pins]
@@ -89,26 +89,28 @@ def by_memory(*, seeds: Sequence[int] = SEEDS, budgets: Sequence[int] = BUDGETS)
     return [row(workload, policy, budget) for policy in each for budget in budgets for workload in workloads]
 
 
-def ablations(*, budget: int = ABLATION_BUDGET, seeds: Sequence[int] = SEEDS) -> dict[str, list[Row]]:
+def ablations(*, budget: int = ABLATION_BUDGET, seeds: Sequence[int] = SEEDS) -> dict[str, list[MatrixRow]]:
     """For every part that is taken away, the rows of all families and seeds at one budget."""
     workloads = [family(seed) for family in FAMILIES.values() for seed in seeds]
     return {part: [row(workload, policy, budget) for workload in workloads] for part, policy in ABLATIONS.items()}
 
 
-def summaries(rows: Iterable[Row]) -> list[Summary]:
-    by_policy: dict[str, list[Row]] = {}
+def summaries(rows: Iterable[MatrixRow]) -> list[Summary]:
+    by_policy: dict[str, list[MatrixRow]] = {}
     for one in rows:
         by_policy.setdefault(one.policy, []).append(one)
     return [_summary(policy, found) for policy, found in by_policy.items()]
 
 
-def as_dict(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    return [{name: getattr(one, name) for name in Row.__slots__} for one in rows]
+def as_dict(rows: Sequence[MatrixRow]) -> list[dict[str, Any]]:
+    return [{name: getattr(one, name) for name in MatrixRow.__slots__} for one in rows]
 
 
-def _row(workload: Workload, policy: Policy, budget: int, outcome: Outcome, strict: Outcome) -> Row:
+def _row(
+    workload: Workload, policy: PolicyFlags, budget: int, outcome: SimulationOutcome, strict: SimulationOutcome
+) -> MatrixRow:
     seen = outcome.observer
-    return Row(
+    return MatrixRow(
         policy=policy.name,
         family=workload.family,
         seed=workload.seed,
@@ -125,7 +127,7 @@ def _row(workload: Workload, policy: Policy, budget: int, outcome: Outcome, stri
     )
 
 
-def _summary(policy: str, rows: Sequence[Row]) -> Summary:
+def _summary(policy: str, rows: Sequence[MatrixRow]) -> Summary:
     kinds: Counter[str] = Counter()
     for one in rows:
         kinds.update(one.by_kind)
@@ -145,7 +147,7 @@ def _summary(policy: str, rows: Sequence[Row]) -> Summary:
     )
 
 
-def by_budget(rows: Iterable[Row]) -> dict[str, list[tuple[int, float]]]:
+def by_budget(rows: Iterable[MatrixRow]) -> dict[str, list[tuple[int, float]]]:
     """For every policy the mean faults of a workload at each budget."""
     found: dict[str, dict[int, list[int]]] = {}
     for one in rows:

@@ -15,7 +15,7 @@ class Score(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class PolicyFlags:
     """`exact` chooses by this package's selection, else by the paper's one-pass greedy.
 
     `pins`: bootstrap and constraint pages stand in every request. `pointers`: absent pages are kept as handles where
@@ -39,17 +39,17 @@ class Policy:
 
 _NOTHING = {"pins": False, "pointers": False, "writes_at_compaction": False, "writes_at_reset": False}
 
-TYPED = Policy("typed pages", memory=True, exact=True)
+TYPED = PolicyFlags("typed pages", memory=True, exact=True)
 POLICIES = (
-    Policy("retrieval", **_NOTHING, resolves=False, score=Score.NONE, handicap=0.78),
-    Policy("retrieval + cache", **_NOTHING, score=Score.NONE, handicap=0.78),
-    Policy("compaction hybrid", pins=False, writes_at_reset=False, score=Score.RECENCY, handicap=0.85),
-    Policy("lru", score=Score.LRU),
+    PolicyFlags("retrieval", **_NOTHING, resolves=False, score=Score.NONE, handicap=0.78),
+    PolicyFlags("retrieval + cache", **_NOTHING, score=Score.NONE, handicap=0.78),
+    PolicyFlags("compaction hybrid", pins=False, writes_at_reset=False, score=Score.RECENCY, handicap=0.85),
+    PolicyFlags("lru", score=Score.LRU),
     TYPED,
-    Policy("oracle", foresight=3),
+    PolicyFlags("oracle", foresight=3),
 )
 
-ABLATIONS: Mapping[str, Policy] = {
+ABLATIONS: Mapping[str, PolicyFlags] = {
     # The memory answers with pages that resolve, so it goes with them.
     "pointer resolution": replace(TYPED, name="no pointer resolution", resolves=False, memory=False),
     "write-back at compaction": replace(TYPED, name="no write-back at compaction", writes_at_compaction=False),

@@ -11,7 +11,7 @@ is.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from pagefold.analysis.clawvm.policies import Policy
+from pagefold.analysis.clawvm.policies import PolicyFlags
 from pagefold.analysis.clawvm.windows import PINNED, Levels, window
 from pagefold.analysis.clawvm.workloads import Need, Workload, WorkPage, WorkTurn
 from pagefold.pages import faults
@@ -34,7 +34,7 @@ _RULES = Rules({"note": Schema("note", {"text": "string"}, many=True)}, frozense
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class SimulationOutcome:
     """`observer` holds the counts; `short` is how many requests could not hold what they had to."""
 
     observer: FaultObserver
@@ -42,16 +42,16 @@ class Outcome:
 
 
 def simulate(
-    workload: Workload, policy: Policy, budget: int, *, strict: bool = False, store: Store | None = None
-) -> Outcome:
-    run = _Run(workload, policy, budget, strict, store or MemoryStore())
+    workload: Workload, policy: PolicyFlags, budget: int, *, strict: bool = False, store: Store | None = None
+) -> SimulationOutcome:
+    run = _Simulation(workload, policy, budget, strict, store or MemoryStore())
     for number, turn in enumerate(workload.turns):
         run.turn(turn, run.ahead(number))
-    return Outcome(run.observer, run.short)
+    return SimulationOutcome(run.observer, run.short)
 
 
-class _Run:
-    def __init__(self, workload: Workload, policy: Policy, budget: int, strict: bool, store: Store) -> None:
+class _Simulation:
+    def __init__(self, workload: Workload, policy: PolicyFlags, budget: int, strict: bool, store: Store) -> None:
         self.workload = workload
         self.policy = policy
         self.strict = strict

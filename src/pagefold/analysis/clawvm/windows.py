@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from typing import Protocol
 
-from pagefold.analysis.clawvm.policies import Policy, Score
+from pagefold.analysis.clawvm.policies import PolicyFlags, Score
 from pagefold.analysis.clawvm.workloads import Need, WorkPage
 from pagefold.derive.selection import Candidate, Demand, Offer, Reason, Selection
 from pagefold.pages.kinds import PageKind, ResidencyLevel
@@ -27,12 +27,12 @@ class Window(Protocol):
         ...
 
 
-def window(policy: Policy, budget: int) -> Window:
+def window(policy: PolicyFlags, budget: int) -> Window:
     return SelectionWindow(policy, budget) if policy.exact else GreedyWindow(policy, budget)
 
 
 class SelectionWindow:
-    def __init__(self, policy: Policy, budget: int) -> None:
+    def __init__(self, policy: PolicyFlags, budget: int) -> None:
         self.policy = policy
         self.selection = Selection(budget, decay=_DECAY)
 
@@ -59,7 +59,7 @@ class SelectionWindow:
 class GreedyWindow:
     """The paper's selector: what must stand, then pointers, then one pass over all upgrades by score a token."""
 
-    def __init__(self, policy: Policy, budget: int) -> None:
+    def __init__(self, policy: PolicyFlags, budget: int) -> None:
         self.policy = policy
         self.budget = budget
         self.pages: dict[PageId, WorkPage] = {}

@@ -94,7 +94,7 @@ _WORDS = (
 )
 
 
-class _Maker:
+class _PageMaker:
     """Pages of one workload, told apart by a running number."""
 
     def __init__(self, family: str, seed: int) -> None:
@@ -132,7 +132,7 @@ class _Maker:
 
 def multi_session(seed: int) -> Workload:
     """Four sessions of fourteen turns with resets between: plans and preferences outlive them, evidence does not."""
-    make = _Maker("multi-session", seed)
+    make = _PageMaker("multi-session", seed)
     held = [make.page(PageKind.BOOTSTRAP), make.page(PageKind.CONSTRAINT)]
     preferences: list[WorkPage] = []
     turns: list[WorkTurn] = []
@@ -167,7 +167,7 @@ def multi_session(seed: int) -> Workload:
 
 def tool_loop(seed: int) -> Workload:
     """Sixty turns of calls on one task, many of them the same again, with a compaction every fifteen."""
-    make = _Maker("tool-loop", seed)
+    make = _PageMaker("tool-loop", seed)
     held = [make.page(PageKind.BOOTSTRAP), make.page(PageKind.CONSTRAINT), make.page(PageKind.PLAN)]
     evidence: list[WorkPage] = []
     turns: list[WorkTurn] = []
@@ -193,7 +193,7 @@ def tool_loop(seed: int) -> Workload:
 
 def requirements(seed: int) -> Workload:
     """Requirement documents as constraints, amended now and then, while results come and go around them."""
-    make = _Maker("requirements", seed)
+    make = _PageMaker("requirements", seed)
     documents = [make.page(PageKind.CONSTRAINT) for _ in range(3)]
     held = [make.page(PageKind.BOOTSTRAP), *documents]
     evidence: list[WorkPage] = []
@@ -223,7 +223,7 @@ def requirements(seed: int) -> Workload:
 
 def adversarial(seed: int) -> Workload:
     """Starvation, churn and a cascade of resets, one after the other."""
-    make = _Maker("adversarial", seed)
+    make = _PageMaker("adversarial", seed)
     held = [make.page(PageKind.BOOTSTRAP), make.page(PageKind.CONSTRAINT), make.page(PageKind.PLAN)]
     first = [make.page(PageKind.EVIDENCE, whole=24) for _ in range(3)]
     turns = [WorkTurn(shown=[*held, *first], needs=[Need(first[0])])]

@@ -1,17 +1,17 @@
-"""What pagefold would have saved on recorded sessions: gathered from their studies, and told as HTML, Markdown or JSON.
+"""Adds up what pagefold would have saved on recorded sessions, for a report as HTML, Markdown or JSON.
 
-`Report` adds sessions up in bounded memory; the modules beside it only write down what it holds. Its figures are those
-of `pagefold replay --json` under each policy.
+`SavingsReport` takes one session at a time and stays small however many there are; the modules beside it only write
+down what it holds. Its figures are those of `pagefold replay --json` under each policy.
 """
 
 import heapq
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from pagefold.analysis.replay_figures import Figures
-from pagefold.analysis.replay_totals import Tally
+from pagefold.analysis.replay_figures import ReplayFigures
+from pagefold.analysis.replay_totals import ReplayTotals
 from pagefold.analysis.runs import Outcome
-from pagefold.analysis.session_report import POLICIES, Job, Share, Studied, Waste
+from pagefold.analysis.session_report import POLICIES, Job, SessionReport, Share, Waste
 from pagefold.analysis.timeline import Timeline
 from pagefold.tokens import counter
 
@@ -23,19 +23,19 @@ MISSED = 0.003
 
 
 @dataclass(slots=True)
-class Row:
+class SessionSavings:
     """A session as it was sent, and after."""
 
     id: str
     source: str
     path: str
-    before: Figures
-    lossless: Figures
-    after: Figures
+    before: ReplayFigures
+    lossless: ReplayFigures
+    after: ReplayFigures
 
 
 @dataclass(slots=True)
-class Point:
+class PolicyPoint:
     """A policy with a window on the sampled sessions: costs relative to sending the history as it is."""
 
     policy: str
@@ -52,9 +52,9 @@ class Point:
 
 
 @dataclass(slots=True)
-class Report:
+class SavingsReport:
     job: Job
-    tallies: dict[str, Tally] = field(default_factory=dict)
+    tallies: dict[str, ReplayTotals] = field(default_factory=dict)
     tools: dict[str, Share] = field(default_factory=dict)
     codecs: dict[str, Share] = field(default_factory=dict)
     reread: dict[str, tuple[int, int, int]] = field(default_factory=dict)  # label -> sessions, times, tokens
@@ -64,15 +64,15 @@ class Report:
     worst: tuple[float, str] = (0.0, "")
     seconds: float = 0.0
     longest: tuple[tuple[bool, float], str, str] | None = None  # by (was folded, cost): its file and its id
-    _rivals: dict[tuple[str, int], Figures] = field(default_factory=dict)
-    _rows: list[tuple[float, int, Row]] = field(default_factory=list)
+    _rivals: dict[tuple[str, int], ReplayFigures] = field(default_factory=dict)
+    _rows: list[tuple[float, int, SessionSavings]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.tallies = {policy: Tally(self.job.prices) for policy in POLICIES}
+        self.tallies = {policy: ReplayTotals(self.job.prices) for policy in POLICIES}
 
-    def add(self, studied: Studied) -> None:
+    def add(self, studied: SessionReport) -> None:
         for policy, tally in self.tallies.items():
-            figures = studied.figures.get(policy, Figures())
+            figures = studied.figures.get(policy, ReplayFigures())
             tally.add(Outcome(studied.path, studied.id, studied.source, figures, problem=studied.problem))
         if studied.problem is not None:
             return
@@ -86,13 +86,13 @@ class Report:
         for reason, times in studied.folds.items():
             self.folds[reason] = self.folds.get(reason, 0) + times
         for choice, figures in studied.rivals.items():
-            self._rivals.setdefault(choice, Figures()).add(figures)
+            self._rivals.setdefault(choice, ReplayFigures()).add(figures)
         self.wasted = sorted([*self.wasted, *studied.wasted], key=lambda one: -one.wasted)[:_WASTED]
         self._note(studied)
 
-    def _note(self, studied: Studied) -> None:
+    def _note(self, studied: SessionReport) -> None:
         before, after = studied.figures["identity"], studied.figures["economic"]
-        row = Row(studied.id, studied.source, str(studied.path), before, studied.figures["lossless"], after)
+        row = SessionSavings(studied.id, studied.source, str(studied.path), before, studied.figures["lossless"], after)
         entry = (before.cost - after.cost, -self.sessions, row)
         (heapq.heappush if len(self._rows) < _SESSIONS else heapq.heappushpop)(self._rows, entry)
         if before.cost and before.requests >= 10:
@@ -108,19 +108,19 @@ class Report:
         return self.tallies["identity"].total.sessions
 
     @property
-    def before(self) -> Figures:
+    def before(self) -> ReplayFigures:
         return self.tallies["identity"].total
 
     @property
-    def lossless(self) -> Figures:
+    def lossless(self) -> ReplayFigures:
         return self.tallies["lossless"].total
 
     @property
-    def after(self) -> Figures:
+    def after(self) -> ReplayFigures:
         return self.tallies["economic"].total
 
     @property
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[SessionSavings]:
         """The sessions that saved most."""
         return [row for *_, row in sorted(self._rows, key=lambda one: one[:2], reverse=True)]
 
@@ -133,12 +133,12 @@ class Report:
         prompt = used.fresh * prices.fresh + used.cache_read * prices.read + used.cache_write * prices.write
         return prompt / 1e6, used.output * prices.output / 1e6
 
-    def points(self) -> list[Point]:
+    def points(self) -> list[PolicyPoint]:
         base = self._rivals.get(("identity", self.job.window))
         if base is None or not base.cost:
             return []
         found = [
-            Point(
+            PolicyPoint(
                 policy,
                 window,
                 figures.cost / base.cost,
@@ -246,7 +246,7 @@ def _share(part: float, whole: float) -> float:
     return round(part / whole, 4) if whole else 0.0
 
 
-def _cache_note(figures: Figures, life: float) -> str:
+def _cache_note(figures: ReplayFigures, life: float) -> str:
     if not life:
         return "The provider's cache is taken never to expire."
     if figures.expired:

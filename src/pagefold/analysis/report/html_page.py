@@ -7,7 +7,7 @@ browser.
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from pagefold.analysis.report import Report
+from pagefold.analysis.report import SavingsReport
 from pagefold.analysis.report import pictures as draw
 from pagefold.analysis.report.style import CSS
 from pagefold.analysis.session_report import Share, Waste
@@ -17,11 +17,11 @@ _TOOLS = 15
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 
-def page(report: Report) -> str:
+def page(report: SavingsReport) -> str:
     return "".join(_whole(report))
 
 
-def _whole(report: Report) -> Iterator[str]:
+def _whole(report: SavingsReport) -> Iterator[str]:
     yield (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -52,7 +52,7 @@ def _whole(report: Report) -> Iterator[str]:
     yield "</main></body></html>\n"
 
 
-def _headline(report: Report) -> Iterator[str]:
+def _headline(report: SavingsReport) -> Iterator[str]:
     before, after = report.before, report.after
     sources = ", ".join(escape(name) for name in sorted(report.tallies["identity"].sources))
     yield (
@@ -73,7 +73,7 @@ def _headline(report: Report) -> Iterator[str]:
     yield f'<ul class="cards" id="figures">{items}</ul>'
 
 
-def _bill(report: Report) -> Iterator[str]:
+def _bill(report: SavingsReport) -> Iterator[str]:
     before = report.before
     rows = [
         [
@@ -110,7 +110,7 @@ def _bill(report: Report) -> Iterator[str]:
         yield f'<p class="soft">Folds: {folds}.</p>'
 
 
-def _tools(report: Report) -> Iterator[str]:
+def _tools(report: SavingsReport) -> Iterator[str]:
     shares = sorted(report.tools.items(), key=lambda item: (-item[1].cost, item[0]))
     if not shares:
         return
@@ -138,7 +138,7 @@ def _tools(report: Report) -> Iterator[str]:
     yield _table("What each tool's results, and each speaker, cost in all requests together", columns, rows, bars=True)
 
 
-def _timeline(report: Report) -> Iterator[str]:
+def _timeline(report: SavingsReport) -> Iterator[str]:
     told = report.timeline
     if told is None:
         return
@@ -164,7 +164,7 @@ def _timeline(report: Report) -> Iterator[str]:
         yield "</details>"
 
 
-def _policies(report: Report) -> Iterator[str]:
+def _policies(report: SavingsReport) -> Iterator[str]:
     points = report.points()
     if not points:
         return
@@ -188,7 +188,7 @@ def _policies(report: Report) -> Iterator[str]:
     yield _table("", ["policy", "window", "cost", "with misses", "missed", "over the window"], rows)
 
 
-def _sessions(report: Report) -> Iterator[str]:
+def _sessions(report: SavingsReport) -> Iterator[str]:
     rows = [
         [
             escape(row.id),
@@ -204,7 +204,7 @@ def _sessions(report: Report) -> Iterator[str]:
     yield _table("", ["session", "requests", "as logged", "after", "saved", "missed"], rows)
 
 
-def _codecs(report: Report) -> Iterator[str]:
+def _codecs(report: SavingsReport) -> Iterator[str]:
     made = sorted(report.codecs.items(), key=lambda item: (item[1].shown_tokens - item[1].tokens, item[0]))
     rows = [
         [
@@ -225,7 +225,7 @@ def _codecs(report: Report) -> Iterator[str]:
         )
 
 
-def _reread(report: Report) -> Iterator[str]:
+def _reread(report: SavingsReport) -> Iterator[str]:
     rows = [
         [escape(label), f"{times:,}", f"{sessions:,}", tokens(size)]
         for label, (sessions, times, size) in report.most_reread()
@@ -235,7 +235,7 @@ def _reread(report: Report) -> Iterator[str]:
         yield _table("The same call in the same session", ["call", "times again", "sessions", "tokens again"], rows)
 
 
-def _wasted(report: Report) -> Iterator[str]:
+def _wasted(report: SavingsReport) -> Iterator[str]:
     if not report.wasted:
         return
     yield f"<h2>The {len(report.wasted)} results that wasted most</h2>"
@@ -257,7 +257,7 @@ def _excerpt(title: str, size: int, text: str) -> str:
     return f"<div><h3>{escape(title)}, {tokens(size)} tokens</h3>{body}</div>"
 
 
-def _problems(report: Report) -> Iterator[str]:
+def _problems(report: SavingsReport) -> Iterator[str]:
     tally = report.tallies["identity"]
     if not tally.problems:
         return

@@ -2,15 +2,15 @@
 
 from collections.abc import Iterator, Sequence
 
-from pagefold.analysis.report import Report
+from pagefold.analysis.report import SavingsReport
 from pagefold.number_format import money, rate, several, share, tokens
 
 
-def markdown(report: Report) -> str:
+def markdown(report: SavingsReport) -> str:
     return "\n".join(_lines(report)) + "\n"
 
 
-def _lines(report: Report) -> Iterator[str]:
+def _lines(report: SavingsReport) -> Iterator[str]:
     yield "# What pagefold would have saved"
     yield ""
     if not report.sessions:
@@ -67,7 +67,7 @@ def _lines(report: Report) -> Iterator[str]:
     yield from _problems(report)
 
 
-def _problems(report: Report) -> Iterator[str]:
+def _problems(report: SavingsReport) -> Iterator[str]:
     tally = report.tallies["identity"]
     if tally.problems:
         yield from _section("What could not be used")

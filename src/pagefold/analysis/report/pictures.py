@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from pagefold.analysis.report import MISSED, Point
+from pagefold.analysis.report import MISSED, PolicyPoint
 from pagefold.analysis.timeline import Mark, Timeline, Track
 from pagefold.number_format import rate, tokens
 from pagefold.pages.kinds import ResidencyLevel
@@ -133,7 +133,7 @@ def _ticks(most: int) -> list[int]:
     return list(range(step, most + 1, step)) or [1]
 
 
-def pareto(points: Sequence[Point]) -> str:
+def pareto(points: Sequence[PolicyPoint]) -> str:
     """Cost with misses priced in over what was missed: lower left is better."""
     top, height = 24, 320
     highest = max([1.05, *(point.effective for point in points)]) * 1.03
@@ -187,7 +187,7 @@ def pareto(points: Sequence[Point]) -> str:
     return _svg("pareto", top + height + 44, "Policies by cost and by what they miss", said, "".join(body))
 
 
-def unbeaten(points: Sequence[Point]) -> set[tuple[str, int]]:
+def unbeaten(points: Sequence[PolicyPoint]) -> set[tuple[str, int]]:
     """The points that no other beats in both."""
     return {
         (one.policy, one.window)
