@@ -34,7 +34,7 @@ side_effect_class = "read_only"
 open_world = false
 """
 PLACES = {
-    "a result": "pagefold.mcp_proxy.result:shortened",
+    "a result": "pagefold.mcp_proxy.shorten:shortened",
     "what a client says": "pagefold.mcp_proxy.relay/Relay:_asked",
     "what a server says": "pagefold.mcp_proxy.relay/Relay:_answered",
     "before a call": "pagefold.mcp_proxy.prefetch_driver/PrefetchDriver:begin",

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pagefold.mcp_proxy.lines import Lines, Overlong, id_of
+from pagefold.mcp_proxy.lines import LineSplitter, Overlong, id_of
 
 
 def read(pieces: list[bytes], limit: int) -> list[bytes | Overlong]:
-    lines = Lines(limit)
+    lines = LineSplitter(limit)
     found = [line for piece in pieces for line in lines.feed(piece)]
     return [*found, *lines.finish()]
 
@@ -37,7 +37,7 @@ def test_lines_do_not_depend_on_the_cuts_and_overlong_ones_are_let_go(
 
 
 def test_a_line_of_any_length_takes_little_memory() -> None:
-    lines = Lines(1000)
+    lines = LineSplitter(1000)
     for _ in range(100):
         assert lines.feed(b"x" * 100_000) == []
         assert lines._over is not None

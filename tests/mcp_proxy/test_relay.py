@@ -8,11 +8,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pagefold.encode import decode
-from pagefold.mcp_proxy.commands import Answer, Aside, Own, Ready, Shorten, ToClient, ToServer
+from pagefold.mcp_proxy.commands import (
+    AnswerOwnTool,
+    OwnCallAnswered,
+    ReportLine,
+    ServerReady,
+    Shorten,
+    ToClient,
+    ToServer,
+)
 from pagefold.mcp_proxy.lines import Overlong
-from pagefold.mcp_proxy.listing import PRIMER, Listing
+from pagefold.mcp_proxy.listing import PRIMER, ToolListing
 from pagefold.mcp_proxy.relay import Options, Relay
-from pagefold.mcp_proxy.result import shortened
+from pagefold.mcp_proxy.shorten import shortened
 from pagefold.pages.context_tools import CONTEXT_TOOLS
 from pagefold.wire import json_text
 from pagefold.wire.json_text import Path
@@ -64,7 +72,7 @@ MESSAGES = st.one_of(
 def test_everything_but_the_three_answers_passes_byte_for_byte(
     messages: list[tuple[bool, Any, tuple[str, str]]],
 ) -> None:
-    relay = Relay("s", Options(["context_recall"], Listing(), primer=PRIMER))
+    relay = Relay("s", Options(["context_recall"], ToolListing(), primer=PRIMER))
     for up, members, separators in messages:
         data = json.dumps({"jsonrpc": "2.0", **members}, separators=separators).encode()
         if up:
@@ -83,7 +91,7 @@ def test_whatever_a_client_says_reaches_the_server(data: bytes) -> None:
 
 @pytest.mark.parametrize("data", [b"Listening on stdio", b'{"jsonrpc":"2.0","id":1,"resu', b"\x1b[32mok\x1b[0m"])
 def test_what_is_no_message_is_set_aside(data: bytes) -> None:
-    assert Relay("s").from_server("s", data) == [Aside("s", data)]
+    assert Relay("s").from_server("s", data) == [ReportLine("s", data)]
 
 
 def test_a_message_of_an_unknown_kind_passes() -> None:
@@ -173,7 +181,7 @@ def test_answers_of_other_shapes_pass(result: str) -> None:
 
 
 def test_our_tools_stand_behind_the_servers_and_its_own_names_win() -> None:
-    listing = Listing(None, CONTEXT_TOOLS)
+    listing = ToolListing(None, CONTEXT_TOOLS)
     relay = greeted(tools=[tool.name for tool in CONTEXT_TOOLS], listing=listing)
     relay.from_client(line(id=1, method="tools/list"))
     theirs = [{"name": "context_recall", "inputSchema": {"type": "object"}}, {"name": "x"}]
@@ -184,11 +192,11 @@ def test_our_tools_stand_behind_the_servers_and_its_own_names_win() -> None:
     assert tools[:2] == theirs
     assert [tool["name"] for tool in tools[2:]] == [tool.name for tool in CONTEXT_TOOLS[1:]]
     assert relay.from_client(call(2, "context_recall")) == [ToServer("s", call(2, "context_recall"))]
-    assert relay.from_client(call(3, "context_status")) == [Answer("3", "context_status", {})]
+    assert relay.from_client(call(3, "context_status")) == [AnswerOwnTool("3", "context_status", {})]
 
 
 def test_our_tools_stand_on_the_last_page_only() -> None:
-    relay = greeted(tools=["context_recall"], listing=Listing(None, CONTEXT_TOOLS[:1]))
+    relay = greeted(tools=["context_recall"], listing=ToolListing(None, CONTEXT_TOOLS[:1]))
     for cursor, names in (("more", ["x"]), (None, ["x", "context_recall"])):
         relay.from_client(line(id=1, method="tools/list"))
         more = {"nextCursor": cursor} if cursor else {}
@@ -240,11 +248,11 @@ def test_a_new_process_is_greeted_as_the_old_one_was() -> None:
     said = json.loads(hello.data)
     assert (said["method"], hello.now) == ("initialize", True)
     *again, ready = relay.from_server("s", line(id=said["id"], result={}))
-    assert ready == Ready("s")
+    assert ready == ServerReady("s")
     told = [json.loads(one.data) for one in again if isinstance(one, ToServer)]
     assert [one["method"] for one in told] == ["notifications/initialized", "logging/setLevel", "resources/subscribe"]
     (own,) = relay.from_server("s", line(id=told[1]["id"], result={}))
-    assert isinstance(own, Own)
+    assert isinstance(own, OwnCallAnswered)
 
 
 def test_an_answer_too_long_to_hold_is_an_error_for_its_call() -> None:
@@ -255,7 +263,7 @@ def test_an_answer_too_long_to_hold_is_an_error_for_its_call() -> None:
     assert isinstance(told, ToClient)
     assert "1,000,000,000 bytes" in json.loads(told.data)["error"]["message"]
     (aside,) = relay.overlong("s", over)
-    assert isinstance(aside, Aside)
+    assert isinstance(aside, ReportLine)
 
 
 def test_calls_that_nobody_answers_do_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,7 @@ from pagefold.derive.policies.lossless import Lossless
 from pagefold.derive.policy import Policy
 from pagefold.encode import decode
 from pagefold.mcp_proxy.commands import Shorten
-from pagefold.mcp_proxy.result import shortened
+from pagefold.mcp_proxy.shorten import shortened
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.exchange import Exchange
 from pagefold.model_proxy.scripted import ScriptedModel, Turn

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pagefold.mcp_proxy.listing import Listing
-from pagefold.mcp_proxy.relay import Listed
+from pagefold.mcp_proxy.listing import ToolListing
+from pagefold.mcp_proxy.relay import ListPage
 from pagefold.mcp_proxy.slim import DESCRIBE, described_in_full, lazy, same, schema_in_fewer_words, signature
 from pagefold.tokens import counter
 from tests.mcp_proxy.peer import Peer, program
@@ -123,8 +123,8 @@ def test_a_lazy_tool_is_a_signature() -> None:
 
 
 def test_the_whole_description_is_there_on_demand() -> None:
-    listing = Listing(lazy, [DESCRIBE])
-    told = json.loads(listing(json.dumps({"tools": [TOOL]}), Listed(last=True, only_text=False)))
+    listing = ToolListing(lazy, [DESCRIBE])
+    told = json.loads(listing(json.dumps({"tools": [TOOL]}), ListPage(last=True, only_text=False)))
     assert [tool["name"] for tool in told["tools"]] == ["merge_request", "context_describe"]
     assert json.loads(described_in_full(listing.whole, {"tools": ["merge_request"]})) == TOOL
     assert "known are merge_request" in described_in_full(listing.whole, {"tools": ["nothing"]})
@@ -132,7 +132,7 @@ def test_the_whole_description_is_there_on_demand() -> None:
 
 def test_a_list_that_nobody_wants_smaller_stays_as_it_came() -> None:
     text = json.dumps({"tools": [TOOL, {"name": "b", "inputSchema": {"x": 1.10}}], "_meta": {"a": 1}}, indent=2)
-    assert Listing(None, [])(text, Listed(last=True, only_text=False)) == text
+    assert ToolListing(None, [])(text, ListPage(last=True, only_text=False)) == text
 
 
 def test_a_real_list_of_118_tools_is_under_half_and_under_a_sixth(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from pagefold import config
 from pagefold.cli import show
 from pagefold.errors import ConfigError
-from pagefold.mcp_proxy.clients import CLIENTS, Changed, Client, holds_servers, unwrapped, wrapped
+from pagefold.mcp_proxy.clients import CLIENTS, Changed, McpClient, holds_servers, unwrapped, wrapped
 from pagefold.wire.claude_hook import EVENT, with_hook, without_hook
 
 EXAMPLE = """\
@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _hook(client: Client, options: argparse.Namespace) -> int:
+def _hook(client: McpClient, options: argparse.Namespace) -> int:
     """Sets Claude Code's hook after a tool, or takes it out."""
     place = Path(options.file) if options.file else config.claude_settings()
     if client.name != "claude-code" or place is None:
@@ -86,7 +86,7 @@ def _hook(client: Client, options: argparse.Namespace) -> int:
     return 0
 
 
-def _files(client: Client) -> Iterator[Path]:
+def _files(client: McpClient) -> Iterator[Path]:
     """The client's files that are there and hold servers."""
     home = config.home_of(client.name)
     places = [*(Path.cwd() / name for name in client.project), *((home / name) for name in client.user if home)]
@@ -102,7 +102,7 @@ def _folders() -> list[str]:
     return list(dict.fromkeys((str(here), str(root))))
 
 
-def _one(client: Client, file: Path, options: argparse.Namespace) -> Changed:
+def _one(client: McpClient, file: Path, options: argparse.Namespace) -> Changed:
     before = _text_of(file)
     backup = file.with_name(file.name + _BACKUP)
     change = unwrapped if options.undo else wrapped

@@ -15,9 +15,9 @@ from pagefold import config
 from pagefold.cli import counting
 from pagefold.errors import ConfigError
 from pagefold.mcp_proxy import stdio
-from pagefold.mcp_proxy.connection import Front
-from pagefold.mcp_proxy.launch import Child
-from pagefold.mcp_proxy.session import Session
+from pagefold.mcp_proxy.connection import ConnectionFactory
+from pagefold.mcp_proxy.launch import ChildProcess
+from pagefold.mcp_proxy.session import ProxySession
 from pagefold.mcp_proxy.signals import asked_to_end
 from pagefold.mcp_proxy.specs import Spec, specs_of
 from pagefold.settings import Settings
@@ -25,7 +25,7 @@ from pagefold.settings import Settings
 _LAST_PORT = 65_535
 
 
-def run(options: argparse.Namespace, child: Child | None = None) -> int:
+def run(options: argparse.Namespace, child: ChildProcess | None = None) -> int:
     """`child` is the server where it has been started already."""
     # Both files are JSON or TOML by their names: clients keep their servers in one, pagefold its settings in the other.
     servers_file = options.config if options.config and options.config.endswith(".json") else None
@@ -39,7 +39,7 @@ def run(options: argparse.Namespace, child: Child | None = None) -> int:
         raise ConfigError(f"--http {options.http}: expected a port from 0 to {_LAST_PORT}")
     specs = _specs(options.server, servers_file, options.name)
     counts: Counter[str] = Counter()
-    front = Front(
+    front = ConnectionFactory(
         specs,
         settings.mcp,
         config.process_environment,
@@ -62,10 +62,10 @@ def run(options: argparse.Namespace, child: Child | None = None) -> int:
         stdio.leave()
 
 
-async def _stdio(front: Front, count: Callable[[], None]) -> int:
-    sessions: list[Session] = []
+async def _stdio(front: ConnectionFactory, count: Callable[[], None]) -> int:
+    sessions: list[ProxySession] = []
 
-    async def begin(output: stdio.Output) -> Session:
+    async def begin(output: stdio.Output) -> ProxySession:
         session = front.session(output.tell)
         sessions.append(session)
         await front.start(session)
@@ -81,7 +81,7 @@ async def _stdio(front: Front, count: Callable[[], None]) -> int:
         count()
 
 
-async def _http(front: Front, port: int, count: Callable[[], None], *, as_json: bool) -> None:
+async def _http(front: ConnectionFactory, port: int, count: Callable[[], None], *, as_json: bool) -> None:
     from pagefold.mcp_proxy import http
     from pagefold.mcp_proxy.http_passthrough import HttpPassthrough
 
@@ -89,7 +89,7 @@ async def _http(front: Front, port: int, count: Callable[[], None], *, as_json: 
         url = f"http://127.0.0.1:{port}/mcp"
         print(json.dumps({"url": url}) if as_json else f"pagefold serves MCP on {url}; Ctrl-C ends it", flush=True)
 
-    endpoint = HttpPassthrough(front) if len(front.specs) == 1 and front.specs[0].url else http.Endpoint(front)
+    endpoint = HttpPassthrough(front) if len(front.specs) == 1 and front.specs[0].url else http.HttpEndpoint(front)
     flushing = asyncio.ensure_future(_flush(count))
     try:
         await http.run(endpoint, port, started=started, until=asked_to_end())
@@ -164,7 +164,7 @@ def _watch(settings: Settings) -> Callable[[str, Mapping[str, int]], None] | Non
     return watch.calls(settings, _history())
 
 
-def _remote(settings: Settings) -> Callable[[Spec, Session], Any]:
+def _remote(settings: Settings) -> Callable[[Spec, ProxySession], Any]:
     from pagefold.mcp_proxy.remote import Remote
 
     return lambda spec, session: Remote(spec, session, longest_bytes=settings.mcp.max_message_bytes)

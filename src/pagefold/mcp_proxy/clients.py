@@ -18,7 +18,7 @@ _TABLE = re.compile(r"\s*\[")
 
 
 @dataclass(frozen=True, slots=True)
-class Client:
+class McpClient:
     """`files` are looked for in the project and then in the user's home; `section` holds the servers, and where there
     is `by_folder`, the same section under it and a folder's path those of that folder alone."""
 
@@ -31,14 +31,14 @@ class Client:
     by_folder: str = ""
 
 
-CLIENTS: Mapping[str, Client] = {
+CLIENTS: Mapping[str, McpClient] = {
     client.name: client
     for client in (
-        Client("claude-code", "mcpServers", (".mcp.json",), (".claude.json",), by_folder="projects"),
-        Client("codex", "mcp_servers", (".codex/config.toml",), (".codex/config.toml",), toml=True),
-        Client("opencode", "mcp", ("opencode.json",), (".config/opencode/opencode.json",), one_list=True),
-        Client("cursor", "mcpServers", (".cursor/mcp.json",), (".cursor/mcp.json",)),
-        Client("vscode", "servers", (".vscode/mcp.json",), (".config/Code/User/mcp.json",)),
+        McpClient("claude-code", "mcpServers", (".mcp.json",), (".claude.json",), by_folder="projects"),
+        McpClient("codex", "mcp_servers", (".codex/config.toml",), (".codex/config.toml",), toml=True),
+        McpClient("opencode", "mcp", ("opencode.json",), (".config/opencode/opencode.json",), one_list=True),
+        McpClient("cursor", "mcpServers", (".cursor/mcp.json",), (".cursor/mcp.json",)),
+        McpClient("vscode", "servers", (".vscode/mcp.json",), (".config/Code/User/mcp.json",)),
     )
 }
 
@@ -52,7 +52,7 @@ class Changed:
     left: Mapping[str, str]
 
 
-def holds_servers(client: Client, text: str, folders: Sequence[str] = ()) -> bool:
+def holds_servers(client: McpClient, text: str, folders: Sequence[str] = ()) -> bool:
     """Whether a file of the client names servers for everywhere or for these folders. One that cannot be read may."""
     try:
         whole = tomllib.loads(text) if client.toml else json_text.parse(text)
@@ -61,7 +61,7 @@ def holds_servers(client: Client, text: str, folders: Sequence[str] = ()) -> boo
     return bool(_sections(client, whole, folders))
 
 
-def wrapped(client: Client, text: str, ours: Sequence[str], label: str, folders: Sequence[str] = ()) -> Changed:
+def wrapped(client: McpClient, text: str, ours: Sequence[str], label: str, folders: Sequence[str] = ()) -> Changed:
     """Every server that is a command behind `ours mcp --`, those of these folders alone included. Only the first offers
     our tools. Raises ConfigError."""
 
@@ -73,7 +73,7 @@ def wrapped(client: Client, text: str, ours: Sequence[str], label: str, folders:
     return _change(client, text, wrap, label, folders)
 
 
-def unwrapped(client: Client, text: str, ours: Sequence[str], label: str, folders: Sequence[str] = ()) -> Changed:
+def unwrapped(client: McpClient, text: str, ours: Sequence[str], label: str, folders: Sequence[str] = ()) -> Changed:
     """Every server as it was before `wrapped`. Raises ConfigError."""
 
     def unwrap(name: str, command: list[str], number: int) -> list[str] | str:
@@ -97,7 +97,7 @@ def _behind(command: Sequence[str], ours: Sequence[str]) -> list[str] | None:
 Change = Callable[[str, list[str], int], "list[str] | str"]
 
 
-def _change(client: Client, text: str, change: Change, label: str, folders: Sequence[str]) -> Changed:
+def _change(client: McpClient, text: str, change: Change, label: str, folders: Sequence[str]) -> Changed:
     entries = _toml_entries(client, text, label) if client.toml else _json_entries(client, text, label, folders)
     edits: list[tuple[int, int, str]] = []
     changed: list[str] = []
@@ -120,7 +120,7 @@ Write = Callable[[list[str]], list[tuple[int, int, str]]]
 Entry = tuple[list[str], Write]
 
 
-def _sections(client: Client, whole: Any, folders: Sequence[str]) -> list[tuple[str, ...]]:
+def _sections(client: McpClient, whole: Any, folders: Sequence[str]) -> list[tuple[str, ...]]:
     """The paths at which a file holds servers."""
     paths: list[tuple[str, ...]] = [(client.section,)]
     if client.by_folder:
@@ -142,7 +142,9 @@ def _words(command: Any, arguments: Any) -> list[str] | None:
 # ---- JSON ------------------------------------------------------------------------------------------------------
 
 
-def _json_entries(client: Client, text: str, label: str, folders: Sequence[str]) -> Iterator[tuple[str, Entry | str]]:
+def _json_entries(
+    client: McpClient, text: str, label: str, folders: Sequence[str]
+) -> Iterator[tuple[str, Entry | str]]:
     try:
         paths = _sections(client, json_text.parse(text), folders) or [(client.section,)]
         servers = [spot for path in paths for spot in json_text.members(text, json_text.find(text, path)[0])]
@@ -152,7 +154,7 @@ def _json_entries(client: Client, text: str, label: str, folders: Sequence[str])
         yield server.key, _json_entry(client, text, server)
 
 
-def _json_entry(client: Client, text: str, server: json_text.Spot) -> Entry | str:
+def _json_entry(client: McpClient, text: str, server: json_text.Spot) -> Entry | str:
     if not isinstance(server.value, dict) or "command" not in server.value:
         return "has no command"
     members = json_text.members(text, server.start)
@@ -180,7 +182,7 @@ def _json_entry(client: Client, text: str, server: json_text.Spot) -> Entry | st
 # ---- TOML ------------------------------------------------------------------------------------------------------
 
 
-def _toml_entries(client: Client, text: str, label: str) -> Iterator[tuple[str, Entry | str]]:
+def _toml_entries(client: McpClient, text: str, label: str) -> Iterator[tuple[str, Entry | str]]:
     try:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -192,7 +194,7 @@ def _toml_entries(client: Client, text: str, label: str) -> Iterator[tuple[str, 
         yield name, _toml_entry(client, text, name, server)
 
 
-def _toml_entry(client: Client, text: str, name: str, server: Any) -> Entry | str:
+def _toml_entry(client: McpClient, text: str, name: str, server: Any) -> Entry | str:
     if not isinstance(server, dict) or "command" not in server:
         return "has no command"
     words = _words(server["command"], server.get("args"))

@@ -8,7 +8,7 @@ from pagefold.frozen import frozen
 
 
 @frozen
-class Calling:
+class ToolCall:
     """A call of a server's tool. `arguments` are the tool's own."""
 
     id: str
@@ -27,13 +27,13 @@ class ToServer:
     server: str
     data: bytes
     now: bool = False
-    call: Calling | None = field(default=None, compare=False)
+    call: ToolCall | None = field(default=None, compare=False)
 
 
 @frozen
 class ToClient:
     data: bytes
-    call: Calling | None = field(default=None, compare=False)
+    call: ToolCall | None = field(default=None, compare=False)
 
 
 @frozen
@@ -43,7 +43,7 @@ class Shorten:
     data: bytes
     tool: str
     server: str
-    call: Calling | None = field(default=None, compare=False)
+    call: ToolCall | None = field(default=None, compare=False)
     wish: Any = None
     """How the agent asked for the answer, where its tool has parameters of ours."""
     only_text: bool = False
@@ -51,7 +51,7 @@ class Shorten:
 
 
 @frozen
-class Answer:
+class AnswerOwnTool:
     """A call of a tool of ours."""
 
     id: str
@@ -61,7 +61,7 @@ class Answer:
 
 
 @frozen
-class Own:
+class OwnCallAnswered:
     """The answer to a call that was ours and not the client's."""
 
     id: str
@@ -69,7 +69,7 @@ class Own:
 
 
 @frozen
-class Aside:
+class ReportLine:
     """What a server wrote between its messages: for people to see, and for no client to parse."""
 
     server: str
@@ -77,22 +77,32 @@ class Aside:
 
 
 @frozen
-class Ready:
+class ServerReady:
     """A new process has been greeted: what waits for it can go."""
 
     server: str
 
 
 @frozen
-class Ended:
+class CallCancelled:
     """A call that will have no answer: the client does not want one any more."""
 
-    call: Calling
+    call: ToolCall
 
 
 @frozen
-class Forget:
+class ForgetShown:
     """The client says that its model sees no more of what was shown so far."""
 
 
-Command: TypeAlias = ToServer | ToClient | Shorten | Answer | Own | Aside | Ready | Ended | Forget
+Command: TypeAlias = (
+    ToServer
+    | ToClient
+    | Shorten
+    | AnswerOwnTool
+    | OwnCallAnswered
+    | ReportLine
+    | ServerReady
+    | CallCancelled
+    | ForgetShown
+)

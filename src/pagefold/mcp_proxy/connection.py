@@ -14,20 +14,20 @@ from typing import Any
 
 from pagefold import __version__
 from pagefold.errors import ConfigError
-from pagefold.mcp_proxy.launch import Child
-from pagefold.mcp_proxy.listing import PRIMER, STRUCTURED_ALONE, Listing
+from pagefold.mcp_proxy.launch import ChildProcess
+from pagefold.mcp_proxy.listing import PRIMER, STRUCTURED_ALONE, ToolListing
 from pagefold.mcp_proxy.process import Process
 from pagefold.mcp_proxy.relay import Options, Relay
+from pagefold.mcp_proxy.result_processor import ResultKeeper, ResultProcessor
 from pagefold.mcp_proxy.servers import Servers
-from pagefold.mcp_proxy.session import Early, Session, Switch
+from pagefold.mcp_proxy.session import Early, ProxySession, Switch
 from pagefold.mcp_proxy.specs import Spec
-from pagefold.mcp_proxy.work import ResultKeeper, Work
 from pagefold.pages.context_tools import CONTEXT_TOOLS, ContextTool
 from pagefold.settings import Mcp
 
 
 @dataclass(frozen=True, slots=True)
-class Front:
+class ConnectionFactory:
     """`environment` makes that of a server from what its description adds; `context` what answers our tools;
     `remote` an upstream that is reached by its address."""
 
@@ -35,10 +35,10 @@ class Front:
     settings: Mcp
     environment: Callable[[Mapping[str, str]], Mapping[str, str]]
     context: Callable[[Counter[str], Callable[[], None]], ResultKeeper] | None = None
-    remote: Callable[[Spec, Session], Any] | None = None
+    remote: Callable[[Spec, ProxySession], Any] | None = None
     early: Callable[[], Early] | None = None
     counts: Counter[str] = field(default_factory=Counter)
-    children: dict[str, Child] = field(default_factory=dict)
+    children: dict[str, ChildProcess] = field(default_factory=dict)
     """Servers that have been started already."""
     watch: Callable[[str, Mapping[str, int]], None] | None = None
     """Gets to know every answer of a tool: telemetry."""
@@ -49,13 +49,13 @@ class Front:
         relays = {spec.name: Relay(spec.name, self._changes(spec, ())) for spec in self.specs}
         ours = self._ours(any(self._how(spec) != "off" for spec in self.specs))
         names = [tool.name for tool in ours]
-        return Servers(relays, Options(names, Listing(None, ours), primer=self._primer), __version__)
+        return Servers(relays, Options(names, ToolListing(None, ours), primer=self._primer), __version__)
 
-    def session(self, tell: Callable[[bytes], Awaitable[None]], *, shared: bool = False) -> Session:
+    def session(self, tell: Callable[[bytes], Awaitable[None]], *, shared: bool = False) -> ProxySession:
         """A connection whose servers are not started yet. Where clients share it, none is referred to what another was
         shown."""
         context = self.context
-        work = Work(
+        work = ResultProcessor(
             context=(lambda forget: context(self.counts, forget)) if context else None,
             tools=self.settings.tools,
             untouched=self._is_untouched,
@@ -63,11 +63,11 @@ class Front:
             references=self.settings.references and not shared,
             early=self.early,
         )
-        session = Session(self.switch(), work, tell, counts=self.counts)
+        session = ProxySession(self.switch(), work, tell, counts=self.counts)
         session.watch = self.watch
         return session
 
-    async def start(self, session: Session) -> None:
+    async def start(self, session: ProxySession) -> None:
         """Starts every server. Raises ConfigError where the only one cannot be; of several, the others go on."""
         failures = await asyncio.gather(*(self._start(spec, session) for spec in self.specs))
         wrong = [failure for failure in failures if failure]
@@ -76,7 +76,7 @@ class Front:
         if len(self.specs) > 1:
             session.wait_for_greetings(self.settings.start_seconds)
 
-    async def _start(self, spec: Spec, session: Session) -> str:
+    async def _start(self, spec: Spec, session: ProxySession) -> str:
         """Why it could not be started, if it could not."""
         if spec.url:
             assert self.remote is not None
@@ -117,7 +117,7 @@ class Front:
         # The codecs come with it: they are loaded here only where somebody wants parameters.
         parameters: Any = importlib.import_module("pagefold.encode.output_parameters") if wanted else None
         slim = getattr(words, how) if words else None
-        listing = Listing(slim, ours, {}, parameters.with_parameters if parameters else None, wanted)
+        listing = ToolListing(slim, ours, {}, parameters.with_parameters if parameters else None, wanted)
 
         def taken_out(tool: str, arguments: Mapping[str, Any]) -> tuple[Mapping[str, Any], Any] | None:
             known = listing.names.get(tool)

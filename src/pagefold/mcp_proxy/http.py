@@ -19,9 +19,9 @@ from urllib.parse import urlsplit
 from aiohttp import web
 
 from pagefold.errors import ConfigError, WireError
-from pagefold.mcp_proxy.connection import Front
+from pagefold.mcp_proxy.connection import ConnectionFactory
 from pagefold.mcp_proxy.replies import SERVER_LOST, failure, respelled
-from pagefold.mcp_proxy.session import Session
+from pagefold.mcp_proxy.session import ProxySession
 from pagefold.wire import json_text, jsonrpc
 from pagefold.wire.json_text import as_object, as_string
 from pagefold.wire.jsonrpc import Batch, Call, Failure, Notification, Reply
@@ -36,24 +36,24 @@ _EVENT = b"event: message\ndata: %b\n\n"
 
 
 @dataclass(eq=False, slots=True)
-class Stream:
+class AnswerStream:
     """What one request is answered with: messages until the last of its calls is answered."""
 
     open: set[str] = field(default_factory=set)
     queue: asyncio.Queue[bytes] = field(default_factory=asyncio.Queue)
 
 
-class Client:
+class HttpSession:
     """One set of servers, and the requests that wait for them."""
 
-    def __init__(self, front: Front, *, shared: bool) -> None:
-        self.session: Session = front.session(self.tell, shared=shared)
+    def __init__(self, front: ConnectionFactory, *, shared: bool) -> None:
+        self.session: ProxySession = front.session(self.tell, shared=shared)
         self.used = asyncio.get_running_loop().time()
-        self.listener: Stream | None = None
+        self.listener: AnswerStream | None = None
         self._front, self._shared = front, shared
         self._starting: asyncio.Task[None] | None = None
-        self._calls: dict[str, tuple[Stream, str]] = {}
-        self._tokens: dict[str, tuple[Stream, str]] = {}
+        self._calls: dict[str, tuple[AnswerStream, str]] = {}
+        self._tokens: dict[str, tuple[AnswerStream, str]] = {}
         self._backlog: deque[bytes] = deque(maxlen=_BACKLOG)
         self._counted = 0
 
@@ -62,9 +62,9 @@ class Client:
             self._starting = asyncio.ensure_future(self._front.start(self.session))
         await asyncio.shield(self._starting)
 
-    async def ask(self, message: jsonrpc.Single | Batch, data: bytes) -> Stream:
+    async def ask(self, message: jsonrpc.Single | Batch, data: bytes) -> AnswerStream:
         """Gives a message to the servers. The stream has what comes of it."""
-        stream = Stream()
+        stream = AnswerStream()
         for call in message.messages if isinstance(message, Batch) else (message,):
             if not isinstance(call, Call):
                 continue
@@ -79,7 +79,7 @@ class Client:
         await self.session.asked(data)
         return stream
 
-    def leave(self, stream: Stream) -> None:
+    def leave(self, stream: AnswerStream) -> None:
         """Nobody reads this stream any more."""
         for id in stream.open:
             self._calls.pop(id, None)
@@ -106,9 +106,9 @@ class Client:
                 return
         self._aside(data)
 
-    def listen(self) -> Stream:
+    def listen(self) -> AnswerStream:
         """The stream for what belongs to no request."""
-        self.listener = Stream()
+        self.listener = AnswerStream()
         while self._backlog:
             self.listener.queue.put_nowait(self._backlog.popleft())
         return self.listener
@@ -130,7 +130,7 @@ class Client:
         else:
             self._backlog.append(data)
 
-    def _apart(self, call: Call, stream: Stream, id: str) -> bytes:
+    def _apart(self, call: Call, stream: AnswerStream, id: str) -> bytes:
         raw = json_text.text_of(respelled(call.raw, ("id",), id))
         token = _at(raw, ("params", "_meta", "progressToken"))
         if token:
@@ -138,18 +138,18 @@ class Client:
             return respelled(raw, ("params", "_meta", "progressToken"), id)
         return json_text.bytes_of(raw)
 
-    def _note_token(self, call: Call, stream: Stream) -> None:
+    def _note_token(self, call: Call, stream: AnswerStream) -> None:
         if not self._shared and (token := _at(call.raw, ("params", "_meta", "progressToken"))):
             self._tokens[token] = (stream, token)
 
 
-class Endpoint:
+class HttpEndpoint:
     """The handler of every request. `http_passthrough` takes them instead where one server speaks HTTP itself."""
 
-    def __init__(self, front: Front) -> None:
+    def __init__(self, front: ConnectionFactory) -> None:
         self._front = front
-        self._clients: dict[str, Client] = {}
-        self._shared: Client | None = None
+        self._clients: dict[str, HttpSession] = {}
+        self._shared: HttpSession | None = None
         self._sweeping: asyncio.Task[None] | None = None
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -180,7 +180,7 @@ class Endpoint:
         clients = [*self._clients.values(), *([self._shared] if self._shared else [])]
         await asyncio.gather(*(client.close() for client in clients))
 
-    async def _post(self, request: web.BaseRequest, client: Client | None) -> web.StreamResponse:
+    async def _post(self, request: web.BaseRequest, client: HttpSession | None) -> web.StreamResponse:
         data = (await request.read()).replace(b"\r\n", b" ").replace(b"\n", b" ")
         try:
             message = jsonrpc.parse(data)
@@ -192,11 +192,11 @@ class Endpoint:
                 if len(self._clients) >= _SESSIONS:
                     return _refusal(503, f"pagefold: {_SESSIONS} sessions are open already")
                 name = secrets.token_urlsafe(24)
-                client = self._clients[name] = Client(self._front, shared=False)
+                client = self._clients[name] = HttpSession(self._front, shared=False)
                 headers["Mcp-Session-Id"] = name
             elif isinstance(message, Call) and _is_stateless(message):
                 if self._shared is None:
-                    self._shared = Client(self._front, shared=True)
+                    self._shared = HttpSession(self._front, shared=True)
                 client = self._shared
             else:
                 return _refusal(400, "pagefold: greet with initialize first, and name the session")
@@ -209,7 +209,7 @@ class Endpoint:
             return web.Response(status=202, headers=headers)
         return await _answer(request, client, stream, headers)
 
-    async def _listen(self, request: web.BaseRequest, client: Client) -> web.StreamResponse:
+    async def _listen(self, request: web.BaseRequest, client: HttpSession) -> web.StreamResponse:
         response = await _begun(request, {})
         stream = client.listen()
         try:
@@ -238,7 +238,7 @@ class Endpoint:
 
 
 async def _answer(
-    request: web.BaseRequest, client: Client, stream: Stream, headers: dict[str, str]
+    request: web.BaseRequest, client: HttpSession, stream: AnswerStream, headers: dict[str, str]
 ) -> web.StreamResponse:
     """One body where the answer comes first, else a stream."""
     try:

@@ -12,11 +12,11 @@ from aiohttp import web
 
 from pagefold.errors import WireError
 from pagefold.mcp_proxy.commands import ToServer
-from pagefold.mcp_proxy.connection import Front
+from pagefold.mcp_proxy.connection import ConnectionFactory
 from pagefold.mcp_proxy.http import is_local
 from pagefold.mcp_proxy.relay import Relay
 from pagefold.mcp_proxy.replies import SERVER_LOST, failure
-from pagefold.mcp_proxy.session import Session
+from pagefold.mcp_proxy.session import ProxySession
 from pagefold.wire import json_text, sse
 from pagefold.wire.jsonrpc import Call, parse
 
@@ -30,7 +30,7 @@ _KEPT_CLIENTS = 10_000
 class HttpPassthrough:
     """The handler of every request, for the one server at `front.specs[0].url`."""
 
-    def __init__(self, front: Front) -> None:
+    def __init__(self, front: ConnectionFactory) -> None:
         self._front, self._spec = front, front.specs[0]
         self._work = front.session(_nowhere, shared=True).work
         self._options = front.options(self._spec)
@@ -76,9 +76,9 @@ class HttpPassthrough:
         if self._http is not None:
             await self._http.close()
 
-    def _session(self, name: str, tell: Callable[[bytes], Awaitable[None]]) -> tuple[Session, Relay]:
+    def _session(self, name: str, tell: Callable[[bytes], Awaitable[None]]) -> tuple[ProxySession, Relay]:
         relay = Relay(self._spec.name, self._options, self._names.get(name, ""))
-        session = Session(relay, self._work, tell, counts=self._front.counts)
+        session = ProxySession(relay, self._work, tell, counts=self._front.counts)
         session.watch = self._front.watch
         return session, relay
 
@@ -86,7 +86,7 @@ class HttpPassthrough:
         self,
         request: web.BaseRequest,
         answer: aiohttp.ClientResponse,
-        session: Session,
+        session: ProxySession,
         relay: Relay,
         told: list[bytes],
     ) -> web.StreamResponse:
@@ -118,7 +118,7 @@ class HttpPassthrough:
         await response.write_eof()
         return response
 
-    async def _event(self, event: sse.Event, session: Session, told: list[bytes]) -> bytes:
+    async def _event(self, event: sse.Event, session: ProxySession, told: list[bytes]) -> bytes:
         if not event.data.strip():
             return event.raw
         before = json_text.bytes_of(event.data)

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pagefold.errors import ConfigError
 
 
-def launch(command: Sequence[str], environment: Mapping[str, str] | None = None, folder: str = "") -> "Child":
+def launch(command: Sequence[str], environment: Mapping[str, str] | None = None, folder: str = "") -> "ChildProcess":
     """A new process in a group of its own. Raises ConfigError where there is no such program, or it cannot be run."""
     try:
         # The pipes are closed by whoever owns the child; it outlives this block.
@@ -30,10 +30,10 @@ def launch(command: Sequence[str], environment: Mapping[str, str] | None = None,
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise ConfigError(f"{command[0]}: cannot be started: {reason}") from error
-    return Child(process)
+    return ChildProcess(process)
 
 
-class Child:
+class ChildProcess:
     def __init__(self, process: "subprocess.Popen[bytes]") -> None:
         self.process = process
 

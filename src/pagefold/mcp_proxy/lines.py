@@ -30,7 +30,7 @@ class Overlong:
 
 
 @dataclass(slots=True)
-class Lines:
+class LineSplitter:
     """Feed it what arrives. Lines come without their line feed, blank ones never."""
 
     limit_bytes: int = LONGEST_BYTES

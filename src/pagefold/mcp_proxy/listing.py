@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
 
-from pagefold.mcp_proxy.relay import Listed
+from pagefold.mcp_proxy.relay import ListPage
 from pagefold.pages.context_tools import CONTEXT_TOOLS, ContextTool
 from pagefold.wire import json_text
 from pagefold.wire.json_text import as_object, as_string
@@ -24,7 +24,7 @@ STRUCTURED_ALONE = frozenset({"claude-code", "codex-mcp-client"})
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class ToolListing:
     """`slim` makes a page of tools smaller; `whole` then keeps what the server said, by name."""
 
     slim: Callable[[Sequence[Any]], list[Any]] | None = None
@@ -36,7 +36,7 @@ class Listing:
     names: dict[str, dict[str, str]] = field(default_factory=dict)
     """By which names each tool has them."""
 
-    def __call__(self, result: str, page: Listed) -> str:
+    def __call__(self, result: str, page: ListPage) -> str:
         """The result of `tools/list` as JSON text, changed."""
         start, end = json_text.find(result, ("tools",))
         spots = json_text.elements(result, start)
@@ -67,7 +67,7 @@ def named(tool: Any) -> str:
     return as_string(as_object(tool).get("name"))
 
 
-def _without_twin(tool: Any, page: Listed) -> Any:
+def _without_twin(tool: Any, page: ListPage) -> Any:
     """Where the client gets a text in place of `structuredContent`, no schema asks for that."""
     if not page.only_text or not isinstance(tool, dict):
         return tool

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from pagefold.adapters.prefetch import Limits, Prefetcher, witness
-from pagefold.mcp_proxy.commands import Calling
+from pagefold.mcp_proxy.commands import ToolCall
 from pagefold.mcp_proxy.relay import OWN
 from pagefold.mcp_proxy.replies import respelled
 from pagefold.settings import Settings
@@ -47,13 +47,13 @@ class PrefetchDriver:
     def attach(self, send: Send) -> None:
         self._send = send
 
-    def refusal(self, call: Calling) -> str | None:
+    def refusal(self, call: ToolCall) -> str | None:
         """Why a call is not worth making, if it is not."""
         told = self._fail_fast.refusal(name_of(call), call.arguments, time.monotonic())
         self._counts["calls refused"] += told is not None
         return told
 
-    async def begin(self, call: Calling) -> bytes | None:
+    async def begin(self, call: ToolCall) -> bytes | None:
         """The answer to a client's call, as it would come from the server, if it is at hand."""
         tool = name_of(call)
         body = await self._calls.begin(tool, call.arguments)
@@ -66,7 +66,7 @@ class PrefetchDriver:
         self._counts["calls answered again"] += 1
         return with_id(with_note(kept, note(tool)), call.id)
 
-    def end(self, call: Calling, data: bytes | None) -> None:
+    def end(self, call: ToolCall, data: bytes | None) -> None:
         """A client's call was answered; with None it failed."""
         tool, now = name_of(call), time.monotonic()
         failed = data is None or is_failure(data)
@@ -114,7 +114,7 @@ class PrefetchDriver:
         return witness(found.model, arguments, first=first) if found and found.model.is_local() else None
 
 
-def name_of(call: Calling) -> str:
+def name_of(call: ToolCall) -> str:
     """A tool as the models know it: by its server, where that has a name."""
     return f"mcp__{call.server}__{call.tool}" if call.server else call.tool
 

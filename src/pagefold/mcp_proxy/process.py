@@ -16,8 +16,8 @@ from contextlib import suppress
 from typing import Protocol
 
 from pagefold.errors import ConfigError
-from pagefold.mcp_proxy.launch import Child, launch
-from pagefold.mcp_proxy.lines import LONGEST_BYTES, Lines, Overlong
+from pagefold.mcp_proxy.launch import ChildProcess, launch
+from pagefold.mcp_proxy.lines import LONGEST_BYTES, LineSplitter, Overlong
 
 _PIECE_BYTES = 1 << 18
 _STEADY_SECONDS = 30.0
@@ -56,7 +56,7 @@ class Process:
         longest_bytes: int = LONGEST_BYTES,
         label: str = "",
         show: Callable[[bytes], None] | None = None,
-        first: Child | None = None,
+        first: ChildProcess | None = None,
     ) -> None:
         self.name, self.command, self.owner = name, list(command), owner
         self.starts = 0
@@ -64,7 +64,7 @@ class Process:
         self._environment, self._folder, self._longest = environment, folder, longest_bytes
         self._label, self._show = label.encode(), show or _to_stderr
         self._first = first
-        self._child: Child | None = None
+        self._child: ChildProcess | None = None
         self._input: asyncio.StreamWriter | None = None
         self._output = asyncio.StreamReader()
         self._exited = asyncio.Event()
@@ -199,7 +199,7 @@ class Process:
         child = self._child
         assert child is not None
         self._watching = asyncio.ensure_future(self._end_with(child))
-        lines = Lines(self._longest)
+        lines = LineSplitter(self._longest)
         while data := await self._read():
             for line in lines.feed(data):
                 await self.owner.heard(self.name, line)
@@ -226,7 +226,7 @@ class Process:
         self._idle = False
         return data
 
-    async def _end_with(self, child: Child) -> None:
+    async def _end_with(self, child: ChildProcess) -> None:
         """Where a server is gone, so is what it has started: it would keep the output open for ever."""
         output, reading, heard = self._output, self._reading, -1
         await self._exited.wait()
@@ -251,13 +251,13 @@ class Process:
             self._input.write(data + b"\n")
             await self._input.drain()
 
-    def _wait(self, child: Child, loop: asyncio.AbstractEventLoop, exited: asyncio.Event) -> None:
+    def _wait(self, child: ChildProcess, loop: asyncio.AbstractEventLoop, exited: asyncio.Event) -> None:
         child.process.wait()
         with suppress(RuntimeError):  # the loop may have ended first
             loop.call_soon_threadsafe(exited.set)
 
-    def _overhear(self, child: Child, loop: asyncio.AbstractEventLoop, exited: asyncio.Event) -> None:
-        lines = Lines()
+    def _overhear(self, child: ChildProcess, loop: asyncio.AbstractEventLoop, exited: asyncio.Event) -> None:
+        lines = LineSplitter()
         assert child.process.stderr is not None
         with child.process.stderr as stream:
             while data := stream.read(_PIECE_BYTES):

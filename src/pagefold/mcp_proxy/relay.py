@@ -16,16 +16,16 @@ from typing import Any
 from pagefold.errors import RecallError, WireError
 from pagefold.frozen import frozen
 from pagefold.mcp_proxy.commands import (
-    Answer,
-    Aside,
-    Calling,
+    AnswerOwnTool,
+    CallCancelled,
     Command,
-    Ended,
-    Forget,
-    Own,
-    Ready,
+    ForgetShown,
+    OwnCallAnswered,
+    ReportLine,
+    ServerReady,
     Shorten,
     ToClient,
+    ToolCall,
     ToServer,
 )
 from pagefold.mcp_proxy.lines import Overlong, id_of
@@ -52,13 +52,13 @@ _CLIENT, _VERSION = f"{_ENVELOPE}clientInfo", f"{_ENVELOPE}protocolVersion"
 
 
 @frozen
-class Asked:
+class OpenCall:
     """An open call of the client's."""
 
     method: str
     tool: str = ""
     modern: bool = False
-    call: Calling | None = None
+    call: ToolCall | None = None
     wish: Any = None
 
 
@@ -67,7 +67,7 @@ class Options:
     """What is offered and changed beyond the texts. `listing` changes the result of `tools/list`, as JSON text."""
 
     tools: Sequence[str] = ()
-    listing: Callable[[str, "Listed"], str] | None = None
+    listing: Callable[[str, "ListPage"], str] | None = None
     describe: Callable[[Mapping[str, Any]], str] | None = None
     """Answers `DESCRIBE`."""
     taken_out: Callable[[str, Mapping[str, Any]], tuple[Mapping[str, Any], Any] | None] | None = None
@@ -78,7 +78,7 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListPage:
     """Whom a list of tools is for, and whether it is the last page of it."""
 
     last: bool
@@ -90,7 +90,7 @@ class Relay:
     server: str = ""
     options: Options = field(default_factory=Options)
     client: str = ""
-    calls: dict[str, Asked] = field(default_factory=dict)
+    calls: dict[str, OpenCall] = field(default_factory=dict)
     greeted: bool = False
     annotations: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     """What the server says of its tools."""
@@ -120,7 +120,7 @@ class Relay:
             case Notification(method="notifications/cancelled"):
                 return [ToServer(self.server, data), *self._cancelled(message)]
             case Notification(method="notifications/pagefold/compacted"):
-                return [Forget()]  # it is for us, and no server knows it
+                return [ForgetShown()]  # it is for us, and no server knows it
             case Notification(method="notifications/initialized"):
                 self._standing["initialized"] = message.raw
             case Batch():
@@ -147,7 +147,7 @@ class Relay:
             return [self._without_ours(call, asked, asked.call, data)]
         return [ToServer(self.server, data, call=asked.call)]
 
-    def _without_ours(self, call: Call, asked: Asked, calling: Calling, data: bytes) -> Command:
+    def _without_ours(self, call: Call, asked: OpenCall, calling: ToolCall, data: bytes) -> Command:
         """A call with the arguments that its tool knows."""
         assert self.options.taken_out is not None
         try:
@@ -164,14 +164,14 @@ class Relay:
             data = respelled(call.raw, ("params", "arguments"), json_text.dumps(own))
         return ToServer(self.server, data, call=calling)
 
-    def _remember(self, call: Call) -> tuple[Asked, Mapping[str, Any]]:
+    def _remember(self, call: Call) -> tuple[OpenCall, Mapping[str, Any]]:
         params = as_object(call.params)
         meta = as_object(params.get("_meta"))
         if info := as_object(params.get("clientInfo") or meta.get(_CLIENT)):
             self.client = as_string(info.get("name")) or self.client
         tool = as_string(params.get("name")) if call.method == "tools/call" else ""
-        calling = Calling(call.id, self.server, tool, as_object(params.get("arguments"))) if tool else None
-        asked = Asked(call.method, tool, _VERSION in meta, calling)
+        calling = ToolCall(call.id, self.server, tool, as_object(params.get("arguments"))) if tool else None
+        asked = OpenCall(call.method, tool, _VERSION in meta, calling)
         if asked.modern:
             self.envelope = {key: value for key, value in meta.items() if key.startswith(_ENVELOPE)}
         self.calls[call.id] = asked
@@ -186,7 +186,7 @@ class Relay:
         except WireError:
             return []
         gone = self.calls.pop(message.raw[start:end], None)
-        return [Ended(gone.call)] if gone is not None and gone.call is not None else []
+        return [CallCancelled(gone.call)] if gone is not None and gone.call is not None else []
 
     # ---- what the server says ----------------------------------------------------------------------------------
 
@@ -197,7 +197,7 @@ class Relay:
         try:
             message = jsonrpc.parse(data)
         except WireError:
-            return [ToClient(data)] if _is_closed(data) else [Aside(self.server, data)]
+            return [ToClient(data)] if _is_closed(data) else [ReportLine(self.server, data)]
         self.greeted = True
         match message:
             case Reply():
@@ -212,7 +212,7 @@ class Relay:
         asked = self.calls.pop(line.id, None)
         if asked is None:
             note = f"a message of {line.length:,} bytes is longer than mcp.max_message_bytes and was dropped"
-            return [Aside(self.server, note.encode())]
+            return [ReportLine(self.server, note.encode())]
         words = f"the answer has {line.length:,} bytes, more than mcp.max_message_bytes allows; ask for less of it"
         return [ToClient(failure(line.id, SERVER_LOST, f"pagefold: {words}"), asked.call)]
 
@@ -243,7 +243,7 @@ class Relay:
         self.ours -= said.keys()
         if self.options.listing is None:
             return data
-        page = Listed(last=not result.get("nextCursor"), only_text=self.client in self.options.text_only_for)
+        page = ListPage(last=not result.get("nextCursor"), only_text=self.client in self.options.text_only_for)
         start, end = json_text.find(reply.raw, ("result",))
         changed = self.options.listing(reply.raw[start:end], page)
         return json_text.bytes_of(json_text.splice(reply.raw, [(start, end, changed)]))
@@ -263,7 +263,7 @@ class Relay:
     def back(self, server: str) -> list[Command]:
         """What a new process of the server is told first: what the old one had been told."""
         if not self._greeting or not self.greeted:
-            return [Ready(self.server)]
+            return [ServerReady(self.server)]
         return [self._repeat("greeting", self._greeting)]
 
     def refused(self, server: str, data: bytes, why: str) -> list[Command]:
@@ -291,9 +291,9 @@ class Relay:
     def _of_ours(self, id: str, data: bytes) -> list[Command]:
         """What becomes of an answer to a call of ours; nothing where it is none."""
         if id.startswith(f"{OWN}early-"):
-            return [Own(id, data)]
+            return [OwnCallAnswered(id, data)]
         if id.startswith(f"{OWN}standing-"):
-            return [Own(id, b"")]  # to something that was said once more: nobody waits for it
+            return [OwnCallAnswered(id, b"")]  # to something that was said once more: nobody waits for it
         return self._greeted_again() if id.startswith(f"{OWN}greeting-") else []
 
     def _greeted_again(self) -> list[Command]:
@@ -303,7 +303,7 @@ class Relay:
                 told.append(ToServer(self.server, json_text.bytes_of(raw), now=True))
             else:
                 told.append(self._repeat("standing", raw))
-        return [*told, Ready(self.server)]
+        return [*told, ServerReady(self.server)]
 
     def _repeat(self, what: str, raw: str) -> ToServer:
         self._again += 1
@@ -315,7 +315,7 @@ def own_answer(options: Options, id: str, params: Mapping[str, Any], *, modern: 
     tool, arguments = as_string(params.get("name")), as_object(params.get("arguments"))
     if tool == DESCRIBE and options.describe is not None:
         return ToClient(text_reply(id, options.describe(arguments), modern=modern))
-    return Answer(id, tool, arguments, modern)
+    return AnswerOwnTool(id, tool, arguments, modern)
 
 
 def _is_closed(data: bytes) -> bool:

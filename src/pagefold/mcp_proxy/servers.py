@@ -15,9 +15,9 @@ from typing import Any
 
 from pagefold.errors import WireError
 from pagefold.mcp_proxy import merge
-from pagefold.mcp_proxy.commands import Command, Forget, Shorten, ToClient
+from pagefold.mcp_proxy.commands import Command, ForgetShown, Shorten, ToClient
 from pagefold.mcp_proxy.lines import Overlong
-from pagefold.mcp_proxy.relay import COMPACTED, DESCRIBE, OWN, Listed, Options, Relay, own_answer
+from pagefold.mcp_proxy.relay import COMPACTED, DESCRIBE, OWN, ListPage, Options, Relay, own_answer
 from pagefold.mcp_proxy.replies import SERVER_LOST, failure, reply, respelled, text_reply, with_primer
 from pagefold.mcp_proxy.server_calls import ServerCalls
 from pagefold.wire import json_text, jsonrpc
@@ -32,7 +32,7 @@ _TASK = b'"taskId"'
 
 
 @dataclass(slots=True)
-class Gathering:
+class FanOut:
     """One call of the client's that several servers answer. `first` where one good answer is enough."""
 
     id: str
@@ -53,7 +53,7 @@ class Servers:
     ours: frozenset[str] = frozenset()
     _down: set[str] = field(default_factory=set)
     _capable: dict[str, Mapping[str, Any]] = field(default_factory=dict)
-    _gatherings: dict[int, Gathering] = field(default_factory=dict)
+    _gatherings: dict[int, FanOut] = field(default_factory=dict)
     _asked: dict[str, tuple[int, str]] = field(default_factory=dict)
     _counted: int = 0
     _names: dict[str, dict[str, tuple[str, str]]] = field(default_factory=dict)
@@ -155,7 +155,7 @@ class Servers:
     def _notice(self, notice: Notification, data: bytes) -> list[Command]:
         params = as_object(as_object(json_text.parse(notice.raw)).get("params"))
         if notice.method == COMPACTED:
-            return [Forget()]
+            return [ForgetShown()]
         if notice.method == "notifications/cancelled" and "requestId" in params:
             id = json_text.dumps(params["requestId"])
             if server := self._routed.pop(id, ""):
@@ -222,7 +222,7 @@ class Servers:
         then: tuple[bytes, ...] = (),
     ) -> list[Command]:
         number = self._count()
-        gathering = Gathering(id, method, params, set(servers), first=first, then=then)
+        gathering = FanOut(id, method, params, set(servers), first=first, then=then)
         self._gatherings[number] = gathering
         if not servers:
             return self._finished(number)
@@ -299,7 +299,7 @@ class Servers:
             result: Any = {kind: merge.renamed(ordered, names)}
             if kind == "tools" and self.options.listing is not None:
                 self.ours = frozenset(self.options.tools) - names.keys()
-                page = Listed(last=True, only_text=False)  # each server's relay has seen to that
+                page = ListPage(last=True, only_text=False)  # each server's relay has seen to that
                 return json_text.parse(self.options.listing(json_text.dumps(result), page))
             return result
         things, owners = merge.distinct(ordered, merge.KEYS[kind])

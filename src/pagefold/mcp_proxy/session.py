@@ -11,16 +11,16 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Protocol
 
 from pagefold.mcp_proxy.commands import (
-    Answer,
-    Aside,
-    Calling,
+    AnswerOwnTool,
+    CallCancelled,
     Command,
-    Ended,
-    Forget,
-    Own,
-    Ready,
+    ForgetShown,
+    OwnCallAnswered,
+    ReportLine,
+    ServerReady,
     Shorten,
     ToClient,
+    ToolCall,
     ToServer,
 )
 from pagefold.mcp_proxy.fail_open import FailOpen, to_stderr
@@ -74,18 +74,18 @@ class Early(Protocol):
 
     def attach(self, send: Callable[[str, bytes], Awaitable[None]]) -> None: ...
 
-    def refusal(self, call: Calling) -> str | None: ...
+    def refusal(self, call: ToolCall) -> str | None: ...
 
-    async def begin(self, call: Calling) -> bytes | None: ...
+    async def begin(self, call: ToolCall) -> bytes | None: ...
 
-    def end(self, call: Calling, data: bytes | None) -> None: ...
+    def end(self, call: ToolCall, data: bytes | None) -> None: ...
 
     def settle(self, id: str, data: bytes) -> None: ...
 
     async def close(self) -> None: ...
 
 
-class Work(Protocol):
+class ResultProcessor(Protocol):
     """What is done to what passes; imported late, since a client waits for the greeting and for nothing else."""
 
     @property
@@ -106,14 +106,14 @@ class Work(Protocol):
 
     def close(self) -> None: ...
 
-    def answer(self, command: Answer) -> tuple[str, bool]: ...
+    def answer(self, command: AnswerOwnTool) -> tuple[str, bool]: ...
 
 
-class Session:
+class ProxySession:
     def __init__(
         self,
         switch: Switch,
-        work: Work,
+        work: ResultProcessor,
         tell: Callable[[bytes], Awaitable[None]],
         *,
         counts: Counter[str] | None = None,
@@ -166,7 +166,7 @@ class Session:
         return False
 
     async def back(self, server: str) -> None:
-        await self.carry_out(self._told([Ready(server)], self.switch.back, server))
+        await self.carry_out(self._told([ServerReady(server)], self.switch.back, server))
 
     async def refused(self, server: str, data: bytes, why: str) -> None:
         await self.carry_out(self._told([], self.switch.refused, server, data, why))
@@ -195,23 +195,23 @@ class Session:
                     await self._tell(data)
                     self._count(command, noted)
                     self._ended(command.call, command.data)
-                case Answer():
+                case AnswerOwnTool():
                     await self._tell(await self._answered(command))
-                case Forget():
+                case ForgetShown():
                     await asyncio.to_thread(self.work.forget)
-                case Ready():
+                case ServerReady():
                     await self.upstreams[command.server].ready()
-                case Aside() | Own() | Ended():
+                case ReportLine() | OwnCallAnswered() | CallCancelled():
                     self._note(command)
 
-    def _note(self, command: Aside | Own | Ended) -> None:
+    def _note(self, command: ReportLine | OwnCallAnswered | CallCancelled) -> None:
         """What nobody waits for."""
         match command:
-            case Aside():
+            case ReportLine():
                 self._aside(command.server, command.line)
-            case Own() if self.work.early is not None:
+            case OwnCallAnswered() if self.work.early is not None:
                 self.work.early.settle(command.id, command.data)
-            case Ended():
+            case CallCancelled():
                 self._ended(command.call, None)
 
     async def _to_server(self, command: ToServer) -> None:
@@ -221,7 +221,7 @@ class Session:
         elif command.call is None or not await self._answered_early(command.call):
             await upstream.send(command.data, now=command.now)
 
-    async def _answered_early(self, call: Calling) -> bool:
+    async def _answered_early(self, call: ToolCall) -> bool:
         """Whether a call was answered without asking the server for it now."""
         early = self.work.early
         if early is None:
@@ -243,7 +243,7 @@ class Session:
             await self.heard(call.server, data)
         return data is not None
 
-    def _ended(self, call: Calling | None, data: bytes | None) -> None:
+    def _ended(self, call: ToolCall | None, data: bytes | None) -> None:
         early = self.work.early
         if call is None or early is None or call.id not in self._begun:
             return
@@ -271,7 +271,7 @@ class Session:
             if self.watch is not None:
                 self.watch(command.tool, counts)
 
-    async def _answered(self, command: Answer) -> bytes:
+    async def _answered(self, command: AnswerOwnTool) -> bytes:
         self.counts[f"own calls {command.tool}"] += 1
         with self._fail_open:
             text, failed = await asyncio.to_thread(self.work.answer, command)

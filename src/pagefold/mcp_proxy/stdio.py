@@ -13,8 +13,8 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
 
-from pagefold.mcp_proxy.lines import Lines
-from pagefold.mcp_proxy.session import Session
+from pagefold.mcp_proxy.lines import LineSplitter
+from pagefold.mcp_proxy.session import ProxySession
 from pagefold.mcp_proxy.signals import asked_to_end
 
 _PIECE_BYTES = 1 << 18
@@ -40,7 +40,7 @@ class Output:
                 self.gone.set()
 
 
-async def serve(begin: Callable[[Output], Awaitable[Session]]) -> int:
+async def serve(begin: Callable[[Output], Awaitable[ProxySession]]) -> int:
     """`begin` starts the servers and gives the session; this returns when everything has ended: 1 if none ever came."""
     loop = asyncio.get_running_loop()
     asked = asked_to_end()
@@ -65,8 +65,8 @@ async def serve(begin: Callable[[Output], Awaitable[Session]]) -> int:
     return int(session.ended.is_set())
 
 
-async def _read(reader: asyncio.StreamReader, session: Session) -> None:
-    lines = Lines()
+async def _read(reader: asyncio.StreamReader, session: ProxySession) -> None:
+    lines = LineSplitter()
     while data := await reader.read(_PIECE_BYTES):
         for line in lines.feed(data):
             if isinstance(line, bytes):

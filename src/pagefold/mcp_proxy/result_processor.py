@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from pagefold.adapters.gc_tuning import tune_gc
-from pagefold.mcp_proxy.commands import Answer, Shorten
+from pagefold.mcp_proxy.commands import AnswerOwnTool, Shorten
 from pagefold.mcp_proxy.session import Early
 
 # The first text of a kind costs a tenth of a second: patterns are compiled, the vocabulary is loaded.
@@ -38,7 +38,7 @@ class ResultKeeper(Protocol):
     def close(self) -> None: ...
 
 
-class Work:
+class ResultProcessor:
     """`context` makes what keeps texts and answers our tools, when it is first needed. Where no `tools` are offered,
     it only tells a model proxy on the same store what was shown.
 
@@ -112,7 +112,7 @@ class Work:
             "texts noted": len(forms),
         }
 
-    def answer(self, command: Answer) -> tuple[str, bool]:
+    def answer(self, command: AnswerOwnTool) -> tuple[str, bool]:
         self._load()
         if self._known is None or not self._tools:
             return f"There is no tool {command.tool} here.", True
@@ -134,7 +134,7 @@ class Work:
             return self._result
         with self._loading:
             if not self.warm:
-                self._result = importlib.import_module("pagefold.mcp_proxy.result")
+                self._result = importlib.import_module("pagefold.mcp_proxy.shorten")
                 for sample in _SAMPLES:
                     self._result.choose.encode(sample)
                 if self._context is not None:
