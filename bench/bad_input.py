@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 from pagefold.encode import decode, encode
-from pagefold.encode.choose import Shown
+from pagefold.encode.choose import EncodedText
 from pagefold.encode.notation.json_value import parse
 from pagefold.pages.ledger import Ledger
 from pagefold.tokens import counter
@@ -298,7 +298,7 @@ def changed(text: str) -> str:
     )
 
 
-def taken(text: str, ledger: Ledger) -> tuple[float, Shown, Ledger]:
+def taken(text: str, ledger: Ledger) -> tuple[float, EncodedText, Ledger]:
     started = time.process_time()
     shown = encode(text, tool="get a", ledger=ledger)
     after = ledger

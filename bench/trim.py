@@ -34,7 +34,7 @@ from pagefold.encode.mcp_text_view import view_of
 from pagefold.encode.page_pieces import LEAST, pieces
 from pagefold.encode.trim import keywords_of, trim
 from pagefold.encode.trim.json_items import items_of
-from pagefold.encode.trim.strategy import Item, item_values
+from pagefold.encode.trim.strategy import ItemFacts, item_values
 from pagefold.pages.facts import facts_of, opened
 from pagefold.pages.page import id_of
 from pagefold.tokens import counter
@@ -145,14 +145,14 @@ def original(strategy: str) -> Callable[[Result, int], str]:
     return shown
 
 
-def _items(text: str) -> tuple[list[str], list[Item]]:
+def _items(text: str) -> tuple[list[str], list[ItemFacts]]:
     try:
         found = items_of(json.loads(text))
     except (ValueError, RecursionError):
         found = None
     if found is None:
         lines = text.split("\n")
-        return lines, [Item()] * len(lines)
+        return lines, [ItemFacts()] * len(lines)
     return [json.dumps(value, ensure_ascii=False) for value in found.values], found.known()
 
 

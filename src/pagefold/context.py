@@ -29,7 +29,7 @@ from pagefold.derive.policies import policy_named
 from pagefold.derive.policies.folding import Folding
 from pagefold.derive.policies.legacy import Legacy
 from pagefold.derive.policy import NOTHING, Decision, Derived, Notes, Policy
-from pagefold.encode.recall_reply import answer
+from pagefold.encode.recall_reply import reply_to_recall
 from pagefold.errors import ConfigError, WindowError
 from pagefold.pages import producers
 from pagefold.pages.faults import Boundary
@@ -203,7 +203,7 @@ class Context:
         self._report = replace(self._report, recalls=self._report.recalls + 1)
         if not HANDLE.fullmatch(handle) and (text := self._titled(handle)) is not None:
             handle = self.keep(text)
-        found = answer(self._store, handle, within=self._history, count=self._counter.count, **part)
+        found = reply_to_recall(self._store, handle, within=self._history, count=self._counter.count, **part)
         if found.page is not None:
             self._missed.append(found.page)
         return found.text

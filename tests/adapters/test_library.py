@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pagefold.adapters.library import Library
-from pagefold.encode.recall_reply import Answer
+from pagefold.encode.recall_reply import RecallReply
 from pagefold.pages.page import handle_of, id_of
 from pagefold.pages.recall import Denied, Failed, Recalled, Unknown
 
@@ -38,7 +38,7 @@ def test_a_part_is_recalled_by_bytes_path_word_or_line(library: Library) -> None
     handle = handle_of(library.put(CONTENT, history="h"))
 
     assert library.read(handle, 2, 7, within="h") == Recalled(id_of(CONTENT), b"items")
-    assert library.answer(handle, path="$.items[1].name") == Answer('"second"', id_of(CONTENT))
+    assert library.answer(handle, path="$.items[1].name") == RecallReply('"second"', id_of(CONTENT))
     assert "first" in library.answer(handle, find="FIRST").text
     assert library.answer(handle, lines="1").text == CONTENT.decode()
     assert library.answer(handle).text == CONTENT.decode()

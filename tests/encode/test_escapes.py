@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pagefold.encode.escapes import Escapes
+from pagefold.encode.escapes import EscapesCodec
 
 LONG = r"\n".join(
     ["a text that somebody wrote down as one line", *["and that goes on for a while, for a long while"] * 12]
@@ -12,7 +12,7 @@ LONG = r"\n".join(
 
 
 def test_a_long_line_is_broken_where_its_escaped_line_breaks_are() -> None:
-    shown = Escapes().encode(f"before\n'{LONG}'\nafter", str)
+    shown = EscapesCodec().encode(f"before\n'{LONG}'\nafter", str)
 
     assert shown is not None
     lines = shown.split("\n")
@@ -23,14 +23,14 @@ def test_a_long_line_is_broken_where_its_escaped_line_breaks_are() -> None:
         "'a text that somebody wrote down as one line",
     ]
     assert lines[-2:] == [">>", "after"]
-    assert Escapes().decode(shown, str) == f"before\n'{LONG}'\nafter"
+    assert EscapesCodec().decode(shown, str) == f"before\n'{LONG}'\nafter"
 
 
 @pytest.mark.parametrize(
     "text", ["short \\n one", "x" * 900, LONG[:300], f"{LONG}\n>>", f"<<\\n\n{LONG}", LONG + r"\n>>\n"]
 )
 def test_what_is_short_or_holds_our_marks_is_left_alone(text: str) -> None:
-    assert Escapes().encode(text, str) is None
+    assert EscapesCodec().encode(text, str) is None
 
 
 PIECES = st.sampled_from(
@@ -42,6 +42,6 @@ PIECES = st.sampled_from(
 @settings(deadline=None, max_examples=300)
 def test_whatever_it_opens_it_closes_again(lines: list[str]) -> None:
     text = "\n".join(lines)
-    shown = Escapes().encode(text, str)
+    shown = EscapesCodec().encode(text, str)
 
-    assert shown is None or Escapes().decode(shown, str) == text
+    assert shown is None or EscapesCodec().decode(shown, str) == text

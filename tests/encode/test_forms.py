@@ -8,14 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pagefold.encode import delta
-from pagefold.encode.envelopes import FRAMES
-from pagefold.encode.grep_context import Context
-from pagefold.encode.json_codec import Json
+from pagefold.encode.envelopes import ENVELOPES
+from pagefold.encode.grep_context import GrepContextCodec
+from pagefold.encode.json_codec import JsonCodec
 from pagefold.encode.notation.json_value import LAYOUTS, Layout, parse
-from pagefold.encode.numbered import Numbered
+from pagefold.encode.numbered import NumberedCodec
 from pagefold.pages.ledger import Ledger, Standing
 
-numbered = Numbered()
+numbered = NumberedCodec()
 
 
 def file(first: int, count: int, style: str = "{}\t", text: str = "line") -> str:
@@ -81,7 +81,7 @@ def test_numbered_forms_come_back_whatever_lines_they_hold(lines: list[str]) -> 
 
 
 def framed(text: str) -> tuple[str, str]:
-    for codec in FRAMES:
+    for codec in ENVELOPES:
         shown = codec.encode(text, str)
         if shown is not None:
             assert codec.owns(shown.split("\n")[0])
@@ -140,7 +140,7 @@ def test_a_frame_is_opened_and_put_back(text: str, shown: str) -> None:
 @settings(deadline=None, max_examples=400)
 def test_a_text_block_comes_back_whatever_it_holds(content: str, ascii_only: bool, end: str) -> None:
     text = '{"type":"text","text":' + json.dumps(content, ensure_ascii=ascii_only)[:-1] + end
-    codec = FRAMES[0]
+    codec = ENVELOPES[0]
     shown = codec.encode(text, str)
 
     assert shown is None or codec.decode(shown, str) == text
@@ -176,17 +176,17 @@ def test_a_layout_is_what_a_serialiser_writes(value: object, layout: Layout) -> 
 @pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.name)
 def test_json_in_any_layout_comes_back_to_the_byte_where_bytes_count(layout: Layout) -> None:
     text = dumped(layout, {"items": ROWS, "word": "é"})
-    shown = Json(exact=True).encode(text, str)
+    shown = JsonCodec(exact=True).encode(text, str)
 
     assert shown is not None
     assert len(shown) < len(text)
-    assert Json(exact=True).decode(shown, str) == text
+    assert JsonCodec(exact=True).decode(shown, str) == text
 
 
 @pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.name)
 def test_json_that_breaks_off_keeps_what_was_complete_and_its_torn_end(layout: Layout) -> None:
     text = dumped(layout, {"kind": "list", "items": ROWS})
-    codec = Json(exact=True)
+    codec = JsonCodec(exact=True)
     encoded = 0
     for end in range(60, len(text)):
         shown = codec.encode(text[:end], str)
@@ -199,10 +199,10 @@ def test_json_that_breaks_off_keeps_what_was_complete_and_its_torn_end(layout: L
 
 def test_numbers_keep_their_spelling_and_keys_that_stand_twice_stand_twice_where_bytes_count() -> None:
     text = '{"price":1.10,"price":2E+3,"of":[{"a":1.0,"b":-0},{"a":0.50,"b":1e5}]}'
-    shown = Json(exact=True).encode(text, str)
+    shown = JsonCodec(exact=True).encode(text, str)
 
     assert shown is not None
-    assert Json(exact=True).decode(shown, str) == text
+    assert JsonCodec(exact=True).decode(shown, str) == text
 
 
 @pytest.mark.parametrize("odd", ['"a\tb"', f"{'9' * 5_000}"], ids=["a bare tab", "a number of 5,000 digits"])
@@ -210,8 +210,8 @@ def test_json_that_breaks_off_and_that_python_would_not_read_is_not_tripped_over
     text = f'[{{"id": 1, "name": {odd}, "state": "open", "count": 12, "labels": ["x", "y"]}}, {{"id": 2, "na'
 
     for torn in (text, f"{text[:-12]}\n" * 4):
-        shown = Json(exact=True).encode(torn, str)
-        assert shown is None or Json(exact=True).decode(shown, str) == torn
+        shown = JsonCodec(exact=True).encode(torn, str)
+        assert shown is None or JsonCodec(exact=True).decode(shown, str) == torn
 
 
 @pytest.mark.parametrize(
@@ -227,8 +227,8 @@ def test_json_that_breaks_off_and_that_python_would_not_read_is_not_tripped_over
     ids=["a key", "two texts", "our sign", "no JSON", "torn", "nothing escaped"],
 )
 def test_only_json_around_one_long_text_is_opened(text: str) -> None:
-    assert FRAMES[1].name == "json-text"
-    assert FRAMES[1].encode(text, str) is None
+    assert ENVELOPES[1].name == "json-text"
+    assert ENVELOPES[1].encode(text, str) is None
 
 
 @given(
@@ -239,9 +239,9 @@ def test_a_text_in_json_comes_back_whatever_it_holds(
     content: str, ascii_only: bool, separators: tuple[str, str], beside: str | None
 ) -> None:
     text = json.dumps([{"is": beside, "text": content * 3}], ensure_ascii=ascii_only, separators=separators)
-    shown = FRAMES[1].encode(text, str)
+    shown = ENVELOPES[1].encode(text, str)
 
-    assert shown is None or FRAMES[1].decode(shown, str) == text
+    assert shown is None or ENVELOPES[1].decode(shown, str) == text
 
 
 @pytest.mark.parametrize("exact", [True, False])
@@ -250,11 +250,11 @@ def test_a_text_in_json_comes_back_whatever_it_holds(
 def test_lines_of_json_are_a_table_and_come_back_to_the_byte(layout: Layout, end: str, exact: bool) -> None:
     rows = [{"id": n, "name": f"é {n}", "rate": "1.10", "tags": [n, None]} for n in range(6)]
     text = "\n".join(layout.dump(parse(json.dumps(row))) for row in rows) + end
-    shown = Json(exact=exact).encode(text, str)
+    shown = JsonCodec(exact=exact).encode(text, str)
 
     assert shown is not None
     assert shown.startswith(f"[JSON lines {layout.name}{', the last empty' if end else ''}]\n#1\n#1 6 rows: id=0..,")
-    assert Json(exact=exact).decode(shown, str) == text
+    assert JsonCodec(exact=exact).decode(shown, str) == text
 
 
 @pytest.mark.parametrize(
@@ -269,18 +269,18 @@ def test_lines_of_json_are_a_table_and_come_back_to_the_byte(layout: Layout, end
     ids=["too few", "two layouts", "torn lines", "an empty line", "over lines"],
 )
 def test_other_lines_of_json_stay(text: str) -> None:
-    shown = Json(exact=False).encode(text, str)
+    shown = JsonCodec(exact=False).encode(text, str)
 
     assert shown is None or not shown.startswith("[JSON lines")
 
 
 def test_a_python_literal_comes_back_as_it_was_written() -> None:
     text = repr([{"a": True, "b": None, "c": "it's", "d": 1.5}, {"a": False, "b": None, "c": "x", "d": 2.0}])
-    shown = Json(exact=False).encode(text, str)
+    shown = JsonCodec(exact=False).encode(text, str)
 
     assert shown is not None
     assert shown.startswith("[Python]\n")
-    assert Json(exact=False).decode(shown, str) == text
+    assert JsonCodec(exact=False).decode(shown, str) == text
 
 
 # ---- context ---------------------------------------------------------------------------------------------------
@@ -293,14 +293,14 @@ def test_lines_around_a_hit_that_name_nothing_leave_out_the_path() -> None:
         "/home/ada/shop/cmd/resume.go-367-\tif err != nil {\ncmd/resume.go-368-\t\tcase x: y\n"
         "/home/ada/shop/cmd/resume.go-369-\t// mentions session_dir\n--"
     )
-    shown = Context().encode(text, str)
+    shown = GrepContextCodec().encode(text, str)
 
     assert shown == (
         "[lines around hits lack their path, which begins with /home/ada/shop/ where no colon follows]\n"
         "364-\t}\n365-\ncmd/resume.go:366:\tsessionDir, err := ag.GetSessionDir(cwd)\n"
         "367-\tif err != nil {\n368-\t\tcase x: y\n/home/ada/shop/cmd/resume.go-369-\t// mentions session_dir\n--"
     )
-    assert Context().decode(shown, str) == text
+    assert GrepContextCodec().decode(shown, str) == text
 
 
 HITS = st.sampled_from(
@@ -312,9 +312,9 @@ HITS = st.sampled_from(
 @settings(deadline=None, max_examples=800)
 def test_hits_with_context_come_back_whatever_lines_they_hold(lines: list[str]) -> None:
     text = "\n".join(lines)
-    shown = Context().encode(text, str)
+    shown = GrepContextCodec().encode(text, str)
 
-    assert shown is None or Context().decode(shown, str) == text
+    assert shown is None or GrepContextCodec().decode(shown, str) == text
 
 
 # ---- references ------------------------------------------------------------------------------------------------

@@ -2,9 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pagefold.encode.hits import Hits
+from pagefold.encode.hits import HitsCodec
 
-HITS = Hits()
+HITS = HitsCodec()
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pagefold.encode.log import Log
+from pagefold.encode.log import LogCodec
 
-LOG = Log()
+LOG = LogCodec()
 PLAIN = "[log: date, hour and minute left out where as above]"
 
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pagefold.encode.notation.json_value import Members, Number, parse, plain
-from pagefold.encode.notation.prefix_names import Names
+from pagefold.encode.notation.prefix_names import PrefixNames
 from pagefold.encode.notation.read import read
 from pagefold.encode.notation.write import write
 
@@ -175,7 +175,7 @@ def test_strings_that_begin_alike_are_named_once() -> None:
 )
 @settings(deadline=None)
 def test_a_string_is_said_by_the_longest_name_it_begins_with(strings: dict[str, int]) -> None:
-    names = Names(strings)
+    names = PrefixNames(strings)
 
     for string in strings:
         assert names.beginning(string) == max(filter(string.startswith, names.letters), key=len, default="")

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pagefold.encode.output_parameters import Asked, ParameterError, taken_out, with_parameters
+from pagefold.encode.output_parameters import OutputRequest, ParameterError, taken_out, with_parameters
 
 SCHEMA = {"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"], "additionalProperties": False}
 
@@ -38,8 +38,8 @@ def test_what_was_asked_of_us_is_taken_out_again() -> None:
     rest, asked = taken_out({"format": "pdf", "format_": "json", "budget": "500", "chunk": 2.0, "x": None}, names)
 
     assert rest == {"format": "pdf", "x": None}
-    assert asked == Asked("json", 500, 2)
-    assert taken_out({}, names) == ({}, Asked())
+    assert asked == OutputRequest("json", 500, 2)
+    assert taken_out({}, names) == ({}, OutputRequest())
 
 
 @pytest.mark.parametrize(
@@ -65,4 +65,7 @@ def test_a_value_that_cannot_be_is_refused_in_words(arguments: dict[str, object]
 def test_a_tool_s_own_arguments_always_come_back(arguments: dict[str, int]) -> None:
     schema = {"type": "object", "properties": {name: {} for name in arguments}}
 
-    assert taken_out(arguments | {"never": 1}, with_parameters(schema)[1]) == (arguments | {"never": 1}, Asked())
+    assert taken_out(arguments | {"never": 1}, with_parameters(schema)[1]) == (
+        arguments | {"never": 1},
+        OutputRequest(),
+    )

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from pagefold.encode.cursor import Cursor
 from pagefold.encode.page_query import lines_within, path_within, word_within
-from pagefold.encode.recall_reply import Answer, answer
+from pagefold.encode.recall_reply import RecallReply, reply_to_recall
 from pagefold.encode.trim import trim
 from pagefold.errors import RecallError
 from pagefold.pages.page import handle_of
@@ -19,9 +19,9 @@ NUMBERED = "".join(f"{n:>6}→code_{n} = {n}\n" for n in range(900, 1_000))
 JSON = json.dumps({"items": [{"id": n, "name": f"thing_{n}"} for n in range(30)], "a.b": {"c": 1.50}, "total": 30})
 
 
-def ask(text: str, **asked: object) -> Answer:
+def ask(text: str, **asked: object) -> RecallReply:
     store = MemoryStore()
-    return answer(store, handle_of(store.put(text.encode())), **asked)  # type: ignore[arg-type]
+    return reply_to_recall(store, handle_of(store.put(text.encode())), **asked)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -118,11 +118,11 @@ def test_a_page_comes_whole_by_piece_or_by_cursor() -> None:
     page = store.put(PLAIN.encode())
     trimmed = trim(PLAIN, 400)
     assert trimmed.cursor is not None
-    first = answer(store, handle_of(page), cursor=trimmed.cursor)
+    first = reply_to_recall(store, handle_of(page), cursor=trimmed.cursor)
     assert first.page == page
     assert count(first.text) <= 400
     assert 'next: cursor="' in first.text
-    assert "lines 1-" in answer(store, handle_of(page), budget=300).text
+    assert "lines 1-" in reply_to_recall(store, handle_of(page), budget=300).text
 
 
 def test_a_cursor_of_another_page_an_unknown_page_and_a_collected_one_are_told_apart() -> None:
@@ -130,11 +130,11 @@ def test_a_cursor_of_another_page_an_unknown_page_and_a_collected_one_are_told_a
     page, other = store.put(PLAIN.encode()), store.put(b"other", now=5)
     cursor = str(Cursor(page, 0, 400))
 
-    assert answer(store, handle_of(other), cursor=cursor).reason == "ForeignCursorError"
-    assert answer(store, "pf-aaaaaaaaaa", cursor=cursor).reason == "unknown"
-    assert answer(store, handle_of(page), cursor=cursor, within="elsewhere").reason == "denied"
+    assert reply_to_recall(store, handle_of(other), cursor=cursor).reason == "ForeignCursorError"
+    assert reply_to_recall(store, "pf-aaaaaaaaaa", cursor=cursor).reason == "unknown"
+    assert reply_to_recall(store, handle_of(page), cursor=cursor, within="elsewhere").reason == "denied"
 
     store.collect(before=1)
-    gone = answer(store, handle_of(page), cursor=cursor)
+    gone = reply_to_recall(store, handle_of(page), cursor=cursor)
     assert gone.reason == "unknown"
     assert "do not try it again" in gone.text

@@ -3,9 +3,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pagefold.encode.codec import Codec
-from pagefold.encode.paths import Listing, Paths
+from pagefold.encode.paths import ListingCodec, PathsCodec
 
-PATHS, LISTING = Paths(), Listing()
+PATHS, LISTING = PathsCodec(), ListingCodec()
 RULE = "a name without / is in the directory above it"
 
 

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pagefold.encode.pointer import call_words, described, pointer
-from pagefold.encode.shape import Shape, shape_of
+from pagefold.encode.shape import TextShape, shape_of
 from pagefold.tokens import counter
 
 HANDLE = "pf-abcdefghij"
@@ -71,18 +71,18 @@ def test_a_pointer_is_one_short_line_for_any_text_and_call(text: str, tool: str,
 @pytest.mark.parametrize(
     ("text", "shape"),
     [
-        ('{"a": 1}', Shape.JSON),
-        ('{"a": 1', Shape.TEXT),
-        ("     1→import os\n     2→\n     3→x = 1\n", Shape.NUMBERED),
-        ("12\timport os\n13\t\n14\tx = 1\n", Shape.NUMBERED),
-        ("diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n", Shape.DIFF),
-        ("=== RUN   TestA\n--- FAIL: TestA (0.00s)\nFAIL\tx\t0.1s\n", Shape.TESTS),
-        ("src/a.py:12:x\nsrc/a.py:14:y\nsrc/b.py:1:z\n", Shape.HITS),
-        ("# One\n\ntext\n\n## Two\n\nmore text\n", Shape.MARKDOWN),
-        ("import os\n\nclass A:\n    def b(self):\n        return 1\n", Shape.SOURCE),
-        ("src/a.py\nsrc/b.py\nREADME.md\ndocs/c.md\n", Shape.LISTING),
-        ("Once upon a time there was\na text of no shape, and that\nwas all right.\n", Shape.TEXT),
+        ('{"a": 1}', TextShape.JSON),
+        ('{"a": 1', TextShape.TEXT),
+        ("     1→import os\n     2→\n     3→x = 1\n", TextShape.NUMBERED),
+        ("12\timport os\n13\t\n14\tx = 1\n", TextShape.NUMBERED),
+        ("diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n", TextShape.DIFF),
+        ("=== RUN   TestA\n--- FAIL: TestA (0.00s)\nFAIL\tx\t0.1s\n", TextShape.TESTS),
+        ("src/a.py:12:x\nsrc/a.py:14:y\nsrc/b.py:1:z\n", TextShape.HITS),
+        ("# One\n\ntext\n\n## Two\n\nmore text\n", TextShape.MARKDOWN),
+        ("import os\n\nclass A:\n    def b(self):\n        return 1\n", TextShape.SOURCE),
+        ("src/a.py\nsrc/b.py\nREADME.md\ndocs/c.md\n", TextShape.LISTING),
+        ("Once upon a time there was\na text of no shape, and that\nwas all right.\n", TextShape.TEXT),
     ],
 )
-def test_a_shape_is_told_by_its_lines(text: str, shape: Shape) -> None:
+def test_a_shape_is_told_by_its_lines(text: str, shape: TextShape) -> None:
     assert shape_of(text) is shape

@@ -2,9 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pagefold.encode.records import Records
+from pagefold.encode.records import RecordsCodec
 
-RECORDS = Records()
+RECORDS = RecordsCodec()
 HEADER = "[records as rows below their keys]"
 
 

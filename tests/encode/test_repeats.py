@@ -3,9 +3,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pagefold.encode.codec import Codec
-from pagefold.encode.repeats import Colours, Repeats
+from pagefold.encode.repeats import ColoursCodec, RepeatsCodec
 
-REPEATS, COLOURS = Repeats(), Colours()
+REPEATS, COLOURS = RepeatsCodec(), ColoursCodec()
 HEADER = "[repeated lines said once]"
 
 

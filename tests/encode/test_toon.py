@@ -8,7 +8,7 @@ import pytest
 import toons
 
 from pagefold.encode.notation.json_value import parse
-from pagefold.encode.toon import Toon
+from pagefold.encode.toon import ToonCodec
 from tests.shared import SHARED
 
 FIXTURES = sorted((SHARED / "toon" / "fixtures").glob("*/*.json"))
@@ -35,10 +35,10 @@ def test_every_case_of_the_specification_passes(path: Path) -> None:
 
 @pytest.mark.parametrize("text", ['{"a": 1, "b": [1, 2]}', '[{"id": 1, "name": "x"}, {"id": 2, "name": "y"}]'])
 def test_json_that_toon_can_say_comes_back(text: str) -> None:
-    shown = Toon().encode(text, str)
+    shown = ToonCodec().encode(text, str)
 
     assert shown is not None
-    assert parse(Toon().decode(shown, str)) == parse(text)
+    assert parse(ToonCodec().decode(shown, str)) == parse(text)
 
 
 @pytest.mark.parametrize(
@@ -54,4 +54,4 @@ def test_json_that_toon_can_say_comes_back(text: str) -> None:
     ],
 )
 def test_what_toon_would_respell_or_reorder_is_refused(text: str) -> None:
-    assert Toon().encode(text, str) is None
+    assert ToonCodec().encode(text, str) is None

@@ -9,14 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pagefold.encode.mcp_text_view import view_of
-from pagefold.encode.shape import Shape, shape_of
+from pagefold.encode.shape import TextShape, shape_of
 from pagefold.encode.trim.blocks import blocks_of
-from pagefold.encode.trim.json_items import Kind, items_of
+from pagefold.encode.trim.json_items import ItemKind, items_of
 from pagefold.encode.trim.json_scan import Node, is_done, scan
 from pagefold.encode.trim.keywords import keywords_of
 from pagefold.encode.trim.landmarks import is_alarm, is_symbol
 from pagefold.encode.trim.piece_values import piece_values
-from pagefold.encode.trim.strategy import STRATEGIES, Item, item_values, strategy_for, thread_values
+from pagefold.encode.trim.strategy import STRATEGIES, ItemFacts, item_values, strategy_for, thread_values
 from pagefold.encode.trim.units import units_of
 from pagefold.errors import ConfigError
 
@@ -58,8 +58,8 @@ def test_units_stand_one_after_another_and_lose_nothing(text: str) -> None:
 
 
 @settings(deadline=None)
-@given(TEXTS, st.sampled_from(Shape))
-def test_blocks_hold_every_unit_once_whatever_the_shape(text: str, shape: Shape) -> None:
+@given(TEXTS, st.sampled_from(TextShape))
+def test_blocks_hold_every_unit_once_whatever_the_shape(text: str, shape: TextShape) -> None:
     units = units_of(text)
     blocks = blocks_of(units, shape)
 
@@ -70,12 +70,12 @@ def test_blocks_hold_every_unit_once_whatever_the_shape(text: str, shape: Shape)
 
 def test_methods_lie_in_their_class_and_hunks_in_their_file() -> None:
     text = "class A:\n    def b(self):\n        pass\n\n    def c(self):\n        pass\n\ndef d():\n    pass\n"
-    blocks = blocks_of(units_of(text), Shape.SOURCE)
+    blocks = blocks_of(units_of(text), TextShape.SOURCE)
     assert [block.parent for block in blocks] == [None, 0, 0, None]
 
     first = "diff --git a/x.py b/x.py\n--- a/x.py\n@@ -1 +1 @@\n-a\n@@ -9 +9 @@\n-b\n"
     text = f"{first}diff --git a/y.py b/y.py\n@@ -1 +1 @@\n+c"
-    blocks = blocks_of(units_of(text), Shape.DIFF)
+    blocks = blocks_of(units_of(text), TextShape.DIFF)
     assert [(block.parent, block.path) for block in blocks] == [
         (None, "x.py"),
         (0, "x.py"),
@@ -158,30 +158,37 @@ def test_what_is_no_json_is_none(text: str) -> None:
 @pytest.mark.parametrize(
     ("strategy", "items", "expected"),
     [
-        ("default", [Item()] * 3, [1.0, 1.0, 1.0]),
-        ("element_count", [Item()] * 2, [1.0, 0.65]),
-        ("cascading", [Item()] * 3, [0.95**2, 0.95, 1.0]),
+        ("default", [ItemFacts()] * 3, [1.0, 1.0, 1.0]),
+        ("element_count", [ItemFacts()] * 2, [1.0, 0.65]),
+        ("cascading", [ItemFacts()] * 3, [0.95**2, 0.95, 1.0]),
         (
             "size_proportional",
-            [Item(path=path) for path in ("Cargo.lock", "app.min.js", "db/Migration_1.py", "tests/x.py", "src/x.py")],
+            [
+                ItemFacts(path=path)
+                for path in ("Cargo.lock", "app.min.js", "db/Migration_1.py", "tests/x.py", "src/x.py")
+            ],
             [0.05, 0.10, 0.60, 0.70, 1.0],
         ),
-        ("size_proportional", [Item(path=path) for path in ("go.sum", "package-lock.json", "yarn.lock")], [0.05] * 3),
-        ("thread_level", [Item(resolved=True), Item(resolved=False), Item()], [0.3, 1.0, 1.0]),
-        ("head_tail", [Item()] * 10, [0.8, 0.8, 0.1, 0.1, 0.1, 0.1, 1.0, 1.0, 1.0, 1.0]),
-        ("priority", [Item()] * 2, [1.0, 0.65]),
-        ("priority", [Item(activity=0, days=30), Item(activity=10, days=0)], [0.4, 0.2 + 0.35 + 0.25]),
-        ("priority", [Item(activity=4), Item()], [0.4 + 0 + 0.25, 0.2 + 0.35 * 0.5 + 0.25 * 0.5]),
+        (
+            "size_proportional",
+            [ItemFacts(path=path) for path in ("go.sum", "package-lock.json", "yarn.lock")],
+            [0.05] * 3,
+        ),
+        ("thread_level", [ItemFacts(resolved=True), ItemFacts(resolved=False), ItemFacts()], [0.3, 1.0, 1.0]),
+        ("head_tail", [ItemFacts()] * 10, [0.8, 0.8, 0.1, 0.1, 0.1, 0.1, 1.0, 1.0, 1.0, 1.0]),
+        ("priority", [ItemFacts()] * 2, [1.0, 0.65]),
+        ("priority", [ItemFacts(activity=0, days=30), ItemFacts(activity=10, days=0)], [0.4, 0.2 + 0.35 + 0.25]),
+        ("priority", [ItemFacts(activity=4), ItemFacts()], [0.4 + 0 + 0.25, 0.2 + 0.35 * 0.5 + 0.25 * 0.5]),
     ],
 )
-def test_strategies_value_items_as_they_say(strategy: str, items: list[Item], expected: list[float]) -> None:
+def test_strategies_value_items_as_they_say(strategy: str, items: list[ItemFacts], expected: list[float]) -> None:
     assert item_values(strategy, items) == pytest.approx(expected)
 
 
 @settings(deadline=None)
 @given(st.sampled_from(sorted(STRATEGIES)), st.integers(0, 40))
 def test_values_lie_between_nought_and_one(strategy: str, many: int) -> None:
-    assert all(0 <= value <= 1 for value in item_values(strategy, [Item()] * many))
+    assert all(0 <= value <= 1 for value in item_values(strategy, [ItemFacts()] * many))
 
 
 def test_the_ends_of_a_thread_are_worth_more_than_its_middle() -> None:
@@ -223,7 +230,11 @@ def test_typed_items_are_told_by_their_members_and_summed_up() -> None:
     issue = {"title": "x", "state": "open", "updated_at": "2026-01-01T00:00:00Z", "user_notes_count": 3}
     found = items_of({"total": 2, "items": [issue, issue | {"state": "closed", "updated_at": "2026-01-31T00:00:00Z"}]})
     assert found is not None
-    assert (found.kind, found.path, found.summary(0, 1)) == (Kind.ISSUES, ("items",), "issues #1-2 (1 open, 1 closed)")
+    assert (found.kind, found.path, found.summary(0, 1)) == (
+        ItemKind.ISSUES,
+        ("items",),
+        "issues #1-2 (1 open, 1 closed)",
+    )
     assert [(item.activity, item.days) for item in found.known()] == [(3.0, 30.0), (3.0, 0.0)]
 
     diffs = items_of([{"new_path": f"src/app/x/f{n}.py", "diff": "@@\n+a\n-b\n+c"} for n in range(3)])
@@ -235,7 +246,7 @@ def test_typed_items_are_told_by_their_members_and_summed_up() -> None:
     assert threads.summary(0, 2) == "discussions 1-3 (2 unresolved, 1 resolved)"
 
     assert (comments := items_of([{"body": "x", "author": {}}] * 2)) is not None
-    assert comments.kind is Kind.COMMENTS
+    assert comments.kind is ItemKind.COMMENTS
     assert (merges := items_of([{"title": "x", "source_branch": "y", "state": "merged"}] * 2)) is not None
     assert merges.summary(0, 1) == "MRs #1-2 (2 merged)"
     assert items_of({"a": 1}) is None
@@ -300,4 +311,4 @@ def test_a_symbol_is_a_line_that_defines_something(line: str, symbol: bool) -> N
 def test_source_that_begins_with_comments_is_not_markdown() -> None:
     text = "# Author: A\n# Licence: B\n\nimport os\nfrom a import b\n\ndef c(d):\n    pass\n"
 
-    assert shape_of(text) is Shape.SOURCE
+    assert shape_of(text) is TextShape.SOURCE

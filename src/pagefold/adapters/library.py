@@ -17,7 +17,7 @@ from pagefold.adapters.sink import Objects, Sink, SinkState
 from pagefold.adapters.sqlite.outbox import Outbox
 from pagefold.adapters.sqlite.pages import SqliteStore
 from pagefold.adapters.sqlite.search import SearchIndex
-from pagefold.encode.recall_reply import Answer, answer
+from pagefold.encode.recall_reply import RecallReply, reply_to_recall
 from pagefold.errors import ConfigError, DeniedError, StoreError
 from pagefold.pages import recall as recalling
 from pagefold.pages.kinds import PageKind
@@ -159,15 +159,15 @@ class Library:
         path: str = "",
         find: str = "",
         budget: int | None = None,
-    ) -> Answer:
+    ) -> RecallReply:
         """What to tell an agent that recalls a page: all of it, its next piece, or the part it asked for."""
         found = self.recall(handle, within=within)
         if not isinstance(found, Recalled):
-            return Answer(found.text, reason=_ANSWERS[type(found)])
+            return RecallReply(found.text, reason=_ANSWERS[type(found)])
         # Wherever it came from, parts are taken of what was recalled.
         shelf = MemoryStore()
         shelf.put(found.content)
-        return answer(shelf, handle, cursor=cursor, lines=lines, path=path, find=find, budget=budget)
+        return reply_to_recall(shelf, handle, cursor=cursor, lines=lines, path=path, find=find, budget=budget)
 
     def search(self, query: str, *, within: str | None = None, limit: int = LIMIT) -> Searched:
         """The pages of the store that speak of it, in one history or in all."""

@@ -7,7 +7,7 @@ import sys
 from pagefold import config
 from pagefold.adapters.library import Library
 from pagefold.cli import show
-from pagefold.encode.recall_reply import Answer
+from pagefold.encode.recall_reply import RecallReply
 from pagefold.errors import ConfigError
 from pagefold.pages.recall import Denied, Failed, Recalled, Unknown
 
@@ -67,7 +67,7 @@ def run(options: argparse.Namespace) -> int:
     return 1
 
 
-def _tell_part(answer: Answer, options: argparse.Namespace) -> int:
+def _tell_part(answer: RecallReply, options: argparse.Namespace) -> int:
     if options.json:
         named = {"answer": "recalled", "page": answer.page} if answer.page else {"answer": answer.reason.lower()}
         show.as_json(named | {"handle": options.handle, "text": answer.text})

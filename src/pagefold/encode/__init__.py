@@ -6,6 +6,6 @@ shown = encode(text, tool="Read loans.py")
 assert decode(shown.text) == text            # for JSON that stands by itself: the same values
 """
 
-from pagefold.encode.choose import Shown, decode, encode
+from pagefold.encode.choose import EncodedText, decode, encode
 
-__all__ = ["Shown", "decode", "encode"]
+__all__ = ["EncodedText", "decode", "encode"]

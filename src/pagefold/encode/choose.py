@@ -17,17 +17,17 @@ from functools import cache, lru_cache, partial
 from pagefold.encode import delta, near_ref, reference
 from pagefold.encode.codec import PLAIN, Codec, first_line
 from pagefold.encode.codec import decode as undo
-from pagefold.encode.envelopes import FRAMES
-from pagefold.encode.escapes import Escapes
-from pagefold.encode.grep_context import Context
-from pagefold.encode.hits import Hits
-from pagefold.encode.json_codec import Json
-from pagefold.encode.log import Log
+from pagefold.encode.envelopes import ENVELOPES
+from pagefold.encode.escapes import EscapesCodec
+from pagefold.encode.grep_context import GrepContextCodec
+from pagefold.encode.hits import HitsCodec
+from pagefold.encode.json_codec import JsonCodec
+from pagefold.encode.log import LogCodec
 from pagefold.encode.notation.json_value import Members, parse
-from pagefold.encode.numbered import Numbered
-from pagefold.encode.paths import Listing, Paths
-from pagefold.encode.records import Records
-from pagefold.encode.repeats import Colours, Repeats
+from pagefold.encode.numbered import NumberedCodec
+from pagefold.encode.paths import ListingCodec, PathsCodec
+from pagefold.encode.records import RecordsCodec
+from pagefold.encode.repeats import ColoursCodec, RepeatsCodec
 from pagefold.frozen import frozen
 from pagefold.pages.ledger import Ledger, Standing
 from pagefold.tokens import counter, estimates_words
@@ -47,17 +47,27 @@ _HINTED = 200  # characters below which a hint is hardly shorter than what it st
 # Codecs that change the lines of a text, and what share of it they have to save: a line that stands as it came can be
 # found and quoted, so it is given up only for a good deal. Hits and paths are quoted most, lines of logs hardly ever.
 _GOOD_DEAL = {"hits": 0.6, "paths": 0.6, "listing": 0.3, "records": 0.3, "log": 0.25}
-_TEXT: tuple[Codec, ...] = (Context(), Repeats(), Colours(), Log(), Paths(), Listing(), Hits(), Records(), Escapes())
+_TEXT: tuple[Codec, ...] = (
+    GrepContextCodec(),
+    RepeatsCodec(),
+    ColoursCodec(),
+    LogCodec(),
+    PathsCodec(),
+    ListingCodec(),
+    HitsCodec(),
+    RecordsCodec(),
+    EscapesCodec(),
+)
 _RESHAPING = frozenset(codec.name for codec in _TEXT)
 _LITTLE = 0.02
-_json = Json(exact=False)
-TOP: tuple[Codec, ...] = (*FRAMES, _json, *_TEXT)
-INSIDE: tuple[Codec, ...] = (*FRAMES, Json(exact=True), *_TEXT)
-_numbered = Numbered()
+_json = JsonCodec(exact=False)
+TOP: tuple[Codec, ...] = (*ENVELOPES, _json, *_TEXT)
+INSIDE: tuple[Codec, ...] = (*ENVELOPES, JsonCodec(exact=True), *_TEXT)
+_numbered = NumberedCodec()
 
 
 @frozen
-class Shown:
+class EncodedText:
     """What the model is shown in place of a text: by which codecs, at what cost, and what was not let through."""
 
     text: str
@@ -79,7 +89,7 @@ def encode(
     without: frozenset[str] = frozenset(),
     count: Callable[[str], int] | None = None,
     floor: int = delta.FLOOR,
-) -> Shown:
+) -> EncodedText:
     """The cheapest lossless form. `tool` names the text; with a ledger, what stands in the request may be referred to.
 
     The result of a call that failed is shown whole: a retry must not look like an echo. `without` names codecs to leave
@@ -87,14 +97,14 @@ def encode(
     """
     known, exact = ledger if ledger is not None else Ledger(), count or counter("o200k").count
     if reason := _unfit(text):
-        return Shown(_plain(text), reason=reason, standing=(Standing(known.label_for(tool or "text"), ()),))
+        return EncodedText(_plain(text), reason=reason, standing=(Standing(known.label_for(tool or "text"), ()),))
     partly = len(text) > _PARTLY
     count = partial(_estimate, exact) if partly else exact
     before = count(text)
     own = _own(text, without) if partly else _known_own(text, without)
     skipped = list(own.skipped)
     if _is_endless(own.form):
-        made = Shown(own.form, own.codecs, standing=(Standing(known.label_for(tool or "text"), ()),))
+        made = EncodedText(own.form, own.codecs, standing=(Standing(known.label_for(tool or "text"), ()),))
     elif ledger is None or failed or "delta" in without:
         made = _alone(own, known.label_for(tool or "text"))
     else:
@@ -107,14 +117,14 @@ def encode(
         plain = _plain(text)
         tokens = count(plain) if plain != text else before
         lines = () if _is_endless(plain) else tuple(plain.split("\n"))
-        made = Shown(plain, reason="as it is", standing=(Standing(known.label_for(tool or "text"), lines),))
+        made = EncodedText(plain, reason="as it is", standing=(Standing(known.label_for(tool or "text"), lines),))
     there = made.standing
     if not made.references and there:
         # It stands whole: a later text may be the same, or nearly.
         there = (Standing(there[0].label, there[0].lines, there[0].first, text, own.like), *there[1:])
     estimated = "tokens estimated" if partly else "long words estimated" if estimates_words(text) else ""
     reason = "; ".join(filter(None, (made.reason, estimated)))
-    return Shown(made.text, made.codecs, tokens, before, made.references, tuple(skipped), reason, there)
+    return EncodedText(made.text, made.codecs, tokens, before, made.references, tuple(skipped), reason, there)
 
 
 @frozen
@@ -277,15 +287,15 @@ def _shortest(
     return best, names
 
 
-def _alone(own: _Own, label: str, *, numbered: bool = True) -> Shown:
+def _alone(own: _Own, label: str, *, numbered: bool = True) -> EncodedText:
     """Numbered runs in their sparse form, with nothing to refer to."""
     form, codecs = own.form, own.codecs
     if numbered and own.sparse is not None:
         form, codecs = own.sparse, (*codecs, _numbered.name)
-    return Shown(form, codecs, standing=(Standing(label, tuple(form.split("\n"))),))
+    return EncodedText(form, codecs, standing=(Standing(label, tuple(form.split("\n"))),))
 
 
-def _against(own: _Own, tool: str, ledger: Ledger, skipped: list[str], floor: int) -> Shown:
+def _against(own: _Own, tool: str, ledger: Ledger, skipped: list[str], floor: int) -> EncodedText:
     """The form with what stands above said by reference, if that can be undone."""
     numbered = own.sparse is not None
     against = delta.encode(own.form, ledger, tool or "text", numbered=numbered, floor=floor)
@@ -293,7 +303,7 @@ def _against(own: _Own, tool: str, ledger: Ledger, skipped: list[str], floor: in
         return _alone(own, ledger.label_for(tool or "text"), numbered=False)
     if _passes(lambda: delta.decode(against.text, ledger) == (own.sparse if numbered else own.form)):
         names = (*own.codecs, *((_numbered.name,) if numbered else ()), *(("delta",) if against.references else ()))
-        return Shown(against.text, names, references=against.references, standing=against.standing)
+        return EncodedText(against.text, names, references=against.references, standing=against.standing)
     skipped.append("delta")
     return _alone(own, ledger.label_for(tool or "text"), numbered=False)
 
@@ -303,8 +313,8 @@ REFERRING = frozenset(("reference", "near-ref", "delta"))
 
 
 def _hinted(
-    text: str, like: Hashable, ledger: Ledger, count: Callable[[str], int], made: Shown, without: frozenset[str]
-) -> Shown | None:
+    text: str, like: Hashable, ledger: Ledger, count: Callable[[str], int], made: EncodedText, without: frozenset[str]
+) -> EncodedText | None:
     """A whole text said by one line: the same as one that stands, or one in a few fields different."""
     if len(text) < _HINTED:
         return None
@@ -322,8 +332,8 @@ def _hinted(
     return None
 
 
-def _hint(text: str, name: str, ledger: Ledger) -> Shown:
-    return Shown(text, (name,), references=1, standing=(Standing(ledger.label_for("hint"), ()),))
+def _hint(text: str, name: str, ledger: Ledger) -> EncodedText:
+    return EncodedText(text, (name,), references=1, standing=(Standing(ledger.label_for("hint"), ()),))
 
 
 def _like(text: str) -> Hashable:

@@ -15,7 +15,7 @@ runs that cost more than saying so. Undone with the ledger the text was shown un
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from pagefold.encode.numbered import Header, Run, header_of, keeps_number, split
+from pagefold.encode.numbered import NumberedRun, RunHeader, header_of, keeps_number, split
 from pagefold.frozen import frozen
 from pagefold.pages.ledger import Ledger, Standing
 
@@ -34,7 +34,7 @@ _TITLED = 8  # lines from which on a text without numbers gets a title
 
 
 @frozen
-class Against:
+class ReferencedText:
     """What a text becomes, and what of it then stands literally in the request."""
 
     text: str
@@ -42,7 +42,7 @@ class Against:
     references: int
 
 
-def encode(text: str, ledger: Ledger, name: str, *, numbered: bool = True, floor: int = FLOOR) -> Against | None:
+def encode(text: str, ledger: Ledger, name: str, *, numbered: bool = True, floor: int = FLOOR) -> ReferencedText | None:
     """The text with what stands above said by reference; None where it holds what looks like our own signs.
 
     Numbered lines are known by their number and their text; unless `numbered`, they are lines like any other. Lines
@@ -50,15 +50,15 @@ def encode(text: str, ledger: Ledger, name: str, *, numbered: bool = True, floor
     """
     split_text = split(text) if numbered else None
     parts = [text.split("\n")] if split_text is None else list(_grouped(split_text))
-    if any(_hold_signs(part.lines if isinstance(part, Run) else part) for part in parts):
+    if any(_hold_signs(part.lines if isinstance(part, NumberedRun) else part) for part in parts):
         return None
     label = f"R{len(ledger) + 1}"
     named = _part_labels(label, parts)
     shown, standing = list[str](), list[Standing]()
     references = 0
     for index, part in enumerate(parts):
-        run = part if isinstance(part, Run) else None
-        writer = _Writer(ledger, run, floor)
+        run = part if isinstance(part, NumberedRun) else None
+        writer = _ReferenceWriter(ledger, run, floor)
         writer.write(run.lines if run else part)  # type: ignore[arg-type]
         if run:
             shown.append(run.header if shown else f"[{label} {run.header[1:]}")
@@ -69,12 +69,12 @@ def encode(text: str, ledger: Ledger, name: str, *, numbered: bool = True, floor
         standing.append(Standing(named(index), tuple(writer.literal), writer.first))
     if not _TITLE.fullmatch(shown[0]):
         standing = [Standing(ledger.label_for(name), standing[0].lines, 1)]
-    return Against("\n".join(shown), tuple(standing), references)
+    return ReferencedText("\n".join(shown), tuple(standing), references)
 
 
-def _part_labels(label: str, parts: Sequence[list[str] | Run]) -> Callable[[int], str]:
+def _part_labels(label: str, parts: Sequence[list[str] | NumberedRun]) -> Callable[[int], str]:
     """A text is known by its title; what stands before and after numbered lines has a name of its own."""
-    runs = [at for at, part in enumerate(parts) if isinstance(part, Run)]
+    runs = [at for at, part in enumerate(parts) if isinstance(part, NumberedRun)]
 
     def named(index: int) -> str:
         if not runs or index == runs[0]:
@@ -86,11 +86,11 @@ def _part_labels(label: str, parts: Sequence[list[str] | Run]) -> Callable[[int]
     return named
 
 
-def _grouped(parts: Sequence[str | Run]) -> Iterator[list[str] | Run]:
+def _grouped(parts: Sequence[str | NumberedRun]) -> Iterator[list[str] | NumberedRun]:
     """Plain lines that stand together, and runs."""
     plain: list[str] = []
     for part in parts:
-        if isinstance(part, Run):
+        if isinstance(part, NumberedRun):
             if plain:
                 yield plain
                 plain = []
@@ -109,7 +109,7 @@ def decode(shown: str, ledger: Ledger) -> str:
         return shown
     if "\n= " not in shown:
         return f"[{found[2]}]\n{rest}" if found[2] else rest
-    reader = _Reader(ledger)
+    reader = _ReferenceReader(ledger)
     if found[2]:
         reader.begin(f"[{found[2]}]")
     for line in rest.split("\n"):
@@ -117,10 +117,10 @@ def decode(shown: str, ledger: Ledger) -> str:
     return "\n".join(reader.lines)
 
 
-class _Writer:
+class _ReferenceWriter:
     """Writes lines, those that stand above by reference. `literal` is what is left standing here."""
 
-    def __init__(self, ledger: Ledger, run: Run | None, floor: int) -> None:
+    def __init__(self, ledger: Ledger, run: NumberedRun | None, floor: int) -> None:
         self.ledger, self.first, self.floor = ledger, run.first if run else 1, floor
         self.shown: list[str] = []
         self.literal: list[str | None] = []
@@ -203,13 +203,13 @@ def _common(base: Sequence[str | None], line: int, lines: Sequence[str], at: int
     return length
 
 
-class _Reader:
+class _ReferenceReader:
     """Takes a shown text line by line; `lines` is what it says."""
 
     def __init__(self, ledger: Ledger) -> None:
         self.ledger = ledger
         self.lines: list[str] = []
-        self._run: Header | None = None
+        self._run: RunHeader | None = None
         self._own: list[str] = []  # the lines of this part so far
         self._number = 1
         self._fresh = True

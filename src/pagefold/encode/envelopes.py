@@ -21,7 +21,7 @@ _BLOCK = re.compile(r"\[MCP text( spaced)?( ascii)?(?: …(.*)|, broken off befo
 _SUFFIX = 200
 
 
-class TextBlock:
+class McpTextEnvelope:
     """An MCP content block around one text."""
 
     name = "mcp-text"
@@ -86,7 +86,7 @@ _SHARE = 0.7  # of the text that it has to be
 _ESCAPED = 8  # signs that it takes to be a text of its own
 
 
-class Quoted:
+class JsonStringEnvelope:
     """JSON that is little more than one long string: a value that was encoded twice, or an envelope around a text."""
 
     name = "json-text"
@@ -134,7 +134,7 @@ class Quoted:
 
 
 @dataclass(frozen=True, slots=True)
-class Wrapped:
+class TemplateEnvelope:
     """A frame of fixed words with a few slots, told by a short header with the same slots."""
 
     name: str
@@ -173,7 +173,7 @@ _RESULTS = re.compile(r"A Google search for '([^\n]*)' found (\d+) results:\n\n#
 _SEARCHED = "Address: google: "
 
 
-class WebPage:
+class WebPageEnvelope:
     """A page in a text browser. Its address stays as it is; where it is and how it was searched for is said shorter."""
 
     name = "web-page"
@@ -214,17 +214,17 @@ class WebPage:
         return f"{address}\n{title}{where}{body}"
 
 
-FRAMES = (
-    TextBlock(),
-    Quoted(),
-    WebPage(),
-    Wrapped(
+ENVELOPES = (
+    McpTextEnvelope(),
+    JsonStringEnvelope(),
+    WebPageEnvelope(),
+    TemplateEnvelope(
         "returncode",
         re.compile(r"<returncode>(?P<code>-?\d+)</returncode>\n<output>\n(?P<body>.*)</output>", re.DOTALL),
         "<returncode>{code}</returncode>\n<output>\n{body}</output>",
         "[returncode {code}]",
     ),
-    Wrapped(
+    TemplateEnvelope(
         "chunk",
         re.compile(
             r"Chunk ID: (?P<id>\w+)\nWall time: (?P<time>[\d.]+) seconds\nProcess exited with code (?P<code>-?\d+)\n"
@@ -235,7 +235,7 @@ FRAMES = (
         "Original token count: {count}\nOutput:\n{body}",
         "[chunk {id}, {time} s, exit {code}, {count} tokens]",
     ),
-    Wrapped(
+    TemplateEnvelope(
         "exit",
         re.compile(
             r"Exit code: (?P<code>-?\d+)\nWall time: (?P<time>[\d.]+) seconds\nOutput:\n(?P<body>.*)", re.DOTALL
@@ -243,10 +243,10 @@ FRAMES = (
         "Exit code: {code}\nWall time: {time} seconds\nOutput:\n{body}",
         "[exit {code}, {time} s]",
     ),
-    Wrapped(
+    TemplateEnvelope(
         "output", re.compile(r"<output>\n(?P<body>.*)\n</output>", re.DOTALL), "<output>\n{body}\n</output>", "[output]"
     ),
-    Wrapped(
+    TemplateEnvelope(
         "stdout",
         re.compile(
             r"=== STDOUT ===\n(?P<body>.*)\n=== EXECUTION INFO ===\nReturn code: (?P<code>-?\d+)\n"

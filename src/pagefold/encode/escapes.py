@@ -24,7 +24,7 @@ _LEAST = 3
 _MOST = 15_000
 
 
-class Escapes:
+class EscapesCodec:
     name = "escapes"
 
     def owns(self, line: str) -> bool:

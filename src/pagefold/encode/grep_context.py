@@ -25,7 +25,7 @@ _BARE = re.compile(r"\d+-.*")
 _LEAST = 4
 
 
-class Context:
+class GrepContextCodec:
     name = "context"
 
     def owns(self, line: str) -> bool:

@@ -32,7 +32,7 @@ _FRAME = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Common:
+class SharedHitParts:
     """What all paths begin with, and what all texts begin and end with."""
 
     root: str = ""
@@ -41,7 +41,7 @@ class Common:
 
     @property
     def header(self) -> str:
-        if self == Common():
+        if self == SharedHitParts():
             return "[hits by file]"
         return f'[hits by file; "FILE:LINE:*" is short for "{self.root}FILE:LINE:{self.before}*{self.after}"]'
 
@@ -65,7 +65,7 @@ class Common:
         return None, f"{self.root}{shown}"
 
 
-class Hits:
+class HitsCodec:
     name = "hits"
 
     def owns(self, line: str) -> bool:
@@ -106,7 +106,7 @@ class Hits:
         header, *rest = shown.split("\n")
         found = _HEADER.fullmatch(header)
         assert found is not None
-        common = Common(found[1] or "", found[2] or "", found[3] or "")
+        common = SharedHitParts(found[1] or "", found[2] or "", found[3] or "")
         lines: list[str] = []
         path = ""
         for line in rest:
@@ -145,7 +145,7 @@ def _files(lines: Sequence[str], hits: Sequence[re.Match[str] | None]) -> list[s
     return files
 
 
-def _short(line: str, hit: re.Match[str] | None, path: str, common: Common) -> str:
+def _short(line: str, hit: re.Match[str] | None, path: str, common: SharedHitParts) -> str:
     if hit is not None:
         return f"{hit[2]}:{common.short(hit[3])}"
     if path and line.startswith(f"{path}-") and _NUMBERED.match(line, len(path) + 1):
@@ -153,7 +153,7 @@ def _short(line: str, hit: re.Match[str] | None, path: str, common: Common) -> s
     return line if line in ("", "--") else f"|{line}"
 
 
-def _common(hits: Sequence[re.Match[str]]) -> Common:
+def _common(hits: Sequence[re.Match[str]]) -> SharedHitParts:
     paths = [hit[1] for hit in hits]
     root = _prefix(paths)
     root = root[: max(root.rfind("/"), root.rfind("\\")) + 1]
@@ -164,7 +164,7 @@ def _common(hits: Sequence[re.Match[str]]) -> Common:
     after = _prefix([text[len(before) :][::-1] for text in texts])[::-1]
     while after and after[0].isalnum():
         after = after[1:]
-    return Common(root, before, after) if len(before) + len(after) >= _FRAME else Common(root)
+    return SharedHitParts(root, before, after) if len(before) + len(after) >= _FRAME else SharedHitParts(root)
 
 
 def _prefix(texts: Sequence[str]) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import count
 
 from pagefold.encode.codec import Inner
-from pagefold.encode.notation.json_value import LAYOUTS, Layout, Members, Value, compact, parse, plain
+from pagefold.encode.notation.json_value import LAYOUTS, JsonValue, Layout, Members, compact, parse, plain
 from pagefold.encode.notation.read import read
 from pagefold.encode.notation.write import MOST, write
 
@@ -32,7 +32,7 @@ _decoder = json.JSONDecoder(strict=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Json:
+class JsonCodec:
     """`exact` where the bytes have to come back, and not only the values."""
 
     exact: bool
@@ -91,7 +91,7 @@ class Json:
         return _opened(text, int(found[4])) + tail if found[5] else text
 
 
-def _layout(text: str, value: Value, whole: str, fits: Callable[[str], bool]) -> Layout | None:
+def _layout(text: str, value: JsonValue, whole: str, fits: Callable[[str], bool]) -> Layout | None:
     """The layout that gives these bytes of a value. The first characters rule most of them out.
 
     Python's own serialiser tries first, in a tenth of the time; it does not know numbers such as 1.10.

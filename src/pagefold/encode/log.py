@@ -60,7 +60,7 @@ def _affix_of(template: str) -> Affix:
     return Affix(before, after, fixed=not star)
 
 
-class Columns:
+class LogColumns:
     """How the words after a time are framed, the first of them glued to it."""
 
     def __init__(self, affixes: Sequence[Affix] = ()) -> None:
@@ -106,7 +106,7 @@ def _bare(affixes: Sequence[Affix]) -> tuple[str, str]:
     return "".join(parts) + ("((?: .*)?)" if frames else "(.*)"), "".join([*frames, "%s"])
 
 
-class Log:
+class LogCodec:
     name = "log"
 
     def owns(self, line: str) -> bool:
@@ -138,7 +138,9 @@ class Log:
         header, *lines = shown.split("\n")
         found = _HEADER.fullmatch(header)
         assert found is not None
-        columns = Columns() if found[1] is None else Columns(tuple(_affix_of(word) for word in found[1].split(" ")))
+        columns = (
+            LogColumns() if found[1] is None else LogColumns(tuple(_affix_of(word) for word in found[1].split(" ")))
+        )
         text: list[str] = []
         date = minute = ""
         for line in lines:
@@ -149,14 +151,14 @@ class Log:
         return "\n".join(text)
 
 
-def _header(columns: Columns) -> str:
+def _header(columns: LogColumns) -> str:
     if not columns.affixes:
         return f"[{_SAYS}]"
     bare = "".join(f"{' ' if index else ''}*" for index, affix in enumerate(columns.affixes) if not affix.fixed)
     return f'[{_SAYS}; "TIME{bare} …" is short for "TIME{columns} …"]'
 
 
-def _short(line: str, stamp: re.Match[str] | None, columns: Columns, date: str, minute: str) -> str:
+def _short(line: str, stamp: re.Match[str] | None, columns: LogColumns, date: str, minute: str) -> str:
     if stamp is None:
         return line
     rest = columns.short(line[stamp.end() :])
@@ -167,7 +169,7 @@ def _short(line: str, stamp: re.Match[str] | None, columns: Columns, date: str, 
     return f"{stamp[3]}{rest}" if stamp[2] == minute else f"{stamp[2]}:{stamp[3]}{rest}"
 
 
-def _whole(shown: str, columns: Columns, date: str, minute: str) -> tuple[str | None, str, str]:
+def _whole(shown: str, columns: LogColumns, date: str, minute: str) -> tuple[str | None, str, str]:
     """A line as it was, None where it is none, and the date and minute that the next one may leave out."""
     if shown.startswith("|"):
         return shown[1:], date, minute
@@ -183,7 +185,7 @@ def _whole(shown: str, columns: Columns, date: str, minute: str) -> tuple[str | 
     return None if rest is None else f"{head}{rest}", date, minute
 
 
-def _columns(rests: Sequence[str]) -> Columns:
+def _columns(rests: Sequence[str]) -> LogColumns:
     """What most lines share around each of their first words; of very many lines some tell it."""
     rests = rests[:: len(rests) // _ROWS + 1]
     rows = [[word for index, word in enumerate(rest[:400].split(" ")) if word or not index] for rest in rests]
@@ -195,9 +197,11 @@ def _columns(rests: Sequence[str]) -> Columns:
         affixes.append(_affix(words))
     while affixes and affixes[-1] in (Affix(), Affix(fixed=True)):
         affixes.pop()
-    columns = Columns(tuple(affixes))
+    columns = LogColumns(tuple(affixes))
     said = str(columns)
-    return Columns() if '"' in said or "…" in said or said.count("*") > sum(not it.fixed for it in affixes) else columns
+    return (
+        LogColumns() if '"' in said or "…" in said or said.count("*") > sum(not it.fixed for it in affixes) else columns
+    )
 
 
 def _affix(words: Sequence[str]) -> Affix:

@@ -17,7 +17,7 @@ _MEANS = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": 
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class TextView:
     """`broken`: the block around it never closed."""
 
     text: str
@@ -44,10 +44,10 @@ class View:
         return min(self._inside[at] + place - self._outside[at], most)
 
 
-def view_of(text: str) -> View:
+def view_of(text: str) -> TextView:
     opening = _OPENING.match(text)
     if opening is None:
-        return View(text)
+        return TextView(text)
     at, length = opening.end(), 0
     parts: list[str] = []
     inside, outside = [0], [at]
@@ -65,8 +65,8 @@ def view_of(text: str) -> View:
         inside.append(length)
         outside.append(at)
     if length == 0:
-        return View(text)
-    return View("".join(parts), True, text[at : at + 1] != '"', tuple(inside), tuple(outside))
+        return TextView(text)
+    return TextView("".join(parts), True, text[at : at + 1] != '"', tuple(inside), tuple(outside))
 
 
 def _meant(escape: re.Match[str]) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from pagefold.encode.notation.json_value import Members, Number, Value, compact, parse
+from pagefold.encode.notation.json_value import JsonValue, Members, Number, compact, parse
 
 _DEEPEST = 64  # far from the interpreter's own limit, so that the answer does not depend on the caller's stack
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
@@ -114,7 +114,7 @@ def _refuse(constant: str) -> NoReturn:
 _decoder = json.JSONDecoder(parse_int=Number, parse_float=Number, parse_constant=_refuse, object_pairs_hook=Members)
 
 
-def _fields(text: str) -> dict[str, Value] | None:
+def _fields(text: str) -> dict[str, JsonValue] | None:
     """The fields of a strict JSON object in order, or None where a text is no such object or a key stands twice."""
     try:
         value = _decoder.decode(text)
@@ -126,7 +126,7 @@ def _fields(text: str) -> dict[str, Value] | None:
     return fields if len(fields) == len(value) else None
 
 
-def _is_shallow(value: Value) -> bool:
+def _is_shallow(value: JsonValue) -> bool:
     level: list[Any] = [value]
     for _ in range(_DEEPEST):
         level = [inner for outer in level for inner in _inside(outer)]
@@ -141,7 +141,7 @@ def _inside(value: Any) -> Sequence[Any]:
     return value if isinstance(value, list) else ()
 
 
-def _said(value: Value) -> str:
+def _said(value: JsonValue) -> str:
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -149,7 +149,7 @@ def _said(value: Value) -> str:
     return str.__str__(value) if isinstance(value, str) else ""
 
 
-def _has_one_reading(was: Value, now: Value) -> bool:
+def _has_one_reading(was: JsonValue, now: JsonValue) -> bool:
     """Whether a reader who has the old value knows the new one, and its type, from how it is written."""
     if isinstance(was, list | Members) or isinstance(now, list | Members):
         return False
@@ -164,7 +164,7 @@ def _looks_literal(text: str) -> bool:
     return bare in ("", "null", "true", "false") or _NUMBER.fullmatch(bare) is not None
 
 
-def _read_as(value: Value, text: str) -> Value:
+def _read_as(value: JsonValue, text: str) -> JsonValue:
     """A text as a value of the same type as another, None where it is none."""
     if type(value) is str:
         return text

@@ -30,7 +30,7 @@ _FAR = 1000  # numbers from here on are quoted, not counted to: every missed one
 
 
 @frozen
-class Run:
+class NumberedRun:
     """Consecutive numbered lines: the number of the first, how numbers are written, the lines without them."""
 
     first: int
@@ -60,18 +60,18 @@ class Run:
 
 
 @frozen
-class Header:
+class RunHeader:
     first: int
     last: int
     width: int
     mark: str
 
-    def run(self, lines: list[str]) -> Run:
-        return Run(self.first, self.width, self.mark, tuple(lines))
+    def run(self, lines: list[str]) -> NumberedRun:
+        return NumberedRun(self.first, self.width, self.mark, tuple(lines))
 
 
 @lru_cache(maxsize=2)
-def split(text: str) -> list[str | Run] | None:
+def split(text: str) -> list[str | NumberedRun] | None:
     """A text as plain lines and numbered runs; None where there is no run, or a line looks like a header of ours.
 
     The newest are remembered: a text is split once for its numbers, and again for what stands elsewhere.
@@ -80,7 +80,7 @@ def split(text: str) -> list[str | Run] | None:
         return None
     lines = text.split("\n")
     may_be_ours = _OURS in text
-    found: list[str | Run] = []
+    found: list[str | NumberedRun] = []
     at, runs = 0, 0
     while at < len(lines):
         line = lines[at]
@@ -97,7 +97,7 @@ def split(text: str) -> list[str | Run] | None:
     return found if runs else None
 
 
-def header_of(line: str) -> Header | None:
+def header_of(line: str) -> RunHeader | None:
     if not line.startswith(_OURS):
         return None
     found = _HEADER.fullmatch(line)
@@ -105,7 +105,7 @@ def header_of(line: str) -> Header | None:
         return None
     mark = (found[3] or "\t").replace("\\t", "\t")
     width = int(found[4]) if found[4] else _USUAL if mark == "→" else 0
-    return Header(int(found[1]), int(found[2]), width, mark)
+    return RunHeader(int(found[1]), int(found[2]), width, mark)
 
 
 def keeps_number(number: int, *, fresh: bool) -> bool:
@@ -120,7 +120,7 @@ def _kept(first: int, last: int) -> Iterator[int]:
     yield from range(max(first + 1, _FAR), last + 1)
 
 
-class Numbered:
+class NumberedCodec:
     name = "numbered"
 
     def owns(self, line: str) -> bool:
@@ -159,7 +159,7 @@ class Numbered:
         return "\n".join(text)
 
 
-def _run(lines: list[str], at: int) -> Run | None:
+def _run(lines: list[str], at: int) -> NumberedRun | None:
     line = lines[at]
     if line[0] == " " and line.lstrip(" ")[:1] not in _BEGINS:
         return None
@@ -175,4 +175,4 @@ def _run(lines: list[str], at: int) -> Run | None:
         if len(rest) == len(lines[index]):
             break
         bare.append(rest)
-    return Run(first, width, mark, tuple(bare)) if len(bare) >= _LEAST else None
+    return NumberedRun(first, width, mark, tuple(bare)) if len(bare) >= _LEAST else None

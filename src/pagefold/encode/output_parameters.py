@@ -34,7 +34,7 @@ class ParameterError(RecallError):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class OutputRequest:
     """What an agent asked for beside the tool's own arguments; None where it did not."""
 
     format: str | None = None
@@ -60,7 +60,7 @@ def with_parameters(schema: Mapping[str, Any] | None) -> tuple[dict[str, Any], d
     return whole, names
 
 
-def taken_out(arguments: Mapping[str, Any], names: Mapping[str, str]) -> tuple[dict[str, Any], Asked]:
+def taken_out(arguments: Mapping[str, Any], names: Mapping[str, str]) -> tuple[dict[str, Any], OutputRequest]:
     """The tool's own arguments, and what was asked of us. Raises ParameterError for a value that cannot be."""
     ours = {own: arguments[given] for own, given in names.items() if arguments.get(given) is not None}
     rest = {key: value for key, value in arguments.items() if key not in set(names.values())}
@@ -69,7 +69,7 @@ def taken_out(arguments: Mapping[str, Any], names: Mapping[str, str]) -> tuple[d
         raise ParameterError(f"{names['format']} = {chosen!r}: expected one of {', '.join(FORMATS)}")
     budget = _number(ours.get("budget"), names.get("budget", ""), LEAST, MOST)
     chunk = _number(ours.get("chunk"), names.get("chunk", ""), 1, None)
-    return rest, Asked(chosen, budget, chunk)
+    return rest, OutputRequest(chosen, budget, chunk)
 
 
 def _number(value: Any, name: str, least: int, most: int | None) -> int | None:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from pagefold.encode.mcp_text_view import view_of
 from pagefold.encode.page_pieces import usable
-from pagefold.encode.shape import Shape, shape_of
+from pagefold.encode.shape import TextShape, shape_of
 from pagefold.encode.trim.json_scan import Node, scan
 from pagefold.encode.trim.units import Unit, whole_lines
 from pagefold.errors import RecallError
@@ -65,7 +65,7 @@ def word_within(text: str, word: str, budget: int, count: Callable[[str], int]) 
         raise RecallError(f"find = {word!r}: no line of this page holds it")
     kept = sorted({near for index in hits for near in (index - 1, index, index + 1) if 0 <= near < len(page)})
     said = [f"[{len(hits)} line{'s' if len(hits) > 1 else ''} with {word!r}]"]
-    numbered = _numbers(page) != list(range(1, len(page) + 1)) or shape_of(text) is Shape.NUMBERED
+    numbered = _numbers(page) != list(range(1, len(page) + 1)) or shape_of(text) is TextShape.NUMBERED
     for at, index in enumerate(kept):
         if at and kept[at - 1] != index - 1:
             said.append("…")

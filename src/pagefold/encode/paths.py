@@ -48,7 +48,7 @@ _LISTING = re.compile(
 )
 
 
-class Paths:
+class PathsCodec:
     name = "paths"
 
     def owns(self, line: str) -> bool:
@@ -86,7 +86,7 @@ class Paths:
         return "\n".join(text)
 
 
-class Listing:
+class ListingCodec:
     name = "listing"
 
     def owns(self, line: str) -> bool:
@@ -100,7 +100,7 @@ class Listing:
         found = [file for file in files if file]
         if len(found) < _LEAST or len(found) < _SHARE * len(lines):
             return None
-        usual = Usual.of(found)
+        usual = ListingDefaults.of(found)
         if usual is None:
             return None
         shown = [usual.header]
@@ -116,7 +116,7 @@ class Listing:
         header, *lines = shown.split("\n")
         found = _LISTING.fullmatch(header)
         assert found is not None
-        usual = Usual(found[1], found[2], found[3], int(found[4] or 0))
+        usual = ListingDefaults(found[1], found[2], found[3], int(found[4] or 0))
         text: list[str] = []
         date = ""
         for line in lines:
@@ -126,7 +126,7 @@ class Listing:
 
 
 @dataclass(frozen=True, slots=True)
-class Usual:
+class ListingDefaults:
     """What most lines of a listing say: owner and group, mode and links, and how wide their sizes are."""
 
     who: str
@@ -135,7 +135,7 @@ class Usual:
     width: int
 
     @classmethod
-    def of(cls, files: Sequence[re.Match[str]]) -> "Usual | None":
+    def of(cls, files: Sequence[re.Match[str]]) -> "ListingDefaults | None":
         who = _most(file["who"] for file in files)
         mode, links = _most((file["mode"], file["links"]) for file in files)
         width = _most(len(file["bytes"]) for file in files)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from pagefold.encode.shape import Shape, shape_of
+from pagefold.encode.shape import TextShape, shape_of
 from pagefold.tokens import counter
 
 _ARGUMENTS = 80
@@ -19,7 +19,7 @@ _VALUE = 60
 _MAIN = ("file_path", "path", "notebook_path", "command", "cmd", "pattern", "query", "url", "uri", "id", "key", "name")
 _SPACE = re.compile(r"\s+")
 _KEYS = 4
-_SAID = {Shape.NUMBERED: "", Shape.SOURCE: "", Shape.TEXT: ""}  # the tool's name says as much
+_SAID = {TextShape.NUMBERED: "", TextShape.SOURCE: "", TextShape.TEXT: ""}  # the tool's name says as much
 
 
 def pointer(
@@ -36,7 +36,7 @@ def pointer(
 def described(text: str) -> str:
     """What a text is and how much of it there is, without reading it: `JSON list of 40`, `log, 500 lines`."""
     shape = shape_of(text)
-    if shape is Shape.JSON:
+    if shape is TextShape.JSON:
         value = json.loads(text)
         if isinstance(value, list):
             return f"JSON list of {len(value):,}"

@@ -22,7 +22,7 @@ BUDGET = 8_000
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class RecallReply:
     """`page` is None where nothing was recalled; `reason` is then the kind of refusal."""
 
     text: str
@@ -30,7 +30,7 @@ class Answer:
     reason: str = ""
 
 
-def answer(
+def reply_to_recall(
     store: Store,
     handle: str,
     *,
@@ -41,7 +41,7 @@ def answer(
     budget: int | None = None,
     within: str | None = None,
     count: Callable[[str], int] | None = None,
-) -> Answer:
+) -> RecallReply:
     """The whole page, or with a cursor its next piece, or with lines, a path or a word that part of it.
 
     Without a budget a whole page comes whole, and a part has at most `BUDGET` tokens; with one, a page that does not
@@ -49,14 +49,14 @@ def answer(
     """
     found = recall(store, handle, within=within)
     if not isinstance(found, Recalled):
-        return Answer(found.text, reason=type(found).__name__.lower())
+        return RecallReply(found.text, reason=type(found).__name__.lower())
     text = Page(PageKind.EVIDENCE, found.content).text
     count = count or counter("o200k").count
     try:
         said = _part(text, found.page, cursor, lines, path, find, budget, count)
     except RecallError as error:
-        return Answer(str(error), reason=type(error).__name__)
-    return Answer(said, found.page)
+        return RecallReply(str(error), reason=type(error).__name__)
+    return RecallReply(said, found.page)
 
 
 def _part(

@@ -30,7 +30,7 @@ _scan = json.decoder.scanstring  # type: ignore[attr-defined]
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class RecordLayout:
     """What the lines of one record begin with, values that are the same in all of them, and an empty line after."""
 
     prefixes: tuple[str, ...]
@@ -61,7 +61,7 @@ class Shape:
         return [*text, ""] if self.empty else text
 
 
-class Records:
+class RecordsCodec:
     name = "records"
 
     def owns(self, line: str) -> bool:
@@ -135,27 +135,27 @@ def _torn(lines: Sequence[str], prefixes: Sequence[str | None], at: int, size: i
     return size - 1 if last.strip() in lines[at - 1] else 0
 
 
-def _shape(records: Sequence[Sequence[str]], prefixes: Sequence[str | None]) -> Shape:
+def _shape(records: Sequence[Sequence[str]], prefixes: Sequence[str | None]) -> RecordLayout:
     keys = tuple(prefix for prefix in prefixes if prefix is not None)
     fixed: list[str | None] = []
     for index, key in enumerate(keys):
         values = {record[index][len(key) :] for record in records}
         fixed.append(values.pop() if len(values) == 1 else None)
-    shape = Shape(keys, tuple(fixed), len(keys) < len(prefixes))
+    shape = RecordLayout(keys, tuple(fixed), len(keys) < len(prefixes))
     found = _HEAD.fullmatch(shape.head(len(records)))
     if found is None or _parse(found) != shape or None not in fixed:
-        return Shape(keys, (None,) * len(keys), shape.empty)
+        return RecordLayout(keys, (None,) * len(keys), shape.empty)
     return shape
 
 
-def _parse(head: re.Match[str]) -> Shape:
+def _parse(head: re.Match[str]) -> RecordLayout:
     prefixes: list[str] = []
     fixed: list[str | None] = []
     for said in head[2].split(_BETWEEN):
         key, colon, value = said.partition(": ")
         prefixes.append(f"{key}: ")
         fixed.append(value if colon else None)
-    return Shape(tuple(prefixes), tuple(fixed), head[3] is not None)
+    return RecordLayout(tuple(prefixes), tuple(fixed), head[3] is not None)
 
 
 def _cell(value: str) -> str:

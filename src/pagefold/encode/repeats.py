@@ -35,7 +35,7 @@ _LEAST = 4
 _MOST = 30_000
 
 
-class Repeats:
+class RepeatsCodec:
     name = "repeats"
 
     def owns(self, line: str) -> bool:
@@ -70,7 +70,7 @@ class Repeats:
         return "\n".join(text)
 
 
-class Colours:
+class ColoursCodec:
     name = "colours"
 
     def owns(self, line: str) -> bool:

@@ -35,7 +35,7 @@ _DEFINED = re.compile(
 )
 
 
-class Shape(StrEnum):
+class TextShape(StrEnum):
     JSON = "JSON"
     NUMBERED = "numbered file"
     DIFF = "diff"
@@ -48,9 +48,9 @@ class Shape(StrEnum):
     TEXT = "text"
 
 
-def shape_of(text: str) -> Shape:
+def shape_of(text: str) -> TextShape:
     if text.lstrip()[:1] in ("{", "[") and is_json(text):
-        return Shape.JSON
+        return TextShape.JSON
     return shape_of_lines(text.split("\n"))
 
 
@@ -61,26 +61,26 @@ def is_json(text: str) -> bool:
         return False
 
 
-def shape_of_lines(lines: Sequence[str]) -> Shape:
+def shape_of_lines(lines: Sequence[str]) -> TextShape:
     sample = [line for line in lines[:_SAMPLE] if line.strip()]
     least = max(3, len(sample) // 2)
     if _count(_NUMBERED, sample) >= least:
-        return Shape.NUMBERED
+        return TextShape.NUMBERED
     if any(map(_DIFF.match, sample)):
-        return Shape.DIFF
+        return TextShape.DIFF
     tested = _count(_TESTED, sample) + _count(_TESTED, [line for line in lines[-20:] if line.strip()])
     if tested >= 3 or (tested and len(sample) < 12):
-        return Shape.TESTS
+        return TextShape.TESTS
     if _count(_STAMP, sample) >= least:
-        return Shape.LOG
+        return TextShape.LOG
     if _count(_HIT, sample) >= least:
-        return Shape.HITS
+        return TextShape.HITS
     if _count(_PATH, sample) >= max(3, len(sample) * 4 // 5):
-        return Shape.LISTING
+        return TextShape.LISTING
     fenced = any(line.startswith("```") for line in sample)
     if not fenced and (_count(_DEFINED, sample) >= 3 or _count(_CODE, sample) >= max(3, len(sample) // 4)):
-        return Shape.SOURCE
-    return Shape.MARKDOWN if _count(_HEADING, sample) >= 2 else Shape.TEXT
+        return TextShape.SOURCE
+    return TextShape.MARKDOWN if _count(_HEADING, sample) >= 2 else TextShape.TEXT
 
 
 def _count(pattern: re.Pattern[str], lines: Sequence[str]) -> int:

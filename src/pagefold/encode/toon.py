@@ -16,7 +16,7 @@ from pagefold.errors import ConfigError
 _HEADER = "[TOON]"
 
 
-class Toon:
+class ToonCodec:
     name = "toon"
 
     def owns(self, line: str) -> bool:

@@ -8,9 +8,9 @@ import heapq
 from math import fsum
 from typing import NamedTuple
 
-from pagefold.knapsack.lagrangian import ROUNDING, Base, base, hinge
-from pagefold.knapsack.move_search import Search
-from pagefold.knapsack.problem import Problem, closed, opened
+from pagefold.knapsack.lagrangian import ROUNDING, BaseSolution, base, hinge
+from pagefold.knapsack.move_search import MoveSearch
+from pagefold.knapsack.problem import KnapsackProblem, closed, opened
 from pagefold.knapsack.relaxation import price
 
 _STATES_A_GROUP = 10  # before a search gives way to two branches; a branch costs about as much as that many states
@@ -21,7 +21,7 @@ class _Branch(NamedTuple):
 
     negative_bound: float
     order: int
-    problem: Problem
+    problem: KnapsackProblem
     taken: dict[int, int]
     value: float
 
@@ -29,7 +29,7 @@ class _Branch(NamedTuple):
 class Branching:
     """`picks` is the best found, `missing` how much more than its value there may be."""
 
-    def __init__(self, asked: Problem, limit: int) -> None:
+    def __init__(self, asked: KnapsackProblem, limit: int) -> None:
         self.asked = asked
         self.picks: list[int | None] = [None] * len(asked.choices)
         self.value = 0.0
@@ -53,7 +53,7 @@ class Branching:
     def _may_beat(self, bound: float) -> bool:
         return bound - self.value > max(self.value * ROUNDING, self.unit)
 
-    def _add(self, problem: Problem, taken: dict[int, int], value: float, bound: float) -> None:
+    def _add(self, problem: KnapsackProblem, taken: dict[int, int], value: float, bound: float) -> None:
         heapq.heappush(self.waiting, _Branch(-bound, self.work, problem, taken, value))
 
     def _follow(self, branch: _Branch) -> None:
@@ -80,9 +80,9 @@ class Branching:
             self._add(problem, branch.taken | taken, value, bound)
         self._add(closed(branch.problem, at), branch.taken, branch.value, bound)
 
-    def _search(self, branch: _Branch, found: Base, limit: int) -> float:
+    def _search(self, branch: _Branch, found: BaseSolution, limit: int) -> float:
         """Note what is better than the best; how much more than the best there may be in this branch."""
-        search = Search(branch.problem, found, self.value - branch.value, min(limit, self.limit) - self.work)
+        search = MoveSearch(branch.problem, found, self.value - branch.value, min(limit, self.limit) - self.work)
         search.run()
         self.work += search.work
         value = branch.value + found.value + search.best[1]
@@ -92,7 +92,7 @@ class Branching:
         return search.missing
 
 
-def _picks(asked: Problem, branch: _Branch, found: Base, search: Search) -> list[int | None]:
+def _picks(asked: KnapsackProblem, branch: _Branch, found: BaseSolution, search: MoveSearch) -> list[int | None]:
     picks = list(found.picks)
     for group, move in search.changed().items():
         picks[group] = move.pick

@@ -4,7 +4,7 @@ import math
 from operator import itemgetter
 from typing import NamedTuple
 
-from pagefold.knapsack.problem import Choice, Problem
+from pagefold.knapsack.problem import Choice, KnapsackProblem
 
 ROUNDING = 1e-12  # of the whole value: differences below are noise of float sums
 
@@ -20,7 +20,7 @@ class Move(NamedTuple):
     opens: bool
 
 
-class Option(NamedTuple):
+class PricedChoice(NamedTuple):
     """A choice, or none, with what stands below it at the base; its worth is its value less its cost at the price."""
 
     worth: float
@@ -30,12 +30,12 @@ class Option(NamedTuple):
     opens: bool
 
 
-_NONE = Option(0.0, 0, 0.0, None, False)
+_NONE = PricedChoice(0.0, 0, 0.0, None, False)
 _NOTHING = (0.0, 0, 0.0)
 _COST = itemgetter(1)
 
 
-class Base(NamedTuple):
+class BaseSolution(NamedTuple):
     """`bound` is what no solution exceeds; `nearest` is the least loss in each group of a choice other than its base.
 
     `below` is what stands below each group that is opened: worth, cost and value; None where there are no trees.
@@ -50,12 +50,12 @@ class Base(NamedTuple):
     value: float
     bound: float
 
-    def options(self, problem: Problem, index: int) -> list[Option]:
+    def options(self, problem: KnapsackProblem, index: int) -> list[PricedChoice]:
         most = problem.room[index] if problem.room else math.inf
         return _options(problem.choices[index], most, self.price, self.below[index] if self.below else _NOTHING)
 
 
-def base(problem: Problem, price: float) -> Base:
+def base(problem: KnapsackProblem, price: float) -> BaseSolution:
     """At equal worth the cheaper choice, but as far as the budget goes the dearer one."""
     found, hair = _best(problem, price, {}), 1e-9
     while found.cost > problem.budget:  # rounding took the dearer end of a tie: a hair above it is the cheaper
@@ -67,7 +67,7 @@ def base(problem: Problem, price: float) -> Base:
     return _best(problem, price, dearer) if dearer else found
 
 
-def _best(problem: Problem, price: float, fixed: dict[int, int | None]) -> Base:
+def _best(problem: KnapsackProblem, price: float, fixed: dict[int, int | None]) -> BaseSolution:
     count = len(problem.choices)
     picks: list[int | None] = [None] * count
     opens = [False] * count
@@ -116,10 +116,10 @@ def _best(problem: Problem, price: float, fixed: dict[int, int | None]) -> Base:
             over = below[parent]
             below[parent] = over[0] + best, over[1] + cost, over[2] + value
     bound = total_worth + price * problem.budget
-    return Base(price, picks, opens, nearest, below, total_cost, total_value, bound)
+    return BaseSolution(price, picks, opens, nearest, below, total_cost, total_value, bound)
 
 
-def _dearer(problem: Problem, base: Base, spare: int) -> dict[int, int | None]:
+def _dearer(problem: KnapsackProblem, base: BaseSolution, spare: int) -> dict[int, int | None]:
     """From the roots down, what the spare tokens buy: picks that cost more than the base's at the same worth."""
     noise = ROUNDING * base.price * problem.budget
     found: dict[int, int | None] = {}
@@ -140,7 +140,7 @@ def _dearer(problem: Problem, base: Base, spare: int) -> dict[int, int | None]:
     return found
 
 
-def moves(problem: Problem, base: Base, limit: float) -> list[Move]:
+def moves(problem: KnapsackProblem, base: BaseSolution, limit: float) -> list[Move]:
     """Every move whose loss is within the limit, by rising loss."""
     found: list[Move] = []
     for index, least in enumerate(base.nearest):
@@ -157,7 +157,7 @@ def moves(problem: Problem, base: Base, limit: float) -> list[Move]:
     return found
 
 
-def hinge(problem: Problem, base: Base, limit: float) -> int | None:
+def hinge(problem: KnapsackProblem, base: BaseSolution, limit: float) -> int | None:
     """The group that opens, or would, at the least loss of doing the other: where to branch. None within the limit."""
     if problem.parents is None or base.below is None:
         return None
@@ -174,14 +174,16 @@ def hinge(problem: Problem, base: Base, limit: float) -> int | None:
     return found
 
 
-def _options(choices: tuple[Choice, ...], most: float, price: float, under: tuple[float, int, float]) -> list[Option]:
+def _options(
+    choices: tuple[Choice, ...], most: float, price: float, under: tuple[float, int, float]
+) -> list[PricedChoice]:
     worth_below, cost_below, value_below = under
     options = [_NONE]
     for pick, (cost, value, opens) in enumerate(choices):
         worth = value - price * cost
         if cost <= most:
             if opens:
-                options.append(Option(worth + worth_below, cost + cost_below, value + value_below, pick, opens))
+                options.append(PricedChoice(worth + worth_below, cost + cost_below, value + value_below, pick, opens))
             else:
-                options.append(Option(worth, cost, value, pick, opens))
+                options.append(PricedChoice(worth, cost, value, pick, opens))
     return options

@@ -9,8 +9,8 @@ from bisect import bisect_right
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from pagefold.knapsack.lagrangian import ROUNDING, Base, Move, moves
-from pagefold.knapsack.problem import Problem
+from pagefold.knapsack.lagrangian import ROUNDING, BaseSolution, Move, moves
+from pagefold.knapsack.problem import KnapsackProblem
 
 _FIRST_ROUND = 12  # moves; every round has twice as many as the one before
 _EXPECTED = 6  # moves that the first collection aims at; it finds more, as good choices crowd around the price
@@ -22,7 +22,7 @@ _BEGIN: State = (0, 0.0, None, None)
 _COST = itemgetter(0)
 
 
-class _Place(NamedTuple):
+class _GroupMoves(NamedTuple):
     """A group to be decided: its moves, whether its base opens, and the place after everything below it."""
 
     moves: list[Move]
@@ -30,10 +30,10 @@ class _Place(NamedTuple):
     skip: int
 
 
-class Search:
+class MoveSearch:
     """For a state worth more than `least`: `best` is the best so far, `missing` how much more there may be."""
 
-    def __init__(self, problem: Problem, base: Base, least: float, limit: int) -> None:
+    def __init__(self, problem: KnapsackProblem, base: BaseSolution, least: float, limit: int) -> None:
         self.problem = problem
         self.base = base
         self.slack = problem.budget - base.cost
@@ -137,7 +137,7 @@ class Search:
             ]
         return moved
 
-    def _order(self, chosen: list[Move]) -> list[_Place]:
+    def _order(self, chosen: list[Move]) -> list[_GroupMoves]:
         """The groups of these moves, those that trade closest to the price first, each before what is below it."""
         by_group: dict[int, list[Move]] = {}
         for move in chosen:
@@ -145,13 +145,13 @@ class Search:
         far_first = sorted(by_group, key=lambda index: min(map(_distance, by_group[index])), reverse=True)
         if self.problem.parents is None:
             far_first.reverse()
-            return [_Place(by_group[index], True, place + 1) for place, index in enumerate(far_first)]
+            return [_GroupMoves(by_group[index], True, place + 1) for place, index in enumerate(far_first)]
         below: dict[int | None, list[int]] = {}
         for index in far_first:
             above = self._above(index, by_group)
             if above != index:
                 below.setdefault(above, []).append(index)
-        order: list[_Place] = []
+        order: list[_GroupMoves] = []
         waiting = [(index, -1) for index in below.get(None, ())]
         while waiting:
             index, place = waiting.pop()
@@ -160,7 +160,7 @@ class Search:
                 continue
             waiting.append((index, len(order)))
             waiting += [(inner, -1) for inner in below.get(index, ())]
-            order.append(_Place(by_group[index], self.base.opens[index], len(order) + 1))
+            order.append(_GroupMoves(by_group[index], self.base.opens[index], len(order) + 1))
         return order
 
     def _above(self, index: int, by_group: dict[int, list[Move]]) -> int | None:
@@ -179,7 +179,7 @@ def _distance(move: Move) -> float:
     return move.loss / abs(move.cost) if move.cost else math.inf
 
 
-def _slopes_from(order: list[_Place]) -> list[tuple[float, float]]:
+def _slopes_from(order: list[_GroupMoves]) -> list[tuple[float, float]]:
     """For every place and the end: the most value a token more may bring from there on, the least one fewer takes."""
     up, down = 0.0, math.inf
     slopes = [(up, down)]

@@ -37,7 +37,7 @@ class Solution(NamedTuple):
     work: int = 0
 
 
-class Problem(NamedTuple):
+class KnapsackProblem(NamedTuple):
     """The groups, checked. `room` is what each may cost at most, given what its ancestors cost at least."""
 
     choices: list[tuple[Choice, ...]]
@@ -52,7 +52,7 @@ _COST, _VALUE = itemgetter(0), itemgetter(1)
 _UNAFFORDABLE = Choice(1 << 62, 0.0, False)
 
 
-def problem(groups: Sequence[Group], budget: int) -> Problem:
+def problem(groups: Sequence[Group], budget: int) -> KnapsackProblem:
     """Raises ValueError where it is none. The budget is rounded down to what the costs can add up to."""
     if budget < 0:
         raise ValueError(f"budget = {budget}: expected 0 or more tokens")
@@ -74,7 +74,7 @@ def problem(groups: Sequence[Group], budget: int) -> Problem:
             raise ValueError(f"group {index} has the parent {parent}: expected an index before its own")
     budget -= budget % (math.gcd(*costs) or 1)
     unit = 0.0 if any(value % 1 for value in values) else 1.0
-    asked = Problem(choices, None if flat else parents, None, budget, total / len(values), unit)
+    asked = KnapsackProblem(choices, None if flat else parents, None, budget, total / len(values), unit)
     return asked if flat and max(costs) <= budget else _with_room(asked)
 
 
@@ -82,7 +82,7 @@ def _worth_something(choice: Choice) -> Choice:
     return choice if choice.value >= float_info.min else choice._replace(value=0.0)
 
 
-def opened(of: Problem, group: int) -> tuple[Problem, dict[int, int]] | None:
+def opened(of: KnapsackProblem, group: int) -> tuple[KnapsackProblem, dict[int, int]] | None:
     """The problem that is left if this group opens, so that all above it do: their cheapest opening choices are taken.
 
     They are returned as the picks that now stand for none; what such a group offers is then counted against that pick.
@@ -109,7 +109,7 @@ def opened(of: Problem, group: int) -> tuple[Problem, dict[int, int]] | None:
     return _with_room(of._replace(choices=choices, parents=parents, budget=budget)), taken
 
 
-def closed(of: Problem, group: int) -> Problem:
+def closed(of: KnapsackProblem, group: int) -> KnapsackProblem:
     """The problem that is left if this group does not open."""
     assert of.parents is not None
     choices = list(of.choices)
@@ -117,7 +117,7 @@ def closed(of: Problem, group: int) -> Problem:
     return _with_room(of._replace(choices=choices))
 
 
-def _with_room(of: Problem) -> Problem:
+def _with_room(of: KnapsackProblem) -> KnapsackProblem:
     choices, parents = of.choices, of.parents
     room = [of.budget] * len(choices)
     if parents is None or parents.count(None) == len(parents):

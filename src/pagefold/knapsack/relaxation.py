@@ -6,7 +6,7 @@ the value at no cost and the steps from there, each (slope, cost). The relaxatio
 
 from itertools import pairwise
 
-from pagefold.knapsack.problem import Choice, Problem
+from pagefold.knapsack.problem import Choice, KnapsackProblem
 
 _SAMPLE = 100  # groups that give a first guess of the price where there are many
 _SPREAD = 1.25  # times the guess, and as far below it: groups whose choice is the same at both ends need no front
@@ -15,7 +15,7 @@ Point = tuple[int, float]
 Step = tuple[float, int]
 
 
-def price(problem: Problem) -> float:
+def price(problem: KnapsackProblem) -> float:
     """0 where the budget is enough for everything."""
     if problem.parents is not None:
         return _spend(_tree(problem, problem.parents), problem.budget)
@@ -73,7 +73,7 @@ def _flat(choices: list[tuple[Choice, ...]]) -> list[Step]:
     return steps
 
 
-def _tree(problem: Problem, parents: list[int | None]) -> list[Step]:
+def _tree(problem: KnapsackProblem, parents: list[int | None]) -> list[Step]:
     assert problem.room is not None
     steps_below: dict[int, list[Step]] = {}
     value_below: dict[int, float] = {}

@@ -13,11 +13,11 @@ from dataclasses import field
 from typing import Any, NamedTuple
 
 from pagefold.encode import choose
-from pagefold.encode.choose import Shown
+from pagefold.encode.choose import EncodedText
 from pagefold.encode.cursor import read_cursor
-from pagefold.encode.output_parameters import Asked as Wish
+from pagefold.encode.output_parameters import OutputRequest as Wish
 from pagefold.encode.page_pieces import BudgetError, piece
-from pagefold.encode.toon import Toon
+from pagefold.encode.toon import ToonCodec
 from pagefold.encode.trim import trim
 from pagefold.frozen import frozen
 from pagefold.mcp_proxy.commands import Shorten
@@ -50,7 +50,7 @@ class Shortened:
     ledger: Ledger | None = field(default=None, repr=False)
 
 
-Encode = Callable[..., Shown]
+Encode = Callable[..., EncodedText]
 Keep = Callable[[str, str], bool]
 
 _CODECS = frozenset(codec.name for codec in choose.TOP) | {"numbered"}
@@ -106,16 +106,16 @@ def shortened(
     return Shortened(data, len(originals), before, after, skipped, twins, cut, tuple(originals), ledger)
 
 
-def _form(text: str, command: Shorten, failed: bool, encode: Encode, ledger: Ledger | None) -> Shown:
+def _form(text: str, command: Shorten, failed: bool, encode: Encode, ledger: Ledger | None) -> EncodedText:
     """The cheapest form, or the one that the agent asked for."""
     match _wished(command):
         case "json":
             return encode(text, tool=command.tool, failed=failed, without=_CODECS)
         case "toon":
-            toon = Toon().encode(text, str)
+            toon = ToonCodec().encode(text, str)
             if toon is not None:
                 count = counter("o200k").count
-                return Shown(toon, ("toon",), count(toon), count(text))
+                return EncodedText(toon, ("toon",), count(toon), count(text))
     return encode(text, tool=command.tool, failed=failed, ledger=ledger)
 
 
@@ -124,7 +124,7 @@ def _wished(command: Shorten) -> str | None:
     return getattr(command.wish, "format", None)
 
 
-def _part(text: str, shown: Shown, command: Shorten, budget: int, keep: Keep | None) -> Shown | None:
+def _part(text: str, shown: EncodedText, command: Shorten, budget: int, keep: Keep | None) -> EncodedText | None:
     """The part of a text that fits the budget, or the chunk that was asked for; None where all of it fits."""
     wish = command.wish or Wish()
     most = wish.budget or budget
@@ -144,7 +144,7 @@ def _part(text: str, shown: Shown, command: Shorten, budget: int, keep: Keep | N
             cursor = read_cursor(part.chunks[wish.chunk - 2].cursor, page, len(text))
             said = piece(text, cursor, counter("o200k").count).text
         tokens = counter("o200k").count(said)
-    return Shown(said, ("trim",), tokens, shown.before or part.before)
+    return EncodedText(said, ("trim",), tokens, shown.before or part.before)
 
 
 def _text_of(raw: str, block: Spot) -> Spot | None:

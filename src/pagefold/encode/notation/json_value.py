@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeAlias
 
-Value: TypeAlias = "str | Number | bool | list[Any] | Members | None"
+JsonValue: TypeAlias = "str | Number | bool | list[Any] | Members | None"
 
 
 class Number(str):
@@ -44,16 +44,16 @@ _decoder = json.JSONDecoder(
 
 
 @lru_cache(maxsize=4)
-def parse(text: str) -> Value:
+def parse(text: str) -> JsonValue:
     """Raises ValueError where the text is no JSON, RecursionError where it is nested too deeply.
 
     The newest few are remembered, because the gate asks for what was encoded a moment ago; nobody changes a value.
     """
-    value: Value = _decoder.decode(text)
+    value: JsonValue = _decoder.decode(text)
     return value
 
 
-def plain(value: Value) -> Any:
+def plain(value: JsonValue) -> Any:
     """The value as Python's own parser would give it: the last of duplicate keys, numbers as numbers."""
     if isinstance(value, Number):
         return json.loads(value)

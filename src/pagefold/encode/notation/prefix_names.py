@@ -16,21 +16,21 @@ _USE = 3  # characters that a use costs
 
 
 @dataclass(slots=True, eq=False)
-class _Beginning:
+class _Prefix:
     """A beginning that strings share. `left` of them no longer name covers yet, and `covered` signs of it a shorter."""
 
     text: str
     left: int
     covered: int = _USE
     picked: bool = False
-    above: "_Beginning | None" = None
-    below: list["_Beginning"] = field(default_factory=list)
+    above: "_Prefix | None" = None
+    below: list["_Prefix"] = field(default_factory=list)
 
     def gain(self) -> int:
         return self.left * (len(self.text) - self.covered)
 
 
-class Names:
+class PrefixNames:
     """Names for beginnings worth one: `letters` says which, the longest first."""
 
     def __init__(self, strings: Mapping[str, int]) -> None:
@@ -110,10 +110,10 @@ def _cut(string: str) -> int:
     return end
 
 
-def _linked(times: Mapping[str, int], above: Mapping[str, str]) -> Iterable[_Beginning]:
+def _linked(times: Mapping[str, int], above: Mapping[str, str]) -> Iterable[_Prefix]:
     """The beginnings that pay, each below the next shorter one. Names only take from each other: no other will."""
     found = {
-        text: _Beginning(text, count)
+        text: _Prefix(text, count)
         for text, count in times.items()
         if count * (len(text) - _USE) > len(text) + _NAME and is_clear(text)
     }
@@ -127,10 +127,10 @@ def _linked(times: Mapping[str, int], above: Mapping[str, str]) -> Iterable[_Beg
     return found.values()
 
 
-def _pick(best: _Beginning) -> list[_Beginning]:
+def _pick(best: _Prefix) -> list[_Prefix]:
     """Those that save less once this one has a name: it covers all of its strings for shorter ones, most for longer."""
     best.picked = True
-    changed: list[_Beginning] = []
+    changed: list[_Prefix] = []
     above = best.above
     while above is not None and not above.picked:
         above.left -= best.left

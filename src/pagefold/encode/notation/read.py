@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from itertools import repeat
 from typing import Any
 
-from pagefold.encode.notation.json_value import Members, Value
-from pagefold.encode.notation.row_reader import NOTHING, Column, Path, Rows
+from pagefold.encode.notation.json_value import JsonValue, Members
+from pagefold.encode.notation.row_reader import NOTHING, ColumnRule, Path, RowReader
 from pagefold.encode.notation.scalar import word
 
 _NAME = re.compile(r"\$([a-z])=(.*)")
@@ -31,14 +31,14 @@ _SLOT = re.compile(r"\{([^{}]*)\}")
 _scan_string = json.decoder.scanstring  # type: ignore[attr-defined]
 
 
-def read(text: str) -> Value:
-    return _Reader(text).value()
+def read(text: str) -> JsonValue:
+    return _NotationReader(text).value()
 
 
-class _Reader:
+class _NotationReader:
     def __init__(self, text: str) -> None:
         self.names: dict[str, str] = {}
-        self.anchors: dict[int, Value] = {}
+        self.anchors: dict[int, JsonValue] = {}
         self.sections: dict[int, tuple[str, str, list[str]]] = {}
         lines = text.split("\n")
         start = 0
@@ -57,13 +57,13 @@ class _Reader:
             self.sections[int(found[1])] = (found[3], found[4] or "", lines[end + 1 : end + 1 + count])
             end += 1 + count
 
-    def value(self) -> Value:
+    def value(self) -> JsonValue:
         value, at = self._value(self.body, 0)
         if at != len(self.body):
             raise ValueError(f"more text after the value: {self.body[at : at + 20]!r}")
         return value
 
-    def _value(self, text: str, at: int) -> tuple[Value, int]:
+    def _value(self, text: str, at: int) -> tuple[JsonValue, int]:
         sign = text[at : at + 1]
         if sign == '"':
             return self._quoted(text, at)
@@ -95,7 +95,7 @@ class _Reader:
         assert found is not None
         return name + found[0], found.end()
 
-    def _marked(self, text: str, at: int, sign: str) -> tuple[Value, int]:
+    def _marked(self, text: str, at: int, sign: str) -> tuple[JsonValue, int]:
         found = _DIGITS.match(text, at + 1)
         if found is None:
             raise ValueError(f"expected a number at {text[at : at + 20]!r}")
@@ -109,7 +109,7 @@ class _Reader:
         return value, at
 
     def _object(self, text: str, at: int) -> tuple[Members, int]:
-        members: list[tuple[str, Value]] = []
+        members: list[tuple[str, JsonValue]] = []
         if text[at : at + 1] == "}":
             return Members(members), at + 1
         member, names = _MEMBER.match, self.names
@@ -140,8 +140,8 @@ class _Reader:
             raise ValueError(f"expected a key at {text[at : at + 20]!r}")
         return found[0], found.end()
 
-    def _array(self, text: str, at: int) -> tuple[list[Value], int]:
-        items: list[Value] = []
+    def _array(self, text: str, at: int) -> tuple[list[JsonValue], int]:
+        items: list[JsonValue] = []
         end = text.find("]", at)
         if at < end and not _NOT_SCALARS.search(text, at, end):
             cells = text[at:end].split(",")
@@ -162,15 +162,15 @@ class _Reader:
             at += 1
         return at
 
-    def _section(self, number: int) -> list[Value]:
+    def _section(self, number: int) -> list[JsonValue]:
         kind, header, lines = self.sections[number]
         if kind == "lists":
             return [[value for value in self._cells(line) if value is not NOTHING] for line in lines]
-        rows = Rows(self._header(header))
+        rows = RowReader(self._header(header))
         alike = self._alike(rows, lines)
         if alike is not None:
             return alike
-        found: list[Value] = []
+        found: list[JsonValue] = []
         for line in lines:
             if line.startswith("!{"):
                 found.append(self._object(line, 2)[0])
@@ -178,7 +178,7 @@ class _Reader:
                 found.append(rows.row(self._typed(rows.kinds, line)))
         return found
 
-    def _alike(self, rows: Rows, lines: list[str]) -> "list[Value] | None":
+    def _alike(self, rows: RowReader, lines: list[str]) -> "list[JsonValue] | None":
         """Rows whose cells hold no quotes and no brackets, column by column; None of others."""
         width, text = len(rows.kinds), ",".join(lines)
         if _DELIMITED.search(text) or set(map(str.count, lines, repeat(","))) != {max(0, width - 1)}:
@@ -199,9 +199,9 @@ class _Reader:
             typed.append([said[cell] for cell in column])
         return [rows.row(row) for row in zip(*typed, strict=True)] if "" in cells else rows.rows(typed, len(lines))
 
-    def _header(self, header: str) -> list[Column]:
+    def _header(self, header: str) -> list[ColumnRule]:
         """Columns as (path, kind, what the kind needs)."""
-        columns: list[Column] = []
+        columns: list[ColumnRule] = []
         at = 0
         while True:
             path, at = self._path(header, at)

@@ -7,7 +7,7 @@ from typing import Any
 from pagefold.encode.notation.json_value import Members, Number, number
 
 Path = tuple[str, ...]
-Column = tuple[Path, str, Any]
+ColumnRule = tuple[Path, str, Any]
 """A path, a kind, and what the kind needs: a constant, a first number, shared ends, or a base between two texts."""
 
 
@@ -19,10 +19,10 @@ NOTHING = _Nothing()
 """A cell that is empty: the object has no such key."""
 
 
-class Rows:
+class RowReader:
     """Makes one object after another. `kinds` are those of the columns that a row has a cell for."""
 
-    def __init__(self, columns: Sequence[Column]) -> None:
+    def __init__(self, columns: Sequence[ColumnRule]) -> None:
         self.kinds: list[str] = []
         self._said: list[tuple[int, tuple[str, str] | None]] = []
         self._counting: list[tuple[int, int]] = []

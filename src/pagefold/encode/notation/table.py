@@ -31,7 +31,7 @@ class _Absent:
 
 ABSENT = _Absent()
 Path = tuple[str, ...]
-Columns = list[tuple[Path, Sequence[Any]]]
+TableColumns = list[tuple[Path, Sequence[Any]]]
 
 
 class Column(NamedTuple):
@@ -45,7 +45,7 @@ class Column(NamedTuple):
     base: int = -1
 
 
-class Table(NamedTuple):
+class ObjectTable(NamedTuple):
     """`lacking` counts the cells that are empty. Where every row has a cell for every column, `cells` are these, column
     by column, in place of the rows."""
 
@@ -57,19 +57,19 @@ class Table(NamedTuple):
 
 
 @dataclass(slots=True, eq=False)
-class _Place:
+class _KeyPath:
     """Where a key stands below others: one object for each column, so that rows are compared without their paths."""
 
     path: Path = ()
-    below: dict[str, "_Place"] = field(default_factory=dict)
+    below: dict[str, "_KeyPath"] = field(default_factory=dict)
     column: int = -1
 
-    def flatten(self, row: Members, places: list["_Place"], values: list[Any]) -> None:
+    def flatten(self, row: Members, places: list["_KeyPath"], values: list[Any]) -> None:
         """A row as what it says where; a nested object says it below its key."""
         for key, value in row:
             place = self.below.get(key)
             if place is None:
-                place = self.below[key] = _Place((*self.path, key))
+                place = self.below[key] = _KeyPath((*self.path, key))
             if type(value) is Members and value and len(place.path) < _DEPTH:
                 place.flatten(value, places, values)
             else:
@@ -77,7 +77,7 @@ class _Place:
                 values.append(value)
 
 
-def table_of(array: Sequence[Any], alike: Columns | None = None) -> Table | None:
+def table_of(array: Sequence[Any], alike: TableColumns | None = None) -> ObjectTable | None:
     """The table an array makes, or None where it makes none worth writing. `alike` are its columns, where known."""
     if alike is None:
         if len(array) < LEAST_ROWS or not all(type(row) is Members and row for row in array):
@@ -85,9 +85,9 @@ def table_of(array: Sequence[Any], alike: Columns | None = None) -> Table | None
         alike = alike_of(array)
     if alike is not None:
         paths, cells = zip(*alike, strict=True)
-        return Table(list(_columns(paths, cells)), len(array), cells=cells)
-    root = _Place()
-    flat: list[tuple[list[_Place], list[Any]]] = []
+        return ObjectTable(list(_columns(paths, cells)), len(array), cells=cells)
+    root = _KeyPath()
+    flat: list[tuple[list[_KeyPath], list[Any]]] = []
     for row in array:
         flat.append(([], []))
         root.flatten(row, *flat[-1])
@@ -103,7 +103,7 @@ def table_of(array: Sequence[Any], alike: Columns | None = None) -> Table | None
     said = sum(len(values) for (_, values), row in zip(flat, rows, strict=True) if row is not None)
     columns = list(_columns([place.path for place in order], list(zip(*whole, strict=True))))
     standing = [array[index] if row is None else row for index, row in enumerate(rows)]
-    return Table(columns, len(array), standing, len(whole) * len(order) - said)
+    return ObjectTable(columns, len(array), standing, len(whole) * len(order) - said)
 
 
 def said_by(rows: Sequence[Members]) -> list[Any]:
@@ -111,7 +111,7 @@ def said_by(rows: Sequence[Members]) -> list[Any]:
     return list(chain.from_iterable(chain.from_iterable(rows)))
 
 
-def alike_of(rows: Sequence[Members], above: Path = (), said: list[Any] | None = None) -> Columns | None:
+def alike_of(rows: Sequence[Members], above: Path = (), said: list[Any] | None = None) -> TableColumns | None:
     """The columns of rows that all say the same keys in the same order; None of others, and of few rows."""
     width = len(rows[0])
     if len(rows) < FEW or set(map(len, rows)) != {width}:
@@ -120,7 +120,7 @@ def alike_of(rows: Sequence[Members], above: Path = (), said: list[Any] | None =
     keys = said[: 2 * width : 2]
     if len(set(keys)) < width or said[::2] != keys * len(rows):
         return None
-    columns: Columns = []
+    columns: TableColumns = []
     for at, key in enumerate(keys):
         column = said[2 * at + 1 :: 2 * width]
         path = (*above, key)
@@ -134,11 +134,11 @@ def alike_of(rows: Sequence[Members], above: Path = (), said: list[Any] | None =
     return columns
 
 
-def _order(rows: Sequence[list[_Place]], most: int) -> list[_Place] | None:
+def _order(rows: Sequence[list[_KeyPath]], most: int) -> list[_KeyPath] | None:
     """All columns, a new one right after the one it follows. None where a row says a key twice, or of too many."""
-    order: list[_Place] = []
-    known: set[_Place] = set()
-    last: list[_Place] = []
+    order: list[_KeyPath] = []
+    known: set[_KeyPath] = set()
+    last: list[_KeyPath] = []
     for places in rows:
         if places == last:
             continue
@@ -160,7 +160,7 @@ def _order(rows: Sequence[list[_Place]], most: int) -> list[_Place] | None:
     return order
 
 
-def _cells(places: Sequence[_Place], values: Sequence[Any], columns: int) -> list[Any] | None:
+def _cells(places: Sequence[_KeyPath], values: Sequence[Any], columns: int) -> list[Any] | None:
     cells: list[Any] = [ABSENT] * columns
     last = -1
     for place, value in zip(places, values, strict=True):

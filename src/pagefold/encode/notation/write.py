@@ -6,10 +6,20 @@ from dataclasses import dataclass, field
 from itertools import repeat
 from typing import Any, TypeAlias
 
-from pagefold.encode.notation.json_value import Members, Number, Value
-from pagefold.encode.notation.prefix_names import Names
+from pagefold.encode.notation.json_value import JsonValue, Members, Number
+from pagefold.encode.notation.prefix_names import PrefixNames
 from pagefold.encode.notation.scalar import is_bare, is_clear, key_text, quoted, scalar_text
-from pagefold.encode.notation.table import ABSENT, FEW, Column, Columns, Table, alike_of, rest_of, said_by, table_of
+from pagefold.encode.notation.table import (
+    ABSENT,
+    FEW,
+    Column,
+    ObjectTable,
+    TableColumns,
+    alike_of,
+    rest_of,
+    said_by,
+    table_of,
+)
 
 _DEPTH = 100
 MOST = 40_000
@@ -22,12 +32,12 @@ _FIRST = 2  # the first number of a container: 0 and 1 equal False and True
 _CONTAINERS = frozenset({Members, list})
 _NAMED = frozenset({Members, list, str})
 _SAID = frozenset({"plain", "shared"})  # kinds of columns that rows have cells for
-Kind: TypeAlias = int | Members
+ContainerKind: TypeAlias = int | Members
 """What equal containers have in common: a number, or, of an object that holds no others, itself."""
 
 
-def write(value: Value) -> str | None:
-    writer = _Writer()
+def write(value: JsonValue) -> str | None:
+    writer = _NotationWriter()
     try:
         if isinstance(value, Members | list):
             writer.number(value)
@@ -58,17 +68,17 @@ class _Piece:
 
 
 @dataclass(slots=True)
-class _Writer:
+class _NotationWriter:
     _piece: _Piece = field(default_factory=_Piece)
     _sections: list[_Piece] = field(default_factory=list)
     _kinds: dict[Any, int] = field(default_factory=dict)
     _ids: dict[int, int] = field(default_factory=dict)
-    _times: Counter[Kind] = field(default_factory=Counter)
-    _anchors: dict[Kind, int] = field(default_factory=dict)
-    _alike: dict[int, Columns | None] = field(default_factory=dict)
+    _times: Counter[ContainerKind] = field(default_factory=Counter)
+    _anchors: dict[ContainerKind, int] = field(default_factory=dict)
+    _alike: dict[int, TableColumns | None] = field(default_factory=dict)
     _looked: int = 0
 
-    def number(self, value: "Members | list[Any]", depth: int = 0) -> Kind:
+    def number(self, value: "Members | list[Any]", depth: int = 0) -> ContainerKind:
         """Gives equal containers one kind, and counts them: whatever comes twice is written once."""
         if depth > _DEPTH:
             raise RecursionError
@@ -97,7 +107,7 @@ class _Writer:
         if self._looked > MOST:
             raise _TooManyError
 
-    def value(self, value: Value, depth: int, before: str = "") -> None:
+    def value(self, value: JsonValue, depth: int, before: str = "") -> None:
         if not isinstance(value, Members | list):
             self._piece.scalar(before, value)
             return
@@ -155,7 +165,7 @@ class _Writer:
         """A comma, and a line break after it where something long comes not far inside."""
         return ",\n" if before == "," and depth < 2 and _size(item, _LONG + 1) > _LONG else before
 
-    def _pays(self, table: Table) -> bool:
+    def _pays(self, table: ObjectTable) -> bool:
         """A header costs the names once; rows save them, but pay for what they lack."""
         columns = len(table.columns)
         names = sum([len(column.path[-1]) + 2 for column in table.columns])
@@ -172,7 +182,7 @@ class _Writer:
         fill(number)
         self._piece = outer
 
-    def _table(self, table: Table, number: int) -> None:
+    def _table(self, table: ObjectTable, number: int) -> None:
         names = [".".join(map(key_text, column.path)) for column in table.columns]
         before = f"#{number} {table.length} rows: "
         for column, name in zip(table.columns, names, strict=True):
@@ -237,7 +247,7 @@ class _Writer:
                 strings.update(map(piece.parts.__getitem__, piece.strings))
         lines: list[str] = []
         if strings:
-            names = Names(strings)
+            names = PrefixNames(strings)
             lines = [f"${letter}={name}" for name, letter in names.letters.items()]
             spelled = {string: _spelled(string, names) for string in strings}
             for piece in pieces:
@@ -288,7 +298,7 @@ def _is_constant(text: str) -> bool:
     return is_bare(text) and "*" not in text and not text.endswith("..")
 
 
-def _spelled(string: str, names: Names) -> str:
+def _spelled(string: str, names: PrefixNames) -> str:
     name = names.beginning(string)
     if not name:
         return string if is_bare(string) else quoted(string)

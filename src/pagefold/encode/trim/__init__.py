@@ -7,8 +7,8 @@ assert shown.tokens <= 2_000
 """
 
 from pagefold.encode.trim.fit import Chunk, Trimmed, trim
-from pagefold.encode.trim.json_tree import FieldGroup
+from pagefold.encode.trim.json_tree import FieldWeights
 from pagefold.encode.trim.keywords import keywords_of
 from pagefold.encode.trim.skeleton import skeleton
 
-__all__ = ["Chunk", "FieldGroup", "Trimmed", "keywords_of", "skeleton", "trim"]
+__all__ = ["Chunk", "FieldWeights", "Trimmed", "keywords_of", "skeleton", "trim"]

@@ -16,7 +16,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from pagefold.encode.shape import Shape, shape_of_lines
+from pagefold.encode.shape import TextShape, shape_of_lines
 from pagefold.encode.trim.landmarks import HIT, NUMBER, is_symbol
 from pagefold.encode.trim.units import Unit
 
@@ -33,7 +33,7 @@ _FILE_NAME = re.compile(r"diff --git a/(.*?) b/|Index: (.*)")
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class TrimBlock:
     start: int
     end: int
     signs: tuple[int, ...] = ()
@@ -51,23 +51,28 @@ class _Head:
     path: str = ""
 
 
-def blocks_of(units: Sequence[Unit], shape: Shape) -> list[Block]:
+def blocks_of(units: Sequence[Unit], shape: TextShape) -> list[TrimBlock]:
     texts = [unit.text if unit.first else "" for unit in units]
-    if shape is Shape.NUMBERED:
+    if shape is TextShape.NUMBERED:
         texts = [NUMBER.sub("", text, count=1) for text in texts]
         inner = shape_of_lines(texts)
-        shape = inner if inner in (Shape.MARKDOWN, Shape.LOG) else Shape.SOURCE
-    if shape is Shape.HITS:
+        shape = inner if inner in (TextShape.MARKDOWN, TextShape.LOG) else TextShape.SOURCE
+    if shape is TextShape.HITS:
         heads = _files(texts)
     else:
-        find = {Shape.SOURCE: _symbols, Shape.DIFF: _hunks, Shape.MARKDOWN: _sections, Shape.TESTS: _tests}.get(shape)
+        find = {
+            TextShape.SOURCE: _symbols,
+            TextShape.DIFF: _hunks,
+            TextShape.MARKDOWN: _sections,
+            TextShape.TESTS: _tests,
+        }.get(shape)
         heads = find(texts) if find is not None else []
     return _nested(heads, texts)
 
 
-def _nested(heads: Sequence[_Head], texts: Sequence[str]) -> list[Block]:
+def _nested(heads: Sequence[_Head], texts: Sequence[str]) -> list[TrimBlock]:
     """Blocks from their beginnings: each lies in the nearest one before it that is less deep; long ones are cut."""
-    blocks: list[Block] = []
+    blocks: list[TrimBlock] = []
     above: list[tuple[int, int]] = []  # (depth, index of the block)
     bounds = [head.at for head in heads] + [len(texts)]
     if bounds[0] > 0:
@@ -83,10 +88,10 @@ def _nested(heads: Sequence[_Head], texts: Sequence[str]) -> list[Block]:
 
 def _runs(
     start: int, end: int, signs: tuple[int, ...], parent: int | None, path: str, texts: Sequence[str], index: int
-) -> list[Block]:
+) -> list[TrimBlock]:
     """One block, or where it is long its first run and the others: within it if it has a sign, beside it if not."""
     if end - start <= _LONG:
-        return [Block(start, end, signs, parent, path)]
+        return [TrimBlock(start, end, signs, parent, path)]
     cuts = [start]
     for at in range(start + 1, end):
         length = at - cuts[-1]
@@ -94,7 +99,7 @@ def _runs(
             cuts.append(at)
     inside = index if signs else parent
     first, *others = zip(cuts, [*cuts[1:], end], strict=True)
-    return [Block(*first, signs, parent, path), *(Block(a, b, (), inside, path) for a, b in others)]
+    return [TrimBlock(*first, signs, parent, path), *(TrimBlock(a, b, (), inside, path) for a, b in others)]
 
 
 def _parts(texts: Sequence[str], at: int) -> bool:

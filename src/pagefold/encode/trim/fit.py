@@ -15,13 +15,13 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from pagefold.encode.cursor import Cursor
-from pagefold.encode.mcp_text_view import View, view_of
+from pagefold.encode.mcp_text_view import TextView, view_of
 from pagefold.encode.page_pieces import Piece, gaps, piece, usable
 from pagefold.encode.pointer import call_words, described, one_line, pointer
 from pagefold.encode.trim.json_scan import Node, scan
-from pagefold.encode.trim.json_tree import FieldGroup, JsonTree
+from pagefold.encode.trim.json_tree import FieldWeights, JsonTree
 from pagefold.encode.trim.strategy import strategy_for
-from pagefold.encode.trim.text_tree import Picked, TextTree
+from pagefold.encode.trim.text_tree import TextTree, TrimSelection
 from pagefold.pages.page import PageId, handle_of, id_of
 from pagefold.tokens import counter
 
@@ -78,7 +78,7 @@ def trim(
     keywords: Collection[str] = frozenset(),
     strategy: str | None = None,
     strategies: Mapping[str, str] | None = None,
-    field_groups: Mapping[str, FieldGroup] | None = None,
+    field_groups: Mapping[str, FieldWeights] | None = None,
     handle: str = "",
     count: Callable[[str], int] | None = None,
 ) -> Trimmed:
@@ -106,7 +106,7 @@ def size_of(text: str, count: Callable[[str], int]) -> int:
 
 
 def _tree(
-    text: str, keywords: Collection[str], strategy: str, groups: Mapping[str, FieldGroup], count: Callable[[str], int]
+    text: str, keywords: Collection[str], strategy: str, groups: Mapping[str, FieldWeights], count: Callable[[str], int]
 ) -> Tree:
     root: Node | None = scan(text)
     if root is not None and root.end >= _JSON * len(text):
@@ -114,7 +114,7 @@ def _tree(
     return TextTree.of(text, keywords, strategy, count)
 
 
-def _title(view: View, tool: str, arguments: str, tokens: int) -> str:
+def _title(view: TextView, tool: str, arguments: str, tokens: int) -> str:
     name = " ".join(filter(None, (one_line(tool, 60), call_words(arguments)))) or "a text"
     block = " in an MCP text block" if view.opened else ""
     return f"[part of {name}, {described(view.text)}{block}, {tokens:,} tokens]"
@@ -123,7 +123,7 @@ def _title(view: View, tool: str, arguments: str, tokens: int) -> str:
 @dataclass(frozen=True, slots=True)
 class _Fit:
     text: str
-    view: View
+    view: TextView
     tree: Tree
     page: PageId
     handle: str
@@ -149,9 +149,9 @@ class _Fit:
             room += int(0.95 * -over) if over <= 0 else -over - 8
         return found or self._last(before, strategy, tool, arguments)
 
-    def _picked(self, room: int, real: float) -> tuple[Picked, float]:
+    def _picked(self, room: int, real: float) -> tuple[TrimSelection, float]:
         """The best part that costs no more than there is room for, as near to it as a few tries get."""
-        best: Picked | None = None
+        best: TrimSelection | None = None
         most = -1
         for _ in range(_TRIES):
             target = max(0, int(room / real))
@@ -179,7 +179,7 @@ class _Fit:
                 return Trimmed(line, "", tokens, before, (), (), cursor, strategy, reason="only a pointer fits")
         raise AssertionError(f"budget {self.budget} holds no pointer")
 
-    def _made(self, picked: Picked, before: int, strategy: str) -> Trimmed:
+    def _made(self, picked: TrimSelection, before: int, strategy: str) -> Trimmed:
         shown = self._shown(picked.ranges)
         missing = list(gaps(0, len(self.text), shown))
         start = missing[0][0] if missing else len(self.text)
@@ -218,7 +218,7 @@ class _Fit:
     def _inner(self, place: int) -> int:
         return self.view.inner(place)
 
-    def _left(self, picked: Picked) -> list[str]:
+    def _left(self, picked: TrimSelection) -> list[str]:
         if not picked.missing:
             return []
         more = f" and {len(picked.missing) - _MISSING} more" if len(picked.missing) > _MISSING else ""

@@ -7,14 +7,14 @@ own or it lies within one line. A gap that would cost as much as what it leaves 
 import re
 from collections.abc import Collection, Sequence
 
-from pagefold.encode.shape import Shape
+from pagefold.encode.shape import TextShape
 from pagefold.encode.trim.units import Unit
 
 _FREE = 12  # characters that cost no more than the mark that would stand for them
 _NUMBER = re.compile(r" *\d+(?:→|\t)")
 
 
-def with_gaps(units: Sequence[Unit], kept: Collection[int], shape: Shape = Shape.TEXT) -> str:
+def with_gaps(units: Sequence[Unit], kept: Collection[int], shape: TextShape = TextShape.TEXT) -> str:
     """The kept units in order, with a mark for each run of others."""
     shown: list[str] = []
     at = 0
@@ -32,7 +32,7 @@ def with_gaps(units: Sequence[Unit], kept: Collection[int], shape: Shape = Shape
     return "".join(shown).removesuffix("\n")
 
 
-def filled(units: Sequence[Unit], kept: Collection[int], shape: Shape = Shape.TEXT) -> set[int]:
+def filled(units: Sequence[Unit], kept: Collection[int], shape: TextShape = TextShape.TEXT) -> set[int]:
     """The kept units with those between two of them that are not worth a mark, without empty ones next to a gap."""
     found = {index for index in kept if 0 <= index < len(units)}
     empty = {index for index in found if not _bare(units[index].text, shape).strip()}
@@ -43,16 +43,16 @@ def filled(units: Sequence[Unit], kept: Collection[int], shape: Shape = Shape.TE
     return found
 
 
-def _bare(text: str, shape: Shape) -> str:
-    return _NUMBER.sub("", text, count=1) if shape is Shape.NUMBERED else text
+def _bare(text: str, shape: TextShape) -> str:
+    return _NUMBER.sub("", text, count=1) if shape is TextShape.NUMBERED else text
 
 
-def _mark(units: Sequence[Unit], start: int, end: int, shape: Shape) -> str:
+def _mark(units: Sequence[Unit], start: int, end: int, shape: TextShape) -> str:
     first, last = units[start], units[end - 1]
     within = not first.first and (end < len(units) and not units[end].first)
     if within and first.line == last.line:
         return " … "
-    if shape is Shape.NUMBERED and _NUMBER.match(first.text):
+    if shape is TextShape.NUMBERED and _NUMBER.match(first.text):
         return "…"
     if first.line == last.line:
         return f"… line {first.line + 1}" if first.first else f"… rest of line {first.line + 1}"

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
-from pagefold.encode.trim.strategy import Item
+from pagefold.encode.trim.strategy import ItemFacts
 
 _PATH = ("new_path", "path", "filename", "file_path", "old_path", "file")
 _ACTIVITY = ("user_notes_count", "comments_count", "comments", "comment_count", "notes_count", "upvotes", "reactions")
@@ -20,7 +20,7 @@ _TITLE = ("title", "summary", "name", "key", "id", "iid", "number")
 _DAY = 86_400
 
 
-class Kind(StrEnum):
+class ItemKind(StrEnum):
     ISSUES = "issues"
     MERGE_REQUESTS = "MRs"
     DIFFS = "diffs"
@@ -30,19 +30,19 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Items:
+class JsonItems:
     """`path` leads to the list from the root, as keys; `values` are its entries as plain JSON."""
 
-    kind: Kind
+    kind: ItemKind
     path: tuple[str, ...]
     values: tuple[Any, ...]
 
-    def known(self) -> list[Item]:
+    def known(self) -> list[ItemFacts]:
         """What a strategy may ask for, of each entry."""
         touched = [_moment(_first(value, _TOUCHED)) for value in self.values]
         newest = max((at for at in touched if at is not None), default=0.0)
         return [
-            Item(
+            ItemFacts(
                 path=str(_first(value, _PATH) or ""),
                 resolved=_resolved(value),
                 activity=_number(_first(value, _ACTIVITY)),
@@ -55,18 +55,18 @@ class Items:
         """A stretch of the list, from one index to another, in a few words."""
         some = self.values[first : last + 1]
         span = f"{first + 1}-{last + 1}" if last > first else f"{first + 1}"
-        if self.kind in (Kind.ISSUES, Kind.MERGE_REQUESTS):
+        if self.kind in (ItemKind.ISSUES, ItemKind.MERGE_REQUESTS):
             states = Counter(str(_first(value, ("state", "status"))) for value in some)
             return f"{self.kind} #{span} ({', '.join(f'{n} {state}' for state, n in states.most_common(3))})"
-        if self.kind is Kind.DIFFS:
+        if self.kind is ItemKind.DIFFS:
             return f"diffs {span}: {_folders(some)}"
-        if self.kind is Kind.DISCUSSIONS:
+        if self.kind is ItemKind.DISCUSSIONS:
             done = sum(1 for value in some if _resolved(value))
             return f"discussions {span} ({len(some) - done} unresolved, {done} resolved)"
         return f"{self.kind} {span}"
 
 
-def items_of(value: Any) -> Items | None:
+def items_of(value: Any) -> JsonItems | None:
     """The list of objects that a result is, or holds; the longest where it holds several. None where it holds none."""
     found = [
         (path, entries)
@@ -76,7 +76,7 @@ def items_of(value: Any) -> Items | None:
     if not found:
         return None
     path, entries = max(found, key=lambda each: (len(each[1]), -len(each[0])))
-    return Items(_kind(entries), path, tuple(entries))
+    return JsonItems(_kind(entries), path, tuple(entries))
 
 
 def _lists(value: Any, path: tuple[str, ...], depth: int) -> list[tuple[tuple[str, ...], list[Any]]]:
@@ -87,17 +87,17 @@ def _lists(value: Any, path: tuple[str, ...], depth: int) -> list[tuple[tuple[st
     return [found for key, inner in value.items() for found in _lists(inner, (*path, key), depth + 1)]
 
 
-def _kind(entries: Sequence[Any]) -> Kind:
+def _kind(entries: Sequence[Any]) -> ItemKind:
     keys = set(next((entry for entry in entries if isinstance(entry, Mapping)), {}))
     if keys & {"diff", "patch"} and keys & set(_PATH):
-        return Kind.DIFFS
+        return ItemKind.DIFFS
     if keys & {"notes", "comments"} and isinstance(_first(entries[0], ("notes", "comments")), list):
-        return Kind.DISCUSSIONS
+        return ItemKind.DISCUSSIONS
     if keys & {"source_branch", "target_branch", "merged_at", "head"} and "title" in keys:
-        return Kind.MERGE_REQUESTS
+        return ItemKind.MERGE_REQUESTS
     if "title" in keys and keys & {"state", "status"}:
-        return Kind.ISSUES
-    return Kind.COMMENTS if "body" in keys and keys & {"author", "user"} else Kind.ITEMS
+        return ItemKind.ISSUES
+    return ItemKind.COMMENTS if "body" in keys and keys & {"author", "user"} else ItemKind.ITEMS
 
 
 def _folders(some: Sequence[Any]) -> str:

@@ -13,7 +13,7 @@ _INDEX = re.compile(r"\[\d+\]")
 
 
 @dataclass(slots=True)
-class Entry:
+class JsonEntry:
     """A node that the solver decides on: its choices, and the text that each of them shows."""
 
     node: Node
@@ -29,10 +29,10 @@ def counted(node: Node) -> str:
     return f"… {len(node.children)} {what}{'' if node.whole else ', broken off'}"
 
 
-class Shown:
+class JsonSelection:
     """One choice of levels, as text, as ranges of what was given, and as what is missing from it."""
 
-    def __init__(self, text: str, entries: Sequence[Entry], picks: Sequence[int | None]) -> None:
+    def __init__(self, text: str, entries: Sequence[JsonEntry], picks: Sequence[int | None]) -> None:
         self.text, self.entries, self.picks = text, entries, picks
         self.children: dict[int, list[int]] = {}
         for index, entry in enumerate(entries):

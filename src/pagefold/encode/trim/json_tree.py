@@ -14,13 +14,13 @@ from math import fsum
 from typing import Protocol
 
 from pagefold.encode.notation.json_value import compact, parse
-from pagefold.encode.trim.json_items import Items, items_of
-from pagefold.encode.trim.json_output import Entry, Shown, counted
+from pagefold.encode.trim.json_items import JsonItems, items_of
+from pagefold.encode.trim.json_output import JsonEntry, JsonSelection, counted
 from pagefold.encode.trim.json_scan import Node
 from pagefold.encode.trim.landmarks import is_alarm
 from pagefold.encode.trim.piece_values import piece_values
 from pagefold.encode.trim.strategy import item_values, thread_values
-from pagefold.encode.trim.text_tree import Picked, TextTree
+from pagefold.encode.trim.text_tree import TextTree, TrimSelection
 from pagefold.knapsack import Choice, Group, solve
 
 _SMALL = 60  # characters of a container that is shown whole or not at all
@@ -45,7 +45,7 @@ _NOTHING = ("null", '""', "[]", "{}", "false", '"none"', '"null"', "0")
 _WORK = 60_000
 
 
-class FieldGroup(Protocol):
+class FieldWeights(Protocol):
     """Fields of a tool's results that are worth the same."""
 
     @property
@@ -60,8 +60,8 @@ class FieldGroup(Protocol):
 class JsonTree:
     text: str
     root: Node
-    entries: tuple[Entry, ...]
-    items: Items | None
+    entries: tuple[JsonEntry, ...]
+    items: JsonItems | None
     groups: tuple[Group, ...]
 
     @classmethod
@@ -71,7 +71,7 @@ class JsonTree:
         root: Node,
         keywords: Collection[str],
         strategy: str,
-        field_groups: Mapping[str, FieldGroup],
+        field_groups: Mapping[str, FieldWeights],
         count: Callable[[str], int],
     ) -> "JsonTree":
         items = _items(text[root.start : root.end]) if root.whole else None
@@ -94,13 +94,13 @@ class JsonTree:
     def tokens(self) -> int:
         return sum(entry.choices[-1].cost for entry in self.entries)
 
-    def pick(self, budget: int) -> Picked:
+    def pick(self, budget: int) -> TrimSelection:
         solution = solve(self.groups, max(0, budget), work=_WORK)
         picks = list(solution.picks)
         if picks and picks[0] is None:
             picks[0] = len(self.entries[0].choices) - 1
-        shown = Shown(self.text, self.entries, picks)
-        return Picked(shown.body(), shown.ranges(), solution.gap, shown.missing())
+        shown = JsonSelection(self.text, self.entries, picks)
+        return TrimSelection(shown.body(), shown.ranges(), solution.gap, shown.missing())
 
     def described(self, start: int, end: int) -> str:
         """What lies between two places, in a few words."""
@@ -124,7 +124,7 @@ class JsonTree:
         return (found[0], found[-1]) if found else None
 
 
-def _items(text: str) -> Items | None:
+def _items(text: str) -> JsonItems | None:
     try:
         return items_of(json.loads(text, strict=False))
     except ValueError:  # a number too long for Python is still a value to show
@@ -135,7 +135,7 @@ class _Weights:
     """What a field, or an entry of the list of items, is worth beside the facts in it."""
 
     def __init__(
-        self, items: Items | None, strategy: str, groups: Mapping[str, FieldGroup], keywords: Collection[str]
+        self, items: JsonItems | None, strategy: str, groups: Mapping[str, FieldWeights], keywords: Collection[str]
     ) -> None:
         self.prefix = "" if items is None else "".join(f".{key}" for key in items.path)
         self.items = [] if items is None else item_values(strategy, items.known())
@@ -178,32 +178,32 @@ def _own_value(node: Node) -> float:
     return _NAMING.get(node.key.lower(), usual) if node.key is not None else usual
 
 
-def _entries(text: str, root: Node) -> list[Entry]:
+def _entries(text: str, root: Node) -> list[JsonEntry]:
     """Nodes in the order of the text, parents before children; small ones are not taken apart."""
     small = _SMALL
     while True:
-        entries: list[Entry] = []
+        entries: list[JsonEntry] = []
         _collect(root, None, "", entries, small)
         if len(entries) <= _MANY or small > 4_000:
             return entries
         small *= 2
 
 
-def _collect(node: Node, parent: int | None, path: str, entries: list[Entry], small: int) -> None:
+def _collect(node: Node, parent: int | None, path: str, entries: list[JsonEntry], small: int) -> None:
     index = len(entries)
-    entries.append(Entry(node, parent, path))
+    entries.append(JsonEntry(node, parent, path))
     if parent is not None and node.whole and node.end - node.start <= small:
         return
     for at, child in enumerate(node.children):
         _collect(child, index, f"{path}.{child.key}" if child.key is not None else f"{path}[{at}]", entries, small)
 
 
-def _is_leaf(entry: Entry, entries: Sequence[Entry], index: int) -> bool:
+def _is_leaf(entry: JsonEntry, entries: Sequence[JsonEntry], index: int) -> bool:
     return index + 1 == len(entries) or entries[index + 1].parent != index
 
 
 def _offer(
-    text: str, entry: Entry, leaf: bool, value: float, keywords: Collection[str], count: Callable[[str], int]
+    text: str, entry: JsonEntry, leaf: bool, value: float, keywords: Collection[str], count: Callable[[str], int]
 ) -> None:
     """The choices of a node: for a leaf its text, whole or shortened; for others a count, their keys, or open."""
     node = entry.node
@@ -255,7 +255,7 @@ def _shortened(
     return found
 
 
-def _raise_alarms(text: str, entries: Sequence[Entry]) -> None:
+def _raise_alarms(text: str, entries: Sequence[JsonEntry]) -> None:
     """Whatever tells of an error outweighs everything that does not; with it comes the name of the entry it is in."""
     total = 1 + fsum(entry.choices[-1].value for entry in entries)
     raised = [index for index, entry in enumerate(entries) if entry.full >= 0 and _alarming(entry.node, text)]
@@ -268,7 +268,7 @@ def _raise_alarms(text: str, entries: Sequence[Entry]) -> None:
         entry.choices = [choice._replace(value=choice.value + worth) for choice in entry.choices]
 
 
-def _name_of(entries: Sequence[Entry], index: int) -> int | None:
+def _name_of(entries: Sequence[JsonEntry], index: int) -> int | None:
     """The member that names the entry of a list in which a node lies."""
     record: int | None = index
     while record is not None and not entries[record].path.endswith("]"):

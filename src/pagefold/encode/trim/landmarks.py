@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from enum import IntEnum
 
-from pagefold.encode.shape import Shape, shape_of_lines
+from pagefold.encode.shape import TextShape, shape_of_lines
 
 NUMBER = re.compile(r" *\d+(?:→|\t)")
 HIT = re.compile(r"((?:[A-Za-z]:)?[^\s:][^:\n]{0,300}?)([:-])(\d+)\2")
@@ -41,21 +41,21 @@ class Landmark(IntEnum):
     ALARM = 2
 
 
-def landmarks(lines: Sequence[str], shape: Shape) -> list[Landmark]:
+def landmarks(lines: Sequence[str], shape: TextShape) -> list[Landmark]:
     """One for each line."""
-    if shape is Shape.NUMBERED:
+    if shape is TextShape.NUMBERED:
         bare = [NUMBER.sub("", line, count=1) for line in lines]
         inner = shape_of_lines(bare)
-        return landmarks(bare, inner if inner in (Shape.MARKDOWN, Shape.LOG) else Shape.SOURCE)
-    if shape is Shape.SOURCE:
+        return landmarks(bare, inner if inner in (TextShape.MARKDOWN, TextShape.LOG) else TextShape.SOURCE)
+    if shape is TextShape.SOURCE:
         return [Landmark.SIGN if is_symbol(line) else Landmark.NONE for line in lines]
-    if shape is Shape.HITS:
+    if shape is TextShape.HITS:
         return _first_hits(lines)
-    sign = {Shape.DIFF: _DIFF_SIGN, Shape.TESTS: _TEST_SIGN, Shape.MARKDOWN: _HEADING}.get(shape)
+    sign = {TextShape.DIFF: _DIFF_SIGN, TextShape.TESTS: _TEST_SIGN, TextShape.MARKDOWN: _HEADING}.get(shape)
     found = [Landmark.SIGN if sign is not None and sign.match(line) else Landmark.NONE for line in lines]
-    if shape in (Shape.LOG, Shape.TESTS, Shape.TEXT):
+    if shape in (TextShape.LOG, TextShape.TESTS, TextShape.TEXT):
         found = [Landmark.ALARM if is_alarm(line) else mark for line, mark in zip(lines, found, strict=True)]
-    if lines and shape in (Shape.LOG, Shape.TEXT, Shape.LISTING, Shape.TESTS):
+    if lines and shape in (TextShape.LOG, TextShape.TEXT, TextShape.LISTING, TextShape.TESTS):
         found[0] = max(found[0], Landmark.SIGN)
         found[-1] = max(found[-1], Landmark.SIGN)
     return found

@@ -17,7 +17,7 @@ from pagefold.errors import ConfigError
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class ItemFacts:
     """What is known of one item: whatever a strategy may ask for, where the item has it."""
 
     path: str = ""
@@ -26,7 +26,7 @@ class Item:
     days: float | None = None  # since it was last touched
 
 
-Strategy = Callable[[Sequence[Item]], list[float]]
+Strategy = Callable[[Sequence[ItemFacts]], list[float]]
 
 _TOOLS: Mapping[str, str] = {
     "get_issues": "priority",
@@ -52,7 +52,7 @@ def strategy_for(tool: str, named: str | None = None, configured: Mapping[str, s
     return "default"
 
 
-def item_values(strategy: str, items: Sequence[Item]) -> list[float]:
+def item_values(strategy: str, items: Sequence[ItemFacts]) -> list[float]:
     """The value of each item. Raises ConfigError for a name that is no strategy."""
     return STRATEGIES[_known(strategy, "strategy")](items)
 
@@ -68,19 +68,19 @@ def _known(name: str, where: str) -> str:
     return name
 
 
-def _default(items: Sequence[Item]) -> list[float]:
+def _default(items: Sequence[ItemFacts]) -> list[float]:
     return [1.0] * len(items)
 
 
-def _element_count(items: Sequence[Item]) -> list[float]:
+def _element_count(items: Sequence[ItemFacts]) -> list[float]:
     return [1 - 0.7 * index / len(items) for index in range(len(items))]
 
 
-def _cascading(items: Sequence[Item]) -> list[float]:
+def _cascading(items: Sequence[ItemFacts]) -> list[float]:
     return [0.95 ** (len(items) - 1 - index) for index in range(len(items))]
 
 
-def _size_proportional(items: Sequence[Item]) -> list[float]:
+def _size_proportional(items: Sequence[ItemFacts]) -> list[float]:
     return [_path_value(item.path.lower()) for item in items]
 
 
@@ -94,18 +94,18 @@ def _path_value(path: str) -> float:
     return 0.70 if "test" in path or "spec" in path else 1.0
 
 
-def _thread_level(items: Sequence[Item]) -> list[float]:
+def _thread_level(items: Sequence[ItemFacts]) -> list[float]:
     return [0.3 if item.resolved else 1.0 for item in items]
 
 
-def _head_tail(items: Sequence[Item]) -> list[float]:
+def _head_tail(items: Sequence[ItemFacts]) -> list[float]:
     # The two shares would cover every item, and nothing would ever be in the middle; so the middle is what neither
     # half of them holds.
     head, tail = math.ceil(0.15 * len(items)), math.ceil(0.35 * len(items))
     return [0.8 if index < head else 1.0 if index >= len(items) - tail else 0.1 for index in range(len(items))]
 
 
-def _priority(items: Sequence[Item]) -> list[float]:
+def _priority(items: Sequence[ItemFacts]) -> list[float]:
     if all(item.activity is None and item.days is None for item in items):
         return _element_count(items)
     place = [1 - index / len(items) for index in range(len(items))]

@@ -9,17 +9,17 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from math import fsum
 
-from pagefold.encode.shape import Shape, shape_of
-from pagefold.encode.trim.blocks import Block, blocks_of
+from pagefold.encode.shape import TextShape, shape_of
+from pagefold.encode.trim.blocks import TrimBlock, blocks_of
 from pagefold.encode.trim.gaps import filled, with_gaps
 from pagefold.encode.trim.landmarks import NUMBER, Landmark, landmarks
 from pagefold.encode.trim.piece_values import piece_values
-from pagefold.encode.trim.strategy import Item, item_values
+from pagefold.encode.trim.strategy import ItemFacts, item_values
 from pagefold.encode.trim.units import Unit, units_of
 from pagefold.knapsack import Choice, Group, solve
 
 _SHARES = (0.15, 0.3, 0.5, 0.75, 1.0)  # of a block's units, the densest first
-_MARK = {Shape.NUMBERED: 2}
+_MARK = {TextShape.NUMBERED: 2}
 _MARK_TOKENS = 6
 _COMMENT = re.compile(r"\s*(?:#(?!include)|//|/\*|\* |--|\"\"\")")
 _SIGN_VALUE = 0.5  # of showing what a block is, beside the facts in its sign
@@ -27,7 +27,7 @@ _WORK = 60_000
 
 
 @dataclass(frozen=True, slots=True)
-class Picked:
+class TrimSelection:
     """What is shown of a text at some budget: the body, and the ranges of the text that stand in it whole.
 
     `gap` is how far the choice may be from the best one; `missing` is what the body itself does not say is missing.
@@ -43,12 +43,12 @@ class Picked:
 class TextTree:
     """Built once for a text, asked for as many budgets as it takes."""
 
-    shape: Shape
+    shape: TextShape
     units: tuple[Unit, ...]
     costs: tuple[int, ...]
     values: tuple[float, ...]
     alarms: tuple[int, ...]
-    blocks: tuple[Block, ...]
+    blocks: tuple[TrimBlock, ...]
     groups: tuple[Group, ...]
     levels: tuple[tuple[tuple[int, ...], ...], ...]  # the units that each choice of each block shows
 
@@ -56,11 +56,11 @@ class TextTree:
     def of(cls, text: str, keywords: Collection[str], strategy: str, count: Callable[[str], int]) -> "TextTree":
         shape, units = shape_of(text), units_of(text)
         blocks = blocks_of(units, shape)
-        bare = [NUMBER.sub("", unit.text, count=1) if shape is Shape.NUMBERED else unit.text for unit in units]
+        bare = [NUMBER.sub("", unit.text, count=1) if shape is TextShape.NUMBERED else unit.text for unit in units]
         values = piece_values(bare, keywords, _comments(bare, shape))
-        weights = item_values(strategy, [Item(path=block.path) for block in blocks])
-        if shape is Shape.DIFF and strategy == "default":
-            weights = item_values("size_proportional", [Item(path=block.path) for block in blocks])
+        weights = item_values(strategy, [ItemFacts(path=block.path) for block in blocks])
+        if shape is TextShape.DIFF and strategy == "default":
+            weights = item_values("size_proportional", [ItemFacts(path=block.path) for block in blocks])
         for block, weight in zip(blocks, weights, strict=True):
             values[block.start : block.end] = [weight * value for value in values[block.start : block.end]]
         marks = landmarks([unit.text for unit in units], shape)
@@ -79,7 +79,7 @@ class TextTree:
     def tokens(self) -> int:
         return sum(self.costs)
 
-    def pick(self, budget: int) -> Picked:
+    def pick(self, budget: int) -> TrimSelection:
         """The best part within a budget, by this tree's estimates of cost."""
         mark = _MARK.get(self.shape, _MARK_TOKENS)
         first = [Group((Choice(self.costs[index] + mark, self.values[index] + 1),)) for index in self.alarms]
@@ -93,14 +93,14 @@ class TextTree:
                 if pick is not None:
                     kept.update(levels[pick])
         kept = filled(self.units, kept, self.shape)
-        return Picked(with_gaps(self.units, kept, self.shape), _ranges(self.units, kept), gap)
+        return TrimSelection(with_gaps(self.units, kept, self.shape), _ranges(self.units, kept), gap)
 
     def described(self, start: int, end: int) -> str:
         """What lies between two places of the text, in a few words: its lines, and the first names in it."""
         return described(self.units, self.blocks, start, end)
 
 
-def described(units: Sequence[Unit], blocks: Sequence[Block], start: int, end: int) -> str:
+def described(units: Sequence[Unit], blocks: Sequence[TrimBlock], start: int, end: int) -> str:
     inside = [unit for unit in units if unit.end > start and unit.start < end]
     if not inside:
         return "nothing"
@@ -124,7 +124,7 @@ class _Levels:
     kept: Collection[int]
     mark: int
 
-    def of(self, block: Block) -> list[tuple[Choice, tuple[int, ...]]]:
+    def of(self, block: TrimBlock) -> list[tuple[Choice, tuple[int, ...]]]:
         """From the sign alone to the whole block; what is kept already costs nothing."""
         signs = [index for index in block.signs if index not in self.kept]
         inside = range(block.start, block.end)
@@ -141,7 +141,7 @@ class _Levels:
         # A block that is shown already, or that has nothing of its own, must not stand in the way of what is within it.
         return found or [(Choice(0, 0.0), ())]
 
-    def _density(self, index: int, block: Block) -> float:
+    def _density(self, index: int, block: TrimBlock) -> float:
         """Value for a token, its neighbours' too: a line is read with what stands around it."""
         near = range(max(block.start, index - 1), min(block.end, index + 2))
         return sum((1 + (at == index)) * self.values[at] / self.costs[at] for at in near) / (1 + len(near))
@@ -153,9 +153,9 @@ class _Levels:
         return Choice(cost, bonus + fsum(self.values[index] for index in chosen)), chosen
 
 
-def _comments(bare: Sequence[str], shape: Shape) -> frozenset[int]:
+def _comments(bare: Sequence[str], shape: TextShape) -> frozenset[int]:
     """Lines of source that only speak of others."""
-    if shape not in (Shape.NUMBERED, Shape.SOURCE):
+    if shape not in (TextShape.NUMBERED, TextShape.SOURCE):
         return frozenset()
     return frozenset(index for index, text in enumerate(bare) if _COMMENT.match(text))
 
