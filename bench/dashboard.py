@@ -26,7 +26,7 @@ from typing import Any
 import aiohttp
 
 from pagefold.adapters.library import Library
-from pagefold.cli import serve, watch
+from pagefold.cli import serve, telemetry_setup
 from pagefold.model_proxy.http import Event, Receive, Send
 from pagefold.model_proxy.server import App, run
 from pagefold.settings import Serve, Settings, Store, Telemetry
@@ -108,7 +108,7 @@ def play(role: str, upstream: str, folder: str) -> None:
             telemetry=telemetry,
         )
         proxy = serve.proxy_for(settings, Library.open(Path(settings.store.path), settings.sink))
-        key = watch.attach(proxy, settings)
+        key = telemetry_setup.attach(proxy, settings)
         app = proxy
     run(app, "127.0.0.1", 0, started=lambda port: print(port, key, flush=True))
 

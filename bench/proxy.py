@@ -26,7 +26,7 @@ from typing import Any
 import aiohttp
 
 from pagefold.adapters.library import Library
-from pagefold.cli import serve, watch
+from pagefold.cli import serve, telemetry_setup
 from pagefold.derive.policies import policy_named
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.http import Event, Receive, Send, Upstreams
@@ -155,7 +155,7 @@ def app_for(role: str, upstream: str, folder: str) -> App:
             return Proxy(Upstreams(upstream), Conversations(policy_named("lossless")))
     settings = Settings(serve=Serve(anthropic_url=upstream), store=Store(path=f"{folder}/store.db"))
     proxy = serve.proxy_for(settings, Library.open(Path(settings.store.path), settings.sink))
-    watch.attach(proxy, settings)
+    telemetry_setup.attach(proxy, settings)
     return proxy
 
 

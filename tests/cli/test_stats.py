@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from pagefold.adapters import counters
-from pagefold.dashboard.figures import Shelf
+from pagefold.dashboard.store_view import StoreView
 from pagefold.model_proxy.scripted import ScriptedModel, Turn
 from pagefold.model_proxy.server import running
 from pagefold.wire.message import Usage
@@ -30,8 +30,8 @@ def test_what_a_model_proxy_saved_is_told_when_it_has_ended(tmp_path: Path) -> N
     assert found["model"] == {"requests": 2, "prompt tokens": 1_000, "cached tokens": 100}
     assert "Tool results, in tokens" in table
     assert "Requests to models" in table
-    shelf = Shelf(lambda: None, counters.beside(tmp_path / "data" / "pagefold" / "store.sqlite3"))
-    assert shelf.ask().mcp == found["hook"]
+    store_view = StoreView(lambda: None, counters.beside(tmp_path / "data" / "pagefold" / "store.sqlite3"))
+    assert store_view.ask().mcp == found["hook"]
 
 
 def test_a_model_proxy_that_is_ended_has_counted(tmp_path: Path) -> None:

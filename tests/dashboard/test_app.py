@@ -13,13 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pagefold.adapters.library import Library
-from pagefold.cli import watch
-from pagefold.dashboard import now
+from pagefold.cli import telemetry_setup
+from pagefold.dashboard import overview
 from pagefold.dashboard.app import Dashboard
-from pagefold.dashboard.door import COOKIE, Door, key_beside
-from pagefold.dashboard.figures import Figures
+from pagefold.dashboard.auth import COOKIE, DashboardAuth, key_beside
 from pagefold.dashboard.html import Html, el
-from pagefold.dashboard.levels import difference, levels_of
+from pagefold.dashboard.page_levels import difference, levels_of
+from pagefold.dashboard.store_view import StoreFigures
 from pagefold.model_proxy.server import running
 from pagefold.pages.kinds import PageKind, ResidencyLevel
 from pagefold.pages.page import handle_of, id_of
@@ -45,8 +45,8 @@ def asked(url: str, path: str, *, method: str = "GET", **headers: str) -> http.c
 @contextmanager
 def alone(folder: Path, live: Live | None = None, **options: object) -> Iterator[str]:
     """A dashboard by itself over a store in the folder."""
-    shelf = watch.shelf_of(settings_for(folder, "http://127.0.0.1:1"))
-    with running(Dashboard(live or Live(), shelf, Door(KEY), **options)) as url:  # type: ignore[arg-type]
+    store_view = telemetry_setup.store_view_of(settings_for(folder, "http://127.0.0.1:1"))
+    with running(Dashboard(live or Live(), store_view, DashboardAuth(KEY), **options)) as url:  # type: ignore[arg-type]
         yield url
 
 
@@ -148,7 +148,7 @@ def test_a_damaged_trace_is_shown_as_far_as_it_goes_and_the_damage_is_told(tmp_p
     writer.see(Turn(at=1.0, session=NAME, agent="Codex", status=200, tokens=5, levels={"full": 5}))
     writer.close()
     live = Live()
-    following = watch.Following(path, live)
+    following = telemetry_setup.TraceFollower(path, live)
     with alone(tmp_path, live, refresh=following, notes=following.notes) as url:
         page = asked(url, "/pagefold/", x_pagefold_token=KEY).text  # type: ignore[attr-defined]
     assert "3 lines of the trace are damaged" in page
@@ -249,17 +249,17 @@ def test_an_update_holds_what_changed_and_nothing_else() -> None:
     number, told = live.number, live.told
     name = "7" * 64
     live.see(Turn(at=1.0, session=name, status=200, tokens=9, faults=(Fault("refetch", "pf-a", "it was gone"),)))
-    update = now.update(live, Figures(), 2.0, number, told)
+    update = overview.update(live, StoreFigures(), 2.0, number, told)
     assert [one[0] for one in update["s"]] == [name[:8]]  # type: ignore[attr-defined]
     assert [("it was gone" in one) for one in update["h"]] == [True]  # type: ignore[attr-defined]
-    assert now.update(live, Figures(), 2.0, live.number, live.told)["s"] == []
+    assert overview.update(live, StoreFigures(), 2.0, live.number, live.told)["s"] == []
 
 
 def test_figures_of_the_mcp_proxies_are_shown() -> None:
     live = Live()
     live.see(Called(at=1.0, session="mcp-1", tool="Read", before=100, after=60))
     mcp = {"tokens before": 1000, "tokens after": 600, "early calls": 5, "calls answered early": 3}
-    page = now.overview(live, Figures(pages=7, mcp=mcp), 2.0)
+    page = overview.overview_page(live, StoreFigures(pages=7, mcp=mcp), 2.0)
     assert "40 %" in page
     assert "of 5 early calls were used" in page
 

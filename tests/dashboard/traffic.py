@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pagefold.adapters.library import Library
-from pagefold.cli import serve, watch
+from pagefold.cli import serve, telemetry_setup
 from pagefold.model_proxy.scripted import Call, ScriptedModel, Turn
 from pagefold.model_proxy.server import Proxy, running
 from pagefold.settings import Serve, Settings, Store, Telemetry
@@ -51,7 +51,7 @@ def behind(folder: Path, turns: int = 30, **telemetry: object) -> Iterator[Behin
         settings = settings_for(folder, upstream, **telemetry)
         library = Library.open(Path(settings.store.path), settings.sink)
         proxy = serve.proxy_for(settings, library)
-        key = watch.attach(proxy, settings)
+        key = telemetry_setup.attach(proxy, settings)
         try:
             with running(proxy) as url:
                 yield Behind(url, key, proxy, settings)

@@ -4,7 +4,7 @@ import argparse
 
 from pagefold.analysis.compare import IDENTITY, MISSED, Comparison, Job, PolicyChoice, compared
 from pagefold.analysis.engine import spread
-from pagefold.cli import logs, show
+from pagefold.cli import logs, output
 from pagefold.derive.policies import policy_named
 from pagefold.errors import ConfigError
 
@@ -42,13 +42,13 @@ def run(options: argparse.Namespace) -> int:
         found.learned,
     )
     comparison = Comparison(choices)
-    with show.progress("comparing", len(found.paths)) as bar:
+    with output.progress("comparing", len(found.paths)) as bar:
         work = spread(found.paths, compared, job, engine=found.engine, given=job.format, max_bytes=job.max_line_bytes)
         for done, one in logs.numbered(work):
             bar.update(bar.task_ids[0], completed=done, description=one.path.name)
             comparison.add(one)
     if options.json:
-        show.as_json(
+        output.print_json(
             {
                 "sessions": comparison.sessions,
                 "most_missed": MISSED,
@@ -86,13 +86,13 @@ def _choices(text: str, windows: list[int], window: int) -> tuple[PolicyChoice, 
 
 
 def _print(comparison: Comparison) -> None:
-    console = show.out()
+    console = output.console()
     ranked = comparison.ranked()
     if comparison.sessions:
         rows = [
             [
                 one.choice.policy,
-                show.short(one.choice.window),
+                output.short(one.choice.window),
                 f"{one.effective:.3f}",
                 f"{one.low:.3f} - {one.high:.3f}" if one.high else "-",
                 f"{one.cost:.3f}",
@@ -105,12 +105,12 @@ def _print(comparison: Comparison) -> None:
         ]
         sessions = "1 session" if comparison.sessions == 1 else f"{comparison.sessions:,} sessions"
         columns = ["policy", "window", "with misses", "95 of 100", "cost", "missed", "worst", "over", "moved"]
-        console.print(show.table(f"{sessions}, the history as it is = 1", columns, rows))
+        console.print(output.table(f"{sessions}, the history as it is = 1", columns, rows))
         console.print()
     console.print(comparison.verdict())
     if any(not one.eligible for one in ranked):
         console.print(f"! misses more than {MISSED:.1%}: shown, and not ranked.")
     for problem in comparison.problems[:_EXAMPLES]:
-        show.tell(f"  {problem}")
+        output.to_stderr(f"  {problem}")
     if len(comparison.problems) > _EXAMPLES:
-        show.tell(f"  … and {len(comparison.problems) - _EXAMPLES:,} more")
+        output.to_stderr(f"  … and {len(comparison.problems) - _EXAMPLES:,} more")

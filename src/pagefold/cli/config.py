@@ -3,7 +3,7 @@
 import argparse
 
 from pagefold import config
-from pagefold.cli import show
+from pagefold.cli import output
 
 EXAMPLE = """\
 Settings come from the shipped defaults, the user's pagefold.toml, the project's, the environment and flags; the last
@@ -22,8 +22,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     rows = list(config.shown(config.load(flags={"config": options.config})))
     if options.json:
-        show.as_json([row._asdict() for row in rows])
+        output.print_json([row._asdict() for row in rows])
         return 0
     columns = ["setting", "value", "from", "meaning"]
-    show.out().print(show.table("Settings", columns, [list(map(str, row)) for row in rows], left=True))
+    output.console().print(output.table("Settings", columns, [list(map(str, row)) for row in rows], left=True))
     return 0

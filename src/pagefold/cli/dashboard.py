@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from pagefold import config
-from pagefold.cli import serve, watch
+from pagefold.cli import serve, telemetry_setup
 from pagefold.dashboard.app import Dashboard
-from pagefold.dashboard.door import Door
+from pagefold.dashboard.auth import DashboardAuth
 from pagefold.model_proxy import server
 from pagefold.telemetry import trace
 from pagefold.telemetry.live import Live
@@ -34,15 +34,17 @@ def run(options: argparse.Namespace) -> int:
     settings = config.load(flags=flags).settings
     settings = replace(settings, serve=replace(settings.serve, host="127.0.0.1"))
     path = trace.beside(config.store_path(settings))
-    key, live = watch.key_of(settings), Live()
-    following = watch.Following(path, live)
+    key, live = telemetry_setup.dashboard_key(settings), Live()
+    following = telemetry_setup.TraceFollower(path, live)
 
     def notes() -> Iterator[str]:
         yield from following.notes()
         if not settings.telemetry.trace and not path.exists():
             yield "No trace is written: set telemetry.trace = true to see sessions here, or open pagefold serve's own."
 
-    dashboard = Dashboard(live, watch.shelf_of(settings), Door(key), refresh=following, notes=notes)
+    dashboard = Dashboard(
+        live, telemetry_setup.store_view_of(settings), DashboardAuth(key), refresh=following, notes=notes
+    )
 
     def started(port: int) -> None:
         url = serve.dashboard_of(serve.url_of("127.0.0.1", port), key)

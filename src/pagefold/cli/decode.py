@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pagefold import config
 from pagefold.adapters.sqlite.pages import SqliteStore
-from pagefold.cli import show
+from pagefold.cli import output
 from pagefold.cli.encode import as_bytes, read, shown_as
 from pagefold.encode import decode
 from pagefold.errors import ConfigError, StoreError
@@ -33,7 +33,7 @@ def run(options: argparse.Namespace) -> int:
     except (ValueError, KeyError) as error:
         raise ConfigError(f"{options.file}: refers to what is not here: {error}") from error
     if options.json:
-        show.as_json({"text": content.decode("utf-8", "replace"), "from": "store" if kept is not None else "form"})
+        output.print_json({"text": content.decode("utf-8", "replace"), "from": "store" if kept is not None else "form"})
     else:
         sys.stdout.buffer.write(content)
     return 0
@@ -50,5 +50,5 @@ def _kept(form: str, path: Path) -> bytes | None:
         finally:
             store.close()
     except StoreError as error:
-        show.tell(f"pagefold: going on without the store: {error}")
+        output.to_stderr(f"pagefold: going on without the store: {error}")
         return None

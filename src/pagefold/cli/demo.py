@@ -15,8 +15,8 @@ from pagefold.adapters import recordings
 from pagefold.adapters.sqlite.pages import SqliteStore
 from pagefold.analysis.replay_totals import ReplayTotals
 from pagefold.analysis.runs import Job, outcomes
+from pagefold.cli import output
 from pagefold.cli import replay as replaying
-from pagefold.cli import show
 from pagefold.context import Context
 from pagefold.derive.cost import prices_named
 from pagefold.derive.policies.lossless import Lossless
@@ -48,7 +48,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    console = Console(quiet=True) if options.json else show.out()
+    console = Console(quiet=True) if options.json else output.console()
     path = recordings.example()
     job = Job("identity", prices_named("anthropic"), "o200k", 200_000, None, 1 << 26)
     (batch,) = recordings.batches(path, given=None, max_bytes=job.max_line_bytes)
@@ -67,7 +67,7 @@ def run(options: argparse.Namespace) -> int:
     passed = _proxy(console)
     if options.json:
         total = report.tally.to_dict()["total"]
-        show.as_json({"replay": total, "lossless": saved, "fold": folded, "store": stored, "proxy": passed})
+        output.print_json({"replay": total, "lossless": saved, "fold": folded, "store": stored, "proxy": passed})
     console.print("\nNext: [bold]pagefold replay[/] shows the same for your own sessions.")
     return 0
 
@@ -86,7 +86,9 @@ def _lossless(session: Session, path: Path, job: Job, cost: float, console: Cons
         if message.role is Role.TOOL and len(message.text) - len(shown.text) > len(best[1]) - len(best[2]):
             best = (message.blocks[0].name, message.text, shown.text)
     ratio = outcome.figures.cost / cost
-    console.print(f"It costs {show.short(outcome.figures.cost)} instead of {show.short(cost)}: {1 - ratio:.0%} saved.")
+    console.print(
+        f"It costs {output.short(outcome.figures.cost)} instead of {output.short(cost)}: {1 - ratio:.0%} saved."
+    )
     count = counter("o200k").count
     console.print(f"Most was saved on a result of {best[0]}, {count(best[1]):,} tokens, now {count(best[2]):,}:")
     for line in best[2].split("\n")[:6]:
@@ -136,8 +138,8 @@ def _store(session: Session, console: Console) -> dict[str, Any]:
         store.close()
     largest = max(pages, key=lambda page: len(page.content))
     console.print(
-        f"{len(pages)} results are {held.pages} pages: {show.short(held.bytes)} bytes, "
-        f"{show.short(held.stored_bytes)} on disk. The largest, a result of {largest.name}, is {largest.handle}."
+        f"{len(pages)} results are {held.pages} pages: {output.short(held.bytes)} bytes, "
+        f"{output.short(held.stored_bytes)} on disk. The largest, a result of {largest.name}, is {largest.handle}."
     )
     console.print(f"Recalled and compared: {exact} of {len(pages)} exact.")
     return {"results": len(pages), "pages": held.pages, "exact": exact, "handle": largest.handle}

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from pagefold import config
 from pagefold.adapters.library import Library
-from pagefold.cli import show
+from pagefold.cli import output
 from pagefold.derive.policies import policy_named
 from pagefold.errors import ConfigError, StoreError
 from pagefold.model_proxy import agents
@@ -41,7 +41,7 @@ def run(options: argparse.Namespace) -> int:
         findings += [*_upstream("OpenAI", settings.serve.openai_url)]
     findings += [*_programs(), *agents.looked_at(config.process_environment({}))]
     if options.json:
-        show.as_json([{"about": one.about, "found": one.found, "remedy": one.remedy} for one in findings])
+        output.print_json([{"about": one.about, "found": one.found, "remedy": one.remedy} for one in findings])
     else:
         for one in findings:
             print(f"{'!' if one.remedy else ' '} {one.about}: {one.found}")

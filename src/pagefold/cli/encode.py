@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pagefold import config
 from pagefold.adapters.sqlite.pages import SqliteStore
-from pagefold.cli import show
+from pagefold.cli import output
 from pagefold.encode.choose import candidates, encode
 from pagefold.errors import ConfigError, StoreError
 from pagefold.pages.kinds import PageKind
@@ -42,17 +42,19 @@ def run(options: argparse.Namespace) -> int:
     ranked = candidates(text, count.count) if len(text) <= 1_000_000 else []
     if options.json:
         rest = {"codecs": shown.codecs, "tokens": shown.tokens, "before": shown.before, "skipped": shown.skipped}
-        show.as_json({"text": shown.text, **rest, "candidates": ranked, "counter": count.label, "kept": kept})
+        output.print_json({"text": shown.text, **rest, "candidates": ranked, "counter": count.label, "kept": kept})
         return 0
     end = "" if shown.text.endswith("\n") or not sys.stdout.isatty() else "\n"
     sys.stdout.buffer.write(as_bytes(f"{shown.text}{end}"))
     how = " > ".join(shown.codecs) or shown.reason
-    saved = show.share(shown.before - shown.tokens, shown.before)
-    show.tell(f"{shown.before:,} tokens became {shown.tokens:,} ({saved} saved) by {how}; counted by {count.label}")
+    saved = output.share(shown.before - shown.tokens, shown.before)
+    output.to_stderr(
+        f"{shown.before:,} tokens became {shown.tokens:,} ({saved} saved) by {how}; counted by {count.label}"
+    )
     for name, tokens in ranked:
-        show.tell(f"  {tokens:>9,}  {name}")
+        output.to_stderr(f"  {tokens:>9,}  {name}")
     if kept:
-        show.tell(f"{kept}: pagefold decode gives the values back, JSON compact")
+        output.to_stderr(f"{kept}: pagefold decode gives the values back, JSON compact")
     return 0
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from pagefold.adapters import parquet
 from pagefold.analysis.engine import spread
 from pagefold.analysis.export import BY_LEVEL, BY_POLICY, BY_TOOL, DECISIONS, SESSIONS, Job, exported
-from pagefold.cli import logs, show
+from pagefold.cli import logs, output
 from pagefold.derive.policies import policy_named
 from pagefold.errors import ConfigError
 
@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
     folder, problems = Path(options.output), list[str]()
     with (
         parquet.tables(folder, sessions=SESSIONS, decisions=DECISIONS) as tables,
-        show.progress("exporting", len(found.paths)) as bar,
+        output.progress("exporting", len(found.paths)) as bar,
     ):
         work = spread(found.paths, exported, job, engine=found.engine, given=job.format, max_bytes=job.max_line_bytes)
         for done, one in logs.numbered(work):
@@ -65,11 +65,13 @@ def run(options: argparse.Namespace) -> int:
                 problems.append(f"{one.path}:{one.problem.line}: {one.problem.what}")
             tables["sessions"].add(one.sessions)
             tables["decisions"].add(one.decisions)
-    show.tell(f"Wrote {tables['sessions'].rows:,} sessions and {tables['decisions'].rows:,} decisions to {folder}.")
+    output.to_stderr(
+        f"Wrote {tables['sessions'].rows:,} sessions and {tables['decisions'].rows:,} decisions to {folder}."
+    )
     for problem in problems[:_EXAMPLES]:
-        show.tell(f"  {problem}")
+        output.to_stderr(f"  {problem}")
     if len(problems) > _EXAMPLES:
-        show.tell(f"  … and {len(problems) - _EXAMPLES:,} more")
+        output.to_stderr(f"  … and {len(problems) - _EXAMPLES:,} more")
     code = 2 if found.strict and problems else 0
     if not tables["sessions"].rows:
         _nothing(options)
@@ -79,60 +81,60 @@ def run(options: argparse.Namespace) -> int:
 
 def _nothing(options: argparse.Namespace) -> None:
     if options.json:
-        show.as_json({"policies": [], "tools": [], "levels": []})
+        output.print_json({"policies": [], "tools": [], "levels": []})
     else:
-        show.out().print("No session was found in these recordings.")
+        output.console().print("No session was found in these recordings.")
 
 
 def _sum(folder: Path, options: argparse.Namespace) -> int:
     if options.sql:
         rows = _asked(folder, options.sql, ("sessions", "decisions"))
         if options.json:
-            show.as_json([{key: _plain(value) for key, value in row.items()} for row in rows])
+            output.print_json([{key: _plain(value) for key, value in row.items()} for row in rows])
         elif rows:
             cells = [[str(value) for value in row.values()] for row in rows]
-            show.out().print(show.table("", list(rows[0]), cells))
+            output.console().print(output.table("", list(rows[0]), cells))
         return 0
     policies = _asked(folder, BY_POLICY, ("sessions",))
     tools = _asked(folder, BY_TOOL, ("decisions",))
     levels = _asked(folder, BY_LEVEL, ("decisions",))
     if options.json:
-        show.as_json({"policies": policies, "tools": tools, "levels": levels})
+        output.print_json({"policies": policies, "tools": tools, "levels": levels})
         return 0
-    out = show.out()
+    out = output.console()
     columns = ["policy", "sessions", "requests", "tokens", "cost", "in money", "missed"]
     cells = [
         [
             row["policy"],
             f"{row['sessions']:,}",
-            show.short(row["requests"]),
-            show.short(row["tokens"]),
-            show.short(row["cost"]),
+            output.short(row["requests"]),
+            output.short(row["tokens"]),
+            output.short(row["cost"]),
             f"${row['cost_usd']:,.2f}",
-            show.share(row["missed"], row["demanded"]) if row["demanded"] else "0",
+            output.share(row["missed"], row["demanded"]) if row["demanded"] else "0",
         ]
         for row in policies
     ]
-    out.print(show.table("By policy", columns, cells))
+    out.print(output.table("By policy", columns, cells))
     cells = [
-        [row["policy"], row["level"], "at folds" if row["fold"] else "on arrival", show.short(row["decisions"])]
+        [row["policy"], row["level"], "at folds" if row["fold"] else "on arrival", output.short(row["decisions"])]
         for row in levels
     ]
-    out.print(show.table("Decisions", ["policy", "level", "", "pages"], cells))
+    out.print(output.table("Decisions", ["policy", "level", "", "pages"], cells))
     last = [row for row in tools if row["policy"] != "identity"][:_TOOLS]
     cells = [
         [
             row["tool"] or "unnamed",
-            show.short(row["results"]),
-            show.short(row["tokens"] or 0),
-            show.share((row["tokens"] or 0) - (row["shown_tokens"] or 0), row["tokens"] or 0),
-            show.short(row["kept_in_lines"]),
-            show.short(row["handles"]),
+            output.short(row["results"]),
+            output.short(row["tokens"] or 0),
+            output.share((row["tokens"] or 0) - (row["shown_tokens"] or 0), row["tokens"] or 0),
+            output.short(row["kept_in_lines"]),
+            output.short(row["handles"]),
         ]
         for row in last
     ]
     columns = ["tool", "results", "tokens", "saved on arrival", "kept in lines", "handle only"]
-    out.print(show.table("By tool", columns, cells))
+    out.print(output.table("By tool", columns, cells))
     return 0
 
 

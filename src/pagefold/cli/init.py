@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pagefold import config
-from pagefold.cli import show
+from pagefold.cli import output
 from pagefold.errors import ConfigError
 from pagefold.mcp_proxy.clients import CLIENTS, Changed, McpClient, holds_servers, unwrapped, wrapped
 from pagefold.wire.claude_hook import EVENT, with_hook, without_hook
@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
         raise ConfigError(f"no MCP servers of {client.name} found: expected some in {expected}, or in --file FILE")
     seen = [_one(client, file.resolve(), options) for file in files]
     if options.json:
-        show.as_json(
+        output.print_json(
             [
                 {"file": str(file), "changed": list(one.changed), "left": dict(one.left)}
                 for file, one in zip(files, seen, strict=True)
@@ -70,7 +70,7 @@ def _hook(client: McpClient, options: argparse.Namespace) -> int:
     if options.undo and backup.is_file() and with_hook(_text_of(backup), _ours(), str(file)) == before:
         after = _text_of(backup)  # even the spacing comes back
     if options.json:
-        show.as_json([{"file": str(file), "changed": [EVENT] if after != before else [], "left": {}}])
+        output.print_json([{"file": str(file), "changed": [EVENT] if after != before else [], "left": {}}])
     else:
         _show(file, before, after, Changed(after, (), {}))
     if after == before or options.dry_run:

@@ -9,7 +9,7 @@ from rich.markup import escape
 
 from pagefold import config
 from pagefold.adapters.sqlite.journal import SqliteJournal, beside
-from pagefold.cli import show
+from pagefold.cli import output
 from pagefold.pages.journal import Line, Rules, State
 from pagefold.pages.page import handle_of
 from pagefold.pages.store import MemoryStore
@@ -37,13 +37,13 @@ def run(options: argparse.Namespace) -> int:
     path = beside(config.store_path(settings).absolute())
     lines = _lines(path, options)
     if options.json:
-        show.as_json({"path": str(path), "lines": [_as_dict(line) for line in lines]})
+        output.print_json({"path": str(path), "lines": [_as_dict(line) for line in lines]})
         return 0
     if not lines:
-        show.tell(f"{path}: " + ("nothing was written back yet" if not path.exists() else "no such lines"))
+        output.to_stderr(f"{path}: " + ("nothing was written back yet" if not path.exists() else "no such lines"))
         return 0
     columns = ("line", "state", "op", "scope", "key", "version", "what it says, or why not")
-    show.out().print(show.table(str(path), columns, map(_row, lines), left=True), soft_wrap=True)
+    output.console().print(output.table(str(path), columns, map(_row, lines), left=True), soft_wrap=True)
     return 0
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from pagefold.analysis.clawvm import matrix, picture
 from pagefold.analysis.clawvm.matrix import MatrixRow, Summary
 from pagefold.analysis.clawvm.workloads import BUDGETS, SEEDS
-from pagefold.cli import show
+from pagefold.cli import output
 from pagefold.errors import ConfigError
 from pagefold.pages.faults import FaultKind
 
@@ -47,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
     if options.svg:
         _draw(Path(options.svg), rows)
     if options.json:
-        show.as_json(
+        output.print_json(
             {
                 "seeds": options.seeds,
                 "summary": [_plain(one) for one in matrix.summaries(rows)],
@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
             }
         )
         return 0
-    out = show.out()
+    out = output.console()
     out.print(_table("equal budgets", matrix.summaries(rows)))
     out.print()
     out.print(_table("with the paper's handicap of its baselines", matrix.summaries(handicapped)))
@@ -76,7 +76,7 @@ def _draw(path: Path, rows: Sequence[MatrixRow]) -> None:
         path.write_text(picture.faults_by_budget(matrix.by_budget(rows)), encoding="utf-8")
     except OSError as error:
         raise ConfigError(f"--svg {path}: cannot be written ({error.strerror})") from error
-    show.tell(f"wrote {path}")
+    output.to_stderr(f"wrote {path}")
 
 
 def _plain(summary: Summary) -> dict[str, object]:
@@ -106,14 +106,14 @@ def _table(title: str, found: Sequence[Summary]) -> object:
         )
         for one in found
     ]
-    return show.table(f"mean of a row ({found[0].rows} rows a policy), {title}", columns, rows)
+    return output.table(f"mean of a row ({found[0].rows} rows a policy), {title}", columns, rows)
 
 
 def _by_budget(rows: Sequence[MatrixRow]) -> object:
     series = matrix.by_budget(rows)
     budgets = [str(budget) for budget, _ in next(iter(series.values()))]
     lines = [(name, *(f"{faults:.1f}" for _, faults in points)) for name, points in series.items()]
-    return show.table("mean faults by budget, equal budgets", ("policy", *budgets), lines)
+    return output.table("mean faults by budget, equal budgets", ("policy", *budgets), lines)
 
 
 def _ablations(removed: dict[str, list[MatrixRow]], seeds: int) -> object:
@@ -123,4 +123,4 @@ def _ablations(removed: dict[str, list[MatrixRow]], seeds: int) -> object:
         kinds = ", ".join(f"{count} {kind}" for kind, count in one.by_kind.items()) or "-"
         lines.append((part, f"{sum(row.faults for row in rows) / seeds:.1f}", kinds))
     title = f"faults of typed pages without a part, at {matrix.ABLATION_BUDGET} tokens, summed over the families"
-    return show.table(title, ("taken away", "a seed", "of which kinds, all seeds"), lines)
+    return output.table(title, ("taken away", "a seed", "of which kinds, all seeds"), lines)

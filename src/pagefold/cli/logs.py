@@ -9,7 +9,7 @@ from typing import Protocol, TypeVar
 from pagefold import config
 from pagefold.adapters import recordings
 from pagefold.analysis.engine import ENGINES, Engine
-from pagefold.cli import show
+from pagefold.cli import output
 from pagefold.derive.cost import Prices, prices_named
 from pagefold.derive.learned import Learned, learned_of
 from pagefold.errors import ConfigError
@@ -91,10 +91,10 @@ def own_logs() -> list[Path]:
     found: list[Path] = []
     for agent, folder, pattern in config.agent_logs():
         files = sorted(folder.rglob(pattern)) if folder.is_dir() else []
-        show.tell(f"{agent}: {len(files):,} logs in {folder}" if files else f"{agent}: no logs in {folder}")
+        output.to_stderr(f"{agent}: {len(files):,} logs in {folder}" if files else f"{agent}: no logs in {folder}")
         found += files
     if not found:
-        show.tell("Taking the bundled example session instead.")
+        output.to_stderr("Taking the bundled example session instead.")
         return [recordings.example()]
     return found
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pagefold import config
-from pagefold.cli import counting
+from pagefold.cli import counter_writer
 from pagefold.errors import ConfigError
 from pagefold.mcp_proxy import stdio
 from pagefold.mcp_proxy.connection import ConnectionFactory
@@ -50,7 +50,7 @@ def run(options: argparse.Namespace, child: ChildProcess | None = None) -> int:
         children={options.name: child} if child else {},
         watch=_watch(settings),
     )
-    count = counting.adding(settings, "mcp", lambda: counts)
+    count = counter_writer.adding(settings, "mcp", lambda: counts)
     if options.http is not None:
         with asyncio.Runner(loop_factory=new_event_loop()) as runner:
             runner.run(_http(front, options.http, count, as_json=options.json))
@@ -101,7 +101,7 @@ async def _http(front: ConnectionFactory, port: int, count: Callable[[], None], 
 
 async def _flush(count: Callable[[], None]) -> None:
     while True:
-        await asyncio.sleep(counting.SECONDS)
+        await asyncio.sleep(counter_writer.SECONDS)
         await asyncio.to_thread(count)
 
 
@@ -159,9 +159,9 @@ def _watch(settings: Settings) -> Callable[[str, Mapping[str, int]], None] | Non
     """Tells the decision trace of every call, where one is written."""
     if not (settings.telemetry.trace or settings.telemetry.otel_endpoint):
         return None
-    from pagefold.cli import watch
+    from pagefold.cli import telemetry_setup
 
-    return watch.calls(settings, _history())
+    return telemetry_setup.call_recorder(settings, _history())
 
 
 def _remote(settings: Settings) -> Callable[[Spec, ProxySession], Any]:

@@ -6,7 +6,7 @@ import sys
 
 from pagefold import config
 from pagefold.adapters.library import Library
-from pagefold.cli import show
+from pagefold.cli import output
 from pagefold.encode.recall_reply import RecallReply
 from pagefold.errors import ConfigError
 from pagefold.pages.recall import Denied, Failed, Recalled, Unknown
@@ -56,25 +56,25 @@ def run(options: argparse.Namespace) -> int:
         library.close()
     if isinstance(answer, Recalled):
         if options.json:
-            show.as_json({"answer": "recalled", "page": answer.page} | _content(answer.content))
+            output.print_json({"answer": "recalled", "page": answer.page} | _content(answer.content))
         else:
             sys.stdout.buffer.write(answer.content)
         return 0
     if options.json:
-        show.as_json({"answer": _NAMES[type(answer)], "handle": answer.handle, "text": answer.text})
+        output.print_json({"answer": _NAMES[type(answer)], "handle": answer.handle, "text": answer.text})
     else:
-        show.tell(f"pagefold: {answer.text}")
+        output.to_stderr(f"pagefold: {answer.text}")
     return 1
 
 
 def _tell_part(answer: RecallReply, options: argparse.Namespace) -> int:
     if options.json:
         named = {"answer": "recalled", "page": answer.page} if answer.page else {"answer": answer.reason.lower()}
-        show.as_json(named | {"handle": options.handle, "text": answer.text})
+        output.print_json(named | {"handle": options.handle, "text": answer.text})
     elif answer.page:
         print(answer.text)
     else:
-        show.tell(f"pagefold: {answer.text}")
+        output.to_stderr(f"pagefold: {answer.text}")
     return 0 if answer.page else 1
 
 

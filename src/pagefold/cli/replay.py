@@ -13,7 +13,7 @@ from pagefold.adapters import recordings
 from pagefold.analysis.replay_figures import ReplayFigures
 from pagefold.analysis.replay_totals import ReplayTotals
 from pagefold.analysis.runs import Job, Outcome, outcomes
-from pagefold.cli import logs, show
+from pagefold.cli import logs, output
 from pagefold.derive.cost import prices_named
 from pagefold.derive.learned import learned_of
 from pagefold.derive.policies import NAMES, policy_named
@@ -74,7 +74,7 @@ def run(options: argparse.Namespace) -> int:
     )
     paths = recordings.find(options.paths) if options.paths else logs.own_logs()
     report = ReplayPrinter(ReplayTotals(job.prices), job, as_json=options.json)
-    with _emitting(options.emit) as emitted, show.progress("replaying", len(paths)) as bar:
+    with _emitting(options.emit) as emitted, output.progress("replaying", len(paths)) as bar:
         for done, outcome in logs.numbered(outcomes(paths, job, engine=logs.engine_of(options, settings))):
             bar.update(bar.task_ids[0], completed=done, description=outcome.path.name)
             report.add(outcome)
@@ -112,46 +112,46 @@ class ReplayPrinter:
     def _sent(self, name: str, figures: ReplayFigures) -> list[str]:
         return [
             name,
-            show.short(figures.requests),
-            show.short(figures.tokens),
+            output.short(figures.requests),
+            output.short(figures.tokens),
             f"{figures.reads:.1f}",
-            show.share(figures.cached_tokens, figures.tokens),
-            show.short(figures.cost),
+            output.share(figures.cached_tokens, figures.tokens),
+            output.short(figures.cost),
             f"${self.job.prices.usd(figures.cost):,.2f}",
-            show.short(figures.peak),
+            output.short(figures.peak),
         ]
 
     def _held(self, name: str, figures: ReplayFigures) -> list[str]:
         repeats = sum(tool.repeated_tokens for tool in figures.tools.values())
         return [
             name,
-            show.share(figures.result_tokens, figures.history_tokens),
-            show.share(repeats, figures.result_tokens),
-            show.share(figures.repeated_chars, figures.result_chars),
-            show.share(figures.missed, figures.demanded) if figures.demanded else "0",
+            output.share(figures.result_tokens, figures.history_tokens),
+            output.share(repeats, figures.result_tokens),
+            output.share(figures.repeated_chars, figures.result_chars),
+            output.share(figures.missed, figures.demanded) if figures.demanded else "0",
             f"{figures.over:,}",
             f"{figures.moved:,}",
         ]
 
     def _tables(self) -> None:
-        console, job, total = show.out(), self.job, self.tally.total
+        console, job, total = output.console(), self.job, self.tally.total
         if not total.sessions:
             console.print("No session was found in these recordings.")
             return
         sources = sorted(self.tally.sources.items())
         sessions = "1 session" if total.sessions == 1 else f"{total.sessions:,} sessions"
         sent = ["requests", "tokens sent", "times read", "cached", "cost", "in money", "peak"]
-        held = ["tool results", "repeats", "lines again", "missed", f"over {show.short(job.window)}", "moved"]
+        held = ["tool results", "repeats", "lines again", "missed", f"over {output.short(job.window)}", "moved"]
         for title, columns, row in (
             (f"What was sent: {sessions}, policy {job.policy}", sent, self._sent),
             ("What it held", held, self._held),
         ):
             last = row("all", total) if len(sources) > 1 else ()
-            console.print(show.table(title, ["source", *columns], [row(*source) for source in sources], total=last))
+            console.print(output.table(title, ["source", *columns], [row(*source) for source in sources], total=last))
             console.print()
         if total.sessions > 1:
             rows = [self._sent(*session) for session in self.tally.costliest()]
-            console.print(show.table(f"The {len(rows)} costliest sessions", ["session", *sent], rows))
+            console.print(output.table(f"The {len(rows)} costliest sessions", ["session", *sent], rows))
             console.print()
         self._tools(console)
         self._notes(console)
@@ -167,8 +167,8 @@ class ReplayPrinter:
         if total.logged_requests:
             logged = total.logged
             console.print(
-                f"The providers reported {show.short(logged.prompt)} prompt tokens for {total.logged_requests:,} "
-                f"requests, {show.share(logged.cache_read, logged.prompt)} of them read from cache."
+                f"The providers reported {output.short(logged.prompt)} prompt tokens for {total.logged_requests:,} "
+                f"requests, {output.share(logged.cache_read, logged.prompt)} of them read from cache."
             )
 
     def _tools(self, console: Any) -> None:
@@ -178,24 +178,24 @@ class ReplayPrinter:
         rows = [
             [
                 name,
-                show.short(tool.results),
-                show.short(tool.tokens),
-                show.share(tool.tokens, self.tally.total.result_tokens),
-                show.share(tool.repeated_results, tool.results),
+                output.short(tool.results),
+                output.short(tool.tokens),
+                output.share(tool.tokens, self.tally.total.result_tokens),
+                output.share(tool.repeated_results, tool.results),
             ]
             for name, tool in tools
         ]
         columns = ["tool", "results", "tokens", "share", "repeated"]
-        console.print(show.table("Where tool results come from", columns, rows))
+        console.print(output.table("Where tool results come from", columns, rows))
         console.print()
 
     def _warn(self) -> None:
         tally = self.tally
-        show.tell(f"{tally.skipped:,} skipped, {tally.problems - tally.skipped:,} odd but kept:")
+        output.to_stderr(f"{tally.skipped:,} skipped, {tally.problems - tally.skipped:,} odd but kept:")
         for example in tally.examples:
-            show.tell(f"  {example}")
+            output.to_stderr(f"  {example}")
         if tally.problems > len(tally.examples):
-            show.tell(f"  … and {tally.problems - len(tally.examples):,} more")
+            output.to_stderr(f"  … and {tally.problems - len(tally.examples):,} more")
 
 
 @contextmanager

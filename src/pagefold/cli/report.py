@@ -12,7 +12,7 @@ from pagefold.analysis.report.html_page import page
 from pagefold.analysis.report.markdown import markdown
 from pagefold.analysis.session_report import Job, report_batches, sessions_of
 from pagefold.analysis.timeline import timeline
-from pagefold.cli import logs, show
+from pagefold.cli import logs, output
 from pagefold.derive.policies import policy_named
 from pagefold.number_format import money, several, share
 from pagefold.tokens import counter
@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
         not options.no_text,
     )
     report = SavingsReport(job)
-    with show.progress("reading", len(found.paths)) as bar:
+    with output.progress("reading", len(found.paths)) as bar:
         work = spread(
             found.paths, report_batches, job, engine=found.engine, given=job.format, max_bytes=job.max_line_bytes
         )
@@ -96,7 +96,7 @@ def _tell_one(report: SavingsReport, path: Path, name: str) -> None:
 
 def _write(options: argparse.Namespace, report: SavingsReport) -> None:
     if options.json:
-        show.as_json(report.to_dict())
+        output.print_json(report.to_dict())
     if options.md:
         print(markdown(report), end="")
     if options.output or not (options.json or options.md):
@@ -108,4 +108,4 @@ def _write(options: argparse.Namespace, report: SavingsReport) -> None:
         print(told, file=sys.stderr if options.json or options.md else sys.stdout)
         if (tally := report.tallies["identity"]).problems:
             odd = tally.problems - tally.skipped
-            show.tell(f"{tally.skipped:,} skipped, {odd:,} odd but kept: the page names them.")
+            output.to_stderr(f"{tally.skipped:,} skipped, {odd:,} odd but kept: the page names them.")

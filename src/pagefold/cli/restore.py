@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 from pagefold import config
 from pagefold.adapters.library import Library
-from pagefold.cli import show
+from pagefold.cli import output
 
 EXAMPLE = """\
 Without SESSION, lists the sessions in the sink. Every page is checked against its id before it is kept; what is in the
@@ -30,7 +30,7 @@ def run(options: argparse.Namespace) -> int:
         if options.session is None:
             sessions = library.sessions()
             if options.json:
-                show.as_json({"sessions": sessions})
+                output.print_json({"sessions": sessions})
             else:
                 print("\n".join(sessions) or "the history sink holds no session")
             return 0
@@ -38,10 +38,12 @@ def run(options: argparse.Namespace) -> int:
     finally:
         library.close()
     if options.json:
-        show.as_json(asdict(restored) | {"known": restored.known})
+        output.print_json(asdict(restored) | {"known": restored.known})
     elif not restored.known:
-        show.tell(f"pagefold: the history sink holds no session {options.session!r}")
+        output.to_stderr(f"pagefold: the history sink holds no session {options.session!r}")
     else:
-        words = f"{restored.pages:,} pages, {show.short(restored.bytes)} bytes restored; {restored.present:,} were here"
+        words = (
+            f"{restored.pages:,} pages, {output.short(restored.bytes)} bytes restored; {restored.present:,} were here"
+        )
         print(words + (f"; {len(restored.missing):,} are not whole in the sink" if restored.missing else ""))
     return 0 if restored.known and not restored.missing else 1

@@ -5,7 +5,7 @@ import signal
 import subprocess
 
 from pagefold import config
-from pagefold.cli import serve, show, watch
+from pagefold.cli import output, serve, telemetry_setup
 from pagefold.errors import ConfigError
 from pagefold.model_proxy import agents
 from pagefold.model_proxy.server import running
@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
     settings = config.load(flags={**flags, **own}).settings if own else loaded.settings
     library = serve.library_for(settings)
     proxy = serve.proxy_for(settings, library, token="")
-    watch.attach(proxy, settings)
+    telemetry_setup.attach(proxy, settings)
     try:
         with serve.serving_from(library), serve.counted(proxy, settings), running(proxy) as url:
             code = _wait(agents.start(command, url, settings.serve.anthropic_url, given))
@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print(proxy.totals.to_json())
     else:
-        show.tell(f"pagefold: {serve.summary(proxy)}")
+        output.to_stderr(f"pagefold: {serve.summary(proxy)}")
     return code
 
 

@@ -5,7 +5,7 @@ from dataclasses import asdict
 
 from pagefold import config
 from pagefold.adapters.library import Library
-from pagefold.cli import show
+from pagefold.cli import output
 from pagefold.pages.search import LIMIT, SearchFailed
 
 EXAMPLE = """\
@@ -35,10 +35,10 @@ def run(options: argparse.Namespace) -> int:
     finally:
         library.close()
     if isinstance(answer, SearchFailed):
-        show.tell(f"pagefold: {answer.text}")
+        output.to_stderr(f"pagefold: {answer.text}")
         return 1
     if options.json:
-        show.as_json({"query": query, "found": [{"handle": one.handle} | asdict(one) for one in answer.found]})
+        output.print_json({"query": query, "found": [{"handle": one.handle} | asdict(one) for one in answer.found]})
     else:
         print(answer.text)
     return 0

@@ -12,7 +12,7 @@ from pagefold import config
 from pagefold.adapters.instructions import instructions_in
 from pagefold.adapters.library import Library
 from pagefold.adapters.model_proxy_lock import hold_model_proxy_lock
-from pagefold.cli import counting, show, watch
+from pagefold.cli import counter_writer, output, telemetry_setup
 from pagefold.derive.cost import TABLES, Prices, prices_named
 from pagefold.derive.learned import learned_of
 from pagefold.derive.models import known
@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
     serve = settings.serve
     library = library_for(settings)
     proxy = proxy_for(settings, library)
-    key = watch.attach(proxy, settings)
+    key = telemetry_setup.attach(proxy, settings)
 
     tls = server.Tls(serve.tls_certificate, serve.tls_key) if serve.tls_certificate else None
 
@@ -85,7 +85,7 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print(proxy.totals.to_json())
     else:
-        show.tell(summary(proxy))
+        output.to_stderr(summary(proxy))
     return 0
 
 
@@ -116,7 +116,7 @@ def counted(proxy: Proxy, settings: Settings) -> AbstractContextManager[None]:
             }
         )
 
-    return counting.every_minute(counting.adding(settings, "model", counts))
+    return counter_writer.every_minute(counter_writer.adding(settings, "model", counts))
 
 
 def proxy_for(settings: Settings, library: Library | None, *, token: str | None = None) -> Proxy:
@@ -172,7 +172,7 @@ def url_of(host: str, port: int, *, tls: bool = False) -> str:
 def summary(proxy: Proxy) -> str:
     seen = proxy.totals
     return (
-        f"{seen.requests:,} requests, {seen.failed:,} failed; {show.short(seen.usage.prompt)} prompt tokens, "
-        f"{show.share(seen.usage.cache_read, seen.usage.prompt)} of them read from cache; "
-        f"{show.short(seen.work.saved)} tokens saved; {seen.faults:,} faults"
+        f"{seen.requests:,} requests, {seen.failed:,} failed; {output.short(seen.usage.prompt)} prompt tokens, "
+        f"{output.share(seen.usage.cache_read, seen.usage.prompt)} of them read from cache; "
+        f"{output.short(seen.work.saved)} tokens saved; {seen.faults:,} faults"
     )

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from pagefold import config
 from pagefold.adapters import counters
-from pagefold.cli import show
+from pagefold.cli import output
 
 EXAMPLE = """\
 Of MCP proxies and the hook: tokens of tool results as they came and as the agents read them. What an agent then pays is
@@ -35,7 +35,7 @@ def run(options: argparse.Namespace) -> int:
         sums[one.surface][one.name] += one.count
         days["model" if one.surface == "model" else "results", one.day][one.name] += one.count
     if options.json:
-        show.as_json({surface: dict(counts) for surface, counts in sums.items()})
+        output.print_json({surface: dict(counts) for surface, counts in sums.items()})
     elif not sums:
         print("Nothing has been counted yet: start an agent by `pagefold run`, or see `pagefold init --help`.")
     else:
@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
             if counted:
                 rows = [row(day, counts) for day, counts in counted.items()]
                 total = row("all", sum(counted.values(), Counter()))
-                show.out().print(show.table(title, ["", *columns], rows, total=total))
+                output.console().print(output.table(title, ["", *columns], rows, total=total))
     return 0
 
 
@@ -54,9 +54,9 @@ def _requests(name: str, counts: Counter[str]) -> list[str]:
         name,
         f"{counts['requests']:,}",
         f"{counts['failed']:,}",
-        show.short(prompt),
-        show.share(counts["cached tokens"], prompt),
-        show.short(counts["saved tokens"]),
+        output.short(prompt),
+        output.share(counts["cached tokens"], prompt),
+        output.short(counts["saved tokens"]),
         f"{counts['folds']:,}",
         f"{counts['faults']:,}",
     ]
@@ -67,9 +67,9 @@ def _results(name: str, counts: Counter[str]) -> list[str]:
     return [
         name,
         f"{counts['calls']:,}",
-        show.short(before),
-        show.short(after),
-        show.share(before - after, before),
+        output.short(before),
+        output.short(after),
+        output.share(before - after, before),
         f"{counts['faults']:,}",
     ]
 

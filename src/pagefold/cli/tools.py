@@ -4,7 +4,7 @@ import argparse
 from typing import Any
 
 from pagefold import config
-from pagefold.cli import show
+from pagefold.cli import output
 from pagefold.tools.from_settings import known_of
 from pagefold.tools.model import ToolValueModel
 from pagefold.tools.registry import Entry, Found, Known, Layer
@@ -37,10 +37,10 @@ def run(options: argparse.Namespace) -> int:
             if (entry.in_force or options.all) and options.layer in (None, str(entry.layer))
         ]
     if options.json:
-        show.as_json(rows)
+        output.print_json(rows)
         return 0
     columns = ["tool", "from", "entry", "value", "effect", "run early", "kB", "then"]
-    show.out().print(show.table("Tools", columns, map(_cells, rows), left=True))
+    output.console().print(output.table("Tools", columns, map(_cells, rows), left=True))
     return 0
 
 

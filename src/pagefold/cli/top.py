@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pagefold import config
-from pagefold.cli import serve, show, watch
+from pagefold.cli import output, serve, telemetry_setup
 from pagefold.errors import UpstreamError
 from pagefold.settings import Settings
 from pagefold.telemetry import trace
@@ -49,10 +49,10 @@ def run(options: argparse.Namespace) -> int:
     settings = config.load(flags={"store.path": options.store, "config": options.config}).settings
     ask = source_of(settings, options.url)
     if options.json:
-        show.as_json(ask())
+        output.print_json(ask())
         return 0
     if options.once:
-        show.out().print(drawn(ask(), time.time()))
+        output.console().print(drawn(ask(), time.time()))
         return 0
     console = Console()
     with Screen(console=console, screen=console.is_terminal, auto_refresh=False) as screen:
@@ -69,19 +69,19 @@ def source_of(settings: Settings, url: str | None) -> Callable[[], dict[str, Any
     address = (
         url or serve.url_of(settings.serve.host, settings.serve.port, tls=bool(settings.serve.tls_certificate))
     ).rstrip("/")
-    live, shelf = Live(), watch.shelf_of(settings)
-    path = watch.store_path(settings)
-    following = watch.Following(trace.beside(path), live) if path else None
+    live, store_view = Live(), telemetry_setup.store_view_of(settings)
+    path = telemetry_setup.store_path(settings)
+    following = telemetry_setup.TraceFollower(trace.beside(path), live) if path else None
 
     def ask() -> dict[str, Any]:
         try:
-            return {"source": address, **_asked(address, watch.key_of(settings))}
+            return {"source": address, **_asked(address, telemetry_setup.dashboard_key(settings))}
         except (OSError, ValueError, TypeError) as error:
             if url:
                 raise UpstreamError(f"{address}: no dashboard is reached there ({error})", status=0) from error
         if following is not None:
             following()
-        figures = shelf.ask()
+        figures = store_view.ask()
         told = {name: getattr(figures, name) for name in figures.__dataclass_fields__}
         source = str(trace.beside(path)) if path and trace.beside(path).exists() else ""
         return {"source": source, **snapshot(live), "figures": told}
@@ -102,7 +102,7 @@ def _asked(address: str, key: str) -> dict[str, Any]:
 def drawn(view: Mapping[str, Any], now: float, height: int = 60) -> Group:
     """The view as a terminal shows it, within so many lines."""
     sessions = view["sessions"][: max(3, height - 16)]
-    table = show.table(
+    table = output.table(
         "Sessions",
         ["session", "context", "tokens", "saved", "cache", "turns", "folds", "faults", "recalls", "heard"],
         [],
@@ -126,15 +126,15 @@ def _summary(view: Mapping[str, Any], now: float) -> Table:
     before, after = mcp.get("tokens before", 0), mcp.get("tokens after", 0)
     cells = {
         "sessions now": str(lately),
-        "turns": show.short(totals.get("turns", 0)),
-        "saved": f"{show.short(totals.get('saved', 0))} tokens",
-        "cache reads": show.share(totals.get("cache_read", 0), prompt),
-        "folds": show.short(totals.get("folds", 0)),
-        "faults": show.short(faults),
-        "recalls": show.short(recalls),
-        "tool results": f"{show.share(before - after, before)} off" if before else "-",
+        "turns": output.short(totals.get("turns", 0)),
+        "saved": f"{output.short(totals.get('saved', 0))} tokens",
+        "cache reads": output.share(totals.get("cache_read", 0), prompt),
+        "folds": output.short(totals.get("folds", 0)),
+        "faults": output.short(faults),
+        "recalls": output.short(recalls),
+        "tool results": f"{output.share(before - after, before)} off" if before else "-",
         "prefetch": f"{mcp.get('calls answered early', 0):,} of {mcp.get('early calls', 0):,} used",
-        "store": f"{show.short(figures['pages'])} pages",
+        "store": f"{output.short(figures['pages'])} pages",
     }
     grid = Table.grid(padding=(0, 3))
     names = list(cells)
@@ -151,9 +151,9 @@ def _row(one: Mapping[str, Any], now: float) -> list[Any]:
     return [
         f"{one['name'][:10]} {one['agent'] or one['api']}",
         _bar(one["levels"]),
-        show.short(one["tokens"]),
-        show.short(one["saved"]),
-        show.share(one["cache_read"], prompt),
+        output.short(one["tokens"]),
+        output.short(one["saved"]),
+        output.share(one["cache_read"], prompt),
         str(one["turns"] or one["calls"]),
         str(one["folds"]),
         str(one["faults"]),
@@ -178,7 +178,7 @@ def _bar(levels: Mapping[str, int]) -> Text:
 
 
 def _events(happened: list[Mapping[str, Any]]) -> Table:
-    table = show.table("What happened", ["at", "what", "why", "page", "session"], [], left=True)
+    table = output.table("What happened", ["at", "what", "why", "page", "session"], [], left=True)
     for one in happened:
         at = time.strftime("%H:%M:%S", time.localtime(one["at"]))
         table.add_row(at, one["what"].replace("_", " "), one["reason"], one["page"], one["session"][:10])

@@ -12,7 +12,7 @@ from pagefold.analysis import follow_up_links as following
 from pagefold.analysis.learned_settings import learned_lines, with_learned
 from pagefold.analysis.tune import Tuned, tune
 from pagefold.analysis.tuning_trials import Job
-from pagefold.cli import logs, show, watch
+from pagefold.cli import logs, output, telemetry_setup
 from pagefold.derive.learned import SHIPPED, learned_of
 from pagefold.errors import ConfigError
 from pagefold.tools.from_settings import known_of
@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
     job = Job(found.prices, found.tokens, found.window, found.format, found.max_line_bytes, found.overhead)
     # What was learned before is learned anew: from what ships, and never from itself.
     before = _own_text(options.output)
-    with show.progress("tuning", len(found.paths)) as bar:
+    with output.progress("tuning", len(found.paths)) as bar:
         done: dict[str, set[Path]] = {}
 
         def told(what: str, path: Path) -> None:
@@ -54,23 +54,23 @@ def run(options: argparse.Namespace) -> int:
             seen.add(path)
             bar.update(bar.task_ids[0], completed=len(seen), description=f"{what} {path.name}")
 
-        lengths = watch.lengths(found.settings)
+        lengths = telemetry_setup.session_lengths(found.settings)
         tuned = tune(found.paths, job, engine=found.engine, start=SHIPPED, lengths=lengths, told=told)
     known = known_of(found.settings)
     linked = following.follow_ups(_sessions(found), known, found.settings.prefetch.hosts)
     block = learned_lines(tuned.learned, linked.links if linked.taken else {})
     text = with_learned(before, block)
     if options.json:
-        show.as_json(_as_data(tuned, linked, block) | {"traced": len(lengths)})
+        output.print_json(_as_data(tuned, linked, block) | {"traced": len(lengths)})
     else:
         if lengths:
-            show.out().print(f"{len(lengths):,} sessions of the decision trace say how long sessions last.")
+            output.console().print(f"{len(lengths):,} sessions of the decision trace say how long sessions last.")
         _print(tuned, linked, block, written=bool(options.output))
         if tuned.problems:
-            show.tell(f"{tuned.problems:,} skipped, or odd but kept: pagefold replay names them.")
+            output.to_stderr(f"{tuned.problems:,} skipped, or odd but kept: pagefold replay names them.")
     if options.output and not options.dry_run and text != before:
         logs.write(Path(options.output), text)
-        show.tell(f"Wrote {options.output}.")
+        output.to_stderr(f"Wrote {options.output}.")
     return 2 if found.strict and tuned.problems else 0
 
 
@@ -112,7 +112,7 @@ def _as_data(tuned: Tuned, linked: following.LearnedLinks, block: str) -> dict[s
 
 
 def _print(tuned: Tuned, linked: following.LearnedLinks, block: str, *, written: bool) -> None:
-    console = show.out()
+    console = output.console()
     console.print(f"{tuned.sessions:,} sessions fitted, {tuned.judged:,} judged, each while it was held back.")
     if not tuned.judged:
         console.print("Too few to fit on some and to judge on others: nothing changes.")
@@ -123,7 +123,7 @@ def _print(tuned: Tuned, linked: following.LearnedLinks, block: str, *, written:
     ]
     if rows:
         columns = ["taken", "what", "from", "to", "evidence", "effect where it was judged"]
-        console.print(show.table("Changes", columns, rows, left=True))
+        console.print(output.table("Changes", columns, rows, left=True))
     for one in linked.fitted if linked.taken else ():
         console.print(f"  {one.after} -> {one.link.tool}: {one.link.probability:g}, {one.used} of {one.tries} used")
     console.print(f"Follow-ups: {'taken' if linked.taken else 'left as they are'}; {linked.effect}.")
@@ -145,11 +145,11 @@ def _shown(options: argparse.Namespace) -> int:
     learned = learned_of(loaded.settings)
     if options.json:
         settings = [{"key": one.key, "value": one.value, "origin": one.origin} for one in rows]
-        show.as_json({"learned": learned != SHIPPED, "settings": settings})
+        output.print_json({"learned": learned != SHIPPED, "settings": settings})
         return 0
     changed = [one for one in rows if one.origin != config.DEFAULT]
     if not changed:
-        show.out().print("Nothing was learned yet: everything is as shipped.")
+        output.console().print("Nothing was learned yet: everything is as shipped.")
     cells = [[one.key, one.value, one.origin] for one in (changed or rows)]
-    show.out().print(show.table("What economic goes by", ["setting", "value", "from"], cells, left=True))
+    output.console().print(output.table("What economic goes by", ["setting", "value", "from"], cells, left=True))
     return 0

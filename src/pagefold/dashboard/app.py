@@ -13,10 +13,10 @@ from importlib import resources
 from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import parse_qs
 
-from pagefold.dashboard import frame, now, views
-from pagefold.dashboard.door import COOKIE, Door
-from pagefold.dashboard.figures import Figures, Shelf
-from pagefold.dashboard.levels import difference, levels_of
+from pagefold.dashboard import layout, overview, views
+from pagefold.dashboard.auth import COOKIE, DashboardAuth
+from pagefold.dashboard.page_levels import difference, levels_of
+from pagefold.dashboard.store_view import StoreFigures, StoreView
 from pagefold.errors import PagefoldError
 from pagefold.pages.page import handle_of
 from pagefold.pages.recall import Recalled, recall
@@ -61,22 +61,22 @@ class Dashboard:
     def __init__(
         self,
         live: Live,
-        shelf: Shelf,
-        door: Door,
+        store_view: StoreView,
+        auth: DashboardAuth,
         *,
         samples: Callable[[], Iterable[metrics.Sample]] = tuple,
         refresh: Callable[[], None] = lambda: None,
         notes: Callable[[], Iterable[str]] = tuple,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._live, self._shelf, self._door = live, shelf, door
+        self._live, self._store_view, self._auth = live, store_view, auth
         self._samples, self._refresh, self._notes, self._clock = samples, refresh, notes, clock
         folder = resources.files("pagefold.dashboard") / "assets"
         self._assets = {name: (kind, (folder / name).read_bytes()) for name, kind in _ASSETS.items()}
 
     async def __call__(self, scope: Event, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
-            await _live(receive, send, self._shelf.close)
+            await _live(receive, send, self._store_view.close)
             return
         if scope["type"] != "http":
             await send({"type": "websocket.close"})
@@ -90,34 +90,36 @@ class Dashboard:
         headers: Mapping[bytes, bytes] = dict(scope["headers"])
         path = scope["raw_path"].decode("ascii", "replace").split("?")[0]
         asked = {key: values[-1] for key, values in parse_qs(scope["query_string"].decode("latin-1")).items()}
-        if self._door.is_foreign(headers):
-            return _html(403, frame.notice("Not from there", "pagefold shows itself to this machine alone."))
+        if self._auth.is_foreign(headers):
+            return _html(403, layout.notice("Not from there", "pagefold shows itself to this machine alone."))
         if scope["method"] not in ("GET", "HEAD"):
-            return _html(405, frame.notice("Nothing to change here", "The dashboard only shows."))
+            return _html(405, layout.notice("Nothing to change here", "The dashboard only shows."))
         if (asset := self._assets.get(path.removeprefix("/pagefold/"))) is not None:
             return Reply(200, *asset)
         if path == "/":
             return Reply(303, _HTML, b"", ((b"location", b"/pagefold/"),))
-        if "key" in asked and self._door.fits(asked["key"].encode()):
-            cookie = f"{COOKIE}={self._door.cookie}; Path=/pagefold; HttpOnly; SameSite=Strict; Max-Age=31536000"
+        if "key" in asked and self._auth.fits(asked["key"].encode()):
+            cookie = f"{COOKIE}={self._auth.cookie}; Path=/pagefold; HttpOnly; SameSite=Strict; Max-Age=31536000"
             return Reply(303, _HTML, b"", ((b"location", path.encode()), (b"set-cookie", cookie.encode())))
-        if not self._door.lets_in(headers):
-            return _html(401, frame.door())
+        if not self._auth.lets_in(headers):
+            return _html(401, layout.key_form())
         self._refresh()
         try:
             return await self._shown(path, asked)
         except PagefoldError as error:
-            return _html(503, frame.notice("The store cannot be used", str(error)))
+            return _html(503, layout.notice("The store cannot be used", str(error)))
 
     async def _shown(self, path: str, asked: Mapping[str, str]) -> Reply:
         match path.removeprefix("/pagefold").strip("/").split("/"):
             case [""]:
-                figures = await self._shelf.fresh()
-                return _html(200, now.overview(self._live, figures, self._clock(), notes=tuple(self._notes())))
+                figures = await self._store_view.fresh()
+                return _html(
+                    200, overview.overview_page(self._live, figures, self._clock(), notes=tuple(self._notes()))
+                )
             case ["live"]:
                 return await self._update(_number(asked.get("n")), _number(asked.get("k")))
             case ["live.json"]:
-                return _json({**snapshot(self._live), "figures": _plain(await self._shelf.fresh())})
+                return _json({**snapshot(self._live), "figures": _plain(await self._store_view.fresh())})
             case ["metrics"]:
                 return Reply(200, metrics.CONTENT_TYPE.encode(), (await self._metrics()).encode())
             case ["session", name, *rest]:
@@ -129,11 +131,11 @@ class Dashboard:
             case ["search"]:
                 query = asked.get("q", "").strip()
                 return _html(200, views.search_page(query, await asyncio.to_thread(self._search, query)))
-        return _html(404, frame.notice("Not found", "There is no such page here."))
+        return _html(404, layout.notice("Not found", "There is no such page here."))
 
     async def _update(self, number: int, told: int) -> Reply:
         await self._until(lambda: self._live.number != number)
-        return _json(now.update(self._live, self._shelf.figures, self._clock(), number, told))
+        return _json(overview.update(self._live, self._store_view.figures, self._clock(), number, told))
 
     async def _until(self, changed: Callable[[], bool]) -> None:
         ends = time.monotonic() + _WAIT_SECONDS
@@ -145,7 +147,7 @@ class Dashboard:
         session = self._live.named(name)
         if session is None:
             words = "It was not heard of since pagefold started, or too many others were."
-            return _html(404, frame.notice("No such session", words))
+            return _html(404, layout.notice("No such session", words))
         if rest != ["part"]:
             listings = await asyncio.to_thread(self._listings, session)
             return _html(200, views.session_page(session, self._live, listings))
@@ -153,15 +155,15 @@ class Dashboard:
         return _json({"n": session.changed, "html": views.session_part(session, self._live)})
 
     def _listings(self, session: Session) -> list[Listing]:
-        library = self._shelf.library()
+        library = self._store_view.library()
         return list(library.store.listings(session.name))[-_LISTED:][::-1] if library else []
 
     def _page(self, handle: str, within: str, chosen: str) -> Reply:
-        library = self._shelf.library()
+        library = self._store_view.library()
         found = recall(library.store, handle) if library else None
         if not isinstance(found, Recalled):
             words = found.text if found else "There is no store yet."
-            return _html(404, frame.notice("No such page", words))
+            return _html(404, layout.notice("No such page", words))
         text = found.content.decode("utf-8", "replace")
         listed = library.store.listings(within) if library and within else ()
         name = next((one.name for one in listed if one.page == found.page), "")
@@ -172,11 +174,11 @@ class Dashboard:
         return _html(200, views.page_view(handle_of(found.page), where, within, levels, str(other.level), lines))
 
     def _search(self, query: str) -> Searched | None:
-        library = self._shelf.library() if query else None
+        library = self._store_view.library() if query else None
         return library.search(query, limit=_FOUND) if library else None
 
     async def _metrics(self) -> str:
-        figures = await self._shelf.fresh()
+        figures = await self._store_view.fresh()
         return metrics.render(
             (
                 *self._samples(),
@@ -199,7 +201,7 @@ def _number(text: str | None) -> int:
     return int(text) if text is not None and text.isascii() and text.isdigit() and len(text) < 16 else 0
 
 
-def _plain(figures: Figures) -> dict[str, Any]:
+def _plain(figures: StoreFigures) -> dict[str, Any]:
     return {name: getattr(figures, name) for name in figures.__dataclass_fields__}
 
 

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from urllib.parse import urlencode
 
 from pagefold.dashboard.drawings import legend, strip, timeline
-from pagefold.dashboard.frame import SHORT, clock, link, page, share, short
 from pagefold.dashboard.html import Child, Html, el
-from pagefold.dashboard.levels import Level, Line
-from pagefold.dashboard.now import happened_list
+from pagefold.dashboard.layout import SHORT, clock, link, page, share, short
+from pagefold.dashboard.overview import happened_list
+from pagefold.dashboard.page_levels import Level, Line
 from pagefold.pages.page import handle_of
 from pagefold.pages.search import Found, Searched, SearchFailed
 from pagefold.pages.store import Listing

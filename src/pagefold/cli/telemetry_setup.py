@@ -20,7 +20,7 @@ from pagefold.tools.defaults import default_tool_value_models
 
 if TYPE_CHECKING:  # what only some of them need is imported when it is needed
     from pagefold.dashboard.app import Dashboard
-    from pagefold.dashboard.figures import Shelf
+    from pagefold.dashboard.store_view import StoreView
     from pagefold.model_proxy.server import Proxy
 
 _NEWEST_BYTES = 8_000_000
@@ -35,33 +35,33 @@ def store_path(settings: Settings) -> Path | None:
         return None
 
 
-def key_of(settings: Settings) -> str:
+def dashboard_key(settings: Settings) -> str:
     """What the dashboard asks for: the proxy's token, or else the key beside the store."""
-    from pagefold.dashboard.door import key_beside
+    from pagefold.dashboard.auth import key_beside
 
     path = store_path(settings)
     return settings.serve.token.strip() or (key_beside(path) if path else secrets.token_urlsafe(24))
 
 
-def writer_of(settings: Settings) -> trace.Writer | None:
+def trace_writer(settings: Settings) -> trace.Writer | None:
     """Writes the trace and makes spans, as far as the settings ask for either. Raises ConfigError."""
     telemetry, path = settings.telemetry, store_path(settings)
     spans = spans_to(telemetry.otel_endpoint)
     if not spans and not (telemetry.trace and path):
         return None
-    from pagefold.cli import show
+    from pagefold.cli import output
 
     file = trace.beside(path) if telemetry.trace and path else None
     writer = trace.Writer(
-        file, max_bytes=telemetry.max_bytes, also=spans, report=lambda line: show.tell(f"pagefold: {line}")
+        file, max_bytes=telemetry.max_bytes, also=spans, report=lambda line: output.to_stderr(f"pagefold: {line}")
     )
     atexit.register(writer.close)
     return writer
 
 
-def calls(settings: Settings, session: str) -> Callable[[str, Mapping[str, int]], None] | None:
+def call_recorder(settings: Settings, session: str) -> Callable[[str, Mapping[str, int]], None] | None:
     """Tells the trace of every tool's answer that an MCP proxy has passed on."""
-    writer, known = writer_of(settings), frozenset(default_tool_value_models())
+    writer, known = trace_writer(settings), frozenset(default_tool_value_models())
     if writer is None:
         return None
     see = writer.see
@@ -74,7 +74,7 @@ def calls(settings: Settings, session: str) -> Callable[[str, Mapping[str, int]]
     return watch
 
 
-class Following:
+class TraceFollower:
     """A view of what the trace says, as it grows. With `only`, lines without it are passed over: what they say is heard
     of in another way."""
 
@@ -90,13 +90,13 @@ class Following:
             yield f"{self._reader.damaged:,} lines of the trace are damaged and were left out."
 
 
-def lengths(settings: Settings) -> list[int]:
+def session_lengths(settings: Settings) -> list[int]:
     """How many turns each session had that the trace tells of, where there is one."""
     path = store_path(settings)
     if path is None or not trace.beside(path).exists():
         return []
     live = Live(most=_LENGTHS)
-    Following(trace.beside(path), live)()
+    TraceFollower(trace.beside(path), live)()
     return [session.turns for session in live.newest() if session.turns]
 
 
@@ -104,7 +104,7 @@ def attach(proxy: "Proxy", settings: Settings) -> str:
     """Has a model proxy tell what it does, as far as the settings ask for it. The dashboard's key, if there is one."""
     from pagefold.model_proxy.turn_recorder import TurnRecorder
 
-    writer, telemetry = writer_of(settings), settings.telemetry
+    writer, telemetry = trace_writer(settings), settings.telemetry
     if not telemetry.dashboard:
         if writer is not None:
             proxy.teller = TurnRecorder(writer.see, spelled=telemetry.content)
@@ -117,8 +117,8 @@ def attach(proxy: "Proxy", settings: Settings) -> str:
             writer.see(event)
 
     proxy.teller = TurnRecorder(live.see if writer is None else see, spelled=telemetry.content)
-    path, key = store_path(settings), key_of(settings)
-    others = Following(trace.beside(path), live, only=CALL) if path and telemetry.trace else None
+    path, key = store_path(settings), dashboard_key(settings)
+    others = TraceFollower(trace.beside(path), live, only=CALL) if path and telemetry.trace else None
 
     def refresh() -> None:
         proxy.catch_up()
@@ -139,8 +139,8 @@ def _dashboard(
     counts: Mapping[str, int],
 ) -> "Dashboard":
     from pagefold.dashboard.app import Dashboard
-    from pagefold.dashboard.door import Door
-    from pagefold.dashboard.now import status_of
+    from pagefold.dashboard.auth import DashboardAuth
+    from pagefold.dashboard.overview import status_of
     from pagefold.telemetry import metrics
 
     def samples() -> Iterator[metrics.Sample]:
@@ -151,21 +151,21 @@ def _dashboard(
         if words := status_of(counts):
             yield words
 
-    door = Door(key, local=is_loopback(settings.serve.host))
-    return Dashboard(live, shelf_of(settings), door, samples=samples, notes=notes, refresh=refresh)
+    auth = DashboardAuth(key, local=is_loopback(settings.serve.host))
+    return Dashboard(live, store_view_of(settings), auth, samples=samples, notes=notes, refresh=refresh)
 
 
-def shelf_of(settings: Settings) -> "Shelf":
+def store_view_of(settings: Settings) -> "StoreView":
     from pagefold.adapters import counters
     from pagefold.adapters.library import Library
-    from pagefold.dashboard.figures import Shelf
+    from pagefold.dashboard.store_view import StoreView
 
     path = store_path(settings)
 
     def opened() -> Library | None:
         return Library.open(path, settings.sink, sending=False) if path and path.exists() else None
 
-    return Shelf(opened, counters.beside(path) if path else None)
+    return StoreView(opened, counters.beside(path) if path else None)
 
 
 def is_loopback(host: str) -> bool:

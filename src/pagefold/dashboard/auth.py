@@ -44,7 +44,7 @@ def key_beside(store: Path) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Door:
+class DashboardAuth:
     """`local`: only names of this machine are answered to."""
 
     key: str

@@ -13,17 +13,17 @@ from rich.table import Table
 T = TypeVar("T")
 
 
-def out() -> Console:
+def console() -> Console:
     """Plain text in a file or a pipe is as wide as its tables, whatever the terminal it was started from."""
-    console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=120)
+    terminal = Console(highlight=False)
+    return terminal if terminal.is_terminal else Console(highlight=False, width=120)
 
 
-def tell(text: str) -> None:
+def to_stderr(text: str) -> None:
     print(text, file=sys.stderr)
 
 
-def as_json(value: Any) -> None:
+def print_json(value: Any) -> None:
     print(json.dumps(value, ensure_ascii=False))
 
 

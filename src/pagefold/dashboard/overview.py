@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from pagefold.dashboard.drawings import bar, legend
-from pagefold.dashboard.figures import Figures
-from pagefold.dashboard.frame import SHORT, clock, link, page, share, short
 from pagefold.dashboard.html import Html, el
+from pagefold.dashboard.layout import SHORT, clock, link, page, share, short
+from pagefold.dashboard.store_view import StoreFigures
 from pagefold.telemetry.events import LEVELS
 from pagefold.telemetry.live import Happened, Live, Session
 
@@ -24,7 +24,7 @@ _WORDS = {
 _TONES = {"fold": "calm", "recall": "calm", "cold": "wary", "shrunk": "wary", "duplicate_alert": "wary"}
 
 
-def tiles_of(live: Live, figures: Figures, now: float) -> dict[str, tuple[str, str, str]]:
+def tiles_of(live: Live, figures: StoreFigures, now: float) -> dict[str, tuple[str, str, str]]:
     """By id: what is told, the figure, and words about it."""
     totals, mcp = live.totals, figures.mcp
     recent = [session for session in live.sessions.values() if now - session.last < 300]
@@ -51,7 +51,7 @@ def tiles_of(live: Live, figures: Figures, now: float) -> dict[str, tuple[str, s
     }
 
 
-def overview(live: Live, figures: Figures, now: float, *, notes: Sequence[str] = ()) -> str:
+def overview_page(live: Live, figures: StoreFigures, now: float, *, notes: Sequence[str] = ()) -> str:
     tiles = el(
         "dl",
         (
@@ -149,7 +149,7 @@ def event_item(one: Happened, *, of: bool = True) -> Html:
     )
 
 
-def update(live: Live, figures: Figures, now: float, number: int, told: int) -> dict[str, object]:
+def update(live: Live, figures: StoreFigures, now: float, number: int, told: int) -> dict[str, object]:
     """What changed since, for the script: in short arrays, since it is sent ten times a second."""
     return {
         "n": live.number,

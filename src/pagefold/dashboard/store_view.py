@@ -19,7 +19,7 @@ _SECONDS = 3.0
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class StoreFigures:
     """`wrong` says what could not be asked. Counts of MCP proxies are sums over all days, by their own names."""
 
     pages: int = 0
@@ -30,7 +30,7 @@ class Figures:
     wrong: str = ""
 
 
-class Shelf:
+class StoreView:
     """The store as the dashboard reads it. `open_library` is called until it gives one: a store that is not there yet
     is not made by looking for it. Threads may ask at once; after `close` there is no store."""
 
@@ -38,12 +38,12 @@ class Shelf:
         self._open, self._counts = open_library, counts
         self._library: Library | None = None
         self._guard, self._closed = threading.Lock(), False
-        self._found = Figures()
+        self._found = StoreFigures()
         self._asked = 0.0
-        self._asking: asyncio.Future[Figures] | None = None
+        self._asking: asyncio.Future[StoreFigures] | None = None
 
     @property
-    def figures(self) -> Figures:
+    def figures(self) -> StoreFigures:
         """What was found last. Asking anew goes on beside."""
         if self._asking is not None and self._asking.done():
             self._found, self._asking = self._asking.result(), None
@@ -52,7 +52,7 @@ class Shelf:
             self._asking = asyncio.ensure_future(asyncio.to_thread(self.ask))
         return self._found
 
-    async def fresh(self) -> Figures:
+    async def fresh(self) -> StoreFigures:
         """What is found now."""
         self._found = await asyncio.to_thread(self.ask)
         self._asked = time.monotonic()
@@ -71,7 +71,7 @@ class Shelf:
         if library is not None:
             library.close()
 
-    def ask(self) -> Figures:
+    def ask(self) -> StoreFigures:
         """What is found now, for whoever may wait for it."""
         try:
             sums: Counter[str] = Counter()
@@ -80,8 +80,8 @@ class Shelf:
                     sums[one.name] += one.count
             library = self.library()
             if library is None:
-                return Figures(mcp=dict(sums))
+                return StoreFigures(mcp=dict(sums))
             stats = library.store.stats()
-            return Figures(stats.pages, stats.bytes, stats.stored_bytes, library.store.histories(), dict(sums))
+            return StoreFigures(stats.pages, stats.bytes, stats.stored_bytes, library.store.histories(), dict(sums))
         except PagefoldError as error:
-            return Figures(wrong=str(error))
+            return StoreFigures(wrong=str(error))

@@ -68,7 +68,7 @@ def notice(title: str, *words: Child) -> str:
     return page(title, el("section", el("h1", title), *(el("p", one) for one in words), class_="notice"))
 
 
-def door() -> str:
+def key_form() -> str:
     """What whoever has no key is shown."""
     words = "Open the address that pagefold serve or pagefold dashboard prints, or show the key here."
     form = el(
