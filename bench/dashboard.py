@@ -29,7 +29,7 @@ from pagefold.adapters.library import Library
 from pagefold.cli import serve, telemetry_setup
 from pagefold.model_proxy.http import Event, Receive, Send
 from pagefold.model_proxy.server import App, run
-from pagefold.settings import Serve, Settings, Store, Telemetry
+from pagefold.settings import ServeSettings, Settings, StoreSettings, TelemetrySettings
 
 AGENTS = 50
 A_SECOND = (10, 1)
@@ -100,11 +100,11 @@ def play(role: str, upstream: str, folder: str) -> None:
     app: App = Upstream()
     key = ""
     if role != "upstream":
-        telemetry = Telemetry(dashboard=role != "off", trace=role == "trace")
+        telemetry = TelemetrySettings(dashboard=role != "off", trace=role == "trace")
         settings = replace(
             Settings(),
-            serve=Serve(anthropic_url=upstream, token=""),
-            store=Store(path=str(Path(folder) / role / "store.sqlite3")),
+            serve=ServeSettings(anthropic_url=upstream, token=""),
+            store=StoreSettings(path=str(Path(folder) / role / "store.sqlite3")),
             telemetry=telemetry,
         )
         proxy = serve.proxy_for(settings, Library.open(Path(settings.store.path), settings.sink))

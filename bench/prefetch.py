@@ -17,15 +17,14 @@ from random import Random
 from typing import Any
 
 from pagefold.adapters import recordings
-from pagefold.tools import prefetch_replay
 from pagefold.tools.follow_up_fit import fit_follow_ups, with_follow_ups
 from pagefold.tools.learned import learned_tool_value_models
 from pagefold.tools.model import CostModel, FollowUpLink, SideEffectClass, ToolValueModel, ValueClass
-from pagefold.tools.planner import Budget, Done, Planner
-from pagefold.tools.prefetch import Answers, Epochs
-from pagefold.tools.prefetch_replay import Rehearsed
+from pagefold.tools.planner import AnsweredCall, Planner, PrefetchBudget
+from pagefold.tools.prefetch import PrefetchedAnswers, WriteEpochs
+from pagefold.tools.prefetch_replay import PrefetchFigures, halves, replay_prefetch, turns_of
 from pagefold.tools.projection import extract_host
-from pagefold.tools.registry import Known
+from pagefold.tools.registry import ToolRegistry
 from pagefold.wire.transcripts import Session
 
 TRACES = Path(__file__).parent.parent.parent / "shared" / "traces"
@@ -34,7 +33,7 @@ FAMILIES = (JUDGED, "coding-claude-code", "service-airline", "research-web")
 LINE_BYTES = 1 << 26
 THINK_MS = 5_000
 BARE = {name: replace(model, follow_up=()) for name, model in learned_tool_value_models().items()}
-Turns = list[list[Done]]
+Turns = list[list[AnsweredCall]]
 Row = dict[str, Any]
 
 
@@ -46,21 +45,21 @@ def read(family: str) -> list[Session]:
 
 
 def turns(family: str) -> list[Turns]:
-    return [prefetch_replay.turns_of(one) for one in read(family)]
+    return [turns_of(one) for one in read(family)]
 
 
-def hosts_of(known: Known, sessions: Sequence[Turns]) -> set[str]:
+def hosts_of(registry: ToolRegistry, sessions: Sequence[Turns]) -> set[str]:
     """Every host that the sessions' tools belong to, and every host in a call: what a user would have to allow."""
     found = set()
     for done in (done for session in sessions for turn in session for done in turn):
-        model = known.find(done.tool)
+        model = registry.find(done.tool)
         if model and model.model.rate_limit_host:
             found.add(model.model.rate_limit_host)
         found |= {host for value in (done.arguments or {}).values() if (host := extract_host(str(value)))}
     return found
 
 
-def row_of(name: str, figures: Rehearsed) -> Row:
+def row_of(name: str, figures: PrefetchFigures) -> Row:
     dispatched = figures.dispatched
     return {
         "what": name,
@@ -78,29 +77,29 @@ def row_of(name: str, figures: Rehearsed) -> Row:
     }
 
 
-def added(parts: Sequence[Rehearsed]) -> Rehearsed:
-    total = Rehearsed()
+def added(parts: Sequence[PrefetchFigures]) -> PrefetchFigures:
+    total = PrefetchFigures()
     for part in parts:
-        for name in Rehearsed.__slots__:
+        for name in PrefetchFigures.__slots__:
             setattr(total, name, getattr(total, name) + getattr(part, name))
     return total
 
 
-def without_links() -> Known:
+def without_links() -> ToolRegistry:
     """The learned models as if no follow-up had been learned: those were fitted on all of these sessions."""
-    return Known(BARE)
+    return ToolRegistry(BARE)
 
 
-def fitted(family: str, by: str, *, network: bool) -> list[Rehearsed]:
+def fitted(family: str, by: str, *, network: bool) -> list[PrefetchFigures]:
     """Both ways round. `by` task keeps one task's sessions on one side; `by` session splits them as they come."""
     sessions = read(family)
     names = [one.id.rpartition("_")[2] if by == "task" else f"{at:04}" for at, one in enumerate(sessions)]
     parts = []
-    for fit_on, test_on in prefetch_replay.halves([prefetch_replay.turns_of(one) for one in sessions], names):
-        known = without_links()
-        ready = Known({**BARE, **with_follow_ups(known, fit_follow_ups(fit_on, known))})
+    for fit_on, test_on in halves([turns_of(one) for one in sessions], names):
+        registry = without_links()
+        ready = ToolRegistry({**BARE, **with_follow_ups(registry, fit_follow_ups(fit_on, registry))})
         hosts = hosts_of(ready, test_on) if network else set()
-        parts.append(prefetch_replay.rehearse(test_on, ready, allowed_hosts=hosts, think_ms=THINK_MS))
+        parts.append(replay_prefetch(test_on, ready, allowed_hosts=hosts, think_ms=THINK_MS))
     return parts
 
 
@@ -121,14 +120,14 @@ def shipped() -> list[Row]:
     rows = []
     for family in FAMILIES:
         sessions = turns(family)
-        bare = Known(learned=False)
+        bare = ToolRegistry(learned=False)
         hosts = hosts_of(bare, sessions)
-        for name, known, budget in (
-            ("shipped", bare, Budget()),
-            ("shipped, from 0.3 on", bare, Budget(min_probability=0.3, min_prior=0.3)),
-            ("shipped and learned (in sample)", Known(), Budget()),
+        for name, registry, budget in (
+            ("shipped", bare, PrefetchBudget()),
+            ("shipped, from 0.3 on", bare, PrefetchBudget(min_probability=0.3, min_prior=0.3)),
+            ("shipped and learned (in sample)", ToolRegistry(), PrefetchBudget()),
         ):
-            done = prefetch_replay.rehearse(sessions, known, budget=budget, allowed_hosts=hosts, think_ms=THINK_MS)
+            done = replay_prefetch(sessions, registry, budget=budget, allowed_hosts=hosts, think_ms=THINK_MS)
             rows.append(row_of(f"{family}, {name}", done))
     return rows
 
@@ -137,7 +136,7 @@ def repeats() -> list[Row]:
     """Identical calls of pure tools within one epoch: is the recorded answer the same? Others are never memoised."""
     rows = []
     for family in (*FAMILIES, "coding-bash", "coding-short", "multi-agent"):
-        done = prefetch_replay.rehearse(turns(family), Known(), think_ms=THINK_MS)
+        done = replay_prefetch(turns(family), ToolRegistry(), think_ms=THINK_MS)
         false = done.repeats - done.repeats_alike
         rows.append({"what": family, "repeats": done.repeats, "alike": done.repeats_alike, "false_serves": false})
     return rows
@@ -172,11 +171,11 @@ def planner() -> list[Row]:
     """Microseconds for one turn, over every recorded turn, the reading of answers included."""
     rows = []
     for family in (JUDGED, "coding-claude-code"):
-        known, sessions = Known(), turns(family)
-        hosts = hosts_of(known, sessions)
+        registry, sessions = ToolRegistry(), turns(family)
+        hosts = hosts_of(registry, sessions)
         times = []
         for session in sessions:
-            plans = Planner(known, Budget(min_probability=0.3, min_prior=0.3), hosts)
+            plans = Planner(registry, PrefetchBudget(min_probability=0.3, min_prior=0.3), hosts)
             for turn in session:
                 started = time.perf_counter_ns()
                 plans.plan(turn)
@@ -267,25 +266,27 @@ def unsafe(dice: Random) -> str | None:
     What is safe is told here in another way than in the code under test: by a list of what has to hold.
     """
     user = {dice.choice(PATTERNS): _model(dice) for _ in range(dice.randrange(5))}
-    known = Known(user)
+    registry = ToolRegistry(user)
     annotations = {name: _annotations(dice) for name in NAMES if dice.random() < 0.4}
     allowed = {host for host in HOSTS[:1] if dice.random() < 0.5}
     plans = Planner(
-        known, Budget(10**9, calls=9, min_probability=0.0, dollars=1e9, min_prior=0.0), allowed, annotations
+        registry, PrefetchBudget(10**9, calls=9, min_probability=0.0, dollars=1e9, min_prior=0.0), allowed, annotations
     )
     for _ in range(dice.randrange(1, 4)):
         turn = [
-            Done(dice.choice(NAMES), {dice.choice(FIELDS): dice.choice(VALUES)}, _result(dice), dice.random() < 0.1)
+            AnsweredCall(
+                dice.choice(NAMES), {dice.choice(FIELDS): dice.choice(VALUES)}, _result(dice), dice.random() < 0.1
+            )
             for _ in range(dice.randrange(1, 3))
         ]
         for planned in plans.plan(turn).calls:
-            if wrong := _wrong(planned.tool, planned.arguments, known, annotations.get(planned.tool, {}), allowed):
+            if wrong := _wrong(planned.tool, planned.arguments, registry, annotations.get(planned.tool, {}), allowed):
                 return f"{planned.tool} {planned.arguments}: {wrong}"
     return None
 
 
-def _wrong(tool: str, arguments: Any, known: Known, told: Row, allowed: set[str]) -> str | None:
-    found = known.find(tool)
+def _wrong(tool: str, arguments: Any, registry: ToolRegistry, told: Row, allowed: set[str]) -> str | None:
+    found = registry.find(tool)
     text = json.dumps(arguments).lower()
     outside = found is None or found.model.open_world is not False or told.get("openWorldHint", False) is not False
     must_not = {
@@ -317,9 +318,11 @@ def stale(dice: Random) -> str | None:
         "mcp__b__put": SideEffectClass.MUTATES_LOCAL,
         "Bash": SideEffectClass.INDETERMINATE,
     }
-    known = Known({name: ToolValueModel(side_effect_class=effect) for name, effect in effects.items()}, learned=False)
-    epochs = Epochs(known)
-    answers: Answers[int] = Answers(known, epochs)
+    registry = ToolRegistry(
+        {name: ToolValueModel(side_effect_class=effect) for name, effect in effects.items()}, learned=False
+    )
+    epochs = WriteEpochs(registry)
+    answers: PrefetchedAnswers[int] = PrefetchedAnswers(registry, epochs)
     state = {"mcp__a__get": 0, "mcp__b__get": 0}
     writes = {
         "mcp__a__put": ["mcp__a__get"],

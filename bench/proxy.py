@@ -31,7 +31,7 @@ from pagefold.derive.policies import policy_named
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.http import Event, Receive, Send, Upstreams
 from pagefold.model_proxy.server import App, Proxy, run
-from pagefold.settings import Serve, Settings, Store
+from pagefold.settings import ServeSettings, Settings, StoreSettings
 
 ROLES = ("bare", "observe", "pagefold", "served")
 PAUSE = 0.01
@@ -153,7 +153,7 @@ def app_for(role: str, upstream: str, folder: str) -> App:
             return Proxy(Upstreams(upstream))
         case "pagefold":
             return Proxy(Upstreams(upstream), Conversations(policy_named("lossless")))
-    settings = Settings(serve=Serve(anthropic_url=upstream), store=Store(path=f"{folder}/store.db"))
+    settings = Settings(serve=ServeSettings(anthropic_url=upstream), store=StoreSettings(path=f"{folder}/store.db"))
     proxy = serve.proxy_for(settings, Library.open(Path(settings.store.path), settings.sink))
     telemetry_setup.attach(proxy, settings)
     return proxy

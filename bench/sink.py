@@ -20,7 +20,7 @@ from typing import Any
 from pagefold.adapters.library import Library, objects_of
 from pagefold.adapters.sink import Objects
 from pagefold.adapters.sqlite.pages import SqliteStore
-from pagefold.settings import Sink
+from pagefold.settings import SinkSettings
 
 Writing: Any = runpy.run_path(str(Path(__file__).with_name("store.py")))["Writing"]
 ROUND = 250
@@ -47,7 +47,7 @@ class Ready:
 
 
 def at(port: int) -> Objects | None:
-    return objects_of(Sink(endpoint=f"http://127.0.0.1:{port}", bucket="b", access_key="k", secret_key="s"))
+    return objects_of(SinkSettings(endpoint=f"http://127.0.0.1:{port}", bucket="b", access_key="k", secret_key="s"))
 
 
 def compare(objects: Objects | None, contents: list[bytes]) -> tuple[float, float]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
 
-from pagefold.settings import KNOBS, NAME, Knob, dotted, spelled
+from pagefold.settings import KNOBS, NAME, Knob, toml_key, toml_value
 
 FOLDER = Path(__file__).parent
 
@@ -82,15 +82,15 @@ def settings_page() -> str:
 def _sections() -> Iterator[str]:
     for path, members in groupby(KNOBS.values(), lambda knob: knob.path[:-1]):
         knobs = list(members)
-        title = f"[{dotted(path)}]" if path else "At the top of the file"
+        title = f"[{toml_key(path)}]" if path else "At the top of the file"
         note = FREE_NAME if NAME in path else ""
         rows = "".join(map(_row, knobs))
         yield f"\n## {title}\n\n{inspect.getdoc(knobs[0].section)}{note}\n\n{COLUMNS}{rows}"
 
 
 def _row(knob: Knob) -> str:
-    default = "as shipped" if knob.default is None else f"`{spelled(knob.default)}`"
-    return f"| `{dotted(knob.path)}` | {default} | `{knob.variable}` | {knob.rule.words} | {knob.meaning} |\n"
+    default = "as shipped" if knob.default is None else f"`{toml_value(knob.default)}`"
+    return f"| `{toml_key(knob.path)}` | {default} | `{knob.variable}` | {knob.rule.words} | {knob.meaning} |\n"
 
 
 PAGES: Mapping[str, Callable[[], str]] = {"settings.md": settings_page}

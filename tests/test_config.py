@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as limits
 from hypothesis import strategies as st
 
-from pagefold.config import Loaded, agent_logs, load, proxies_for, shown, store_path
+from pagefold.config import LoadedSettings, agent_logs, load, proxies_for, shown, store_path
 from pagefold.errors import ConfigError
 from pagefold.settings import (
     KNOBS,
@@ -32,11 +32,11 @@ from pagefold.settings import (
     Knob,
     PriceTable,
     Settings,
-    dotted,
-    general,
+    generic_path,
     settings_of,
-    spelled,
+    toml_key,
     toml_lines,
+    toml_value,
 )
 from pagefold.settings.toml_lines import key_lines
 
@@ -50,7 +50,7 @@ ALL_AT_THE_TOP = (
 on_disk = limits(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
-def loaded_from(text: str | bytes, folder: Path, **flags: object) -> Loaded:
+def loaded_from(text: str | bytes, folder: Path, **flags: object) -> LoadedSettings:
     content = text if isinstance(text, bytes) else text.encode()
     (folder / "pagefold.toml").write_bytes(content)
     return load(
@@ -74,7 +74,7 @@ def test_without_any_layer_every_setting_has_its_default(tmp_path: Path) -> None
 
     assert loaded.settings == Settings()
     assert set(loaded.origins.values()) == {"default"}
-    assert list(loaded.origins) == [dotted(path) for path in KNOBS if NAME not in path]
+    assert list(loaded.origins) == [toml_key(path) for path in KNOBS if NAME not in path]
 
 
 def test_each_layer_wins_over_the_one_before_and_says_where_it_stood(tmp_path: Path) -> None:
@@ -580,7 +580,7 @@ def test_settings_are_frozen_hashable_and_fit_for_another_process(tmp_path: Path
     ],
 )
 def test_the_line_of_a_key_is_that_on_which_it_first_stands(text: str, lines: dict[str, int]) -> None:
-    assert {dotted(path): line for path, line in key_lines(text).items()} == lines
+    assert {toml_key(path): line for path, line in key_lines(text).items()} == lines
 
 
 def test_past_a_statement_too_long_to_follow_lines_are_left_out_and_not_guessed(tmp_path: Path) -> None:
@@ -707,14 +707,14 @@ def some_values(draw: st.DrawFn, table_names: st.SearchStrategy[str] = TABLE_NAM
 
 
 def as_dotted_keys(values: Mapping[KeyPath, object]) -> str:
-    return "".join(f"{dotted(path)} = {spelled(value)}\n" for path, value in values.items())
+    return "".join(f"{toml_key(path)} = {toml_value(value)}\n" for path, value in values.items())
 
 
 def as_tables(values: Mapping[KeyPath, object]) -> str:
     by_table: dict[KeyPath, str] = {(): ""}
     for path, value in values.items():
-        by_table[path[:-1]] = by_table.get(path[:-1], "") + f"{path[-1]} = {spelled(value)}\n"
-    return "\n".join(f"[{dotted(table)}]\n{rows}" if table else rows for table, rows in by_table.items())
+        by_table[path[:-1]] = by_table.get(path[:-1], "") + f"{path[-1]} = {toml_value(value)}\n"
+    return "\n".join(f"[{toml_key(table)}]\n{rows}" if table else rows for table, rows in by_table.items())
 
 
 @on_disk
@@ -726,9 +726,9 @@ def test_any_settings_survive_being_written_as_toml_and_read_back(values: dict[K
     assert loaded.settings == settings_of(values)
     lines = write(values).split("\n")
     for path in values:
-        file, _, line = loaded.origins[dotted(path)].partition(":")
+        file, _, line = loaded.origins[toml_key(path)].partition(":")
         assert file == "pagefold.toml"
-        assert lines[int(line) - 1].endswith(f" = {spelled(values[path])}")
+        assert lines[int(line) - 1].endswith(f" = {toml_value(values[path])}")
 
 
 PLAIN_NAMES = st.sampled_from(["a", "b_c", "read"])
@@ -738,7 +738,7 @@ def harmless(values: dict[KeyPath, object]) -> dict[KeyPath, object]:
     """Without what a project's file may not set."""
 
     def is_own(path: KeyPath, value: object) -> bool:
-        own = KNOBS[general(path)].own
+        own = KNOBS[generic_path(path)].own
         return own(value) if callable(own) else own
 
     return {path: value for path, value in values.items() if not is_own(path, value)}
@@ -758,7 +758,7 @@ def test_the_rightmost_layer_that_gives_a_value_wins(
     flags: dict[KeyPath, object],
 ) -> None:
     environment = {
-        "_".join(("PAGEFOLD", *path)).upper(): value if isinstance(value, str) else spelled(value)
+        "_".join(("PAGEFOLD", *path)).upper(): value if isinstance(value, str) else toml_value(value)
         for path, value in variables.items()
     }
     with tempfile.TemporaryDirectory() as name:
@@ -768,7 +768,9 @@ def test_the_rightmost_layer_that_gives_a_value_wins(
         (home / ".config" / "pagefold" / "pagefold.toml").write_text(as_tables(user), "utf-8")
         (folder / "pagefold.toml").write_text(as_dotted_keys(project), "utf-8")
 
-        loaded = load({dotted(path): value for path, value in flags.items()}, environment | {"HOME": str(home)}, folder)
+        loaded = load(
+            {toml_key(path): value for path, value in flags.items()}, environment | {"HOME": str(home)}, folder
+        )
 
     assert loaded.settings == settings_of({**user, **project, **variables, **flags})
     for key, origin in loaded.origins.items():
@@ -799,7 +801,7 @@ def test_any_bytes_give_settings_or_one_sentence(content: bytes) -> None:
 # ---- the declaration and its page ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("knob", KNOBS.values(), ids=lambda knob: dotted(knob.path))
+@pytest.mark.parametrize("knob", KNOBS.values(), ids=lambda knob: toml_key(knob.path))
 def test_each_setting_keeps_its_own_rule_and_says_what_it_means(knob: Knob) -> None:
     assert knob.default is None if NAME in knob.path else knob.rule.admits(knob.default)
     assert re.fullmatch(r"[A-Z].*\.", knob.meaning)
@@ -833,8 +835,8 @@ def test_every_setting_is_documented_in_full() -> None:
     rows = {cells[1].strip(): cells for line in page.split("\n") if len(cells := line.split("|")) == 7}
 
     for knob in KNOBS.values():
-        _, _, default, variable, allowed, meaning, _ = (cell.strip() for cell in rows[f"`{dotted(knob.path)}`"])
-        assert default == ("as shipped" if NAME in knob.path else f"`{spelled(knob.default)}`")
+        _, _, default, variable, allowed, meaning, _ = (cell.strip() for cell in rows[f"`{toml_key(knob.path)}`"])
+        assert default == ("as shipped" if NAME in knob.path else f"`{toml_value(knob.default)}`")
         assert (variable, allowed, meaning) == (f"`{knob.variable}`", knob.rule.words, knob.meaning)
 
 

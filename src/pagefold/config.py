@@ -24,12 +24,12 @@ from pagefold.settings import (
     NAME,
     SECTIONS,
     KeyPath,
-    Rule,
     Settings,
-    dotted,
-    general,
+    ValueRule,
+    generic_path,
     settings_of,
-    spelled,
+    toml_key,
+    toml_value,
     values_of,
 )
 from pagefold.settings.toml_lines import first_path, key_lines
@@ -46,14 +46,14 @@ _PLACE = re.compile(r"\(at line (\d+),")
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class LoadedSettings:
     """The settings and, for each key, where its value came from: default, file:line, variable or flag."""
 
     settings: Settings
     origins: Mapping[str, str]
 
 
-class Shown(NamedTuple):
+class SettingRow(NamedTuple):
     key: str
     value: str
     origin: str
@@ -121,7 +121,7 @@ def load(
     environment: Mapping[str, str] = os.environ,
     folder: Path | None = None,
     platform: str = sys.platform,
-) -> Loaded:
+) -> LoadedSettings:
     """All layers as one value. A flag is keyed by its setting (`serve.port`); None counts as not given.
 
     Raises ConfigError.
@@ -135,16 +135,16 @@ def load(
             given[one.path], values[one.path] = one, _checked(one, at)
     settings = settings_of(values)
     _refuse_an_open_door(settings, given)
-    origins = {dotted(path): given[path].origin if path in given else DEFAULT for path, _ in values_of(settings)}
-    return Loaded(settings, origins)
+    origins = {toml_key(path): given[path].origin if path in given else DEFAULT for path, _ in values_of(settings)}
+    return LoadedSettings(settings, origins)
 
 
-def shown(loaded: Loaded) -> Iterator[Shown]:
+def shown(loaded: LoadedSettings) -> Iterator[SettingRow]:
     """Every setting as `pagefold config` lists it, values spelled as in a file and secrets masked."""
     for path, value in values_of(loaded.settings):
-        knob, key = KNOBS[general(path)], dotted(path)
-        text = "(set)" if knob.secret and value else spelled(value)
-        yield Shown(key, text, loaded.origins[key], knob.meaning)
+        knob, key = KNOBS[generic_path(path)], toml_key(path)
+        text = "(set)" if knob.secret and value else toml_value(value)
+        yield SettingRow(key, text, loaded.origins[key], knob.meaning)
 
 
 def store_path(settings: Settings, environment: Mapping[str, str] = os.environ, platform: str = sys.platform) -> Path:
@@ -199,7 +199,7 @@ def proxies_for(addresses: Iterable[str], environment: Mapping[str, str] = os.en
     found: dict[str, str] = {}
     for address in addresses:
         parts = urlsplit(address)
-        names = [spelled for name in (f"{parts.scheme}_proxy", "all_proxy") for spelled in (name, name.upper())]
+        names = [variable for name in (f"{parts.scheme}_proxy", "all_proxy") for variable in (name, name.upper())]
         proxy = next((environment[name] for name in names if environment.get(name)), "")
         host = parts.hostname or ""
         direct = host in _LOOPBACK or "*" in spared
@@ -243,7 +243,7 @@ def _from_files(flags: Mapping[str, object], at: _Surroundings) -> Iterator[_Giv
 
 def _harmless(given: _Given) -> _Given:
     """A project's file may come with somebody else's repository: it does not decide where the user's keys go."""
-    own = KNOBS[general(given.path)].own
+    own = KNOBS[generic_path(given.path)].own
     if own(given.value) if callable(own) else own:
         raise ConfigError(f"{given.subject}: not in a project's file; set it in your own, the environment or a flag")
     return given
@@ -291,14 +291,14 @@ def _from_table(
     for name, value in table.items():
         path = (*above, name)
         origin = f"{label}:{lines[path]}" if path in lines else label
-        if general(path) in KNOBS:
-            yield _Given(path, value, origin, f"{origin}: {dotted(path)}", folder)
-        elif general(path) not in SECTIONS:
+        if generic_path(path) in KNOBS:
+            yield _Given(path, value, origin, f"{origin}: {toml_key(path)}", folder)
+        elif generic_path(path) not in SECTIONS:
             raise _unknown_setting(origin, path)
         elif isinstance(value, dict):
             yield from _from_table(value, path, label, lines, folder)
         else:
-            raise ConfigError(f"{origin}: {dotted(path)} = {_brief(value)}: expected a table")
+            raise ConfigError(f"{origin}: {toml_key(path)} = {_brief(value)}: expected a table")
 
 
 def _from_environment(at: _Surroundings) -> Iterator[_Given]:
@@ -310,7 +310,7 @@ def _from_environment(at: _Surroundings) -> Iterator[_Given]:
             known = [*(knob.variable for knob in KNOBS.values()), *_OTHER_VARIABLES]
             hint = _hint(known, {name: _likeness(variable, name) for name in known}, 0.8)
             raise ConfigError(f"{variable}: unknown environment variable ({hint})")
-        yield _Given(path, _read(KNOBS[general(path)].rule, text), variable, variable, at.folder)
+        yield _Given(path, _read(KNOBS[generic_path(path)].rule, text), variable, variable, at.folder)
 
 
 def _from_flags(flags: Mapping[str, object], at: _Surroundings) -> Iterator[_Given]:
@@ -318,7 +318,7 @@ def _from_flags(flags: Mapping[str, object], at: _Surroundings) -> Iterator[_Giv
         if key == "config":
             continue
         path = _path_of_flag(key)
-        knob = KNOBS.get(general(path))
+        knob = KNOBS.get(generic_path(path))
         if knob is None:
             raise _unknown_setting(f"--{key}", path)
         text = str(value) if isinstance(value, Path) else value
@@ -336,7 +336,7 @@ def _path_of_flag(key: str) -> KeyPath:
 # ---- one value ------------------------------------------------------------------------------------------------
 
 
-def _read(rule: Rule, text: str) -> object:
+def _read(rule: ValueRule, text: str) -> object:
     """Text as a value of the rule's type; text that is none stays text, which the rule then refuses."""
     if rule.of is bool:
         return _SWITCH.get(text.strip().lower(), text)
@@ -352,7 +352,7 @@ def _read(rule: Rule, text: str) -> object:
 
 
 def _checked(given: _Given, at: _Surroundings) -> object:
-    knob, value = KNOBS[general(given.path)], given.value
+    knob, value = KNOBS[generic_path(given.path)], given.value
     if not knob.rule.admits(value):
         aside = "" if knob.secret else f" = {_brief(value)}"
         raise ConfigError(f"{given.subject}{aside}: expected {knob.rule.words}")
@@ -383,17 +383,17 @@ def _is_loopback(host: str) -> bool:
 
 def _brief(value: object) -> str:
     # An address that is refused for the password in it must not be repeated with the password.
-    text = re.sub(r"//[^/]*@", "//…@", spelled(value))
+    text = re.sub(r"//[^/]*@", "//…@", toml_value(value))
     return text if len(text) <= _SHOWN_CHARACTERS else text[:_SHOWN_CHARACTERS] + "…"
 
 
 def _unknown_setting(place: str, path: KeyPath) -> ConfigError:
     # In a table with a free name the suggestions carry that name.
-    named = path[1] if general(path) != path else NAME
+    named = path[1] if generic_path(path) != path else NAME
     known = [tuple(named if part == NAME else part for part in one) for one in (*KNOBS, *sorted(SECTIONS))]
-    likeness = {dotted(one): _likeness_of_paths(path, one) for one in known}
-    siblings = [dotted(one) for one in known if one[:-1] == path[:-1]]
-    return ConfigError(f"{place}: unknown setting {dotted(path)} ({_hint(siblings, likeness, 0.6)})")
+    likeness = {toml_key(one): _likeness_of_paths(path, one) for one in known}
+    siblings = [toml_key(one) for one in known if one[:-1] == path[:-1]]
+    return ConfigError(f"{place}: unknown setting {toml_key(path)} ({_hint(siblings, likeness, 0.6)})")
 
 
 def _likeness_of_paths(wanted: KeyPath, known: KeyPath) -> float:
@@ -401,7 +401,7 @@ def _likeness_of_paths(wanted: KeyPath, known: KeyPath) -> float:
     last = _likeness(wanted[-1], known[-1])
     if wanted[:-1] == known[:-1]:
         return last
-    return 0.9 * (last if len(wanted) > 1 else max(last, _likeness(wanted[0], dotted(known))))
+    return 0.9 * (last if len(wanted) > 1 else max(last, _likeness(wanted[0], toml_key(known))))
 
 
 def _likeness(left: str, right: str) -> float:

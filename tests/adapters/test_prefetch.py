@@ -19,8 +19,8 @@ import pytest
 
 from pagefold.adapters.prefetch import Limits, Prefetcher, witness
 from pagefold.tools.model import FollowUpLink, SideEffectClass, ToolValueModel
-from pagefold.tools.planner import Budget, Planner
-from pagefold.tools.registry import Known
+from pagefold.tools.planner import Planner, PrefetchBudget
+from pagefold.tools.registry import ToolRegistry
 
 AGENTS = Path(os.environ.get("AGENTS_DIR") or Path(__file__).parents[2] / ".agents").absolute()
 SERVER = AGENTS / "node_modules/.bin/mcp-server-filesystem"
@@ -30,7 +30,7 @@ READ = ToolValueModel(
     side_effect_class=SideEffectClass.READ_ONLY,
     open_world=True,
     rate_limit_host="h",
-    value_class=Known().find("Read").model.value_class,  # type: ignore[union-attr]
+    value_class=ToolRegistry().find("Read").model.value_class,  # type: ignore[union-attr]
 )
 LIST = ToolValueModel(follow_up=(FollowUpLink("get", 1.0, "n", "n"),), side_effect_class=SideEffectClass.READ_ONLY)
 FILE = ToolValueModel(side_effect_class=SideEffectClass.PURE, open_world=False, watch=("path",))
@@ -44,9 +44,9 @@ class World:
         self.most = self.now = self.cancelled = 0
         self.gate = asyncio.Event()
         self.fails = False
-        known = Known({"list": LIST, "get": READ, **models}, learned=False)
-        planner = Planner(known, Budget(calls=9, per_host=9, tokens=10**6), {"h"})
-        self.driver: Prefetcher[Any] = Prefetcher(self.run, known, planner, limits=Limits(deadline_seconds=0.2))
+        registry = ToolRegistry({"list": LIST, "get": READ, **models}, learned=False)
+        planner = Planner(registry, PrefetchBudget(calls=9, per_host=9, tokens=10**6), {"h"})
+        self.driver: Prefetcher[Any] = Prefetcher(self.run, registry, planner, limits=Limits(deadline_seconds=0.2))
 
     async def run(self, tool: str, arguments: Mapping[str, Any]) -> tuple[Any, bool]:
         self.started.append(arguments.get("n"))
@@ -312,9 +312,9 @@ async def filesystem_server(folder: Path) -> AsyncIterator[Any]:
 async def seen_by_an_agent(folder: Path, seconds: float) -> tuple[int, int, Prefetcher[Any]]:
     """An agent that lists and reads while files change under it: how many reads were served early, how many wrongly."""
     dice, served, false = random.Random(3), 0, 0
-    known = Known()
+    registry = ToolRegistry()
     async with filesystem_server(folder) as call:
-        driver: Prefetcher[Any] = Prefetcher(call, known, Planner(known))
+        driver: Prefetcher[Any] = Prefetcher(call, registry, Planner(registry))
 
         async def real(tool: str, **arguments: Any) -> tuple[Any, bool]:
             body = await driver.begin(tool, arguments)

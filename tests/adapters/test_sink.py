@@ -29,7 +29,7 @@ from pagefold.errors import ConfigError, DeniedError, StoreError
 from pagefold.pages.kinds import PageKind
 from pagefold.pages.page import PageId, handle_of, id_of
 from pagefold.pages.recall import Denied, Failed, Recalled, Unknown
-from pagefold.settings import Sink as SinkSettings
+from pagefold.settings import SinkSettings
 
 AGENTS = Path(os.environ.get("AGENTS_DIR") or Path(__file__).parents[2] / ".agents").absolute()
 BUCKET = "pagefold-test"

@@ -28,9 +28,9 @@ from pagefold.derive.remaining import TurnsLeft
 from pagefold.derive.values import Priors
 from pagefold.errors import ConfigError
 from pagefold.settings import Settings
-from pagefold.tools.from_settings import known_of
+from pagefold.tools.from_settings import registry_of
 from pagefold.tools.model import FollowUpLink
-from pagefold.tools.registry import Known
+from pagefold.tools.registry import ToolRegistry
 from tests.analysis.logs import call, result, session, talk, written
 
 JOB = Job(prices_named("anthropic"), "o200k", 200_000, None, 1 << 26)
@@ -249,7 +249,7 @@ LEARNED = Learned(
 )
 
 
-def settings_from(text: str, folder: Path) -> config.Loaded:
+def settings_from(text: str, folder: Path) -> config.LoadedSettings:
     (folder / "pagefold.toml").write_text(text, encoding="utf-8")
     return config.load(environment={}, folder=folder)
 
@@ -262,7 +262,7 @@ def test_what_is_written_is_read_back_as_it_was_meant(tmp_path: Path) -> None:
 
     assert learned_of(settings) == LEARNED
     assert settings.window == 90_000
-    model = known_of(settings).find("Glob")
+    model = registry_of(settings).find("Glob")
     assert model is not None
     assert model.model.follow_up == (LINK,)
 
@@ -271,7 +271,7 @@ def test_links_that_were_learned_say_nothing_of_a_tools_effect(tmp_path: Path) -
     settings = settings_from(learned_lines(SHIPPED, {"Bash": (LINK,), "Read": (LINK,)}), tmp_path).settings
 
     for name in ("Bash", "Read"):
-        before, after = Known().find(name), known_of(settings).find(name)
+        before, after = ToolRegistry().find(name), registry_of(settings).find(name)
         assert before is not None
         assert after is not None
         assert after.model == replace(before.model, follow_up=(LINK,))
@@ -326,8 +326,8 @@ def listing(name: str) -> Any:
 
 
 def test_links_are_taken_only_where_they_were_used_on_sessions_held_back() -> None:
-    known = Known(learned=False)
-    learned = follow_ups([listing(name) for name in (*FITTED[:6], *HELD[:6])], Known())
+    known = ToolRegistry(learned=False)
+    learned = follow_ups([listing(name) for name in (*FITTED[:6], *HELD[:6])], ToolRegistry())
     unjudged = follow_ups([listing(name) for name in FITTED[:6]], known)
 
     assert learned.after.used >= learned.before.used

@@ -13,7 +13,7 @@ from pagefold.adapters.library import Library
 from pagefold.cli import serve, telemetry_setup
 from pagefold.model_proxy.scripted import Call, ScriptedModel, Turn
 from pagefold.model_proxy.server import Proxy, running
-from pagefold.settings import Serve, Settings, Store, Telemetry
+from pagefold.settings import ServeSettings, Settings, StoreSettings, TelemetrySettings
 from pagefold.wire.message import Usage
 
 LINES = 60
@@ -40,9 +40,9 @@ def script(turns: int = 30) -> list[Turn]:
 
 
 def settings_for(folder: Path, upstream: str, **telemetry: object) -> Settings:
-    store = Store(path=str(folder / "store.sqlite3"))
-    one = Serve(anthropic_url=upstream, port=0, policy="economic", window=12_000)
-    return replace(Settings(), store=store, serve=one, telemetry=Telemetry(**telemetry))  # type: ignore[arg-type]
+    store = StoreSettings(path=str(folder / "store.sqlite3"))
+    one = ServeSettings(anthropic_url=upstream, port=0, policy="economic", window=12_000)
+    return replace(Settings(), store=store, serve=one, telemetry=TelemetrySettings(**telemetry))  # type: ignore[arg-type]
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from pagefold.adapters.library import Library
 from pagefold.cli.serve import proxy_for
 from pagefold.errors import ConfigError
 from pagefold.model_proxy.server import running
-from pagefold.settings import Serve, Settings
+from pagefold.settings import ServeSettings, Settings
 from tests.model_proxy.conversation import body, history
 from tests.model_proxy.upstream import ANSWER, answers, ask, upstream, whole
 
@@ -17,7 +17,7 @@ from tests.model_proxy.upstream import ANSWER, answers, ask, upstream, whole
 def sent(folder: Path, turns: range, **headers: str) -> list[bytes]:
     """Requests of one conversation as they reach the model, through a proxy that was started anew."""
     with upstream(answers(whole(ANSWER))) as model, closing(Library(folder / "store.sqlite3")) as library:
-        serve = Serve(
+        serve = ServeSettings(
             policy="economic", window=9_000, instructions=f"{folder / 'AGENTS.md'}, ", anthropic_url=model.url
         )
         proxy = proxy_for(Settings(serve=serve), library)
@@ -52,10 +52,10 @@ def test_who_names_another_policy_is_held_to_them_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("serve", "said"),
     [
-        (Serve(instructions="AGENTS.md"), r"serve\.instructions: expected a policy that folds; .* is lossless"),
-        (Serve(policy="economic", instructions="nowhere.md"), r"instructions: nowhere\.md cannot be read"),
+        (ServeSettings(instructions="AGENTS.md"), r"serve\.instructions: expected a policy that folds; .* is lossless"),
+        (ServeSettings(policy="economic", instructions="nowhere.md"), r"instructions: nowhere\.md cannot be read"),
     ],
 )
-def test_what_could_not_hold_is_refused_at_the_start(serve: Serve, said: str) -> None:
+def test_what_could_not_hold_is_refused_at_the_start(serve: ServeSettings, said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         proxy_for(Settings(serve=serve), None)

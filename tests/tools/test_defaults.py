@@ -6,9 +6,9 @@ import pytest
 
 from pagefold.tools.defaults import default_tool_value_models
 from pagefold.tools.learned import learned_tool_value_models
-from pagefold.tools.model import CostModel, FieldGroup, FollowUpLink, SideEffectClass, ToolValueModel, ValueClass
+from pagefold.tools.model import CostModel, FollowUpLink, SideEffectClass, ToolFieldGroup, ToolValueModel, ValueClass
 from pagefold.tools.prefetch import NEVER, may_dispatch
-from pagefold.tools.registry import Known, Layer
+from pagefold.tools.registry import Layer, ToolRegistry
 
 MODELS = default_tool_value_models()
 SIX = ("Bash", "Agent", "Edit", "Write", "MultiEdit", "NotebookEdit")
@@ -74,15 +74,15 @@ def test_grep_leads_to_read_and_to_edit_by_path() -> None:
 @pytest.mark.requirement("S-TD-5")
 def test_snippets_go_first() -> None:
     groups = MODELS["WebSearch"].field_groups
-    assert groups["must_have"] == FieldGroup(("title", "url"), 1.0, default_include=True)
-    assert groups["nice_to_have"] == FieldGroup(("snippet",), 0.3, default_include=False)
+    assert groups["must_have"] == ToolFieldGroup(("title", "url"), 1.0, default_include=True)
+    assert groups["nice_to_have"] == ToolFieldGroup(("snippet",), 0.3, default_include=False)
 
 
 @pytest.mark.requirement("S-TD-6")
 @pytest.mark.parametrize("tool", SIX)
 def test_what_writes_or_may_write_is_never_run_early(tool: str) -> None:
     assert not MODELS[tool].is_speculatable()
-    assert not may_dispatch(tool, Known().find(tool), {})
+    assert not may_dispatch(tool, ToolRegistry().find(tool), {})
     assert tool.casefold() in NEVER
 
 
@@ -137,9 +137,9 @@ def test_a_new_file_makes_globs_old_and_a_notebook_only_reads() -> None:
 
 @pytest.mark.requirement("S-TD-14")
 def test_a_users_entry_replaces_the_shipped_one_as_a_whole_and_the_others_stay() -> None:
-    known = Known({"Read": ToolValueModel(value_class=ValueClass.OPTIONAL)})
+    registry = ToolRegistry({"Read": ToolValueModel(value_class=ValueClass.OPTIONAL)})
 
-    read, grep = known.find("Read"), known.find("Grep")
+    read, grep = registry.find("Read"), registry.find("Grep")
 
     assert read is not None
     assert grep is not None
@@ -154,7 +154,7 @@ def test_what_nobody_stated_has_the_types_defaults() -> None:
     assert (model.value_class, model.side_effect_class) == (ValueClass.CRITICAL, SideEffectClass.INDETERMINATE)
     assert model.cost_model == CostModel(1.0, None, None, None, None)
     assert FollowUpLink("x").probability == 0.5
-    assert (FieldGroup().estimated_value, FieldGroup().default_include) == (0.5, True)
+    assert (ToolFieldGroup().estimated_value, ToolFieldGroup().default_include) == (0.5, True)
 
 
 def test_a_mapping_of_models_is_fresh_each_time() -> None:

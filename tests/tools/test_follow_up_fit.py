@@ -5,49 +5,51 @@ from typing import Any
 import pytest
 
 from bench import prefetch as bench
-from pagefold.tools.follow_up_fit import Edge, calls_ahead, discover, fit_follow_ups, with_follow_ups
+from pagefold.tools.follow_up_fit import ToolLink, calls_ahead, discover, fit_follow_ups, with_follow_ups
 from pagefold.tools.model import FollowUpLink, SideEffectClass, ToolValueModel
-from pagefold.tools.planner import Done
-from pagefold.tools.prefetch_replay import halves, rehearse, turns_of
-from pagefold.tools.registry import Known
+from pagefold.tools.planner import AnsweredCall
+from pagefold.tools.prefetch_replay import halves, replay_prefetch, turns_of
+from pagefold.tools.registry import ToolRegistry
 from pagefold.wire.transcripts import Session
 from tests.shared import needs_traces
 
 READ = ToolValueModel(side_effect_class=SideEffectClass.PURE, open_world=False, watch=("n",))
-KNOWN = Known({"list": READ, "get": READ, "sum": READ}, learned=False)
+REGISTRY = ToolRegistry({"list": READ, "get": READ, "sum": READ}, learned=False)
 
 
-def session(*values: int, used: int = 1, write: bool = False) -> list[list[Done]]:
+def session(*values: int, used: int = 1, write: bool = False) -> list[list[AnsweredCall]]:
     """A list of numbers, then reads of the first of them, with a write before those if so wished."""
-    listed = Done("list", {"repo": "r"}, {"items": [{"n": value} for value in values]})
-    reads = [[Done("get", {"repo": "r", "n": value}, f"<{value}>")] for value in values[:used]]
-    return [[listed], *([[Done("Bash", {}, "")]] if write else []), *reads]
+    listed = AnsweredCall("list", {"repo": "r"}, {"items": [{"n": value} for value in values]})
+    reads = [[AnsweredCall("get", {"repo": "r", "n": value}, f"<{value}>")] for value in values[:used]]
+    return [[listed], *([[AnsweredCall("Bash", {}, "")]] if write else []), *reads]
 
 
 LINK = FollowUpLink("get", projection="n", projection_arg="n", keep=("repo",))
 
 
 def test_a_link_is_found_with_what_is_kept_and_what_is_projected() -> None:
-    assert Edge("list", LINK) in discover([session(4, 5), session(7)], KNOWN)
+    assert ToolLink("list", LINK) in discover([session(4, 5), session(7)], REGISTRY)
 
 
 def test_a_link_that_was_seen_once_is_none() -> None:
-    assert discover([session(4)], KNOWN) == []
+    assert discover([session(4)], REGISTRY) == []
 
 
 def test_nothing_leads_over_a_write() -> None:
-    assert discover([session(4, write=True), session(5, write=True)], KNOWN) == []
-    assert calls_ahead(session(4, write=True), 0, "get", KNOWN) == set()
-    assert calls_ahead(session(4), 0, "get", KNOWN) == {'{"n":4,"repo":"r"}'}
+    assert discover([session(4, write=True), session(5, write=True)], REGISTRY) == []
+    assert calls_ahead(session(4, write=True), 0, "get", REGISTRY) == set()
+    assert calls_ahead(session(4), 0, "get", REGISTRY) == {'{"n":4,"repo":"r"}'}
 
 
 def test_tools_that_may_not_be_run_early_are_not_learned() -> None:
-    unknown = Known({"list": READ}, learned=False)
+    unknown = ToolRegistry({"list": READ}, learned=False)
     assert discover([session(4), session(5)], unknown) == []
 
 
 def test_a_probability_is_the_share_that_was_used_with_doubts() -> None:
-    (fitted,) = fit_follow_ups([session(n, n + 1, used=1) for n in range(10, 40, 3)], KNOWN, edges=[Edge("list", LINK)])
+    (fitted,) = fit_follow_ups(
+        [session(n, n + 1, used=1) for n in range(10, 40, 3)], REGISTRY, edges=[ToolLink("list", LINK)]
+    )
 
     assert (fitted.used, fitted.tries, fitted.sessions) == (10, 10, 10)
     assert (fitted.link.probability, fitted.link.limit) == (round(10 / 12, 2), 1)
@@ -56,21 +58,21 @@ def test_a_probability_is_the_share_that_was_used_with_doubts() -> None:
 def test_a_link_that_pays_only_for_short_answers_is_bounded() -> None:
     short = [session(n, used=1) for n in range(3)]
     long = [session(*range(100, 130), used=0) for _ in range(9)]
-    (fitted,) = fit_follow_ups([*short, *long], KNOWN, edges=[Edge("list", LINK)])
+    (fitted,) = fit_follow_ups([*short, *long], REGISTRY, edges=[ToolLink("list", LINK)])
 
     assert fitted.link.most == 1
 
 
 def test_a_link_that_does_not_pay_or_that_few_sessions_show_is_left_out() -> None:
-    assert fit_follow_ups([session(n, used=0) for n in range(9)], KNOWN, edges=[Edge("list", LINK)]) == []
-    assert fit_follow_ups([session(1), session(2)], KNOWN) == []
+    assert fit_follow_ups([session(n, used=0) for n in range(9)], REGISTRY, edges=[ToolLink("list", LINK)]) == []
+    assert fit_follow_ups([session(1), session(2)], REGISTRY) == []
 
 
 def test_fitted_links_make_entries_for_the_users_layer() -> None:
     sessions = [session(n, n + 1, used=2) for n in range(10, 40, 3)]
-    models = with_follow_ups(KNOWN, fit_follow_ups(sessions, KNOWN))
+    models = with_follow_ups(REGISTRY, fit_follow_ups(sessions, REGISTRY))
 
-    done = rehearse(sessions, Known({"list": READ, "get": READ, **models}, learned=False))
+    done = replay_prefetch(sessions, ToolRegistry({"list": READ, "get": READ, **models}, learned=False))
 
     assert models["list"].side_effect_class is SideEffectClass.PURE
     assert (done.dispatched, done.used, done.wasted) == (20, 20, 0)
@@ -79,14 +81,16 @@ def test_fitted_links_make_entries_for_the_users_layer() -> None:
 
 def test_a_rehearsal_serves_nothing_over_a_write() -> None:
     models = {"list": ToolValueModel(follow_up=(LINK,), side_effect_class=SideEffectClass.PURE), "get": READ}
-    done = rehearse([session(4, write=True)], Known(models, learned=False))
+    done = replay_prefetch([session(4, write=True)], ToolRegistry(models, learned=False))
 
     assert (done.dispatched, done.used) == (1, 0)
 
 
 def test_a_rehearsal_compares_repeats_within_an_epoch() -> None:
-    call = Done("get", {"n": 1}, "same")
-    done = rehearse([[[call], [call], [Done("Bash", {}, "")], [call._replace(result="other")]]], KNOWN)
+    call = AnsweredCall("get", {"n": 1}, "same")
+    done = replay_prefetch(
+        [[[call], [call], [AnsweredCall("Bash", {}, "")], [call._replace(result="other")]]], REGISTRY
+    )
 
     assert (done.repeats, done.repeats_alike) == (1, 1)
 
@@ -111,7 +115,7 @@ def test_prefetch_fitted_on_half_of_the_recorded_sessions_pays_on_the_other() ->
 @needs_traces
 @pytest.mark.parametrize("family", ["mcp-servers", "coding-claude-code"])
 def test_no_recorded_repeat_within_an_epoch_was_answered_differently(family: str) -> None:
-    done = rehearse(bench.turns(family), Known())
+    done = replay_prefetch(bench.turns(family), ToolRegistry())
 
     assert done.repeats > 0
     assert done.repeats_alike == done.repeats

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from pagefold.tools.call_memo import Repeats, note
+from pagefold.tools.call_memo import CallMemo, note
 from pagefold.tools.fail_fast import AGAIN_SECONDS, FailFast
-from pagefold.tools.model import CostModel, FieldGroup, FollowUpLink, SideEffectClass, ToolValueModel, ValueClass
-from pagefold.tools.planner import Budget, Done, Planner, intent_boost, score_of, tokens_of
-from pagefold.tools.prefetch import Epochs
-from pagefold.tools.registry import Known
+from pagefold.tools.model import CostModel, FollowUpLink, SideEffectClass, ToolFieldGroup, ToolValueModel, ValueClass
+from pagefold.tools.planner import AnsweredCall, Planner, PrefetchBudget, intent_boost, score_of, tokens_of
+from pagefold.tools.prefetch import WriteEpochs
+from pagefold.tools.registry import ToolRegistry
 
 READ = ToolValueModel(
     value_class=ValueClass.SUPPORTING,
@@ -21,16 +21,16 @@ READ = ToolValueModel(
 )
 
 
-def known(*links: FollowUpLink, **models: ToolValueModel) -> Known:
-    return Known({"list": ToolValueModel(follow_up=links), "get": READ, "see": READ, **models}, learned=False)
+def registry(*links: FollowUpLink, **models: ToolValueModel) -> ToolRegistry:
+    return ToolRegistry({"list": ToolValueModel(follow_up=links), "get": READ, "see": READ, **models}, learned=False)
 
 
 def link(tool: str = "get", probability: float = 0.5, **more: Any) -> FollowUpLink:
     return FollowUpLink(tool, probability, "n", "n", **more)
 
 
-def numbers(*values: int) -> Done:
-    return Done("list", {}, [{"n": value} for value in values])
+def numbers(*values: int) -> AnsweredCall:
+    return AnsweredCall("list", {}, [{"n": value} for value in values])
 
 
 def called(plan: Any) -> list[tuple[str, int]]:
@@ -38,22 +38,22 @@ def called(plan: Any) -> list[tuple[str, int]]:
 
 
 def test_the_answers_entries_are_run_in_their_order_and_every_call_is_charged() -> None:
-    plan = Planner(known(link())).plan([numbers(1, 2, 3, 4)])
+    plan = Planner(registry(link())).plan([numbers(1, 2, 3, 4)])
 
     assert called(plan) == [("get", 1), ("get", 2), ("get", 3)]
     assert (plan.total_cost_tokens, plan.remaining_budget_tokens) == (3 * 1024, 8000 - 3 * 1024)
 
 
 def test_after_an_entry_of_a_list_come_the_next_ones() -> None:
-    planner = Planner(known(link(limit=1)), Budget(calls=1))
+    planner = Planner(registry(link(limit=1)), PrefetchBudget(calls=1))
     planner.plan([numbers(5, 6, 7)])
 
-    assert called(planner.plan([Done("get", {"n": 5}, "five")])) == [("get", 6)]
-    assert called(planner.plan([Done("get", {"n": 7}, "seven")])) == []
+    assert called(planner.plan([AnsweredCall("get", {"n": 5}, "five")])) == [("get", 6)]
+    assert called(planner.plan([AnsweredCall("get", {"n": 7}, "seven")])) == []
 
 
 def test_what_is_likelier_goes_first() -> None:
-    plan = Planner(known(link("get", 0.4), link("see", 0.9)), Budget(calls=1)).plan([numbers(1)])
+    plan = Planner(registry(link("get", 0.4), link("see", 0.9)), PrefetchBudget(calls=1)).plan([numbers(1)])
 
     assert called(plan) == [("see", 1)]
     assert [one.reason for one in plan.declined] == ["1 calls a turn are enough"]
@@ -62,20 +62,25 @@ def test_what_is_likelier_goes_first() -> None:
 @pytest.mark.parametrize(
     ("link_to", "models", "budget", "reason"),
     [
-        (link(probability=0.2), {}, Budget(), "expected in 20% of cases, 35% are asked for"),
-        (FollowUpLink("get", 0.9), {}, Budget(), "no projection says what its arguments would be"),
-        (link("Bash"), {}, Budget(), "Bash is never run early"),
-        (link("new"), {}, Budget(), "nothing is known of this tool by its name"),
-        (link(), {"get": replace(READ, speculate=False)}, Budget(), "switched off for this tool"),
-        (link(), {}, Budget(tokens=1000), "budget exceeded: 1024 tokens, 1000 are left"),
-        (link(), {"get": replace(READ, cost_model=CostModel(dollars=0.5))}, Budget(), "it costs 0.5 USD"),
-        (link(), {"get": replace(READ, open_world=True)}, Budget(), "it may reach the network, and no host is known"),
+        (link(probability=0.2), {}, PrefetchBudget(), "expected in 20% of cases, 35% are asked for"),
+        (FollowUpLink("get", 0.9), {}, PrefetchBudget(), "no projection says what its arguments would be"),
+        (link("Bash"), {}, PrefetchBudget(), "Bash is never run early"),
+        (link("new"), {}, PrefetchBudget(), "nothing is known of this tool by its name"),
+        (link(), {"get": replace(READ, speculate=False)}, PrefetchBudget(), "switched off for this tool"),
+        (link(), {}, PrefetchBudget(tokens=1000), "budget exceeded: 1024 tokens, 1000 are left"),
+        (link(), {"get": replace(READ, cost_model=CostModel(dollars=0.5))}, PrefetchBudget(), "it costs 0.5 USD"),
+        (
+            link(),
+            {"get": replace(READ, open_world=True)},
+            PrefetchBudget(),
+            "it may reach the network, and no host is known",
+        ),
     ],
 )
 def test_what_is_left_out_is_declined_with_its_reason(
-    link_to: FollowUpLink, models: dict[str, ToolValueModel], budget: Budget, reason: str
+    link_to: FollowUpLink, models: dict[str, ToolValueModel], budget: PrefetchBudget, reason: str
 ) -> None:
-    plan = Planner(known(link_to, **models), budget).plan([numbers(1)])
+    plan = Planner(registry(link_to, **models), budget).plan([numbers(1)])
 
     assert plan.calls == ()
     assert [one.reason for one in plan.declined] == [reason]
@@ -83,7 +88,7 @@ def test_what_is_left_out_is_declined_with_its_reason(
 
 def test_a_host_is_asked_by_so_many_at_once() -> None:
     remote = replace(READ, open_world=True, rate_limit_host="h")
-    planner = Planner(known(link(), get=remote), Budget(per_host=4), {"h"})
+    planner = Planner(registry(link(), get=remote), PrefetchBudget(per_host=4), {"h"})
 
     plan = planner.plan([numbers(1, 2, 3)], busy_hosts={"h": 3})
 
@@ -92,17 +97,17 @@ def test_a_host_is_asked_by_so_many_at_once() -> None:
 
 
 def test_what_is_at_hand_is_not_run_again() -> None:
-    plan = Planner(known(link())).plan([numbers(1, 2)], has=lambda tool, text: text == '{"n":1}')
+    plan = Planner(registry(link())).plan([numbers(1, 2)], has=lambda tool, text: text == '{"n":1}')
 
     assert called(plan) == [("get", 2)]
     assert [one.reason for one in plan.declined] == ["its answer is at hand"]
 
 
 def test_a_shipped_link_has_to_be_likelier_than_a_fitted_one() -> None:
-    hits = Done("Grep", {"pattern": "x"}, "/a.py:1:x")
+    hits = AnsweredCall("Grep", {"pattern": "x"}, "/a.py:1:x")
 
-    declined = Planner(Known()).plan([hits])
-    planned = Planner(Known(), Budget(min_probability=0.3, min_prior=0.3)).plan([hits])
+    declined = Planner(ToolRegistry()).plan([hits])
+    planned = Planner(ToolRegistry(), PrefetchBudget(min_probability=0.3, min_prior=0.3)).plan([hits])
 
     assert declined.calls == ()
     assert "expected in 35% of cases, 50% are asked for" in [one.reason for one in declined.declined]
@@ -111,17 +116,17 @@ def test_a_shipped_link_has_to_be_likelier_than_a_fitted_one() -> None:
 
 def test_what_is_for_the_record_costs_nothing() -> None:
     free = replace(READ, value_class=ValueClass.AUDIT_ONLY, cost_model=CostModel(typical_kb=1e6))
-    plan = Planner(known(link(), get=free), Budget(tokens=0)).plan([numbers(1)])
+    plan = Planner(registry(link(), get=free), PrefetchBudget(tokens=0)).plan([numbers(1)])
 
     assert (called(plan), plan.total_cost_tokens) == ([("get", 1)], 0)
 
 
 def test_a_failed_call_leads_nowhere() -> None:
-    assert Planner(known(link())).plan([Done("list", {}, [{"n": 1}], failed=True)]).calls == ()
+    assert Planner(registry(link())).plan([AnsweredCall("list", {}, [{"n": 1}], failed=True)]).calls == ()
 
 
 def test_the_window_is_the_turn() -> None:
-    planner = Planner(known(link()))
+    planner = Planner(registry(link()))
     planner.plan([numbers(1)])
 
     assert called(planner.plan([numbers(2)])) == [("get", 2)]
@@ -129,7 +134,7 @@ def test_the_window_is_the_turn() -> None:
 
 def test_worth_rises_with_probability_class_intent_and_latency_and_falls_with_length() -> None:
     base = score_of(READ, 0.5)
-    groups = {"more": FieldGroup(("stack_trace",), 0.5, default_include=False), "all": FieldGroup(("id",), 9.0)}
+    groups = {"more": ToolFieldGroup(("stack_trace",), 0.5, default_include=False), "all": ToolFieldGroup(("id",), 9.0)}
 
     assert score_of(READ, 0.6) > base
     assert score_of(replace(READ, value_class=ValueClass.CRITICAL), 0.5) > base
@@ -137,7 +142,10 @@ def test_worth_rises_with_probability_class_intent_and_latency_and_falls_with_le
     assert score_of(replace(READ, cost_model=CostModel(4.0, latency_ms_p50=900)), 0.5) > base
     assert score_of(replace(READ, cost_model=CostModel(8.0)), 0.5) < base
     assert intent_boost(replace(READ, field_groups=groups), ["TRACE", "id"]) == 1.5
-    assert intent_boost(replace(READ, field_groups={"x": FieldGroup(("a",), 9.0, default_include=False)}), ["a"]) == 2.5
+    assert (
+        intent_boost(replace(READ, field_groups={"x": ToolFieldGroup(("a",), 9.0, default_include=False)}), ["a"])
+        == 2.5
+    )
     assert intent_boost(READ, []) == 1
 
 
@@ -148,9 +156,9 @@ def test_an_answer_is_charged_one_token_at_least() -> None:
 # ---- fail fast -----------------------------------------------------------------------------------------------------
 
 
-def streak(*queries: str, length: int = 2) -> tuple[FailFast, Epochs]:
-    epochs = Epochs(Known())
-    guard = FailFast(Known(), epochs)
+def streak(*queries: str, length: int = 2) -> tuple[FailFast, WriteEpochs]:
+    epochs = WriteEpochs(ToolRegistry())
+    guard = FailFast(ToolRegistry(), epochs)
     for query in queries:
         guard.answered("ToolSearch", {"q": query}, length, 0.0)
     return guard, epochs
@@ -183,7 +191,7 @@ def test_a_refused_tool_gets_another_chance(way: str) -> None:
 
 
 def test_tools_without_a_bound_are_never_refused() -> None:
-    guard = FailFast(Known(), Epochs(Known()))
+    guard = FailFast(ToolRegistry(), WriteEpochs(ToolRegistry()))
     for _ in range(9):
         guard.answered("Grep", {}, 0, 0.0)
     assert guard.refusal("Grep", {}, 0.0) is None
@@ -192,11 +200,11 @@ def test_tools_without_a_bound_are_never_refused() -> None:
 # ---- repeats -------------------------------------------------------------------------------------------------------
 
 
-def repeats(**changes: Any) -> tuple[Repeats[str], Epochs]:
+def repeats(**changes: Any) -> tuple[CallMemo[str], WriteEpochs]:
     model = ToolValueModel(side_effect_class=SideEffectClass.PURE, open_world=False, memoise=True)
-    table = Known({"get": replace(model, **changes)})
-    epochs = Epochs(table)
-    memory: Repeats[str] = Repeats(table, epochs)
+    table = ToolRegistry({"get": replace(model, **changes)})
+    epochs = WriteEpochs(table)
+    memory: CallMemo[str] = CallMemo(table, epochs)
     memory.remember("get", {"n": 1}, "one", 0.0, failed=False, witness="w")
     return memory, epochs
 
@@ -246,6 +254,6 @@ def test_a_server_that_calls_a_tool_not_idempotent_is_believed() -> None:
 
 
 def test_shipped_tools_are_not_memoised() -> None:
-    known_tools = Known()
-    memory: Repeats[str] = Repeats(known_tools, Epochs(known_tools))
+    known_tools = ToolRegistry()
+    memory: CallMemo[str] = CallMemo(known_tools, WriteEpochs(known_tools))
     assert not any(memory.allows(entry.name) for entry in known_tools.entries())

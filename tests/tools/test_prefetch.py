@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from bench import prefetch as bench
 from pagefold.tools.model import CostModel, SideEffectClass, ToolValueModel
-from pagefold.tools.prefetch import FRESH_SECONDS, NEVER, Answers, Epochs, canonical, may_dispatch
-from pagefold.tools.registry import Known
+from pagefold.tools.prefetch import FRESH_SECONDS, NEVER, PrefetchedAnswers, WriteEpochs, canonical, may_dispatch
+from pagefold.tools.registry import ToolRegistry
 
 PURE, READ = SideEffectClass.PURE, SideEffectClass.READ_ONLY
 LOCAL = ToolValueModel(side_effect_class=PURE, open_world=False, watch=("path",))
@@ -21,8 +21,8 @@ A = {"path": "/a"}
 
 def verdict(tool: str = "mcp__s__get", arguments: Any = None, *, name: str = "", **more: Any) -> Any:
     model = more.pop("model", LOCAL)
-    known = Known({name or tool: model})
-    return may_dispatch(tool, known.find(tool), A if arguments is None else arguments, **more)
+    registry = ToolRegistry({name or tool: model})
+    return may_dispatch(tool, registry.find(tool), A if arguments is None else arguments, **more)
 
 
 # ---- every way round the decision that we could think of -----------------------------------------------------------
@@ -56,7 +56,7 @@ def test_an_entry_for_every_tool_opens_none(pattern: str) -> None:
 
 
 def test_a_tool_that_nobody_knows_is_not_run_even_if_its_server_vouches_for_it() -> None:
-    assert not may_dispatch("new", Known().find("new"), A, annotations={"readOnlyHint": True})
+    assert not may_dispatch("new", ToolRegistry().find("new"), A, annotations={"readOnlyHint": True})
 
 
 @pytest.mark.parametrize(
@@ -190,7 +190,7 @@ def test_equal_arguments_have_one_text(left: Any, right: Any, alike: bool) -> No
     ],
 )
 def test_a_call_makes_old_what_it_may_have_touched(writer: str, reader: str, touched: bool) -> None:
-    epochs = Epochs(Known())
+    epochs = WriteEpochs(ToolRegistry())
     before = epochs.of(reader)
 
     epochs.called(writer)
@@ -200,7 +200,7 @@ def test_a_call_makes_old_what_it_may_have_touched(writer: str, reader: str, tou
 
 def test_a_writing_tool_that_says_what_it_touches_touches_that() -> None:
     external = SideEffectClass.MUTATES_EXTERNAL
-    known = Known(
+    registry = ToolRegistry(
         {
             "put": ToolValueModel(side_effect_class=external, invalidates=("mcp__a__*",)),
             "post": ToolValueModel(side_effect_class=external),
@@ -208,7 +208,7 @@ def test_a_writing_tool_that_says_what_it_touches_touches_that() -> None:
             "mcp__b__get": REMOTE,
         }
     )
-    epochs = Epochs(known)
+    epochs = WriteEpochs(registry)
     a, b = epochs.of("mcp__a__get"), epochs.of("mcp__b__get")
     epochs.called("put")
     assert (epochs.of("mcp__a__get") == a, epochs.of("mcp__b__get") == b) == (False, True)
@@ -219,13 +219,13 @@ def test_a_writing_tool_that_says_what_it_touches_touches_that() -> None:
 # ---- answers that wait ---------------------------------------------------------------------------------------------
 
 
-def book(model: ToolValueModel = LOCAL) -> tuple[Answers[str], Epochs]:
-    known = Known({"mcp__s__get": model})
-    epochs = Epochs(known)
-    return Answers(known, epochs), epochs
+def book(model: ToolValueModel = LOCAL) -> tuple[PrefetchedAnswers[str], WriteEpochs]:
+    registry = ToolRegistry({"mcp__s__get": model})
+    epochs = WriteEpochs(registry)
+    return PrefetchedAnswers(registry, epochs), epochs
 
 
-def waiting(answers: Answers[str], body: str = "text", now: float = 0.0, **more: Any) -> None:
+def waiting(answers: PrefetchedAnswers[str], body: str = "text", now: float = 0.0, **more: Any) -> None:
     ticket = answers.begin("mcp__s__get", A, now)
     assert ticket is not None
     answers.settle(ticket, body, **{"failed": False, **more})

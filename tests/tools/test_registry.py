@@ -8,9 +8,9 @@ import pytest
 from pagefold import config
 from pagefold.cli import main
 from pagefold.errors import ConfigError
-from pagefold.tools.from_settings import budget_of, known_of, models_of
-from pagefold.tools.model import CostModel, FieldGroup, FollowUpLink, SideEffectClass, ToolValueModel, ValueClass
-from pagefold.tools.registry import Known, Layer
+from pagefold.tools.from_settings import budget_of, models_of, registry_of
+from pagefold.tools.model import CostModel, FollowUpLink, SideEffectClass, ToolFieldGroup, ToolValueModel, ValueClass
+from pagefold.tools.registry import Layer, ToolRegistry
 
 PURE = ToolValueModel(side_effect_class=SideEffectClass.PURE)
 OPTIONAL = ToolValueModel(value_class=ValueClass.OPTIONAL)
@@ -69,32 +69,32 @@ parallel = 2
     ],
 )
 def test_a_name_goes_before_a_glob_and_that_before_the_star(tool: str, pattern: str, layer: Layer) -> None:
-    found = Known(dict.fromkeys(("*", "mcp__*", "mcp__s__*", "mcp__s__get"), OPTIONAL)).find(tool)
+    found = ToolRegistry(dict.fromkeys(("*", "mcp__*", "mcp__s__*", "mcp__s__get"), OPTIONAL)).find(tool)
 
     assert found is not None
     assert (found.pattern, found.layer) == (pattern, layer)
 
 
 def test_nothing_is_known_where_no_entry_matches() -> None:
-    assert Known().find("unheard_of") is None
+    assert ToolRegistry().find("unheard_of") is None
 
 
 def test_a_link_is_spelled_as_the_tool_before_it() -> None:
-    known = Known()
+    registry = ToolRegistry()
 
-    assert known.next_tool("filesystem-list_directory", "mcp__pdf-tools__get_pdf_info") == "pdf-tools-get_pdf_info"
-    assert known.next_tool("mcp__filesystem__list_directory", "mcp__excel__x") == "mcp__excel__x"
-    assert known.next_tool("Grep", "Read") == "Read"
+    assert registry.next_tool("filesystem-list_directory", "mcp__pdf-tools__get_pdf_info") == "pdf-tools-get_pdf_info"
+    assert registry.next_tool("mcp__filesystem__list_directory", "mcp__excel__x") == "mcp__excel__x"
+    assert registry.next_tool("Grep", "Read") == "Read"
 
 
 def test_a_server_is_known_however_its_tools_are_spelled() -> None:
-    assert [Known().server(name) for name in ("google-cloud-bigquery_run_query", "mcp__a__b", "Read")] == [
+    assert [ToolRegistry().server(name) for name in ("google-cloud-bigquery_run_query", "mcp__a__b", "Read")] == [
         "google-cloud", "a", None
     ]  # fmt: skip
 
 
 def test_the_listing_tells_what_another_layer_replaced() -> None:
-    rows = [(row.layer, row.in_force) for row in Known({"Read": OPTIONAL}).entries() if row.name == "Read"]
+    rows = [(row.layer, row.in_force) for row in ToolRegistry({"Read": OPTIONAL}).entries() if row.name == "Read"]
 
     assert rows == [(Layer.USER, True), (Layer.SHIPPED, False)]
 
@@ -106,7 +106,7 @@ def test_a_users_table_says_all_that_a_model_can(tmp_path: Path) -> None:
     assert models_of(settings.tools) == {
         "mcp__github__*": ToolValueModel(
             value_class=ValueClass.SUPPORTING,
-            field_groups={"more": FieldGroup(("body",), 0.25, default_include=False)},
+            field_groups={"more": ToolFieldGroup(("body",), 0.25, default_include=False)},
             cost_model=CostModel(2.5, 10.0, 300, 0.01, 60),
             follow_up=(FollowUpLink("x", 0.6, "id", "n", ("repo",), (("full", True),), 2, 9),),
             invalidates=("Read", "mcp__github__*"),
@@ -157,7 +157,7 @@ def test_a_projects_file_loosens_nothing(line: str, tmp_path: Path) -> None:
 def test_a_projects_file_may_be_stricter(tmp_path: Path) -> None:
     (tmp_path / "pagefold.toml").write_text('[tools.Read]\nside_effect_class = "mutates_local"\nspeculate = false\n')
 
-    found = known_of(config.load({}, {}, tmp_path).settings).find("Read")
+    found = registry_of(config.load({}, {}, tmp_path).settings).find("Read")
 
     assert found is not None
     assert not found.model.is_speculatable()

@@ -35,7 +35,7 @@ from pagefold.pages.page import PageId, id_of
 from pagefold.pages.recall import Denied, Failed, Recall, Recalled, Unknown
 from pagefold.pages.search import LIMIT, Results, Searched, SearchFailed
 from pagefold.pages.store import MemoryStore
-from pagefold.settings import Sink as SinkSettings
+from pagefold.settings import SinkSettings
 
 _AT_ONCE = 8
 _CHUNK = 32

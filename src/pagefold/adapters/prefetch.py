@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from pagefold.tools.model import ToolValueModel
-from pagefold.tools.planner import Done, Plan, Planned, Planner
-from pagefold.tools.prefetch import Answers, Epochs, Ticket, canonical, may_dispatch
-from pagefold.tools.registry import Known
+from pagefold.tools.planner import AnsweredCall, PlannedCall, Planner, PrefetchPlan
+from pagefold.tools.prefetch import PrefetchedAnswers, Ticket, WriteEpochs, canonical, may_dispatch
+from pagefold.tools.registry import ToolRegistry
 
 Body = TypeVar("Body")
 
@@ -71,14 +71,14 @@ class Counts:
     preempted: int = 0
     late: int = 0
     broken: int = 0
-    last_plan: Plan = field(default_factory=Plan)
+    last_plan: PrefetchPlan = field(default_factory=PrefetchPlan)
 
 
 @dataclass(slots=True)
 class _Early:
     task: asyncio.Task[Any]
     ticket: Ticket
-    planned: Planned
+    planned: PlannedCall
     wanted: bool = False
 
 
@@ -88,7 +88,7 @@ class Prefetcher(Generic[Body]):
     def __init__(
         self,
         run: Callable[[str, Mapping[str, Any]], Awaitable[tuple[Body, bool]]],
-        known: Known,
+        registry: ToolRegistry,
         planner: Planner,
         *,
         limits: Limits | None = None,
@@ -97,17 +97,17 @@ class Prefetcher(Generic[Body]):
     ) -> None:
         """`text_of` gives what the planner may look for arguments in."""
         self._run = run
-        self._known = known
+        self._registry = registry
         self._planner = planner
         self._limits = limits or Limits()
         self._text_of = text_of
         self._clock = clock
-        self.epochs = Epochs(known)
-        self.answers: Answers[Body] = Answers(known, self.epochs)
+        self.epochs = WriteEpochs(registry)
+        self.answers: PrefetchedAnswers[Body] = PrefetchedAnswers(registry, self.epochs)
         self.counts = Counts()
         self._real = 0
         self._real_hosts: dict[str, int] = {}
-        self._turn: list[Done] = []
+        self._turn: list[AnsweredCall] = []
         self._asked: dict[tuple[str, str], tuple[int, int]] = {}
         self._early: dict[tuple[str, str], _Early] = {}
         self._closed = False
@@ -121,7 +121,7 @@ class Prefetcher(Generic[Body]):
         self._real += 1
         self._count_host(tool, 1)
         self._preempt(tool, arguments)
-        found = self._known.find(tool)
+        found = self._registry.find(tool)
         if found is None:
             return None
         if early := self._running(tool, arguments):
@@ -145,7 +145,7 @@ class Prefetcher(Generic[Body]):
             if len(self._asked) > _KEPT_CALLS:
                 del self._asked[next(iter(self._asked))]
         said = self._text_of(body) if self._planner.looks_into(tool) else ""
-        self._turn.append(Done(tool, arguments, said, failed))
+        self._turn.append(AnsweredCall(tool, arguments, said, failed))
         if self._real == 0 and not self._closed:
             turn, self._turn = self._turn, []
             self.answers.sweep(self._clock())
@@ -172,7 +172,7 @@ class Prefetcher(Generic[Body]):
         return busy
 
     def _count_host(self, tool: str, change: int) -> None:
-        found = self._known.find(tool)
+        found = self._registry.find(tool)
         if found is not None and (host := found.model.rate_limit_host):
             self._real_hosts[host] = self._real_hosts.get(host, 0) + change
 
@@ -188,15 +188,15 @@ class Prefetcher(Generic[Body]):
                 early.task.cancel()
                 self.counts.preempted += 1
 
-    def _start(self, plan: Plan) -> None:
+    def _start(self, plan: PrefetchPlan) -> None:
         self.counts.last_plan = plan
         for planned in plan.calls:
             if len(self._early) >= self._limits.parallel:
                 return
             self._start_one(planned)
 
-    def _start_one(self, planned: Planned) -> None:
-        found = self._known.find(planned.tool)
+    def _start_one(self, planned: PlannedCall) -> None:
+        found = self._registry.find(planned.tool)
         # Asked here once more, at the very place where a call goes out.
         verdict = may_dispatch(
             planned.tool,
@@ -222,7 +222,7 @@ class Prefetcher(Generic[Body]):
         task.add_done_callback(lambda done: self._ended(ticket, found.model, planned.arguments, done))
         self.counts.started += 1
 
-    async def _within_deadline(self, planned: Planned) -> tuple[Body, bool]:
+    async def _within_deadline(self, planned: PlannedCall) -> tuple[Body, bool]:
         async with asyncio.timeout(self._limits.deadline_seconds):
             return await self._run(planned.tool, planned.arguments)
 

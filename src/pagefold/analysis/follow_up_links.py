@@ -8,11 +8,11 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from pagefold.analysis.tuning_trials import is_held
-from pagefold.tools.follow_up_fit import Fitted, fit_follow_ups, with_follow_ups
+from pagefold.tools.follow_up_fit import FittedLink, fit_follow_ups, with_follow_ups
 from pagefold.tools.model import FollowUpLink
-from pagefold.tools.planner import Done
-from pagefold.tools.prefetch_replay import Rehearsed, rehearse, turns_of
-from pagefold.tools.registry import Known
+from pagefold.tools.planner import AnsweredCall
+from pagefold.tools.prefetch_replay import PrefetchFigures, replay_prefetch, turns_of
+from pagefold.tools.registry import ToolRegistry
 from pagefold.wire.transcripts import Session
 
 _MOST = 300  # sessions that are held in memory at once
@@ -25,9 +25,9 @@ class LearnedLinks:
     """Links by the tool they follow, what they are based on, and what they would have done where they were judged."""
 
     links: dict[str, tuple[FollowUpLink, ...]]
-    fitted: tuple[Fitted, ...]
-    before: Rehearsed
-    after: Rehearsed
+    fitted: tuple[FittedLink, ...]
+    before: PrefetchFigures
+    after: PrefetchFigures
     taken: bool
 
     @property
@@ -39,18 +39,18 @@ class LearnedLinks:
         )
 
 
-def follow_ups(sessions: Iterable[Session], known: Known, hosts: Collection[str] = ()) -> LearnedLinks:
-    seen: list[list[list[Done]]] = []
-    held: list[list[list[Done]]] = []
+def follow_ups(sessions: Iterable[Session], registry: ToolRegistry, hosts: Collection[str] = ()) -> LearnedLinks:
+    seen: list[list[list[AnsweredCall]]] = []
+    held: list[list[list[AnsweredCall]]] = []
     for session in sessions:
         (held if is_held(session.id) else seen).append(turns_of(session))
         if len(seen) + len(held) >= _MOST:
             break
-    fitted = tuple(fit_follow_ups(seen, known))
-    models = with_follow_ups(known, fitted)
+    fitted = tuple(fit_follow_ups(seen, registry))
+    models = with_follow_ups(registry, fitted)
     links = {name: model.follow_up for name, model in models.items()}
-    before = rehearse(held, known, allowed_hosts=hosts)
-    after = rehearse(held, Known(models), allowed_hosts=hosts) if models else before
+    before = replay_prefetch(held, registry, allowed_hosts=hosts)
+    after = replay_prefetch(held, ToolRegistry(models), allowed_hosts=hosts) if models else before
     used = after.used / after.dispatched if after.dispatched else 0.0
     taken = after.dispatched >= _LEAST and after.used > before.used and used >= _USED
     return LearnedLinks(links, fitted, before, after, taken)

@@ -10,7 +10,7 @@ from dataclasses import fields
 from pagefold.derive.learned import SHIPPED, Learned
 from pagefold.derive.values import Priors
 from pagefold.errors import ConfigError
-from pagefold.settings import dotted, spelled
+from pagefold.settings import toml_key, toml_value
 from pagefold.tools.model import FollowUpLink
 
 BEGIN = "# ---- learned by pagefold tune: begin (replaced when it learns anew) ----"
@@ -79,9 +79,9 @@ def _references(learned: Learned) -> Iterator[str]:
 def _tools(learned: Learned, links: Mapping[str, tuple[FollowUpLink, ...]]) -> Iterator[str]:
     without = dict(learned.forms.without)
     for tool in sorted({*without, *links}):
-        yield f"[{dotted(('learned', tool))}]"
+        yield f"[{toml_key(('learned', tool))}]"
         if tool in without:
-            yield f"without = [{', '.join(spelled(codec) for codec in sorted(without[tool]))}]"
+            yield f"without = [{', '.join(toml_value(codec) for codec in sorted(without[tool]))}]"
         if tool in links:
             yield "follow_up = ["
             yield from (f"  {_link(link)}," for link in links[tool])
@@ -89,15 +89,15 @@ def _tools(learned: Learned, links: Mapping[str, tuple[FollowUpLink, ...]]) -> I
 
 
 def _link(link: FollowUpLink) -> str:
-    parts = [f"tool = {spelled(link.tool)}", f"probability = {link.probability:g}"]
+    parts = [f"tool = {toml_value(link.tool)}", f"probability = {link.probability:g}"]
     if link.projection is not None:
-        parts.append(f"projection = {spelled(link.projection)}")
+        parts.append(f"projection = {toml_value(link.projection)}")
     if link.projection_arg is not None:
-        parts.append(f"projection_arg = {spelled(link.projection_arg)}")
+        parts.append(f"projection_arg = {toml_value(link.projection_arg)}")
     if link.keep:
-        parts.append(f"keep = [{', '.join(map(spelled, link.keep))}]")
+        parts.append(f"keep = [{', '.join(map(toml_value, link.keep))}]")
     if link.constants:
-        pairs = ", ".join(f"{dotted((name,))} = {spelled(value)}" for name, value in link.constants)
+        pairs = ", ".join(f"{toml_key((name,))} = {toml_value(value)}" for name, value in link.constants)
         parts.append(f"constants = {{{pairs}}}")
     parts.append(f"limit = {link.limit}")
     if link.most is not None:

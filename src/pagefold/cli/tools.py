@@ -5,9 +5,9 @@ from typing import Any
 
 from pagefold import config
 from pagefold.cli import output
-from pagefold.tools.from_settings import known_of
+from pagefold.tools.from_settings import registry_of
 from pagefold.tools.model import ToolValueModel
-from pagefold.tools.registry import Entry, Found, Known, Layer
+from pagefold.tools.registry import Layer, ListedTool, ToolMatch, ToolRegistry
 
 EXAMPLE = """\
 Each tool goes by its live name, else by a glob, else by `*`; within these your own `[tools.NAME]` tables come before
@@ -27,13 +27,13 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    known = known_of(config.load(flags={"config": options.config}).settings)
+    registry = registry_of(config.load(flags={"config": options.config}).settings)
     if options.tools:
-        rows = [_looked_up(known, name) for name in options.tools]
+        rows = [_looked_up(registry, name) for name in options.tools]
     else:
         rows = [
             _row(entry.name, entry.layer, entry.model, entry=entry)
-            for entry in known.entries()
+            for entry in registry.entries()
             if (entry.in_force or options.all) and options.layer in (None, str(entry.layer))
         ]
     if options.json:
@@ -44,14 +44,14 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _looked_up(known: Known, name: str) -> dict[str, Any]:
-    found: Found | None = known.find(name)
+def _looked_up(registry: ToolRegistry, name: str) -> dict[str, Any]:
+    found: ToolMatch | None = registry.find(name)
     if found is None:
         return {"tool": name, "layer": None, "entry": None, "model": None}
     return {**_row(name, found.layer, found.model), "entry": found.pattern}
 
 
-def _row(name: str, layer: Layer, model: ToolValueModel, entry: Entry | None = None) -> dict[str, Any]:
+def _row(name: str, layer: Layer, model: ToolValueModel, entry: ListedTool | None = None) -> dict[str, Any]:
     row = {"tool": name, "layer": str(layer), "entry": name, "model": _as_data(model)}
     return row if entry is None else {**row, "in_force": entry.in_force}
 

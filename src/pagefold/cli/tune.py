@@ -15,7 +15,7 @@ from pagefold.analysis.tuning_trials import Job
 from pagefold.cli import logs, output, telemetry_setup
 from pagefold.derive.learned import SHIPPED, learned_of
 from pagefold.errors import ConfigError
-from pagefold.tools.from_settings import known_of
+from pagefold.tools.from_settings import registry_of
 from pagefold.wire.transcripts import Session
 
 EXAMPLE = """\
@@ -56,8 +56,8 @@ def run(options: argparse.Namespace) -> int:
 
         lengths = telemetry_setup.session_lengths(found.settings)
         tuned = tune(found.paths, job, engine=found.engine, start=SHIPPED, lengths=lengths, told=told)
-    known = known_of(found.settings)
-    linked = following.follow_ups(_sessions(found), known, found.settings.prefetch.hosts)
+    registry = registry_of(found.settings)
+    linked = following.follow_ups(_sessions(found), registry, found.settings.prefetch.hosts)
     block = learned_lines(tuned.learned, linked.links if linked.taken else {})
     text = with_learned(before, block)
     if options.json:

@@ -23,7 +23,7 @@ from pagefold.mcp_proxy.servers import Servers
 from pagefold.mcp_proxy.session import Early, ProxySession, Switch
 from pagefold.mcp_proxy.specs import Spec
 from pagefold.pages.context_tools import CONTEXT_TOOLS, ContextTool
-from pagefold.settings import Mcp
+from pagefold.settings import McpSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class ConnectionFactory:
     `remote` an upstream that is reached by its address."""
 
     specs: Sequence[Spec]
-    settings: Mcp
+    settings: McpSettings
     environment: Callable[[Mapping[str, str]], Mapping[str, str]]
     context: Callable[[Counter[str], Callable[[], None]], ResultKeeper] | None = None
     remote: Callable[[Spec, ProxySession], Any] | None = None

@@ -16,9 +16,9 @@ from pagefold.mcp_proxy.commands import ToolCall
 from pagefold.mcp_proxy.relay import OWN
 from pagefold.mcp_proxy.replies import respelled
 from pagefold.settings import Settings
-from pagefold.tools.call_memo import Repeats, note
+from pagefold.tools.call_memo import CallMemo, note
 from pagefold.tools.fail_fast import FailFast
-from pagefold.tools.from_settings import budget_of, known_of
+from pagefold.tools.from_settings import budget_of, registry_of
 from pagefold.tools.planner import Planner
 from pagefold.wire import json_text
 from pagefold.wire.json_text import as_list, as_object
@@ -32,12 +32,12 @@ class PrefetchDriver:
     def __init__(self, settings: Settings, counts: Counter[str]) -> None:
         self.annotations: dict[str, Mapping[str, Any]] = {}
         self.envelope: Mapping[str, Any] = {}
-        self._known = known_of(settings)
+        self._known = registry_of(settings)
         prefetch = settings.prefetch
         planner = Planner(self._known, budget_of(settings), prefetch.hosts, self.annotations)
         limits = Limits(prefetch.parallel, prefetch.per_host, prefetch.deadline_ms / 1000)
         self._calls: Prefetcher[bytes] = Prefetcher(self._run, self._known, planner, limits=limits, text_of=text_of)
-        self._repeats: Repeats[bytes] = Repeats(self._known, self._calls.epochs)
+        self._repeats: CallMemo[bytes] = CallMemo(self._known, self._calls.epochs)
         self._fail_fast = FailFast(self._known, self._calls.epochs)
         self._counts = counts
         self._send: Send | None = None

@@ -5,10 +5,18 @@ that is kept out of `repr` is a secret and is masked wherever settings are shown
 environment variable or a flag; `config` does, and checks every value against its rule before it gets here.
 """
 
-from pagefold.settings.knobs import KNOBS, NAME, SECTIONS, Knob, general, settings_of, values_of
-from pagefold.settings.rules import TEXT, Rule
-from pagefold.settings.sections import Mcp, PriceTable, Serve, Settings, Sink, Store, Telemetry
-from pagefold.settings.toml_text import KeyPath, dotted, spelled
+from pagefold.settings.knobs import KNOBS, NAME, SECTIONS, Knob, generic_path, settings_of, values_of
+from pagefold.settings.rules import TEXT, ValueRule
+from pagefold.settings.sections import (
+    McpSettings,
+    PriceTable,
+    ServeSettings,
+    Settings,
+    SinkSettings,
+    StoreSettings,
+    TelemetrySettings,
+)
+from pagefold.settings.toml_text import KeyPath, toml_key, toml_value
 from pagefold.settings.tools import FollowUp, Group, ToolTable
 
 __all__ = [
@@ -20,18 +28,18 @@ __all__ = [
     "Group",
     "KeyPath",
     "Knob",
-    "Mcp",
+    "McpSettings",
     "PriceTable",
-    "Rule",
-    "Serve",
+    "ServeSettings",
     "Settings",
-    "Sink",
-    "Store",
-    "Telemetry",
+    "SinkSettings",
+    "StoreSettings",
+    "TelemetrySettings",
     "ToolTable",
-    "dotted",
-    "general",
+    "ValueRule",
+    "generic_path",
     "settings_of",
-    "spelled",
+    "toml_key",
+    "toml_value",
     "values_of",
 ]

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import Field, dataclass, fields, is_dataclass
 from typing import Any
 
-from pagefold.settings.rules import Rule
+from pagefold.settings.rules import ValueRule
 from pagefold.settings.sections import Settings
 from pagefold.settings.toml_text import KeyPath
 
@@ -20,7 +20,7 @@ class Knob:
     section: type
     default: object
     meaning: str
-    rule: Rule
+    rule: ValueRule
     secret: bool
     flag: str
     own: bool | Callable[[Any], bool]
@@ -65,7 +65,7 @@ KNOBS: Mapping[KeyPath, Knob] = {knob.path: knob for knob in _knobs(Settings)}
 SECTIONS = frozenset(path[:end] for path in KNOBS for end in range(1, len(path)))
 
 
-def general(path: KeyPath) -> KeyPath:
+def generic_path(path: KeyPath) -> KeyPath:
     """The path with NAME in place of a table's free name: what KNOBS and SECTIONS are keyed by."""
     named = (*path[:1], NAME, *path[2:])
     return named if len(path) > 1 and named[:2] in SECTIONS else path

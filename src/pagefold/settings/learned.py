@@ -21,7 +21,7 @@ class LearnedTable:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Values:
+class ValuesSettings:
     """What makes a fact needed again, as weights on the log-odds; learned by tune."""
 
     age: float = field(default=-0.474, metadata=about("Of the log of turns since anybody last mentioned it.", WEIGHT))
@@ -38,7 +38,7 @@ class Values:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lasting:
+class LastingSettings:
     """How long sessions still last; learned by tune."""
 
     left: tuple = field(  # type: ignore[type-arg]
@@ -48,7 +48,7 @@ class Lasting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class References:
+class ReferencesSettings:
     """When lines that stand earlier in the request are referred to; learned by tune."""
 
     floor_tokens: int = field(
@@ -58,7 +58,7 @@ class References:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Folds:
+class FoldsSettings:
     """When the economic policy folds; learned by tune."""
 
     miss_tokens: int = field(default=48_000, metadata=about("What a fact that is missed costs, in tokens.", whole(1)))

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class ValueRule:
     """What a setting may be. `words` completes "expected …"; `holds` is asked of values of the type `of` only.
 
     Lists and tables have a `made`, which turns what a file gives into the tuple that is kept; their `holds` is asked of
@@ -31,19 +31,19 @@ class Rule:
         return isinstance(value, int | float if self.of is float else self.of) and self.holds(value)
 
 
-def whole(least: int, most: int | None = None) -> Rule:
+def whole(least: int, most: int | None = None) -> ValueRule:
     if most is None:
-        return Rule(int, f"a whole number of at least {least}", lambda value: bool(value >= least))
-    return Rule(int, f"a whole number from {least} to {most}", lambda value: bool(least <= value <= most))
+        return ValueRule(int, f"a whole number of at least {least}", lambda value: bool(value >= least))
+    return ValueRule(int, f"a whole number from {least} to {most}", lambda value: bool(least <= value <= most))
 
 
-def number(least: float) -> Rule:
+def number(least: float) -> ValueRule:
     largest = sys.float_info.max
-    return Rule(float, f"a number of at least {least:g}", lambda value: bool(least <= value <= largest))
+    return ValueRule(float, f"a number of at least {least:g}", lambda value: bool(least <= value <= largest))
 
 
-def one_of(*choices: str) -> Rule:
-    return Rule(str, "one of " + ", ".join(choices), choices.__contains__)
+def one_of(*choices: str) -> ValueRule:
+    return ValueRule(str, "one of " + ", ".join(choices), choices.__contains__)
 
 
 def _is_address(text: str) -> bool:
@@ -56,24 +56,24 @@ def _is_address(text: str) -> bool:
     return named and plain and parts.scheme in ("http", "https")
 
 
-TEXT = Rule(str, "text")
-NAMED = Rule(str, "a name that is not empty", lambda value: bool(value.strip()))
-FILE = Rule(str, "the name of a file", lambda value: "\0" not in value, is_file=True)
-ADDRESS = Rule(str, "an http or https address without user, query or fragment", _is_address)
-MAYBE_ADDRESS = Rule(str, f"{ADDRESS.words}, or nothing", lambda value: value == "" or _is_address(value))
-FOLDER_OF_KEYS = Rule(
+TEXT = ValueRule(str, "text")
+NAMED = ValueRule(str, "a name that is not empty", lambda value: bool(value.strip()))
+FILE = ValueRule(str, "the name of a file", lambda value: "\0" not in value, is_file=True)
+ADDRESS = ValueRule(str, "an http or https address without user, query or fragment", _is_address)
+MAYBE_ADDRESS = ValueRule(str, f"{ADDRESS.words}, or nothing", lambda value: value == "" or _is_address(value))
+FOLDER_OF_KEYS = ValueRule(
     str,
     "letters, digits, . _ - and / that end with /, or nothing",
     lambda value: bool(re.fullmatch(r"(?:(?!\.{1,2}/)[\w.-]+/)*", value, re.ASCII)),
 )
-SWITCH = Rule(bool, "true or false")
+SWITCH = ValueRule(bool, "true or false")
 
 
 def are_names(value: Any) -> bool:
     return isinstance(value, list | tuple) and all(isinstance(one, str) and one.strip() for one in value)
 
 
-NAMES = Rule(tuple, "a list of names", are_names, made=tuple)
+NAMES = ValueRule(tuple, "a list of names", are_names, made=tuple)
 
 
 def _are_turns(value: Any) -> bool:
@@ -81,12 +81,12 @@ def _are_turns(value: Any) -> bool:
     return right and all(type(one) is int and one > 0 for one in value)
 
 
-TURNS = Rule(tuple, "six whole numbers of at least 1, or none", _are_turns, made=tuple)
-WEIGHT = Rule(float, "a number from -20 to 20", lambda value: bool(-20 <= value <= 20))
+TURNS = ValueRule(tuple, "six whole numbers of at least 1, or none", _are_turns, made=tuple)
+WEIGHT = ValueRule(float, "a number from -20 to 20", lambda value: bool(-20 <= value <= 20))
 
 
 def about(
-    meaning: str, rule: Rule, *, flag: str = "", own: bool | Callable[[Any], bool] = False
+    meaning: str, rule: ValueRule, *, flag: str = "", own: bool | Callable[[Any], bool] = False
 ) -> Mapping[str, object]:
     """The metadata of one setting. `flag` is its name on the command line where that is not its own.
 

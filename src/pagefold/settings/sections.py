@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from pagefold.settings.learned import Folds, Lasting, LearnedTable, References, Values
+from pagefold.settings.learned import FoldsSettings, LastingSettings, LearnedTable, ReferencesSettings, ValuesSettings
 from pagefold.settings.rules import (
     ADDRESS,
     FILE,
@@ -16,7 +16,7 @@ from pagefold.settings.rules import (
     one_of,
     whole,
 )
-from pagefold.settings.tools import Prefetch, ToolTable
+from pagefold.settings.tools import PrefetchSettings, ToolTable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +38,7 @@ class PriceTable:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Store:
+class StoreSettings:
     """Where pages are kept, and for how long."""
 
     path: str = field(
@@ -59,7 +59,7 @@ class Store:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sink:
+class SinkSettings:
     """The history sink: sessions in S3-compatible object storage. Off unless endpoint and bucket are set."""
 
     endpoint: str = field(default="", metadata=about("The address of the object storage.", MAYBE_ADDRESS, own=True))
@@ -82,7 +82,7 @@ class Sink:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Serve:
+class ServeSettings:
     """The proxy in front of the model APIs."""
 
     host: str = field(
@@ -143,7 +143,7 @@ class Serve:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mcp:
+class McpSettings:
     """The proxy in front of MCP servers."""
 
     tools: bool = field(
@@ -208,7 +208,7 @@ class Mcp:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Replay:
+class ReplaySettings:
     """Replaying recorded sessions."""
 
     jobs: int = field(default=0, metadata=about("Sessions replayed side by side; 0 uses every core.", whole(0)))
@@ -221,7 +221,7 @@ class Replay:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Telemetry:
+class TelemetrySettings:
     """What the proxies tell about their work: figures and hashes, never texts, headers or arguments."""
 
     dashboard: bool = field(
@@ -263,16 +263,16 @@ class Settings:
     prices: str = field(default="anthropic", metadata=about("The price table costs are reckoned with.", NAMED))
     # Sorted by name and not a dict: equal, hashable and fit for another process whatever order a file had.
     prices_usd: tuple[PriceTable, ...] = field(default=(), metadata={"tables": PriceTable})
-    store: Store = field(default_factory=Store)
-    sink: Sink = field(default_factory=Sink)
-    serve: Serve = field(default_factory=Serve)
-    mcp: Mcp = field(default_factory=Mcp)
-    replay: Replay = field(default_factory=Replay)
-    prefetch: Prefetch = field(default_factory=Prefetch)
-    telemetry: Telemetry = field(default_factory=Telemetry)
-    values: Values = field(default_factory=Values)
-    lasting: Lasting = field(default_factory=Lasting)
-    folds: Folds = field(default_factory=Folds)
-    references: References = field(default_factory=References)
+    store: StoreSettings = field(default_factory=StoreSettings)
+    sink: SinkSettings = field(default_factory=SinkSettings)
+    serve: ServeSettings = field(default_factory=ServeSettings)
+    mcp: McpSettings = field(default_factory=McpSettings)
+    replay: ReplaySettings = field(default_factory=ReplaySettings)
+    prefetch: PrefetchSettings = field(default_factory=PrefetchSettings)
+    telemetry: TelemetrySettings = field(default_factory=TelemetrySettings)
+    values: ValuesSettings = field(default_factory=ValuesSettings)
+    lasting: LastingSettings = field(default_factory=LastingSettings)
+    folds: FoldsSettings = field(default_factory=FoldsSettings)
+    references: ReferencesSettings = field(default_factory=ReferencesSettings)
     learned: tuple[LearnedTable, ...] = field(default=(), metadata={"tables": LearnedTable})
     tools: tuple[ToolTable, ...] = field(default=(), metadata={"tables": ToolTable})

@@ -9,17 +9,17 @@ from pagefold.settings.tools import Group
 KeyPath = tuple[str, ...]
 
 
-def dotted(path: KeyPath) -> str:
+def toml_key(path: KeyPath) -> str:
     """A path as a TOML key."""
-    return ".".join(part if re.fullmatch(r"[A-Za-z0-9_-]+", part) else spelled(part) for part in path)
+    return ".".join(part if re.fullmatch(r"[A-Za-z0-9_-]+", part) else toml_value(part) for part in path)
 
 
-def spelled(value: object) -> str:
+def toml_value(value: object) -> str:
     """A value as TOML spells it, with nothing in it that a terminal would obey."""
     if isinstance(value, str):
         return '"' + "".join(map(_spelled_character, value)) + '"'
     if isinstance(value, tuple):
-        inner = ", ".join(_spelled_entry(one) if is_dataclass(one) else spelled(one) for one in value)
+        inner = ", ".join(_spelled_entry(one) if is_dataclass(one) else toml_value(one) for one in value)
         return f"{{{inner}}}" if value and isinstance(value[0], Group) else f"[{inner}]"
     if isinstance(value, dict | list):
         return "a table" if isinstance(value, dict) else "a list"
@@ -34,12 +34,12 @@ def _spelled_entry(entry: Any) -> str:
     parts = {item.name: getattr(entry, item.name) for item in fields(entry) if item.name != "name"}
     told = {name: one for name, one in parts.items() if one is not None and one != ()}
     if "constants" in told:
-        pairs = ", ".join(f"{dotted((name,))} = {spelled(one)}" for name, one in told.pop("constants"))
-        inner = [*(f"{name} = {spelled(one)}" for name, one in told.items()), f"constants = {{{pairs}}}"]
+        pairs = ", ".join(f"{toml_key((name,))} = {toml_value(one)}" for name, one in told.pop("constants"))
+        inner = [*(f"{name} = {toml_value(one)}" for name, one in told.items()), f"constants = {{{pairs}}}"]
     else:
-        inner = [f"{name} = {spelled(one)}" for name, one in told.items()]
+        inner = [f"{name} = {toml_value(one)}" for name, one in told.items()]
     table = f"{{{', '.join(inner)}}}"
-    return f"{dotted((entry.name,))} = {table}" if isinstance(entry, Group) else table
+    return f"{toml_key((entry.name,))} = {table}" if isinstance(entry, Group) else table
 
 
 def _spelled_character(character: str) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pagefold.settings.rules import NAMED, NAMES, SWITCH, Rule, about, are_names, number, one_of, whole
+from pagefold.settings.rules import NAMED, NAMES, SWITCH, ValueRule, about, are_names, number, one_of, whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Group:
 
 _LINK_MEMBERS: Mapping[str, Callable[[Any], bool]] = {
     "tool": NAMED.admits,
-    "probability": Rule(float, "a share", lambda value: bool(0 <= value <= 1)).admits,
+    "probability": ValueRule(float, "a share", lambda value: bool(0 <= value <= 1)).admits,
     "projection": NAMED.admits,
     "projection_arg": NAMED.admits,
     "keep": are_names,
@@ -63,7 +63,7 @@ def _is_entry(value: Any, members: Mapping[str, Callable[[Any], bool]]) -> bool:
     return isinstance(value, dict) and all(name in members and members[name](one) for name, one in value.items())
 
 
-FOLLOW_UPS = Rule(
+FOLLOW_UPS = ValueRule(
     tuple,
     "a list of tables with tool, probability, projection, projection_arg, keep, constants, limit and most",
     lambda value: (
@@ -72,7 +72,7 @@ FOLLOW_UPS = Rule(
     ),
     made=lambda value: tuple(one if isinstance(one, FollowUp) else FollowUp.of(one) for one in value),
 )
-GROUPS = Rule(
+GROUPS = ValueRule(
     tuple,
     "tables with fields, estimated_value and default_include",
     lambda value: (
@@ -159,7 +159,7 @@ class ToolTable:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Prefetch:
+class PrefetchSettings:
     """Running likely reads early. Only what reads, and only on this machine unless a host is named."""
 
     enabled: bool = field(default=True, metadata=about("Run likely reads early.", SWITCH))
@@ -182,6 +182,6 @@ class Prefetch:
         default=0.35,
         metadata=about(
             "How likely a call must be to be run early.",
-            Rule(float, "a number from 0 to 1", lambda value: bool(0 <= value <= 1)),
+            ValueRule(float, "a number from 0 to 1", lambda value: bool(0 <= value <= 1)),
         ),
     )

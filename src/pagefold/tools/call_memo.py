@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from pagefold.tools.model import SideEffectClass
-from pagefold.tools.prefetch import FRESH_SECONDS, Epochs, canonical
-from pagefold.tools.registry import Known
+from pagefold.tools.prefetch import FRESH_SECONDS, WriteEpochs, canonical
+from pagefold.tools.registry import ToolRegistry
 
 Body = TypeVar("Body")
 
@@ -29,12 +29,12 @@ class _Kept(Generic[Body]):
     witness: object
 
 
-class Repeats(Generic[Body]):
+class CallMemo(Generic[Body]):
     """Answers of one conversation's pure calls. Seconds and witnesses come in as values."""
 
-    def __init__(self, known: Known, epochs: Epochs, *, every: bool = False) -> None:
+    def __init__(self, registry: ToolRegistry, epochs: WriteEpochs, *, every: bool = False) -> None:
         """`every` asks no tool's leave: for rehearsals, in which nothing is served."""
-        self._known = known
+        self._registry = registry
         self._epochs = epochs
         self._every = every
         self._kept: dict[tuple[str, str], _Kept[Body]] = {}
@@ -42,7 +42,7 @@ class Repeats(Generic[Body]):
 
     def allows(self, tool: str, annotations: Mapping[str, Any] | None = None) -> bool:
         """Whether repeats of this tool may be answered from memory: it is pure, and the user said so."""
-        found = self._known.find(tool)
+        found = self._registry.find(tool)
         if found is None or found.for_every_tool or found.model.side_effect_class is not SideEffectClass.PURE:
             return False
         told = annotations or {}
@@ -67,7 +67,7 @@ class Repeats(Generic[Body]):
         kept = self._kept.get((tool, text)) if text is not None else None
         if kept is None or kept.epoch != self._epochs.of(tool) or kept.witness != witness:
             return None
-        found = self._known.find(tool)
+        found = self._registry.find(tool)
         assert found is not None
         ttl = found.model.cost_model.freshness_ttl_s
         if ttl is None and not found.model.is_local():

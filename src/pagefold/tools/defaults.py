@@ -4,7 +4,7 @@ They hold until a user's entry replaces one. What pagefold itself learned from r
 `learned`, so that either can be seen for what it is.
 """
 
-from pagefold.tools.model import CostModel, FieldGroup, FollowUpLink, SideEffectClass, ToolValueModel, ValueClass
+from pagefold.tools.model import CostModel, FollowUpLink, SideEffectClass, ToolFieldGroup, ToolValueModel, ValueClass
 
 _AUDIT = ("TaskUpdate", "TaskCreate", "TaskGet", "TaskList", "TodoWrite")
 
@@ -95,8 +95,8 @@ def _searching_the_web() -> dict[str, ToolValueModel]:
         "WebSearch": ToolValueModel(
             value_class=ValueClass.SUPPORTING,
             field_groups={
-                "must_have": FieldGroup(("title", "url"), 1.0, default_include=True),
-                "nice_to_have": FieldGroup(("snippet",), 0.3, default_include=False),
+                "must_have": ToolFieldGroup(("title", "url"), 1.0, default_include=True),
+                "nice_to_have": ToolFieldGroup(("snippet",), 0.3, default_include=False),
             },
             cost_model=CostModel(typical_kb=3.1, max_kb=7.2, latency_ms_p50=900, freshness_ttl_s=3600),
             follow_up=(FollowUpLink("WebFetch", 0.65, "url", "url"),),

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pagefold.tools.prefetch import Epochs, canonical
-from pagefold.tools.registry import Known
+from pagefold.tools.prefetch import WriteEpochs, canonical
+from pagefold.tools.registry import ToolRegistry
 
 EMPTY_BYTES = 8
 """An answer of no more than this says nothing: `[]`, `{}`, `null`, `""`."""
@@ -28,8 +28,8 @@ class _Streak:
 class FailFast:
     """The streaks of one conversation. Seconds come in as values."""
 
-    def __init__(self, known: Known, epochs: Epochs) -> None:
-        self._known = known
+    def __init__(self, registry: ToolRegistry, epochs: WriteEpochs) -> None:
+        self._registry = registry
         self._epochs = epochs
         self._streaks: dict[str, _Streak] = {}
         self.refused = 0
@@ -71,5 +71,5 @@ class FailFast:
             streak.asked.add(text)
 
     def _most(self, tool: str) -> int | None:
-        found = self._known.find(tool)
+        found = self._registry.find(tool)
         return found.model.fail_fast_after_n if found else None

@@ -12,12 +12,12 @@ from itertools import islice
 from typing import Any, NamedTuple, TypeAlias
 
 from pagefold.tools.model import MAX_PROJECTIONS_PER_LINK, FollowUpLink, ToolValueModel
-from pagefold.tools.planner import Done
-from pagefold.tools.prefetch import Epochs, canonical
+from pagefold.tools.planner import AnsweredCall
+from pagefold.tools.prefetch import WriteEpochs, canonical
 from pagefold.tools.projection import CALL, candidates, opened, values_of
-from pagefold.tools.registry import Known
+from pagefold.tools.registry import ToolRegistry
 
-Session: TypeAlias = Sequence[Sequence[Done]]
+RecordedTurns: TypeAlias = Sequence[Sequence[AnsweredCall]]
 """Turns, each with its calls and their answers."""
 
 HORIZON = 8
@@ -29,7 +29,7 @@ _DOUBT = 2.0
 """Calls that were not used, added to what was counted: a link seen twice is not certain."""
 
 
-class Edge(NamedTuple):
+class ToolLink(NamedTuple):
     """What is learned about: after which tool comes which call."""
 
     after: str
@@ -37,7 +37,7 @@ class Edge(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Fitted:
+class FittedLink:
     """A link with its fitted probability, and the counts behind it."""
 
     after: str
@@ -57,25 +57,25 @@ class _Try(NamedTuple):
 
 
 def fit_follow_ups(
-    sessions: Sequence[Session],
-    known: Known,
+    sessions: Sequence[RecordedTurns],
+    registry: ToolRegistry,
     *,
-    edges: Sequence[Edge] | None = None,
+    edges: Sequence[ToolLink] | None = None,
     floor: float = 0.35,
     least_sessions: int = 3,
-) -> list[Fitted]:
+) -> list[FittedLink]:
     """The links that would have paid on these sessions, best first, each with its probability, limit and bound.
 
     `edges` are the links to judge; None finds them in the sessions. A link pays if its calls were used at least
     `floor` of the time, doubts included, in at least `least_sessions` sessions.
     """
-    judged = discover(sessions, known) if edges is None else edges
-    tries = _tries(sessions, known, judged)
+    judged = discover(sessions, registry) if edges is None else edges
+    tries = _tries(sessions, registry, judged)
     fitted = [one for edge in judged if (one := _bounded(edge, tries[edge], floor, least_sessions))]
     return _without_twins(sorted(fitted, key=lambda one: (-one.used, -one.link.probability, one.after, one.link.tool)))
 
 
-def follow_ups(fitted: Sequence[Fitted]) -> dict[str, tuple[FollowUpLink, ...]]:
+def follow_ups(fitted: Sequence[FittedLink]) -> dict[str, tuple[FollowUpLink, ...]]:
     """The links by the tool they follow."""
     links: dict[str, list[FollowUpLink]] = defaultdict(list)
     for one in fitted:
@@ -83,11 +83,11 @@ def follow_ups(fitted: Sequence[Fitted]) -> dict[str, tuple[FollowUpLink, ...]]:
     return {after: tuple(found) for after, found in links.items()}
 
 
-def with_follow_ups(known: Known, fitted: Sequence[Fitted]) -> dict[str, ToolValueModel]:
+def with_follow_ups(registry: ToolRegistry, fitted: Sequence[FittedLink]) -> dict[str, ToolValueModel]:
     """Entries for a user's layer: what is known of each tool, with the fitted links in place of its own."""
     models: dict[str, ToolValueModel] = {}
     for after, links in follow_ups(fitted).items():
-        found = known.find(after)
+        found = registry.find(after)
         models[after] = replace(found.model if found else ToolValueModel(), follow_up=links)
     return models
 
@@ -95,15 +95,15 @@ def with_follow_ups(known: Known, fitted: Sequence[Fitted]) -> dict[str, ToolVal
 # ---- finding links ---------------------------------------------------------------------------------------------------
 
 
-def discover(sessions: Sequence[Session], known: Known, *, least: int = 2) -> list[Edge]:
+def discover(sessions: Sequence[RecordedTurns], registry: ToolRegistry, *, least: int = 2) -> list[ToolLink]:
     """Links whose arguments followed from an answer at least `least` times. Only tools that may be run early."""
-    seen: Counter[Edge] = Counter()
+    seen: Counter[ToolLink] = Counter()
     for session in sessions:
-        found: set[tuple[int, Edge]] = set()
+        found: set[tuple[int, ToolLink]] = set()
         for at, turn in enumerate(session):
             for done in turn:
                 if not done.failed and done.arguments is not None:
-                    later = list(_readable_after(session, at, known))
+                    later = list(_readable_after(session, at, registry))
                     if later:
                         index = _index(done)
                         found |= {(number, edge) for number, call in later for edge in _explained(done, call, index)}
@@ -111,14 +111,14 @@ def discover(sessions: Sequence[Session], known: Known, *, least: int = 2) -> li
     return [edge for edge, times in seen.most_common() if times >= least]
 
 
-def _readable_after(session: Session, at: int, known: Known) -> Iterator[tuple[int, Done]]:
+def _readable_after(session: RecordedTurns, at: int, registry: ToolRegistry) -> Iterator[tuple[int, AnsweredCall]]:
     """Calls of the next turns that could have been run early, up to the first write that touches them."""
     near = session[at + 1 : at + 1 + _DISCOVERY]
-    epochs = Epochs(known)
+    epochs = WriteEpochs(registry)
     begun = {done.tool: epochs.of(done.tool) for turn in near for done in turn}
     for number, turn in enumerate(near, at + 1):
         for done in turn:
-            found = known.find(done.tool)
+            found = registry.find(done.tool)
             readable = found is not None and found.model.is_speculatable() and not done.failed
             if readable and done.arguments is not None and begun[done.tool] == epochs.of(done.tool):
                 yield number, done
@@ -126,7 +126,7 @@ def _readable_after(session: Session, at: int, known: Known) -> Iterator[tuple[i
             epochs.called(done.tool)
 
 
-def _index(done: Done) -> dict[Any, list[str]]:
+def _index(done: AnsweredCall) -> dict[Any, list[str]]:
     """Each value in an answer with the projections that find it."""
     value = opened(done.result)
     found: dict[Any, list[str]] = defaultdict(list)
@@ -163,25 +163,25 @@ def _keyed(value: Any) -> tuple[str, Any]:
     return type(value).__name__, value if isinstance(value, str | int | float | bool) else repr(value)
 
 
-def _explained(done: Done, call: Done, index: Mapping[Any, Sequence[str]]) -> Iterator[Edge]:
+def _explained(done: AnsweredCall, call: AnsweredCall, index: Mapping[Any, Sequence[str]]) -> Iterator[ToolLink]:
     """The links that would have led from the one to the other: all arguments kept or constant, but for one."""
     given, wanted = done.arguments or {}, call.arguments or {}
     keep = tuple(sorted(name for name, value in wanted.items() if name in given and given[name] == value))
     rest = [name for name in wanted if name not in keep]
     if not rest and done.tool != call.tool:
-        yield Edge(done.tool, FollowUpLink(call.tool, projection=CALL, keep=keep))
+        yield ToolLink(done.tool, FollowUpLink(call.tool, projection=CALL, keep=keep))
     for name in rest:
         others = [(other, wanted[other]) for other in rest if other != name]
         if all(_is_constant(value) for _, value in others):
             for projection in index.get(_keyed(wanted[name]), ()):
                 constants = tuple(sorted(others))
-                yield Edge(
+                yield ToolLink(
                     done.tool,
                     FollowUpLink(call.tool, projection=projection, projection_arg=name, keep=keep, constants=constants),
                 )
     if rest and keep and done.tool != call.tool and all(_is_constant(wanted[name]) for name in rest):
         constants = tuple(sorted((name, wanted[name]) for name in rest))
-        yield Edge(done.tool, FollowUpLink(call.tool, projection=CALL, keep=keep, constants=constants))
+        yield ToolLink(done.tool, FollowUpLink(call.tool, projection=CALL, keep=keep, constants=constants))
 
 
 def _is_constant(value: Any) -> bool:
@@ -192,11 +192,13 @@ def _is_constant(value: Any) -> bool:
 # ---- counting --------------------------------------------------------------------------------------------------------
 
 
-def _tries(sessions: Sequence[Session], known: Known, edges: Sequence[Edge]) -> Mapping[Edge, list[_Try]]:
-    after: dict[str, list[Edge]] = defaultdict(list)
+def _tries(
+    sessions: Sequence[RecordedTurns], registry: ToolRegistry, edges: Sequence[ToolLink]
+) -> Mapping[ToolLink, list[_Try]]:
+    after: dict[str, list[ToolLink]] = defaultdict(list)
     for edge in edges:
         after[edge.after].append(edge)
-    found: dict[Edge, list[_Try]] = defaultdict(list)
+    found: dict[ToolLink, list[_Try]] = defaultdict(list)
     for number, session in enumerate(sessions):
         for at, turn in enumerate(session):
             for done in turn:
@@ -205,7 +207,7 @@ def _tries(sessions: Sequence[Session], known: Known, edges: Sequence[Edge]) -> 
                 ahead: dict[str, set[str]] = {}
                 for edge in after[done.tool]:
                     if edge.link.tool not in ahead:
-                        ahead[edge.link.tool] = calls_ahead(session, at, edge.link.tool, known)
+                        ahead[edge.link.tool] = calls_ahead(session, at, edge.link.tool, registry)
                     loose = replace(edge.link, limit=MAX_PROJECTIONS_PER_LINK, most=None)
                     listed = candidates(done.tool, done.result, loose, done.arguments)
                     for rank, arguments in enumerate(listed[:MAX_PROJECTIONS_PER_LINK]):
@@ -214,9 +216,9 @@ def _tries(sessions: Sequence[Session], known: Known, edges: Sequence[Edge]) -> 
     return found
 
 
-def calls_ahead(session: Session, at: int, tool: str, known: Known) -> set[str]:
+def calls_ahead(session: RecordedTurns, at: int, tool: str, registry: ToolRegistry) -> set[str]:
     """The arguments with which later turns call `tool` before anything is written that it reads."""
-    epochs = Epochs(known)
+    epochs = WriteEpochs(registry)
     for done in session[at]:
         epochs.called(done.tool)
     epoch = epochs.of(tool)
@@ -232,9 +234,9 @@ def calls_ahead(session: Session, at: int, tool: str, known: Known) -> set[str]:
     return found
 
 
-def _bounded(edge: Edge, tries: Sequence[_Try], floor: float, least_sessions: int) -> Fitted | None:
+def _bounded(edge: ToolLink, tries: Sequence[_Try], floor: float, least_sessions: int) -> FittedLink | None:
     """The link with the limit and the bound under which most of its calls are used and it still pays, or None."""
-    best: Fitted | None = None
+    best: FittedLink | None = None
     for limit in range(1, MAX_PROJECTIONS_PER_LINK + 1):
         for most in _LISTS:
             within = [one for one in tries if one.rank < limit and (most is None or one.offered <= most)]
@@ -245,13 +247,13 @@ def _bounded(edge: Edge, tries: Sequence[_Try], floor: float, least_sessions: in
                 continue
             if best is None or (len(used), probability) > (best.used, best.used / (best.tries + _DOUBT)):
                 link = replace(edge.link, probability=round(probability, 2), limit=limit, most=most)
-                best = Fitted(edge.after, link, len(within), len(used), where)
+                best = FittedLink(edge.after, link, len(within), len(used), where)
     return best
 
 
-def _without_twins(fitted: Sequence[Fitted]) -> list[Fitted]:
+def _without_twins(fitted: Sequence[FittedLink]) -> list[FittedLink]:
     """One link for each way to the same arguments: the one that was used most."""
-    kept: dict[tuple[Any, ...], Fitted] = {}
+    kept: dict[tuple[Any, ...], FittedLink] = {}
     for one in fitted:
         link = one.link
         kept.setdefault((one.after, link.tool, link.projection_arg, link.keep, link.constants), one)

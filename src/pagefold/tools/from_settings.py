@@ -8,28 +8,28 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from pagefold.settings import FollowUp, Settings, ToolTable
-from pagefold.tools.model import CostModel, FieldGroup, FollowUpLink, SideEffectClass, ToolValueModel, ValueClass
-from pagefold.tools.planner import Budget
-from pagefold.tools.registry import Known
+from pagefold.tools.model import CostModel, FollowUpLink, SideEffectClass, ToolFieldGroup, ToolValueModel, ValueClass
+from pagefold.tools.planner import PrefetchBudget
+from pagefold.tools.registry import ToolRegistry
 
 
-def known_of(settings: Settings) -> Known:
+def registry_of(settings: Settings) -> ToolRegistry:
     """Everything known with these settings: the user's entries over what was learned and what ships.
 
     What tune learned of a tool changes what follows it, and nothing else; the user's own entry is the user's.
     """
     own = models_of(settings.tools)
-    known = Known(own)
+    registry = ToolRegistry(own)
     for table in settings.learned:
-        found = known.find(table.name)
+        found = registry.find(table.name)
         if table.follow_up is not None and table.name not in own and found is not None:
             own[table.name] = replace(found.model, follow_up=tuple(map(_link, table.follow_up)))
-    return Known(own) if settings.learned else known
+    return ToolRegistry(own) if settings.learned else registry
 
 
-def budget_of(settings: Settings) -> Budget:
+def budget_of(settings: Settings) -> PrefetchBudget:
     prefetch = settings.prefetch
-    return Budget(prefetch.budget_tokens, prefetch.parallel, prefetch.per_host, prefetch.min_probability)
+    return PrefetchBudget(prefetch.budget_tokens, prefetch.parallel, prefetch.per_host, prefetch.min_probability)
 
 
 def models_of(tables: Iterable[ToolTable]) -> dict[str, ToolValueModel]:
@@ -54,7 +54,7 @@ def _model(table: ToolTable) -> ToolValueModel:
     return ToolValueModel(
         value_class=ValueClass(table.value_class or ValueClass.CRITICAL),
         field_groups={
-            group.name: FieldGroup(group.fields, group.estimated_value, group.default_include)
+            group.name: ToolFieldGroup(group.fields, group.estimated_value, group.default_include)
             for group in table.field_groups or ()
         },
         cost_model=CostModel(

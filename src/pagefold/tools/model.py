@@ -37,7 +37,7 @@ READING = frozenset({SideEffectClass.PURE, SideEffectClass.READ_ONLY})
 
 
 @dataclass(frozen=True, slots=True)
-class FieldGroup:
+class ToolFieldGroup:
     """Fields of an answer that are wanted, or dropped, together."""
 
     fields: tuple[str, ...] = ()
@@ -83,7 +83,7 @@ class ToolValueModel:
     """
 
     value_class: ValueClass = ValueClass.CRITICAL
-    field_groups: Mapping[str, FieldGroup] = field(default_factory=lambda: MappingProxyType({}))
+    field_groups: Mapping[str, ToolFieldGroup] = field(default_factory=lambda: MappingProxyType({}))
     cost_model: CostModel = field(default_factory=CostModel)
     follow_up: tuple[FollowUpLink, ...] = ()
     invalidates: tuple[str, ...] = ()

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 from pagefold.tools.model import MAX_PROJECTIONS_PER_LINK, CostModel, FollowUpLink, ToolValueModel, ValueClass
 from pagefold.tools.prefetch import canonical, may_dispatch
 from pagefold.tools.projection import candidates
-from pagefold.tools.registry import Found, Known, Layer
+from pagefold.tools.registry import Layer, ToolMatch, ToolRegistry
 
 _CLASS = {ValueClass.CRITICAL: 1.0, ValueClass.SUPPORTING: 0.5, ValueClass.OPTIONAL: 0.2, ValueClass.AUDIT_ONLY: 1.0}
 _LARGEST_BOOST = 2.5
@@ -22,7 +22,7 @@ _BYTES_PER_TOKEN = 4
 _TRAILS = 256
 
 
-class Done(NamedTuple):
+class AnsweredCall(NamedTuple):
     """A call that was answered. `arguments` is None where what was sent is no JSON object."""
 
     tool: str
@@ -32,7 +32,7 @@ class Done(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class PrefetchBudget:
     """What one turn may spend on calls that nobody asked for yet.
 
     `min_prior` is asked of shipped links: those tell how often a tool follows a tool, not how often the very call does.
@@ -47,7 +47,7 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class PlannedCall:
     """A call to run early: why it is expected, how likely, and what it is charged."""
 
     tool: str
@@ -60,16 +60,16 @@ class Planned:
 
 
 @dataclass(frozen=True, slots=True)
-class Declined:
+class DeclinedCall:
     tool: str
     after: str
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    calls: tuple[Planned, ...] = ()
-    declined: tuple[Declined, ...] = ()
+class PrefetchPlan:
+    calls: tuple[PlannedCall, ...] = ()
+    declined: tuple[DeclinedCall, ...] = ()
     total_cost_tokens: int = 0
     remaining_budget_tokens: int = 0
 
@@ -82,42 +82,42 @@ Has: TypeAlias = Callable[[str, str], bool]
 class Planner:
     """The planner of one conversation."""
 
-    known: Known
-    budget: Budget = field(default_factory=Budget)
+    registry: ToolRegistry
+    budget: PrefetchBudget = field(default_factory=PrefetchBudget)
     allowed_hosts: Collection[str] = ()
     annotations: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     _trails: dict[tuple[str, str], "_Trail"] = field(default_factory=dict)
 
     def plan(
         self,
-        turn: Sequence[Done],
+        turn: Sequence[AnsweredCall],
         *,
         has: Has = lambda tool, arguments: False,
         intent: Collection[str] = (),
         busy_hosts: Mapping[str, int] | None = None,
-    ) -> Plan:
+    ) -> PrefetchPlan:
         """What to run now that these calls were answered. `busy_hosts` counts the calls under way to each host."""
         offers = [offer for done in turn for offer in self._offers(done)]
         if not offers:
-            return Plan(remaining_budget_tokens=self.budget.tokens)
-        declined: list[Declined] = []
+            return PrefetchPlan(remaining_budget_tokens=self.budget.tokens)
+        declined: list[DeclinedCall] = []
         wanted = self._wanted(offers, has, intent, declined)
         return self._admitted(wanted, dict(busy_hosts or {}), declined)
 
     def looks_into(self, tool: str) -> bool:
         """Whether what a tool says may hold arguments of a call that follows."""
-        found = self.known.find(tool)
+        found = self.registry.find(tool)
         return found is not None and any(link.projection is not None for link in found.model.follow_up)
 
-    def _offers(self, done: Done) -> list["_Offer"]:
+    def _offers(self, done: AnsweredCall) -> list["_Offer"]:
         """Every follow-up of one call with the arguments it would have, likeliest first within a link."""
         if done.failed or done.arguments is None:
             return []
         offers = self._along_a_trail(done)
-        found = self.known.find(done.tool)
+        found = self.registry.find(done.tool)
         least = self._least(found)
         for link in found.model.follow_up if found else ():
-            tool = self.known.next_tool(done.tool, link.tool)
+            tool = self.registry.next_tool(done.tool, link.tool)
             if link.projection is None or link.probability < least:
                 offers.append(_Offer(tool, done.tool, link, None, least))
                 continue
@@ -127,11 +127,11 @@ class Planner:
             offers += (_Offer(tool, done.tool, link, one) for one in listed[:limit])
         return offers
 
-    def _least(self, found: Found | None) -> float:
+    def _least(self, found: ToolMatch | None) -> float:
         prior = found is not None and found.layer is Layer.SHIPPED
         return max(self.budget.min_probability, self.budget.min_prior if prior else 0.0)
 
-    def _along_a_trail(self, done: Done) -> list["_Offer"]:
+    def _along_a_trail(self, done: AnsweredCall) -> list["_Offer"]:
         """The entries after this one, where this call was an entry of a list."""
         text = canonical(done.arguments)
         trail = self._trails.get((done.tool, text)) if text is not None else None
@@ -150,24 +150,24 @@ class Planner:
             del self._trails[next(iter(self._trails))]
 
     def _wanted(
-        self, offers: Sequence["_Offer"], has: Has, intent: Collection[str], declined: list[Declined]
-    ) -> list[Planned]:
-        wanted: dict[tuple[str, str], Planned] = {}
+        self, offers: Sequence["_Offer"], has: Has, intent: Collection[str], declined: list[DeclinedCall]
+    ) -> list[PlannedCall]:
+        wanted: dict[tuple[str, str], PlannedCall] = {}
         for offer in offers:
             reason = self._weighed(offer, has, intent, wanted)
             if reason:
-                declined.append(Declined(offer.tool, offer.after, reason))
+                declined.append(DeclinedCall(offer.tool, offer.after, reason))
         return sorted(wanted.values(), key=lambda planned: -planned.score)
 
     def _weighed(
-        self, offer: "_Offer", has: Has, intent: Collection[str], wanted: dict[tuple[str, str], Planned]
+        self, offer: "_Offer", has: Has, intent: Collection[str], wanted: dict[tuple[str, str], PlannedCall]
     ) -> str | None:
         """Puts an offer among what is wanted, or tells why not."""
         if offer.link.probability < offer.least:
             return f"expected in {offer.link.probability:.0%} of cases, {offer.least:.0%} are asked for"
         if offer.arguments is None:
             return "no projection says what its arguments would be"
-        found = self.known.find(offer.tool)
+        found = self.registry.find(offer.tool)
         verdict = may_dispatch(
             offer.tool,
             found,
@@ -187,13 +187,15 @@ class Planner:
         score = score_of(found.model, offer.link.probability, intent)
         earlier = wanted.get((offer.tool, text))
         if earlier is None or earlier.score < score:
-            wanted[offer.tool, text] = Planned(
+            wanted[offer.tool, text] = PlannedCall(
                 offer.tool, offer.arguments, offer.after, offer.link.probability, tokens, score, verdict.host
             )
         return None
 
-    def _admitted(self, wanted: Sequence[Planned], busy: dict[str, int], declined: list[Declined]) -> Plan:
-        calls: list[Planned] = []
+    def _admitted(
+        self, wanted: Sequence[PlannedCall], busy: dict[str, int], declined: list[DeclinedCall]
+    ) -> PrefetchPlan:
+        calls: list[PlannedCall] = []
         left = self.budget.tokens
         for planned in wanted:
             if len(calls) >= self.budget.calls:
@@ -208,8 +210,8 @@ class Planner:
                 if planned.host is not None:
                     busy[planned.host] = busy.get(planned.host, 0) + 1
                 continue
-            declined.append(Declined(planned.tool, planned.after, reason))
-        return Plan(tuple(calls), tuple(declined), self.budget.tokens - left, left)
+            declined.append(DeclinedCall(planned.tool, planned.after, reason))
+        return PrefetchPlan(tuple(calls), tuple(declined), self.budget.tokens - left, left)
 
 
 class _Offer(NamedTuple):
@@ -227,7 +229,7 @@ class _Trail(NamedTuple):
     after: str
 
 
-def _entry_name(found: Found | None, live: str) -> str:
+def _entry_name(found: ToolMatch | None, live: str) -> str:
     """Providers' projections go by the name of the entry, which is spelled in one way whatever the agent does."""
     return found.pattern if found is not None and found.by_name else live
 

@@ -17,7 +17,7 @@ from typing import Any, Generic, TypeVar
 
 from pagefold.tools.model import READING, SideEffectClass
 from pagefold.tools.projection import extract_host
-from pagefold.tools.registry import Found, Known
+from pagefold.tools.registry import ToolMatch, ToolRegistry
 
 NEVER = frozenset({"bash", "agent", "edit", "write", "multiedit", "notebookedit"})
 """Names that are never run early, however they are configured. Case and a server's prefix make no difference."""
@@ -68,7 +68,7 @@ _canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=F
 
 def may_dispatch(
     tool: str,
-    found: Found | None,
+    found: ToolMatch | None,
     arguments: Mapping[str, Any],
     *,
     annotations: Mapping[str, Any] | None = None,
@@ -97,7 +97,7 @@ def may_dispatch(
     return _within_reach(found, strings, annotations or {}, allowed_hosts)
 
 
-def _objection(tool: str, found: Found, annotations: Mapping[str, Any]) -> str | None:
+def _objection(tool: str, found: ToolMatch, annotations: Mapping[str, Any]) -> str | None:
     """What the server, or the name under a glob, says against it. An annotation of a strange type says the worst."""
     if "readOnlyHint" in annotations and annotations["readOnlyHint"] is not True:
         return "its server does not call it read-only"
@@ -109,7 +109,7 @@ def _objection(tool: str, found: Found, annotations: Mapping[str, Any]) -> str |
 
 
 def _within_reach(
-    found: Found, strings: Collection[str], annotations: Mapping[str, Any], allowed_hosts: Collection[str]
+    found: ToolMatch, strings: Collection[str], annotations: Mapping[str, Any], allowed_hosts: Collection[str]
 ) -> Verdict:
     """A request to another machine tells it what the agent may want: only to hosts that the user named."""
     addressed = [text for text in strings if "://" in text]
@@ -144,11 +144,11 @@ def _strings(value: object, depth: int = 0) -> Iterator[str]:
 # ---- write epochs ----------------------------------------------------------------------------------------------------
 
 
-class Epochs:
+class WriteEpochs:
     """How often something was written that a tool reads. Equal epochs mean: nothing we saw came in between."""
 
-    def __init__(self, known: Known) -> None:
-        self._known = known
+    def __init__(self, registry: ToolRegistry) -> None:
+        self._registry = registry
         self._counts: dict[str, int] = {}
         self._all = 0
 
@@ -160,7 +160,7 @@ class Epochs:
 
         True if anything may have been written.
         """
-        found = self._known.find(tool)
+        found = self._registry.find(tool)
         if found is not None and found.model.side_effect_class in READING:
             return False
         if found is None or self._touches_everything(tool, found):
@@ -171,20 +171,20 @@ class Epochs:
                 self._counts[reader] += 1
         return True
 
-    def _touches_everything(self, tool: str, found: Found) -> bool:
+    def _touches_everything(self, tool: str, found: ToolMatch) -> bool:
         model = found.model
         if model.side_effect_class is SideEffectClass.INDETERMINATE or not found.by_name:
             return True
         # Somewhere else, but nobody says where.
         outside = model.side_effect_class is SideEffectClass.MUTATES_EXTERNAL
-        return outside and not (model.invalidates or self._known.server(tool) or model.rate_limit_host)
+        return outside and not (model.invalidates or self._registry.server(tool) or model.rate_limit_host)
 
-    def _touches(self, tool: str, writer: Found, reader: str) -> bool:
-        model, found = writer.model, self._known.find(reader)
+    def _touches(self, tool: str, writer: ToolMatch, reader: str) -> bool:
+        model, found = writer.model, self._registry.find(reader)
         if found is None or any(fnmatchcase(reader, name) or found.pattern == name for name in model.invalidates):
             return True
-        server = self._known.server(tool)
-        if server is not None and server == self._known.server(reader):
+        server = self._registry.server(tool)
+        if server is not None and server == self._registry.server(reader):
             return True
         if model.side_effect_class is SideEffectClass.MUTATES_LOCAL:
             # A file may be read by many tools, under many names; only what lives elsewhere is left alone.
@@ -219,7 +219,7 @@ class Waiting(Generic[Body]):
 
 
 @dataclass(slots=True)
-class Tally:
+class PrefetchTally:
     """What became of what was started early."""
 
     dispatched: int = 0
@@ -229,15 +229,15 @@ class Tally:
     unused: int = 0
 
 
-class Answers(Generic[Body]):
+class PrefetchedAnswers(Generic[Body]):
     """Answers under (tool, canonical arguments, write epoch), each for one real call. Seconds come in as values."""
 
-    def __init__(self, known: Known, epochs: Epochs) -> None:
-        self._known = known
+    def __init__(self, registry: ToolRegistry, epochs: WriteEpochs) -> None:
+        self._registry = registry
         self._epochs = epochs
         self._running: dict[tuple[str, str], Ticket] = {}
         self._waiting: dict[tuple[str, str], Waiting[Body]] = {}
-        self.tally = Tally()
+        self.tally = PrefetchTally()
 
     def begin(self, tool: str, arguments: Mapping[str, Any], now: float, witness: object = None) -> Ticket | None:
         """A ticket for a call that starts now; None where the same is already running, or waits and still holds."""
@@ -308,7 +308,7 @@ class Answers(Generic[Body]):
     def _is_stale(self, ticket: Ticket, now: float) -> bool:
         if ticket.epoch != self._epochs.of(ticket.tool):
             return True
-        found = self._known.find(ticket.tool)
+        found = self._registry.find(ticket.tool)
         if found is None:
             return True
         ttl = found.model.cost_model.freshness_ttl_s

@@ -11,12 +11,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pagefold.tools.call_memo import Repeats
+from pagefold.tools.call_memo import CallMemo
 from pagefold.tools.model import READING
-from pagefold.tools.planner import Budget, Done, Plan, Planner
-from pagefold.tools.prefetch import Answers, Epochs, canonical
+from pagefold.tools.planner import AnsweredCall, Planner, PrefetchBudget, PrefetchPlan
+from pagefold.tools.prefetch import PrefetchedAnswers, WriteEpochs, canonical
 from pagefold.tools.projection import opened
-from pagefold.tools.registry import Known
+from pagefold.tools.registry import ToolRegistry
 from pagefold.wire import transcripts
 from pagefold.wire.message import BlockKind, Role
 
@@ -24,7 +24,7 @@ _ERRORS = ("error", "mcp error", "traceback", "access denied")
 
 
 @dataclass(slots=True)
-class Rehearsed:
+class PrefetchFigures:
     """Counts over sessions. Top-1 and Top-3 ask, after each turn with a plan, whether the very next turn made one of
     its first calls; `followed` are the turns after which a next turn came.
     """
@@ -51,7 +51,7 @@ class Rehearsed:
         return self.dispatched - self.used
 
 
-def turns_of(session: transcripts.Session) -> list[list[Done]]:
+def turns_of(session: transcripts.Session) -> list[list[AnsweredCall]]:
     """The turns of a recorded session, each with its calls and their answers."""
     answers = {
         block.call_id: block
@@ -70,7 +70,7 @@ def turns_of(session: transcripts.Session) -> list[list[Done]]:
             answer = answers.get(call.call_id)
             text = answer.text if answer else ""
             failed = answer is None or answer.failed or _reads_as_error(text)
-            turn.append(Done(call.name, _arguments(call.text), text, failed))
+            turn.append(AnsweredCall(call.name, _arguments(call.text), text, failed))
         turns.append(turn)
     return turns
 
@@ -89,34 +89,36 @@ def _reads_as_error(text: str) -> bool:
     return isinstance(value, str) and value.lstrip().casefold().startswith(_ERRORS)
 
 
-def rehearse(
-    sessions: Sequence[Sequence[Sequence[Done]]],
-    known: Known,
+def replay_prefetch(
+    sessions: Sequence[Sequence[Sequence[AnsweredCall]]],
+    registry: ToolRegistry,
     *,
-    budget: Budget | None = None,
+    budget: PrefetchBudget | None = None,
     allowed_hosts: Collection[str] = (),
     think_ms: float = 5_000,
-) -> Rehearsed:
+) -> PrefetchFigures:
     """Every session on its own, from its first turn. `think_ms` is how long the model takes before its next call."""
-    total = Rehearsed()
+    total = PrefetchFigures()
     for session in sessions:
-        _Conversation(known, Planner(known, budget or Budget(), allowed_hosts), total, think_ms).run(session)
+        _Conversation(registry, Planner(registry, budget or PrefetchBudget(), allowed_hosts), total, think_ms).run(
+            session
+        )
     return total
 
 
 class _Conversation:
-    def __init__(self, known: Known, planner: Planner, total: Rehearsed, think_ms: float) -> None:
-        self._known = known
+    def __init__(self, registry: ToolRegistry, planner: Planner, total: PrefetchFigures, think_ms: float) -> None:
+        self._registry = registry
         self._planner = planner
         self._total = total
         self._think_ms = think_ms
-        self._epochs = Epochs(known)
-        self._answers: Answers[tuple[str, str]] = Answers(known, self._epochs)
+        self._epochs = WriteEpochs(registry)
+        self._answers: PrefetchedAnswers[tuple[str, str]] = PrefetchedAnswers(registry, self._epochs)
         self._asked: dict[tuple[str, str], tuple[int, int]] = {}
-        self._repeats: Repeats[Any] = Repeats(known, self._epochs, every=True)
+        self._repeats: CallMemo[Any] = CallMemo(registry, self._epochs, every=True)
 
-    def run(self, session: Sequence[Sequence[Done]]) -> None:
-        plan = Plan()
+    def run(self, session: Sequence[Sequence[AnsweredCall]]) -> None:
+        plan = PrefetchPlan()
         for at, turn in enumerate(session):
             self._total.turns += 1
             self._total.followed += at > 0
@@ -137,7 +139,7 @@ class _Conversation:
         shown = self._asked.get((tool, arguments)) == self._epochs.of(tool)
         return shown or self._answers.holds(tool, arguments, 0.0)
 
-    def _compare(self, plan: Plan, turn: Sequence[Done]) -> None:
+    def _compare(self, plan: PrefetchPlan, turn: Sequence[AnsweredCall]) -> None:
         if not plan.calls:
             return
         made = {(done.tool, canonical(done.arguments)) for done in turn}
@@ -146,7 +148,7 @@ class _Conversation:
         self._total.top_1 += hits[0]
         self._total.top_3 += any(hits)
 
-    def _call(self, done: Done) -> None:
+    def _call(self, done: AnsweredCall) -> None:
         self._total.calls += 1
         self._epochs.called(done.tool)
         latency = self._latency(done.tool)
@@ -165,9 +167,9 @@ class _Conversation:
         if text is not None:
             self._asked[done.tool, text] = self._epochs.of(done.tool)
 
-    def _repeat(self, done: Done) -> None:
+    def _repeat(self, done: AnsweredCall) -> None:
         assert done.arguments is not None
-        found = self._known.find(done.tool)
+        found = self._registry.find(done.tool)
         if found is None or found.model.side_effect_class not in READING:
             return
         earlier = self._repeats.recall(done.tool, done.arguments, 0.0)
@@ -177,11 +179,11 @@ class _Conversation:
         self._repeats.remember(done.tool, done.arguments, done.result, 0.0, failed=done.failed)
 
     def _typical(self, tool: str) -> int:
-        found = self._known.find(tool)
+        found = self._registry.find(tool)
         return round((found.model.cost_model.typical_kb if found else 1.0) * 1024)
 
     def _latency(self, tool: str) -> float:
-        found = self._known.find(tool)
+        found = self._registry.find(tool)
         return float((found.model.cost_model.latency_ms_p50 if found else None) or 200)
 
 

@@ -32,7 +32,7 @@ class Layer(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ToolMatch:
     """The model in force for a tool, the entry it was found under, and that entry's layer."""
 
     model: ToolValueModel
@@ -51,7 +51,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ListedTool:
     """A line of the listing: what an entry says, and whether another layer's entry of its name stands in its place."""
 
     name: str
@@ -60,14 +60,14 @@ class Entry:
     in_force: bool
 
 
-class Known:
+class ToolRegistry:
     """The layers as one table. Looking a name up a second time costs nothing."""
 
     def __init__(self, user: Mapping[str, ToolValueModel] | None = None, *, learned: bool = True) -> None:
-        own = {name: Found(model, Layer.USER, name) for name, model in (user or {}).items()}
+        own = {name: ToolMatch(model, Layer.USER, name) for name, model in (user or {}).items()}
         below = _below(learned)
-        self._layers: Sequence[Mapping[str, Found]] = (own, *below)
-        self._exact: dict[str, Found] = {**_by_name(learned)}
+        self._layers: Sequence[Mapping[str, ToolMatch]] = (own, *below)
+        self._exact: dict[str, ToolMatch] = {**_by_name(learned)}
         self._exact.update((name, found) for name, found in own.items() if found.by_name)
         self._spelled: dict[str, tuple[str, str]] = {**_spellings(learned)}
         for name, found in own.items():
@@ -76,9 +76,9 @@ class Known:
         # Entries that spell out more come first, `*` last; the sort is stable, so a nearer layer stays before.
         globs = [found for layer in self._layers for found in layer.values() if not found.by_name]
         self._globs = sorted(globs, key=lambda found: -len(re.sub(r"[*?]|\[.*?\]", "", found.pattern)))
-        self._seen: dict[str, Found | None] = {}
+        self._seen: dict[str, ToolMatch | None] = {}
 
-    def find(self, tool: str) -> Found | None:
+    def find(self, tool: str) -> ToolMatch | None:
         """The model in force, or None where no entry matches, not even `*`."""
         if tool not in self._seen:
             if len(self._seen) >= _REMEMBERED:
@@ -86,7 +86,7 @@ class Known:
             self._seen[tool] = self._looked_up(tool)
         return self._seen[tool]
 
-    def _looked_up(self, tool: str) -> Found | None:
+    def _looked_up(self, tool: str) -> ToolMatch | None:
         if tool in self._exact:
             return self._exact[tool]
         if tool in self._spelled:
@@ -104,14 +104,14 @@ class Known:
         parts = _MCP.fullmatch(self._spelled.get(tool, (tool, ""))[0])
         return parts[1] if parts else None
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[ListedTool]:
         """Every entry of every layer, by name."""
         nearest: dict[str, Layer] = {}
         for layer in self._layers:
             for name, found in layer.items():
                 nearest.setdefault(name, found.layer)
         rows = [
-            Entry(name, found.layer, found.model, nearest[name] is found.layer)
+            ListedTool(name, found.layer, found.model, nearest[name] is found.layer)
             for layer in self._layers
             for name, found in layer.items()
         ]
@@ -119,17 +119,17 @@ class Known:
 
 
 @cache
-def _below(learned: bool) -> tuple[Mapping[str, Found], ...]:
+def _below(learned: bool) -> tuple[Mapping[str, ToolMatch], ...]:
     """What lies under the user's layer; the same for everybody, and never changed."""
     layers = (
         (Layer.LEARNED, learned_tool_value_models() if learned else {}),
         (Layer.SHIPPED, default_tool_value_models()),
     )
-    return tuple({name: Found(model, layer, name) for name, model in models.items()} for layer, models in layers)
+    return tuple({name: ToolMatch(model, layer, name) for name, model in models.items()} for layer, models in layers)
 
 
 @cache
-def _by_name(learned: bool) -> Mapping[str, Found]:
+def _by_name(learned: bool) -> Mapping[str, ToolMatch]:
     return {name: found for layer in reversed(_below(learned)) for name, found in layer.items() if found.by_name}
 
 

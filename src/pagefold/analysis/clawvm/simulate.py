@@ -21,15 +21,15 @@ from pagefold.pages.kinds import PageKind, ResidencyLevel
 from pagefold.pages.page import PageId, handle_of
 from pagefold.pages.recall import recall
 from pagefold.pages.store import MemoryStore, Store
-from pagefold.tools.call_memo import Repeats
+from pagefold.tools.call_memo import CallMemo
 from pagefold.tools.model import SideEffectClass, ToolValueModel
-from pagefold.tools.prefetch import Epochs
-from pagefold.tools.registry import Known
+from pagefold.tools.prefetch import WriteEpochs
+from pagefold.tools.registry import ToolRegistry
 
 _PRIVATE = (PageKind.EVIDENCE, PageKind.CONVERSATION)
 _LEVELS = tuple(ResidencyLevel)
 _TOOL = "read"
-_KNOWN = Known({_TOOL: ToolValueModel(side_effect_class=SideEffectClass.PURE, open_world=False, memoise=True)})
+_KNOWN = ToolRegistry({_TOOL: ToolValueModel(side_effect_class=SideEffectClass.PURE, open_world=False, memoise=True)})
 _RULES = Rules({"note": Schema("note", {"text": "string"}, many=True)}, frozenset({"project"}))
 
 
@@ -59,7 +59,7 @@ class _Simulation:
         self.observer = FaultObserver()
         self.store = store
         self.journal = MemoryJournal(_RULES, self.store.exists)
-        self.memory: Repeats[PageId] = Repeats(_KNOWN, Epochs(_KNOWN))
+        self.memory: CallMemo[PageId] = CallMemo(_KNOWN, WriteEpochs(_KNOWN))
         self.standing: Levels = {}
         self.known: dict[PageId, WorkPage] = {}
         self.dirty: dict[PageId, WorkPage] = {}
