@@ -26,7 +26,7 @@ from pagefold.derive.policies.compaction import Compaction
 from pagefold.derive.policies.economic import Economic
 from pagefold.derive.policy import Policy
 from pagefold.errors import ConfigError, StoreError, WindowError
-from pagefold.model_proxy.scripted import Call, ScriptedModel, Turn
+from pagefold.model_proxy.scripted import ScriptedCall, ScriptedModel, ScriptedTurn
 from pagefold.model_proxy.server import running
 from pagefold.pages.page import HANDLE
 from pagefold.pages.store import MemoryStore
@@ -332,8 +332,8 @@ def test_the_example_loop_runs_past_its_window(tmp_path: Path) -> None:
     for number in range(40):
         path = tmp_path / f"module_{number}.py"
         path.write_text(FILE.replace("function_", f"function_{number}_"))
-        turns.append(Turn(f"Reading {number}.", calls=[Call("read_file", {"path": str(path)})]))
-    with running(ScriptedModel([*turns, Turn("Done.")], counting=True)) as address:
+        turns.append(ScriptedTurn(f"Reading {number}.", calls=[ScriptedCall("read_file", {"path": str(path)})]))
+    with running(ScriptedModel([*turns, ScriptedTurn("Done.")], counting=True)) as address:
         context = example.run("Read them all.", address, 16_000)
     assert context.report().folds >= 1
     assert context.report().requests == 41

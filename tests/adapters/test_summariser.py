@@ -10,7 +10,7 @@ import pytest
 from pagefold.adapters.summariser import Api, Endpoint, Summariser
 from pagefold.derive.policies.reset import Reset
 from pagefold.derive.policy import NOTHING, Notes
-from pagefold.model_proxy.scripted import ScriptedModel, Turn
+from pagefold.model_proxy.scripted import ScriptedModel, ScriptedTurn
 from pagefold.model_proxy.server import running
 from tests.derive.loops import SUMMARY, WINDOW, folded, text
 
@@ -55,7 +55,7 @@ def asked(endpoint: Endpoint) -> tuple[Notes, Summariser]:
 
 
 def test_a_model_behind_the_messages_api_writes_the_summary_that_stands_then() -> None:
-    model = ScriptedModel([Turn(SUMMARY)])
+    model = ScriptedModel([ScriptedTurn(SUMMARY)])
     with running(model) as url:
         notes, summariser = asked(Endpoint(url, "claude-x", key="k"))
     policy = Reset(WINDOW)
@@ -103,7 +103,7 @@ def test_nobody_there_is_no_more_than_a_failed_try() -> None:
 
 
 def test_what_was_summarised_once_is_not_asked_for_again() -> None:
-    model = ScriptedModel([Turn(SUMMARY)])
+    model = ScriptedModel([ScriptedTurn(SUMMARY)])
     derived = folded(Reset(WINDOW))[1]
 
     async def twice(url: str) -> tuple[Notes, Notes]:

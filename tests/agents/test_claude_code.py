@@ -16,7 +16,7 @@ import pytest
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.exchange import Exchange
 from pagefold.model_proxy.http import Upstreams
-from pagefold.model_proxy.scripted import Call, ScriptedModel, Turn
+from pagefold.model_proxy.scripted import ScriptedCall, ScriptedModel, ScriptedTurn
 from pagefold.model_proxy.server import Proxy, running
 from pagefold.model_proxy.totals import Prefix
 from pagefold.wire.message import Usage
@@ -78,15 +78,17 @@ def test_claude_code_works_as_without_the_proxy_and_all_of_it_is_seen(claude: Pa
     usages = [Usage(fresh=10, cache_write=20_000, output=50), *(Usage(7, 20_000 + n, 300, 40) for n in range(3))]
     model = ScriptedModel(
         [
-            Turn("I look.", "Where am I?", [Call("Bash", {"command": "echo from-bash"})], usages[0], fail=[529]),
-            Turn("I read.", "", [Call("Read", {"file_path": str(notes)})], usages[1]),
-            Turn(
+            ScriptedTurn(
+                "I look.", "Where am I?", [ScriptedCall("Bash", {"command": "echo from-bash"})], usages[0], fail=[529]
+            ),
+            ScriptedTurn("I read.", "", [ScriptedCall("Read", {"file_path": str(notes)})], usages[1]),
+            ScriptedTurn(
                 "Both.",
                 "",
-                [Call("Bash", {"command": "wc -l < notes.txt"}), Call("Bash", {"command": "pwd"})],
+                [ScriptedCall("Bash", {"command": "wc -l < notes.txt"}), ScriptedCall("Bash", {"command": "pwd"})],
                 usages[2],
             ),
-            Turn("All thirty lines are there.", usage=usages[3]),
+            ScriptedTurn("All thirty lines are there.", usage=usages[3]),
         ]
     )
     passed: list[str] = []
@@ -119,7 +121,7 @@ def test_claude_code_works_as_without_the_proxy_and_all_of_it_is_seen(claude: Pa
 
 def test_a_second_prompt_extends_the_first(claude: Path, tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
-    model = ScriptedModel([Turn("Hello."), Turn("Hello again.")])
+    model = ScriptedModel([ScriptedTurn("Hello."), ScriptedTurn("Hello again.")])
     with running(model) as upstream, running(proxy := Proxy(Upstreams(upstream))) as url:
         run(claude, url, tmp_path, "-p", "Say hello")
         events = run(claude, url, tmp_path, "-p", "And again", "--continue")

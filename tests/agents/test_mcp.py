@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from pagefold.encode import decode
-from pagefold.model_proxy.scripted import Call, ScriptedModel, Turn
+from pagefold.model_proxy.scripted import ScriptedCall, ScriptedModel, ScriptedTurn
 from pagefold.model_proxy.server import running
 from tests.mcp_proxy.peer import PAGEFOLD, program
 from tests.shared import SHARED
@@ -85,11 +85,13 @@ def test_claude_code_calls_tools_behind_the_proxy(which: str, tmp_path: Path) ->
     model = ScriptedModel(
         [
             # On a busy machine Claude Code begins before its servers are there, and says how to wait for them.
-            Turn("I wait.", "", [Call("WaitForMcpServers", {})]),
-            Turn("I read.", "", [Call("mcp__files__read_text_file", {"path": rows})]),
-            Turn("Weather.", "", [Call("mcp__everything__get-structured-content", {"location": "New York"})]),
-            Turn("What is known?", "", [Call("mcp__files__context_status", {})]),
-            Turn("Done."),
+            ScriptedTurn("I wait.", "", [ScriptedCall("WaitForMcpServers", {})]),
+            ScriptedTurn("I read.", "", [ScriptedCall("mcp__files__read_text_file", {"path": rows})]),
+            ScriptedTurn(
+                "Weather.", "", [ScriptedCall("mcp__everything__get-structured-content", {"location": "New York"})]
+            ),
+            ScriptedTurn("What is known?", "", [ScriptedCall("mcp__files__context_status", {})]),
+            ScriptedTurn("Done."),
         ]
     )
     with running(model) as url:

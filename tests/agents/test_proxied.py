@@ -20,9 +20,9 @@ from pagefold.adapters.library import Library
 from pagefold.derive.policies.economic import Economic
 from pagefold.derive.policies.lossless import Lossless
 from pagefold.derive.policy import Policy
-from pagefold.model_proxy.answering import Answers, Keeper
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.http import Event, Receive, Send, Upstreams
+from pagefold.model_proxy.recall_service import PageKeeper, RecallAnswers
 from pagefold.model_proxy.server import Proxy, running
 from tests.agents.kit import FOLDER, KIT, PROGRAMS, answers_in, kit
 
@@ -57,7 +57,9 @@ def proxy_for(model: Any, policy: Policy, folder: Path, **more: Any) -> Iterator
     library = Library(folder / "store.sqlite3")
     conversations = Conversations(policy, store=library.store, **more)
     try:
-        yield Proxy(Upstreams(model.url, model.url), conversations, put=Keeper(library), answers=Answers(library))
+        yield Proxy(
+            Upstreams(model.url, model.url), conversations, put=PageKeeper(library), answers=RecallAnswers(library)
+        )
     finally:
         library.close()
 

@@ -19,10 +19,10 @@ from pagefold.adapters.library import Library
 from pagefold.derive.policies import policy_named
 from pagefold.derive.policies.economic import Economic
 from pagefold.derive.policy import Policy
-from pagefold.model_proxy.answering import Keeper
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.http import Event, Receive, Send, Upstreams
-from pagefold.model_proxy.scripted import Call, ScriptedModel, Turn
+from pagefold.model_proxy.recall_service import PageKeeper
+from pagefold.model_proxy.scripted import ScriptedCall, ScriptedModel, ScriptedTurn
 from pagefold.model_proxy.server import Proxy, running
 
 AGENTS = Path(os.environ.get("AGENTS_DIR") or Path(__file__).parents[2] / ".agents").absolute()
@@ -240,7 +240,7 @@ def proxied(model: Any, name: str, folder: Path) -> Iterator[tuple[Proxy, str]]:
     try:
         with running(model) as upstream:
             conversations = Conversations(policy, store=library.store)
-            proxy = Proxy(Upstreams(upstream, upstream), conversations, put=Keeper(library))
+            proxy = Proxy(Upstreams(upstream, upstream), conversations, put=PageKeeper(library))
             with running(proxy) as url:
                 yield proxy, url
     finally:
@@ -260,8 +260,8 @@ def ended_well(proxy: Proxy, requests: list[list[Any]], policy: str, answers: st
 
 @pytest.mark.parametrize(("answers", "policy"), WAYS)
 def test_the_anthropic_sdk_works_through_the_proxy(answers: str, policy: str, tmp_path: Path) -> None:
-    turns = [Turn("Next.", "", [Call("read", {"path": f"f{at}"})]) for at in range(TURNS)]
-    model = ScriptedModel([*turns, Turn(LAST)], counting=True)
+    turns = [ScriptedTurn("Next.", "", [ScriptedCall("read", {"path": f"f{at}"})]) for at in range(TURNS)]
+    model = ScriptedModel([*turns, ScriptedTurn(LAST)], counting=True)
     with proxied(model, policy, tmp_path) as (proxy, url):
         assert run("anthropic", MESSAGES, url, answers) == {"text": LAST, "rounds": TURNS}
         requests = [json.loads(body)["messages"] for body in model.requests]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pagefold.model_proxy import agents
-from pagefold.model_proxy.scripted import ScriptedModel, Turn
+from pagefold.model_proxy.scripted import ScriptedModel, ScriptedTurn
 from pagefold.model_proxy.server import running
 from tests.cli.hook_input import AGENT
 
@@ -25,7 +25,7 @@ def run(home: Path, program: str, **more: str) -> "subprocess.Popen[str]":
 
 
 def test_what_the_agent_would_ask_is_asked(tmp_path: Path) -> None:
-    model = ScriptedModel([Turn("I look."), Turn("Done.")])
+    model = ScriptedModel([ScriptedTurn("I look."), ScriptedTurn("Done.")])
     with running(model) as url, run(tmp_path, AGENT, ANTHROPIC_BASE_URL=url) as process:
         said, _ = process.communicate(timeout=60)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pagefold.adapters import counters
 from pagefold.dashboard.store_view import StoreView
-from pagefold.model_proxy.scripted import ScriptedModel, Turn
+from pagefold.model_proxy.scripted import ScriptedModel, ScriptedTurn
 from pagefold.model_proxy.server import running
 from pagefold.wire.message import Usage
 from tests.cli.hook_input import AGENT, LOG, pagefold, told
@@ -16,7 +16,7 @@ from tests.cli.hook_input import AGENT, LOG, pagefold, told
 def test_what_a_model_proxy_saved_is_told_when_it_has_ended(tmp_path: Path) -> None:
     pagefold("hook", home=tmp_path, told=told(LOG))
     with running(
-        ScriptedModel([Turn("I look.", usage=Usage(fresh=700)), Turn("Done.", usage=Usage(200, 100))])
+        ScriptedModel([ScriptedTurn("I look.", usage=Usage(fresh=700)), ScriptedTurn("Done.", usage=Usage(200, 100))])
     ) as model:
         (tmp_path / "pagefold.toml").write_text(f'[serve]\nanthropic_url = "{model}"\n')
         settings = ("--config", str(tmp_path / "pagefold.toml"))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pagefold.adapters.library import Library
 from pagefold.cli import serve, telemetry_setup
-from pagefold.model_proxy.scripted import Call, ScriptedModel, Turn
+from pagefold.model_proxy.scripted import ScriptedCall, ScriptedModel, ScriptedTurn
 from pagefold.model_proxy.server import Proxy, running
 from pagefold.settings import ServeSettings, Settings, StoreSettings, TelemetrySettings
 from pagefold.wire.message import Usage
@@ -29,13 +29,13 @@ class Behind:
     settings: Settings
 
 
-def script(turns: int = 30) -> list[Turn]:
+def script(turns: int = 30) -> list[ScriptedTurn]:
     """A model that reads one file after another; every seventh it reads again."""
     made = []
     for at in range(turns):
         file = f"src/part_{at % 7 if at % 7 == 6 else at}.py"
         usage = Usage(fresh=40, cache_read=900 * at, cache_write=900, output=120)
-        made.append(Turn(f"Reading {file}.", calls=[Call("Read", {"file_path": file})], usage=usage))
+        made.append(ScriptedTurn(f"Reading {file}.", calls=[ScriptedCall("Read", {"file_path": file})], usage=usage))
     return made
 
 

@@ -26,7 +26,7 @@ from pagefold.mcp_proxy.commands import Shorten
 from pagefold.mcp_proxy.shorten import shortened
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.exchange import Exchange
-from pagefold.model_proxy.scripted import ScriptedModel, Turn
+from pagefold.model_proxy.scripted import ScriptedModel, ScriptedTurn
 from pagefold.model_proxy.server import running
 from pagefold.pages.page import id_of
 from pagefold.pages.store import MemoryStore, Store
@@ -127,7 +127,7 @@ def original(agent: Agent, texts: dict[str, str]) -> list[dict[str, Any]]:
 def test_what_the_mcp_proxy_has_shown_is_referred_to_where_it_stands_and_only_there(
     options: tuple[str, ...], tmp_path: Path
 ) -> None:
-    model = ScriptedModel([Turn("Yes.")] * 20)
+    model = ScriptedModel([ScriptedTurn("Yes.")] * 20)
     texts: dict[str, str] = {}
 
     def look(agent: Agent, text: str) -> None:
@@ -168,7 +168,7 @@ def test_what_the_mcp_proxy_has_shown_is_referred_to_where_it_stands_and_only_th
 
 
 def test_a_restart_of_the_model_proxy_moves_nothing(tmp_path: Path) -> None:
-    model = ScriptedModel([Turn("Yes.")] * 20)
+    model = ScriptedModel([ScriptedTurn("Yes.")] * 20)
     with running(model) as upstream, tools(tmp_path, "--no-tools") as peer:
         agent = Agent(peer)
         with served(tmp_path, upstream) as url:
@@ -194,7 +194,7 @@ def test_an_mcp_proxy_alone_notes_nothing_and_refers_to_nothing(tmp_path: Path) 
 
 
 def test_where_the_model_proxy_is_gone_a_client_still_holds_texts_that_say_everything(tmp_path: Path) -> None:
-    model = ScriptedModel([Turn("Yes.")] * 20)
+    model = ScriptedModel([ScriptedTurn("Yes.")] * 20)
     with running(model) as upstream, tools(tmp_path, "--references") as peer:
         agent = Agent(peer)
         with served(tmp_path, upstream) as url:

@@ -12,7 +12,7 @@ import pytest
 import zstandard
 
 from pagefold.model_proxy.http import Upstreams
-from pagefold.model_proxy.scripted import Call, ScriptedModel, Turn
+from pagefold.model_proxy.scripted import ScriptedCall, ScriptedModel, ScriptedTurn
 from pagefold.model_proxy.server import Proxy, running
 from pagefold.wire.message import Usage
 from tests.model_proxy.upstream import (
@@ -190,7 +190,11 @@ def test_an_upstream_is_reached_by_the_proxy_that_was_named() -> None:
 
 def test_a_scripted_conversation_goes_through_unchanged() -> None:
     model = ScriptedModel(
-        [Turn("Look.", thinking="Hm.", calls=[Call("Bash", {"command": "ls"})], usage=Usage(1, 2, 3, 4))]
+        [
+            ScriptedTurn(
+                "Look.", thinking="Hm.", calls=[ScriptedCall("Bash", {"command": "ls"})], usage=Usage(1, 2, 3, 4)
+            )
+        ]
     )
     request = json.loads(QUESTION) | {"stream": True, "tools": [{"name": "Bash"}]}
     with running(model) as direct, running(proxy := Proxy(Upstreams(direct))) as url:

@@ -24,10 +24,10 @@ from pagefold.derive.policies.economic import Economic
 from pagefold.derive.policies.lossless import Lossless
 from pagefold.derive.policy import NOTHING, Derived, Notes
 from pagefold.errors import StoreError
-from pagefold.model_proxy.answering import Answers, Keeper
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.http import Upstreams
-from pagefold.model_proxy.scripted import Call, ScriptedModel, Turn
+from pagefold.model_proxy.recall_service import PageKeeper, RecallAnswers
+from pagefold.model_proxy.scripted import ScriptedCall, ScriptedModel, ScriptedTurn
 from pagefold.model_proxy.server import Proxy, running
 from pagefold.pages.faults import Boundary
 from pagefold.pages.kinds import PageKind
@@ -98,7 +98,7 @@ def test_a_page_is_in_the_store_before_its_request_leaves_and_stays_there(tmp_pa
 
     try:
         with upstream(answer) as model:
-            proxy = Proxy(Upstreams(model.url), Conversations(Paging(window=2)), put=Keeper(library))
+            proxy = Proxy(Upstreams(model.url), Conversations(Paging(window=2)), put=PageKeeper(library))
             with running(proxy) as url:
                 for turns in range(5):
                     ask(url, body=body(history(turns)))
@@ -129,7 +129,7 @@ def test_what_the_agent_pinned_is_in_the_journal_before_a_folded_request_leaves(
         told.append((lines, sent.count(b"Never push."), sent.count(b"held by pagefold")))
         connection.sendall(whole(ANSWER))
 
-    keeper, failing = Keeper(library), [True]
+    keeper, failing = PageKeeper(library), [True]
 
     def write_back(pins: Pins, boundary: Boundary, **more: Any) -> None:
         if failing and failing.pop():
@@ -204,7 +204,7 @@ def test_economic_itself_answers_too_long_with_one_smaller_fold_and_goes_on_from
     replies = [whole(error, status=b"400 Bad Request"), whole(ANSWER), whole(ANSWER)]
     with upstream(lambda connection: connection.sendall(replies.pop(0))) as model:
         library = Library(tmp_path / "store.sqlite3")
-        proxy = Proxy(Upstreams(model.url), Conversations(Economic(), store=library.store), put=Keeper(library))
+        proxy = Proxy(Upstreams(model.url), Conversations(Economic(), store=library.store), put=PageKeeper(library))
         with running(proxy) as url:
             status, headers, answer = ask(url, body=body(history(30)))
             assert (status, answer) == (200, ANSWER)
@@ -252,7 +252,7 @@ def test_too_long_is_understood_in_however_many_pieces_it_comes_and_pages_are_st
 
     try:
         with upstream(answer) as model:
-            proxy = Proxy(Upstreams(model.url), Conversations(Paging(window=100)), put=Keeper(library))
+            proxy = Proxy(Upstreams(model.url), Conversations(Paging(window=100)), put=PageKeeper(library))
             with running(proxy) as url:
                 assert ask(url, body=body(history(4)))[::2] == (200, ANSWER)
     finally:
@@ -454,14 +454,14 @@ def test_no_secret_reaches_logs_status_or_headers(tmp_path: Path, capfd: pytest.
         {"role": "user", "content": f"my key is {PLANTED}"},
     ]
     library = Library(tmp_path / "store.sqlite3")
-    answer: Callable[[str, Mapping[str, Any]], str] = Answers(library)
+    answer: Callable[[str, Mapping[str, Any]], str] = RecallAnswers(library)
     try:
-        model = ScriptedModel([Turn("Yes.", "", [Call("Bash", {"command": PLANTED})])] * 5)
+        model = ScriptedModel([ScriptedTurn("Yes.", "", [ScriptedCall("Bash", {"command": PLANTED})])] * 5)
         with running(model) as address:
             for policy in (policy_named("lossless"), policy_named("economic"), Broken()):
                 conversations = Conversations(policy, store=library.store, recall_rounds=2)
                 proxy = Proxy(
-                    Upstreams(address), conversations, put=Keeper(library), answers=answer, report=told.append
+                    Upstreams(address), conversations, put=PageKeeper(library), answers=answer, report=told.append
                 )
                 with running(proxy) as url:
                     for data in (body(messages), body(messages, x=PLANTED)[:-9], PLANTED.encode()):

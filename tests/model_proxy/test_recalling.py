@@ -14,10 +14,10 @@ import pytest
 from pagefold.adapters.library import Library
 from pagefold.derive.policies import policy_named
 from pagefold.derive.policy import Policy
-from pagefold.model_proxy.answering import Answers, Keeper
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.http import Upstreams
-from pagefold.model_proxy.scripted import Call, ScriptedModel, Turn
+from pagefold.model_proxy.recall_service import PageKeeper, RecallAnswers
+from pagefold.model_proxy.scripted import ScriptedCall, ScriptedModel, ScriptedTurn
 from pagefold.model_proxy.server import Proxy, running
 from pagefold.model_proxy.totals import Totals
 from pagefold.pages.page import handle_of
@@ -41,7 +41,7 @@ def library(tmp_path: Path) -> Iterator[Library]:
 def between(model: ScriptedModel, library: Library, rounds: int = 3) -> Iterator[tuple[Proxy, str]]:
     conversations = Conversations(policy_named("lossless"), store=library.store, recall_rounds=rounds)
     with running(model) as upstream:
-        proxy = Proxy(Upstreams(upstream), conversations, put=library.put, answers=Answers(library))
+        proxy = Proxy(Upstreams(upstream), conversations, put=library.put, answers=RecallAnswers(library))
         with running(proxy) as url:
             yield proxy, url
 
@@ -53,7 +53,7 @@ def say(url: str, messages: list[Any], stream: bool) -> tuple[dict[str, Any], by
     assert status == 200, answer
     if not stream:
         return json.loads(answer), answer
-    reader = anthropic.StreamReader()
+    reader = anthropic.MessagesStream()
     events = reader.feed(answer)
     starts = [json.loads(event.data)["index"] for event in events if event.name == "content_block_start"]
     assert starts == list(range(len(starts)))
@@ -92,9 +92,9 @@ def test_a_page_the_model_recalls_is_fetched_without_the_client_noticing(library
     handle = handle_of(library.put(PAGE.encode()))
     model = ScriptedModel(
         [
-            Turn("Let me look.", "Where was it?", [Call("context_recall", {"handle": handle})]),
-            Turn("It is kept.", "Aha."),
-            Turn("You are welcome."),
+            ScriptedTurn("Let me look.", "Where was it?", [ScriptedCall("context_recall", {"handle": handle})]),
+            ScriptedTurn("It is kept.", "Aha."),
+            ScriptedTurn("You are welcome."),
         ]
     )
     with between(model, library) as (proxy, url):
@@ -124,11 +124,11 @@ def test_a_page_the_model_recalls_is_fetched_without_the_client_noticing(library
 def test_calls_of_the_clients_and_ours_in_one_turn_both_get_their_results(library: Library, stream: bool) -> None:
     handle = handle_of(library.put(PAGE.encode()))
     calls = [
-        Call("Bash", {"command": "ls"}),
-        Call("context_recall", {"handle": handle}),
-        Call("Bash", {"command": "pwd"}),
+        ScriptedCall("Bash", {"command": "ls"}),
+        ScriptedCall("context_recall", {"handle": handle}),
+        ScriptedCall("Bash", {"command": "pwd"}),
     ]
-    model = ScriptedModel([Turn("All at once.", "Hm.", calls), Turn("Done."), Turn("Bye.")])
+    model = ScriptedModel([ScriptedTurn("All at once.", "Hm.", calls), ScriptedTurn("Done."), ScriptedTurn("Bye.")])
     with between(model, library) as (proxy, url):
         history: list[Any] = [{"role": "user", "content": "Go."}]
         answer, seen = say(url, history, stream)
@@ -156,7 +156,9 @@ def test_calls_of_the_clients_and_ours_in_one_turn_both_get_their_results(librar
 
 @pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])
 def test_a_model_that_never_stops_recalling_is_stopped(library: Library, stream: bool) -> None:
-    model = ScriptedModel([Turn(f"Again {n}.", "", [Call("context_recall", {"handle": "pf-none"})]) for n in range(9)])
+    model = ScriptedModel(
+        [ScriptedTurn(f"Again {n}.", "", [ScriptedCall("context_recall", {"handle": "pf-none"})]) for n in range(9)]
+    )
     with between(model, library, rounds=2) as (_, url):
         answer, _ = say(url, [{"role": "user", "content": "Go."}], stream)
 
@@ -167,8 +169,8 @@ def test_a_model_that_never_stops_recalling_is_stopped(library: Library, stream:
 
 def test_usage_is_summed_over_the_turn(library: Library) -> None:
     usage = [Usage(10, 100, 5, 7), Usage(1, 110, 2, 3)]
-    calls = [Call("context_search", {"query": "secret"})]
-    model = ScriptedModel([Turn("Look.", "", calls, usage[0]), Turn("Found.", usage=usage[1])])
+    calls = [ScriptedCall("context_search", {"query": "secret"})]
+    model = ScriptedModel([ScriptedTurn("Look.", "", calls, usage[0]), ScriptedTurn("Found.", usage=usage[1])])
     with between(model, library) as (proxy, url):
         answer, _ = say(url, [{"role": "user", "content": "Go."}], stream=True)
 
@@ -177,7 +179,12 @@ def test_usage_is_summed_over_the_turn(library: Library) -> None:
 
 
 def test_with_the_store_gone_the_conversation_goes_on_with_one_move(library: Library, tmp_path: Path) -> None:
-    model = ScriptedModel([Turn("Look.", "", [Call("context_recall", {"handle": "pf-none"})]), *[Turn("Yes.")] * 4])
+    model = ScriptedModel(
+        [
+            ScriptedTurn("Look.", "", [ScriptedCall("context_recall", {"handle": "pf-none"})]),
+            *[ScriptedTurn("Yes.")] * 4,
+        ]
+    )
     history: list[Any] = [{"role": "user", "content": "Go."}]
     with between(model, library) as (_, url):
         answer, _ = say(url, history, stream=True)
@@ -197,7 +204,12 @@ def test_with_the_store_gone_the_conversation_goes_on_with_one_move(library: Lib
 
 
 def test_an_error_in_a_later_round_is_told_as_the_provider_tells_it(library: Library) -> None:
-    model = ScriptedModel([Turn("Look.", "", [Call("context_recall", {"handle": "pf-none"})]), Turn("No.", fail=[529])])
+    model = ScriptedModel(
+        [
+            ScriptedTurn("Look.", "", [ScriptedCall("context_recall", {"handle": "pf-none"})]),
+            ScriptedTurn("No.", fail=[529]),
+        ]
+    )
     body = {
         "model": "m",
         "max_tokens": 9,
@@ -231,8 +243,8 @@ def asked(
         proxy = Proxy(
             Upstreams(model.url),
             conversations,
-            put=Keeper(library),
-            answers=answers or Answers(library),
+            put=PageKeeper(library),
+            answers=answers or RecallAnswers(library),
             report=lambda line: None,
         )
         with running(proxy) as url:
@@ -281,7 +293,7 @@ def test_without_a_recall_the_client_gets_the_providers_bytes(
 
 def recalling(stream: bool) -> bytes:
     """An answer that asks for a page."""
-    script = ScriptedModel([Turn("Look.", "", [Call("context_recall", {"handle": "pf-none"})])])
+    script = ScriptedModel([ScriptedTurn("Look.", "", [ScriptedCall("context_recall", {"handle": "pf-none"})])])
     _, kind, pieces = script.answer("POST", "/v1/messages", json.dumps(QUESTION | {"stream": stream}).encode())
     return whole(b"".join(pieces), b"content-type: " + kind)
 
@@ -352,7 +364,7 @@ def test_a_call_that_was_cut_short_is_not_answered(library: Library, stream: boo
 
 def test_context_tools_that_the_client_offers_itself_are_its_own_to_answer(library: Library) -> None:
     own = {"name": "context_recall", "input_schema": {"type": "object"}}
-    model = ScriptedModel([Turn("Look.", "", [Call("context_recall", {"handle": "pf-none"})])])
+    model = ScriptedModel([ScriptedTurn("Look.", "", [ScriptedCall("context_recall", {"handle": "pf-none"})])])
     with between(model, library) as (_, url):
         body = json.dumps({**QUESTION, "stream": False, "tools": [*TOOLS, own]}).encode()
         _, _, said = ask(url, body=body)
@@ -362,7 +374,7 @@ def test_context_tools_that_the_client_offers_itself_are_its_own_to_answer(libra
 
 
 def test_nothing_is_offered_unless_it_is_asked_for(library: Library) -> None:
-    model = ScriptedModel([Turn("Yes.")])
+    model = ScriptedModel([ScriptedTurn("Yes.")])
     with between(model, library, rounds=0) as (_, url):
         say(url, [{"role": "user", "content": "Go."}], stream=True)
 

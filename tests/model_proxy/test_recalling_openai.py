@@ -12,10 +12,10 @@ import pytest
 
 from pagefold.adapters.library import Library
 from pagefold.derive.policies import policy_named
-from pagefold.model_proxy.answering import Answers
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.http import Event, Receive, Send, Upstreams
-from pagefold.model_proxy.scripted import Call, Turn
+from pagefold.model_proxy.recall_service import RecallAnswers
+from pagefold.model_proxy.scripted import ScriptedCall, ScriptedTurn
 from pagefold.model_proxy.server import Proxy, running
 from pagefold.pages.page import handle_of
 from pagefold.wire import openai_chat, sse
@@ -32,7 +32,7 @@ streamed = pytest.mark.parametrize("stream", [True, False], ids=["stream", "whol
 class Scripted:
     """A model that plays one turn after another over both APIs, and remembers what it was asked."""
 
-    turns: Sequence[Turn]
+    turns: Sequence[ScriptedTurn]
     requests: list[dict[str, Any]] = field(default_factory=list)
 
     async def __call__(self, scope: Event, receive: Receive, send: Send) -> None:
@@ -48,7 +48,7 @@ class Scripted:
         request = json.loads(body)
         self.requests.append(request)
         at = len(self.requests) - 1
-        turn = self.turns[at] if at < len(self.turns) else Turn("End.")
+        turn = self.turns[at] if at < len(self.turns) else ScriptedTurn("End.")
         if turn.fail:
             status, kind, pieces = (
                 turn.fail[0],
@@ -64,7 +64,7 @@ class Scripted:
             await send({"type": "http.response.body", "body": piece, "more_body": True})
         await send({"type": "http.response.body"})
 
-    def _chat(self, turn: Turn, at: int, request: dict[str, Any]) -> Iterator[bytes]:
+    def _chat(self, turn: ScriptedTurn, at: int, request: dict[str, Any]) -> Iterator[bytes]:
         usage = {"prompt_tokens": 10, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 8}}
         calls = [
             {
@@ -97,7 +97,7 @@ class Scripted:
         yield data({**chunk, "choices": [], "usage": usage})
         yield b"data: [DONE]\n\n"
 
-    def _responses(self, turn: Turn, at: int, request: dict[str, Any]) -> Iterator[bytes]:
+    def _responses(self, turn: ScriptedTurn, at: int, request: dict[str, Any]) -> Iterator[bytes]:
         items: list[dict[str, Any]] = []
         if turn.thinking:
             items.append({"type": "reasoning", "id": f"rs_{at}", "summary": [], "encrypted_content": turn.thinking})
@@ -149,7 +149,7 @@ class Reply:
 def between(model: Scripted, library: Library, rounds: int = 3) -> Iterator[tuple[Proxy, str]]:
     conversations = Conversations(policy_named("lossless"), store=library.store, recall_rounds=rounds)
     with running(model) as upstream:
-        proxy = Proxy(Upstreams("", upstream), conversations, put=library.put, answers=Answers(library))
+        proxy = Proxy(Upstreams("", upstream), conversations, put=library.put, answers=RecallAnswers(library))
         with running(proxy) as url:
             yield proxy, url
 
@@ -180,7 +180,7 @@ def answered(url: str, path: str, history: list[Any], stream: bool, **more: Any)
 
 def read_chat(answer: bytes, stream: bool) -> Reply:
     if stream:
-        reader = openai_chat.StreamReader()
+        reader = openai_chat.ChatStream()
         events = reader.feed(answer)
         chunks = [json.loads(event.data) for event in events if event.data != "[DONE]"]
         assert events[-1].data == "[DONE]"
@@ -200,7 +200,7 @@ def read_chat(answer: bytes, stream: bool) -> Reply:
 
 def read_responses(answer: bytes, stream: bool) -> Reply:
     if stream:
-        events = [json.loads(event.data) for event in sse.Reader().feed(answer)]
+        events = [json.loads(event.data) for event in sse.EventSplitter().feed(answer)]
         assert [event["sequence_number"] for event in events] == list(range(len(events)))
         assert [event["type"] for event in events].count("response.created") == 1
         places = [event["output_index"] for event in events if event["type"] == "response.output_item.added"]
@@ -251,9 +251,13 @@ def valid(model: Scripted) -> bool:
 @streamed
 def test_a_recall_is_hidden_and_the_next_request_extends_the_last(library: Library, path: str, stream: bool) -> None:
     handle = handle_of(library.put(PAGE.encode()))
-    recall = [Call("context_recall", {"handle": handle})]
+    recall = [ScriptedCall("context_recall", {"handle": handle})]
     model = Scripted(
-        [Turn("Let me look.", "sealed", recall), Turn("It is kept.", "sealed too"), Turn("You are welcome.")]
+        [
+            ScriptedTurn("Let me look.", "sealed", recall),
+            ScriptedTurn("It is kept.", "sealed too"),
+            ScriptedTurn("You are welcome."),
+        ]
     )
     with between(model, library) as (proxy, url):
         history: list[Any] = [{"role": "user", "content": "What is in the page?"}]
@@ -281,11 +285,11 @@ def test_a_recall_is_hidden_and_the_next_request_extends_the_last(library: Libra
 def test_calls_of_the_clients_and_ours_both_get_their_results(library: Library, path: str, stream: bool) -> None:
     handle = handle_of(library.put(PAGE.encode()))
     calls = [
-        Call("Bash", {"command": "ls"}),
-        Call("context_recall", {"handle": handle}),
-        Call("Bash", {"command": "pwd"}),
+        ScriptedCall("Bash", {"command": "ls"}),
+        ScriptedCall("context_recall", {"handle": handle}),
+        ScriptedCall("Bash", {"command": "pwd"}),
     ]
-    model = Scripted([Turn("All at once.", "sealed", calls), Turn("Done."), Turn("Bye.")])
+    model = Scripted([ScriptedTurn("All at once.", "sealed", calls), ScriptedTurn("Done."), ScriptedTurn("Bye.")])
     with between(model, library) as (proxy, url):
         history: list[Any] = [{"role": "user", "content": "Go."}]
         reply = say(url, path, history, stream)
@@ -309,10 +313,10 @@ def test_a_model_that_never_stops_is_stopped_and_what_it_said_is_sent_back(
     library: Library, path: str, stream: bool
 ) -> None:
     turns = [
-        Turn(f"Again {n}." if n < 2 else "", "sealed", [Call("context_recall", {"handle": "pf-none"})])
+        ScriptedTurn(f"Again {n}." if n < 2 else "", "sealed", [ScriptedCall("context_recall", {"handle": "pf-none"})])
         for n in range(3)
     ]
-    model = Scripted([*turns, Turn("Well.")])
+    model = Scripted([*turns, ScriptedTurn("Well.")])
     with between(model, library, rounds=2) as (_, url):
         history: list[Any] = [{"role": "user", "content": "Go."}]
         reply = say(url, path, history, stream)
@@ -326,7 +330,9 @@ def test_a_model_that_never_stops_is_stopped_and_what_it_said_is_sent_back(
 @apis
 @streamed
 def test_usage_is_summed_over_the_turn(library: Library, path: str, stream: bool) -> None:
-    model = Scripted([Turn("Look.", "", [Call("context_search", {"query": "secret"})]), Turn("Found.")])
+    model = Scripted(
+        [ScriptedTurn("Look.", "", [ScriptedCall("context_search", {"query": "secret"})]), ScriptedTurn("Found.")]
+    )
     with between(model, library) as (proxy, url):
         reply = say(url, path, [{"role": "user", "content": "Go."}], stream)
 
@@ -339,7 +345,7 @@ def test_usage_is_summed_over_the_turn(library: Library, path: str, stream: bool
 @apis
 @streamed
 def test_without_a_recall_the_client_gets_the_providers_bytes(library: Library, path: str, stream: bool) -> None:
-    model = Scripted([Turn("Yes.", "sealed", [Call("Bash", {"command": "ls"})])] * 2)
+    model = Scripted([ScriptedTurn("Yes.", "sealed", [ScriptedCall("Bash", {"command": "ls"})])] * 2)
     with between(model, library) as (_, url):
         reply = say(url, path, [{"role": "user", "content": "Go."}], stream)
     request = model.requests[0]
@@ -374,7 +380,7 @@ def test_however_a_stream_is_spelled_it_comes_back_like_that(library: Library, p
     conversations = Conversations(policy_named("lossless"), store=library.store, recall_rounds=3)
     answer = whole(b"".join(said), b"content-type: text/event-stream")
     with upstream(lambda connection: connection.sendall(answer)) as model:
-        proxy = Proxy(Upstreams("", model.url), conversations, put=library.put, answers=Answers(library))
+        proxy = Proxy(Upstreams("", model.url), conversations, put=library.put, answers=RecallAnswers(library))
         with running(proxy) as url:
             seen = answered(url, path, [{"role": "user", "content": "Go."}], stream=True)
 
@@ -415,7 +421,7 @@ def test_a_call_that_was_cut_short_is_not_answered(library: Library, path: str, 
     conversations = Conversations(policy_named("lossless"), store=library.store, recall_rounds=3)
     answer = whole(said, b"content-type: text/event-stream" if stream else b"content-type: application/json")
     with upstream(lambda connection: connection.sendall(answer)) as model:
-        proxy = Proxy(Upstreams("", model.url), conversations, put=library.put, answers=Answers(library))
+        proxy = Proxy(Upstreams("", model.url), conversations, put=library.put, answers=RecallAnswers(library))
         with running(proxy) as url:
             seen = answered(url, path, [{"role": "user", "content": "Go."}], stream)
 
@@ -428,7 +434,12 @@ def test_a_call_that_was_cut_short_is_not_answered(library: Library, path: str, 
 def test_with_the_store_gone_the_conversation_goes_on_with_one_move(
     library: Library, path: str, tmp_path: Path
 ) -> None:
-    model = Scripted([Turn("Look.", "", [Call("context_recall", {"handle": "pf-none"})]), *[Turn("Yes.")] * 4])
+    model = Scripted(
+        [
+            ScriptedTurn("Look.", "", [ScriptedCall("context_recall", {"handle": "pf-none"})]),
+            *[ScriptedTurn("Yes.")] * 4,
+        ]
+    )
     history: list[Any] = [{"role": "user", "content": "Go."}]
     with between(model, library) as (_, url):
         history += [*say(url, path, history, stream=True).back, {"role": "user", "content": "And?"}]
@@ -450,8 +461,10 @@ def test_with_the_store_gone_the_conversation_goes_on_with_one_move(
 def test_reasoning_that_led_to_a_hidden_call_alone_is_not_sent_once_the_store_is_gone(
     library: Library, path: str, stream: bool, tmp_path: Path
 ) -> None:
-    recall = [Call("context_recall", {"handle": "pf-none"})]
-    model = Scripted([Turn("Look.", "sealed", recall), Turn("", "sealed too", recall), *[Turn("Yes.")] * 3])
+    recall = [ScriptedCall("context_recall", {"handle": "pf-none"})]
+    model = Scripted(
+        [ScriptedTurn("Look.", "sealed", recall), ScriptedTurn("", "sealed too", recall), *[ScriptedTurn("Yes.")] * 3]
+    )
     history: list[Any] = [{"role": "user", "content": "Go."}]
     with between(model, library, rounds=1) as (_, url):
         history += [*say(url, path, history, stream).back, {"role": "user", "content": "And?"}]
@@ -471,7 +484,9 @@ def test_reasoning_that_led_to_a_hidden_call_alone_is_not_sent_once_the_store_is
 
 @apis
 def test_an_error_in_a_later_round_is_told_as_the_provider_tells_it(library: Library, path: str) -> None:
-    model = Scripted([Turn("Look.", "", [Call("context_recall", {"handle": "pf-none"})]), Turn(fail=[500])])
+    model = Scripted(
+        [ScriptedTurn("Look.", "", [ScriptedCall("context_recall", {"handle": "pf-none"})]), ScriptedTurn(fail=[500])]
+    )
     with between(model, library) as (_, url):
         tools = [{"type": "function", "name": "x", "function": {"name": "x"}}]
         listed = {"messages" if path == CHAT else "input": [{"role": "user", "content": "Go."}]}
@@ -479,12 +494,12 @@ def test_an_error_in_a_later_round_is_told_as_the_provider_tells_it(library: Lib
         status, _, answer = ask(url, path=path, body=body.encode())
 
     assert status == 200
-    last = sse.Reader().feed(answer)[-1]
+    last = sse.EventSplitter().feed(answer)[-1]
     assert (last.name, "server_error" in last.data) == ("" if path == CHAT else "error", True)
 
 
 def test_several_answers_at_once_are_left_alone(library: Library) -> None:
-    model = Scripted([Turn("Yes.")])
+    model = Scripted([ScriptedTurn("Yes.")])
     with between(model, library) as (_, url):
         say(url, CHAT, [{"role": "user", "content": "Go."}], stream=False, n=2)
 

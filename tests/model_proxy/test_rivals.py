@@ -7,7 +7,7 @@ from pagefold.derive.policies import policy_named
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.exchange import Exchange
 from pagefold.model_proxy.http import Upstreams
-from pagefold.model_proxy.scripted import ScriptedModel, Turn
+from pagefold.model_proxy.scripted import ScriptedModel, ScriptedTurn
 from pagefold.model_proxy.server import Proxy, running
 from pagefold.wire import json_text
 from tests.model_proxy.conversation import FILE, body, canonical_messages, history, marked, sent, turn
@@ -65,7 +65,7 @@ def test_a_sub_agent_with_its_parents_session_is_a_history_of_its_own() -> None:
 
 
 def test_a_retry_saves_once() -> None:
-    model = ScriptedModel([Turn("Yes.")] * 9)
+    model = ScriptedModel([ScriptedTurn("Yes.")] * 9)
     model._failures[3] = [529, 500]
     proxy = Proxy(Upstreams(""), Conversations(policy_named("lossless")))
     with running(model) as address:

@@ -5,13 +5,17 @@ from typing import Any
 
 import pytest
 
-from pagefold.model_proxy.scripted import ASIDE, LAST, Call, ScriptedModel, Turn
+from pagefold.model_proxy.scripted import ASIDE, LAST, ScriptedCall, ScriptedModel, ScriptedTurn
 from pagefold.wire import anthropic
 from pagefold.wire.message import BlockKind, Response, Usage
 
 SCRIPT = [
-    Turn("I look.", thinking="Let me see. " * 9, calls=[Call("Bash", {"command": "ls " + "x" * 99}), Call("Read")]),
-    Turn("Two files.", usage=Usage(fresh=1, cache_read=2, cache_write=3, output=4)),
+    ScriptedTurn(
+        "I look.",
+        thinking="Let me see. " * 9,
+        calls=[ScriptedCall("Bash", {"command": "ls " + "x" * 99}), ScriptedCall("Read")],
+    ),
+    ScriptedTurn("Two files.", usage=Usage(fresh=1, cache_read=2, cache_write=3, output=4)),
 ]
 
 
@@ -31,7 +35,7 @@ def whole(model: ScriptedModel, body: bytes) -> Response:
 def streamed(model: ScriptedModel, body: bytes) -> Response:
     status, kind, pieces = model.answer("POST", "/v1/messages", body)
     assert (status, kind) == (200, b"text/event-stream; charset=utf-8")
-    reader = anthropic.StreamReader()
+    reader = anthropic.MessagesStream()
     for piece in pieces:
         assert len(reader.feed(piece)) == 1
     assert reader.ended
@@ -70,7 +74,7 @@ def test_a_side_question_is_answered_without_a_call() -> None:
 
 
 def test_a_turn_can_fail_first() -> None:
-    model = ScriptedModel([Turn("At last.", fail=[529, 500])])
+    model = ScriptedModel([ScriptedTurn("At last.", fail=[529, 500])])
     found = [model.answer("POST", "/v1/messages", request()) for _ in range(3)]
 
     assert [status for status, _, _ in found] == [529, 500, 200]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pagefold.model_proxy.scripted import Call, Turn
+from pagefold.model_proxy.scripted import ScriptedCall, ScriptedTurn
 from pagefold.telemetry.trace import beside, read
 from tests.dashboard import traffic
 from tests.dashboard.traffic import Agent, behind, settled, shown
@@ -18,7 +18,9 @@ KEYS = {
     for place in ("header", "agent", "bearer", "system", "prompt", "result", "argument", "tool", "answer", "query")
 }
 SCRIPT = [
-    Turn(f"Calling. {KEYS['answer']}", calls=[Call("mcp__bank__" + KEYS["tool"], {"token": KEYS["argument"]})])
+    ScriptedTurn(
+        f"Calling. {KEYS['answer']}", calls=[ScriptedCall("mcp__bank__" + KEYS["tool"], {"token": KEYS["argument"]})]
+    )
     for _ in range(6)
 ]
 

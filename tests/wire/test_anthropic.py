@@ -146,8 +146,8 @@ def test_usage_counts_only_numbers() -> None:
     assert anthropic.parse_usage(value) == Usage()
 
 
-def stream(*values: dict[str, Any]) -> anthropic.StreamReader:
-    reader = anthropic.StreamReader()
+def stream(*values: dict[str, Any]) -> anthropic.MessagesStream:
+    reader = anthropic.MessagesStream()
     reader.feed(b"".join(sse.render_event(value["type"], json.dumps(value)) for value in values))
     return reader
 
@@ -214,7 +214,7 @@ def test_input_that_was_cut_off_stays_text() -> None:
 
 
 def test_a_stream_that_has_said_nothing_is_an_empty_answer() -> None:
-    response = anthropic.StreamReader().response()
+    response = anthropic.MessagesStream().response()
 
     assert (response.message.blocks, response.stop, response.usage, response.model) == ((), "", None, "")
 

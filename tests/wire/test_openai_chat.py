@@ -281,8 +281,8 @@ def test_a_chat_message_said_again_says_the_same(content: Any, calls: list[dict[
 # --- streams ----------------------------------------------------------------------------------------------------------
 
 
-def stream(*values: Any) -> openai_chat.StreamReader:
-    reader = openai_chat.StreamReader()
+def stream(*values: Any) -> openai_chat.ChatStream:
+    reader = openai_chat.ChatStream()
     reader.feed(b"".join(sse.render_event("", json.dumps(value)) for value in values))
     return reader
 

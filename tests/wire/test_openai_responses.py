@@ -314,8 +314,8 @@ def test_cached_tokens_are_read_from_the_cache_and_the_rest_is_fresh(value: Any,
 # --- streams ----------------------------------------------------------------------------------------------------------
 
 
-def stream(*values: dict[str, Any]) -> openai_responses.StreamReader:
-    reader = openai_responses.StreamReader()
+def stream(*values: dict[str, Any]) -> openai_responses.ResponsesStream:
+    reader = openai_responses.ResponsesStream()
     reader.feed(b"".join(sse.render_event(value["type"], json.dumps(value)) for value in values))
     return reader
 
@@ -414,7 +414,7 @@ def test_pieces_of_an_item_that_nobody_announced_are_kept() -> None:
 
 @pytest.mark.parametrize(("name", "fields"), [("", {"type": "error"}), ("error", {})])
 def test_an_event_is_known_by_its_type_or_else_by_its_name(name: str, fields: dict[str, Any]) -> None:
-    reader = openai_responses.StreamReader()
+    reader = openai_responses.ResponsesStream()
 
     reader.feed(sse.render_event(name, json.dumps(fields)))
 

@@ -21,8 +21,8 @@ def every_split(data: bytes) -> list[list[bytes]]:
     return [[data], [bytes([byte]) for byte in data], *in_two]
 
 
-def events_of(parts: Sequence[bytes]) -> list[sse.Event]:
-    reader = sse.Reader()
+def events_of(parts: Sequence[bytes]) -> list[sse.StreamEvent]:
+    reader = sse.EventSplitter()
     return [event for part in parts for event in reader.feed(part)] + reader.finish()
 
 
@@ -67,7 +67,7 @@ def test_events_do_not_depend_on_the_cuts_and_hold_every_byte(pieces: list[str],
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_an_event_is_there_as_soon_as_no_further_byte_can_belong_to_it(end: str) -> None:
-    reader = sse.Reader()
+    reader = sse.EventSplitter()
     first, second = f"data: a{end}{end}".encode(), f"data: b{end}{end}".encode()
 
     assert [event.data for event in reader.feed(first + second[:1])] == ["a"]
@@ -94,7 +94,7 @@ def test_an_event_is_there_as_soon_as_no_further_byte_can_belong_to_it(end: str)
 )
 def test_an_event_is_its_name_and_its_data_and_keeps_its_bytes(raw: bytes, name: str, data: str) -> None:
     for parts in every_split(raw):
-        assert events_of(parts) == [sse.Event(name, data, raw)]
+        assert events_of(parts) == [sse.StreamEvent(name, data, raw)]
 
 
 def test_an_empty_stream_has_no_event() -> None:
@@ -102,7 +102,7 @@ def test_an_empty_stream_has_no_event() -> None:
 
 
 def test_a_reader_that_is_finished_begins_anew() -> None:
-    reader = sse.Reader()
+    reader = sse.EventSplitter()
 
     assert reader.feed(b"data: a\n") == []
     assert [event.data for event in reader.finish()] == ["a"]
@@ -252,18 +252,18 @@ RESPONSES_OPEN = (
 RESPONSES = RESPONSES_OPEN + typed({"type": "response.completed", "response": WHOLE})
 
 STREAMS: dict[
-    str, tuple[type[anthropic.StreamReader | openai_chat.StreamReader | openai_responses.StreamReader], bytes]
+    str, tuple[type[anthropic.MessagesStream | openai_chat.ChatStream | openai_responses.ResponsesStream], bytes]
 ]
 STREAMS = {
-    "anthropic": (anthropic.StreamReader, ANTHROPIC),
-    "openai_chat": (openai_chat.StreamReader, CHAT),
-    "openai_responses": (openai_responses.StreamReader, RESPONSES),
-    "openai_responses cut off": (openai_responses.StreamReader, RESPONSES_OPEN),
+    "anthropic": (anthropic.MessagesStream, ANTHROPIC),
+    "openai_chat": (openai_chat.ChatStream, CHAT),
+    "openai_responses": (openai_responses.ResponsesStream, RESPONSES),
+    "openai_responses cut off": (openai_responses.ResponsesStream, RESPONSES_OPEN),
 }
 every_stream = pytest.mark.parametrize("name", STREAMS)
 
 
-def followed(name: str, parts: Sequence[bytes]) -> tuple[list[sse.Event], Response, bool, str]:
+def followed(name: str, parts: Sequence[bytes]) -> tuple[list[sse.StreamEvent], Response, bool, str]:
     reader = STREAMS[name][0]()
     events = [event for part in parts for event in reader.feed(part)] + reader.finish()
     return events, reader.response(), reader.ended, reader.error

@@ -21,7 +21,7 @@ from pagefold.context import Context
 from pagefold.derive.cost import prices_named
 from pagefold.derive.policies.lossless import Lossless
 from pagefold.model_proxy.http import Upstreams
-from pagefold.model_proxy.scripted import Call, ScriptedModel, Turn
+from pagefold.model_proxy.scripted import ScriptedCall, ScriptedModel, ScriptedTurn
 from pagefold.model_proxy.server import Proxy, running
 from pagefold.pages.kinds import classify
 from pagefold.pages.page import HANDLE, Page
@@ -37,9 +37,12 @@ Example:
 
 _SMALL = 9_000
 _TURNS = (
-    Turn("I will look at it.", thinking="Which file?", calls=(Call("Read", {"path": "loans.py"}),)),
-    Turn("And the tests.", calls=(Call("Read", {"path": "test_loans.py"}), Call("Bash", {"command": "ls"}))),
-    Turn("Done: the desk grants three renewals."),
+    ScriptedTurn("I will look at it.", thinking="Which file?", calls=(ScriptedCall("Read", {"path": "loans.py"}),)),
+    ScriptedTurn(
+        "And the tests.",
+        calls=(ScriptedCall("Read", {"path": "test_loans.py"}), ScriptedCall("Bash", {"command": "ls"})),
+    ),
+    ScriptedTurn("Done: the desk grants three renewals."),
 )
 
 
@@ -180,7 +183,7 @@ def _ask(url: str, body: bytes) -> None:
         answer.read()
 
 
-def _next(turn: Turn, number: int) -> list[dict[str, Any]]:
+def _next(turn: ScriptedTurn, number: int) -> list[dict[str, Any]]:
     """What an agent would add to the conversation: the model's answer, and a result for each of its calls."""
     calls = [(f"call_{number}_{index}", call) for index, call in enumerate(turn.calls)]
     uses = [{"type": "tool_use", "id": name, "name": call.name, "input": call.arguments} for name, call in calls]

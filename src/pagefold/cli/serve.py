@@ -19,10 +19,10 @@ from pagefold.derive.models import known
 from pagefold.derive.policies import policy_named
 from pagefold.errors import ConfigError
 from pagefold.model_proxy import server
-from pagefold.model_proxy.answering import Answers, Keeper
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.deriving import folds
 from pagefold.model_proxy.http import Upstreams
+from pagefold.model_proxy.recall_service import PageKeeper, RecallAnswers
 from pagefold.model_proxy.server import Proxy
 from pagefold.settings import Settings
 
@@ -135,7 +135,7 @@ def proxy_for(settings: Settings, library: Library | None, *, token: str | None 
     through = config.proxies_for((serve.anthropic_url, serve.openai_url))
     if library is None:
         return Proxy(upstreams, conversations, token=asked, through=through)
-    keeper, answers = Keeper(library), Answers(library)
+    keeper, answers = PageKeeper(library), RecallAnswers(library)
     return Proxy(
         upstreams,
         conversations,

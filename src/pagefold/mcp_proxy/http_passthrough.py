@@ -109,7 +109,7 @@ class HttpPassthrough:
             return await _as_it_is(request, answer, headers)
         response = web.StreamResponse(status=answer.status, headers=headers)
         await response.prepare(request)
-        reader = sse.Reader()
+        reader = sse.EventSplitter()
         async for piece in answer.content.iter_any():
             for event in reader.feed(piece):
                 await response.write(await self._event(event, session, told))
@@ -118,7 +118,7 @@ class HttpPassthrough:
         await response.write_eof()
         return response
 
-    async def _event(self, event: sse.Event, session: ProxySession, told: list[bytes]) -> bytes:
+    async def _event(self, event: sse.StreamEvent, session: ProxySession, told: list[bytes]) -> bytes:
         if not event.data.strip():
             return event.raw
         before = json_text.bytes_of(event.data)

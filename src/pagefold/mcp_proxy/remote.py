@@ -161,7 +161,7 @@ class Remote:
         await self.owner.refused(self.name, data, "broke off before it answered")
 
     async def _messages(self, response: aiohttp.ClientResponse) -> AsyncIterator[bytes | Overlong]:
-        reader, held = sse.Reader(), 0
+        reader, held = sse.EventSplitter(), 0
         async for piece in response.content.iter_any():
             events = reader.feed(piece)
             held = 0 if events else held + len(piece)

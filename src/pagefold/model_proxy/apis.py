@@ -11,7 +11,7 @@ from typing import Any
 from pagefold.errors import WireError
 from pagefold.wire import anthropic, json_text, openai_chat, openai_responses, sse
 from pagefold.wire.anthropic_turn import MessagesTurn
-from pagefold.wire.message import Message, Request, Response, Shape
+from pagefold.wire.message import Message, Request, RequestShape, Response
 from pagefold.wire.openai_chat_turn import ChatTurn
 from pagefold.wire.openai_responses_turn import ResponsesTurn
 from pagefold.wire.turn import TurnView
@@ -32,10 +32,10 @@ class Api:
 
     name: str
     path: str
-    shape: Shape
+    shape: RequestShape
     parse_request: Callable[[bytes], Request]
     parse_response: Callable[[bytes], Response]
-    follow: Callable[..., sse.Follower]
+    follow: Callable[..., sse.AnswerStream]
     turn: type[TurnView]
     continues: Callable[[Request], str] = lambda request: ""
 
@@ -50,7 +50,7 @@ MESSAGES = Api(
     anthropic.SHAPE,
     anthropic.parse_request,
     anthropic.parse_response,
-    anthropic.StreamReader,
+    anthropic.MessagesStream,
     MessagesTurn,
 )
 CHAT = Api(
@@ -59,7 +59,7 @@ CHAT = Api(
     openai_chat.SHAPE,
     openai_chat.parse_request,
     openai_chat.parse_response,
-    openai_chat.StreamReader,
+    openai_chat.ChatStream,
     ChatTurn,
 )
 RESPONSES = Api(
@@ -68,7 +68,7 @@ RESPONSES = Api(
     openai_responses.SHAPE,
     openai_responses.parse_request,
     openai_responses.parse_response,
-    openai_responses.StreamReader,
+    openai_responses.ResponsesStream,
     ResponsesTurn,
     openai_responses.continues,
 )

@@ -20,7 +20,7 @@ from pagefold.model_proxy.apis import MESSAGES
 from pagefold.model_proxy.deriving import Derivation, Derivations, folds
 from pagefold.model_proxy.histories import NO_HASH, plain
 from pagefold.model_proxy.notebook import Notebook
-from pagefold.model_proxy.recalling import Said, gist
+from pagefold.model_proxy.recalling import UpstreamTurn, gist
 from pagefold.model_proxy.request_cache import ParsedRequest, RequestCache
 from pagefold.model_proxy.usage_estimate import CostEstimator
 from pagefold.pages.page import id_of
@@ -65,7 +65,7 @@ class Conversations:
         self._derivations: dict[tuple[str, Policy], Derivations] = {}
         self._unasked: dict[str, Derivations] = {}
         self._known_begun: dict[tuple[object, ...], Begun] = {}
-        self._said: dict[bytes, Said | None] = {}
+        self._said: dict[bytes, UpstreamTurn | None] = {}
 
     def prices(self, api: str, model: str) -> Prices:
         """What tokens of this model cost."""
@@ -151,7 +151,7 @@ class Conversations:
             (Log(found), Log(self.request_cache.message_hashes.prefix_hashes(found))) if changed else (messages, hashes)
         )
 
-    def _said_in(self, messages: Sequence[Message], hashes: Sequence[bytes], at: int, end: int) -> Said | None:
+    def _said_in(self, messages: Sequence[Message], hashes: Sequence[bytes], at: int, end: int) -> UpstreamTurn | None:
         """What was really said in the answer from `at` to `end`."""
         key = hashes[end - 1]
         if key not in self._said:

@@ -16,7 +16,7 @@ from pagefold.model_proxy.apis import MESSAGES, api_of, error_kind, is_too_long
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.deriving import Derivation, Derivations
 from pagefold.model_proxy.marks import with_marks
-from pagefold.model_proxy.recalling import Turn, offered, turn_of
+from pagefold.model_proxy.recalling import RecallTurn, offered, turn_of
 from pagefold.model_proxy.request_cache import ParsedRequest, RequestCache
 from pagefold.model_proxy.totals import NO_PREFIX, NO_WORK, NOT_RECKONED, Ending, Seen, Work
 from pagefold.model_proxy.turn_recorder import ExchangeRecord
@@ -61,10 +61,10 @@ class Exchange:
         self._begun = _UNBEGUN
         self._messages, self._prefix_hashes = _NO_MESSAGES, _NO_LINKS  # the history that is derived from
         self._decided: tuple[Decision, ...] = ()
-        self.turn: Turn | None = None
+        self.turn: RecallTurn | None = None
         self._shrunk = False
         self._status, self._stream = 0, False
-        self._events: sse.Follower | None = None
+        self._events: sse.AnswerStream | None = None
         self._whole = bytearray()
         self._heard_bytes = 0
         self._deaf = ""

@@ -29,7 +29,7 @@ from pagefold.model_proxy.http import (
     passed_on,
     refuse,
 )
-from pagefold.model_proxy.recalling import Turn
+from pagefold.model_proxy.recalling import RecallTurn
 from pagefold.model_proxy.totals import Ending, Seen, Totals
 from pagefold.model_proxy.turn_recorder import TurnRecorder
 from pagefold.pages.page import PageId
@@ -235,7 +235,7 @@ class ProxiedRequest:
 
     # ---- recall inside the turn
 
-    def _turn_in(self, response: aiohttp.ClientResponse) -> Turn | None:
+    def _turn_in(self, response: aiohttp.ClientResponse) -> RecallTurn | None:
         """The turn that this answer begins, where context tools were offered and the answer is one that can be read."""
         turn = self._exchange.turn if self._exchange is not None and not self._faulty else None
         if turn is None or response.status != 200:
@@ -246,7 +246,7 @@ class ProxiedRequest:
             turn.view.stream = False
         return turn
 
-    async def _converse(self, turn: Turn, response: aiohttp.ClientResponse) -> None:
+    async def _converse(self, turn: RecallTurn, response: aiohttp.ClientResponse) -> None:
         """Passes a turn on without the calls that are ours; each round of them is answered and asked on with."""
         if turn.stream:
             await self._send(self._head(response, _LENGTH))
@@ -275,7 +275,7 @@ class ProxiedRequest:
         finally:
             last.close()
 
-    async def _round(self, turn: Turn, response: aiohttp.ClientResponse) -> bytes:
+    async def _round(self, turn: RecallTurn, response: aiohttp.ClientResponse) -> bytes:
         """Passes on what a client gets of one answer. The rest, which it gets if it is its turn."""
         async for data in response.content.iter_any():
             unseen = turn.view.unseen if turn.stream and not self._faulty else b""
@@ -287,7 +287,7 @@ class ProxiedRequest:
         rest: bytes | None = self._observe(turn.answered)
         return turn.view.unseen if rest is None else rest
 
-    async def _answer_calls(self, turn: Turn) -> bytes | None:
+    async def _answer_calls(self, turn: RecallTurn) -> bytes | None:
         """The request that goes on with the turn, or None where it is the client's."""
         assert self._exchange is not None
         answers = self._proxy.answers
@@ -302,7 +302,7 @@ class ProxiedRequest:
         assert self._exchange is not None
         self._exchange.remember_turn(time.time())
 
-    async def _broken(self, turn: Turn, response: aiohttp.ClientResponse) -> bytes:
+    async def _broken(self, turn: RecallTurn, response: aiohttp.ClientResponse) -> bytes:
         """The provider refused to go on."""
         told = await beginning(response, _ERROR_BYTES)
         broken: bytes | None = self._observe(turn.view.broken, told)

@@ -2,22 +2,22 @@
 
 from pagefold.derive import notebook
 from pagefold.errors import WireError
-from pagefold.model_proxy.recalling import Said
+from pagefold.model_proxy.recalling import UpstreamTurn
 from pagefold.wire import json_text
 
 
 class Notebook(notebook.Notebook):
     """Raises StoreError where the store does."""
 
-    def said(self, link: bytes, gist: str) -> Said | None:
+    def said(self, link: bytes, gist: str) -> UpstreamTurn | None:
         """What was really said in the turn that a client saw as a message of this gist, after this history."""
         content = self.newest(_name_of_turn(link, gist))
         try:
-            return None if content is None else Said.parse(json_text.text_of(content))
+            return None if content is None else UpstreamTurn.parse(json_text.text_of(content))
         except WireError:
             return None
 
-    def put_said(self, link: bytes, gist: str, said: Said, now: float) -> None:
+    def put_said(self, link: bytes, gist: str, said: UpstreamTurn, now: float) -> None:
         self.store.put(said.to_json().encode("utf-8", "surrogatepass"), history=_name_of_turn(link, gist), now=now)
 
 

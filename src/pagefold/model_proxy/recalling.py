@@ -1,10 +1,9 @@
-"""Recall inside the turn: context tools are offered to the model, and what it asks of them is answered without the
-client noticing.
+"""Recall inside the turn: context tools are offered to the model, and their calls are answered without the client.
 
-`Turn` stands between the provider's answers and the one answer that the client gets, in whatever format they speak (a
-`TurnView` knows it). Where the model waits for nothing but a context tool, the turn goes on with another request. What
-was really said is a note (`Said`), under the history and the gist of what the client saw: when the client sends that
-back, the provider's own messages are put in its place, so that the next request extends the last one. Nothing here
+`RecallTurn` stands between the provider's answers and the one answer that the client gets; a `TurnView` knows their
+format. Where the model waits for nothing but a context tool, the turn goes on with another request. What was really
+said is stored as a note (`UpstreamTurn`), under the history and the gist of what the client saw: when the client sends
+that back, the provider's own messages are put in its place, so that the next request extends the last one. Nothing here
 answers a call or sends anything.
 """
 
@@ -30,7 +29,7 @@ def offered(api: Api) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class UpstreamTurn:
     """What was said upstream in a turn that the client saw as one answer: whole messages, and the results of ours that
     belong beside the client's own."""
 
@@ -41,14 +40,14 @@ class Said:
         return json_text.dumps({"messages": self.messages, "results": self.results})
 
     @classmethod
-    def parse(cls, text: str) -> "Said":
+    def parse(cls, text: str) -> "UpstreamTurn":
         """Raises WireError."""
         value = as_object(json_text.parse(text))
         return cls(tuple(map(str, as_list(value.get("messages")))), tuple(map(str, as_list(value.get("results")))))
 
 
 @dataclass(slots=True)
-class Turn:
+class RecallTurn:
     """One turn of the model, over as many answers of the provider as it takes, `rounds` more than one at most."""
 
     view: TurnView
@@ -97,19 +96,19 @@ class Turn:
         self.view.goes_on()
         return [self.parse(raw) for raw in (*self._last, *made)]
 
-    def note(self) -> tuple[str, Said] | None:
+    def note(self) -> tuple[str, UpstreamTurn] | None:
         """The gist of what the client saw, and what was really said; None where that is the same."""
         if not self.done:
             return None
-        return gist(list(map(self.parse, self._shown))), Said(tuple(self._said), tuple(self._results))
+        return gist(list(map(self.parse, self._shown))), UpstreamTurn(tuple(self._said), tuple(self._results))
 
 
-def turn_of(api: Api, request: Request, rounds: int) -> Turn | None:
+def turn_of(api: Api, request: Request, rounds: int) -> RecallTurn | None:
     """The turn that a request asks for, if context tools can be offered in it: not where it offers none itself, and not
     where it offers these, which are then the client's to answer."""
     theirs = any(f'"{name}"' in tool for tool in request.tools for name in NAMES) if rounds else False
     view = api.turn.of(request, NAMES) if rounds and request.tools and not theirs else None
-    return Turn(view, api.parse_message, rounds) if view else None
+    return RecallTurn(view, api.parse_message, rounds) if view else None
 
 
 def gist(messages: Sequence[Message]) -> str:

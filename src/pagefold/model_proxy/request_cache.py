@@ -12,8 +12,8 @@ from pagefold.log import Log
 from pagefold.model_proxy.apis import MESSAGES, Api
 from pagefold.model_proxy.histories import MessageHashes, prefix_hashes_of
 from pagefold.wire.anthropic import EDITING, clears_results
+from pagefold.wire.incremental_parse import Reparsed, parse_again
 from pagefold.wire.message import Request, Role
-from pagefold.wire.reread import Reread, reread
 
 _BYTES = 32 << 20
 _FIRST = 256  # bytes of the shortest beginning that is hashed
@@ -78,7 +78,7 @@ class RequestCache:
     def read(self, api: Api, body: bytes) -> ParsedRequest:
         """Raises WireError."""
         known = self._like(api, body)
-        again = reread(body, known.reading.request, api.shape) if known else None
+        again = parse_again(body, known.reading.request, api.shape) if known else None
         if known is None or again is None:
             known = _Known(self._whole(api, body))
         else:
@@ -95,7 +95,7 @@ class RequestCache:
         hashes, head = Log(self.message_hashes.prefix_hashes(request.messages)), self.message_hashes.head(request)
         return ParsedRequest(api, request, hashes, head, *_first_answer(request, hashes), *_asked(api, request))
 
-    def _after(self, before: ParsedRequest, again: Reread) -> ParsedRequest:
+    def _after(self, before: ParsedRequest, again: Reparsed) -> ParsedRequest:
         """The reading of a request that goes on from one before."""
         request, kept, _, values, alike = again
         hashes = before.prefix_hashes.with_items(prefix_hashes_of(values, before.prefix_hashes[kept - 1]), kept)

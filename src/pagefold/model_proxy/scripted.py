@@ -18,24 +18,24 @@ _PIECE_CHARACTERS = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ScriptedCall:
     name: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class ScriptedTurn:
     """One answer. `fail` are the statuses that are answered first, one a request; without `usage` it is reckoned."""
 
     text: str = ""
     thinking: str = ""
-    calls: Sequence[Call] = ()
+    calls: Sequence[ScriptedCall] = ()
     usage: Usage | None = None
     fail: Sequence[int] = ()
 
 
-LAST = Turn("End of script.")
-ASIDE = Turn("Noted.")
+LAST = ScriptedTurn("End of script.")
+ASIDE = ScriptedTurn("Noted.")
 
 
 class ScriptedModel:
@@ -44,7 +44,7 @@ class ScriptedModel:
     A folded history holds fewer answers than were given: `counting`, each request gets the next turn instead.
     """
 
-    def __init__(self, turns: Sequence[Turn], *, counting: bool = False) -> None:
+    def __init__(self, turns: Sequence[ScriptedTurn], *, counting: bool = False) -> None:
         self.turns = turns
         self._counting = counting
         self.requests: list[bytes] = []

@@ -16,9 +16,9 @@ from pagefold.wire.message import (
     BlockKind,
     Message,
     Request,
+    RequestShape,
     Response,
     Role,
-    Shape,
     Usage,
     as_result,
     read_request,
@@ -48,7 +48,7 @@ def _system(value: Any, raw: str) -> Message:
     return Message(Role.SYSTEM, blocks_of(value, ()), raw)
 
 
-SHAPE = Shape("messages", parse_message, "system", _system)
+SHAPE = RequestShape("messages", parse_message, "system", _system)
 
 
 def parse_response(body: bytes) -> Response:
@@ -122,7 +122,7 @@ _UNHEARD = Message(Role.ASSISTANT, (), '{"role":"assistant","content":[]}')
 
 
 @dataclass(slots=True)
-class StreamReader(sse.Follower):
+class MessagesStream(sse.AnswerStream):
     """Reads a Messages stream as it passes by. It has ended once it has said `message_stop`."""
 
     telling = (b'"message_',)

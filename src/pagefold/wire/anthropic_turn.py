@@ -7,7 +7,7 @@ from typing import Any
 from pagefold.wire import anthropic, json_text, sse
 from pagefold.wire.json_text import as_count, as_list, as_object, as_string
 from pagefold.wire.message import Message
-from pagefold.wire.turn import Answer, HiddenCall, TurnView
+from pagefold.wire.turn import HiddenCall, TurnAnswer, TurnView
 
 _THOUGHTS = ("thinking", "redacted_thinking")  # no message consists of them alone
 _OF_A_BLOCK = ("content_block_start", "content_block_delta", "content_block_stop")
@@ -15,7 +15,7 @@ _OF_A_BLOCK = ("content_block_start", "content_block_delta", "content_block_stop
 
 @dataclass(slots=True)
 class MessagesTurn(TurnView):
-    _reader: anthropic.StreamReader = field(default_factory=anthropic.StreamReader)
+    _reader: anthropic.MessagesStream = field(default_factory=anthropic.MessagesStream)
     _places: dict[int, int] = field(default_factory=dict)
     _left_out: set[int] = field(default_factory=set)
     _next: int = 0
@@ -47,10 +47,10 @@ class MessagesTurn(TurnView):
         return [anthropic.parse_message(json_text.parse(raw), raw)]
 
     def _begin(self) -> None:
-        self._reader = anthropic.StreamReader()
+        self._reader = anthropic.MessagesStream()
         self._places, self._left_out, self._delta = {}, set(), {}
 
-    def _event(self, event: sse.Event) -> bytes:
+    def _event(self, event: sse.StreamEvent) -> bytes:
         self._reader.take(event)
         value = sse.object_of(event.name, event.data)
         kind, index = value.get("type"), as_count(value.get("index"))
@@ -74,20 +74,20 @@ class MessagesTurn(TurnView):
             return b""
         return event.raw
 
-    def _streamed(self) -> Answer | None:
+    def _streamed(self) -> TurnAnswer | None:
         if not self._reader.ended:
             return None
         response = self._reader.response()
         content = as_object(json_text.parse(response.message.raw)).get("content")
         return self._answer(as_list(content), self._reader.usage, response.stop)
 
-    def _read(self, value: dict[str, Any]) -> Answer | None:
+    def _read(self, value: dict[str, Any]) -> TurnAnswer | None:
         self._value = value
         blocks = value.get("content")
         stop = as_string(value.get("stop_reason"))
         return self._answer(blocks, value.get("usage"), stop) if isinstance(blocks, list) else None
 
-    def _answer(self, blocks: list[Any], usage: Any, stop: str) -> Answer:
+    def _answer(self, blocks: list[Any], usage: Any, stop: str) -> TurnAnswer:
         self._sum(usage)
         ours = [as_object(block) for block in blocks if self._is_hidden(block)]
         theirs = [block for block in blocks if not self._is_hidden(block)]
@@ -99,7 +99,7 @@ class MessagesTurn(TurnView):
         )
         mixed = any(as_object(block).get("type") == "tool_use" for block in theirs)
         says = any(as_object(block).get("type") not in _THOUGHTS for block in theirs)
-        return Answer(_said(blocks), _said(theirs) if says else (), tuple(calls), mixed, stop)
+        return TurnAnswer(_said(blocks), _said(theirs) if says else (), tuple(calls), mixed, stop)
 
     def _end_of_stream(self, *, cut: bool) -> bytes:
         delta = as_object(self._delta.get("delta")) | ({"stop_reason": "end_turn"} if cut else {})

@@ -23,7 +23,7 @@ _OURS = ("context_recall", "context_search", "context_pin")
 
 
 @dataclass(frozen=True, slots=True)
-class Called:
+class HookCall:
     """A tool has answered. `texts` are those of its answer that may be said in another way, each with its place."""
 
     tool: str
@@ -31,7 +31,7 @@ class Called:
     texts: tuple[tuple[json_text.Path, str], ...]
 
 
-def parse(text: str) -> Called:
+def parse(text: str) -> HookCall:
     """Raises WireError."""
     event = as_object(json_text.parse(text))
     if event.get("hook_event_name") != EVENT:
@@ -40,12 +40,12 @@ def parse(text: str) -> Called:
     if tool.startswith(_MCP) and not tool.endswith(_OURS):
         parts = enumerate(as_list(answer))
         found = [((at, "text"), part["text"]) for at, part in parts if as_object(part).get("type") == "text"]
-        return Called(tool, answer, tuple((path, said) for path, said in found if isinstance(said, str)))
+        return HookCall(tool, answer, tuple((path, said) for path, said in found if isinstance(said, str)))
     said = as_object(answer).get(_TEXTS.get(tool, ""))
-    return Called(tool, answer, (((_TEXTS[tool],), said),) if isinstance(said, str) else ())
+    return HookCall(tool, answer, (((_TEXTS[tool],), said),) if isinstance(said, str) else ())
 
 
-def render(called: Called, texts: Mapping[json_text.Path, str]) -> str:
+def render(called: HookCall, texts: Mapping[json_text.Path, str]) -> str:
     """What the hook prints, so that the model reads other texts at these places."""
     answer: Any = json_text.parse(json_text.dumps(called.answer))
     for path, said in texts.items():

@@ -182,7 +182,7 @@ class Parse(Protocol):
 
 
 @frozen
-class Shape:
+class RequestShape:
     """What requests of one API have of their own: the name of their list of messages and how one of them is read, and
     the same for what stands before the list."""
 
@@ -192,7 +192,7 @@ class Shape:
     head: Callable[[Any, str], Message | None] = lambda value, raw: None
 
 
-def read_request(body: bytes, text: str, top: Sequence[json_text.Spot], shape: Shape) -> Request:
+def read_request(body: bytes, text: str, top: Sequence[json_text.Spot], shape: RequestShape) -> Request:
     """The request in a body that is `text`, whose members are `top`. Raises WireError."""
     array = json_text.member(top, shape.key)
     if array is None or not isinstance(array.value, list):
@@ -231,24 +231,24 @@ def _around(
     return tuple(found), listed
 
 
-Said: TypeAlias = Mapping[str, tuple[Any, str]]
+BodyMembers: TypeAlias = Mapping[str, tuple[Any, str]]
 """Members of a body: what each says, and its JSON. With duplicate keys the last one counts."""
 
 
-def model_of(said: Said) -> str:
+def model_of(said: BodyMembers) -> str:
     return json_text.as_string(said["model"][0]) if "model" in said else ""
 
 
-def streams(said: Said) -> bool:
+def streams(said: BodyMembers) -> bool:
     return "stream" in said and said["stream"][0] is True
 
 
-def head_of(said: Said, shape: Shape) -> tuple[Message, ...]:
+def head_of(said: BodyMembers, shape: RequestShape) -> tuple[Message, ...]:
     head = shape.head(*said[shape.head_key]) if shape.head_key in said else None
     return (head,) if head else ()
 
 
-def tools_of(said: Said) -> tuple[str, ...]:
+def tools_of(said: BodyMembers) -> tuple[str, ...]:
     value, raw = said.get("tools", (None, ""))
     found = json_text.elements(raw) if isinstance(value, list) else ()
     return tuple(raw[tool.start : tool.end] for tool in found)

@@ -17,9 +17,9 @@ from pagefold.wire.message import (
     BlockKind,
     Message,
     Request,
+    RequestShape,
     Response,
     Role,
-    Shape,
     Usage,
     as_result,
     read_request,
@@ -48,7 +48,7 @@ def parse_message(value: Any, raw: str, place: int = -1) -> Message:
     return Message(role, (*content, *_refusal(value), *_calls(value)), raw, place)
 
 
-SHAPE = Shape("messages", parse_message)
+SHAPE = RequestShape("messages", parse_message)
 
 
 def parse_response(body: bytes) -> Response:
@@ -97,7 +97,7 @@ def render_message(role: Role, blocks: Sequence[Block]) -> Message:
 
 
 @dataclass(slots=True)
-class StreamReader(sse.Follower):
+class ChatStream(sse.AnswerStream):
     """Reads the first choice of a stream as it passes by. It has ended once it has said `[DONE]`."""
 
     telling = (b'"usage":{', b'"usage": {', b'"finish_reason":"', b'"finish_reason": "', b"[DONE]")

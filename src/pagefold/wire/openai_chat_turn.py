@@ -9,7 +9,7 @@ from pagefold.errors import WireError
 from pagefold.wire import json_text, openai_chat, sse
 from pagefold.wire.json_text import as_count, as_list, as_object, as_string
 from pagefold.wire.message import Message, Request
-from pagefold.wire.turn import Answer, HiddenCall, TurnView
+from pagefold.wire.turn import HiddenCall, TurnAnswer, TurnView
 
 _BETWEEN = "\n\n"
 _OF_THE_TURN = ("id", "created", "system_fingerprint")  # the client knows them from the first answer
@@ -19,7 +19,7 @@ _OF_THE_TURN = ("id", "created", "system_fingerprint")  # the client knows them 
 class ChatTurn(TurnView):
     telling_error = ""
 
-    _reader: openai_chat.StreamReader = field(default_factory=openai_chat.StreamReader)
+    _reader: openai_chat.ChatStream = field(default_factory=openai_chat.ChatStream)
     _places: dict[int, int] = field(default_factory=dict)
     _left_out: set[int] = field(default_factory=set)
     _first: dict[str, Any] = field(default_factory=dict)
@@ -49,12 +49,12 @@ class ChatTurn(TurnView):
         return [*results, message]
 
     def _begin(self) -> None:
-        self._reader = openai_chat.StreamReader()
+        self._reader = openai_chat.ChatStream()
         self._places, self._left_out, self._ending, self._begun = {}, set(), [], set()
 
     # ---- streams
 
-    def _event(self, event: sse.Event) -> bytes:
+    def _event(self, event: sse.StreamEvent) -> bytes:
         self._reader.take(event)
         if event.data.strip() == "[DONE]":
             self._held.append(event.raw)
@@ -111,7 +111,7 @@ class ChatTurn(TurnView):
             return {}
         return {**said, "index": self._places.setdefault(index, len(self._places))} if "index" in said else said
 
-    def _streamed(self) -> Answer | None:
+    def _streamed(self) -> TurnAnswer | None:
         response = self._reader.response()
         # Not every server that speaks like this ends by saying so.
         if not self._reader.ended and not response.stop:
@@ -131,7 +131,7 @@ class ChatTurn(TurnView):
 
     # ---- both
 
-    def _read(self, value: dict[str, Any]) -> Answer | None:
+    def _read(self, value: dict[str, Any]) -> TurnAnswer | None:
         choices = as_list(value.get("choices"))
         message = as_object(choices[0]).get("message") if choices else None
         if not isinstance(message, dict):
@@ -141,7 +141,7 @@ class ChatTurn(TurnView):
             self._first = {name: value[name] for name in _OF_THE_TURN if name in value}
         return self._answer(message, value.get("usage"), as_string(as_object(choices[0]).get("finish_reason")))
 
-    def _answer(self, message: dict[str, Any], usage: Any, stop: str) -> Answer:
+    def _answer(self, message: dict[str, Any], usage: Any, stop: str) -> TurnAnswer:
         self._sum(usage)
         calls = as_list(message.get("tool_calls"))
         ours = [as_object(call) for call in calls if self._is_hidden(call)]
@@ -155,7 +155,7 @@ class ChatTurn(TurnView):
         shown |= {"tool_calls": theirs} if theirs else {}
         says = bool(theirs) or bool(message.get("content")) or bool(message.get("refusal"))
         hidden = tuple(HiddenCall(as_string(call.get("id")), *_asked(as_object(call.get("function")))) for call in ours)
-        return Answer((_said(message),), (_said(shown),) if says else (), hidden, bool(theirs), stop)
+        return TurnAnswer((_said(message),), (_said(shown),) if says else (), hidden, bool(theirs), stop)
 
     def _whole_answer(self, *, cut: bool) -> str:
         choice = as_object(as_list(self._value.get("choices"))[0])

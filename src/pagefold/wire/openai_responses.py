@@ -18,9 +18,9 @@ from pagefold.wire.message import (
     BlockKind,
     Message,
     Request,
+    RequestShape,
     Response,
     Role,
-    Shape,
     Usage,
     as_result,
     read_request,
@@ -75,7 +75,7 @@ def _instructions(value: Any, raw: str) -> Message | None:
     return None if value is None else Message(Role.SYSTEM, tuple(_content(value, ())), raw)
 
 
-SHAPE = Shape("input", parse_item, "instructions", _instructions)
+SHAPE = RequestShape("input", parse_item, "instructions", _instructions)
 
 
 def continues(request: Request) -> str:
@@ -103,7 +103,7 @@ def parse_usage(value: Any) -> Usage | None:
 
 
 @dataclass(slots=True)
-class StreamReader(sse.Follower):
+class ResponsesStream(sse.AnswerStream):
     """Reads a stream as it passes by. It has ended once the event came that carries the whole response."""
 
     telling = (b'"response.completed"', b'"response.incomplete"', b'"response.failed"')

@@ -11,7 +11,7 @@ from pagefold.errors import WireError
 from pagefold.wire import json_text, openai_responses, sse
 from pagefold.wire.json_text import as_count, as_list, as_object, as_string
 from pagefold.wire.message import BlockKind, Message, Request
-from pagefold.wire.turn import Answer, HiddenCall, TurnView
+from pagefold.wire.turn import HiddenCall, TurnAnswer, TurnView
 
 _FIRST = ("response.created", "response.in_progress", "response.queued")
 _ADDED = "response.output_item.added"
@@ -20,7 +20,7 @@ _ADDED = "response.output_item.added"
 @dataclass(slots=True)
 class ResponsesTurn(TurnView):
     kept: bool = True
-    _reader: openai_responses.StreamReader = field(default_factory=openai_responses.StreamReader)
+    _reader: openai_responses.ResponsesStream = field(default_factory=openai_responses.ResponsesStream)
     _places: dict[int, int] = field(default_factory=dict)
     _left_out: set[int] = field(default_factory=set)
     _next: int = 0
@@ -61,12 +61,12 @@ class ResponsesTurn(TurnView):
         return answer[:end]
 
     def _begin(self) -> None:
-        self._reader = openai_responses.StreamReader()
+        self._reader = openai_responses.ResponsesStream()
         self._places, self._left_out, self._last = {}, set(), {}
 
     # ---- streams
 
-    def _event(self, event: sse.Event) -> bytes:
+    def _event(self, event: sse.StreamEvent) -> bytes:
         self._reader.take(event)
         value = sse.object_of(event.name, event.data)
         kind, index = as_string(value.get("type")) or event.name, value.get("output_index")
@@ -92,7 +92,7 @@ class ResponsesTurn(TurnView):
             self._places[index] = self._next
             self._next += 1
 
-    def _numbered(self, event: sse.Event, value: dict[str, Any]) -> bytes:
+    def _numbered(self, event: sse.StreamEvent, value: dict[str, Any]) -> bytes:
         """An event with its number in the client's stream, and as it came until something was left out."""
         self._number = as_count(value.get("sequence_number")) if self._number < 0 else self._number + 1
         if not self._altered:
@@ -101,7 +101,7 @@ class ResponsesTurn(TurnView):
             value["sequence_number"] = self._number
         return sse.render_event(event.name, json_text.dumps(value))
 
-    def _streamed(self) -> Answer | None:
+    def _streamed(self) -> TurnAnswer | None:
         if not self._reader.ended or self._last.get("type") == "response.failed":
             return None
         response = self._reader.response()
@@ -110,7 +110,7 @@ class ResponsesTurn(TurnView):
     def _end_of_stream(self, *, cut: bool) -> bytes:
         response = {**as_object(self._last.get("response")), "output": self._shown, "usage": self.usage or None}
         value = {**self._last, "response": response}
-        event = sse.Event(as_string(self._last.get("type")), "", b"")
+        event = sse.StreamEvent(as_string(self._last.get("type")), "", b"")
         return self._numbered(event, value)
 
     def broken_off(self) -> bytes:
@@ -119,13 +119,13 @@ class ResponsesTurn(TurnView):
 
     # ---- both
 
-    def _read(self, value: dict[str, Any]) -> Answer | None:
+    def _read(self, value: dict[str, Any]) -> TurnAnswer | None:
         self._value = value
         items = value.get("output")
         stop = as_string(value.get("status"))
         return self._answer(items, value.get("usage"), stop) if isinstance(items, list) else None
 
-    def _answer(self, items: list[Any], usage: Any, stop: str) -> Answer:
+    def _answer(self, items: list[Any], usage: Any, stop: str) -> TurnAnswer:
         self._sum(usage)
         ours = [as_object(item) for item in items if self._is_hidden(item)]
         theirs = [item for item in items if not self._is_hidden(item)]
@@ -136,7 +136,7 @@ class ResponsesTurn(TurnView):
         while ours and theirs and as_object(theirs[-1]).get("type") == "reasoning":
             theirs.pop()  # it led to a hidden call, and may not stand without what it led to
         said, shown = (tuple(map(json_text.dumps, filter(self._stands, some))) for some in (items, theirs))
-        return Answer(said, shown, calls, mixed, stop)
+        return TurnAnswer(said, shown, calls, mixed, stop)
 
     def _stands(self, item: Any) -> bool:
         """Whether it can be sent back."""

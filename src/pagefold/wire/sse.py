@@ -20,14 +20,14 @@ _LINE = re.compile(r"\r\n|\n|\r")
 _PLAIN = re.compile(r"event: (.*)\ndata: (.*)\n\n\Z")  # as nearly every event is spelled
 
 
-class Event(NamedTuple):
+class StreamEvent(NamedTuple):
     name: str
     data: str
     raw: bytes
 
 
 @dataclass(slots=True)
-class Reader:
+class EventSplitter:
     """Feed it what arrives; it keeps what is not a whole event yet."""
 
     _rest: bytearray = field(default_factory=bytearray)
@@ -44,7 +44,7 @@ class Reader:
         """What arrived and is not a whole event yet."""
         return bytes(self._rest)
 
-    def feed(self, data: bytes) -> list[Event]:
+    def feed(self, data: bytes) -> list[StreamEvent]:
         """The events that are whole now."""
         return [parse_event(raw) for raw in self.split(data)]
 
@@ -63,7 +63,7 @@ class Reader:
         self._searched = len(self._rest)
         return found
 
-    def finish(self) -> list[Event]:
+    def finish(self) -> list[StreamEvent]:
         """What is left when the stream ends: a last event that nobody terminated, if it says anything."""
         rest, self._rest, self._searched = bytes(self._rest), bytearray(), 0
         return [parse_event(rest)] if rest else []
@@ -80,7 +80,7 @@ class Reader:
 
 
 @dataclass(slots=True)
-class Follower(ABC):
+class AnswerStream(ABC):
     """Reads an answer out of a stream as it passes by: a provider's format says what each event means.
 
     `ended` once the stream has said that the answer is whole; `error` is the data of the event that said it failed.
@@ -94,9 +94,9 @@ class Follower(ABC):
     ended: bool = False
     error: str = ""
     gist: bool = False
-    _events: Reader = field(default_factory=Reader)
+    _events: EventSplitter = field(default_factory=EventSplitter)
 
-    def feed(self, data: bytes) -> list[Event]:
+    def feed(self, data: bytes) -> list[StreamEvent]:
         """The events that are whole now, untouched; none of them for the gist. Raises WireError where one is not what
         it claims."""
         if self.gist:
@@ -107,14 +107,14 @@ class Follower(ABC):
             self.take(event)
         return events
 
-    def finish(self) -> list[Event]:
+    def finish(self) -> list[StreamEvent]:
         """The event that the stream ended in, if it was not terminated. Raises WireError where it was cut off."""
         events = self._events.finish()
         for event in events:
             self.take(event)
         return events
 
-    def take(self, event: Event) -> None:
+    def take(self, event: StreamEvent) -> None:
         """An event that was split off elsewhere. Raises WireError where it is not what it claims."""
         if event.data:
             self._take(event.name, event.data)
@@ -170,8 +170,8 @@ def object_of(name: str, data: str) -> dict[str, Any]:
     return value
 
 
-def parse_event(raw: bytes) -> Event:
-    return Event(*_said(raw), raw)
+def parse_event(raw: bytes) -> StreamEvent:
+    return StreamEvent(*_said(raw), raw)
 
 
 def _said(raw: bytes) -> tuple[str, str]:

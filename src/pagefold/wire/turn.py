@@ -28,7 +28,7 @@ class HiddenCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class TurnAnswer:
     """One answer of the provider: the messages that it adds to a history, the same as the client sees them, the calls
     that are hidden, whether the client has calls of its own to answer, and why the model stopped. All messages are
     JSON."""
@@ -56,7 +56,7 @@ class TurnView(ABC):
     _altered: bool = False  # whether the client gets anything else than what came
     _held: list[bytes] = field(default_factory=list)
     _whole: bytearray = field(default_factory=bytearray)
-    _events: sse.Reader = field(default_factory=sse.Reader)
+    _events: sse.EventSplitter = field(default_factory=sse.EventSplitter)
 
     @classmethod
     def of(cls, request: Request, hidden: frozenset[str]) -> "TurnView | None":
@@ -70,7 +70,7 @@ class TurnView(ABC):
         self._whole += data
         return b""
 
-    def answered(self) -> Answer | None:
+    def answered(self) -> TurnAnswer | None:
         """The provider has said all it says: its answer, or None where that is none or was broken off."""
         if self.stream:
             for event in self._events.finish():  # nobody terminated it
@@ -99,10 +99,10 @@ class TurnView(ABC):
     def goes_on(self) -> None:
         """Another answer follows, to a request that goes on with this turn."""
         self._later = self._altered = True
-        self._held, self._whole, self._events = [], bytearray(), sse.Reader()
+        self._held, self._whole, self._events = [], bytearray(), sse.EventSplitter()
         self._begin()
 
-    def _taken(self, event: sse.Event) -> bytes:
+    def _taken(self, event: sse.StreamEvent) -> bytes:
         """What the client gets for an event. One that says nothing, or is not what it claims, goes on as it came, in
         its place."""
         if event.data:
@@ -151,14 +151,14 @@ class TurnView(ABC):
         """Forgets what belongs to one answer."""
 
     @abstractmethod
-    def _event(self, event: sse.Event) -> bytes:
+    def _event(self, event: sse.StreamEvent) -> bytes:
         """What the client gets for an event with data. Raises WireError where it is not what it claims."""
 
     @abstractmethod
-    def _streamed(self) -> Answer | None: ...
+    def _streamed(self) -> TurnAnswer | None: ...
 
     @abstractmethod
-    def _read(self, value: dict[str, Any]) -> Answer | None: ...
+    def _read(self, value: dict[str, Any]) -> TurnAnswer | None: ...
 
     @abstractmethod
     def _end_of_stream(self, *, cut: bool) -> bytes: ...

@@ -10,7 +10,7 @@ from pagefold.wire.transcripts.session import Problem, Session, unanswered
 
 __all__ = ["Format", "Problem", "Session", "detect", "parse_line", "read_document", "read_records", "unanswered"]
 
-Lines: TypeAlias = Iterable[tuple[int, str]]
+NumberedLines: TypeAlias = Iterable[tuple[int, str]]
 
 
 class Format(StrEnum):
@@ -39,7 +39,7 @@ def parse_line(line: str, *, name: str) -> Session:
     return chat_jsonl.parse_session(line, name=name)
 
 
-def read_records(kind: Format, lines: Lines, *, name: str) -> Iterator[Session | Problem]:
+def read_records(kind: Format, lines: NumberedLines, *, name: str) -> Iterator[Session | Problem]:
     """The sessions of a log that is written record by record."""
     reader = claude_code.read if kind is Format.CLAUDE_CODE else codex.read
     yield from reader(lines, name=name)

@@ -23,7 +23,7 @@ def looks_like(value: Any) -> bool:
 
 
 def read(lines: Iterable[tuple[int, str]], *, name: str) -> Iterator[Session | Problem]:
-    reader = _Reader(name)
+    reader = _ClaudeCodeReader(name)
     for number, line in lines:
         try:
             record = json_text.parse(line)
@@ -38,7 +38,7 @@ def read(lines: Iterable[tuple[int, str]], *, name: str) -> Iterator[Session | P
 
 
 @dataclass(slots=True)
-class _Reader:
+class _ClaudeCodeReader:
     name: str
     builders: dict[str, Builder] = field(default_factory=dict)
     histories: dict[str, int] = field(default_factory=dict)

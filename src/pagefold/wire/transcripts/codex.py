@@ -21,7 +21,7 @@ def looks_like(value: Any) -> bool:
 
 
 def read(lines: Iterable[tuple[int, str]], *, name: str) -> Iterator[Session | Problem]:
-    reader = _Reader(Builder(name, _SOURCE))
+    reader = _CodexReader(Builder(name, _SOURCE))
     for number, line in lines:
         try:
             yield from reader.take(json_text.parse(line))
@@ -31,7 +31,7 @@ def read(lines: Iterable[tuple[int, str]], *, name: str) -> Iterator[Session | P
 
 
 @dataclass(slots=True)
-class _Reader:
+class _CodexReader:
     builder: Builder
     histories: int = 1
     answer: int = 0

@@ -1,9 +1,9 @@
-"""A request that begins like an earlier one is read from where it differs.
+"""Parses a request from where it differs from an earlier one.
 
-Every request of a conversation repeats nearly all of the one before it. `reread` says exactly what reading the whole
-body would say, and costs what is new in it: messages that stand at the same bytes are the same objects, in the same
-memory, and what else the two say alike is not looked at. It returns None where the two bodies do not agree well enough,
-and then the whole has to be read.
+Every request of a conversation repeats nearly all of the one before it. `parse_again` returns exactly what parsing the
+whole body would return, and costs what is new in it: messages that stand at the same bytes are the same objects, and
+what else the two bodies have in common is not looked at. It returns None where they have too little in common; then the
+whole body has to be parsed.
 """
 
 from typing import Any, TypeAlias
@@ -11,17 +11,17 @@ from typing import Any, TypeAlias
 from pagefold.log import Log
 from pagefold.wire import json_text
 from pagefold.wire.json_text import Spot, bytes_of, places_in_bytes, text_of
-from pagefold.wire.message import Message, Request, Said, Shape, head_of, model_of, streams, tools_of
+from pagefold.wire.message import BodyMembers, Message, Request, RequestShape, head_of, model_of, streams, tools_of
 
 _ENDS = b",}] \t\n\r"
 
 
-Reread: TypeAlias = tuple[Request, int, int, list[Any], bool]
+Reparsed: TypeAlias = tuple[Request, int, int, list[Any], bool]
 """A request, how many leading messages it has in common with the earlier one and where they end, what the others say,
 and whether all that stands around the messages is alike."""
 
 
-def reread(body: bytes, before: Request, shape: Shape) -> Reread | None:
+def parse_again(body: bytes, before: Request, shape: RequestShape) -> Reparsed | None:
     """Raises WireError where what differs is not JSON, or no message."""
     old, ends, (start, old_end) = before.body, before._ends, before._array  # noqa: SLF001 - the other half of this type
     view = memoryview(old)
@@ -90,7 +90,9 @@ def _kept(body: bytes, old: memoryview, ends: Log[int]) -> int:
     return least
 
 
-def _rest(body: bytes, at: int, old: memoryview, old_at: int, members: list[Spot]) -> tuple[list[Spot], Said] | None:
+def _rest(
+    body: bytes, at: int, old: memoryview, old_at: int, members: list[Spot]
+) -> tuple[list[Spot], BodyMembers] | None:
     """The members behind the list, and what those say that say something else than before."""
     found: list[Spot] = []
     said: dict[str, tuple[Any, str]] = {}

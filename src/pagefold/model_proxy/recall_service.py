@@ -20,7 +20,7 @@ _RECALL_TOKENS = 8_000
 _MOST = 20
 
 
-class Keeper:
+class PageKeeper:
     """Puts pages whose handles a conversation was given, so that they are kept for as long as it lives."""
 
     def __init__(self, library: Library) -> None:
@@ -41,8 +41,8 @@ class Keeper:
             writer.close()
 
 
-class Answers:
-    """Answers calls out of one library."""
+class RecallAnswers:
+    """Answers calls of context tools out of one library."""
 
     def __init__(self, library: Library) -> None:
         self._library = library

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from pagefold.errors import WireError
 from pagefold.wire import anthropic, openai_chat, openai_responses
+from pagefold.wire.incremental_parse import parse_again
 from pagefold.wire.message import Request
-from pagefold.wire.reread import reread
 
 FORMATS = {
     "messages": (anthropic.parse_request, anthropic.SHAPE),
@@ -55,7 +55,7 @@ def test_a_request_read_from_where_it_differs_is_the_request_read_whole(
         second = bodies(name, before, [*old[:common], *new], rest, space)
 
         earlier = parse(first)
-        found = reread(second, earlier, shape)
+        found = parse_again(second, earlier, shape)
 
         if found is not None:
             request, kept, end, values, alike = found
@@ -75,7 +75,7 @@ def test_what_follows_the_last_request_is_all_that_is_read() -> None:
     first = anthropic.parse_request(bodies("messages", {"model": "m"}, old, rest, space=False))
     second = bodies("messages", {"model": "m"}, [*old, {"role": "user", "content": "c"}], rest, space=False)
 
-    found = reread(second, first, anthropic.SHAPE)
+    found = parse_again(second, first, anthropic.SHAPE)
 
     assert found is not None
     request, kept, *_ = found
@@ -90,7 +90,7 @@ def test_a_number_that_grows_is_read_anew(number: str) -> None:
     first = anthropic.parse_request(b'{"messages":[{"role":"user","content":"a"}],"model":1}')
     second = f'{{"messages":[{{"role":"user","content":"a"}}],"model":{number}}}'.encode()
 
-    found = reread(second, first, anthropic.SHAPE)
+    found = parse_again(second, first, anthropic.SHAPE)
 
     assert found is not None
     assert found[0].model == number
@@ -111,7 +111,7 @@ def test_a_body_of_another_build_has_to_be_read_whole(second: bytes) -> None:
     first = anthropic.parse_request(b'{"messages":[{"role":"user","content":"a"}],"model":1}')
 
     try:
-        assert reread(second, first, anthropic.SHAPE) is None
+        assert parse_again(second, first, anthropic.SHAPE) is None
     except WireError:
         with pytest.raises(WireError):
             anthropic.parse_request(second)
