@@ -29,9 +29,9 @@ from typing import Any
 
 from pagefold.adapters.sqlite import database
 from pagefold.adapters.sqlite.journal import SqliteJournal
-from pagefold.adapters.sqlite.pages import SqliteStore
+from pagefold.adapters.sqlite.pages import SqlitePages
 from pagefold.pages.faults import Boundary
-from pagefold.pages.journal import Entry, Line, Op, Reason, Rules, Schema, State, flush
+from pagefold.pages.journal import JournalEntry, JournalLine, LineState, Op, Rejected, Rules, Schema, flush
 from pagefold.pages.page import id_of
 
 RUNS_PER_FILE = 7  # shares no factor with the statements, so that each of them also falls on a new file
@@ -51,12 +51,12 @@ class Telling(SqliteJournal):
 
     tell: Callable[[dict[str, Any]], None]
 
-    def stage(self, entry: Entry, *, token: str = "", now: float = 0.0) -> Line:
+    def stage(self, entry: JournalEntry, *, token: str = "", now: float = 0.0) -> JournalLine:
         line = super().stage(entry, token=token, now=now)
         self.tell({"staged": line.number, "token": token})
         return line
 
-    def commit(self, number: int, boundary: Boundary) -> Line:
+    def commit(self, number: int, boundary: Boundary) -> JournalLine:
         line = super().commit(number, boundary)
         self.tell({line.state: line.number, "version": line.version, "reason": line.reason})
         return line
@@ -65,7 +65,7 @@ class Telling(SqliteJournal):
 def write(folder: Path, owner: str, tell: Callable[[dict[str, Any]], None]) -> None:
     """What every writer does, and what its successor does again: three entries, a flush, one more, a flush."""
     with (
-        closing(SqliteStore(folder / "store.db")) as store,
+        closing(SqlitePages(folder / "store.db")) as store,
         closing(Telling(folder / "journal.db", RULES, store, owner=owner)) as journal,
     ):
         journal.tell = tell
@@ -84,7 +84,7 @@ def write(folder: Path, owner: str, tell: Callable[[dict[str, Any]], None]) -> N
 def _stage(
     journal: SqliteJournal, page: Any, op: Op, key: str, schema: str, value: Any, token: str, read: int | None = None
 ) -> None:
-    journal.stage(Entry.of(op, SCOPE, key, schema, value, provenance=[page], read=read), token=token)
+    journal.stage(JournalEntry.of(op, SCOPE, key, schema, value, provenance=[page], read=read), token=token)
 
 
 # ------------------------------------------------------------------------------------------------------- killing
@@ -182,7 +182,7 @@ class Checked:
 
     staged: dict[int, tuple[str, str]] = field(default_factory=dict)
     committed: dict[int, int] = field(default_factory=dict)
-    seen: dict[int, Line] = field(default_factory=dict)
+    seen: dict[int, JournalLine] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
     reasons: Counter[str] = field(default_factory=Counter)
 
@@ -190,18 +190,18 @@ class Checked:
         for told in writer.told:
             if "staged" in told:
                 self.staged[told["staged"]] = (writer.owner, told["token"])
-            elif State.COMMITTED in told:
-                self.committed[told[State.COMMITTED]] = told["version"]
+            elif LineState.COMMITTED in told:
+                self.committed[told[LineState.COMMITTED]] = told["version"]
 
     def check(self, folder: Path) -> None:
         with (
-            closing(SqliteStore(folder / "store.db")) as store,
+            closing(SqlitePages(folder / "store.db")) as store,
             closing(SqliteJournal(folder / "journal.db", RULES, store)) as journal,
         ):
             self._check_lines(journal)
             self._check_records(journal)
             store.collect(max_bytes=0)
-            for line in journal.lines(state=State.COMMITTED):
+            for line in journal.lines(state=LineState.COMMITTED):
                 for page in line.entry.provenance:
                     if id_of(store.get(page) or b"") != page:
                         self.problems.append(f"lost provenance: line {line.number} came from {page}")
@@ -218,7 +218,7 @@ class Checked:
                 self.problems.append(f"lost stage: line {number}, {token} of {owner}")
         for number, version in self.committed.items():
             line = lines.get(number)
-            if line is None or (line.state, line.version) != (State.COMMITTED, version):
+            if line is None or (line.state, line.version) != (LineState.COMMITTED, version):
                 self.problems.append(f"lost commit: line {number} at version {version} is {line}")
         for number, line in self.seen.items():
             if lines.get(number) != line:
@@ -227,7 +227,7 @@ class Checked:
         self.reasons = Counter(line.reason for line in lines.values() if line.reason)
 
     def _check_records(self, journal: SqliteJournal) -> None:
-        committed = journal.lines(state=State.COMMITTED)
+        committed = journal.lines(state=LineState.COMMITTED)
         for key in ("notes", "plan", "facts"):
             lines = sorted((line for line in committed if line.entry.key == key), key=lambda line: line.version)
             if [line.version for line in lines] != list(range(1, len(lines) + 1)):
@@ -253,7 +253,7 @@ def succeed(folder: Path, writer: Writer) -> list[str]:
     write(folder, writer.owner, told.append)
     writer.told += told
     with (
-        closing(SqliteStore(folder / "store.db")) as store,
+        closing(SqlitePages(folder / "store.db")) as store,
         closing(SqliteJournal(folder / "journal.db", RULES, store, owner=writer.owner)) as journal,
     ):
         own = [line for line in journal.lines() if line.owner == writer.owner]
@@ -262,7 +262,7 @@ def succeed(folder: Path, writer: Writer) -> list[str]:
         refused = [
             f"refused without reason: {line}"
             for line in own
-            if line.state is State.REJECTED and (line.reason, line.entry.op) != (Reason.DESTRUCTIVE_OP, Op.SET)
+            if line.state is LineState.REJECTED and (line.reason, line.entry.op) != (Rejected.DESTRUCTIVE_OP, Op.SET)
         ]
     return [*left, *twice, *refused]
 
@@ -306,7 +306,7 @@ def measure(runs: int, writers: int, seed: int) -> bool:
     killed = sum(boundaries.values())
     print(f"{runs} runs of {writers} writers, {statements} statements each; {killed} killed before a statement,")
     print(f"{runs // 2 if writers > 2 else 0} at any instant. {stages} entries staged, {commits} commits told,")
-    print(f"{reasons[Reason.DESTRUCTIVE_OP]} refused for having read an older version.")
+    print(f"{reasons[Rejected.DESTRUCTIVE_OP]} refused for having read an older version.")
     for statement, count in boundaries.most_common():
         print(f"  {count:5} before {statement}")
     for problem in problems[:20]:

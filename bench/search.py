@@ -20,8 +20,8 @@ from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any, TypeVar
 
-from pagefold.adapters.sqlite.pages import SqliteStore
-from pagefold.adapters.sqlite.search import SearchIndex
+from pagefold.adapters.sqlite.pages import SqlitePages
+from pagefold.adapters.sqlite.search import SqliteSearch
 from pagefold.pages.page import PageId
 
 Writing: Any = runpy.run_path(str(Path(__file__).with_name("store.py")))["Writing"]
@@ -34,7 +34,7 @@ def timed(action: Callable[[], T]) -> tuple[float, T]:
     return perf_counter() - start, found
 
 
-def scan(store: SqliteStore, pages: list[PageId], query: str) -> list[PageId]:
+def scan(store: SqlitePages, pages: list[PageId], query: str) -> list[PageId]:
     needle = query.encode()
     return [page for page in pages if needle in (store.get(page) or b"")]
 
@@ -44,7 +44,7 @@ def like(table: sqlite3.Connection, query: str) -> list[str]:
     return [row[0] for row in table.execute(r"SELECT id FROM texts WHERE text LIKE ? ESCAPE '\' LIMIT 10", (words,))]
 
 
-def fill(store: SqliteStore, table: sqlite3.Connection, count: int, names: dict[int, str]) -> tuple[list[PageId], int]:
+def fill(store: SqlitePages, table: sqlite3.Connection, count: int, names: dict[int, str]) -> tuple[list[PageId], int]:
     """The pages and how many bytes they are; the same texts go into the table."""
     writing = Writing(seed=2)
     table.execute("CREATE TABLE texts (id TEXT, text TEXT)")
@@ -60,8 +60,8 @@ def fill(store: SqliteStore, table: sqlite3.Connection, count: int, names: dict[
 def ask(
     what: str,
     queries: list[str],
-    index: SearchIndex,
-    store: SqliteStore,
+    index: SqliteSearch,
+    store: SqlitePages,
     table: sqlite3.Connection,
     pages: list[PageId],
 ) -> None:
@@ -88,8 +88,8 @@ def main() -> None:
     words = [writing.some(2) for _ in places]
     with (
         tempfile.TemporaryDirectory() as folder,
-        closing(SqliteStore(Path(folder) / "store.db")) as store,
-        closing(SearchIndex(store)) as index,
+        closing(SqlitePages(Path(folder) / "store.db")) as store,
+        closing(SqliteSearch(store)) as index,
         closing(sqlite3.connect(":memory:")) as table,
     ):
         pages, length = fill(store, table, options.pages, names)
@@ -103,7 +103,7 @@ def main() -> None:
             f"index: {length / 1e6 / cpu:.0f} MB a second of processor time, {indexed / length:.2f} of the texts' size"
         )
         print(f"{'':20} {'median ms':>10} {'worst ms':>10} {'scan x':>8} {'LIKE x':>8}")
-        with closing(SearchIndex(store)) as opened:
+        with closing(SqliteSearch(store)) as opened:
             ask("a name in one page", list(names.values()), opened, store, table, pages)
             ask("two words", words, opened, store, table, pages)
 

@@ -18,8 +18,8 @@ from time import perf_counter
 from typing import Any
 
 from pagefold.adapters.library import Library, objects_of
-from pagefold.adapters.sink import Objects
-from pagefold.adapters.sqlite.pages import SqliteStore
+from pagefold.adapters.sink import ObjectStorage
+from pagefold.adapters.sqlite.pages import SqlitePages
 from pagefold.settings import SinkSettings
 
 Writing: Any = runpy.run_path(str(Path(__file__).with_name("store.py")))["Writing"]
@@ -46,15 +46,15 @@ class Ready:
     folders = keys
 
 
-def at(port: int) -> Objects | None:
+def at(port: int) -> ObjectStorage | None:
     return objects_of(SinkSettings(endpoint=f"http://127.0.0.1:{port}", bucket="b", access_key="k", secret_key="s"))
 
 
-def compare(objects: Objects | None, contents: list[bytes]) -> tuple[float, float]:
+def compare(objects: ObjectStorage | None, contents: list[bytes]) -> tuple[float, float]:
     """The median of the rounds' ratios, and the slowest single put in milliseconds."""
     ratios, worst = [], 0.0
     for start in range(0, len(contents), ROUND):
-        with tempfile.TemporaryDirectory() as folder, closing(SqliteStore(Path(folder, "plain.db"))) as plain:
+        with tempfile.TemporaryDirectory() as folder, closing(SqlitePages(Path(folder, "plain.db"))) as plain:
             library = Library(Path(folder, "sink.db"), objects, flush_seconds=0.0)
             took = [0.0, 0.0]
             sides = [(0, library.put), (1, plain.put)]

@@ -25,7 +25,7 @@ from typing import TypeAlias, TypeVar
 
 import zstandard
 
-from pagefold.adapters.sqlite.pages import SqliteStore
+from pagefold.adapters.sqlite.pages import SqlitePages
 from pagefold.errors import StoreError
 from pagefold.pages.page import PageId, id_of
 
@@ -127,8 +127,8 @@ def taking_turns(ours: Callable[[T], object], bare: Callable[[T], object], items
 def seconds_by_operation(folder: Path, contents: list[bytes]) -> dict[str, Seconds]:
     pages = [id_of(content) for content in contents]
     with (
-        closing(SqliteStore(folder / "ours.db")) as ours,
-        closing(SqliteStore(folder / "ours listing.db")) as listing,
+        closing(SqlitePages(folder / "ours.db")) as ours,
+        closing(SqlitePages(folder / "ours listing.db")) as listing,
         closing(Bare(folder / "bare.db")) as bare,
         closing(Bare(folder / "bare for listing.db")) as bare_for_listing,
     ):
@@ -167,7 +167,7 @@ def write(path: Path, seed: int) -> None:
     """Put until killed and print what was acknowledged, with holds, scrap and collections in between."""
     writing = Writing(seed)
     print("ready", flush=True)
-    store = SqliteStore(path)
+    store = SqlitePages(path)
     while True:
         content = writing.content()
         store.hold(id_of(content), HISTORY)
@@ -190,7 +190,7 @@ def acknowledged_by_a_killed_writer(path: Path, seed: int, lines: int) -> set[Pa
 
 def lost_of(path: Path, pages: set[PageId]) -> int:
     lost = 0
-    with closing(SqliteStore(path)) as store:
+    with closing(SqlitePages(path)) as store:
         for page in pages:
             try:
                 lost += id_of(store.get(page) or b"") != page

@@ -19,7 +19,7 @@ import pytest
 import pagefold.context
 from pagefold import Context
 from pagefold.adapters.sqlite.journal import SqliteJournal, beside
-from pagefold.adapters.sqlite.pages import SqliteStore
+from pagefold.adapters.sqlite.pages import SqlitePages
 from pagefold.derive.learned import Folds
 from pagefold.derive.policies import LIVE, policy_named
 from pagefold.derive.policies.compaction import Compaction
@@ -29,7 +29,7 @@ from pagefold.errors import ConfigError, StoreError, WindowError
 from pagefold.model_proxy.scripted import ScriptedCall, ScriptedModel, ScriptedTurn
 from pagefold.model_proxy.server import running
 from pagefold.pages.page import HANDLE
-from pagefold.pages.store import MemoryStore
+from pagefold.pages.store import MemoryPages
 from pagefold.pages.writeback import Scopes
 
 FOLDING = [policy for name in LIVE if hasattr(policy := policy_named(name, window=12_000), "window")]
@@ -163,7 +163,7 @@ def test_an_instruction_file_that_is_not_there_is_named() -> None:
 
 
 def lines_of(store: Path) -> list[tuple[str, str, str | None, str]]:
-    with closing(SqliteStore(store)) as pages, closing(SqliteJournal(beside(store), RULES, pages)) as journal:
+    with closing(SqlitePages(store)) as pages, closing(SqliteJournal(beside(store), RULES, pages)) as journal:
         return [(line.entry.scope, line.entry.key, line.boundary, str(line.state)) for line in journal.lines()]
 
 
@@ -310,7 +310,7 @@ def test_pages_outlive_the_process_in_a_file(tmp_path: Path) -> None:
 
 
 def test_only_a_store_that_was_opened_here_is_closed(tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path / "pages.db")
+    store = SqlitePages(tmp_path / "pages.db")
     with Context(store=store) as context:
         handle = context.keep(FILE)
     with Context(store=store) as again:
@@ -341,7 +341,7 @@ def test_the_example_loop_runs_past_its_window(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("policy", ["economic", Economic(12_000, folds=Folds(least=500, rent=0.0, miss=900))])
 def test_a_history_added_again_by_another_process_goes_on_as_it_began(opened: Opened, policy: Any) -> None:
-    store, now = MemoryStore(), [0.0]
+    store, now = MemoryPages(), [0.0]
     context = opened(12_000, store=store, head=4_096, clock=lambda: now[0])
     requests = []
     for turn, request in enumerate(loop(context, 40)):

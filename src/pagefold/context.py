@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from pagefold.adapters.instructions import instructions_in
-from pagefold.adapters.sqlite.pages import SqliteStore
+from pagefold.adapters.sqlite.pages import SqlitePages
 from pagefold.adapters.writeback import Writeback
 from pagefold.derive.cost import TABLES, Prices
 from pagefold.derive.notebook import Notebook
@@ -38,7 +38,7 @@ from pagefold.pages.kinds import PageKind, ResidencyLevel
 from pagefold.pages.page import HANDLE, Page, PageId
 from pagefold.pages.pins import NONE, Pins
 from pagefold.pages.producers import Held, Refused, Scope
-from pagefold.pages.store import MemoryStore, Store
+from pagefold.pages.store import MemoryPages, PageStore
 from pagefold.pages.writeback import Scopes
 from pagefold.tokens import FRAME, counter_for
 from pagefold.wire import anthropic, json_text, openai_chat, openai_responses
@@ -95,7 +95,7 @@ class Context:
         window: int = 200_000,
         *,
         policy: str | Policy = "economic",
-        store: Store | str | Path | None = None,
+        store: PageStore | str | Path | None = None,
         model: str = "",
         head: int = 0,
         prices: Prices = TABLES["anthropic"],
@@ -109,7 +109,7 @@ class Context:
             policy = policy_named(policy, window=window, prices=prices, tokens=self._counter.name)
         self._policy, self._prices, self._clock = policy, prices, clock
         self._owns = isinstance(store, str | Path)
-        self._store = SqliteStore(Path(store)) if isinstance(store, str | Path) else store or MemoryStore()
+        self._store = SqlitePages(Path(store)) if isinstance(store, str | Path) else store or MemoryPages()
         self._writeback = Writeback(self._store, Scopes(history, project))
         self._notebook = Notebook(self._store)
         self._history, self._head = history, head

@@ -19,10 +19,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pagefold.adapters.sqlite.journal import SqliteJournal, beside
-from pagefold.adapters.sqlite.pages import SqliteStore
+from pagefold.adapters.sqlite.pages import SqlitePages
 from pagefold.errors import StoreError
 from pagefold.pages.faults import Boundary
-from pagefold.pages.journal import SCHEMAS, Entry, Line, MemoryJournal, Op, Reason, Record, Rules, State, flush
+from pagefold.pages.journal import (
+    SCHEMAS,
+    JournalEntry,
+    JournalLine,
+    JournalRecord,
+    LineState,
+    MemoryJournal,
+    Op,
+    Rejected,
+    Rules,
+    flush,
+)
 from pagefold.pages.page import PageId, id_of
 
 BENCH = Path(__file__).parent.parent.parent / "bench" / "journal.py"
@@ -31,28 +42,28 @@ RULES = Rules(SCHEMAS, frozenset({MINE}))
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqliteStore]:
-    with closing(SqliteStore(tmp_path / "store.db")) as store:
+def store(tmp_path: Path) -> Iterator[SqlitePages]:
+    with closing(SqlitePages(tmp_path / "store.db")) as store:
         yield store
 
 
 @pytest.fixture
-def page(store: SqliteStore) -> PageId:
+def page(store: SqlitePages) -> PageId:
     return store.put(b"what it came from")
 
 
 @pytest.fixture
-def journal(tmp_path: Path, store: SqliteStore) -> Iterator[SqliteJournal]:
+def journal(tmp_path: Path, store: SqlitePages) -> Iterator[SqliteJournal]:
     with closing(SqliteJournal(tmp_path / "journal.db", RULES, store)) as journal:
         yield journal
 
 
-def note(page: PageId, text: str = "x") -> Entry:
-    return Entry.of(Op.APPEND, MINE, "notes", "note", {"text": text}, provenance=[page])
+def note(page: PageId, text: str = "x") -> JournalEntry:
+    return JournalEntry.of(Op.APPEND, MINE, "notes", "note", {"text": text}, provenance=[page])
 
 
-def goal(page: PageId, text: str, read: int | None) -> Entry:
-    return Entry.of(Op.SET, MINE, "plan", "plan", {"goal": text, "source": {}}, provenance=[page], read=read)
+def goal(page: PageId, text: str, read: int | None) -> JournalEntry:
+    return JournalEntry.of(Op.SET, MINE, "plan", "plan", {"goal": text, "source": {}}, provenance=[page], read=read)
 
 
 # -------------------------------------------------------------------------------------------------------- as pure
@@ -61,7 +72,7 @@ def goal(page: PageId, text: str, read: int | None) -> Entry:
 KEYS = st.sampled_from(["notes", "plan", "\udc80 odd", "é"])
 VALUES = st.sampled_from([{"text": "x"}, {"text": "\udfff"}, {"goal": "g", "source": {}}, [], [{"text": "y"}], 1])
 ENTRIES = st.builds(
-    lambda op, scope, key, schema, value, read, known: Entry.of(
+    lambda op, scope, key, schema, value, read, known: JournalEntry.of(
         op, scope, key, schema, value, provenance=[id_of(b"known" if known else b"unknown")], read=read
     ),
     st.sampled_from(Op),
@@ -76,8 +87,8 @@ ENTRIES = st.builds(
 
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.tuples(ENTRIES, st.sampled_from(["", "", "t", "\udc80"]), st.booleans()), max_size=12))
-def test_the_journal_on_disk_answers_as_the_one_in_memory(steps: list[tuple[Entry, str, bool]]) -> None:
-    with tempfile.TemporaryDirectory() as name, closing(SqliteStore(Path(name) / "store.db")) as store:
+def test_the_journal_on_disk_answers_as_the_one_in_memory(steps: list[tuple[JournalEntry, str, bool]]) -> None:
+    with tempfile.TemporaryDirectory() as name, closing(SqlitePages(Path(name) / "store.db")) as store:
         store.put(b"known")
         pure = MemoryJournal(RULES, store.exists)
         with closing(SqliteJournal(Path(name) / "journal.db", RULES, store)) as kept:
@@ -89,15 +100,15 @@ def test_the_journal_on_disk_answers_as_the_one_in_memory(steps: list[tuple[Entr
             assert (again.lines(), again.pending()) == (pure.lines(), pure.pending())
             for entry, _, _ in steps:
                 assert again.record(entry.scope, entry.key) == pure.record(entry.scope, entry.key)
-                rejected = pure.lines(scope=entry.scope, state=State.REJECTED)
-                assert again.lines(scope=entry.scope, state=State.REJECTED) == rejected
+                rejected = pure.lines(scope=entry.scope, state=LineState.REJECTED)
+                assert again.lines(scope=entry.scope, state=LineState.REJECTED) == rejected
 
 
 # ---------------------------------------------------------------------------------------------- several at once
 
 
 def test_a_line_belongs_to_its_owner_and_its_owners_next_process_goes_on(
-    tmp_path: Path, store: SqliteStore, journal: SqliteJournal, page: PageId
+    tmp_path: Path, store: SqlitePages, journal: SqliteJournal, page: PageId
 ) -> None:
     line = journal.stage(note(page))
     with closing(SqliteJournal(tmp_path / "journal.db", RULES, store, owner="another")) as another:
@@ -114,9 +125,9 @@ def test_a_line_belongs_to_its_owner_and_its_owners_next_process_goes_on(
 
 
 def test_of_many_that_set_what_they_all_read_one_wins_and_the_others_are_refused(
-    tmp_path: Path, store: SqliteStore, page: PageId
+    tmp_path: Path, store: SqlitePages, page: PageId
 ) -> None:
-    def write(name: str) -> list[Line]:
+    def write(name: str) -> list[JournalLine]:
         with closing(SqliteJournal(tmp_path / "journal.db", RULES, store, owner=name)) as own:
             own.stage(goal(page, name, read=0))
             own.stage(note(page, name))
@@ -128,17 +139,17 @@ def test_of_many_that_set_what_they_all_read_one_wins_and_the_others_are_refused
         lines = [line for written in threads.map(write, names) for line in written]
 
     sets = [line for line in lines if line.entry.op is Op.SET]
-    winner = next(line for line in sets if line.state is State.COMMITTED)
-    assert {line.reason for line in sets if line is not winner} == {Reason.DESTRUCTIVE_OP}
+    winner = next(line for line in sets if line.state is LineState.COMMITTED)
+    assert {line.reason for line in sets if line is not winner} == {Rejected.DESTRUCTIVE_OP}
     with closing(SqliteJournal(tmp_path / "journal.db", RULES, store)) as journal:
         record, notes = journal.record(MINE, "plan"), journal.record(MINE, "notes")
-    assert record == Record(MINE, "plan", "plan", 1, json.loads(winner.entry.value))
+    assert record == JournalRecord(MINE, "plan", "plan", 1, json.loads(winner.entry.value))
     assert notes is not None
     assert sorted(note["text"] for note in notes.value) == names
 
 
 def test_a_record_is_seen_as_another_process_left_it(
-    tmp_path: Path, store: SqliteStore, journal: SqliteJournal, page: PageId
+    tmp_path: Path, store: SqlitePages, journal: SqliteJournal, page: PageId
 ) -> None:
     journal.stage(note(page, "mine"))
     flush(journal, Boundary.RESET)
@@ -146,7 +157,9 @@ def test_a_record_is_seen_as_another_process_left_it(
         another.stage(note(page, "theirs"))
         flush(another, Boundary.RESET)
 
-    assert journal.record(MINE, "notes") == Record(MINE, "notes", "note", 2, [{"text": "mine"}, {"text": "theirs"}])
+    assert journal.record(MINE, "notes") == JournalRecord(
+        MINE, "notes", "note", 2, [{"text": "mine"}, {"text": "theirs"}]
+    )
 
 
 @pytest.mark.skipif(os.name != "posix", reason="forks and kills with POSIX signals")
@@ -162,7 +175,7 @@ def test_writers_killed_before_any_statement_lose_no_commit_and_overwrite_nothin
 # ----------------------------------------------------------------------------------------------------- provenance
 
 
-def test_the_pages_a_committed_line_came_from_are_never_collected(store: SqliteStore, journal: SqliteJournal) -> None:
+def test_the_pages_a_committed_line_came_from_are_never_collected(store: SqlitePages, journal: SqliteJournal) -> None:
     kept, loose = store.put(b"kept"), store.put(b"loose")
     journal.stage(note(kept))
     flush(journal, Boundary.COMPACTION)
@@ -173,33 +186,33 @@ def test_the_pages_a_committed_line_came_from_are_never_collected(store: SqliteS
 
 
 def test_the_pages_of_a_line_rejected_at_its_commit_are_let_go(
-    store: SqliteStore, journal: SqliteJournal, page: PageId
+    store: SqlitePages, journal: SqliteJournal, page: PageId
 ) -> None:
     other = store.put(b"only the late one came from here")
     first = journal.validate(journal.stage(goal(page, "first", 0)).number)
     late = journal.validate(journal.stage(goal(other, "late", 0)).number)
     journal.commit(first.number, Boundary.RESET)
 
-    assert journal.commit(late.number, Boundary.RESET).reason is Reason.DESTRUCTIVE_OP
+    assert journal.commit(late.number, Boundary.RESET).reason is Rejected.DESTRUCTIVE_OP
 
     store.collect(max_bytes=0)
     assert (store.exists(page), store.exists(other)) == (True, False)
 
 
 def test_a_page_collected_between_validation_and_commit_is_a_reason_and_not_a_dangling_line(
-    store: SqliteStore, journal: SqliteJournal, page: PageId
+    store: SqlitePages, journal: SqliteJournal, page: PageId
 ) -> None:
     line = journal.validate(journal.stage(note(page)).number)
     store.collect(max_bytes=0)
 
     done = journal.commit(line.number, Boundary.RESET)
 
-    assert (done.state, done.reason) == (State.REJECTED, Reason.PROVENANCE_FAIL)
+    assert (done.state, done.reason) == (LineState.REJECTED, Rejected.PROVENANCE_FAIL)
     assert journal.record(MINE, "notes") is None
 
 
 def test_a_store_that_fails_leaves_the_line_for_the_next_flush(
-    tmp_path: Path, store: SqliteStore, journal: SqliteJournal, page: PageId
+    tmp_path: Path, store: SqlitePages, journal: SqliteJournal, page: PageId
 ) -> None:
     journal.stage(note(page))
     store.close()
@@ -207,9 +220,9 @@ def test_a_store_that_fails_leaves_the_line_for_the_next_flush(
     with pytest.raises(StoreError, match=r"store.db is closed"):
         flush(journal, Boundary.RESET)
 
-    assert [line.state for line in journal.pending()] == [State.STAGED]
+    assert [line.state for line in journal.pending()] == [LineState.STAGED]
     with (
-        closing(SqliteStore(store.path)) as again,
+        closing(SqlitePages(store.path)) as again,
         closing(SqliteJournal(tmp_path / "journal.db", RULES, again)) as next_one,
     ):
         assert len(flush(next_one, Boundary.RESET).committed) == 1
@@ -246,7 +259,7 @@ def test_a_damaged_line_is_refused_and_names_the_file(journal: SqliteJournal, pa
 
 
 def test_a_record_with_a_missing_version_is_refused_and_not_made_up(
-    tmp_path: Path, store: SqliteStore, journal: SqliteJournal, page: PageId
+    tmp_path: Path, store: SqlitePages, journal: SqliteJournal, page: PageId
 ) -> None:
     for text in ("one", "two", "three"):
         journal.stage(note(page, text))
@@ -259,7 +272,7 @@ def test_a_record_with_a_missing_version_is_refused_and_not_made_up(
     assert "version 2 of notes is missing" in str(refused.value)
 
 
-def test_a_page_store_is_not_a_journal_and_is_left_as_it_is(store: SqliteStore, page: PageId) -> None:
+def test_a_page_store_is_not_a_journal_and_is_left_as_it_is(store: SqlitePages, page: PageId) -> None:
     with pytest.raises(StoreError, match="another program's database: name another file for the journal"):
         SqliteJournal(store.path, RULES, store)
 
@@ -288,7 +301,7 @@ def pagefold(*arguments: str, home: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=True, cwd=home, env={"HOME": str(home)})
 
 
-def test_the_command_lists_what_was_committed_and_what_was_rejected_and_why(tmp_path: Path, store: SqliteStore) -> None:
+def test_the_command_lists_what_was_committed_and_what_was_rejected_and_why(tmp_path: Path, store: SqlitePages) -> None:
     page = store.put(b"seen")
     with closing(SqliteJournal(beside(store.path), RULES, store, owner="me")) as journal:
         journal.stage(note(page, "kept"))
@@ -306,7 +319,7 @@ def test_the_command_lists_what_was_committed_and_what_was_rejected_and_why(tmp_
 
 
 def test_what_a_writer_wrote_is_shown_as_it_is_and_not_obeyed_by_the_terminal(
-    tmp_path: Path, store: SqliteStore
+    tmp_path: Path, store: SqlitePages
 ) -> None:
     page = store.put(b"seen")
     with closing(SqliteJournal(beside(store.path), RULES, store)) as journal:
@@ -328,7 +341,7 @@ def test_the_examples_of_the_documentation_run(tmp_path: Path, monkeypatch: pyte
         exec(code, names)
 
     lines = names["journal"].lines()
-    assert {line.state for line in lines} == {State.COMMITTED}
+    assert {line.state for line in lines} == {LineState.COMMITTED}
     assert [line.entry.schema for line in lines][-1] == "note"
     assert {"constraint", "preference"} < {line.entry.schema for line in lines}
     names["journal"].close()

@@ -22,9 +22,9 @@ from pathlib import Path
 import pytest
 
 from pagefold.adapters.library import Library, objects_of
-from pagefold.adapters.sink import Objects
-from pagefold.adapters.sqlite.outbox import Awaiting, Outbox
-from pagefold.adapters.sqlite.pages import SqliteStore
+from pagefold.adapters.sink import ObjectStorage
+from pagefold.adapters.sqlite.outbox import SqliteOutbox, UnsentPage
+from pagefold.adapters.sqlite.pages import SqlitePages
 from pagefold.errors import ConfigError, DeniedError, StoreError
 from pagefold.pages.kinds import PageKind
 from pagefold.pages.page import PageId, handle_of, id_of
@@ -143,7 +143,7 @@ def server(request: pytest.FixtureRequest) -> Server:
 
 
 @contextmanager
-def library(path: Path, sink: SinkSettings | Objects | None, flush_seconds: float = SECONDS) -> Iterator[Library]:
+def library(path: Path, sink: SinkSettings | ObjectStorage | None, flush_seconds: float = SECONDS) -> Iterator[Library]:
     objects = objects_of(sink) if isinstance(sink, SinkSettings) else sink
     opened = Library(path, objects, flush_seconds=flush_seconds)
     if opened._sink:
@@ -402,7 +402,7 @@ def test_a_put_waits_neither_for_a_dead_sink_nor_for_one_that_hangs(tmp_path: Pa
     contents = [os.urandom(3000) for _ in range(400)]
     with (
         library(tmp_path / "sink.db", objects, 0.0) as with_sink,
-        closing(SqliteStore(tmp_path / "plain.db")) as plain,
+        closing(SqlitePages(tmp_path / "plain.db")) as plain,
     ):
         took = [0.0, 0.0]
         for content in contents:
@@ -441,17 +441,17 @@ def test_what_is_put_just_after_the_sink_looked_and_just_before_closing_is_sent(
 ) -> None:
     objects = Kept()
     with library(tmp_path / "here.db", objects) as here:
-        sink, look = here._sink, Outbox.batch
+        sink, look = here._sink, SqliteOutbox.batch
         assert sink is not None
 
-        def look_and_be_overtaken(outbox: Outbox, pages: int, length: int) -> Sequence[Awaiting]:
+        def look_and_be_overtaken(outbox: SqliteOutbox, pages: int, length: int) -> Sequence[UnsentPage]:
             batch = look(outbox, pages, length)
             if not sink._closing:
                 here.store.put(b"late", history="s")
                 sink._closing = True
             return batch
 
-        monkeypatch.setattr(Outbox, "batch", look_and_be_overtaken)
+        monkeypatch.setattr(SqliteOutbox, "batch", look_and_be_overtaken)
         sink.wake()
         until(lambda: sink._closing)
         assert here.close()

@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pagefold.adapters.sqlite.database import migrate
-from pagefold.adapters.sqlite.pages import _APPLICATION_ID, _MIGRATIONS, SqliteStore, Stats
+from pagefold.adapters.sqlite.pages import _APPLICATION_ID, _MIGRATIONS, SqlitePages, StoreStats
 from pagefold.errors import StoreError
 from pagefold.pages.page import PageId, handle_of, id_of
 from pagefold.pages.store import Collected
@@ -28,7 +28,7 @@ posix = pytest.mark.skipif(os.name != "posix", reason="needs POSIX permissions a
 
 PROLOGUE = """
 import os, random, sys, threading
-from pagefold.adapters.sqlite.pages import SqliteStore
+from pagefold.adapters.sqlite.pages import SqlitePages
 from pagefold.errors import StoreError
 path, name = sys.argv[1:]
 dice = random.Random(name)
@@ -41,8 +41,8 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def store(path: Path) -> Iterator[SqliteStore]:
-    with closing(SqliteStore(path)) as store:
+def store(path: Path) -> Iterator[SqlitePages]:
+    with closing(SqlitePages(path)) as store:
         yield store
 
 
@@ -62,7 +62,7 @@ def output_of(process: subprocess.Popen[str]) -> list[str]:
     return printed.split("\n")[:-1]
 
 
-def migrated(store: SqliteStore, steps: Sequence[str]) -> None:
+def migrated(store: SqlitePages, steps: Sequence[str]) -> None:
     migrate(store._db, store.path, "page store", _APPLICATION_ID, steps)
 
 
@@ -81,7 +81,7 @@ def test_four_processes_that_open_and_fill_a_new_file_at_once_lose_nothing(path:
     writer = """
 print("ready", flush=True)
 sys.stdin.read()
-store = SqliteStore(path)
+store = SqlitePages(path)
 for n in range(200):
     content = b"shared %d" % n if n % 4 == 0 else dice.randbytes(dice.randint(1, 9000))
     print(store.put(content, history="all", now=n))
@@ -93,7 +93,7 @@ for n in range(200):
 
     assert [len(pages) for pages in printed] == [200] * 4
     distinct = {PageId(page) for pages in printed for page in pages}
-    with closing(SqliteStore(path)) as store:
+    with closing(SqlitePages(path)) as store:
         assert set(store.listed("all")) == distinct
         assert {id_of(store.get(page) or b"") for page in distinct} == distinct
         assert store.stats().pages == len(distinct) == 4 * 150 + 50
@@ -103,7 +103,7 @@ def test_a_collection_never_takes_what_another_process_holds_or_has_just_put(pat
     collector = """
 ended = threading.Event()
 threading.Thread(target=lambda: (sys.stdin.read(), ended.set())).start()
-store, removed = SqliteStore(path), 0
+store, removed = SqlitePages(path), 0
 while not ended.is_set():
     removed += store.collect(before=10.0).pages
     # Reading leaves the others time to write.
@@ -112,7 +112,7 @@ while not ended.is_set():
 print(removed)
 """
     holder = """
-store = SqliteStore(path)
+store = SqlitePages(path)
 for n in range(300):
     history = f"{name} {n}"
     held, young = (b"%s %d %s " % (name.encode(), n % 7, kind) * 50 for kind in (b"held", b"young"))
@@ -131,7 +131,7 @@ for n in range(300):
     assert int(removed) > 0
 
 
-def between(store: SqliteStore, statement: int, action: Callable[[], object]) -> None:
+def between(store: SqlitePages, statement: int, action: Callable[[], object]) -> None:
     """Have `action` tried, as by another process, just before that statement of what the store does next."""
     number = count()
 
@@ -145,7 +145,7 @@ def between(store: SqliteStore, statement: int, action: Callable[[], object]) ->
 
 @pytest.mark.parametrize("statement", range(9))
 def test_a_page_held_or_refreshed_between_any_two_steps_of_a_collection_is_kept(path: Path, statement: int) -> None:
-    with closing(SqliteStore(path)) as store, closing(SqliteStore(path)) as other:
+    with closing(SqlitePages(path)) as store, closing(SqlitePages(path)) as other:
         other._db.execute("PRAGMA busy_timeout = 0")
         held, young, old = (store.put(content, now=1.0) for content in (b"held", b"young", b"old"))
         kept: list[PageId] = []
@@ -163,7 +163,7 @@ def test_a_page_held_or_refreshed_between_any_two_steps_of_a_collection_is_kept(
 
 @pytest.mark.parametrize("statement", range(9))
 def test_a_page_collected_between_any_two_steps_of_a_put_is_put_again(path: Path, statement: int) -> None:
-    with closing(SqliteStore(path)) as store, closing(SqliteStore(path)) as other:
+    with closing(SqlitePages(path)) as store, closing(SqlitePages(path)) as other:
         other._db.execute("PRAGMA busy_timeout = 0")
         page = store.put(b"content", history="h", now=1.0)
         between(store, statement, lambda: other.collect(before=2.0))
@@ -178,7 +178,7 @@ def test_processes_that_open_a_new_file_at_the_same_instant_all_get_a_store(path
     opener = """
 print("ready", flush=True)
 for line in sys.stdin:
-    store = SqliteStore(path + line.strip())
+    store = SqlitePages(path + line.strip())
     print(store.put(name.encode()), flush=True)
     store.close()
 """
@@ -197,7 +197,7 @@ for line in sys.stdin:
 def test_a_writer_killed_at_any_instant_has_lost_no_page_it_acknowledged(path: Path) -> None:
     writer = """
 print("ready", flush=True)
-store = SqliteStore(path)
+store = SqlitePages(path)
 while True:
     words = [b"%d" % dice.randrange(300) for _ in range(dice.randint(600, 12000))]
     print(store.put(b" ".join(words), history="run"), flush=True)
@@ -212,7 +212,7 @@ while True:
             process.kill()
             printed += lines_of(process).readlines()
         acknowledged.update(PageId(line[:-1]) for line in printed[1:] if line.endswith("\n"))
-        with closing(SqliteStore(path)) as store:
+        with closing(SqlitePages(path)) as store:
             assert {id_of(store.get(page) or b"") for page in acknowledged} == acknowledged
             assert acknowledged <= set(store.listed("run"))
             assert store._db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
@@ -220,7 +220,7 @@ while True:
     assert acknowledged
 
 
-def test_a_file_that_stays_locked_is_refused_and_works_again_once_it_is_free(store: SqliteStore, path: Path) -> None:
+def test_a_file_that_stays_locked_is_refused_and_works_again_once_it_is_free(store: SqlitePages, path: Path) -> None:
     page = store.put(b"before")
     store._db.execute("PRAGMA busy_timeout = 20")
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
@@ -237,7 +237,7 @@ def test_a_file_that_stays_locked_is_refused_and_works_again_once_it_is_free(sto
 # -------------------------------------------------------------------------------------------------------- threads
 
 
-def test_one_store_serves_many_threads_at_once(store: SqliteStore) -> None:
+def test_one_store_serves_many_threads_at_once(store: SqlitePages) -> None:
     def use(seed: int) -> None:
         dice = random.Random(seed)
         for n in range(60):
@@ -255,7 +255,7 @@ def test_one_store_serves_many_threads_at_once(store: SqliteStore) -> None:
 
 def test_threads_that_make_the_same_new_file_all_get_a_store(path: Path) -> None:
     with ThreadPoolExecutor(8) as threads:
-        stores = list(threads.map(SqliteStore, [path] * 8))
+        stores = list(threads.map(SqlitePages, [path] * 8))
     pages = [store.put(bytes([n])) for n, store in enumerate(stores)]
 
     assert all(store.exists(page) for store in stores for page in pages)
@@ -266,7 +266,7 @@ def test_threads_that_make_the_same_new_file_all_get_a_store(path: Path) -> None
 # ---------------------------------------------------------------------------------------------------- what is kept
 
 
-def test_what_shrinks_is_stored_small_and_what_does_not_is_stored_as_it_is(store: SqliteStore) -> None:
+def test_what_shrinks_is_stored_small_and_what_does_not_is_stored_as_it_is(store: SqlitePages) -> None:
     noise = random.Random(1).randbytes(5000)
     store.hold(store.put(b"word " * 1000), "live")
     store.hold(id_of(b"absent"), "live")
@@ -275,11 +275,11 @@ def test_what_shrinks_is_stored_small_and_what_does_not_is_stored_as_it_is(store
     with_words = store.stats()
     store.put(noise)
 
-    assert store.stats() == Stats(pages=2, bytes=10_000, stored_bytes=with_words.stored_bytes + 5000, held=1)
+    assert store.stats() == StoreStats(pages=2, bytes=10_000, stored_bytes=with_words.stored_bytes + 5000, held=1)
     assert store.get(id_of(noise)) == noise
 
 
-def test_a_page_put_again_is_not_stored_again(store: SqliteStore) -> None:
+def test_a_page_put_again_is_not_stored_again(store: SqlitePages) -> None:
     store.put(b"word " * 1000, now=1.0)
     once = store.stats()
 
@@ -289,12 +289,12 @@ def test_a_page_put_again_is_not_stored_again(store: SqliteStore) -> None:
     assert store._db.execute("SELECT key FROM contents").fetchall() == [(1,)]
 
 
-def test_an_empty_store_counts_nothing(store: SqliteStore) -> None:
-    assert store.stats() == Stats(pages=0, bytes=0, stored_bytes=0, held=0)
+def test_an_empty_store_counts_nothing(store: SqlitePages) -> None:
+    assert store.stats() == StoreStats(pages=0, bytes=0, stored_bytes=0, held=0)
     assert store.collect(before=9.0, max_bytes=0) == Collected(pages=0, bytes=0, held=0)
 
 
-def test_a_closed_store_says_so_and_may_be_closed_twice(store: SqliteStore, path: Path) -> None:
+def test_a_closed_store_says_so_and_may_be_closed_twice(store: SqlitePages, path: Path) -> None:
     store.close()
     store.close()
 
@@ -305,7 +305,7 @@ def test_a_closed_store_says_so_and_may_be_closed_twice(store: SqliteStore, path
 
 def test_a_file_with_the_name_of_an_sqlite_keyword_is_a_file(tmp_path: Path) -> None:
     for name in (":memory:", "file:pages?mode=memory", "Ünïcode 'quoted'"):
-        with closing(SqliteStore(tmp_path / name)) as store:
+        with closing(SqlitePages(tmp_path / name)) as store:
             store.put(b"content")
         assert (tmp_path / name).is_file()
 
@@ -313,20 +313,20 @@ def test_a_file_with_the_name_of_an_sqlite_keyword_is_a_file(tmp_path: Path) -> 
 # -------------------------------------------------------------------------------------------------------- versions
 
 
-def test_a_file_of_a_newer_version_is_refused_and_left_as_it_is(store: SqliteStore, path: Path) -> None:
+def test_a_file_of_a_newer_version_is_refused_and_left_as_it_is(store: SqlitePages, path: Path) -> None:
     store.put(b"content")
     migrated(store, (*_MIGRATIONS, "ALTER TABLE pages ADD COLUMN later TEXT"))
     store.close()
     before = path.read_bytes()
 
     with pytest.raises(StoreError) as refused:
-        SqliteStore(path)
+        SqlitePages(path)
 
     assert "made by a newer pagefold" in refusal_of(refused, path)
     assert path.read_bytes() == before
 
 
-def test_an_older_file_is_brought_up_with_its_pages_and_only_once(store: SqliteStore) -> None:
+def test_an_older_file_is_brought_up_with_its_pages_and_only_once(store: SqlitePages) -> None:
     page = store.put(b"content")
     steps = (*_MIGRATIONS, "ALTER TABLE pages ADD COLUMN later TEXT; CREATE TABLE more (x)", "DROP TABLE more")
 
@@ -337,13 +337,13 @@ def test_an_older_file_is_brought_up_with_its_pages_and_only_once(store: SqliteS
     assert store.get(page) == b"content"
 
 
-def test_a_migration_that_fails_half_way_leaves_the_file_at_the_version_it_had(store: SqliteStore, path: Path) -> None:
+def test_a_migration_that_fails_half_way_leaves_the_file_at_the_version_it_had(store: SqlitePages, path: Path) -> None:
     with pytest.raises(sqlite3.OperationalError):
         migrated(store, (*_MIGRATIONS, "CREATE TABLE more (x); CREATE TABLE more (y)"))
 
     assert store._db.execute("PRAGMA user_version").fetchone()[0] == len(_MIGRATIONS)
     assert store._db.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'more'").fetchone() == (0,)
-    with closing(SqliteStore(path)) as again:
+    with closing(SqlitePages(path)) as again:
         assert again.get(again.put(b"content")) == b"content"
 
 
@@ -355,7 +355,7 @@ def test_another_programs_database_is_refused_and_left_as_it_is(path: Path, vers
     before = path.read_bytes()
 
     with pytest.raises(StoreError) as refused:
-        SqliteStore(path)
+        SqlitePages(path)
 
     assert "another program's database" in refusal_of(refused, path)
     assert path.read_bytes() == before
@@ -367,7 +367,7 @@ def test_another_programs_database_is_refused_and_left_as_it_is(path: Path, vers
 def filled(path: Path) -> dict[PageId, bytes]:
     contents = [b"line %d of a log\n" % n * (n * 20) for n in range(30)]
     contents += [random.Random(n).randbytes(n * 400) for n in range(30)]
-    with closing(SqliteStore(path)) as store:
+    with closing(SqlitePages(path)) as store:
         return {store.put(content, history="h", now=float(n)): content for n, content in enumerate(contents)}
 
 
@@ -376,7 +376,7 @@ def test_a_file_of_garbage_is_refused_with_what_to_do(path: Path, size: int) -> 
     path.write_bytes(random.Random(size).randbytes(size))
 
     with pytest.raises(StoreError) as refused:
-        SqliteStore(path)
+        SqlitePages(path)
 
     assert refusal_of(refused, path).endswith("move it away and pagefold starts a new one")
     assert isinstance(refused.value.__cause__, sqlite3.Error)
@@ -385,11 +385,11 @@ def test_a_file_of_garbage_is_refused_with_what_to_do(path: Path, size: int) -> 
 def test_a_damaged_file_moved_away_makes_room_for_a_new_one(path: Path) -> None:
     path.write_bytes(b"garbage" * 1000)
     with pytest.raises(StoreError):
-        SqliteStore(path)
+        SqlitePages(path)
 
     path.rename(path.with_suffix(".bad"))
 
-    with closing(SqliteStore(path)) as store:
+    with closing(SqlitePages(path)) as store:
         assert store.get(store.put(b"content")) == b"content"
 
 
@@ -400,7 +400,7 @@ def test_a_truncated_file_is_refused_with_what_to_do(path: Path) -> None:
     for length in (len(whole) - 4096, len(whole) // 2, 5000, 150):
         path.write_bytes(whole[:length])
         with pytest.raises(StoreError, match="is damaged"):
-            SqliteStore(path)
+            SqlitePages(path)
 
 
 def test_zeroed_pages_in_the_middle_cost_the_pages_there_and_never_a_wrong_byte(path: Path) -> None:
@@ -411,7 +411,7 @@ def test_zeroed_pages_in_the_middle_cost_the_pages_there_and_never_a_wrong_byte(
     path.write_bytes(whole)
 
     refused: list[str] = []
-    with closing(SqliteStore(path)) as store:
+    with closing(SqlitePages(path)) as store:
         for page, content in contents.items():
             try:
                 assert store.get(page) == content
@@ -429,7 +429,7 @@ def test_any_damage_gives_the_right_bytes_or_none_or_a_refusal(dice: random.Rand
         path = Path(folder) / "pages.db"
         contents = filled(path)
         damage(path, dice, way)
-        with suppress(StoreError), closing(SqliteStore(path)) as store:
+        with suppress(StoreError), closing(SqlitePages(path)) as store:
             for page, content in contents.items():
                 with suppress(StoreError):
                     assert store.get(page) in (content, None)
@@ -470,7 +470,7 @@ WORDS = b"word " * 1000
         "DELETE FROM contents",
     ],
 )
-def test_a_content_that_is_not_what_was_put_is_refused(store: SqliteStore, path: Path, change: str) -> None:
+def test_a_content_that_is_not_what_was_put_is_refused(store: SqlitePages, path: Path, change: str) -> None:
     page = store.put(WORDS)
     store.put(WORDS.swapcase())
     store._db.execute(change)
@@ -485,7 +485,7 @@ def test_a_content_that_is_not_what_was_put_is_refused(store: SqliteStore, path:
 
 
 def test_a_store_that_may_not_grow_refuses_the_page_and_goes_on_once_there_is_room(
-    store: SqliteStore, path: Path
+    store: SqlitePages, path: Path
 ) -> None:
     page = store.put(b"before")
     store._db.execute("PRAGMA max_page_count = 12")
@@ -504,7 +504,7 @@ def test_a_store_that_may_not_grow_refuses_the_page_and_goes_on_once_there_is_ro
 def test_a_disk_that_takes_no_more_refuses_the_page_and_keeps_every_acknowledged_one(path: Path) -> None:
     writer = """
 import resource
-store = SqliteStore(path)
+store = SqlitePages(path)
 hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
 resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, hard))
 try:
@@ -521,13 +521,13 @@ print(store.put(b"there is room again"))
     assert refused.startswith(f"the page store {path} ")
     assert "disk" in refused
     assert acknowledged
-    with closing(SqliteStore(path)) as store:
+    with closing(SqlitePages(path)) as store:
         pages = {PageId(page) for page in (*acknowledged, last)}
         assert {id_of(store.get(page) or b"") for page in pages} == pages
         assert store.stats().pages == len(pages)
 
 
-def test_a_content_larger_than_sqlite_takes_is_refused(store: SqliteStore, path: Path) -> None:
+def test_a_content_larger_than_sqlite_takes_is_refused(store: SqlitePages, path: Path) -> None:
     store._db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 10_000)
 
     with pytest.raises(StoreError) as refused:
@@ -543,7 +543,7 @@ def test_a_path_that_can_be_no_file_is_refused(tmp_path: Path, place: str) -> No
     path = tmp_path / "taken" if place == "directory" else tmp_path / "taken" / "deeper" / "pages.db"
 
     with pytest.raises(StoreError) as refused:
-        SqliteStore(path)
+        SqlitePages(path)
 
     assert "cannot be opened for writing" in refusal_of(refused, path)
 
@@ -558,7 +558,7 @@ if os.geteuid() == 0:
     os.setgid(65534)
     os.setuid(65534)
 try:
-    SqliteStore(path).put(b"content")
+    SqlitePages(path).put(b"content")
 except StoreError as error:
     print(error)
 """
@@ -585,7 +585,7 @@ def test_the_file_its_side_files_and_its_directory_are_their_owners_alone(tmp_pa
     path = tmp_path / "new" / "pages.db"
     usual = os.umask(0)
     try:
-        with closing(SqliteStore(path)) as store:
+        with closing(SqlitePages(path)) as store:
             store.put(b"secret")
             modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in (path.parent, *path.parent.iterdir())}
     finally:
@@ -595,11 +595,11 @@ def test_the_file_its_side_files_and_its_directory_are_their_owners_alone(tmp_pa
 
 
 @posix
-def test_opening_a_store_twice_in_one_process_keeps_the_locks_of_the_first(store: SqliteStore, path: Path) -> None:
+def test_opening_a_store_twice_in_one_process_keeps_the_locks_of_the_first(store: SqlitePages, path: Path) -> None:
     page = store.put(b"content")
-    SqliteStore(path).close()
+    SqlitePages(path).close()
 
-    with child("store = SqliteStore(path)\nstore.put(b'theirs')\nstore.close()", path) as process:
+    with child("store = SqlitePages(path)\nstore.put(b'theirs')\nstore.close()", path) as process:
         output_of(process)
 
     # Had the locks gone, the other process would have thought itself the last one and removed the log.

@@ -17,7 +17,7 @@ from pagefold.cli import main
 from pagefold.pages.faults import FaultKind
 from pagefold.pages.kinds import PageKind, ResidencyLevel
 from pagefold.pages.page import PageId
-from pagefold.pages.store import MemoryStore
+from pagefold.pages.store import MemoryPages
 
 ONE = range(1, 2)
 
@@ -136,7 +136,7 @@ def test_floors_that_cannot_fit_are_insufficiency_and_no_fault() -> None:
     assert outcome.observer.faults == 0
 
 
-class Forgetful(MemoryStore):
+class Forgetful(MemoryPages):
     """A store that finds nothing of what it was given."""
 
     def find(self, handle: str) -> Sequence[PageId]:

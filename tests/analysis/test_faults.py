@@ -12,7 +12,7 @@ from pagefold.analysis.replay import SessionReplay, Terms
 from pagefold.derive.cost import prices_named
 from pagefold.derive.policies import policy_named
 from pagefold.derive.policy import NOTHING, Derived, Notes, Policy
-from pagefold.pages.faults import Fault, FaultKind, FaultObserver
+from pagefold.pages.faults import FaultKind, FaultObserver, PageFault
 from pagefold.pages.kinds import PageKind
 from pagefold.pages.page import Page, handle_of, id_of
 from pagefold.tokens import counter
@@ -76,7 +76,7 @@ HANDLE = handle_of(id_of(FILE.encode()))
 PIECE = Page.of(PageKind.EVIDENCE, FILE + OTHER)
 
 
-def observed(messages: Sequence[dict[str, Any]], policy: Policy) -> tuple[FaultObserver, tuple[Fault, ...]]:
+def observed(messages: Sequence[dict[str, Any]], policy: Policy) -> tuple[FaultObserver, tuple[PageFault, ...]]:
     recorded = session(*messages)
     return observe(recorded, SessionReplay(recorded, Terms(policy, prices_named("anthropic"), counter("o200k"))))
 

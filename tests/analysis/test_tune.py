@@ -39,7 +39,7 @@ HELD = [name for name in NAMES if is_held(name)]
 FITTED = [name for name in NAMES if not is_held(name)]
 
 
-def batches_of(path: Path) -> tuple[recordings.Batch, ...]:
+def batches_of(path: Path) -> tuple[recordings.LogBatch, ...]:
     return tuple(recordings.batches(path, given=None, max_bytes=1 << 26))
 
 

@@ -10,7 +10,7 @@ from pagefold.derive.representations import candidate, represent
 from pagefold.encode.choose import decode
 from pagefold.pages.kinds import PageKind, ResidencyLevel
 from pagefold.pages.page import Page
-from pagefold.pages.producers import Plan, Statement, constrain, plan
+from pagefold.pages.producers import PinnedPlan, Statement, constrain, plan
 
 FILE = "\n".join(f"{number}\tdef function_{number}(argument):" for number in range(1, 200))
 TALK = (
@@ -52,7 +52,7 @@ def test_a_constraint_keeps_its_statement_with_scope_and_source() -> None:
 
 def test_a_plan_keeps_its_goal_and_current_step() -> None:
     held = plan("Ship it", steps=["write", "test", "release"], current=2)
-    assert isinstance(held, Plan)
+    assert isinstance(held, PinnedPlan)
     text = represent(held.page, ResidencyLevel.STRUCTURED).text
     assert "Ship it" in text
     assert "test" in text

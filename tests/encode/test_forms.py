@@ -13,7 +13,7 @@ from pagefold.encode.grep_context import GrepContextCodec
 from pagefold.encode.json_codec import JsonCodec
 from pagefold.encode.notation.json_value import LAYOUTS, Layout, parse
 from pagefold.encode.numbered import NumberedCodec
-from pagefold.pages.ledger import Ledger, Standing
+from pagefold.pages.ledger import Ledger, LedgerEntry
 
 numbered = NumberedCodec()
 
@@ -373,8 +373,8 @@ def test_a_line_that_was_itself_a_reference_is_not_referred_to() -> None:
 
 def test_what_another_history_saw_is_not_referred_to() -> None:
     shared = after("\n".join(BODY[:10]))
-    theirs = shared.with_text(Standing("R2", tuple(BODY[10:])))
-    ours = shared.with_text(Standing("R2", ("something else",)))
+    theirs = shared.with_text(LedgerEntry("R2", tuple(BODY[10:])))
+    ours = shared.with_text(LedgerEntry("R2", ("something else",)))
 
     seen = delta.encode("\n".join(BODY[10:]), theirs, "Bash")
     unseen = delta.encode("\n".join(BODY[10:]), ours, "Bash")

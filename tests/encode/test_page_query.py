@@ -10,7 +10,7 @@ from pagefold.encode.recall_reply import RecallReply, reply_to_recall
 from pagefold.encode.trim import trim
 from pagefold.errors import RecallError
 from pagefold.pages.page import handle_of
-from pagefold.pages.store import MemoryStore
+from pagefold.pages.store import MemoryPages
 from pagefold.tokens import counter
 
 count = counter().count
@@ -20,7 +20,7 @@ JSON = json.dumps({"items": [{"id": n, "name": f"thing_{n}"} for n in range(30)]
 
 
 def ask(text: str, **asked: object) -> RecallReply:
-    store = MemoryStore()
+    store = MemoryPages()
     return reply_to_recall(store, handle_of(store.put(text.encode())), **asked)  # type: ignore[arg-type]
 
 
@@ -114,7 +114,7 @@ def test_a_page_comes_whole_by_piece_or_by_cursor() -> None:
     assert ask(PLAIN).text == PLAIN
     assert ask(PLAIN, budget=100_000).text == PLAIN
 
-    store = MemoryStore()
+    store = MemoryPages()
     page = store.put(PLAIN.encode())
     trimmed = trim(PLAIN, 400)
     assert trimmed.cursor is not None
@@ -126,7 +126,7 @@ def test_a_page_comes_whole_by_piece_or_by_cursor() -> None:
 
 
 def test_a_cursor_of_another_page_an_unknown_page_and_a_collected_one_are_told_apart() -> None:
-    store = MemoryStore()
+    store = MemoryPages()
     page, other = store.put(PLAIN.encode()), store.put(b"other", now=5)
     cursor = str(Cursor(page, 0, 400))
 

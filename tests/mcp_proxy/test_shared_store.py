@@ -29,7 +29,7 @@ from pagefold.model_proxy.exchange import Exchange
 from pagefold.model_proxy.scripted import ScriptedModel, ScriptedTurn
 from pagefold.model_proxy.server import running
 from pagefold.pages.page import id_of
-from pagefold.pages.store import MemoryStore, Store
+from pagefold.pages.store import MemoryPages, PageStore
 from tests.mcp_proxy.peer import ODD, PAGEFOLD, Peer, environment
 
 ISSUES = json.dumps([{"id": n, "title": f"Issue {n} of many", "state": "open", "votes": n * 7 % 5} for n in range(60)])
@@ -100,7 +100,7 @@ def send(url: str, messages: Sequence[dict[str, Any]]) -> None:
         answer.read()
 
 
-def derived(messages: Sequence[dict[str, Any]], policy: Policy, store: Store) -> list[Any]:
+def derived(messages: Sequence[dict[str, Any]], policy: Policy, store: PageStore) -> list[Any]:
     """The messages of a history as the model proxy sends them."""
     exchange = Exchange("POST", "/v1/messages", request(messages), Conversations(policy, store=store, window=3000))
     exchange.read()
@@ -109,7 +109,7 @@ def derived(messages: Sequence[dict[str, Any]], policy: Policy, store: Store) ->
 
 def alone(messages: Sequence[dict[str, Any]]) -> list[str]:
     """What the results of a history look like behind the model proxy where no MCP proxy was in between."""
-    return results(json.dumps({"messages": derived(messages, Lossless(), MemoryStore())}).encode())
+    return results(json.dumps({"messages": derived(messages, Lossless(), MemoryPages())}).encode())
 
 
 def original(agent: Agent, texts: dict[str, str]) -> list[dict[str, Any]]:
@@ -229,7 +229,7 @@ def test_a_request_is_what_the_model_proxy_alone_would_make_of_it(
     policy: Policy, texts: list[str], data: st.DataObject
 ) -> None:
     """Whichever of the texts came through an MCP proxy."""
-    store, through, direct = MemoryStore(), Agent(None), Agent(None)
+    store, through, direct = MemoryPages(), Agent(None), Agent(None)
     for text in texts:
         shown = text
         if data.draw(st.booleans()):
@@ -242,4 +242,4 @@ def test_a_request_is_what_the_model_proxy_alone_would_make_of_it(
         through.look(shown)
         direct.look(text)
 
-    assert derived(through.messages, policy, store) == derived(direct.messages, policy, MemoryStore())
+    assert derived(through.messages, policy, store) == derived(direct.messages, policy, MemoryPages())

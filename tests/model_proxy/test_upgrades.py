@@ -19,7 +19,7 @@ from pagefold.model_proxy.apis import MESSAGES
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.exchange import Exchange
 from pagefold.pages.page import PageId
-from pagefold.pages.store import MemoryStore
+from pagefold.pages.store import MemoryPages
 
 Messages = list[dict[str, Any]]
 TOOLS = [{"name": "Read", "description": "Reads a file."}]
@@ -91,7 +91,7 @@ def test_each_of_the_changes_would_move_the_prefix(name: str) -> None:
 
 @pytest.mark.parametrize("name", CHANGES)
 def test_after_a_restart_with_other_settings_a_history_goes_on_as_it_began(name: str) -> None:
-    store = MemoryStore()
+    store = MemoryPages()
     before, after = Conversations(BEFORE, store=store), Conversations(CHANGES[name], store=store)
     found = lived(range(24), lambda turn: before if turn < 9 else after, lambda turn: TOOLS)
 
@@ -100,7 +100,7 @@ def test_after_a_restart_with_other_settings_a_history_goes_on_as_it_began(name:
 
 @pytest.mark.parametrize("name", CHANGES)
 def test_two_instances_with_other_settings_serve_one_history_alike(name: str) -> None:
-    store = MemoryStore()
+    store = MemoryPages()
     two = Conversations(BEFORE, store=store), Conversations(CHANGES[name], store=store)
     found = lived(range(24), lambda turn: two[turn % 2], lambda turn: TOOLS)
 
@@ -109,7 +109,7 @@ def test_two_instances_with_other_settings_serve_one_history_alike(name: str) ->
 
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_new_history_gets_the_new_settings_even_where_it_begins_with_the_same_words(name: str) -> None:
-    store, client = MemoryStore(), Client()
+    store, client = MemoryPages(), Client()
     for turn in range(20):
         client.send(Conversations(BEFORE, store=store), history(turn))
     later, new = Client(now=10_000), Conversations(CHANGES[name], store=store)
@@ -122,7 +122,7 @@ def test_a_new_history_gets_the_new_settings_even_where_it_begins_with_the_same_
 
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_fork_of_an_old_history_inherits_what_it_began_with(name: str) -> None:
-    store = MemoryStore()
+    store = MemoryPages()
     before, after = Conversations(BEFORE, store=store), Conversations(CHANGES[name], store=store)
     for turn in range(16):
         Client(turn).send(before, history(turn))
@@ -133,7 +133,7 @@ def test_a_fork_of_an_old_history_inherits_what_it_began_with(name: str) -> None
 
 def test_a_head_that_grew_moves_no_fold_point() -> None:
     """Not in the instance that saw it grow, and not in one that never saw it small."""
-    store = MemoryStore()
+    store = MemoryPages()
     one, other = Conversations(BEFORE, store=store), Conversations(BEFORE, store=store)
     grown = lambda turn: TOOLS if turn < 5 else MORE_TOOLS  # noqa: E731
     alone = Conversations(BEFORE)
@@ -157,7 +157,7 @@ def test_two_heads_before_the_same_words_are_not_mixed_up() -> None:
 @pytest.mark.parametrize("name", [*CHANGES, ""])
 def test_with_the_store_gone_in_mid_session_the_prefix_moves_once_at_most_and_says_so(name: str) -> None:
     client = Client()
-    before, after = Conversations(BEFORE, store=MemoryStore()), Conversations(CHANGES.get(name, BEFORE))
+    before, after = Conversations(BEFORE, store=MemoryPages()), Conversations(CHANGES.get(name, BEFORE))
     for turn in range(13):
         client.send(before, history(turn))
     known = len(client.moves)
@@ -171,7 +171,7 @@ def test_with_the_store_gone_in_mid_session_the_prefix_moves_once_at_most_and_sa
 
 
 def test_a_version_that_is_no_longer_derived_moves_the_prefix_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    store, client = MemoryStore(), Client()
+    store, client = MemoryPages(), Client()
     for turn in range(13):
         client.send(Conversations(BEFORE, store=store), history(turn))
     known = len(client.moves)
@@ -185,7 +185,7 @@ def test_a_version_that_is_no_longer_derived_moves_the_prefix_once(monkeypatch: 
 
 
 def test_who_asks_for_another_policy_gets_it() -> None:
-    store, client = MemoryStore(), Client()
+    store, client = MemoryPages(), Client()
     served = Conversations(BEFORE, store=store)
     for turn in range(6):
         client.send(served, history(turn))
@@ -195,7 +195,7 @@ def test_who_asks_for_another_policy_gets_it() -> None:
 
 
 def test_a_first_request_tried_again_is_the_same_history() -> None:
-    store, first = MemoryStore(), [{"role": "user", "content": "Go."}]
+    store, first = MemoryPages(), [{"role": "user", "content": "Go."}]
     Client().send(Conversations(BEFORE, store=store), first)
     soon, late = Client(now=60), Client(now=9_000)
     exchange = _exchange(Conversations(CHANGES["lossless"], store=store), first, soon.now)
@@ -204,7 +204,7 @@ def test_a_first_request_tried_again_is_the_same_history() -> None:
     assert (b"x-pagefold-policy", b"lossless") in exchange.headers
 
 
-class Watched(MemoryStore):
+class Watched(MemoryPages):
     """Tells which beginnings were asked for."""
 
     def __init__(self) -> None:

@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 from pagefold.pages.faults import Boundary
 from pagefold.pages.journal import (
     SCHEMAS,
-    Entry,
     Flushed,
-    Line,
+    JournalEntry,
+    JournalLine,
+    JournalRecord,
+    LineState,
     MemoryJournal,
     Op,
-    Reason,
-    Record,
+    Rejected,
     Rules,
     Schema,
-    State,
     applied,
     flush,
     record_of,
@@ -39,19 +39,19 @@ def resolves(page: PageId) -> bool:
     return page == PAGE
 
 
-def entry(op: Op, key: str, schema: str, value: Any, *, read: int | None = None, scope: str = MINE) -> Entry:
-    return Entry.of(op, scope, key, schema, value, provenance=[PAGE], read=read)
+def entry(op: Op, key: str, schema: str, value: Any, *, read: int | None = None, scope: str = MINE) -> JournalEntry:
+    return JournalEntry.of(op, scope, key, schema, value, provenance=[PAGE], read=read)
 
 
-def note(text: str, **options: Any) -> Entry:
+def note(text: str, **options: Any) -> JournalEntry:
     return entry(Op.APPEND, "notes", "note", {"text": text}, **options)
 
 
-def goal(text: str, read: int | None) -> Entry:
+def goal(text: str, read: int | None) -> JournalEntry:
     return entry(Op.SET, "plan", "plan", {"goal": text, "source": {}}, read=read)
 
 
-def facts(**value: Any) -> Entry:
+def facts(**value: Any) -> JournalEntry:
     return entry(Op.MERGE, "facts", "facts", value)
 
 
@@ -59,13 +59,13 @@ def rule(*statements: str) -> list[dict[str, Any]]:
     return [{"statement": text, "scope": "session", "source": {}} for text in statements]
 
 
-NOTES = Record(MINE, "notes", "note", 2, [{"text": "one"}, {"text": "two"}])
-PLAN = Record(MINE, "plan", "plan", 3, {"goal": "old", "source": {}})
-SEEN = Record(MINE, "facts", "facts", 1, {"seen": {"a": 1, "in": {"b": True}}})
-RULED = Record(MINE, "constraints", "constraint", 2, rule("no push", "no force"))
+NOTES = JournalRecord(MINE, "notes", "note", 2, [{"text": "one"}, {"text": "two"}])
+PLAN = JournalRecord(MINE, "plan", "plan", 3, {"goal": "old", "source": {}})
+SEEN = JournalRecord(MINE, "facts", "facts", 1, {"seen": {"a": 1, "in": {"b": True}}})
+RULED = JournalRecord(MINE, "constraints", "constraint", 2, rule("no push", "no force"))
 PLANNED = {"goal": "g", "source": {}}
 
-ACCEPTED: dict[str, tuple[Entry, Record | None, Any]] = {
+ACCEPTED: dict[str, tuple[JournalEntry, JournalRecord | None, Any]] = {
     "the first append": (note("one"), None, [{"text": "one"}]),
     "an append": (note("three"), NOTES, [{"text": "one"}, {"text": "two"}, {"text": "three"}]),
     "the same once more": (note("two"), NOTES, [{"text": "one"}, {"text": "two"}, {"text": "two"}]),
@@ -90,116 +90,128 @@ ACCEPTED: dict[str, tuple[Entry, Record | None, Any]] = {
     "a whole list of what is not pinned": (entry(Op.SET, "notes", "note", [], read=2), NOTES, []),
 }
 
-REJECTED: dict[str, tuple[Entry, Record | None, Reason, str]] = {
-    "an unknown schema": (entry(Op.SET, "x", "poem", {}, read=0), None, Reason.SCHEMA_MISMATCH, "schema 'poem'"),
+REJECTED: dict[str, tuple[JournalEntry, JournalRecord | None, Rejected, str]] = {
+    "an unknown schema": (entry(Op.SET, "x", "poem", {}, read=0), None, Rejected.SCHEMA_MISMATCH, "schema 'poem'"),
     "another schema than the record's": (
         entry(Op.APPEND, "notes", "summary", {"text": "x"}),
         NOTES,
-        Reason.SCHEMA_MISMATCH,
+        Rejected.SCHEMA_MISMATCH,
         "notes is a note",
     ),
-    "a missing member": (entry(Op.APPEND, "notes", "note", {}), None, Reason.SCHEMA_MISMATCH, "needs 'text'"),
+    "a missing member": (entry(Op.APPEND, "notes", "note", {}), None, Rejected.SCHEMA_MISMATCH, "needs 'text'"),
     "a member too many": (
         entry(Op.APPEND, "notes", "note", {"text": "", "by": "me"}),
         None,
-        Reason.SCHEMA_MISMATCH,
+        Rejected.SCHEMA_MISMATCH,
         "has no 'by'",
     ),
     "a member of another type": (
         entry(Op.APPEND, "notes", "note", {"text": 1}),
         None,
-        Reason.SCHEMA_MISMATCH,
+        Rejected.SCHEMA_MISMATCH,
         "'text' of a note is a string",
     ),
-    "a boolean for a number": (facts(seen={}, count=True), None, Reason.SCHEMA_MISMATCH, "is a number"),
-    "no object": (entry(Op.APPEND, "notes", "note", "text"), None, Reason.SCHEMA_MISMATCH, "is an object"),
-    "no JSON": (replace(note("x"), value="{'text': 1}"), None, Reason.SCHEMA_MISMATCH, "not JSON"),
-    "no number": (replace(facts(seen={}), value='{"seen":{"a":NaN}}'), None, Reason.SCHEMA_MISMATCH, "not JSON"),
-    "too deep": (replace(note("x"), value="[" * 60_000), None, Reason.SCHEMA_MISMATCH, "not JSON"),
+    "a boolean for a number": (facts(seen={}, count=True), None, Rejected.SCHEMA_MISMATCH, "is a number"),
+    "no object": (entry(Op.APPEND, "notes", "note", "text"), None, Rejected.SCHEMA_MISMATCH, "is an object"),
+    "no JSON": (replace(note("x"), value="{'text': 1}"), None, Rejected.SCHEMA_MISMATCH, "not JSON"),
+    "no number": (replace(facts(seen={}), value='{"seen":{"a":NaN}}'), None, Rejected.SCHEMA_MISMATCH, "not JSON"),
+    "too deep": (replace(note("x"), value="[" * 60_000), None, Rejected.SCHEMA_MISMATCH, "not JSON"),
     "deeper than anything means": (
         replace(facts(seen={}), value='{"seen":' + '{"a":' * 40 + "1" + "}" * 41),
         None,
-        Reason.SCHEMA_MISMATCH,
+        Rejected.SCHEMA_MISMATCH,
         "nested more than 32 deep",
     ),
-    "too long": (note("x" * 70_000), None, Reason.SCHEMA_MISMATCH, "at most 65536"),
+    "too long": (note("x" * 70_000), None, Rejected.SCHEMA_MISMATCH, "at most 65536"),
     "a merge into a list": (
         entry(Op.MERGE, "notes", "note", {"text": "x"}),
         NOTES,
-        Reason.SCHEMA_MISMATCH,
+        Rejected.SCHEMA_MISMATCH,
         "append to it",
     ),
     "an append to what is no list": (
         entry(Op.APPEND, "plan", "plan", PLANNED),
         None,
-        Reason.SCHEMA_MISMATCH,
+        Rejected.SCHEMA_MISMATCH,
         "merge into it",
     ),
     "one for a list": (
         entry(Op.SET, "notes", "note", {"text": "x"}, read=0),
         None,
-        Reason.SCHEMA_MISMATCH,
+        Rejected.SCHEMA_MISMATCH,
         "the whole list",
     ),
     "a list with a wrong one": (
         entry(Op.SET, "notes", "note", [{"text": "x"}, {}], read=0),
         None,
-        Reason.SCHEMA_MISMATCH,
+        Rejected.SCHEMA_MISMATCH,
         "needs 'text'",
     ),
-    "no provenance": (replace(note("x"), provenance=()), None, Reason.PROVENANCE_FAIL, "names no page"),
+    "no provenance": (replace(note("x"), provenance=()), None, Rejected.PROVENANCE_FAIL, "names no page"),
     "a page that is not there": (
         replace(note("x"), provenance=(PAGE, id_of(b"gone"))),
         None,
-        Reason.PROVENANCE_FAIL,
+        Rejected.PROVENANCE_FAIL,
         id_of(b"gone"),
     ),
     "another's scope": (
         note("x", scope="session:2"),
         None,
-        Reason.SCOPE_VIOLATION,
+        Rejected.SCOPE_VIOLATION,
         "may write to project:x, session:1",
     ),
-    "a set that did not look": (goal("new", None), PLAN, Reason.DESTRUCTIVE_OP, "which version it read"),
-    "a set of an older version": (goal("new", 2), PLAN, Reason.DESTRUCTIVE_OP, "read version 2 of plan, which is at 3"),
-    "a set of what was not there": (goal("new", 0), PLAN, Reason.DESTRUCTIVE_OP, "which is at 3"),
-    "a set of a version to come": (goal("new", 4), PLAN, Reason.DESTRUCTIVE_OP, "which is at 3"),
-    "an append that saw another": (note("x", read=1), NOTES, Reason.DESTRUCTIVE_OP, "which is at 2"),
-    "a merge that says otherwise": (facts(seen={"a": 2}), SEEN, Reason.DESTRUCTIVE_OP, "seen.a of facts"),
+    "a set that did not look": (goal("new", None), PLAN, Rejected.DESTRUCTIVE_OP, "which version it read"),
+    "a set of an older version": (
+        goal("new", 2),
+        PLAN,
+        Rejected.DESTRUCTIVE_OP,
+        "read version 2 of plan, which is at 3",
+    ),
+    "a set of what was not there": (goal("new", 0), PLAN, Rejected.DESTRUCTIVE_OP, "which is at 3"),
+    "a set of a version to come": (goal("new", 4), PLAN, Rejected.DESTRUCTIVE_OP, "which is at 3"),
+    "an append that saw another": (note("x", read=1), NOTES, Rejected.DESTRUCTIVE_OP, "which is at 2"),
+    "a merge that says otherwise": (facts(seen={"a": 2}), SEEN, Rejected.DESTRUCTIVE_OP, "seen.a of facts"),
     "a merge that says otherwise further in": (
         facts(seen={"in": {"b": 1}}),
         SEEN,
-        Reason.DESTRUCTIVE_OP,
+        Rejected.DESTRUCTIVE_OP,
         "seen.in.b of facts",
     ),
-    "a merge that makes nothing of an object": (facts(seen={"in": {}, "a": {}}), SEEN, Reason.DESTRUCTIVE_OP, "seen.a"),
+    "a merge that makes nothing of an object": (
+        facts(seen={"in": {}, "a": {}}),
+        SEEN,
+        Rejected.DESTRUCTIVE_OP,
+        "seen.a",
+    ),
     "a pinned statement is taken away": (
         entry(Op.SET, "constraints", "constraint", rule("no push"), read=2),
         RULED,
-        Reason.INVARIANT_VIOLATION,
+        Rejected.INVARIANT_VIOLATION,
         "1 of 2 pinned constraint entries",
     ),
     "a pinned statement is weakened": (
         entry(Op.SET, "constraints", "constraint", rule("no push", "force if you like"), read=2),
         RULED,
-        Reason.INVARIANT_VIOLATION,
+        Rejected.INVARIANT_VIOLATION,
         "1 of 2",
     ),
 }
 
 
 @pytest.mark.parametrize(("given_entry", "record", "value"), ACCEPTED.values(), ids=ACCEPTED)
-def test_what_is_accepted_becomes_the_next_version(given_entry: Entry, record: Record | None, value: Any) -> None:
+def test_what_is_accepted_becomes_the_next_version(
+    given_entry: JournalEntry, record: JournalRecord | None, value: Any
+) -> None:
     assert rejection(given_entry, record, RULES, resolves) is None
 
     after = applied(given_entry, record)
     version = (record.version if record else 0) + 1
-    assert after == Record(MINE, given_entry.key, given_entry.schema, version, value)
+    assert after == JournalRecord(MINE, given_entry.key, given_entry.schema, version, value)
 
 
 @pytest.mark.parametrize(("given_entry", "record", "reason", "detail"), REJECTED.values(), ids=REJECTED)
 def test_what_is_rejected_has_a_reason_and_a_sentence(
-    given_entry: Entry, record: Record | None, reason: Reason, detail: str
+    given_entry: JournalEntry, record: JournalRecord | None, reason: Rejected, detail: str
 ) -> None:
     found = rejection(given_entry, record, RULES, resolves)
 
@@ -209,14 +221,14 @@ def test_what_is_rejected_has_a_reason_and_a_sentence(
 
 
 def test_the_reasons_are_spelled_as_people_write_them_and_each_is_in_the_table() -> None:
-    assert list(Reason) == [
+    assert list(Rejected) == [
         "destructive_op",
         "schema_mismatch",
         "provenance_fail",
         "scope_violation",
         "invariant_violation",
     ]
-    assert {reason for _, _, reason, _ in REJECTED.values()} == set(Reason)
+    assert {reason for _, _, reason, _ in REJECTED.values()} == set(Rejected)
 
 
 def test_whoever_may_unpin_takes_a_pinned_statement_away() -> None:
@@ -231,7 +243,7 @@ def test_a_policy_has_the_last_word() -> None:
     found = rejection(note("a token"), NOTES, rules, resolves)
 
     assert found is not None
-    assert (found.reason, found.detail) == (Reason.INVARIANT_VIOLATION, "no secrets")
+    assert (found.reason, found.detail) == (Rejected.INVARIANT_VIOLATION, "no secrets")
     assert rejection(note("a word"), NOTES, rules, resolves) is None
 
 
@@ -246,13 +258,13 @@ def test_a_line_is_staged_validated_and_committed_and_nothing_applies_before() -
     kept = journal()
 
     staged = kept.stage(note("one"), now=5.0)
-    assert (staged.state, kept.record(MINE, "notes")) == (State.STAGED, None)
+    assert (staged.state, kept.record(MINE, "notes")) == (LineState.STAGED, None)
 
-    assert (kept.validate(staged.number).state, kept.record(MINE, "notes")) == (State.VALIDATED, None)
+    assert (kept.validate(staged.number).state, kept.record(MINE, "notes")) == (LineState.VALIDATED, None)
 
     done = kept.commit(staged.number, Boundary.RESET)
-    assert done == Line(1, "", note("one"), State.COMMITTED, None, "", Boundary.RESET, 1, 5.0)
-    assert kept.record(MINE, "notes") == Record(MINE, "notes", "note", 1, [{"text": "one"}])
+    assert done == JournalLine(1, "", note("one"), LineState.COMMITTED, None, "", Boundary.RESET, 1, 5.0)
+    assert kept.record(MINE, "notes") == JournalRecord(MINE, "notes", "note", 1, [{"text": "one"}])
 
 
 def test_a_rejected_line_stays_visible_and_cannot_be_committed() -> None:
@@ -262,8 +274,8 @@ def test_a_rejected_line_stays_visible_and_cannot_be_committed() -> None:
     with pytest.raises(ValueError, match="line 1 is rejected"):
         kept.commit(line.number, Boundary.RESET)
 
-    assert kept.lines(state=State.REJECTED) == [line]
-    assert line.reason is Reason.SCOPE_VIOLATION
+    assert kept.lines(state=LineState.REJECTED) == [line]
+    assert line.reason is Rejected.SCOPE_VIOLATION
     assert kept.pending() == []
 
 
@@ -292,13 +304,13 @@ def test_steps_that_are_done_again_change_nothing() -> None:
 def test_of_two_that_read_the_same_version_the_second_is_rejected_at_its_commit() -> None:
     kept = journal()
     first, second = (kept.validate(kept.stage(goal(text, 0)).number) for text in ("mine", "yours"))
-    assert first.state is second.state is State.VALIDATED
+    assert first.state is second.state is LineState.VALIDATED
 
     kept.commit(first.number, Boundary.COMPACTION)
     late = kept.commit(second.number, Boundary.COMPACTION)
 
-    assert (late.state, late.reason) == (State.REJECTED, Reason.DESTRUCTIVE_OP)
-    assert kept.record(MINE, "plan") == Record(MINE, "plan", "plan", 1, {"goal": "mine", "source": {}})
+    assert (late.state, late.reason) == (LineState.REJECTED, Rejected.DESTRUCTIVE_OP)
+    assert kept.record(MINE, "plan") == JournalRecord(MINE, "plan", "plan", 1, {"goal": "mine", "source": {}})
 
 
 @pytest.mark.parametrize("boundary", Boundary)
@@ -310,7 +322,7 @@ def test_a_flush_commits_what_it_can_and_says_what_it_could_not(boundary: Bounda
     flushed = flush(kept, boundary)
 
     assert [line.number for line in flushed.committed] == [1, 2, 4]
-    assert [(line.number, line.reason) for line in flushed.rejected] == [(3, Reason.DESTRUCTIVE_OP)]
+    assert [(line.number, line.reason) for line in flushed.rejected] == [(3, Rejected.DESTRUCTIVE_OP)]
     assert {line.boundary for line in flushed.committed} == {boundary}
     assert flush(kept, boundary) == Flushed(boundary)
 
@@ -326,7 +338,9 @@ STEPS = st.tuples(st.sampled_from(["stage", "validate", "commit"]), st.integers(
 
 
 @given(st.lists(STEPS, max_size=30))
-def test_whatever_the_order_no_commit_overwrites_what_it_did_not_read(steps: Sequence[tuple[str, int, Entry]]) -> None:
+def test_whatever_the_order_no_commit_overwrites_what_it_did_not_read(
+    steps: Sequence[tuple[str, int, JournalEntry]],
+) -> None:
     kept = journal()
     for action, number, given_entry in steps:
         before = [line for line in kept.lines() if not line.pending]
@@ -335,13 +349,14 @@ def test_whatever_the_order_no_commit_overwrites_what_it_did_not_read(steps: Seq
         elif number <= len(kept.lines()):
             if action == "validate":
                 kept.validate(number)
-            elif kept.lines()[number - 1].state in (State.VALIDATED, State.COMMITTED):
+            elif kept.lines()[number - 1].state in (LineState.VALIDATED, LineState.COMMITTED):
                 kept.commit(number, Boundary.RESET)
         assert [line for line in kept.lines() if line in before] == before
 
     for key in ("notes", "plan", "facts"):
         lines = sorted(
-            (line for line in kept.lines(state=State.COMMITTED) if line.entry.key == key), key=lambda line: line.version
+            (line for line in kept.lines(state=LineState.COMMITTED) if line.entry.key == key),
+            key=lambda line: line.version,
         )
         assert [line.version for line in lines] == list(range(1, len(lines) + 1))
         assert all(line.entry.read == line.version - 1 for line in lines if line.entry.op is Op.SET)

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from pagefold.errors import WireError
 from pagefold.pages.kinds import PageKind
 from pagefold.pages.manifest import (
-    Entry,
-    Part,
+    ManifestEntry,
+    ManifestPart,
     folder_of,
     handle_folder,
     in_order,
@@ -23,8 +23,8 @@ from pagefold.pages.page import handle_of, id_of
 anything = st.text(st.characters(codec=None), min_size=1, max_size=120)
 
 
-def entry(content: bytes, place: int, *, first_put: float = 0.0, name: str = "") -> Entry:
-    return Entry(id_of(content), PageKind.EVIDENCE, name, len(content), first_put, place)
+def entry(content: bytes, place: int, *, first_put: float = 0.0, name: str = "") -> ManifestEntry:
+    return ManifestEntry(id_of(content), PageKind.EVIDENCE, name, len(content), first_put, place)
 
 
 @given(first=anything, second=anything)
@@ -64,9 +64,9 @@ def test_one_folder_leads_from_a_handle_to_its_page(contents: list[bytes]) -> No
 )
 def test_a_part_comes_back_as_it_was(session: str, names: list[tuple[PageKind | None, str, float]]) -> None:
     entries = tuple(
-        Entry(id_of(b"%d" % n), kind, name, n, first_put, n) for n, (kind, name, first_put) in enumerate(names)
+        ManifestEntry(id_of(b"%d" % n), kind, name, n, first_put, n) for n, (kind, name, first_put) in enumerate(names)
     )
-    part = Part(session, "store", entries)
+    part = ManifestPart(session, "store", entries)
 
     assert parse_part(render_part(part)) == part
 
@@ -81,16 +81,16 @@ def test_what_is_no_manifest_is_refused(content: bytes) -> None:
 
 
 def test_a_page_id_that_is_none_is_refused_so_that_no_key_leaves_its_folder() -> None:
-    part = render_part(Part("s", "x", (entry(b"a", 1),))).replace(id_of(b"a").encode(), b"../../other")
+    part = render_part(ManifestPart("s", "x", (entry(b"a", 1),))).replace(id_of(b"a").encode(), b"../../other")
     with pytest.raises(WireError):
         parse_part(part)
 
 
 def test_pages_come_in_the_order_of_their_store_each_once_and_the_earlier_store_first() -> None:
-    late = Part("s", "late", (entry(b"x", 1, first_put=50.0), entry(b"b", 2, first_put=51.0, name="second")))
+    late = ManifestPart("s", "late", (entry(b"x", 1, first_put=50.0), entry(b"b", 2, first_put=51.0, name="second")))
     early = [
-        Part("s", "early", (entry(b"c", 3, first_put=2.0), entry(b"a", 1, first_put=9.0))),
-        Part("s", "early", (entry(b"b", 2, first_put=9.0, name="first"), entry(b"a", 1, first_put=9.0))),
+        ManifestPart("s", "early", (entry(b"c", 3, first_put=2.0), entry(b"a", 1, first_put=9.0))),
+        ManifestPart("s", "early", (entry(b"b", 2, first_put=9.0, name="first"), entry(b"a", 1, first_put=9.0))),
     ]
 
     found = in_order([late, *early])

@@ -19,7 +19,7 @@ from pagefold.pages.producers import (
     LIBRARY,
     LONGEST,
     MOST_STEPS,
-    Plan,
+    PinnedPlan,
     Producer,
     RefusalReason,
     Refused,
@@ -66,9 +66,9 @@ def test_a_preference_is_for_the_project_unless_it_says_otherwise() -> None:
 def test_a_plan_at_its_structured_level_is_its_goal_and_its_current_step() -> None:
     made = plan("Ship it", ["write", "test", "release"], current=2)
 
-    assert isinstance(made, Plan)
+    assert isinstance(made, PinnedPlan)
     assert structured(made.page) == "plan (from library): Ship it; step 2 of 3: test"
-    assert structured(Plan("Ship it", (), 0, LIBRARY).page) == "plan (from library): Ship it"
+    assert structured(PinnedPlan("Ship it", (), 0, LIBRARY).page) == "plan (from library): Ship it"
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ PLANS = st.builds(
 
 
 @given(STATEMENTS | PLANS)
-def test_a_page_gives_back_what_it_was_made_of(made: Statement | Plan | Refused) -> None:
+def test_a_page_gives_back_what_it_was_made_of(made: Statement | PinnedPlan | Refused) -> None:
     assert not isinstance(made, Refused)
     assert held_in(made.page) == made
 
@@ -177,7 +177,7 @@ def test_arguments_may_be_the_json_text_of_a_call() -> None:
     done = answer("context_plan", given_text, Pins())
 
     assert isinstance(done, Answered)
-    assert done.pins.plan == Plan("Ship it", ("write", "test"), 2, Source(Producer.TOOL, "context_plan"))
+    assert done.pins.plan == PinnedPlan("Ship it", ("write", "test"), 2, Source(Producer.TOOL, "context_plan"))
     assert "step 2 of 2" in done.text
 
 
@@ -250,7 +250,7 @@ def test_the_tools_say_in_one_sentence_what_they_do_and_that_they_destroy_nothin
 
 
 def test_the_block_holds_all_constraints_the_plan_and_the_preferences() -> None:
-    pins = Pins().holding(RULE).holding(Plan("Ship it", ("write", "test"), 2, LIBRARY))
+    pins = Pins().holding(RULE).holding(PinnedPlan("Ship it", ("write", "test"), 2, LIBRARY))
     pins = pins.holding(Statement(PageKind.PREFERENCE, "Short\nsentences", Scope.PROJECT, PIN))
 
     assert pins.block == (
@@ -267,10 +267,10 @@ def test_the_block_holds_all_constraints_the_plan_and_the_preferences() -> None:
 
 
 def test_a_new_plan_takes_the_place_of_the_old_and_nothing_is_said_twice() -> None:
-    pins = Pins().holding(RULE).holding(Plan("one", (), 0, LIBRARY))
+    pins = Pins().holding(RULE).holding(PinnedPlan("one", (), 0, LIBRARY))
 
     assert pins.holding(replace(RULE, source=PIN)) == pins
-    assert pins.holding(Plan("two", (), 0, LIBRARY)).pages[1:] == (Plan("two", (), 0, LIBRARY).page,)
+    assert pins.holding(PinnedPlan("two", (), 0, LIBRARY)).pages[1:] == (PinnedPlan("two", (), 0, LIBRARY).page,)
 
 
 def test_whoever_set_a_constraint_can_take_it_back() -> None:
@@ -279,7 +279,7 @@ def test_whoever_set_a_constraint_can_take_it_back() -> None:
 
 @given(st.lists(STATEMENTS | PLANS, max_size=6), st.lists(STATEMENTS, max_size=3))
 def test_what_is_pinned_later_stands_after_what_was_pinned_before(
-    first: list[Statement | Plan], later: list[Statement]
+    first: list[Statement | PinnedPlan], later: list[Statement]
 ) -> None:
     pins = Pins()
     for held in first:
@@ -419,7 +419,7 @@ def test_a_tool_of_somebody_else_that_ends_alike_and_takes_other_arguments_pins_
 
 
 @given(st.lists(STATEMENTS | PLANS, max_size=6))
-def test_pins_come_back_from_the_journal_as_they_were(made: list[Statement | Plan]) -> None:
+def test_pins_come_back_from_the_journal_as_they_were(made: list[Statement | PinnedPlan]) -> None:
     pages: set[PageId] = set()
     journal = MemoryJournal(Rules(SCHEMAS, frozenset({"session:1"})), pages.__contains__)
     pins = Pins()

@@ -7,37 +7,37 @@ from hypothesis import strategies as st
 from pagefold.errors import StoreError
 from pagefold.pages.page import PageId, handle_of, id_of
 from pagefold.pages.recall import Denied, Failed, Recalled, Unknown, recall
-from pagefold.pages.store import MemoryStore
+from pagefold.pages.store import MemoryPages
 
 
-class OneHandle(MemoryStore):
+class OneHandle(MemoryPages):
     """Every page answers to every handle, as if all their ids began alike."""
 
     def find(self, handle: str) -> Sequence[PageId]:
         return sorted(self._contents)
 
 
-class Damaged(MemoryStore):
+class Damaged(MemoryPages):
     def get(self, page: PageId) -> bytes | None:
         content = super().get(page)
         return None if content is None else content + b"?"
 
 
-class Emptied(MemoryStore):
+class Emptied(MemoryPages):
     """Another process collects between finding a page and getting it."""
 
     def get(self, page: PageId) -> bytes | None:
         return None
 
 
-class Lost(MemoryStore):
+class Lost(MemoryPages):
     def find(self, handle: str) -> Sequence[PageId]:
         raise StoreError("the page store pages.db is damaged: move it away and pagefold starts a new one")
 
 
 @given(st.binary())
 def test_a_recalled_page_is_exact_to_the_byte(content: bytes) -> None:
-    store = MemoryStore()
+    store = MemoryPages()
     page = store.put(content, history="mine")
 
     assert recall(store, handle_of(page)) == Recalled(page, content)
@@ -47,7 +47,7 @@ def test_a_recalled_page_is_exact_to_the_byte(content: bytes) -> None:
 def test_a_handle_nobody_was_given_is_a_final_answer() -> None:
     handle = handle_of(id_of(b"never put"))
 
-    answer = recall(MemoryStore(), handle)
+    answer = recall(MemoryPages(), handle)
 
     assert answer == Unknown(handle)
     assert answer.text == f"There is no page {handle}. Nothing can be recalled under this handle; do not try it again."
@@ -55,14 +55,14 @@ def test_a_handle_nobody_was_given_is_a_final_answer() -> None:
 
 @pytest.mark.parametrize("handle", ["", "pf-", "the log from before", "pf-ABCDEFGHIJ", "pf-abcdefghij\n"])
 def test_what_is_no_handle_is_answered_with_what_one_looks_like(handle: str) -> None:
-    answer = recall(MemoryStore(), handle)
+    answer = recall(MemoryPages(), handle)
 
     assert answer == Unknown(handle)
     assert answer.text == f"{handle!r} is not a page handle; one looks like pf-abcdefghij."
 
 
 def test_a_page_of_another_history_is_denied_and_not_shown() -> None:
-    store = MemoryStore()
+    store = MemoryPages()
     handle = handle_of(store.put(b"secret", history="theirs"))
 
     answer = recall(store, handle, within="mine")

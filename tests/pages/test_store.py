@@ -9,16 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from pagefold.adapters.sqlite.pages import SqliteStore
+from pagefold.adapters.sqlite.pages import SqlitePages
 from pagefold.pages.page import PageId, handle_of, id_of
-from pagefold.pages.store import Collected, MemoryStore, Store
+from pagefold.pages.store import Collected, MemoryPages, PageStore
 
 ABSENT = id_of(b"never put")
 
 
 @pytest.fixture(params=["memory", "sqlite"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    store: Store = MemoryStore() if request.param == "memory" else SqliteStore(tmp_path / "pages.db")
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[PageStore]:
+    store: PageStore = MemoryPages() if request.param == "memory" else SqlitePages(tmp_path / "pages.db")
     yield store
     store.close()
 
@@ -28,7 +28,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     [b"", b"a", bytes(range(256)), b"word " * 100_000, "é\ud800\0".encode("utf-8", "surrogatepass")],
     ids=["empty", "short", "every byte", "long", "odd text"],
 )
-def test_what_is_put_comes_back_byte_for_byte_under_its_hash(store: Store, content: bytes) -> None:
+def test_what_is_put_comes_back_byte_for_byte_under_its_hash(store: PageStore, content: bytes) -> None:
     page = store.put(content)
 
     assert page == id_of(content)
@@ -36,7 +36,7 @@ def test_what_is_put_comes_back_byte_for_byte_under_its_hash(store: Store, conte
     assert store.exists(page)
 
 
-def test_a_page_never_put_is_answered_with_nothing(store: Store) -> None:
+def test_a_page_never_put_is_answered_with_nothing(store: PageStore) -> None:
     store.put(b"another")
 
     assert store.get(ABSENT) is None
@@ -50,24 +50,24 @@ def test_a_page_never_put_is_answered_with_nothing(store: Store) -> None:
     ("start", "end", "expected"),
     [(0, 4, b"0123"), (4, 7, b"456"), (7, 99, b"789"), (10, 20, b""), (5, 5, b""), (6, 3, b""), (-3, 2, b"01")],
 )
-def test_a_range_is_read_as_far_as_the_content_goes(store: Store, start: int, end: int, expected: bytes) -> None:
+def test_a_range_is_read_as_far_as_the_content_goes(store: PageStore, start: int, end: int, expected: bytes) -> None:
     assert store.read(store.put(b"0123456789"), start, end) == expected
 
 
-def test_a_page_is_found_by_its_handle_and_by_no_other(store: Store) -> None:
+def test_a_page_is_found_by_its_handle_and_by_no_other(store: PageStore) -> None:
     pages = [store.put(bytes([n])) for n in range(50)]
 
     assert [list(store.find(handle_of(page))) for page in pages] == [[page] for page in pages]
 
 
 @pytest.mark.parametrize("handle", ["", "pf-", "pf-short", "pf-ABCDEFGHIJ", "pf-abcdefghij ", "%", "pf-abcdefghi_"])
-def test_what_is_no_handle_finds_nothing(store: Store, handle: str) -> None:
+def test_what_is_no_handle_finds_nothing(store: PageStore, handle: str) -> None:
     store.put(b"content")
 
     assert list(store.find(handle)) == []
 
 
-def test_a_history_lists_its_pages_oldest_first_and_each_once(store: Store) -> None:
+def test_a_history_lists_its_pages_oldest_first_and_each_once(store: PageStore) -> None:
     contents = [b"one", b"two", b"one", b"three", b"two"]
     for content in contents:
         store.put(content, history="here")
@@ -79,7 +79,7 @@ def test_a_history_lists_its_pages_oldest_first_and_each_once(store: Store) -> N
     assert list(store.listed("")) == []
 
 
-def test_pages_last_put_before_a_time_are_collected_and_younger_ones_stay(store: Store) -> None:
+def test_pages_last_put_before_a_time_are_collected_and_younger_ones_stay(store: PageStore) -> None:
     old, young = store.put(b"old", now=1.0), store.put(b"younger", now=2.0)
 
     assert store.collect(before=2.0) == Collected(pages=1, bytes=3, held=0)
@@ -88,14 +88,14 @@ def test_pages_last_put_before_a_time_are_collected_and_younger_ones_stay(store:
     assert store.get(young) == b"younger"
 
 
-def test_the_oldest_pages_are_collected_until_the_rest_fits(store: Store) -> None:
+def test_the_oldest_pages_are_collected_until_the_rest_fits(store: PageStore) -> None:
     pages = [store.put(bytes([n]) * 10, now=float(n)) for n in (3, 1, 2, 4)]
 
     assert store.collect(max_bytes=25) == Collected(pages=2, bytes=20, held=0)
     assert [store.exists(page) for page in pages] == [True, False, False, True]
 
 
-def test_a_collection_without_limits_or_with_a_generous_one_removes_nothing(store: Store) -> None:
+def test_a_collection_without_limits_or_with_a_generous_one_removes_nothing(store: PageStore) -> None:
     page = store.put(b"content")
 
     assert store.collect() == Collected(pages=0, bytes=0, held=0)
@@ -103,7 +103,7 @@ def test_a_collection_without_limits_or_with_a_generous_one_removes_nothing(stor
     assert store.exists(page)
 
 
-def test_putting_a_page_again_makes_it_young_and_never_old(store: Store) -> None:
+def test_putting_a_page_again_makes_it_young_and_never_old(store: PageStore) -> None:
     page = store.put(b"again", now=1.0)
     store.put(b"again", now=9.0)
     store.put(b"again", now=5.0)
@@ -112,7 +112,7 @@ def test_putting_a_page_again_makes_it_young_and_never_old(store: Store) -> None
     assert store.exists(page)
 
 
-def test_a_held_page_is_never_collected_and_others_go_in_its_place(store: Store) -> None:
+def test_a_held_page_is_never_collected_and_others_go_in_its_place(store: PageStore) -> None:
     held, free = store.put(b"held", now=1.0), store.put(b"free", now=2.0)
 
     assert store.hold(held, "live")
@@ -121,7 +121,7 @@ def test_a_held_page_is_never_collected_and_others_go_in_its_place(store: Store)
     assert not store.exists(free)
 
 
-def test_a_page_that_two_histories_hold_stays_until_both_have_let_go(store: Store) -> None:
+def test_a_page_that_two_histories_hold_stays_until_both_have_let_go(store: PageStore) -> None:
     page = store.put(b"shared")
     store.hold(page, "one")
     store.hold(page, "two")
@@ -135,7 +135,7 @@ def test_a_page_that_two_histories_hold_stays_until_both_have_let_go(store: Stor
     assert store.collect(max_bytes=0) == Collected(pages=1, bytes=6, held=0)
 
 
-def test_a_hold_on_a_missing_page_says_so_and_counts_once_it_is_put(store: Store) -> None:
+def test_a_hold_on_a_missing_page_says_so_and_counts_once_it_is_put(store: PageStore) -> None:
     assert not store.hold(id_of(b"later"), "live")
 
     page = store.put(b"later")
@@ -143,7 +143,7 @@ def test_a_hold_on_a_missing_page_says_so_and_counts_once_it_is_put(store: Store
     assert store.exists(page)
 
 
-def test_a_collected_page_leaves_its_listing_and_comes_back_at_the_end(store: Store) -> None:
+def test_a_collected_page_leaves_its_listing_and_comes_back_at_the_end(store: PageStore) -> None:
     first = store.put(b"first", history="here", now=1.0)
     second = store.put(b"second", history="here", now=2.0)
 
@@ -157,7 +157,7 @@ def test_a_collected_page_leaves_its_listing_and_comes_back_at_the_end(store: St
     assert list(store.listed("here")) == [second, first]
 
 
-def test_what_a_text_was_shown_for_is_found_by_the_text_for_as_long_as_it_is_kept(store: Store) -> None:
+def test_what_a_text_was_shown_for_is_found_by_the_text_for_as_long_as_it_is_kept(store: PageStore) -> None:
     form, other = id_of(b"[a form]"), id_of(b"[another form]")
     store.put(b"said", now=1, shown_form=form)
     store.put(b"said otherwise", now=2, shown_form=form)  # the first one stays
@@ -173,7 +173,7 @@ def test_what_a_text_was_shown_for_is_found_by_the_text_for_as_long_as_it_is_kep
     assert store.original_of(form) == b"said otherwise"
 
 
-def test_letting_go_of_pages_does_not_unlist_them(store: Store) -> None:
+def test_letting_go_of_pages_does_not_unlist_them(store: PageStore) -> None:
     page = store.put(b"content", history="here")
     store.hold(page, "here")
 
@@ -185,9 +185,9 @@ def test_letting_go_of_pages_does_not_unlist_them(store: Store) -> None:
 @settings(deadline=None, max_examples=40)
 @given(st.binary(max_size=300), st.integers(-400, 400), st.integers(-400, 400))
 def test_any_range_of_any_content_is_a_slice_of_it(content: bytes, start: int, end: int) -> None:
-    store = MemoryStore()
+    store = MemoryPages()
     with tempfile.TemporaryDirectory() as folder:
-        disk = SqliteStore(Path(folder) / "pages.db")
+        disk = SqlitePages(Path(folder) / "pages.db")
         expected = content[max(0, start) : max(0, end)]
 
         assert [kind.read(kind.put(content), start, end) for kind in (store, disk)] == [expected, expected]
@@ -204,7 +204,7 @@ TIMES = st.integers(-3, 8).map(float) | st.floats(-3, 8)
 class Life(RuleBasedStateMachine):
     """A store and a plain dictionary live the same random life and must agree on everything that can be asked."""
 
-    def __init__(self, reopen: Callable[[], Store]) -> None:
+    def __init__(self, reopen: Callable[[], PageStore]) -> None:
         super().__init__()
         self.reopen = reopen
         self.store = reopen()
@@ -251,7 +251,7 @@ class Life(RuleBasedStateMachine):
 
         assert collected == Collected(len(gone), sum(map(len, gone)), len(held))
 
-    @precondition(lambda self: isinstance(self.store, SqliteStore))
+    @precondition(lambda self: isinstance(self.store, SqlitePages))
     @rule()
     def restart(self) -> None:
         self.store.close()
@@ -273,13 +273,13 @@ class Life(RuleBasedStateMachine):
 
 class MemoryLife(Life):
     def __init__(self) -> None:
-        super().__init__(MemoryStore)
+        super().__init__(MemoryPages)
 
 
 class SqliteLife(Life):
     def __init__(self) -> None:
         self.folder = tempfile.TemporaryDirectory()
-        super().__init__(lambda: SqliteStore(Path(self.folder.name) / "pages.db"))
+        super().__init__(lambda: SqlitePages(Path(self.folder.name) / "pages.db"))
 
     def teardown(self) -> None:
         super().teardown()

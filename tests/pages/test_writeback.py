@@ -3,10 +3,10 @@
 import pytest
 
 from pagefold.pages.faults import Boundary
-from pagefold.pages.journal import MemoryJournal, Reason, State, flush
+from pagefold.pages.journal import LineState, MemoryJournal, Rejected, flush
 from pagefold.pages.pins import Pins
 from pagefold.pages.producers import Held, Refused, Scope, constrain, constraints_in, plan, prefer
-from pagefold.pages.store import MemoryStore
+from pagefold.pages.store import MemoryPages
 from pagefold.pages.writeback import Scopes, durable, read_back, stage, stated, write_back
 
 
@@ -24,12 +24,12 @@ ALL = Pins().holding(RULE, HOUSE, GOAL, TASTE, *FILE)
 SCOPES = Scopes("a", "shop")
 
 
-def journal_of(store: MemoryStore, scopes: Scopes = SCOPES) -> MemoryJournal:
+def journal_of(store: MemoryPages, scopes: Scopes = SCOPES) -> MemoryJournal:
     return MemoryJournal(scopes.rules, store.exists, scopes.session)
 
 
 def test_what_is_held_comes_back_except_for_what_a_file_says() -> None:
-    store = MemoryStore()
+    store = MemoryPages()
     journal = journal_of(store)
 
     flushed = write_back(journal, store, SCOPES, ALL, Boundary.COMPACTION)
@@ -42,7 +42,7 @@ def test_what_is_held_comes_back_except_for_what_a_file_says() -> None:
 
 
 def test_without_a_project_what_holds_for_it_is_kept_with_the_session() -> None:
-    store, alone = MemoryStore(), Scopes("a")
+    store, alone = MemoryPages(), Scopes("a")
     journal = journal_of(store, alone)
     write_back(journal, store, alone, ALL, Boundary.SHUTDOWN)
 
@@ -52,7 +52,7 @@ def test_without_a_project_what_holds_for_it_is_kept_with_the_session() -> None:
 
 @pytest.mark.parametrize("boundary", Boundary)
 def test_a_flush_of_what_was_flushed_writes_nothing(boundary: Boundary) -> None:
-    store = MemoryStore()
+    store = MemoryPages()
     journal = journal_of(store)
     write_back(journal, store, SCOPES, ALL, boundary)
     before = list(journal.lines())
@@ -63,18 +63,18 @@ def test_a_flush_of_what_was_flushed_writes_nothing(boundary: Boundary) -> None:
 
 
 def test_what_was_noted_down_is_committed_once_by_whoever_comes_next() -> None:
-    store = MemoryStore()
+    store = MemoryPages()
     journal = journal_of(store)
     stage(journal, store, SCOPES, stated(ALL))
     stage(journal, store, SCOPES, stated(ALL))
 
-    assert [line.state for line in journal.lines()] == [State.STAGED] * 3, "a plan waits for its flush"
+    assert [line.state for line in journal.lines()] == [LineState.STAGED] * 3, "a plan waits for its flush"
     flush(journal, Boundary.SHUTDOWN)
     assert set(read_back(journal, SCOPES).held) == {RULE, HOUSE, TASTE}
 
 
 def test_plans_that_follow_each_other_all_commit_and_the_last_holds() -> None:
-    store = MemoryStore()
+    store = MemoryPages()
     journal = journal_of(store)
     for step in (1, 2, 1):
         now = Pins().holding(made(plan("Ship it", ["write", "test"], current=step)))
@@ -87,7 +87,7 @@ def test_plans_that_follow_each_other_all_commit_and_the_last_holds() -> None:
 
 
 def test_a_plan_that_somebody_else_replaced_meanwhile_is_refused_and_stays_visible() -> None:
-    store = MemoryStore()
+    store = MemoryPages()
     journal = journal_of(store)
     stage(journal, store, SCOPES, [GOAL])
     other = made(plan("Ship something else"))
@@ -95,17 +95,17 @@ def test_a_plan_that_somebody_else_replaced_meanwhile_is_refused_and_stays_visib
 
     flushed = flush(journal, Boundary.COMPACTION)
 
-    assert [line.reason for line in flushed.rejected] == [Reason.DESTRUCTIVE_OP]
+    assert [line.reason for line in flushed.rejected] == [Rejected.DESTRUCTIVE_OP]
     assert read_back(journal, SCOPES).plan == GOAL
-    assert len(journal.lines(state=State.REJECTED)) == 1
+    assert len(journal.lines(state=LineState.REJECTED)) == 1
 
 
 def test_a_scope_that_is_not_ones_own_is_refused() -> None:
-    store = MemoryStore()
+    store = MemoryPages()
     journal = journal_of(store, Scopes("a", "shop"))
     stage(journal, store, Scopes("b", "shop"), [RULE])
 
-    assert [line.reason for line in flush(journal, Boundary.RESET).rejected] == [Reason.SCOPE_VIOLATION]
+    assert [line.reason for line in flush(journal, Boundary.RESET).rejected] == [Rejected.SCOPE_VIOLATION]
 
 
 def test_only_what_a_file_says_needs_no_journal() -> None:

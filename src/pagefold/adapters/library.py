@@ -13,16 +13,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from pagefold.adapters.sink import Objects, Sink, SinkState
-from pagefold.adapters.sqlite.outbox import Outbox
-from pagefold.adapters.sqlite.pages import SqliteStore
-from pagefold.adapters.sqlite.search import SearchIndex
+from pagefold.adapters.sink import HistorySink, ObjectStorage, SinkState
+from pagefold.adapters.sqlite.outbox import SqliteOutbox
+from pagefold.adapters.sqlite.pages import SqlitePages
+from pagefold.adapters.sqlite.search import SqliteSearch
 from pagefold.encode.recall_reply import RecallReply, reply_to_recall
 from pagefold.errors import ConfigError, DeniedError, StoreError
 from pagefold.pages import recall as recalling
 from pagefold.pages.kinds import PageKind
 from pagefold.pages.manifest import (
-    Entry,
+    ManifestEntry,
     folder_of,
     handle_folder,
     in_order,
@@ -32,9 +32,9 @@ from pagefold.pages.manifest import (
     sessions_of,
 )
 from pagefold.pages.page import PageId, id_of
-from pagefold.pages.recall import Denied, Failed, Recall, Recalled, Unknown
-from pagefold.pages.search import LIMIT, Results, Searched, SearchFailed
-from pagefold.pages.store import MemoryStore
+from pagefold.pages.recall import Denied, Failed, RecallAnswer, Recalled, Unknown
+from pagefold.pages.search import LIMIT, SearchAnswer, SearchFailed, SearchResults
+from pagefold.pages.store import MemoryPages
 from pagefold.settings import SinkSettings
 
 _AT_ONCE = 8
@@ -85,7 +85,7 @@ class Library:
     def __init__(
         self,
         path: Path,
-        objects: Objects | None = None,
+        objects: ObjectStorage | None = None,
         *,
         prefix: str = "history/",
         flush_seconds: float = 5.0,
@@ -94,17 +94,17 @@ class Library:
         self._objects, self._prefix, self._flush_seconds = objects, prefix, flush_seconds
         self._answers: Counter[str] = Counter()
         self._searches = 0
-        self._index: SearchIndex | None = None
-        self._sink: Sink | None = None
+        self._index: SqliteSearch | None = None
+        self._sink: HistorySink | None = None
         owner = secrets.token_hex(8) if objects and sending else ""
-        self.store = SqliteStore(path, outbox=owner)
+        self.store = SqlitePages(path, outbox=owner)
         try:
-            self._outbox = Outbox(self.store.path, owner)
+            self._outbox = SqliteOutbox(self.store.path, owner)
         except StoreError:
             self.store.close()
             raise
         if objects:
-            self._sink = Sink(self.store, self._outbox, objects, prefix)
+            self._sink = HistorySink(self.store, self._outbox, objects, prefix)
             if sending:
                 self._sink.start()
 
@@ -129,7 +129,7 @@ class Library:
             self._sink.wake()
         return page
 
-    def recall(self, handle: str, *, within: str | None = None) -> Recall:
+    def recall(self, handle: str, *, within: str | None = None) -> RecallAnswer:
         """The whole page, from the store or else from the sink; with `within`, only a page of that history."""
         found = recalling.recall(self.store, handle, within=within)
         if not isinstance(found, Recalled):
@@ -137,7 +137,7 @@ class Library:
         self._answers[_ANSWERS[type(found)]] += 1
         return found
 
-    def read(self, handle: str, start: int, end: int, *, within: str | None = None) -> Recall:
+    def read(self, handle: str, start: int, end: int, *, within: str | None = None) -> RecallAnswer:
         """The bytes from `start` up to `end` of a page. From the sink only they are read, and cannot be checked."""
         found = recalling.recall(self.store, handle, within=within)
         if isinstance(found, Recalled):
@@ -165,17 +165,17 @@ class Library:
         if not isinstance(found, Recalled):
             return RecallReply(found.text, reason=_ANSWERS[type(found)])
         # Wherever it came from, parts are taken of what was recalled.
-        shelf = MemoryStore()
+        shelf = MemoryPages()
         shelf.put(found.content)
         return reply_to_recall(shelf, handle, cursor=cursor, lines=lines, path=path, find=find, budget=budget)
 
-    def search(self, query: str, *, within: str | None = None, limit: int = LIMIT) -> Searched:
+    def search(self, query: str, *, within: str | None = None, limit: int = LIMIT) -> SearchAnswer:
         """The pages of the store that speak of it, in one history or in all."""
         self._searches += 1
         try:
             if self._index is None:
-                self._index = SearchIndex(self.store)
-            return Results(query, tuple(self._index.search(query, history=within, limit=limit)))
+                self._index = SqliteSearch(self.store)
+            return SearchResults(query, tuple(self._index.search(query, history=within, limit=limit)))
         except StoreError as error:
             return SearchFailed(query, str(error))
 
@@ -244,12 +244,12 @@ class Library:
 
     # ---- the sink's side -------------------------------------------------------------------------------------
 
-    def _required(self) -> Objects:
+    def _required(self) -> ObjectStorage:
         if self._objects is None:
             raise ConfigError("there is no history sink: set sink.endpoint and sink.bucket")
         return self._objects
 
-    def _content(self, objects: Objects, folder: str, entry: Entry) -> tuple[bytes | None, bool]:
+    def _content(self, objects: ObjectStorage, folder: str, entry: ManifestEntry) -> tuple[bytes | None, bool]:
         """A page's content, and whether it was here already."""
         if (content := self.store.get(entry.page)) is not None:
             return content, True
@@ -260,9 +260,9 @@ class Library:
         self,
         handle: str,
         within: str | None,
-        locally: Recall,
-        read: Callable[[Objects, str, PageId], bytes | None],
-    ) -> Recall:
+        locally: RecallAnswer,
+        read: Callable[[ObjectStorage, str, PageId], bytes | None],
+    ) -> RecallAnswer:
         """What the sink has under a handle that the store did not recall; where it has nothing, the store's answer."""
         if self._objects is None:
             return locally
@@ -280,7 +280,7 @@ class Library:
             return Denied(handle, str(error)) if isinstance(error, DeniedError) else Failed(handle, str(error))
         return locally
 
-    def _places(self, objects: Objects, handle: str, within: str | None) -> list[tuple[PageId, str]]:
+    def _places(self, objects: ObjectStorage, handle: str, within: str | None) -> list[tuple[PageId, str]]:
         """Which pages a handle may name, and in which folders. The store's notes go before asking over the network."""
         noted = [
             (page, folder_of(self._prefix, session))
@@ -293,14 +293,14 @@ class Library:
         looked_in = handle_folder(folder, handle)
         return [(page, folder) for page in named_by(handle, objects.keys(looked_in))] if looked_in else []
 
-    def _whole(self, objects: Objects, key: str, page: PageId) -> bytes | None:
+    def _whole(self, objects: ObjectStorage, key: str, page: PageId) -> bytes | None:
         content = objects.get(key)
         if content is not None and id_of(content) != page:
             raise StoreError("what the history sink holds is not what was sent there")
         return content
 
 
-def objects_of(settings: SinkSettings) -> Objects | None:
+def objects_of(settings: SinkSettings) -> ObjectStorage | None:
     """The object storage that the settings name, or None where they name none. Raises ConfigError."""
     if not (settings.endpoint and settings.bucket):
         return None

@@ -25,7 +25,7 @@ def duckdb() -> Any:
 
 
 @dataclass(slots=True)
-class Table:
+class ParquetTable:
     """One table being written. `columns` are its names and their DuckDB types."""
 
     folder: Path
@@ -67,7 +67,7 @@ class Table:
 
 
 @contextmanager
-def tables(folder: Path, **columns: Mapping[str, str]) -> Iterator[dict[str, Table]]:
+def tables(folder: Path, **columns: Mapping[str, str]) -> Iterator[dict[str, ParquetTable]]:
     """New tables in a folder, in place of those of the same names. Raises ConfigError."""
     duckdb()
     try:
@@ -75,7 +75,7 @@ def tables(folder: Path, **columns: Mapping[str, str]) -> Iterator[dict[str, Tab
         for name in columns:
             for old in folder.glob(f"{name}-*.parquet"):
                 old.unlink()
-        made = {name: Table(folder, name, kinds) for name, kinds in columns.items()}
+        made = {name: ParquetTable(folder, name, kinds) for name, kinds in columns.items()}
         yield made
         for table in made.values():
             table.flush()

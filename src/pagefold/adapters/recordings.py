@@ -27,7 +27,7 @@ _DAMAGED = (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile, zstandard.Zs
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class LogBatch:
     """A piece of work: whole lines of a chat JSONL, or one file of another format (`lines` is then None)."""
 
     path: Path
@@ -107,16 +107,16 @@ def lines_of(file: BinaryIO, *, max_bytes: int) -> Iterator[tuple[int, bytes | P
         yield number, bytes(rest)
 
 
-def batches(path: Path, *, given: Format | None, max_bytes: int) -> Iterator[Batch]:
+def batches(path: Path, *, given: Format | None, max_bytes: int) -> Iterator[LogBatch]:
     """The work in one file. A file nobody can read or recognise is one batch with a Problem."""
     try:
         with opened(path) as file:
             yield from _batches(path, lines_of(file, max_bytes=max_bytes), given)
     except OSError as error:
-        yield Batch(path, None, problems=(Problem(0, f"cannot be read: {error.strerror or error}"),))
+        yield LogBatch(path, None, problems=(Problem(0, f"cannot be read: {error.strerror or error}"),))
 
 
-def sessions(batch: Batch, *, max_bytes: int) -> Iterator[Session | Problem]:
+def sessions(batch: LogBatch, *, max_bytes: int) -> Iterator[Session | Problem]:
     """What a batch holds. The file of a record log is read here, in whichever process does the work."""
     yield from batch.problems
     if batch.format is None:
@@ -140,7 +140,7 @@ def sessions(batch: Batch, *, max_bytes: int) -> Iterator[Session | Problem]:
                 yield from transcripts.read_document(batch.format, text, name=name)
 
 
-def _batches(path: Path, lines: Iterator[tuple[int, bytes | Problem]], given: Format | None) -> Iterator[Batch]:
+def _batches(path: Path, lines: Iterator[tuple[int, bytes | Problem]], given: Format | None) -> Iterator[LogBatch]:
     kind, problems, held, size = given, list[Problem](), list[tuple[int, bytes]](), 0
     for number, line in lines:
         if isinstance(line, Problem):
@@ -149,21 +149,21 @@ def _batches(path: Path, lines: Iterator[tuple[int, bytes | Problem]], given: Fo
         kind = kind or _detect(path, line)
         if kind not in (None, Format.CHAT) or (kind and not held and _is_document(line)):
             # Such a file is read whole where the work is done, so what was met so far is met there again.
-            yield Batch(path, kind)
+            yield LogBatch(path, kind)
             return
         held.append((number, line))
         size += len(line)
         if kind is None and len(held) >= _TRIED:
             break
         if kind and size >= _BATCH_BYTES:
-            yield Batch(path, kind, tuple(held), tuple(problems))
+            yield LogBatch(path, kind, tuple(held), tuple(problems))
             held, size, problems = [], 0, []
     if kind is None and held:
         problems.append(Problem(held[0][0], _unrecognised(held[0][1])))
     elif kind is None and not problems:
         problems.append(Problem(0, "empty"))
     if problems or held:
-        yield Batch(path, kind, tuple(held), tuple(problems))
+        yield LogBatch(path, kind, tuple(held), tuple(problems))
 
 
 def _detect(path: Path, line: bytes) -> Format | None:

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Protocol
 
-from pagefold.adapters.sqlite.outbox import Awaiting, Outbox
-from pagefold.adapters.sqlite.pages import SqliteStore
+from pagefold.adapters.sqlite.outbox import SqliteOutbox, UnsentPage
+from pagefold.adapters.sqlite.pages import SqlitePages
 from pagefold.errors import DeniedError, StoreError
-from pagefold.pages.manifest import Part, folder_of, page_key, part_key, render_part
+from pagefold.pages.manifest import ManifestPart, folder_of, page_key, part_key, render_part
 
 _BATCH_PAGES = 32
 _BATCH_BYTES = 8_000_000
@@ -29,7 +29,7 @@ _LAST_TRIES = 3  # failures after which closing leaves the rest to the next star
 _LAST_PAUSE = 0.2
 
 
-class Objects(Protocol):
+class ObjectStorage(Protocol):
     """Object storage as the sink needs it. Everything may raise StoreError, and DeniedError where it is refused."""
 
     @property
@@ -64,10 +64,10 @@ class SinkState:
     pausing: bool
 
 
-class Sink:
+class HistorySink:
     """Sends what the outbox holds, in a thread of its own, from `start` to `close`."""
 
-    def __init__(self, store: SqliteStore, outbox: Outbox, objects: Objects, prefix: str) -> None:
+    def __init__(self, store: SqlitePages, outbox: SqliteOutbox, objects: ObjectStorage, prefix: str) -> None:
         self._store, self._outbox, self._objects, self._prefix = store, outbox, objects, prefix
         self._sent = self._sent_bytes = self._failures = self._denials = 0
         self._last_error = ""
@@ -180,7 +180,7 @@ class Sink:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._stirred.wait(), left)
 
-    async def _send(self, batch: Sequence[Awaiting]) -> bool:
+    async def _send(self, batch: Sequence[UnsentPage]) -> bool:
         """Send a batch, session by session; whether all of it got through."""
         whole = True
         for session, group in groupby(sorted(batch, key=lambda one: one.session), key=lambda one: one.session):
@@ -189,7 +189,7 @@ class Sink:
             sent = [one for one, ok in zip(members, await self._put_pages(folder, members), strict=True) if ok]
             if sent:
                 entries = tuple(one.entry for one in sorted(sent, key=lambda one: one.entry.place))
-                part = render_part(Part(session, self._outbox.store, entries))
+                part = render_part(ManifestPart(session, self._outbox.store, entries))
                 if not await self._put(part_key(folder, part), part):
                     sent = []
             if sent:
@@ -201,8 +201,8 @@ class Sink:
                 whole = False
         return whole
 
-    async def _put_pages(self, folder: str, members: Sequence[Awaiting]) -> list[bool]:
-        async def one(page: Awaiting) -> bool:
+    async def _put_pages(self, folder: str, members: Sequence[UnsentPage]) -> list[bool]:
+        async def one(page: UnsentPage) -> bool:
             content = self._store.get(page.entry.page)
             # Collected since the batch was made: its note went with it.
             return content is not None and await self._put(page_key(folder, page.entry.page), content)

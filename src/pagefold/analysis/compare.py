@@ -59,7 +59,7 @@ class Compared:
     problem: Problem | None = None
 
 
-def compared(batches: Sequence[recordings.Batch], job: Job) -> list[Compared]:
+def compared(batches: Sequence[recordings.LogBatch], job: Job) -> list[Compared]:
     terms = [
         Terms(
             policy_named(

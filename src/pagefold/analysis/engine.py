@@ -22,7 +22,7 @@ from typing import Any, Generic, TypeVar
 
 from pagefold import __version__
 from pagefold.adapters import recordings
-from pagefold.adapters.recordings import Batch
+from pagefold.adapters.recordings import LogBatch
 from pagefold.errors import ConfigError
 from pagefold.wire.transcripts import Format
 
@@ -54,8 +54,8 @@ class Engine:
 class Task(Generic[J, T]):
     """`job` is what the function is told besides its batches."""
 
-    function: Callable[[tuple[Batch, ...], J], list[T]]
-    batches: tuple[Batch, ...]
+    function: Callable[[tuple[LogBatch, ...], J], list[T]]
+    batches: tuple[LogBatch, ...]
     job: J
 
     def run(self) -> list[T]:
@@ -75,7 +75,7 @@ class Task(Generic[J, T]):
 
 def spread(
     paths: Sequence[Path],
-    function: Callable[[tuple[Batch, ...], J], list[T]],
+    function: Callable[[tuple[LogBatch, ...], J], list[T]],
     job: J,
     *,
     engine: Engine,
@@ -90,9 +90,9 @@ def spread(
         yield from found
 
 
-def partitions(batches: Iterable[Batch]) -> Iterator[tuple[Batch, ...]]:
+def partitions(batches: Iterable[LogBatch]) -> Iterator[tuple[LogBatch, ...]]:
     """Neighbouring batches together, as many as make a task worth starting. The same files give the same partitions."""
-    part, size = list[Batch](), 0
+    part, size = list[LogBatch](), 0
     for batch in batches:
         part.append(batch)
         size += sum(len(line) for _, line in batch.lines) if batch.lines is not None else _size(batch.path)

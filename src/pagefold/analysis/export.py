@@ -99,7 +99,7 @@ class Exported:
     problem: Problem | None = None
 
 
-def exported(batches: Sequence[recordings.Batch], job: Job) -> list[Exported]:
+def exported(batches: Sequence[recordings.LogBatch], job: Job) -> list[Exported]:
     found: list[Exported] = []
     for batch in batches:
         for item in recordings.sessions(batch, max_bytes=job.max_line_bytes):

@@ -14,15 +14,15 @@ from pagefold.derive.policy import Derived
 from pagefold.pages.facts import facts_of, opened
 from pagefold.pages.faults import (
     Boundary,
-    Called,
+    CallReturned,
+    ContextEvent,
     Crossed,
     Demanded,
     Dropped,
-    Event,
-    Fault,
     FaultObserver,
+    PageFault,
+    PageShown,
     Requested,
-    Shown,
     signature_of,
 )
 from pagefold.pages.kinds import PageKind, ResidencyLevel, classify
@@ -31,7 +31,7 @@ from pagefold.wire.message import BlockKind, Message
 from pagefold.wire.transcripts import Session
 
 
-def observe(session: Session, requests: Iterable[tuple[int, Derived]]) -> tuple[FaultObserver, tuple[Fault, ...]]:
+def observe(session: Session, requests: Iterable[tuple[int, Derived]]) -> tuple[FaultObserver, tuple[PageFault, ...]]:
     """All faults of a session under a policy, in order, and the observer that counted them.
 
     `requests` are what the policy sent, by the turn it was sent at: a `replay.SessionReplay`.
@@ -62,7 +62,7 @@ class FaultEvents:
     _handles: Counter[str] = field(default_factory=Counter)
     _recalled: dict[str, frozenset[str]] = field(default_factory=dict)
 
-    def events(self, session: Session, requests: Iterable[tuple[int, Derived]]) -> Iterator[Event]:
+    def events(self, session: Session, requests: Iterable[tuple[int, Derived]]) -> Iterator[ContextEvent]:
         heard = 0
         for turn, derived in requests:
             for message in session.messages[heard:turn]:
@@ -71,7 +71,7 @@ class FaultEvents:
             yield from self._requested(derived)
             yield from self._answered(session.messages[turn])
 
-    def _arrived(self, message: Message) -> Iterator[Event]:
+    def _arrived(self, message: Message) -> Iterator[ContextEvent]:
         kind = classify(message)
         for block in message.blocks:
             if block.kind not in (BlockKind.RESULT, BlockKind.TEXT):
@@ -81,12 +81,12 @@ class FaultEvents:
             if block.kind is BlockKind.RESULT and facts and block.call_id in self._calls:
                 if page in self._pages:
                     yield self._standing(page)
-                yield Called(self._calls[block.call_id], page)
+                yield CallReturned(self._calls[block.call_id], page)
             self._pages.setdefault(page, _RecordedPage(kind, set(), facts)).raws.add(message.raw)
             self._said_by.update(dict.fromkeys(facts, page))
-            yield Shown(page, kind)
+            yield PageShown(page, kind)
 
-    def _requested(self, derived: Derived) -> Iterator[Event]:
+    def _requested(self, derived: Derived) -> Iterator[ContextEvent]:
         gone = self._sent[derived.keep :]
         for message in gone:
             self._count(message, -1)
@@ -101,7 +101,7 @@ class FaultEvents:
             yield from map(self._standing, list(pinned))
         yield Requested()
 
-    def _answered(self, answer: Message) -> Iterator[Event]:
+    def _answered(self, answer: Message) -> Iterator[ContextEvent]:
         needed: dict[PageId, set[str]] = {}
         for fact in sorted(facts_of(opened(answer.text)) & self._said_by.keys()):
             needed.setdefault(self._said_by[fact], set()).add(fact)
@@ -112,18 +112,18 @@ class FaultEvents:
             if block.kind is BlockKind.CALL:
                 self._calls[block.call_id] = signature_of(block.name, block.text)
 
-    def _standing(self, page: PageId, needed: set[str] | None = None) -> Event:
+    def _standing(self, page: PageId, needed: set[str] | None = None) -> ContextEvent:
         """At which level a page stands in the last request, so far as what is needed of it goes."""
         known = self._pages[page]
         if any(self._raws[raw] > 0 for raw in known.raws):
-            return Shown(page, known.kind)
+            return PageShown(page, known.kind)
         if all(self._facts[fact] > 0 for fact in known.facts) and known.facts:
-            return Shown(page, known.kind, _on_path(known.kind, ResidencyLevel.COMPRESSED))
+            return PageShown(page, known.kind, _on_path(known.kind, ResidencyLevel.COMPRESSED))
         if needed and all(self._facts[fact] > 0 for fact in needed):
-            return Shown(page, known.kind, ResidencyLevel.STRUCTURED)
+            return PageShown(page, known.kind, ResidencyLevel.STRUCTURED)
         if self._handles[handle_of(page)] > 0 or self._in_recall(needed or known.facts):
             # A page that may not be a pointer is missing where only its handle stands.
-            return Shown(page, known.kind, ResidencyLevel.POINTER)
+            return PageShown(page, known.kind, ResidencyLevel.POINTER)
         return Dropped(page)
 
     def _in_recall(self, facts: Collection[str]) -> bool:

@@ -59,11 +59,11 @@ def outcomes(paths: Sequence[Path], job: Job, *, jobs: int = 0, engine: Engine |
     )
 
 
-def replay_batches(batches: Sequence[recordings.Batch], job: Job) -> list[Outcome]:
+def replay_batches(batches: Sequence[recordings.LogBatch], job: Job) -> list[Outcome]:
     return [outcome for batch in batches for outcome in replay_batch(batch, job)]
 
 
-def replay_batch(batch: recordings.Batch, job: Job) -> list[Outcome]:
+def replay_batch(batch: recordings.LogBatch, job: Job) -> list[Outcome]:
     policy = policy_named(
         job.policy, window=job.window, prices=job.prices, tokens=job.tokens, learned=job.learned, offline=True
     )

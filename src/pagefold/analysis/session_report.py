@@ -107,7 +107,7 @@ class SessionReport:
     problem: Problem | None = None
 
 
-def report_batches(batches: Sequence[recordings.Batch], job: Job) -> list[SessionReport]:
+def report_batches(batches: Sequence[recordings.LogBatch], job: Job) -> list[SessionReport]:
     """Every session of these batches; what is no session is a problem."""
     found: list[SessionReport] = []
     for batch in batches:

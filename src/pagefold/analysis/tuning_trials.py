@@ -81,7 +81,7 @@ class JudgedSession:
     figures: tuple[ReplayFigures, ...]
 
 
-def see(batches: Sequence[recordings.Batch], job: Job) -> list[SessionEvidence]:
+def see(batches: Sequence[recordings.LogBatch], job: Job) -> list[SessionEvidence]:
     found: list[SessionEvidence] = []
     for batch, item in _items(batches, job):
         if isinstance(item, Problem):
@@ -94,7 +94,7 @@ def see(batches: Sequence[recordings.Batch], job: Job) -> list[SessionEvidence]:
     return found
 
 
-def judge(batches: Sequence[recordings.Batch], job: Job) -> list[JudgedSession]:
+def judge(batches: Sequence[recordings.LogBatch], job: Job) -> list[JudgedSession]:
     found: list[JudgedSession] = []
     for batch, item in _items(batches, job):
         if isinstance(item, Session) and item.id in job.sampled:
@@ -103,7 +103,7 @@ def judge(batches: Sequence[recordings.Batch], job: Job) -> list[JudgedSession]:
     return found
 
 
-def _items(batches: Sequence[recordings.Batch], job: Job) -> Iterator[tuple[recordings.Batch, Session | Problem]]:
+def _items(batches: Sequence[recordings.LogBatch], job: Job) -> Iterator[tuple[recordings.LogBatch, Session | Problem]]:
     for batch in batches:
         for item in recordings.sessions(batch, max_bytes=job.max_line_bytes):
             yield batch, item

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from pagefold import config
-from pagefold.adapters.sqlite.pages import SqliteStore
+from pagefold.adapters.sqlite.pages import SqlitePages
 from pagefold.cli import output
 from pagefold.cli.encode import as_bytes, read, shown_as
 from pagefold.encode import decode
@@ -43,7 +43,7 @@ def _kept(form: str, path: Path) -> bytes | None:
     if not path.exists():
         return None
     try:
-        store = SqliteStore(path)
+        store = SqlitePages(path)
         try:
             listed = store.listed(shown_as(form))
             return store.get(listed[-1]) if listed else None

@@ -12,7 +12,7 @@ from typing import Any
 from rich.console import Console
 
 from pagefold.adapters import recordings
-from pagefold.adapters.sqlite.pages import SqliteStore
+from pagefold.adapters.sqlite.pages import SqlitePages
 from pagefold.analysis.replay_totals import ReplayTotals
 from pagefold.analysis.runs import Job, outcomes
 from pagefold.cli import output
@@ -127,7 +127,7 @@ def _fold(session: Session, console: Console) -> dict[str, Any]:
 def _store(session: Session, console: Console) -> dict[str, Any]:
     console.print("\n[bold]4. Store and recall[/]: every tool result becomes a page that comes back byte for byte.\n")
     with tempfile.TemporaryDirectory() as folder:
-        store = SqliteStore(Path(folder, "store.sqlite3"))
+        store = SqlitePages(Path(folder, "store.sqlite3"))
         pages = [
             Page.of(classify(message), block.text, block.name)
             for message in session.messages

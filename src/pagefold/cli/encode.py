@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 from pagefold import config
-from pagefold.adapters.sqlite.pages import SqliteStore
+from pagefold.adapters.sqlite.pages import SqlitePages
 from pagefold.cli import output
 from pagefold.encode.choose import candidates, encode
 from pagefold.errors import ConfigError, StoreError
@@ -82,7 +82,7 @@ def shown_as(form: str) -> str:
 def _keep(content: bytes, form: str, path: Path) -> str:
     """Puts the original where `decode` finds it by what it was shown as. What went wrong, or nothing."""
     try:
-        store = SqliteStore(path)
+        store = SqlitePages(path)
         try:
             store.put(content, history=shown_as(form), now=time.time())
         finally:

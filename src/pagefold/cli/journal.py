@@ -10,9 +10,9 @@ from rich.markup import escape
 from pagefold import config
 from pagefold.adapters.sqlite.journal import SqliteJournal, beside
 from pagefold.cli import output
-from pagefold.pages.journal import Line, Rules, State
+from pagefold.pages.journal import JournalLine, LineState, Rules
 from pagefold.pages.page import handle_of
-from pagefold.pages.store import MemoryStore
+from pagefold.pages.store import MemoryPages
 
 EXAMPLE = """\
 Lines that are still staged or validated wait for their owner's next flush.
@@ -28,7 +28,7 @@ _SHOWN = 48
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--scope", metavar="SCOPE", help="only lines of this scope, such as session:3f2a")
-    command.add_argument("--state", choices=list(map(str, State)), help="only lines in this state")
+    command.add_argument("--state", choices=list(map(str, LineState)), help="only lines in this state")
     command.add_argument("--store", metavar="FILE", help="the store whose journal it is (default: the user's)")
 
 
@@ -47,18 +47,18 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _lines(path: Path, options: argparse.Namespace) -> list[Line]:
+def _lines(path: Path, options: argparse.Namespace) -> list[JournalLine]:
     # Looking at a journal that is not there does not make one.
     if not path.exists():
         return []
-    journal = SqliteJournal(path, Rules({}, frozenset()), MemoryStore())
+    journal = SqliteJournal(path, Rules({}, frozenset()), MemoryPages())
     try:
-        return list(journal.lines(scope=options.scope, state=State(options.state) if options.state else None))
+        return list(journal.lines(scope=options.scope, state=LineState(options.state) if options.state else None))
     finally:
         journal.close()
 
 
-def _row(line: Line) -> tuple[str, ...]:
+def _row(line: JournalLine) -> tuple[str, ...]:
     entry = line.entry
     said = f"{line.reason}: {line.detail}" if line.reason else " ".join(entry.value.split())
     shown = said if line.reason or len(said) <= _SHOWN else f"{said[: _SHOWN - 1]}…"
@@ -69,7 +69,7 @@ def _row(line: Line) -> tuple[str, ...]:
     return str(line.number), line.state, entry.op, scope, key, version, shown
 
 
-def _as_dict(line: Line) -> dict[str, Any]:
+def _as_dict(line: JournalLine) -> dict[str, Any]:
     entry = line.entry
     return {
         "line": line.number,

@@ -20,8 +20,8 @@ from pagefold.dashboard.store_view import StoreFigures, StoreView
 from pagefold.errors import PagefoldError
 from pagefold.pages.page import handle_of
 from pagefold.pages.recall import Recalled, recall
-from pagefold.pages.search import Searched
-from pagefold.pages.store import Listing
+from pagefold.pages.search import SearchAnswer
+from pagefold.pages.store import ListedPage
 from pagefold.telemetry import metrics
 from pagefold.telemetry.live import Live, Session, snapshot
 
@@ -154,7 +154,7 @@ class Dashboard:
         await self._until(lambda: session.changed != number)
         return _json({"n": session.changed, "html": views.session_part(session, self._live)})
 
-    def _listings(self, session: Session) -> list[Listing]:
+    def _listings(self, session: Session) -> list[ListedPage]:
         library = self._store_view.library()
         return list(library.store.listings(session.name))[-_LISTED:][::-1] if library else []
 
@@ -173,7 +173,7 @@ class Dashboard:
         where = " · ".join(filter(None, (name, f"{len(found.content):,} bytes", found.page)))
         return _html(200, views.page_view(handle_of(found.page), where, within, levels, str(other.level), lines))
 
-    def _search(self, query: str) -> Searched | None:
+    def _search(self, query: str) -> SearchAnswer | None:
         library = self._store_view.library() if query else None
         return library.search(query, limit=_FOUND) if library else None
 

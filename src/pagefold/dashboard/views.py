@@ -9,8 +9,8 @@ from pagefold.dashboard.layout import SHORT, clock, link, page, share, short
 from pagefold.dashboard.overview import happened_list
 from pagefold.dashboard.page_levels import Level, Line
 from pagefold.pages.page import handle_of
-from pagefold.pages.search import Found, Searched, SearchFailed
-from pagefold.pages.store import Listing
+from pagefold.pages.search import SearchAnswer, SearchFailed, SearchHit
+from pagefold.pages.store import ListedPage
 from pagefold.telemetry.live import Live, Session
 
 _DECISIONS = 200
@@ -19,7 +19,7 @@ _DECISIONS = 200
 # ---- one session --------------------------------------------------------------------------------------------------
 
 
-def session_page(session: Session, live: Live, listings: Sequence[Listing]) -> str:
+def session_page(session: Session, live: Live, listings: Sequence[ListedPage]) -> str:
     about = " · ".join(filter(None, (session.agent or session.api, session.model, session.policy)))
     return page(
         f"Session {session.name[:SHORT]}",
@@ -68,7 +68,7 @@ def session_part(session: Session, live: Live) -> Html:
     return el("div", parts)
 
 
-def _pages(listings: Sequence[Listing], within: str) -> Html | None:
+def _pages(listings: Sequence[ListedPage], within: str) -> Html | None:
     if not listings:
         return None
     rows = [
@@ -132,7 +132,7 @@ def page_view(handle: str, where: str, within: str, levels: Sequence[Level], cho
 # ---- search -------------------------------------------------------------------------------------------------------
 
 
-def search_page(query: str, searched: Searched | None) -> str:
+def search_page(query: str, searched: SearchAnswer | None) -> str:
     if searched is None:
         what: Child = el("p", "Words, names, paths, codes, quoted phrases.", class_="quiet")
     elif isinstance(searched, SearchFailed):
@@ -144,7 +144,7 @@ def search_page(query: str, searched: Searched | None) -> str:
     return page("Search", el("h1", "Search"), what, query=query)
 
 
-def _found(one: Found) -> Html:
+def _found(one: SearchHit) -> Html:
     return el(
         "li",
         el(

@@ -8,7 +8,7 @@ from typing import Any
 from pagefold.derive.learned import AS_IT_COMES, Forms
 from pagefold.encode.choose import encode
 from pagefold.frozen import frozen
-from pagefold.pages.ledger import Ledger, Standing
+from pagefold.pages.ledger import Ledger, LedgerEntry
 from pagefold.wire.message import Block, BlockKind, Message
 
 _ARGUMENT = 40
@@ -49,7 +49,7 @@ def arrive(
             name = label_of(block)
             calls = (*calls[1 - _CALLS :], (block.call_id, name))
             for text in _written(block):
-                ledger = ledger.with_text(Standing(ledger.label_for(f"your {name}"), tuple(text.split("\n"))))
+                ledger = ledger.with_text(LedgerEntry(ledger.label_for(f"your {name}"), tuple(text.split("\n"))))
         elif block.kind is BlockKind.RESULT and block.path:
             name = Standings(ledger, calls).label(block)
             # Not every API says in a result which tool it is of: the call does.

@@ -12,7 +12,7 @@ from pagefold.derive.pinned_policy import LOST, PASSED, PinnedPolicy, Root, pars
 from pagefold.derive.policy import NOTHING, Notes
 from pagefold.errors import WireError
 from pagefold.pages.page import PageId
-from pagefold.pages.store import MemoryStore, Store
+from pagefold.pages.store import MemoryPages, PageStore
 from pagefold.wire import json_text
 from pagefold.wire.json_text import as_list, as_object
 
@@ -34,8 +34,8 @@ class Begun(NamedTuple):
 class Notebook:
     """Raises StoreError where the store does."""
 
-    def __init__(self, store: Store | None = None) -> None:
-        self.store = store or MemoryStore()
+    def __init__(self, store: PageStore | None = None) -> None:
+        self.store = store or MemoryPages()
         self._known: dict[bytes, Notes] = {}
         self._begun: dict[str, PinnedPolicy] = {}
 

@@ -16,7 +16,7 @@ from pagefold.encode.trim.keywords import keywords_of
 from pagefold.errors import PagefoldError
 from pagefold.log import Log
 from pagefold.pages.kinds import PageKind
-from pagefold.pages.ledger import Standing
+from pagefold.pages.ledger import LedgerEntry
 from pagefold.pages.page import Page
 from pagefold.tokens import counter
 from pagefold.wire.message import Block, BlockKind
@@ -146,7 +146,7 @@ def _seen(after: Standings, before: Standings, parts: Sequence[_Part]) -> Standi
         part = next((part for part in parts if stood.whole == part.page.text), None)
         seen = part.seen if part else frozenset[int]()
         lines = tuple([line if at in seen else None for at, line in enumerate(stood.lines)]) if seen else ()
-        ledger = ledger.with_text(Standing(stood.label, lines, stood.first))
+        ledger = ledger.with_text(LedgerEntry(stood.label, lines, stood.first))
     return Standings(ledger, after.calls)
 
 

@@ -29,7 +29,7 @@ from pagefold.encode.paths import ListingCodec, PathsCodec
 from pagefold.encode.records import RecordsCodec
 from pagefold.encode.repeats import ColoursCodec, RepeatsCodec
 from pagefold.frozen import frozen
-from pagefold.pages.ledger import Ledger, Standing
+from pagefold.pages.ledger import Ledger, LedgerEntry
 from pagefold.tokens import counter, estimates_words
 
 _LARGE = 1_000_000
@@ -77,7 +77,7 @@ class EncodedText:
     references: int = 0
     skipped: tuple[str, ...] = ()
     reason: str = ""
-    standing: tuple[Standing, ...] = field(default=(), repr=False)
+    standing: tuple[LedgerEntry, ...] = field(default=(), repr=False)
 
 
 def encode(
@@ -97,14 +97,14 @@ def encode(
     """
     known, exact = ledger if ledger is not None else Ledger(), count or counter("o200k").count
     if reason := _unfit(text):
-        return EncodedText(_plain(text), reason=reason, standing=(Standing(known.label_for(tool or "text"), ()),))
+        return EncodedText(_plain(text), reason=reason, standing=(LedgerEntry(known.label_for(tool or "text"), ()),))
     partly = len(text) > _PARTLY
     count = partial(_estimate, exact) if partly else exact
     before = count(text)
     own = _own(text, without) if partly else _known_own(text, without)
     skipped = list(own.skipped)
     if _is_endless(own.form):
-        made = EncodedText(own.form, own.codecs, standing=(Standing(known.label_for(tool or "text"), ()),))
+        made = EncodedText(own.form, own.codecs, standing=(LedgerEntry(known.label_for(tool or "text"), ()),))
     elif ledger is None or failed or "delta" in without:
         made = _alone(own, known.label_for(tool or "text"))
     else:
@@ -117,11 +117,11 @@ def encode(
         plain = _plain(text)
         tokens = count(plain) if plain != text else before
         lines = () if _is_endless(plain) else tuple(plain.split("\n"))
-        made = EncodedText(plain, reason="as it is", standing=(Standing(known.label_for(tool or "text"), lines),))
+        made = EncodedText(plain, reason="as it is", standing=(LedgerEntry(known.label_for(tool or "text"), lines),))
     there = made.standing
     if not made.references and there:
         # It stands whole: a later text may be the same, or nearly.
-        there = (Standing(there[0].label, there[0].lines, there[0].first, text, own.like), *there[1:])
+        there = (LedgerEntry(there[0].label, there[0].lines, there[0].first, text, own.like), *there[1:])
     estimated = "tokens estimated" if partly else "long words estimated" if estimates_words(text) else ""
     reason = "; ".join(filter(None, (made.reason, estimated)))
     return EncodedText(made.text, made.codecs, tokens, before, made.references, tuple(skipped), reason, there)
@@ -292,7 +292,7 @@ def _alone(own: _Own, label: str, *, numbered: bool = True) -> EncodedText:
     form, codecs = own.form, own.codecs
     if numbered and own.sparse is not None:
         form, codecs = own.sparse, (*codecs, _numbered.name)
-    return EncodedText(form, codecs, standing=(Standing(label, tuple(form.split("\n"))),))
+    return EncodedText(form, codecs, standing=(LedgerEntry(label, tuple(form.split("\n"))),))
 
 
 def _against(own: _Own, tool: str, ledger: Ledger, skipped: list[str], floor: int) -> EncodedText:
@@ -333,7 +333,7 @@ def _hinted(
 
 
 def _hint(text: str, name: str, ledger: Ledger) -> EncodedText:
-    return EncodedText(text, (name,), references=1, standing=(Standing(ledger.label_for("hint"), ()),))
+    return EncodedText(text, (name,), references=1, standing=(LedgerEntry(ledger.label_for("hint"), ()),))
 
 
 def _like(text: str) -> Hashable:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from pagefold.encode.numbered import NumberedRun, RunHeader, header_of, keeps_number, split
 from pagefold.frozen import frozen
-from pagefold.pages.ledger import Ledger, Standing
+from pagefold.pages.ledger import Ledger, LedgerEntry
 
 _TITLE = re.compile(r"\[(R\d+)(?: (lines .*))?\]")
 _REFERENCE = re.compile(r"= (?:(\d+)-(\d+)|(\d+) lines?)(?: as (?:in (.+?)|(above)))?(?: from (\d+))?")
@@ -38,7 +38,7 @@ class ReferencedText:
     """What a text becomes, and what of it then stands literally in the request."""
 
     text: str
-    standing: tuple[Standing, ...]
+    standing: tuple[LedgerEntry, ...]
     references: int
 
 
@@ -54,7 +54,7 @@ def encode(text: str, ledger: Ledger, name: str, *, numbered: bool = True, floor
         return None
     label = f"R{len(ledger) + 1}"
     named = _part_labels(label, parts)
-    shown, standing = list[str](), list[Standing]()
+    shown, standing = list[str](), list[LedgerEntry]()
     references = 0
     for index, part in enumerate(parts):
         run = part if isinstance(part, NumberedRun) else None
@@ -66,9 +66,9 @@ def encode(text: str, ledger: Ledger, name: str, *, numbered: bool = True, floor
             shown.append(f"[{label}]")
         shown += writer.shown
         references += writer.references
-        standing.append(Standing(named(index), tuple(writer.literal), writer.first))
+        standing.append(LedgerEntry(named(index), tuple(writer.literal), writer.first))
     if not _TITLE.fullmatch(shown[0]):
-        standing = [Standing(ledger.label_for(name), standing[0].lines, 1)]
+        standing = [LedgerEntry(ledger.label_for(name), standing[0].lines, 1)]
     return ReferencedText("\n".join(shown), tuple(standing), references)
 
 
@@ -153,9 +153,9 @@ class _ReferenceWriter:
 
     def _longest(
         self, lines: Sequence[str], at: int, places: Sequence[tuple[int, int]]
-    ) -> tuple[int, Standing | None, int]:
+    ) -> tuple[int, LedgerEntry | None, int]:
         """How many lines from here on stand somewhere in a row, and where: in a text, or above in this one (None)."""
-        best: tuple[int, Standing | None, int] = (0, None, -1)
+        best: tuple[int, LedgerEntry | None, int] = (0, None, -1)
         self._places -= len(places)
         for text, line in reversed(places if self._places > 0 else places[-1:]):
             base = self.ledger[text]
@@ -170,14 +170,14 @@ class _ReferenceWriter:
                 best = (length, None, own)
         return best
 
-    def _price(self, at: int, base: Standing | None, line: int) -> int:
+    def _price(self, at: int, base: LedgerEntry | None, line: int) -> int:
         label, first = (base.label, base.first) if base else (_ABOVE, self.first)
         shift = first + line - self.first - at
         if label != self._last:
             return self.floor + _NAMING + (_SHIFTING if shift else 0)
         return self.floor + (_SHIFTING if shift != self._shift else 0)
 
-    def _refer(self, at: int, length: int, base: Standing | None, line: int) -> None:
+    def _refer(self, at: int, length: int, base: LedgerEntry | None, line: int) -> None:
         self.references += 1
         label, first = (base.label, base.first) if base else (_ABOVE, self.first)
         if base is not None and line == 0 and length == len(base.lines) and _WHOLE.fullmatch(f"= {label}"):
@@ -278,7 +278,7 @@ class _ReferenceReader:
             raise ValueError(f"a reference to lines that are not there: {line}")
         return lines
 
-    def _standing(self, label: str) -> Standing:
+    def _standing(self, label: str) -> LedgerEntry:
         standing = self.ledger.labelled(label)
         if standing is None:
             raise ValueError(f"a reference to what is not there: {label}")

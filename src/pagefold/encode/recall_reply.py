@@ -14,7 +14,7 @@ from pagefold.errors import RecallError
 from pagefold.pages.kinds import PageKind
 from pagefold.pages.page import Page, PageId
 from pagefold.pages.recall import Recalled, recall
-from pagefold.pages.store import Store
+from pagefold.pages.store import PageStore
 from pagefold.tokens import counter
 
 BUDGET = 8_000
@@ -31,7 +31,7 @@ class RecallReply:
 
 
 def reply_to_recall(
-    store: Store,
+    store: PageStore,
     handle: str,
     *,
     cursor: str = "",

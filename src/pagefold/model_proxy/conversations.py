@@ -24,7 +24,7 @@ from pagefold.model_proxy.recalling import UpstreamTurn, gist
 from pagefold.model_proxy.request_cache import ParsedRequest, RequestCache
 from pagefold.model_proxy.usage_estimate import CostEstimator
 from pagefold.pages.page import id_of
-from pagefold.pages.store import Store
+from pagefold.pages.store import PageStore
 from pagefold.wire.message import BlockKind, Message, Role
 
 _REMEMBERED = 20_000
@@ -49,7 +49,7 @@ class Conversations:
         self,
         policy: Policy | None = None,
         *,
-        store: Store | None = None,
+        store: PageStore | None = None,
         window: int = 0,
         prices: Mapping[str, Prices] | None = None,
         recall_rounds: int = 0,

@@ -50,7 +50,7 @@ from pagefold.model_proxy.recalling import ENOUGH
 from pagefold.model_proxy.totals import Seen, Totals
 from pagefold.model_proxy.turn_recorder import TurnRecorder
 from pagefold.pages.page import PageId
-from pagefold.pages.store import MemoryStore
+from pagefold.pages.store import MemoryPages
 from pagefold.wire import json_text
 
 new_event_loop: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop
@@ -106,7 +106,7 @@ class Proxy:
         self._totals = Totals()
         self.upstreams, self.exchange, self.read_bytes = upstreams, exchange, read_bytes
         self.conversations = conversations or Conversations()
-        self.put, self.write_back = put or MemoryStore().put, write_back
+        self.put, self.write_back = put or MemoryPages().put, write_back
         self.answers = answers or _no_answer
         self.teller, self.dashboard, self.through = teller, dashboard, through or {}
         # One worker: what a policy remembers is shared between histories and must not grow in two threads at once.

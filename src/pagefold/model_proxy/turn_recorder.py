@@ -83,8 +83,8 @@ class _Watched:
         """Brings the observer up to date."""
         for signature, page, level in self.waiting:
             if signature:
-                self.observer.see(faults.Called(signature, page))
-            self.observer.see(faults.Shown(page, PageKind.EVIDENCE, level))
+                self.observer.see(faults.CallReturned(signature, page))
+            self.observer.see(faults.PageShown(page, PageKind.EVIDENCE, level))
         self.waiting.clear()
 
 
@@ -237,7 +237,7 @@ class TurnRecorder:
         page = PageId(f"{hash(block.text):x}")
         if (page in watched.places or signature in watched.made) and signature:
             watched.tell()
-            found = watched.observer.see(faults.Called(signature, page))
+            found = watched.observer.see(faults.CallReturned(signature, page))
             if news is not None:
                 real = handle_of(id_of(block.text.encode("utf-8", "surrogatepass"))) if found else ""
                 news[2].extend(Fault(str(one.kind), real, one.reason) for one in found)
@@ -334,7 +334,7 @@ def _folded(watched: _Watched, derivation: Derivation) -> None:
     watched.tell()
     for page, place in watched.places.items():
         level = standing.get(place, ResidencyLevel.POINTER if handles else None)
-        gone = faults.Dropped(page) if level is None else faults.Shown(page, PageKind.EVIDENCE, level)
+        gone = faults.Dropped(page) if level is None else faults.PageShown(page, PageKind.EVIDENCE, level)
         watched.observer.see(gone)
 
 

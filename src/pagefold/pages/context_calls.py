@@ -38,10 +38,10 @@ class ResetAsked:
     text: str
 
 
-Answer: TypeAlias = Answered | ResetAsked | Refused
+CallOutcome: TypeAlias = Answered | ResetAsked | Refused
 
 
-def answer(name: str, arguments: str | Mapping[str, Any], pins: Pins) -> Answer:
+def answer(name: str, arguments: str | Mapping[str, Any], pins: Pins) -> CallOutcome:
     """What one call does to the pins. `arguments` may be the JSON text as it came."""
     found = _CALLS.get(name)
     if found is None:
@@ -63,18 +63,18 @@ def step(pins: Pins, message: Message) -> Pins:
     return pins
 
 
-def _pin(given: Mapping[str, Any], pins: Pins) -> Answer:
+def _pin(given: Mapping[str, Any], pins: Pins) -> CallOutcome:
     made = constrain(**given, source=_by(PIN))
     said = "Every request carries this constraint from now on; only the user can take it back."
     return _stated(made, pins.constraints, pins, said)
 
 
-def _prefer(given: Mapping[str, Any], pins: Pins) -> Answer:
+def _prefer(given: Mapping[str, Any], pins: Pins) -> CallOutcome:
     made = prefer(**given, source=_by(PREFER))
     return _stated(made, pins.preferences, pins, "This preference is held.")
 
 
-def _stated(made: Statement | Refused, known: tuple[Statement, ...], pins: Pins, said: str) -> Answer:
+def _stated(made: Statement | Refused, known: tuple[Statement, ...], pins: Pins, said: str) -> CallOutcome:
     if isinstance(made, Refused):
         return made
     held = pins.holding(made)
@@ -86,7 +86,7 @@ def _stated(made: Statement | Refused, known: tuple[Statement, ...], pins: Pins,
     return Answered(held, made.page, f"{said} ({made.page.handle})")
 
 
-def _plan(given: Mapping[str, Any], pins: Pins) -> Answer:
+def _plan(given: Mapping[str, Any], pins: Pins) -> CallOutcome:
     made = plan(**given, source=_by(PLAN))
     if isinstance(made, Refused):
         return made
@@ -94,7 +94,7 @@ def _plan(given: Mapping[str, Any], pins: Pins) -> Answer:
     return Answered(pins.holding(made), made.page, f"The plan is held{at}. ({made.page.handle})")
 
 
-def _reset(given: Mapping[str, Any], pins: Pins) -> Answer:
+def _reset(given: Mapping[str, Any], pins: Pins) -> CallOutcome:
     summary = given["summary"].strip()
     if not summary:
         return Refused(RefusalReason.EMPTY, "The summary is empty: nothing would be left to go on from.")
@@ -105,7 +105,7 @@ def _reset(given: Mapping[str, Any], pins: Pins) -> Answer:
     return ResetAsked(page, f"From the next request on this summary stands for what came before it. ({page.handle})")
 
 
-_CALLS: Mapping[str, tuple[ContextTool, Callable[[Mapping[str, Any], Pins], Answer]]] = {
+_CALLS: Mapping[str, tuple[ContextTool, Callable[[Mapping[str, Any], Pins], CallOutcome]]] = {
     PIN.name: (PIN, _pin),
     PLAN.name: (PLAN, _plan),
     PREFER.name: (PREFER, _prefer),

@@ -13,7 +13,7 @@ _LONG = 10
 _REMEMBERED = 1 << 16
 
 
-class _Known(dict[str, bool]):
+class _FactCache(dict[str, bool]):
     """Which words are facts. The collector of garbage walks through every entry of an lru_cache, and none of these."""
 
     def __missing__(self, word: str) -> bool:
@@ -24,7 +24,7 @@ class _Known(dict[str, bool]):
 
 
 words_of = _WORD.findall
-is_fact: Callable[[str], bool] = _Known().__getitem__
+is_fact: Callable[[str], bool] = _FactCache().__getitem__
 """Whether a word is a fact."""
 
 

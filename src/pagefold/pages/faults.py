@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 
 from pagefold.pages.kinds import PageKind, ResidencyLevel
 from pagefold.pages.page import PageId
-from pagefold.pages.recall import Denied, Failed, Recall, Unknown
+from pagefold.pages.recall import Denied, Failed, RecallAnswer, Unknown
 
 
 class FaultKind(StrEnum):
@@ -58,7 +58,7 @@ class RecallOutcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class PageFault:
     kind: FaultKind
     page: PageId | None
     reason: str
@@ -66,7 +66,7 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class PageShown:
     """A page stands in the context at this level from now on: it is new there, or its level changed."""
 
     page: PageId
@@ -93,7 +93,7 @@ class Unpinned:
 
 
 @dataclass(frozen=True, slots=True)
-class Called:
+class CallReturned:
     """A call was made and brought this page. `signature` is the same for equivalent calls.
 
     `resolves`: a handle that stands in place of the earlier result would have given it back, so that calling again was
@@ -122,7 +122,7 @@ class Demanded:
 
 
 @dataclass(frozen=True, slots=True)
-class Recalled:
+class RecallEnded:
     """A recall or a search ended so, and the model was told so."""
 
     outcome: RecallOutcome
@@ -166,15 +166,15 @@ class Requested:
     short: Collection[PageId] = ()
 
 
-Event: TypeAlias = (
-    Shown
+ContextEvent: TypeAlias = (
+    PageShown
     | Dropped
     | Pinned
     | Unpinned
-    | Called
+    | CallReturned
     | Served
     | Demanded
-    | Recalled
+    | RecallEnded
     | Mismatched
     | Dirtied
     | Committed
@@ -203,7 +203,7 @@ class FaultObserver:
     _owed: set[PageId] = field(default_factory=set)
     _short: Collection[PageId] = ()
 
-    def see(self, event: Event) -> tuple[Fault, ...]:
+    def see(self, event: ContextEvent) -> tuple[PageFault, ...]:
         """The faults that this event shows, counted."""
         found = self._seen(event)
         for fault in found:
@@ -239,9 +239,9 @@ class FaultObserver:
             "strict_thrash": round(self.strict_thrash, 4),
         }
 
-    def _seen(self, event: Event) -> list[Fault]:  # noqa: C901 - one arm an event, each a line or two
+    def _seen(self, event: ContextEvent) -> list[PageFault]:  # noqa: C901 - one arm an event, each a line or two
         match event:
-            case Shown():
+            case PageShown():
                 self._shown(event)
             case Dropped(page):
                 self._resident.pop(page, None)
@@ -250,13 +250,13 @@ class FaultObserver:
                 self._pinned[page] = kind
             case Unpinned(page):
                 self._pinned.pop(page, None)
-            case Called():
+            case CallReturned():
                 return self._called(event)
             case Served():
                 self.hits += 1
             case Demanded():
                 return self._demanded(event)
-            case Recalled():
+            case RecallEnded():
                 return self._recalled(event)
             case Mismatched(page, reason):
                 return [self._fault(FaultKind.WRONG_CONTENT, page, reason)]
@@ -270,14 +270,14 @@ class FaultObserver:
                 return self._requested(event)
         return []
 
-    def _shown(self, event: Shown) -> None:
+    def _shown(self, event: PageShown) -> None:
         self._resident[event.page] = event.level
         if event.page not in self._known:
             self._known.add(event.page)
             if event.kind in _PINNED_KINDS:
                 self._pinned[event.page] = event.kind
 
-    def _called(self, event: Called) -> list[Fault]:
+    def _called(self, event: CallReturned) -> list[PageFault]:
         before, page = self._calls.get(event.signature), event.page
         self._calls[event.signature] = page
         at = self._resident.get(page)
@@ -292,7 +292,7 @@ class FaultObserver:
             return [self._fault(self._cause(page, FaultKind.REFETCH), page, reason)]
         return []
 
-    def _demanded(self, event: Demanded) -> list[Fault]:
+    def _demanded(self, event: Demanded) -> list[PageFault]:
         page = event.page
         if page not in self._known:
             return []
@@ -307,7 +307,7 @@ class FaultObserver:
         reason = f"needed at {event.level}: {_absence(at)}" + ("" if at is None else " and its handle does not resolve")
         return [self._fault(self._cause(page, FaultKind.REFETCH), page, reason)]
 
-    def _recalled(self, event: Recalled) -> list[Fault]:
+    def _recalled(self, event: RecallEnded) -> list[PageFault]:
         if event.told is event.outcome:
             found = event.outcome is RecallOutcome.FOUND
             self.hits += found
@@ -320,7 +320,7 @@ class FaultObserver:
         silent = event.told is RecallOutcome.NO_MATCH
         return [self._fault(FaultKind.SILENT_RECALL, event.page, reason)] if silent else []
 
-    def _crossed(self, event: Crossed) -> list[Fault]:
+    def _crossed(self, event: Crossed) -> list[PageFault]:
         gone = list(self._resident) if event.destroyed is None else list(event.destroyed)
         # What was never shown may still be dirty: a plan that only the library holds.
         dirty = list(self._dirty) if event.destroyed is None else gone
@@ -330,7 +330,7 @@ class FaultObserver:
             self._owed |= {page for page, kind in self._pinned.items() if kind is PageKind.BOOTSTRAP}
         return self._lost(dirty, f"the {event.boundary} came before its commit")
 
-    def _requested(self, event: Requested) -> list[Fault]:
+    def _requested(self, event: Requested) -> list[PageFault]:
         self.turn += 1
         self._short = event.short
         if event.pages is not None:
@@ -348,7 +348,7 @@ class FaultObserver:
             found.append(self._fault(self._cause(page, missed), page, reason))
         return found
 
-    def _lost(self, pages: Collection[PageId], why: str) -> list[Fault]:
+    def _lost(self, pages: Collection[PageId], why: str) -> list[PageFault]:
         """The dirty ones among these pages can never be committed any more: each is missed once."""
         lost = [page for page in dict.fromkeys(pages) if page in self._dirty]
         for page in lost:
@@ -358,11 +358,11 @@ class FaultObserver:
     def _cause(self, page: PageId, fault: FaultKind) -> FaultKind:
         return FaultKind.PHYSICAL_INSUFFICIENCY if page in self._short else fault
 
-    def _fault(self, kind: FaultKind, page: PageId | None, reason: str) -> Fault:
-        return Fault(kind, page, reason, self.turn)
+    def _fault(self, kind: FaultKind, page: PageId | None, reason: str) -> PageFault:
+        return PageFault(kind, page, reason, self.turn)
 
 
-def outcome_of(answer: Recall) -> RecallOutcome:
+def outcome_of(answer: RecallAnswer) -> RecallOutcome:
     match answer:
         case Unknown():
             return RecallOutcome.NO_MATCH

@@ -27,14 +27,14 @@ class Op(StrEnum):
     SET = "set"
 
 
-class State(StrEnum):
+class LineState(StrEnum):
     STAGED = "staged"
     VALIDATED = "validated"
     COMMITTED = "committed"
     REJECTED = "rejected"
 
 
-class Reason(StrEnum):
+class Rejected(StrEnum):
     """Why an entry was rejected."""
 
     DESTRUCTIVE_OP = "destructive_op"
@@ -45,7 +45,7 @@ class Reason(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class JournalEntry:
     """What to write. `value` is JSON text; `provenance` names the pages it came from.
 
     `read` is the version of the record that its writer had seen, 0 where there was none. None says that the writer did
@@ -71,19 +71,19 @@ class Entry:
         *,
         provenance: Iterable[PageId],
         read: int | None = None,
-    ) -> "Entry":
+    ) -> "JournalEntry":
         return cls(op, scope, key, schema, json.dumps(value), tuple(provenance), read)
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class JournalLine:
     """An entry in the journal. `version` is what its commit made of the record, 0 before that."""
 
     number: int
     owner: str
-    entry: Entry
-    state: State = State.STAGED
-    reason: Reason | None = None
+    entry: JournalEntry
+    state: LineState = LineState.STAGED
+    reason: Rejected | None = None
     detail: str = ""
     boundary: Boundary | None = None
     version: int = 0
@@ -91,11 +91,11 @@ class Line:
 
     @property
     def pending(self) -> bool:
-        return self.state in (State.STAGED, State.VALIDATED)
+        return self.state in (LineState.STAGED, LineState.VALIDATED)
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class JournalRecord:
     """What the committed lines of one key say: a list where they were appended, else one object."""
 
     scope: str
@@ -128,12 +128,12 @@ class Rules:
     schemas: Mapping[str, Schema]
     scopes: frozenset[str]
     may_unpin: bool = False
-    policy: Callable[[Entry, Record | None], str] = lambda entry, record: ""
+    policy: Callable[[JournalEntry, JournalRecord | None], str] = lambda entry, record: ""
 
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    reason: Reason
+    reason: Rejected
     detail: str
 
 
@@ -142,55 +142,55 @@ class Flushed:
     """What a flush made of the lines that were pending, in their order."""
 
     boundary: Boundary
-    committed: tuple[Line, ...] = ()
-    rejected: tuple[Line, ...] = ()
+    committed: tuple[JournalLine, ...] = ()
+    rejected: tuple[JournalLine, ...] = ()
 
 
 class Journal(Protocol):
     """Every method may raise StoreError. Lines of other owners are read, never moved."""
 
-    def stage(self, entry: Entry, *, token: str = "", now: float = 0.0) -> Line:
+    def stage(self, entry: JournalEntry, *, token: str = "", now: float = 0.0) -> JournalLine:
         """Note an entry down; nothing is applied. The same token is staged once, however often it is tried."""
 
-    def validate(self, number: int) -> Line:
+    def validate(self, number: int) -> JournalLine:
         """Check a staged line: it is validated afterwards, or rejected. Any other is given back as it is."""
 
-    def commit(self, number: int, boundary: Boundary) -> Line:
+    def commit(self, number: int, boundary: Boundary) -> JournalLine:
         """Commit a validated line, checked once more against what was committed meanwhile; a committed one stays so.
 
         Raises ValueError for a line that is unknown, another owner's, rejected, or not validated.
         """
 
-    def record(self, scope: str, key: str) -> Record | None: ...
+    def record(self, scope: str, key: str) -> JournalRecord | None: ...
 
-    def lines(self, *, scope: str | None = None, state: State | None = None) -> Sequence[Line]:
+    def lines(self, *, scope: str | None = None, state: LineState | None = None) -> Sequence[JournalLine]:
         """All lines of all owners, in the order in which they were staged."""
 
-    def pending(self) -> Sequence[Line]:
+    def pending(self) -> Sequence[JournalLine]:
         """The owner's lines that are neither committed nor rejected."""
 
 
 def flush(journal: Journal, boundary: Boundary) -> Flushed:
     """Validate and commit all that is pending, before the context that it came from is destroyed."""
-    committed: list[Line] = []
-    rejected: list[Line] = []
+    committed: list[JournalLine] = []
+    rejected: list[JournalLine] = []
     for line in journal.pending():
         checked = journal.validate(line.number)
-        ended = journal.commit(line.number, boundary) if checked.state is not State.REJECTED else checked
-        (committed if ended.state is State.COMMITTED else rejected).append(ended)
+        ended = journal.commit(line.number, boundary) if checked.state is not LineState.REJECTED else checked
+        (committed if ended.state is LineState.COMMITTED else rejected).append(ended)
     return Flushed(boundary, tuple(committed), tuple(rejected))
 
 
-def record_of(lines: Iterable[Line]) -> Record | None:
+def record_of(lines: Iterable[JournalLine]) -> JournalRecord | None:
     """What committed lines of one scope and key say, given in the order of their versions."""
-    record: Record | None = None
+    record: JournalRecord | None = None
     for line in lines:
         record = applied(line.entry, record)
         assert record.version == line.version, f"{line.entry.key}: version {line.version} follows {record.version - 1}"
     return record
 
 
-def applied(entry: Entry, record: Record | None) -> Record:
+def applied(entry: JournalEntry, record: JournalRecord | None) -> JournalRecord:
     """The record after an entry that `rejection` has nothing against."""
     value = json.loads(entry.value)
     version = 1 if record is None else record.version + 1
@@ -198,31 +198,31 @@ def applied(entry: Entry, record: Record | None) -> Record:
         value = [*(record.value if record else ()), value]
     elif entry.op is Op.MERGE and record is not None:
         value = _merged(record.value, value)
-    return Record(entry.scope, entry.key, entry.schema, version, value)
+    return JournalRecord(entry.scope, entry.key, entry.schema, version, value)
 
 
 def rejection(
-    entry: Entry, record: Record | None, rules: Rules, resolves: Callable[[PageId], bool]
+    entry: JournalEntry, record: JournalRecord | None, rules: Rules, resolves: Callable[[PageId], bool]
 ) -> Rejection | None:
     """Why an entry may not be committed on top of a record, or None where it may."""
     if detail := _schema_problem(entry, record, rules):
-        return Rejection(Reason.SCHEMA_MISMATCH, detail)
+        return Rejection(Rejected.SCHEMA_MISMATCH, detail)
     if not entry.provenance:
-        return Rejection(Reason.PROVENANCE_FAIL, "it names no page that it came from")
+        return Rejection(Rejected.PROVENANCE_FAIL, "it names no page that it came from")
     lost = [page for page in entry.provenance if not resolves(page)]
     if lost:
-        return Rejection(Reason.PROVENANCE_FAIL, f"page {lost[0]} cannot be read")
+        return Rejection(Rejected.PROVENANCE_FAIL, f"page {lost[0]} cannot be read")
     if entry.scope not in rules.scopes:
         allowed = ", ".join(sorted(rules.scopes)) or "none"
-        return Rejection(Reason.SCOPE_VIOLATION, f"scope {entry.scope!r}: this writer may write to {allowed}")
+        return Rejection(Rejected.SCOPE_VIOLATION, f"scope {entry.scope!r}: this writer may write to {allowed}")
     if detail := _overwritten(entry, record):
-        return Rejection(Reason.DESTRUCTIVE_OP, detail)
+        return Rejection(Rejected.DESTRUCTIVE_OP, detail)
     if detail := _unpinned(entry, record, rules) or rules.policy(entry, record):
-        return Rejection(Reason.INVARIANT_VIOLATION, detail)
+        return Rejection(Rejected.INVARIANT_VIOLATION, detail)
     return None
 
 
-def _schema_problem(entry: Entry, record: Record | None, rules: Rules) -> str:
+def _schema_problem(entry: JournalEntry, record: JournalRecord | None, rules: Rules) -> str:
     schema = rules.schemas.get(entry.schema)
     if schema is None:
         return f"schema {entry.schema!r}: expected one of {', '.join(sorted(rules.schemas))}"
@@ -292,7 +292,7 @@ def _shape_problem(value: Any, schema: Schema, *, partial: bool = False) -> str:
     return ""
 
 
-def _overwritten(entry: Entry, record: Record | None) -> str:
+def _overwritten(entry: JournalEntry, record: JournalRecord | None) -> str:
     """What this entry would overwrite without having read it."""
     version = record.version if record else 0
     if entry.op is Op.SET and entry.read is None:
@@ -306,7 +306,7 @@ def _overwritten(entry: Entry, record: Record | None) -> str:
     return ""
 
 
-def _unpinned(entry: Entry, record: Record | None, rules: Rules) -> str:
+def _unpinned(entry: JournalEntry, record: JournalRecord | None, rules: Rules) -> str:
     """What a pinned record would no longer state."""
     if record is None or rules.may_unpin or not rules.schemas[entry.schema].pinned or entry.op is Op.APPEND:
         return ""
@@ -361,66 +361,72 @@ class MemoryJournal:
     rules: Rules
     resolves: Callable[[PageId], bool]
     owner: str = ""
-    _lines: list[Line] = field(default_factory=list)
+    _lines: list[JournalLine] = field(default_factory=list)
     _tokens: dict[str, int] = field(default_factory=dict)
 
-    def stage(self, entry: Entry, *, token: str = "", now: float = 0.0) -> Line:
+    def stage(self, entry: JournalEntry, *, token: str = "", now: float = 0.0) -> JournalLine:
         if token and token in self._tokens:
             return self._lines[self._tokens[token] - 1]
-        line = Line(len(self._lines) + 1, self.owner, entry, staged_at=now)
+        line = JournalLine(len(self._lines) + 1, self.owner, entry, staged_at=now)
         self._lines.append(line)
         if token:
             self._tokens[token] = line.number
         return line
 
-    def validate(self, number: int) -> Line:
+    def validate(self, number: int) -> JournalLine:
         line = self._line(number)
-        if line.state is not State.STAGED:
+        if line.state is not LineState.STAGED:
             return line
         return self._put(judged(line, self.record(line.entry.scope, line.entry.key), self.rules, self.resolves))
 
-    def commit(self, number: int, boundary: Boundary) -> Line:
+    def commit(self, number: int, boundary: Boundary) -> JournalLine:
         line = self._line(number)
         record = self.record(line.entry.scope, line.entry.key)
         return self._put(ended(line, record, self.rules, self.resolves, boundary))
 
-    def record(self, scope: str, key: str) -> Record | None:
+    def record(self, scope: str, key: str) -> JournalRecord | None:
         found = (line for line in self._lines if line.version and (line.entry.scope, line.entry.key) == (scope, key))
         return record_of(sorted(found, key=lambda line: line.version))
 
-    def lines(self, *, scope: str | None = None, state: State | None = None) -> Sequence[Line]:
+    def lines(self, *, scope: str | None = None, state: LineState | None = None) -> Sequence[JournalLine]:
         return [line for line in self._lines if scope in (None, line.entry.scope) and state in (None, line.state)]
 
-    def pending(self) -> Sequence[Line]:
+    def pending(self) -> Sequence[JournalLine]:
         return [line for line in self._lines if line.pending]
 
-    def _line(self, number: int) -> Line:
+    def _line(self, number: int) -> JournalLine:
         if not 0 < number <= len(self._lines):
             raise ValueError(f"the journal has no line {number}")
         return self._lines[number - 1]
 
-    def _put(self, line: Line) -> Line:
+    def _put(self, line: JournalLine) -> JournalLine:
         self._lines[line.number - 1] = line
         return line
 
 
-def judged(line: Line, record: Record | None, rules: Rules, resolves: Callable[[PageId], bool]) -> Line:
+def judged(
+    line: JournalLine, record: JournalRecord | None, rules: Rules, resolves: Callable[[PageId], bool]
+) -> JournalLine:
     """A staged line after it was validated."""
     against = rejection(line.entry, record, rules, resolves)
     if against is None:
-        return replace(line, state=State.VALIDATED)
-    return replace(line, state=State.REJECTED, reason=against.reason, detail=against.detail)
+        return replace(line, state=LineState.VALIDATED)
+    return replace(line, state=LineState.REJECTED, reason=against.reason, detail=against.detail)
 
 
 def ended(
-    line: Line, record: Record | None, rules: Rules, resolves: Callable[[PageId], bool], boundary: Boundary
-) -> Line:
+    line: JournalLine,
+    record: JournalRecord | None,
+    rules: Rules,
+    resolves: Callable[[PageId], bool],
+    boundary: Boundary,
+) -> JournalLine:
     """A validated line after its commit: what was committed since it was validated may still reject it."""
-    if line.state is State.COMMITTED:
+    if line.state is LineState.COMMITTED:
         return line
-    if line.state is not State.VALIDATED:
+    if line.state is not LineState.VALIDATED:
         raise ValueError(f"line {line.number} is {line.state}: only a validated line can be committed")
     checked = judged(line, record, rules, resolves)
-    if checked.state is State.REJECTED:
+    if checked.state is LineState.REJECTED:
         return replace(checked, boundary=boundary)
-    return replace(line, state=State.COMMITTED, boundary=boundary, version=1 + (record.version if record else 0))
+    return replace(line, state=LineState.COMMITTED, boundary=boundary, version=1 + (record.version if record else 0))

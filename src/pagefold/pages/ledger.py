@@ -15,7 +15,7 @@ _PLACES = 24
 
 
 @frozen
-class Standing:
+class LedgerEntry:
     """One text, or part of one, that stands in the request. `label` is how the model knows it.
 
     None in `lines` is not literally there. `first` is the number that its first line carries. `whole` is the text it
@@ -33,7 +33,7 @@ class Standing:
 class _Log:
     """What several ledgers share. Each knows how much of it is its own."""
 
-    standing: list[Standing] = field(default_factory=list)
+    standing: list[LedgerEntry] = field(default_factory=list)
     # Hardly a line stands twice, and bare tuples are nothing to the collector of garbage, where lists would be.
     first: dict[str, tuple[int, int]] = field(default_factory=dict)
     again: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
@@ -50,7 +50,7 @@ class Ledger:
     def __len__(self) -> int:
         return self._length
 
-    def __getitem__(self, index: int) -> Standing:
+    def __getitem__(self, index: int) -> LedgerEntry:
         if not 0 <= index < self._length:
             raise IndexError(index)
         return self._log.standing[index]
@@ -67,16 +67,16 @@ class Ledger:
             again = [place for place in again if place[0] < self._length]
         return again[-_PLACES:] if len(again) >= _PLACES else [first, *again]
 
-    def labelled(self, label: str) -> Standing | None:
+    def labelled(self, label: str) -> LedgerEntry | None:
         index = self._log.labels.get(label)
         return None if index is None or index >= self._length else self._log.standing[index]
 
-    def same(self, text: str) -> Standing | None:
+    def same(self, text: str) -> LedgerEntry | None:
         """Where the very same text stands whole."""
         index = self._log.wholes.get(text)
         return None if index is None or index >= self._length else self._log.standing[index]
 
-    def like(self, key: Hashable) -> Standing | None:
+    def like(self, key: Hashable) -> LedgerEntry | None:
         """The newest text of this kind that stands whole."""
         for index in reversed(self._log.likes.get(key, ())):
             if index < self._length:
@@ -97,7 +97,7 @@ class Ledger:
             free, taken = (free, middle) if self.labelled(f"{name} #{middle}") is not None else (middle, taken)
         return f"{name} #{free}"
 
-    def with_text(self, standing: Standing) -> "Ledger":
+    def with_text(self, standing: LedgerEntry) -> "Ledger":
         log = self._log
         if len(log.standing) != self._length:
             # Another history has gone on from here: what follows is ours alone.
@@ -108,7 +108,7 @@ class Ledger:
         return Ledger(log, self._length + 1)
 
 
-def _append(log: _Log, standing: Standing) -> None:
+def _append(log: _Log, standing: LedgerEntry) -> None:
     index = len(log.standing)
     log.standing.append(standing)
     log.labels.setdefault(standing.label, index)

@@ -25,7 +25,7 @@ _LONGEST = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ManifestEntry:
     """One page of a session: `place` is its order in the store it was sent from."""
 
     page: PageId
@@ -37,12 +37,12 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ManifestPart:
     """Some entries of a session, as one store sent them."""
 
     session: str
     store: str
-    entries: tuple[Entry, ...]
+    entries: tuple[ManifestEntry, ...]
 
 
 def folder_of(prefix: str, session: str) -> str:
@@ -81,7 +81,7 @@ def named_by(handle: str, keys: Iterable[str]) -> list[PageId]:
     return [] if span is None else sorted(PageId(one) for one in ids if span[0] <= one < span[1])
 
 
-def render_part(part: Part) -> bytes:
+def render_part(part: ManifestPart) -> bytes:
     head = {"pagefold": _FORMAT, "session": part.session, "store": part.store}
     lines = [head, *(_fields(entry) for entry in part.entries)]
     return "".join(json.dumps(line) + "\n" for line in lines).encode()
@@ -91,31 +91,31 @@ def part_key(folder: str, content: bytes) -> str:
     return f"{folder}/manifest/{hashlib.sha256(content).hexdigest()}.jsonl"
 
 
-def parse_part(content: bytes) -> Part:
+def parse_part(content: bytes) -> ManifestPart:
     """Raises WireError."""
     try:
         head, *lines = (json.loads(line) for line in content.splitlines())
         if head["pagefold"] != _FORMAT:
             raise WireError(f"a manifest of format {head['pagefold']!r}: expected {_FORMAT}")
-        return Part(head["session"], head["store"], tuple(map(_entry, lines)))
+        return ManifestPart(head["session"], head["store"], tuple(map(_entry, lines)))
     except (ValueError, KeyError, TypeError) as error:
         raise WireError(f"not a session's manifest: {error!r}") from error
 
 
-def in_order(parts: Iterable[Part]) -> list[Entry]:
+def in_order(parts: Iterable[ManifestPart]) -> list[ManifestEntry]:
     """Every page once: as its store listed it; where several sent the session, the one that began first goes first."""
-    by_store: dict[str, list[Entry]] = {}
+    by_store: dict[str, list[ManifestEntry]] = {}
     for part in parts:
         by_store.setdefault(part.store, []).extend(part.entries)
     stores = sorted(by_store, key=lambda store: (min(entry.first_put for entry in by_store[store]), store))
-    found: dict[PageId, Entry] = {}
+    found: dict[PageId, ManifestEntry] = {}
     for store in stores:
         for entry in sorted(by_store[store], key=lambda entry: (entry.place, entry.first_put)):
             found.setdefault(entry.page, entry)
     return list(found.values())
 
 
-def _fields(entry: Entry) -> dict[str, Any]:
+def _fields(entry: ManifestEntry) -> dict[str, Any]:
     return {
         "page": entry.page,
         "kind": entry.kind,
@@ -126,12 +126,12 @@ def _fields(entry: Entry) -> dict[str, Any]:
     }
 
 
-def _entry(fields: dict[str, Any]) -> Entry:
+def _entry(fields: dict[str, Any]) -> ManifestEntry:
     kind = PageKind(fields["kind"]) if fields["kind"] is not None else None
     page, name, length, place = (fields[key] for key in ("page", "name", "bytes", "place"))
     if not re.fullmatch("[0-9a-f]{64}", page):
         raise ValueError(f"{page!r} is no page id")
-    return Entry(PageId(page), kind, str(name), int(length), float(fields["first_put"]), int(place))
+    return ManifestEntry(PageId(page), kind, str(name), int(length), float(fields["first_put"]), int(place))
 
 
 def sessions_of(folders: Sequence[str]) -> list[str]:

@@ -9,10 +9,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import reduce
 
-from pagefold.pages.journal import Entry, Op, Record
+from pagefold.pages.journal import JournalEntry, JournalRecord, Op
 from pagefold.pages.kinds import PageKind
 from pagefold.pages.page import Page
-from pagefold.pages.producers import Held, Plan, Producer, Scope, Source, Statement
+from pagefold.pages.producers import Held, PinnedPlan, Producer, Scope, Source, Statement
 
 OPENING = "[held by pagefold: this stands in every request, and no tool result can change it]"
 _KEYS = {PageKind.CONSTRAINT: "constraints", PageKind.PREFERENCE: "preferences", PageKind.PLAN: "plan"}
@@ -21,7 +21,7 @@ _KEYS = {PageKind.CONSTRAINT: "constraints", PageKind.PREFERENCE: "preferences",
 @dataclass(frozen=True, slots=True)
 class Pins:
     constraints: tuple[Statement, ...] = ()
-    plan: Plan | None = None
+    plan: PinnedPlan | None = None
     preferences: tuple[Statement, ...] = ()
 
     def holding(self, *more: Held) -> "Pins":
@@ -29,7 +29,7 @@ class Pins:
         return reduce(Pins._with, more, self)
 
     def _with(self, held: Held) -> "Pins":
-        if isinstance(held, Plan):
+        if isinstance(held, PinnedPlan):
             return replace(self, plan=held)
         constraint = held.kind is PageKind.CONSTRAINT
         known = self.constraints if constraint else self.preferences
@@ -73,18 +73,18 @@ class Pins:
 NONE = Pins()
 
 
-def entry_of(held: Held, scope: str, *, read: int = 0) -> Entry:
+def entry_of(held: Held, scope: str, *, read: int = 0) -> JournalEntry:
     """What the journal keeps of it: statements are appended, a plan replaces the version that was read."""
     page = held.page
     source = {"producer": held.source.producer, "name": held.source.name}
-    if isinstance(held, Plan):
+    if isinstance(held, PinnedPlan):
         value = {"goal": held.goal, "steps": list(held.steps), "current": held.current, "source": source}
-        return Entry.of(Op.SET, scope, _KEYS[page.kind], page.kind, value, provenance=[page.id], read=read)
+        return JournalEntry.of(Op.SET, scope, _KEYS[page.kind], page.kind, value, provenance=[page.id], read=read)
     stated = {"statement": held.statement, "scope": held.scope, "source": source}
-    return Entry.of(Op.APPEND, scope, _KEYS[page.kind], page.kind, stated, provenance=[page.id])
+    return JournalEntry.of(Op.APPEND, scope, _KEYS[page.kind], page.kind, stated, provenance=[page.id])
 
 
-def pins_in(records: Iterable[Record | None]) -> Pins:
+def pins_in(records: Iterable[JournalRecord | None]) -> Pins:
     """The pins that records of the journal hold: how they come through a reset or a restart."""
     pins = Pins()
     for record in records:
@@ -94,7 +94,7 @@ def pins_in(records: Iterable[Record | None]) -> Pins:
             source = Source(Producer(value["source"]["producer"]), value["source"]["name"])
             if record.schema == PageKind.PLAN:
                 steps = tuple(value.get("steps", ()))
-                pins = pins.holding(Plan(value["goal"], steps, value.get("current", 0), source))
+                pins = pins.holding(PinnedPlan(value["goal"], steps, value.get("current", 0), source))
             else:
                 kind = PageKind(record.schema)
                 pins = pins.holding(Statement(kind, value["statement"], Scope(value["scope"]), source))

@@ -89,7 +89,7 @@ class Statement:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class PinnedPlan:
     """A goal, the steps to it, and at which of them the work is: from 1, or 0 where there are no steps."""
 
     goal: str
@@ -113,7 +113,7 @@ class Plan:
         return f"plan (from {self.source}): {self.goal}{at}"
 
 
-Held: TypeAlias = Statement | Plan
+Held: TypeAlias = Statement | PinnedPlan
 
 
 def constrain(statement: str, *, scope: Scope | str = Scope.SESSION, source: Source = LIBRARY) -> Statement | Refused:
@@ -126,7 +126,7 @@ def prefer(statement: str, *, scope: Scope | str = Scope.PROJECT, source: Source
     return _stated(PageKind.PREFERENCE, statement, scope, source)
 
 
-def plan(goal: str, steps: Sequence[str] = (), *, current: int = 1, source: Source = LIBRARY) -> Plan | Refused:
+def plan(goal: str, steps: Sequence[str] = (), *, current: int = 1, source: Source = LIBRARY) -> PinnedPlan | Refused:
     if refused := _text_refusal("goal", goal):
         return refused
     if len(steps) > MOST_STEPS:
@@ -136,7 +136,7 @@ def plan(goal: str, steps: Sequence[str] = (), *, current: int = 1, source: Sour
             return refused
     if steps and not 1 <= current <= len(steps):
         return Refused(RefusalReason.NO_SUCH_STEP, f"There is no step {current}: the plan has 1 to {len(steps)}.")
-    return Plan(goal.strip(), tuple(step.strip() for step in steps), current if steps else 0, source)
+    return PinnedPlan(goal.strip(), tuple(step.strip() for step in steps), current if steps else 0, source)
 
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
@@ -164,7 +164,7 @@ def held_in(page: Page) -> Held | None:
         said = json.loads(page.text)
         source = Source(Producer(said["source"]["producer"]), said["source"]["name"])
         if page.kind is PageKind.PLAN:
-            held: Held = Plan(said["plan"], tuple(said["steps"]), said["current"], source)
+            held: Held = PinnedPlan(said["plan"], tuple(said["steps"]), said["current"], source)
         else:
             held = Statement(page.kind, said[page.kind], Scope(said["scope"]), source)
         made = held.page

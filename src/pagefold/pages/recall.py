@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from pagefold.errors import StoreError
 from pagefold.pages.page import HANDLE, PageId, id_of
-from pagefold.pages.store import Store
+from pagefold.pages.store import PageStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +56,10 @@ class Failed:
         return f"Page {self.handle} could not be read: {self.reason}"
 
 
-Recall: TypeAlias = Recalled | Unknown | Denied | Failed
+RecallAnswer: TypeAlias = Recalled | Unknown | Denied | Failed
 
 
-def recall(store: Store, handle: str, *, within: str | None = None) -> Recall:
+def recall(store: PageStore, handle: str, *, within: str | None = None) -> RecallAnswer:
     """The page a handle names; with `within`, only a page that was put under that history."""
     try:
         found = list(store.find(handle))

@@ -29,7 +29,7 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchHit:
     """A page, what of the query stands in it as typed, and a few lines of it from line `line` on."""
 
     page: PageId
@@ -47,11 +47,11 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Results:
+class SearchResults:
     """What was found, the best first; nothing is a final answer."""
 
     query: str
-    found: tuple[Found, ...]
+    found: tuple[SearchHit, ...]
 
     @property
     def text(self) -> str:
@@ -72,11 +72,11 @@ class SearchFailed:
         return f"The pages could not be searched for {self.query!r}: {self.reason}"
 
 
-Searched: TypeAlias = Results | SearchFailed
+SearchAnswer: TypeAlias = SearchResults | SearchFailed
 
 
-class Search(Protocol):
-    def search(self, query: str, *, history: str | None = None, limit: int = LIMIT) -> Sequence[Found]:
+class SearchIndex(Protocol):
+    def search(self, query: str, *, history: str | None = None, limit: int = LIMIT) -> Sequence[SearchHit]:
         """The pages that speak of it, in one history or in all. Raises StoreError."""
 
 
@@ -141,6 +141,6 @@ def _place(text: str, query: Query) -> int:
     return 0
 
 
-def _told(one: Found) -> str:
+def _told(one: SearchHit) -> str:
     about = ", ".join(filter(None, (one.name, one.kind, f"line {one.line}")))
     return f"{one.handle} ({about})\n{one.excerpt}"

@@ -26,7 +26,7 @@ class Collected:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class ListedPage:
     """A page as it was first put under a history: what it is there, and by which name the model knows it."""
 
     page: PageId
@@ -35,7 +35,7 @@ class Listing:
     first_put: float = 0.0
 
 
-class Store(Protocol):
+class PageStore(Protocol):
     def put(
         self,
         content: bytes,
@@ -68,7 +68,7 @@ class Store(Protocol):
     def listed(self, history: str) -> Sequence[PageId]:
         """The pages put under a history, oldest first, each once."""
 
-    def listings(self, history: str) -> Sequence[Listing]:
+    def listings(self, history: str) -> Sequence[ListedPage]:
         """The same, each with its kind and name."""
 
     def hold(self, page: PageId, history: str) -> bool:
@@ -86,12 +86,12 @@ class Store(Protocol):
 
 
 @dataclass(slots=True)
-class MemoryStore:
+class MemoryPages:
     """The store protocol over dictionaries: for tests, and for a run that must leave nothing behind."""
 
     _contents: dict[PageId, bytes] = field(default_factory=dict)
     _times: dict[PageId, float] = field(default_factory=dict)
-    _histories: dict[str, dict[PageId, Listing]] = field(default_factory=dict)
+    _histories: dict[str, dict[PageId, ListedPage]] = field(default_factory=dict)
     _held: dict[str, set[PageId]] = field(default_factory=dict)
     _shown: dict[PageId, PageId] = field(default_factory=dict)
 
@@ -109,7 +109,7 @@ class MemoryStore:
         self._contents[page] = content
         self._times[page] = max(now, self._times.get(page, now))
         if history:
-            self._histories.setdefault(history, {}).setdefault(page, Listing(page, kind, name, now))
+            self._histories.setdefault(history, {}).setdefault(page, ListedPage(page, kind, name, now))
         if shown_form:
             self._shown.setdefault(shown_form, page)
         return page
@@ -135,7 +135,7 @@ class MemoryStore:
     def listed(self, history: str) -> Sequence[PageId]:
         return list(self._histories.get(history, ()))
 
-    def listings(self, history: str) -> Sequence[Listing]:
+    def listings(self, history: str) -> Sequence[ListedPage]:
         return list(self._histories.get(history, {}).values())
 
     def hold(self, page: PageId, history: str) -> bool:

@@ -14,7 +14,7 @@ from pagefold.pages.faults import Boundary
 from pagefold.pages.journal import SCHEMAS, Flushed, Journal, Rules, flush
 from pagefold.pages.pins import Pins, entry_of, pins_in
 from pagefold.pages.producers import Held, Producer, Scope, Statement
-from pagefold.pages.store import Store
+from pagefold.pages.store import PageStore
 
 _KEYS = ("constraints", "plan", "preferences")
 
@@ -49,7 +49,7 @@ def read_back(journal: Journal, scopes: Scopes) -> Pins:
     return pins_in(journal.record(scope, key) for scope in reversed(scopes.names) for key in _KEYS)
 
 
-def stage(journal: Journal, store: Store, scopes: Scopes, held: Iterable[Held], *, now: float = 0.0) -> None:
+def stage(journal: Journal, store: PageStore, scopes: Scopes, held: Iterable[Held], *, now: float = 0.0) -> None:
     """Note down what is held and no record says yet. Raises StoreError."""
     for one in held:
         page, scope = one.page, scopes.of(one)
@@ -68,7 +68,7 @@ def stated(pins: Pins) -> tuple[Held, ...]:
 
 
 def write_back(
-    journal: Journal, store: Store, scopes: Scopes, pins: Pins, boundary: Boundary, *, now: float = 0.0
+    journal: Journal, store: PageStore, scopes: Scopes, pins: Pins, boundary: Boundary, *, now: float = 0.0
 ) -> Flushed:
     """Commit what is held, and whatever else is pending. Raises StoreError."""
     stage(journal, store, scopes, durable(pins), now=now)

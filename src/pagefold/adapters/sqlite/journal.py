@@ -17,9 +17,20 @@ from typing import Any
 
 from pagefold.adapters.sqlite.database import DAMAGED, Guard, open_database, refusal, transaction
 from pagefold.pages.faults import Boundary
-from pagefold.pages.journal import Entry, Line, Op, Reason, Record, Rules, State, applied, ended, judged
+from pagefold.pages.journal import (
+    JournalEntry,
+    JournalLine,
+    JournalRecord,
+    LineState,
+    Op,
+    Rejected,
+    Rules,
+    applied,
+    ended,
+    judged,
+)
 from pagefold.pages.page import PageId
-from pagefold.pages.store import Store
+from pagefold.pages.store import PageStore
 
 _APPLICATION_ID = 1_885_760_108
 _WHAT = "journal"
@@ -61,39 +72,39 @@ class SqliteJournal:
     `store` keeps the pages that entries come from.
     """
 
-    def __init__(self, path: str | os.PathLike[str], rules: Rules, store: Store, *, owner: str = "") -> None:
+    def __init__(self, path: str | os.PathLike[str], rules: Rules, store: PageStore, *, owner: str = "") -> None:
         self.path = Path(path).absolute()
         self.rules, self.owner = rules, owner
         self._store = store
         self._guard = Guard(self.path, _WHAT)
         # Committed lines never change, so what they said needs reading only once.
-        self._records: dict[tuple[str, str], Record] = {}
+        self._records: dict[tuple[str, str], JournalRecord] = {}
         with self._guard:
             self._db = open_database(self.path, _WHAT, _APPLICATION_ID, _MIGRATIONS, synchronous="FULL")
 
-    def stage(self, entry: Entry, *, token: str = "", now: float = 0.0) -> Line:
+    def stage(self, entry: JournalEntry, *, token: str = "", now: float = 0.0) -> JournalLine:
         owner, mark = _spelled(self.owner), _spelled(token) if token else None
-        row = (owner, mark, _spelled(entry.scope), _spelled(entry.key), _written(entry), State.STAGED, b"", now)
+        row = (owner, mark, _spelled(entry.scope), _spelled(entry.key), _written(entry), LineState.STAGED, b"", now)
         with self._guard, transaction(self._db) as db:
             known = db.execute(_ALREADY, (owner, mark)).fetchone() if mark else None
             if known is not None:
                 return self._line(known)
             number = db.execute(_STAGE, row).lastrowid
             assert number is not None
-            return Line(number, self.owner, entry, staged_at=now)
+            return JournalLine(number, self.owner, entry, staged_at=now)
 
-    def validate(self, number: int) -> Line:
+    def validate(self, number: int) -> JournalLine:
         with self._guard, transaction(self._db):
             line = self._one(number)
-            if line.state is not State.STAGED:
+            if line.state is not LineState.STAGED:
                 return line
             record = self._record(line.entry.scope, line.entry.key)
             return self._move(judged(line, record, self.rules, self._store.exists))
 
-    def commit(self, number: int, boundary: Boundary) -> Line:
+    def commit(self, number: int, boundary: Boundary) -> JournalLine:
         with self._guard:
             line = self._one(number)
-        if line.state is not State.VALIDATED:
+        if line.state is not LineState.VALIDATED:
             return ended(line, None, self.rules, self._store.exists, boundary)
         # Held before the lock is taken: a page that is there afterwards stays for as long as the line does.
         hold = f"{_WHAT} {self.path} {number}"
@@ -102,20 +113,20 @@ class SqliteJournal:
             line = self._one(number)
             record = self._record(line.entry.scope, line.entry.key)
             line = self._move(ended(line, record, self.rules, held.__getitem__, boundary))
-        if line.state is State.REJECTED:
+        if line.state is LineState.REJECTED:
             self._store.release(hold)
         return line
 
-    def record(self, scope: str, key: str) -> Record | None:
+    def record(self, scope: str, key: str) -> JournalRecord | None:
         with self._guard:
             return self._record(scope, key)
 
-    def lines(self, *, scope: str | None = None, state: State | None = None) -> Sequence[Line]:
+    def lines(self, *, scope: str | None = None, state: LineState | None = None) -> Sequence[JournalLine]:
         wanted = {"scope": None if scope is None else _spelled(scope), "state": state}
         with self._guard:
             return [self._line(row) for row in self._db.execute(_LISTED, wanted)]
 
-    def pending(self) -> Sequence[Line]:
+    def pending(self) -> Sequence[JournalLine]:
         with self._guard:
             return [self._line(row) for row in self._db.execute(_PENDING, (_spelled(self.owner),))]
 
@@ -123,13 +134,13 @@ class SqliteJournal:
         with self._guard:
             self._db.close()
 
-    def _one(self, number: int) -> Line:
+    def _one(self, number: int) -> JournalLine:
         row = self._db.execute(_ONE, (number, _spelled(self.owner))).fetchone()
         if row is None:
             raise ValueError(f"{self.path} has no line {number} of {self.owner!r}")
         return self._line(row)
 
-    def _record(self, scope: str, key: str) -> Record | None:
+    def _record(self, scope: str, key: str) -> JournalRecord | None:
         record = self._records.get((scope, key))
         seen = record.version if record else 0
         for row in self._db.execute(_COMMITTED, (_spelled(scope), _spelled(key), seen)):
@@ -141,12 +152,12 @@ class SqliteJournal:
             self._records[scope, key] = record
         return record
 
-    def _move(self, line: Line) -> Line:
+    def _move(self, line: JournalLine) -> JournalLine:
         row = (line.state, line.reason, _spelled(line.detail), line.boundary, line.version or None, line.number)
         self._db.execute(_MOVE, row)
         return line
 
-    def _line(self, row: tuple[Any, ...]) -> Line:
+    def _line(self, row: tuple[Any, ...]) -> JournalLine:
         try:
             return _line_of(*row)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -165,12 +176,12 @@ def _line_of(
     boundary: str | None,
     version: int | None,
     staged_at: float,
-) -> Line:
+) -> JournalLine:
     said = json.loads(entry)
-    return Line(
+    return JournalLine(
         number,
         _read(owner),
-        Entry(
+        JournalEntry(
             Op(said["op"]),
             _read(scope),
             _read(key),
@@ -179,8 +190,8 @@ def _line_of(
             tuple(PageId(page) for page in said["provenance"]),
             said["read"],
         ),
-        State(state),
-        None if reason is None else Reason(reason),
+        LineState(state),
+        None if reason is None else Rejected(reason),
         _read(detail),
         None if boundary is None else Boundary(boundary),
         version or 0,
@@ -188,7 +199,7 @@ def _line_of(
     )
 
 
-def _written(entry: Entry) -> str:
+def _written(entry: JournalEntry) -> str:
     names = ("op", "schema", "value", "provenance", "read")
     return json.dumps({name: getattr(entry, name) for name in names})
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pagefold.adapters.sqlite.database import Guard, transaction
 from pagefold.adapters.sqlite.pages import connect, kind_of, read_back, spelled
-from pagefold.pages.manifest import Entry
+from pagefold.pages.manifest import ManifestEntry
 from pagefold.pages.page import PageId, id_range
 
 _BATCH = """
@@ -35,12 +35,12 @@ _ENQUEUE = """
 
 
 @dataclass(frozen=True, slots=True)
-class Awaiting:
+class UnsentPage:
     session: str
-    entry: Entry
+    entry: ManifestEntry
 
 
-class Outbox:
+class SqliteOutbox:
     """The notes in the store at `path`, over a connection of its own: sending holds up no put of the same process."""
 
     def __init__(self, path: Path, owner: str) -> None:
@@ -60,26 +60,26 @@ class Outbox:
         with self._guard:
             return self._db.execute(_ENQUEUE, (self._owner, spelled(session))).rowcount
 
-    def batch(self, pages: int, length: int) -> Sequence[Awaiting]:
+    def batch(self, pages: int, length: int) -> Sequence[UnsentPage]:
         """What is to be sent next, the least tried and the oldest first: as much as fits, and at least one."""
         with self._guard:
             rows = self._db.execute(_BATCH, (self._owner, pages)).fetchall()
-        batch: list[Awaiting] = []
+        batch: list[UnsentPage] = []
         for history, page, kind, name, size, first_put, place in rows:
             length -= size
             if batch and length < 0:
                 break
-            entry = Entry(PageId(page), kind_of(kind), read_back(name), size, first_put, place)
-            batch.append(Awaiting(read_back(history), entry))
+            entry = ManifestEntry(PageId(page), kind_of(kind), read_back(name), size, first_put, place)
+            batch.append(UnsentPage(read_back(history), entry))
         return batch
 
-    def sent(self, batch: Sequence[Awaiting]) -> None:
+    def sent(self, batch: Sequence[UnsentPage]) -> None:
         rows = [(spelled(one.session), one.entry.page) for one in batch]
         with self._guard, transaction(self._db) as db:
             db.executemany(_SENT, rows)
             db.executemany("INSERT OR IGNORE INTO sunk (history, page) VALUES (?, ?)", rows)
 
-    def tried(self, batch: Sequence[Awaiting]) -> None:
+    def tried(self, batch: Sequence[UnsentPage]) -> None:
         with self._guard, transaction(self._db) as db:
             rows = [(one.entry.place,) for one in batch]
             db.executemany("UPDATE awaiting SET tries = tries + 1 WHERE place = ?", rows)

@@ -22,7 +22,7 @@ import zstandard
 from pagefold.adapters.sqlite.database import DAMAGED, Guard, open_database, refusal, transaction
 from pagefold.pages.kinds import PageKind
 from pagefold.pages.page import PageId, id_of, id_range
-from pagefold.pages.store import Collected, Listing
+from pagefold.pages.store import Collected, ListedPage
 
 _APPLICATION_ID = 0x70666F6C
 _ZSTD_LEVEL = 3
@@ -82,7 +82,7 @@ _STATS = """
 
 
 @dataclass(frozen=True, slots=True)
-class Stats:
+class StoreStats:
     """How much a store keeps: contents as they were put and as they are stored, and how many pages are held."""
 
     pages: int
@@ -91,7 +91,7 @@ class Stats:
     held: int
 
 
-class SqliteStore:
+class SqlitePages:
     """The pages in the SQLite file at `path`, which is made, with its directory, where there is none.
 
     `outbox` is who sends to the history sink what is put here; where it is empty, nothing awaits being sent.
@@ -166,10 +166,10 @@ class SqliteStore:
         with self._guard:
             return [PageId(row[0]) for row in self._db.execute(_LISTED, (spelled(history),))]
 
-    def listings(self, history: str) -> Sequence[Listing]:
+    def listings(self, history: str) -> Sequence[ListedPage]:
         with self._guard:
             rows = self._db.execute(_LISTINGS, (spelled(history),)).fetchall()
-        return [Listing(PageId(page), kind_of(kind), read_back(name), put) for page, kind, name, put in rows]
+        return [ListedPage(PageId(page), kind_of(kind), read_back(name), put) for page, kind, name, put in rows]
 
     def histories(self) -> int:
         """Under how many histories something is listed."""
@@ -204,9 +204,9 @@ class SqliteStore:
             held = db.execute(_HELD).fetchone()[0]
         return Collected(len(doomed), sum(length for _, _, length in doomed), held, unsent)
 
-    def stats(self) -> Stats:
+    def stats(self) -> StoreStats:
         with self._guard:
-            return Stats(*self._db.execute(_STATS).fetchone())
+            return StoreStats(*self._db.execute(_STATS).fetchone())
 
     def close(self) -> None:
         with self._guard:

@@ -12,10 +12,10 @@ from typing import TypeAlias
 import zstandard
 
 from pagefold.adapters.sqlite.database import Guard, open_database, transaction
-from pagefold.adapters.sqlite.pages import SqliteStore, kind_of, read_back, spelled
+from pagefold.adapters.sqlite.pages import SqlitePages, kind_of, read_back, spelled
 from pagefold.pages.kinds import PageKind
 from pagefold.pages.page import PageId, id_of
-from pagefold.pages.search import LIMIT, Found, Query, excerpt, parse_query, stands_in
+from pagefold.pages.search import LIMIT, Query, SearchHit, excerpt, parse_query, stands_in
 
 _APPLICATION_ID = 0x70666C73
 # A document is a page's content, or, where its place is not 0, the name of that listing. Numbers are never given again:
@@ -105,10 +105,10 @@ class _Read:
     exact: tuple[str, ...]
 
 
-class SearchIndex:
+class SqliteSearch:
     """The search protocol over a store. The file is the store's with `.search` behind its name."""
 
-    def __init__(self, store: SqliteStore) -> None:
+    def __init__(self, store: SqlitePages) -> None:
         self.path = store.path.with_name(store.path.name + ".search")
         self._store = store
         self._guard = Guard(self.path, "search index")
@@ -117,7 +117,7 @@ class SearchIndex:
             self._db = open_database(self.path, "search index", _APPLICATION_ID, _MIGRATIONS, synchronous="NORMAL")
             self._db.execute("ATTACH ? AS store", (str(store.path),))
 
-    def search(self, query: str, *, history: str | None = None, limit: int = LIMIT) -> Sequence[Found]:
+    def search(self, query: str, *, history: str | None = None, limit: int = LIMIT) -> Sequence[SearchHit]:
         asked = parse_query(query)
         if not asked.terms or limit <= 0:
             return ()
@@ -136,7 +136,7 @@ class SearchIndex:
 
     # ---- asking ----------------------------------------------------------------------------------------------
 
-    def _found(self, asked: Query, history: bytes | None, limit: int) -> list[Found]:
+    def _found(self, asked: Query, history: bytes | None, limit: int) -> list[SearchHit]:
         """What has the naming terms as typed goes first, however common the words in them are."""
         scores: dict[PageId, float] = {}
         read: dict[PageId, _Read] = {}
@@ -271,9 +271,9 @@ class SearchIndex:
         return None
 
 
-def _told(page: PageId, read: _Read, score: float, asked: Query) -> Found:
+def _told(page: PageId, read: _Read, score: float, asked: Query) -> SearchHit:
     line, cut = excerpt(read.text, asked)
-    return Found(page, read.name, read.kind, read.history, read.exact, score, line, cut)
+    return SearchHit(page, read.name, read.kind, read.history, read.exact, score, line, cut)
 
 
 def _indexable(text: str) -> str:

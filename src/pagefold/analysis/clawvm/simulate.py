@@ -16,11 +16,11 @@ from pagefold.analysis.clawvm.windows import PINNED, Levels, window
 from pagefold.analysis.clawvm.workloads import Need, Workload, WorkPage, WorkTurn
 from pagefold.pages import faults
 from pagefold.pages.faults import Boundary, FaultObserver, RecallOutcome, outcome_of
-from pagefold.pages.journal import Entry, MemoryJournal, Op, Rules, Schema, flush
+from pagefold.pages.journal import JournalEntry, MemoryJournal, Op, Rules, Schema, flush
 from pagefold.pages.kinds import PageKind, ResidencyLevel
 from pagefold.pages.page import PageId, handle_of
 from pagefold.pages.recall import recall
-from pagefold.pages.store import MemoryStore, Store
+from pagefold.pages.store import MemoryPages, PageStore
 from pagefold.tools.call_memo import CallMemo
 from pagefold.tools.model import SideEffectClass, ToolValueModel
 from pagefold.tools.prefetch import WriteEpochs
@@ -42,16 +42,16 @@ class SimulationOutcome:
 
 
 def simulate(
-    workload: Workload, policy: PolicyFlags, budget: int, *, strict: bool = False, store: Store | None = None
+    workload: Workload, policy: PolicyFlags, budget: int, *, strict: bool = False, store: PageStore | None = None
 ) -> SimulationOutcome:
-    run = _Simulation(workload, policy, budget, strict, store or MemoryStore())
+    run = _Simulation(workload, policy, budget, strict, store or MemoryPages())
     for number, turn in enumerate(workload.turns):
         run.turn(turn, run.ahead(number))
     return SimulationOutcome(run.observer, run.short)
 
 
 class _Simulation:
-    def __init__(self, workload: Workload, policy: PolicyFlags, budget: int, strict: bool, store: Store) -> None:
+    def __init__(self, workload: Workload, policy: PolicyFlags, budget: int, strict: bool, store: PageStore) -> None:
         self.workload = workload
         self.policy = policy
         self.strict = strict
@@ -120,7 +120,9 @@ class _Simulation:
 
     def _write_back(self, boundary: Boundary) -> None:
         for page, work in self.dirty.items():
-            entry = Entry.of(Op.APPEND, "project", work.page.name, "note", {"text": work.page.text}, provenance=[page])
+            entry = JournalEntry.of(
+                Op.APPEND, "project", work.page.name, "note", {"text": work.page.text}, provenance=[page]
+            )
             self.journal.stage(entry)
         for line in flush(self.journal, boundary).committed:
             for page in line.entry.provenance:
@@ -138,9 +140,9 @@ class _Simulation:
         elif self.policy.resolves:
             self._recall(work)
         elif work.signature and need.same_call:
-            self.observer.see(faults.Called(work.signature, page))
+            self.observer.see(faults.CallReturned(work.signature, page))
         elif page in self.committed:
-            self.observer.see(faults.Recalled(RecallOutcome.FOUND, RecallOutcome.FOUND, page))
+            self.observer.see(faults.RecallEnded(RecallOutcome.FOUND, RecallOutcome.FOUND, page))
         else:
             self.observer.see(faults.Demanded(page, need.level, resolves=False))
 
@@ -148,7 +150,7 @@ class _Simulation:
         """By its handle, from the store; the store's answer is checked against the hash by `recall` itself."""
         answer = recall(self.store, handle_of(work.page.id))
         outcome = outcome_of(answer)
-        self.observer.see(faults.Recalled(outcome, outcome, work.page.id))
+        self.observer.see(faults.RecallEnded(outcome, outcome, work.page.id))
         if outcome is not RecallOutcome.FOUND:
             self.observer.see(faults.Demanded(work.page.id, resolves=False))
         elif getattr(answer, "content", None) != work.page.content:
@@ -160,9 +162,9 @@ class _Simulation:
         self.standing[page.id] = ResidencyLevel.FULL
         self.store.put(page.content)
         if work.signature:
-            self.observer.see(faults.Called(work.signature, page.id))
+            self.observer.see(faults.CallReturned(work.signature, page.id))
             self.memory.remember(_TOOL, _arguments(work), page.id, 0.0, failed=False)
-        self.observer.see(faults.Shown(page.id, page.kind))
+        self.observer.see(faults.PageShown(page.id, page.kind))
         if page.kind in PINNED and not (self.policy.pins or self.strict):
             self.observer.see(faults.Unpinned(page.id))
 
@@ -173,7 +175,7 @@ class _Simulation:
         if remembered or (resolves and page not in self.standing):
             self.observer.see(faults.Served(page))
         else:
-            self.observer.see(faults.Called(work.signature, page, resolves))
+            self.observer.see(faults.CallReturned(work.signature, page, resolves))
 
     def _pinned(self) -> Iterable[WorkPage]:
         return [work for work in self.known.values() if work.page.kind in PINNED]
