@@ -23,9 +23,9 @@ from pagefold.dashboard.store_view import StoreFigures
 from pagefold.model_proxy.server import running
 from pagefold.pages.kinds import PageKind, ResidencyLevel
 from pagefold.pages.page import handle_of, id_of
-from pagefold.telemetry.events import Called, Fault, Turn
-from pagefold.telemetry.live import Live
-from pagefold.telemetry.trace import Writer, beside
+from pagefold.telemetry.events import CallEvent, TracedFault, TurnEvent
+from pagefold.telemetry.live import LiveView
+from pagefold.telemetry.trace import TraceWriter, beside
 from tests.dashboard.traffic import Agent, Behind, behind, settings_for, settled, shown
 
 KEY = "a-key"
@@ -43,10 +43,10 @@ def asked(url: str, path: str, *, method: str = "GET", **headers: str) -> http.c
 
 
 @contextmanager
-def alone(folder: Path, live: Live | None = None, **options: object) -> Iterator[str]:
+def alone(folder: Path, live: LiveView | None = None, **options: object) -> Iterator[str]:
     """A dashboard by itself over a store in the folder."""
     store_view = telemetry_setup.store_view_of(settings_for(folder, "http://127.0.0.1:1"))
-    with running(Dashboard(live or Live(), store_view, DashboardAuth(KEY), **options)) as url:  # type: ignore[arg-type]
+    with running(Dashboard(live or LiveView(), store_view, DashboardAuth(KEY), **options)) as url:  # type: ignore[arg-type]
         yield url
 
 
@@ -144,10 +144,10 @@ def test_an_empty_store_gives_sensible_pages_and_is_not_made_by_looking(tmp_path
 def test_a_damaged_trace_is_shown_as_far_as_it_goes_and_the_damage_is_told(tmp_path: Path) -> None:
     path = beside(tmp_path / "store.sqlite3")
     path.write_bytes(b'{"v":1,"event":"tu\n\x00\xff\n[]\n')
-    writer = Writer(path)
-    writer.see(Turn(at=1.0, session=NAME, agent="Codex", status=200, tokens=5, levels={"full": 5}))
+    writer = TraceWriter(path)
+    writer.see(TurnEvent(at=1.0, session=NAME, agent="Codex", status=200, tokens=5, levels={"full": 5}))
     writer.close()
-    live = Live()
+    live = LiveView()
     following = telemetry_setup.TraceFollower(path, live)
     with alone(tmp_path, live, refresh=following, notes=following.notes) as url:
         page = asked(url, "/pagefold/", x_pagefold_token=KEY).text  # type: ignore[attr-defined]
@@ -212,14 +212,14 @@ def test_pages_are_found_by_search_with_a_link(tmp_path: Path) -> None:
 # ---- updates
 
 
-def busy(sessions: int = 50) -> Live:
-    live = Live()
+def busy(sessions: int = 50) -> LiveView:
+    live = LiveView()
     for turn in range(12):
         for number in range(sessions):
             name = f"{number:08x}" * 8
             levels = {"full": 31_234, "compressed": 12_345, "structured": 4_321, "pointer": 99}
             live.see(
-                Turn(
+                TurnEvent(
                     at=1000.0 + turn,
                     session=name,
                     agent="Claude Code",
@@ -248,7 +248,9 @@ def test_an_update_holds_what_changed_and_nothing_else() -> None:
     live = busy(5)
     number, told = live.number, live.told
     name = "7" * 64
-    live.see(Turn(at=1.0, session=name, status=200, tokens=9, faults=(Fault("refetch", "pf-a", "it was gone"),)))
+    live.see(
+        TurnEvent(at=1.0, session=name, status=200, tokens=9, faults=(TracedFault("refetch", "pf-a", "it was gone"),))
+    )
     update = overview.update(live, StoreFigures(), 2.0, number, told)
     assert [one[0] for one in update["s"]] == [name[:8]]  # type: ignore[attr-defined]
     assert [("it was gone" in one) for one in update["h"]] == [True]  # type: ignore[attr-defined]
@@ -256,8 +258,8 @@ def test_an_update_holds_what_changed_and_nothing_else() -> None:
 
 
 def test_figures_of_the_mcp_proxies_are_shown() -> None:
-    live = Live()
-    live.see(Called(at=1.0, session="mcp-1", tool="Read", before=100, after=60))
+    live = LiveView()
+    live.see(CallEvent(at=1.0, session="mcp-1", tool="Read", before=100, after=60))
     mcp = {"tokens before": 1000, "tokens after": 600, "early calls": 5, "calls answered early": 3}
     page = overview.overview_page(live, StoreFigures(pages=7, mcp=mcp), 2.0)
     assert "40 %" in page

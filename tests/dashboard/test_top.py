@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from pagefold.cli import main
-from pagefold.telemetry.events import Fault, Turn
-from pagefold.telemetry.trace import Writer, beside
+from pagefold.telemetry.events import TracedFault, TurnEvent
+from pagefold.telemetry.trace import TraceWriter, beside
 from tests.dashboard.traffic import Agent, behind, settled
 
 NOBODY = "http://127.0.0.1:9"
-EVENT = Turn(
+EVENT = TurnEvent(
     at=1.0,
     session="ab" * 32,
     agent="Codex",
@@ -24,7 +24,7 @@ EVENT = Turn(
     tokens=100,
     saved=40,
     levels={"full": 60, "pointer": 40},
-    faults=(Fault("refetch", "pf-aaaaaaaaaa", "it is not in the context"),),
+    faults=(TracedFault("refetch", "pf-aaaaaaaaaa", "it is not in the context"),),
 )
 
 
@@ -37,7 +37,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def traced(store: Path) -> None:
-    writer = Writer(beside(store))
+    writer = TraceWriter(beside(store))
     writer.see(EVENT)
     writer.close()
 

@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 
 from pagefold.telemetry.events import (
     LEVELS,
-    Called,
-    Decided,
-    Event,
-    Fault,
-    Recall,
-    Result,
-    Turn,
+    CallEvent,
+    TracedDecision,
+    TracedFault,
+    TracedRecall,
+    TracedResult,
+    TraceEvent,
+    TurnEvent,
     agent_name,
     line_of,
     model_name,
@@ -27,7 +27,7 @@ COUNTS = st.integers(0, 10**9)
 LEVEL = st.sampled_from(LEVELS)
 TIMES = st.integers(0, 2 * 10**12).map(lambda thousandths: thousandths / 1000)
 TURNS = st.builds(
-    Turn,
+    TurnEvent,
     at=TIMES,
     session=WORDS,
     began=WORDS,
@@ -42,23 +42,23 @@ TURNS = st.builds(
     fold=WORDS,
     levels=st.dictionaries(LEVEL, COUNTS),
     bands=st.lists(st.tuples(LEVEL, COUNTS), max_size=4).map(tuple),
-    decisions=st.lists(st.builds(Decided, COUNTS, LEVEL, WORDS), max_size=3).map(tuple),
-    results=st.lists(st.builds(Result, WORDS, COUNTS, COUNTS), max_size=3).map(tuple),
-    recalls=st.lists(st.builds(Recall, WORDS, WORDS), max_size=2).map(tuple),
-    faults=st.lists(st.builds(Fault, WORDS, WORDS, WORDS), max_size=2).map(tuple),
+    decisions=st.lists(st.builds(TracedDecision, COUNTS, LEVEL, WORDS), max_size=3).map(tuple),
+    results=st.lists(st.builds(TracedResult, WORDS, COUNTS, COUNTS), max_size=3).map(tuple),
+    recalls=st.lists(st.builds(TracedRecall, WORDS, WORDS), max_size=2).map(tuple),
+    faults=st.lists(st.builds(TracedFault, WORDS, WORDS, WORDS), max_size=2).map(tuple),
 )
-CALLS = st.builds(Called, at=TIMES, session=WORDS, tool=WORDS, before=COUNTS, after=COUNTS)
+CALLS = st.builds(CallEvent, at=TIMES, session=WORDS, tool=WORDS, before=COUNTS, after=COUNTS)
 
 
 @given(st.one_of(TURNS, CALLS))
-def test_every_event_comes_back_from_its_line(event: Event) -> None:
+def test_every_event_comes_back_from_its_line(event: TraceEvent) -> None:
     line = line_of(event)
     assert "\n" not in line
     assert parse(line) == event
 
 
 @given(st.one_of(TURNS, CALLS), st.data())
-def test_a_line_that_is_cut_off_is_no_event_and_no_error(event: Event, data: st.DataObject) -> None:
+def test_a_line_that_is_cut_off_is_no_event_and_no_error(event: TraceEvent, data: st.DataObject) -> None:
     line = line_of(event)
     assert parse(line[: data.draw(st.integers(0, len(line) - 1))]) is None
 
@@ -94,7 +94,7 @@ def test_any_bytes_are_an_event_or_none(data: bytes) -> None:
 
 
 def test_what_a_later_pagefold_adds_is_passed_over() -> None:
-    assert parse('{"v":1,"event":"call","at":1.0,"session":"a","tool":"b","mood":"good"}') == Called(1.0, "a", "b")
+    assert parse('{"v":1,"event":"call","at":1.0,"session":"a","tool":"b","mood":"good"}') == CallEvent(1.0, "a", "b")
 
 
 KNOWN = frozenset({"Read"})

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from pagefold.adapters import counters
-from pagefold.telemetry.events import Called
+from pagefold.telemetry.events import CallEvent
 from pagefold.telemetry.metrics import of_mcp
 from pagefold.telemetry.trace import beside, read
 from tests.mcp_proxy.peer import ODD, PAGEFOLD, Peer
@@ -22,7 +22,7 @@ def test_every_call_is_told_in_tokens_and_the_tool_by_a_hash(tmp_path: Path) -> 
     talk(tmp_path, PAGEFOLD_TELEMETRY_TRACE="true")
     events, damaged = read(beside(tmp_path / STORE))
     assert damaged == 0
-    calls = [event for event in events if isinstance(event, Called)]
+    calls = [event for event in events if isinstance(event, CallEvent)]
     assert len(calls) == 3
     assert len({call.session for call in calls}) == 1
     assert all(call.tool.startswith("#") and call.before > call.after > 0 for call in calls)
@@ -31,7 +31,7 @@ def test_every_call_is_told_in_tokens_and_the_tool_by_a_hash(tmp_path: Path) -> 
 def test_asked_for_the_tool_is_named(tmp_path: Path) -> None:
     talk(tmp_path, PAGEFOLD_TELEMETRY_TRACE="true", PAGEFOLD_TELEMETRY_CONTENT="true")
     events = read(beside(tmp_path / STORE))[0]
-    assert {event.tool for event in events if isinstance(event, Called)} == {"rows"}
+    assert {event.tool for event in events if isinstance(event, CallEvent)} == {"rows"}
 
 
 def test_off_there_is_no_file_and_the_counts_are_the_metrics(tmp_path: Path) -> None:

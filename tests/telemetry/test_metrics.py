@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from pagefold.model_proxy.totals import CostCheck, Ending, Prefix, Seen, Totals, Work
-from pagefold.telemetry.events import Fault, Recall, Turn
-from pagefold.telemetry.live import Live
+from pagefold.telemetry.events import TracedFault, TracedRecall, TurnEvent
+from pagefold.telemetry.live import LiveView
 from pagefold.telemetry.metrics import METRICS, Sample, of_live, of_mcp, of_model_proxy, of_store, of_trace, render
 from pagefold.wire.message import Usage
 
@@ -28,17 +28,17 @@ def everything() -> str:
         usage=Usage(1, 2, 3, 4),
     )
     bad = Seen(api="messages", ending=Ending.CUT_OFF, error="cut off")
-    live = Live()
+    live = LiveView()
     levels = {"full": 7}
     live.see(
-        Turn(
+        TurnEvent(
             at=1.0,
             session="a",
             status=200,
             tokens=7,
             levels=levels,
-            faults=(Fault("refetch", "", ""),),
-            recalls=(Recall("", "by MCP"),),
+            faults=(TracedFault("refetch", "", ""),),
+            recalls=(TracedRecall("", "by MCP"),),
         )
     )
     return render(
@@ -93,8 +93,8 @@ def test_a_label_cannot_break_a_line() -> None:
 
 
 def test_a_session_that_is_silent_for_long_is_not_counted_as_one_of_now() -> None:
-    live = Live()
-    live.see(Turn(at=1.0, session="a", status=200))
+    live = LiveView()
+    live.see(TurnEvent(at=1.0, session="a", status=200))
     assert [one.value for one in of_live(live, 1.0) if one.name == "pagefold_sessions"] == [1]
     assert [one.value for one in of_live(live, 999.0) if one.name == "pagefold_sessions"] == [0]
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from pagefold.errors import ConfigError
-from pagefold.telemetry.events import Called, Fault, Turn
+from pagefold.telemetry.events import CallEvent, TracedFault, TurnEvent
 from pagefold.telemetry.spans import ATTRIBUTES, SPANS, attributes_of, spans_by, spans_to
 
-FAULTS = (Fault("refetch", "pf-a", "gone"),)
-TURN = Turn(at=12.0, session="a", model="claude", status=200, seconds=2.0, cache_read=5, faults=FAULTS)
+FAULTS = (TracedFault("refetch", "pf-a", "gone"),)
+TURN = TurnEvent(at=12.0, session="a", model="claude", status=200, seconds=2.0, cache_read=5, faults=FAULTS)
 
 
 def test_without_a_collector_there_are_no_spans_and_no_library_is_asked_for() -> None:
@@ -34,7 +34,7 @@ def test_attributes_are_figures_under_documented_names() -> None:
         "pagefold.session": "a",
         "pagefold.cache_read_tokens": 5,
     }
-    call = Called(at=1.0, session="m", tool="Read", before=9, after=4)
+    call = CallEvent(at=1.0, session="m", tool="Read", before=9, after=4)
     assert attributes_of(call)["pagefold.after_tokens"] == 4
     page = (Path(__file__).parent.parent.parent / "docs" / "telemetry.md").read_text(encoding="utf-8")
     assert [name for name in (*SPANS, *ATTRIBUTES) if f"`{name}`" not in page] == []

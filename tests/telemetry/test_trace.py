@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from pagefold.telemetry.events import CALL, Called, Event, Turn
-from pagefold.telemetry.trace import Reader, Writer, beside, older, read
+from pagefold.telemetry.events import CALL, CallEvent, TraceEvent, TurnEvent
+from pagefold.telemetry.trace import TraceReader, TraceWriter, beside, older, read
 
 
-def call(number: int) -> Called:
-    return Called(at=float(number), session="s", tool="Read", before=number)
+def call(number: int) -> CallEvent:
+    return CallEvent(at=float(number), session="s", tool="Read", before=number)
 
 
-def written(path: Path, *events: Event) -> Writer:
-    writer = Writer(path)
+def written(path: Path, *events: TraceEvent) -> TraceWriter:
+    writer = TraceWriter(path)
     for event in events:
         writer.see(event)
     writer.close()
@@ -28,10 +28,10 @@ def written(path: Path, *events: Event) -> Writer:
 def test_it_lies_beside_the_store_and_is_its_owners_alone(tmp_path: Path) -> None:
     path = beside(tmp_path / "new" / "store.sqlite3")
     assert path == tmp_path / "new" / "store.trace.jsonl"
-    writer = written(path, call(1), Turn(at=2.0, session="a"))
+    writer = written(path, call(1), TurnEvent(at=2.0, session="a"))
     assert writer.counts == {"written": 2, "dropped": 0, "unwritable": 0}
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert read(path) == ([call(1), Turn(at=2.0, session="a")], 0)
+    assert read(path) == ([call(1), TurnEvent(at=2.0, session="a")], 0)
 
 
 def test_what_does_not_fit_into_the_queue_is_dropped_and_counted_and_nobody_waits(
@@ -40,14 +40,14 @@ def test_what_does_not_fit_into_the_queue_is_dropped_and_counted_and_nobody_wait
     held = threading.Event()
     begun = threading.Event()
 
-    def slow(self: Writer, batch: list[Event]) -> None:
+    def slow(self: TraceWriter, batch: list[TraceEvent]) -> None:
         begun.set()
         held.wait(20)
         whole(self, batch)
 
-    whole = Writer._write
-    monkeypatch.setattr(Writer, "_write", slow)
-    writer = Writer(tmp_path / "t.jsonl", waiting=5)
+    whole = TraceWriter._write
+    monkeypatch.setattr(TraceWriter, "_write", slow)
+    writer = TraceWriter(tmp_path / "t.jsonl", waiting=5)
     writer.see(call(0))
     assert begun.wait(20)
     before = time.process_time()
@@ -64,7 +64,7 @@ def test_a_disk_that_cannot_be_written_is_told_once_counted_and_tried_again(tmp_
     said: list[str] = []
     place = tmp_path / "not-a-folder"
     place.write_text("")
-    writer = Writer(place / "t.jsonl", report=said.append)
+    writer = TraceWriter(place / "t.jsonl", report=said.append)
     for number in range(3):
         writer.see(call(number))
         deadline = time.monotonic() + 20
@@ -80,7 +80,7 @@ def test_a_disk_that_cannot_be_written_is_told_once_counted_and_tried_again(tmp_
 
 def test_a_file_that_is_long_enough_becomes_the_older_one(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
-    writer = Writer(path, max_bytes=400)
+    writer = TraceWriter(path, max_bytes=400)
     for number in range(20):
         writer.see(call(number))
         deadline = time.monotonic() + 20
@@ -99,11 +99,11 @@ def test_a_file_that_is_long_enough_becomes_the_older_one(tmp_path: Path) -> Non
 WRITES = """
 import sys
 from pathlib import Path
-from pagefold.telemetry.events import Called
-from pagefold.telemetry.trace import Writer
-writer = Writer(Path(sys.argv[1]))
+from pagefold.telemetry.events import CallEvent
+from pagefold.telemetry.trace import TraceWriter
+writer = TraceWriter(Path(sys.argv[1]))
 for number in range(300):
-    writer.see(Called(at=float(number), session=sys.argv[2], tool="Read"))
+    writer.see(CallEvent(at=float(number), session=sys.argv[2], tool="Read"))
 writer.close()
 assert writer.counts["written"] == 300
 """
@@ -130,7 +130,7 @@ def test_damaged_lines_are_counted_and_the_rest_is_read(tmp_path: Path) -> None:
 
 def test_a_reader_goes_on_where_it_was_and_waits_for_the_end_of_a_line(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
-    reader = Reader(path)
+    reader = TraceReader(path)
     assert list(reader.read()) == []
     written(path, call(1))
     assert list(reader.read()) == [call(1)]
@@ -149,18 +149,18 @@ def test_a_reader_goes_on_where_it_was_and_waits_for_the_end_of_a_line(tmp_path:
 
 def test_a_reader_may_begin_near_the_end_and_pass_over_other_lines(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
-    written(path, *(call(number) for number in range(50)), Turn(at=99.0, session="a"))
-    near = list(Reader(path, most_bytes=300).read())
+    written(path, *(call(number) for number in range(50)), TurnEvent(at=99.0, session="a"))
+    near = list(TraceReader(path, most_bytes=300).read())
     assert 0 < len(near) < 6
     assert near[-1].at == 99.0
-    assert [event.at for event in Reader(path, only=CALL).read()] == [float(number) for number in range(50)]
+    assert [event.at for event in TraceReader(path, only=CALL).read()] == [float(number) for number in range(50)]
 
 
 def test_what_is_made_of_events_beside_the_file_may_fail(tmp_path: Path) -> None:
-    def fails(event: Event) -> None:
+    def fails(event: TraceEvent) -> None:
         raise RuntimeError("a collector's library")
 
-    writer = Writer(tmp_path / "t.jsonl", also=fails)
+    writer = TraceWriter(tmp_path / "t.jsonl", also=fails)
     writer.see(call(1))
     writer.close()
     assert writer.counts == {"written": 1, "dropped": 0, "unwritable": 1}

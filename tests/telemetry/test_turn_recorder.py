@@ -11,12 +11,12 @@ from pagefold.model_proxy.exchange import Exchange
 from pagefold.model_proxy.totals import Ending
 from pagefold.model_proxy.turn_recorder import TurnRecorder
 from pagefold.pages.page import HANDLE
-from pagefold.telemetry.events import Turn
+from pagefold.telemetry.events import TurnEvent
 from pagefold.telemetry.trace import beside, read
 from tests.dashboard.traffic import Agent, behind, settled, shown
 
 
-def told(folder: Path, agents: int = 1, turns: int = 16) -> list[Turn]:
+def told(folder: Path, agents: int = 1, turns: int = 16) -> list[TurnEvent]:
     with behind(folder, turns, trace=True) as one:
         some = [Agent(one.url, f"agent{n}") for n in range(agents)]
         for _ in range(turns):
@@ -26,7 +26,7 @@ def told(folder: Path, agents: int = 1, turns: int = 16) -> list[Turn]:
     deadline = time.monotonic() + 20
     while len(read(path)[0]) < agents * turns and time.monotonic() < deadline:
         time.sleep(0.05)
-    return [event for event in read(path)[0] if isinstance(event, Turn)]
+    return [event for event in read(path)[0] if isinstance(event, TurnEvent)]
 
 
 def test_every_turn_is_told_with_its_levels_results_and_usage(tmp_path: Path) -> None:
@@ -56,7 +56,7 @@ def test_a_fold_point_is_told_with_every_decision_and_its_reason(tmp_path: Path)
 
 
 def test_a_result_that_is_let_in_in_part_is_told_with_its_reason_though_nothing_moved() -> None:
-    dice, events = random.Random(3), list[Turn]()
+    dice, events = random.Random(3), list[TurnEvent]()
     large = "\n".join(f"order_{dice.randrange(10**9)} of {dice.randrange(10**9)}" for _ in range(2_500))
     conversations, teller = Conversations(Economic(window=20_000)), TurnRecorder(events.append)  # type: ignore[arg-type]
     call = {"type": "tool_use", "id": "c", "name": "Query", "input": {}}

@@ -11,7 +11,7 @@ from pagefold.dashboard.app import Dashboard
 from pagefold.dashboard.auth import DashboardAuth
 from pagefold.model_proxy import server
 from pagefold.telemetry import trace
-from pagefold.telemetry.live import Live
+from pagefold.telemetry.live import LiveView
 
 EXAMPLE = """\
 A running `pagefold serve` shows its own dashboard below /pagefold/, live and without a trace. This one needs no proxy:
@@ -34,7 +34,7 @@ def run(options: argparse.Namespace) -> int:
     settings = config.load(flags=flags).settings
     settings = replace(settings, serve=replace(settings.serve, host="127.0.0.1"))
     path = trace.beside(config.store_path(settings))
-    key, live = telemetry_setup.dashboard_key(settings), Live()
+    key, live = telemetry_setup.dashboard_key(settings), LiveView()
     following = telemetry_setup.TraceFollower(path, live)
 
     def notes() -> Iterator[str]:

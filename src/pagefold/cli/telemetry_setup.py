@@ -13,8 +13,8 @@ from pagefold import config
 from pagefold.errors import ConfigError
 from pagefold.settings import Settings
 from pagefold.telemetry import trace
-from pagefold.telemetry.events import CALL, Called, Event, tool_name
-from pagefold.telemetry.live import Live
+from pagefold.telemetry.events import CALL, CallEvent, TraceEvent, tool_name
+from pagefold.telemetry.live import LiveView
 from pagefold.telemetry.spans import spans_to
 from pagefold.tools.defaults import default_tool_value_models
 
@@ -43,7 +43,7 @@ def dashboard_key(settings: Settings) -> str:
     return settings.serve.token.strip() or (key_beside(path) if path else secrets.token_urlsafe(24))
 
 
-def trace_writer(settings: Settings) -> trace.Writer | None:
+def trace_writer(settings: Settings) -> trace.TraceWriter | None:
     """Writes the trace and makes spans, as far as the settings ask for either. Raises ConfigError."""
     telemetry, path = settings.telemetry, store_path(settings)
     spans = spans_to(telemetry.otel_endpoint)
@@ -52,7 +52,7 @@ def trace_writer(settings: Settings) -> trace.Writer | None:
     from pagefold.cli import output
 
     file = trace.beside(path) if telemetry.trace and path else None
-    writer = trace.Writer(
+    writer = trace.TraceWriter(
         file, max_bytes=telemetry.max_bytes, also=spans, report=lambda line: output.to_stderr(f"pagefold: {line}")
     )
     atexit.register(writer.close)
@@ -69,7 +69,7 @@ def call_recorder(settings: Settings, session: str) -> Callable[[str, Mapping[st
     def watch(tool: str, counts: Mapping[str, int]) -> None:
         name = tool_name(tool, known, spelled=settings.telemetry.content)
         before, after = counts.get("tokens before", 0), counts.get("tokens after", 0)
-        see(Called(at=time.time(), session=session, tool=name, before=before, after=after))
+        see(CallEvent(at=time.time(), session=session, tool=name, before=before, after=after))
 
     return watch
 
@@ -78,8 +78,8 @@ class TraceFollower:
     """A view of what the trace says, as it grows. With `only`, lines without it are passed over: what they say is heard
     of in another way."""
 
-    def __init__(self, path: Path, live: Live, only: bytes = b"") -> None:
-        self._reader, self._live = trace.Reader(path, most_bytes=_NEWEST_BYTES, only=only), live
+    def __init__(self, path: Path, live: LiveView, only: bytes = b"") -> None:
+        self._reader, self._live = trace.TraceReader(path, most_bytes=_NEWEST_BYTES, only=only), live
 
     def __call__(self) -> None:
         for event in self._reader.read():
@@ -95,7 +95,7 @@ def session_lengths(settings: Settings) -> list[int]:
     path = store_path(settings)
     if path is None or not trace.beside(path).exists():
         return []
-    live = Live(most=_LENGTHS)
+    live = LiveView(most=_LENGTHS)
     TraceFollower(trace.beside(path), live)()
     return [session.turns for session in live.newest() if session.turns]
 
@@ -109,9 +109,9 @@ def attach(proxy: "Proxy", settings: Settings) -> str:
         if writer is not None:
             proxy.teller = TurnRecorder(writer.see, spelled=telemetry.content)
         return ""
-    live = Live()
+    live = LiveView()
 
-    def see(event: Event) -> None:
+    def see(event: TraceEvent) -> None:
         live.see(event)
         if writer is not None:
             writer.see(event)
@@ -132,7 +132,7 @@ def attach(proxy: "Proxy", settings: Settings) -> str:
 
 def _dashboard(
     settings: Settings,
-    live: Live,
+    live: LiveView,
     key: str,
     totals: Callable[[], Mapping[str, object]],
     refresh: Callable[[], None],

@@ -19,7 +19,7 @@ from pagefold.errors import UpstreamError
 from pagefold.settings import Settings
 from pagefold.telemetry import trace
 from pagefold.telemetry.events import LEVELS
-from pagefold.telemetry.live import Live, snapshot
+from pagefold.telemetry.live import LiveView, snapshot
 
 EXAMPLE = """\
 Asks the running `pagefold serve`; where none runs, it reads the trace (telemetry.trace = true) as it grows. --once
@@ -69,7 +69,7 @@ def source_of(settings: Settings, url: str | None) -> Callable[[], dict[str, Any
     address = (
         url or serve.url_of(settings.serve.host, settings.serve.port, tls=bool(settings.serve.tls_certificate))
     ).rstrip("/")
-    live, store_view = Live(), telemetry_setup.store_view_of(settings)
+    live, store_view = LiveView(), telemetry_setup.store_view_of(settings)
     path = telemetry_setup.store_path(settings)
     following = telemetry_setup.TraceFollower(trace.beside(path), live) if path else None
 

@@ -23,7 +23,7 @@ from pagefold.pages.recall import Recalled, recall
 from pagefold.pages.search import SearchAnswer
 from pagefold.pages.store import ListedPage
 from pagefold.telemetry import metrics
-from pagefold.telemetry.live import Live, Session, snapshot
+from pagefold.telemetry.live import LiveSession, LiveView, snapshot
 
 Event: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Event]]
@@ -47,7 +47,7 @@ _SAFE = [
 ]
 
 
-class Reply(NamedTuple):
+class HttpReply(NamedTuple):
     status: int
     kind: bytes
     body: bytes
@@ -60,7 +60,7 @@ class Dashboard:
 
     def __init__(
         self,
-        live: Live,
+        live: LiveView,
         store_view: StoreView,
         auth: DashboardAuth,
         *,
@@ -86,7 +86,7 @@ class Dashboard:
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body})
 
-    async def _answer(self, scope: Event) -> Reply:
+    async def _answer(self, scope: Event) -> HttpReply:
         headers: Mapping[bytes, bytes] = dict(scope["headers"])
         path = scope["raw_path"].decode("ascii", "replace").split("?")[0]
         asked = {key: values[-1] for key, values in parse_qs(scope["query_string"].decode("latin-1")).items()}
@@ -95,12 +95,12 @@ class Dashboard:
         if scope["method"] not in ("GET", "HEAD"):
             return _html(405, layout.notice("Nothing to change here", "The dashboard only shows."))
         if (asset := self._assets.get(path.removeprefix("/pagefold/"))) is not None:
-            return Reply(200, *asset)
+            return HttpReply(200, *asset)
         if path == "/":
-            return Reply(303, _HTML, b"", ((b"location", b"/pagefold/"),))
+            return HttpReply(303, _HTML, b"", ((b"location", b"/pagefold/"),))
         if "key" in asked and self._auth.fits(asked["key"].encode()):
             cookie = f"{COOKIE}={self._auth.cookie}; Path=/pagefold; HttpOnly; SameSite=Strict; Max-Age=31536000"
-            return Reply(303, _HTML, b"", ((b"location", path.encode()), (b"set-cookie", cookie.encode())))
+            return HttpReply(303, _HTML, b"", ((b"location", path.encode()), (b"set-cookie", cookie.encode())))
         if not self._auth.lets_in(headers):
             return _html(401, layout.key_form())
         self._refresh()
@@ -109,7 +109,7 @@ class Dashboard:
         except PagefoldError as error:
             return _html(503, layout.notice("The store cannot be used", str(error)))
 
-    async def _shown(self, path: str, asked: Mapping[str, str]) -> Reply:
+    async def _shown(self, path: str, asked: Mapping[str, str]) -> HttpReply:
         match path.removeprefix("/pagefold").strip("/").split("/"):
             case [""]:
                 figures = await self._store_view.fresh()
@@ -121,7 +121,7 @@ class Dashboard:
             case ["live.json"]:
                 return _json({**snapshot(self._live), "figures": _plain(await self._store_view.fresh())})
             case ["metrics"]:
-                return Reply(200, metrics.CONTENT_TYPE.encode(), (await self._metrics()).encode())
+                return HttpReply(200, metrics.CONTENT_TYPE.encode(), (await self._metrics()).encode())
             case ["session", name, *rest]:
                 return await self._session(name, rest, _number(asked.get("n")))
             case ["page", handle]:
@@ -133,7 +133,7 @@ class Dashboard:
                 return _html(200, views.search_page(query, await asyncio.to_thread(self._search, query)))
         return _html(404, layout.notice("Not found", "There is no such page here."))
 
-    async def _update(self, number: int, told: int) -> Reply:
+    async def _update(self, number: int, told: int) -> HttpReply:
         await self._until(lambda: self._live.number != number)
         return _json(overview.update(self._live, self._store_view.figures, self._clock(), number, told))
 
@@ -143,7 +143,7 @@ class Dashboard:
             await asyncio.sleep(_TICK_SECONDS)
             self._refresh()
 
-    async def _session(self, name: str, rest: list[str], number: int) -> Reply:
+    async def _session(self, name: str, rest: list[str], number: int) -> HttpReply:
         session = self._live.named(name)
         if session is None:
             words = "It was not heard of since pagefold started, or too many others were."
@@ -154,11 +154,11 @@ class Dashboard:
         await self._until(lambda: session.changed != number)
         return _json({"n": session.changed, "html": views.session_part(session, self._live)})
 
-    def _listings(self, session: Session) -> list[ListedPage]:
+    def _listings(self, session: LiveSession) -> list[ListedPage]:
         library = self._store_view.library()
         return list(library.store.listings(session.name))[-_LISTED:][::-1] if library else []
 
-    def _page(self, handle: str, within: str, chosen: str) -> Reply:
+    def _page(self, handle: str, within: str, chosen: str) -> HttpReply:
         library = self._store_view.library()
         found = recall(library.store, handle) if library else None
         if not isinstance(found, Recalled):
@@ -205,10 +205,10 @@ def _plain(figures: StoreFigures) -> dict[str, Any]:
     return {name: getattr(figures, name) for name in figures.__dataclass_fields__}
 
 
-def _html(status: int, text: str) -> Reply:
-    return Reply(status, _HTML, text.encode("utf-8", "replace"))
+def _html(status: int, text: str) -> HttpReply:
+    return HttpReply(status, _HTML, text.encode("utf-8", "replace"))
 
 
-def _json(value: object) -> Reply:
+def _json(value: object) -> HttpReply:
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return Reply(200, _JSON, text.encode("utf-8", "replace"))
+    return HttpReply(200, _JSON, text.encode("utf-8", "replace"))

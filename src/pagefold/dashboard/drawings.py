@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from pagefold.dashboard.html import Html, el
 from pagefold.telemetry.events import LEVELS
-from pagefold.telemetry.live import Point
+from pagefold.telemetry.live import TimelinePoint
 
 _WIDE, _HIGH = 1000, 160
 _POINTS = 120
@@ -65,7 +65,7 @@ def strip(characters: Sequence[tuple[str, int]], tokens: int, head: int) -> Html
     )
 
 
-def timeline(points: Sequence[Point]) -> Html:
+def timeline(points: Sequence[TimelinePoint]) -> Html:
     """Tokens by level over the newest turns; a line marks a fold point, a mark at the foot a fault."""
     points = points[-_POINTS:]
     top = max(sum(point.levels.values()) for point in points) or 1

@@ -7,7 +7,7 @@ from pagefold.dashboard.html import Html, el
 from pagefold.dashboard.layout import SHORT, clock, link, page, share, short
 from pagefold.dashboard.store_view import StoreFigures
 from pagefold.telemetry.events import LEVELS
-from pagefold.telemetry.live import Happened, Live, Session
+from pagefold.telemetry.live import Incident, LiveSession, LiveView
 
 ROWS = 100
 EVENTS = 40
@@ -24,7 +24,7 @@ _WORDS = {
 _TONES = {"fold": "calm", "recall": "calm", "cold": "wary", "shrunk": "wary", "duplicate_alert": "wary"}
 
 
-def tiles_of(live: Live, figures: StoreFigures, now: float) -> dict[str, tuple[str, str, str]]:
+def tiles_of(live: LiveView, figures: StoreFigures, now: float) -> dict[str, tuple[str, str, str]]:
     """By id: what is told, the figure, and words about it."""
     totals, mcp = live.totals, figures.mcp
     recent = [session for session in live.sessions.values() if now - session.last < 300]
@@ -51,7 +51,7 @@ def tiles_of(live: Live, figures: StoreFigures, now: float) -> dict[str, tuple[s
     }
 
 
-def overview_page(live: Live, figures: StoreFigures, now: float, *, notes: Sequence[str] = ()) -> str:
+def overview_page(live: LiveView, figures: StoreFigures, now: float, *, notes: Sequence[str] = ()) -> str:
     tiles = el(
         "dl",
         (
@@ -88,13 +88,13 @@ def overview_page(live: Live, figures: StoreFigures, now: float, *, notes: Seque
         tiles,
         el("section", el("div", el("h2", "Sessions"), legend(), class_="title"), empty, table, aria_label="Sessions"),
         el("section", el("h2", "What happened"), happened_list(live.happened), aria_label="What happened"),
-        el("template", session_row(Session("0" * 64, 0, 0)), id="row"),
+        el("template", session_row(LiveSession("0" * 64, 0, 0)), id="row"),
         live="now",
         seen=(live.number, live.told),
     )
 
 
-def session_row(session: Session) -> Html:
+def session_row(session: LiveSession) -> Html:
     name = session.name[:SHORT]
     who, about = _whose(session)
     return el(
@@ -118,7 +118,7 @@ def session_row(session: Session) -> Html:
     )
 
 
-def _whose(session: Session) -> tuple[str, str]:
+def _whose(session: LiveSession) -> tuple[str, str]:
     """Who it is, and what tells it from others of the same agent."""
     said = (session.name[:SHORT], session.model, session.policy)
     return session.agent or session.api or "session", " · ".join(filter(None, said))
@@ -128,7 +128,7 @@ def _cell(label: str, text: str) -> Html:
     return el("td", text, class_="n", data_label=label)
 
 
-def happened_list(happened: Iterable[Happened], *, of: bool = True) -> Html:
+def happened_list(happened: Iterable[Incident], *, of: bool = True) -> Html:
     newest = list(happened)[-EVENTS:][::-1]
     empty = el("p", "Folds, faults, recalls and errors are told here, with their reasons.", class_="quiet")
     made = (event_item(one, of=of) for one in newest)
@@ -136,7 +136,7 @@ def happened_list(happened: Iterable[Happened], *, of: bool = True) -> Html:
     return el("div", None if newest else empty, items)
 
 
-def event_item(one: Happened, *, of: bool = True) -> Html:
+def event_item(one: Incident, *, of: bool = True) -> Html:
     """`of` says whose it is too."""
     tone = _TONES.get(one.what, "bad")
     return el(
@@ -149,7 +149,7 @@ def event_item(one: Happened, *, of: bool = True) -> Html:
     )
 
 
-def update(live: Live, figures: StoreFigures, now: float, number: int, told: int) -> dict[str, object]:
+def update(live: LiveView, figures: StoreFigures, now: float, number: int, told: int) -> dict[str, object]:
     """What changed since, for the script: in short arrays, since it is sent ten times a second."""
     return {
         "n": live.number,
@@ -161,7 +161,7 @@ def update(live: Live, figures: StoreFigures, now: float, number: int, told: int
     }
 
 
-def _changed(session: Session, now: float) -> list[object]:
+def _changed(session: LiveSession, now: float) -> list[object]:
     cache = round(100 * session.cache_read / session.prompt) if session.prompt else -1
     about: list[object] = []
     if session.turns + session.calls <= 2:  # who it is stays as it is

@@ -68,14 +68,14 @@ def _pointer(text: str, tool: str, arguments: str, handle: str) -> Level:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class DiffLine:
     """One line of a difference: `sign` is "+", "-", " ", or "…" where lines that are the same were left out."""
 
     sign: str
     text: str
 
 
-def difference(whole: str, level: str) -> Iterator[Line]:
+def difference(whole: str, level: str) -> Iterator[DiffLine]:
     """How a level differs from the whole text, line by line. Lines beyond the first few thousand are not compared."""
     before, after = whole.split("\n")[:_MOST_LINES], level.split("\n")[:_MOST_LINES]
     matcher = difflib.SequenceMatcher(None, before, after, autojunk=len(before) + len(after) > _MOST_LINES)
@@ -83,15 +83,15 @@ def difference(whole: str, level: str) -> Iterator[Line]:
         if tag == "equal":
             yield from _same(before[start:end], opens=start == 0, closes=end == len(before))
             continue
-        yield from (Line("-", text) for text in before[start:end])
-        yield from (Line("+", text) for text in after[from_:to])
+        yield from (DiffLine("-", text) for text in before[start:end])
+        yield from (DiffLine("+", text) for text in after[from_:to])
 
 
-def _same(lines: list[str], *, opens: bool, closes: bool) -> Iterator[Line]:
+def _same(lines: list[str], *, opens: bool, closes: bool) -> Iterator[DiffLine]:
     head, tail = 0 if opens else _AROUND, 0 if closes else _AROUND
     if len(lines) <= head + tail + 1:
-        yield from (Line(" ", text) for text in lines)
+        yield from (DiffLine(" ", text) for text in lines)
         return
-    yield from (Line(" ", text) for text in lines[:head])
-    yield Line("…", f"{len(lines) - head - tail:,} lines are the same")
-    yield from (Line(" ", text) for text in lines[len(lines) - tail :])
+    yield from (DiffLine(" ", text) for text in lines[:head])
+    yield DiffLine("…", f"{len(lines) - head - tail:,} lines are the same")
+    yield from (DiffLine(" ", text) for text in lines[len(lines) - tail :])

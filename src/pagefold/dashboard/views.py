@@ -7,11 +7,11 @@ from pagefold.dashboard.drawings import legend, strip, timeline
 from pagefold.dashboard.html import Child, Html, el
 from pagefold.dashboard.layout import SHORT, clock, link, page, share, short
 from pagefold.dashboard.overview import happened_list
-from pagefold.dashboard.page_levels import Level, Line
+from pagefold.dashboard.page_levels import DiffLine, Level
 from pagefold.pages.page import handle_of
 from pagefold.pages.search import SearchAnswer, SearchFailed, SearchHit
 from pagefold.pages.store import ListedPage
-from pagefold.telemetry.live import Live, Session
+from pagefold.telemetry.live import LiveSession, LiveView
 
 _DECISIONS = 200
 
@@ -19,7 +19,7 @@ _DECISIONS = 200
 # ---- one session --------------------------------------------------------------------------------------------------
 
 
-def session_page(session: Session, live: Live, listings: Sequence[ListedPage]) -> str:
+def session_page(session: LiveSession, live: LiveView, listings: Sequence[ListedPage]) -> str:
     about = " · ".join(filter(None, (session.agent or session.api, session.model, session.policy)))
     return page(
         f"Session {session.name[:SHORT]}",
@@ -32,7 +32,7 @@ def session_page(session: Session, live: Live, listings: Sequence[ListedPage]) -
     )
 
 
-def session_part(session: Session, live: Live) -> Html:
+def session_part(session: LiveSession, live: LiveView) -> Html:
     """What changes while it is looked at."""
     figures = {
         "Tokens": short(session.tokens),
@@ -86,7 +86,9 @@ def _pages(listings: Sequence[ListedPage], within: str) -> Html | None:
 # ---- one page -----------------------------------------------------------------------------------------------------
 
 
-def page_view(handle: str, where: str, within: str, levels: Sequence[Level], chosen: str, lines: Sequence[Line]) -> str:
+def page_view(
+    handle: str, where: str, within: str, levels: Sequence[Level], chosen: str, lines: Sequence[DiffLine]
+) -> str:
     whole = levels[0].tokens
     columns = [
         el(

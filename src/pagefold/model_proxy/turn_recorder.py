@@ -24,12 +24,12 @@ from pagefold.pages.kinds import PageKind, ResidencyLevel
 from pagefold.pages.page import HANDLE, PageId, handle_of, id_of
 from pagefold.telemetry.events import (
     LEVELS,
-    Decided,
-    Event,
-    Fault,
-    Recall,
-    Result,
-    Turn,
+    TracedDecision,
+    TracedFault,
+    TracedRecall,
+    TracedResult,
+    TraceEvent,
+    TurnEvent,
     agent_name,
     model_name,
     tool_name,
@@ -99,7 +99,7 @@ class _Drawn(NamedTuple):
     bands: tuple[tuple[str, int], ...]
 
 
-_News: TypeAlias = tuple[list[Result], list[Recall], list[Fault]]
+_News: TypeAlias = tuple[list[TracedResult], list[TracedRecall], list[TracedFault]]
 """What came with the messages of one turn."""
 
 
@@ -110,7 +110,7 @@ class TurnRecorder:
     than one by one between turns. `waits` says whether somebody has to call it.
     """
 
-    def __init__(self, see: Callable[[Event], None], *, spelled: bool = False) -> None:
+    def __init__(self, see: Callable[[TraceEvent], None], *, spelled: bool = False) -> None:
         self._see, self._spelled = see, spelled
         self._watched: dict[str, _Watched] = {}
         self._waiting: deque[tuple[ExchangeRecord, Seen, str, float, float]] = deque()
@@ -148,7 +148,7 @@ class TurnRecorder:
                 levels, bands, watched.drawn = {"full": tokens}, (("full", watched.characters),), None
         usage, work, reckoned = seen.usage or _NO_USAGE, seen.work, seen.reckoned
         reason = derivation.reason if derivation and work.folds else ""
-        turn = Turn(  # in their order: by their names it takes twice as long
+        turn = TurnEvent(  # in their order: by their names it takes twice as long
             now,
             session,
             reading.prefix_hashes[reading.first - 1].hex() if reading.answered and reading.first else "",
@@ -218,7 +218,7 @@ class TurnRecorder:
         if news is not None and block.name.endswith(_RECALL):
             found = _WHERE.search(block.text)
             how = "answered inside the turn" if inline else "asked for by MCP"
-            news[1].append(Recall(found[1] if found else "", how))
+            news[1].append(TracedRecall(found[1] if found else "", how))
 
     def _result(
         self, watched: _Watched, block: Block, at: tuple[int, int], sent: Sent | None, news: _News | None
@@ -231,7 +231,7 @@ class TurnRecorder:
                 if edited == index:
                     after = text
             name = tool_name(tool, _shipped(), spelled=self._spelled)
-            news[0].append(Result(name, len(block.text), len(after)))
+            news[0].append(TracedResult(name, len(block.text), len(after)))
         if len(block.text) < _SAYS_SOMETHING:
             return
         page = PageId(f"{hash(block.text):x}")
@@ -240,7 +240,7 @@ class TurnRecorder:
             found = watched.observer.see(faults.CallReturned(signature, page))
             if news is not None:
                 real = handle_of(id_of(block.text.encode("utf-8", "surrogatepass"))) if found else ""
-                news[2].extend(Fault(str(one.kind), real, one.reason) for one in found)
+                news[2].extend(TracedFault(str(one.kind), real, one.reason) for one in found)
             signature = ""  # of this one the observer has heard
         else:
             watched.made.add(signature)
@@ -248,8 +248,8 @@ class TurnRecorder:
         watched.waiting.append((signature, page, ResidencyLevel(_level_of(sent)) if sent else ResidencyLevel.FULL))
 
 
-def _decided(told: ExchangeRecord) -> tuple[Decided, ...]:
-    return tuple(Decided(one.place, str(one.level), one.reason) for one in told.decisions)
+def _decided(told: ExchangeRecord) -> tuple[TracedDecision, ...]:
+    return tuple(TracedDecision(one.place, str(one.level), one.reason) for one in told.decisions)
 
 
 def _drawn(derivation: Derivation, policy: str, before: _Drawn | None) -> _Drawn:

@@ -22,7 +22,7 @@ _NAME = re.compile(r"[\w.:/@+\[\]-]{1,100}", re.ASCII)
 _HASHED = 10
 
 
-class Fault(NamedTuple):
+class TracedFault(NamedTuple):
     """The agent needed what was not there. `page` is a handle."""
 
     kind: str
@@ -30,14 +30,14 @@ class Fault(NamedTuple):
     reason: str
 
 
-class Recall(NamedTuple):
+class TracedRecall(NamedTuple):
     """A page was asked for by its handle; `how` says by whom it was answered."""
 
     page: str
     how: str
 
 
-class Result(NamedTuple):
+class TracedResult(NamedTuple):
     """A tool's answer that came with a turn, in characters as it came and as it went on."""
 
     tool: str
@@ -45,7 +45,7 @@ class Result(NamedTuple):
     after: int
 
 
-class Decided(NamedTuple):
+class TracedDecision(NamedTuple):
     """At which level the message at `place` stands from a fold point on, and why."""
 
     place: int
@@ -53,7 +53,7 @@ class Decided(NamedTuple):
     reason: str
 
 
-class Turn(NamedTuple):
+class TurnEvent(NamedTuple):
     """One request to a model and its answer.
 
     `session` names the conversation by a hash of its beginning; `began` is the name that its first request had, which
@@ -89,10 +89,10 @@ class Turn(NamedTuple):
     fold: str = ""
     levels: Mapping[str, int] = {}
     bands: tuple[tuple[str, int], ...] = ()
-    decisions: tuple[Decided, ...] = ()
-    results: tuple[Result, ...] = ()
-    recalls: tuple[Recall, ...] = ()
-    faults: tuple[Fault, ...] = ()
+    decisions: tuple[TracedDecision, ...] = ()
+    results: tuple[TracedResult, ...] = ()
+    recalls: tuple[TracedRecall, ...] = ()
+    faults: tuple[TracedFault, ...] = ()
 
     @property
     def prompt(self) -> int:
@@ -100,7 +100,7 @@ class Turn(NamedTuple):
         return self.fresh + self.cache_read + self.cache_write
 
 
-class Called(NamedTuple):
+class CallEvent(NamedTuple):
     """One tool call through the MCP proxy: tokens of its answer as the server sent it and as the agent read it."""
 
     at: float
@@ -110,16 +110,21 @@ class Called(NamedTuple):
     after: int = 0
 
 
-Event: TypeAlias = Turn | Called
+TraceEvent: TypeAlias = TurnEvent | CallEvent
 
-_KINDS: Mapping[str, type[Turn] | type[Called]] = {"turn": Turn, "call": Called}
+_KINDS: Mapping[str, type[TurnEvent] | type[CallEvent]] = {"turn": TurnEvent, "call": CallEvent}
 CALL = b'"event":"call"'
 """Stands in every line that tells of a call."""
 _NAMES = {made: name for name, made in _KINDS.items()}
-_PARTS: Mapping[str, Any] = {"decisions": Decided, "results": Result, "recalls": Recall, "faults": Fault}
+_PARTS: Mapping[str, Any] = {
+    "decisions": TracedDecision,
+    "results": TracedResult,
+    "recalls": TracedRecall,
+    "faults": TracedFault,
+}
 
 
-def line_of(event: Event) -> str:
+def line_of(event: TraceEvent) -> str:
     """One line without its end. What is as it would be anyway is left out."""
     told: dict[str, Any] = {"v": VERSION, "event": _NAMES[type(event)]}
     defaults = event._field_defaults
@@ -130,7 +135,7 @@ def line_of(event: Event) -> str:
     return json.dumps(told, separators=(",", ":"))
 
 
-def parse(line: str | bytes) -> Event | None:
+def parse(line: str | bytes) -> TraceEvent | None:
     """The event that a line says, or None where it says none: half a line, another program's, a later pagefold's."""
     try:
         said = json.loads(line)
@@ -143,7 +148,7 @@ def parse(line: str | bytes) -> Event | None:
         return None
 
 
-def _value(made: type[Turn] | type[Called], name: str, value: Any) -> Any:
+def _value(made: type[TurnEvent] | type[CallEvent], name: str, value: Any) -> Any:
     """A member as its field has it. Raises TypeError or ValueError where it is something else."""
     if name in _PARTS:
         return tuple(_part(_PARTS[name], one) for one in value)

@@ -11,7 +11,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from pagefold.frozen import frozen
-from pagefold.telemetry.events import LEVELS, Called, Event, Turn
+from pagefold.telemetry.events import LEVELS, CallEvent, TraceEvent, TurnEvent
 
 _SESSIONS = 500
 _TURNS = 240
@@ -22,7 +22,7 @@ _SUMS = attrgetter(*_SUMMED)
 _ALERT = "duplicate_alert"  # a call made again although its result stands: told, but no fault
 
 
-class Point(NamedTuple):
+class TimelinePoint(NamedTuple):
     """One turn in a session's timeline: tokens by level, whether it was a fold point, and whether it showed a fault."""
 
     levels: Mapping[str, int]
@@ -31,7 +31,7 @@ class Point(NamedTuple):
 
 
 @frozen
-class Happened:
+class Incident:
     """Something worth telling by itself: a fold, a fault, a recall, an error, a cold cache."""
 
     number: int
@@ -43,7 +43,7 @@ class Happened:
 
 
 @dataclass(slots=True)
-class Session:
+class LiveSession:
     """One conversation as it stands. `changed` is the number of the event that changed it last."""
 
     name: str
@@ -70,8 +70,8 @@ class Session:
     calls: int = 0
     levels: Mapping[str, int] = field(default_factory=dict)
     bands: tuple[tuple[str, int], ...] = ()
-    points: deque[Point] = field(default_factory=lambda: deque(maxlen=_TURNS))
-    last_fold: Turn | None = None
+    points: deque[TimelinePoint] = field(default_factory=lambda: deque(maxlen=_TURNS))
+    last_fold: TurnEvent | None = None
     changed: int = 0
     summed: tuple[Any, ...] = (0,) * len(_SUMMED)
 
@@ -89,22 +89,22 @@ class Session:
         }
 
 
-class Live:
+class LiveView:
     """The view. `number` counts events, `told` what happened; a session that changed after a number says so."""
 
     def __init__(self, most: int = _SESSIONS) -> None:
         self._most = most
-        self.sessions: dict[str, Session] = {}
-        self.happened: deque[Happened] = deque(maxlen=_HAPPENED)
+        self.sessions: dict[str, LiveSession] = {}
+        self.happened: deque[Incident] = deque(maxlen=_HAPPENED)
         self.faults: Counter[str] = Counter()
         self.recalls: Counter[str] = Counter()
         self.number = self.told = 0
         self._sums: Counter[str] = Counter()
         self._summed = 0
 
-    def see(self, event: Event) -> None:
+    def see(self, event: TraceEvent) -> None:
         self.number += 1
-        if isinstance(event, Turn):
+        if isinstance(event, TurnEvent):
             self._turn(event)
         else:
             self._called(event)
@@ -118,25 +118,25 @@ class Live:
         self._summed = self.number
         return self._sums
 
-    def changed_since(self, number: int) -> Iterator[Session]:
+    def changed_since(self, number: int) -> Iterator[LiveSession]:
         """The sessions that an event after this number changed, the newest first."""
         for session in reversed(self.sessions.values()):
             if session.changed <= number:
                 return
             yield session
 
-    def newest(self, most: int | None = None) -> list[Session]:
+    def newest(self, most: int | None = None) -> list[LiveSession]:
         found = list(reversed(self.sessions.values()))
         return found if most is None else found[:most]
 
-    def named(self, name: str) -> Session | None:
+    def named(self, name: str) -> LiveSession | None:
         """The session of this name, or the only one whose name begins so."""
         if found := self.sessions.get(name):
             return found
         some = [session for key, session in self.sessions.items() if name and key.startswith(name)]
         return some[0] if len(some) == 1 else None
 
-    def _turn(self, turn: Turn) -> None:
+    def _turn(self, turn: TurnEvent) -> None:
         session = self._session(turn.session, turn.began, turn.at)
         failed = turn.status >= 400 or turn.status == 0 or bool(turn.error)
         session.agent, session.api = turn.agent or session.agent, turn.api or session.api
@@ -154,11 +154,11 @@ class Live:
             session.tokens, session.head = turn.tokens, turn.head
             session.levels, session.bands = turn.levels, turn.bands
             fault = bool(turn.faults) and any(fault.kind != _ALERT for fault in turn.faults)
-            session.points.append(Point(turn.levels, bool(turn.fold), fault))
+            session.points.append(TimelinePoint(turn.levels, bool(turn.fold), fault))
         if turn.fold or turn.faults or turn.recalls or failed or turn.cold or turn.shrunk:
             self._tell(session, turn, failed=failed)
 
-    def _tell(self, session: Session, turn: Turn, *, failed: bool) -> None:
+    def _tell(self, session: LiveSession, turn: TurnEvent, *, failed: bool) -> None:
         if turn.fold:
             session.folds += 1
             session.last_fold = turn
@@ -179,39 +179,39 @@ class Live:
         if failed:
             self._note(turn, "failed", turn.error or (f"status {turn.status}" if turn.status else turn.ending))
 
-    def _called(self, call: Called) -> None:
+    def _called(self, call: CallEvent) -> None:
         session = self._session(call.session, "", call.at)
         session.agent, session.api = session.agent or _MCP, session.api or "mcp"
         session.calls += 1
         session.saved += max(0, call.before - call.after)
         session.tokens += call.after
 
-    def _session(self, name: str, began: str, at: float) -> Session:
+    def _session(self, name: str, began: str, at: float) -> LiveSession:
         """The session an event is of, moved to the end. The first request of a conversation had another name; of two
         that began with the same words, the first to go on takes it over."""
         session = self.sessions.pop(name, None)
         if session is None and began and (session := self.sessions.pop(began, None)):
             session.name = name
         if session is None:
-            session = Session(name, at, at)
+            session = LiveSession(name, at, at)
             while len(self.sessions) >= self._most:
                 self._sum(self.sessions.pop(next(iter(self.sessions))))
         session.last, session.changed = at, self.number
         self.sessions[name] = session
         return session
 
-    def _sum(self, session: Session) -> None:
+    def _sum(self, session: LiveSession) -> None:
         now: tuple[Any, ...] = _SUMS(session)
         for name, value, before in zip(_SUMMED, now, session.summed, strict=True):
             self._sums[name] += value - before
         session.summed = now
 
-    def _note(self, turn: Turn, what: str, reason: str, page: str = "") -> None:
+    def _note(self, turn: TurnEvent, what: str, reason: str, page: str = "") -> None:
         self.told += 1
-        self.happened.append(Happened(self.told, turn.at, turn.session, what, reason, page))
+        self.happened.append(Incident(self.told, turn.at, turn.session, what, reason, page))
 
 
-def snapshot(live: Live, most: int | None = None) -> dict[str, Any]:
+def snapshot(live: LiveView, most: int | None = None) -> dict[str, Any]:
     """All of it as plain values, for whoever asks from outside."""
     return {
         "number": live.number,

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pagefold.telemetry.live import Live
+from pagefold.telemetry.live import LiveView
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -96,7 +96,7 @@ def of_model_proxy(totals: Mapping[str, Any]) -> Iterator[Sample]:
         yield Sample("pagefold_bytes_total", totals[f"bytes_{direction}"], (("direction", direction),))
 
 
-def of_live(live: Live, now: float) -> Iterator[Sample]:
+def of_live(live: LiveView, now: float) -> Iterator[Sample]:
     """What only the events tell: sessions, context by level, faults and recalls."""
     recent = [session for session in live.sessions.values() if now - session.last <= RECENT_SECONDS]
     yield Sample("pagefold_sessions", len(recent))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from pagefold.errors import ConfigError
-from pagefold.telemetry.events import Event, Turn
+from pagefold.telemetry.events import TraceEvent, TurnEvent
 
 SPANS: Mapping[str, str] = {
     "pagefold.turn": "One request to a model, from its arrival to the end of its answer.",
@@ -34,7 +34,7 @@ ATTRIBUTES: Mapping[str, str] = {
 _NANO = 1_000_000_000
 
 
-def spans_to(endpoint: str) -> Callable[[Event], None] | None:
+def spans_to(endpoint: str) -> Callable[[TraceEvent], None] | None:
     """Makes spans and sends them to the collector at this address (OTLP over HTTP); None where none is named.
 
     Raises ConfigError where the extra is missing.
@@ -54,17 +54,17 @@ def spans_to(endpoint: str) -> Callable[[Event], None] | None:
     return spans_by(provider.get_tracer("pagefold"))
 
 
-def spans_by(tracer: Any) -> Callable[[Event], None]:
+def spans_by(tracer: Any) -> Callable[[TraceEvent], None]:
     """Makes each event a span of this tracer."""
 
-    def see(event: Event) -> None:
-        seconds = event.seconds if isinstance(event, Turn) else 0.0
+    def see(event: TraceEvent) -> None:
+        seconds = event.seconds if isinstance(event, TurnEvent) else 0.0
         span = tracer.start_span(
-            "pagefold.turn" if isinstance(event, Turn) else "pagefold.call",
+            "pagefold.turn" if isinstance(event, TurnEvent) else "pagefold.call",
             start_time=int((event.at - seconds) * _NANO),
             attributes=attributes_of(event),
         )
-        if isinstance(event, Turn):
+        if isinstance(event, TurnEvent):
             for fault in event.faults:
                 attributes = {"pagefold.kind": fault.kind, "pagefold.reason": fault.reason, "pagefold.page": fault.page}
                 span.add_event("pagefold.fault", attributes, timestamp=int(event.at * _NANO))
@@ -76,7 +76,7 @@ def spans_by(tracer: Any) -> Callable[[Event], None]:
     return see
 
 
-def attributes_of(event: Event) -> dict[str, Any]:
+def attributes_of(event: TraceEvent) -> dict[str, Any]:
     """The attributes of an event's span; what says nothing is left out."""
     found = {name: getattr(event, of, None) for name, of in ATTRIBUTES.items()}
     return {name: value for name, value in found.items() if value not in (None, "", 0, False)}

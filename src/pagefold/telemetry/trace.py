@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from pagefold.telemetry.events import Event, line_of, parse
+from pagefold.telemetry.events import TraceEvent, line_of, parse
 
 _WAITING = 10_000
 _BATCH = 500
@@ -38,7 +38,7 @@ def older(path: Path) -> Path:
     return path.with_name(path.name + ".1")
 
 
-class Writer:
+class TraceWriter:
     """Appends events to the file at `path`. `counts` says how many were written, dropped, or met a broken disk.
 
     `also` gets every event that is written, on the writer's thread: spans are made there.
@@ -51,11 +51,11 @@ class Writer:
         max_bytes: int = 0,
         waiting: int = _WAITING,
         report: Callable[[str], None] = lambda line: None,
-        also: Callable[[Event], None] | None = None,
+        also: Callable[[TraceEvent], None] | None = None,
     ) -> None:
         self.counts: Counter[str] = Counter(written=0, dropped=0, unwritable=0)
         self._path, self._max_bytes, self._report, self._also = path, max_bytes, report, also
-        self._queue: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[TraceEvent | None] = queue.SimpleQueue()
         self._waiting = waiting
         self._file = -1
         self._told = False
@@ -63,7 +63,7 @@ class Writer:
         self._thread = threading.Thread(target=self._work, daemon=True, name="pagefold traces")
         self._thread.start()
 
-    def see(self, event: Event) -> None:
+    def see(self, event: TraceEvent) -> None:
         if self._queue.qsize() >= self._waiting:
             self.counts["dropped"] += 1
         else:
@@ -89,8 +89,8 @@ class Writer:
             # Not at once: a pause makes one write of many lines, and leaves the processor to whoever is served.
             self._closing.wait(_PAUSE_SECONDS)
 
-    def _next(self) -> tuple[list[Event], bool]:
-        batch: list[Event] = []
+    def _next(self) -> tuple[list[TraceEvent], bool]:
+        batch: list[TraceEvent] = []
         event = self._queue.get()
         while event is not None:
             batch.append(event)
@@ -99,7 +99,7 @@ class Writer:
             event = self._queue.get()
         return batch, True
 
-    def _tell(self, event: Event) -> None:
+    def _tell(self, event: TraceEvent) -> None:
         assert self._also is not None
         try:
             self._also(event)
@@ -107,7 +107,7 @@ class Writer:
             self.counts["unwritable"] += 1
             self._say(f"spans cannot be made ({type(error).__name__})")
 
-    def _write(self, batch: list[Event]) -> None:
+    def _write(self, batch: list[TraceEvent]) -> None:
         if self._path is None:
             self.counts["written"] += len(batch)
             return
@@ -166,7 +166,7 @@ def _open(path: Path) -> int:
     return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
 
 
-class Reader:
+class TraceReader:
     """Reads a trace from its beginning and then what is added to it. `damaged` counts lines that are no event."""
 
     def __init__(self, path: Path, *, most_bytes: int = 0, only: bytes = b"") -> None:
@@ -176,7 +176,7 @@ class Reader:
         self._most, self._only = most_bytes, only
         self.damaged = 0
 
-    def read(self) -> Iterator[Event]:
+    def read(self) -> Iterator[TraceEvent]:
         """What was added since the last time. A file that is not there has nothing to say."""
         with contextlib.suppress(FileNotFoundError), self._path.open("rb") as file:
             found = os.fstat(file.fileno())
@@ -194,7 +194,7 @@ class Reader:
                 if len(self._rest) > _LINE:
                     self._rest, self.damaged = b"", self.damaged + 1
 
-    def _events(self, lines: list[bytes]) -> Iterator[Event]:
+    def _events(self, lines: list[bytes]) -> Iterator[TraceEvent]:
         for line in lines:
             if self._only not in line or not line.strip():
                 continue
@@ -205,12 +205,12 @@ class Reader:
                 yield event
 
 
-def read(path: Path) -> tuple[list[Event], int]:
+def read(path: Path) -> tuple[list[TraceEvent], int]:
     """All events of a trace, the older file first, and how many lines were damaged."""
-    events: list[Event] = []
+    events: list[TraceEvent] = []
     damaged = 0
     for one in (older(path), path):
-        reader = Reader(one)
+        reader = TraceReader(one)
         events += reader.read()
         damaged += reader.damaged
     return events, damaged
