@@ -50,7 +50,6 @@ class Notebook:
         said: dict[str, Any] = {"link": link.hex(), "cold": notes.cold, "smaller": notes.smaller}
         # What is rare is left out where it is not there, so that a note stays the few bytes it is.
         said |= {"recalled": list(notes.recalled)} if notes.recalled else {}
-        said |= {"summaries": dict(notes.summaries)} if notes.summaries else {}
         self.store.put(json_text.bytes_of(json_text.dumps(said)), history=f"note-{link.hex()}", now=now)
         _kept(self._known, link, notes)
 
@@ -109,6 +108,4 @@ def _parsed(content: bytes) -> Notes:
     except WireError:
         return NOTHING
     recalled = tuple(PageId(page) for page in as_list(said.get("recalled")) if isinstance(page, str))
-    told = as_object(said.get("summaries"))
-    summaries = tuple((PageId(page), text) for page, text in told.items() if isinstance(text, str))
-    return Notes(said.get("cold") is True, said.get("smaller") is True, recalled, summaries)
+    return Notes(said.get("cold") is True, said.get("smaller") is True, recalled)

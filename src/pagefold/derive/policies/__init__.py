@@ -5,7 +5,7 @@ serves live requests never gets one.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from pagefold.derive.cost import TABLES, Prices
 from pagefold.derive.learned import SHIPPED, Learned
@@ -20,7 +20,7 @@ from pagefold.derive.policies.lossless import Lossless
 from pagefold.derive.policies.masking import Masking
 from pagefold.derive.policies.oracle import REFUSAL, OracleReplay
 from pagefold.derive.policies.reset import Reset
-from pagefold.derive.policy import DerivePolicy, Policy
+from pagefold.derive.policy import Policy
 from pagefold.errors import ConfigError
 
 DEFAULT = "economic"
@@ -79,17 +79,3 @@ def policy_named(
         names = NAMES if offline else LIVE
         raise ConfigError(f"policy = {name!r}: expected one of {', '.join(names)}")
     return _MAKERS[name](Conditions(window or 200_000, prices, tokens, learned))
-
-
-def policy_of(chosen: DerivePolicy, given: Conditions | None = None, *, offline: bool = False) -> Policy:
-    """The policy that a written choice stands for. Raises ConfigError where it may not be used here."""
-    given = given or Conditions()
-    policy = policy_named(chosen.kind, window=given.window, prices=given.prices, tokens=given.tokens, offline=offline)
-    match policy:
-        case Reset():
-            return replace(policy, threshold_tokens=chosen.threshold_tokens)
-        case Incremental():
-            return replace(policy, budget_tokens=chosen.budget_tokens)
-        case OracleReplay():
-            return replace(policy, lookahead=chosen.lookahead)
-    return policy

@@ -14,7 +14,6 @@ from pagefold.derive.fold import Folded, Rule, whole
 from pagefold.derive.policies.folding import Folding, State, boundary
 from pagefold.derive.policy import Notes
 from pagefold.derive.relevance import NO_BEARING, bearing_of, relevance
-from pagefold.derive.summary import summarised
 from pagefold.derive.task import active_task
 from pagefold.log import Log
 
@@ -48,9 +47,7 @@ class Incremental(Folding):
         cut = _recent(state.log, int(room * _KEEP_SHARE))
         stays, spent = self._chosen(state, cut, room)
         left = max(0, room - spent - sum(entry.tokens for entry in state.log[cut:]))
-        made = self.folded_by(state, usable, Rule(cut, stays, left), state.last)
-        made = summarised(made, notes, head=state.head, most=left, tokens=self.tokens)
-        return "above the budget", made
+        return "above the budget", self.folded_by(state, usable, Rule(cut, stays, left), state.last)
 
     def _chosen(self, state: State, cut: int, room: int) -> tuple[frozenset[int], int]:
         """The exchanges before the cut that stay whole, best first as far as they fit, and what they cost."""

@@ -10,7 +10,6 @@ from typing import ClassVar
 from pagefold.derive.fold import Folded, Rule, tail_of
 from pagefold.derive.policies.folding import Folding, State, boundary
 from pagefold.derive.policy import Notes
-from pagefold.derive.summary import summarised
 from pagefold.derive.task import active_task
 
 _THRESHOLD = 0.95  # of what is usable
@@ -41,7 +40,7 @@ class Reset(Folding):
             return "", None
         if state.last is not None and len(state.log) - state.folded < _KEEP_LAST and state.tokens <= usable:
             return "", None  # what has to stay is above the threshold: resetting at every turn would not help
-        return "above the threshold", self._made(state, usable, self._tail(state, usable), notes)
+        return "above the threshold", self._made(state, usable, self._tail(state, usable))
 
     def _tail(self, state: State, usable: int) -> int:
         log, room = state.log, usable - state.head
@@ -51,7 +50,6 @@ class Reset(Folding):
             return cut
         return tail_of(log, state.turn, int(room * _LAST_EXCHANGES))
 
-    def _made(self, state: State, usable: int, cut: int, notes: Notes) -> Folded:
+    def _made(self, state: State, usable: int, cut: int) -> Folded:
         summary = self.summary_tokens or max(_LEAST_SUMMARY, int(usable * _SUMMARY))
-        made = self.folded_by(state, usable, Rule(cut, budget=summary), state.last)
-        return summarised(made, notes, head=state.head, most=summary, tokens=self.tokens)
+        return self.folded_by(state, usable, Rule(cut, budget=summary), state.last)
