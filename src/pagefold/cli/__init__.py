@@ -66,7 +66,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def parser(chosen: str | None = None) -> argparse.ArgumentParser:
-    """The whole command line, with the flags of `chosen`, or of every command where none is."""
+    """Returns the parser of the whole command line; only the command `chosen` is imported and has its flags.
+
+    What `--help` says of a command is its line in COMMANDS and, from its second paragraph on, its module's docstring.
+    """
     top = argparse.ArgumentParser(
         prog="pagefold",
         description="Virtual memory for the context of LLM agents.",
@@ -82,7 +85,7 @@ def parser(chosen: str | None = None) -> argparse.ArgumentParser:
             name,
             help=summary,
             description=f"{summary[0].upper()}{summary[1:]}.",
-            epilog=module.EXAMPLE if module else None,
+            epilog=(module.__doc__ or "").partition("\n\n")[2] if module else None,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         if module:

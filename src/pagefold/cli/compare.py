@@ -1,14 +1,5 @@
-"""`pagefold compare`: policies and windows on the same recorded sessions, ranked."""
+"""`pagefold compare`: policies and windows on the same recorded sessions, ranked.
 
-import argparse
-
-from pagefold.analysis.compare import IDENTITY, MISSED, Comparison, Job, PolicyChoice, compared
-from pagefold.analysis.engine import spread
-from pagefold.cli import logs, output
-from pagefold.derive.policies import policy_named
-from pagefold.errors import ConfigError
-
-EXAMPLE = """\
 Every policy is replayed with every window; the harness's own compaction is among them. Ranked are those that miss at
 most 0.3 % of the facts that answers used. The history as it is, whatever the window, is what costs are relative to.
 
@@ -17,6 +8,14 @@ Examples:
   pagefold compare logs/ --policies economic,compaction,clear --windows 200000,64000
   pagefold compare logs/ --json | jq '.ranked[0]'
 """
+
+import argparse
+
+from pagefold.analysis.compare import IDENTITY, MISSED, Comparison, Job, PolicyChoice, compared
+from pagefold.analysis.engine import spread
+from pagefold.cli import logs, output
+from pagefold.derive.policies import policy_named
+from pagefold.errors import ConfigError
 
 _POLICIES = ("lossless", "economic", "compaction", "clear", "masking", "fifo")
 _SMALLER = 64_000

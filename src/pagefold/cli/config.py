@@ -1,11 +1,5 @@
-"""`pagefold config`: every setting with its value and where that comes from."""
+"""`pagefold config`: every setting with its value and where that comes from.
 
-import argparse
-
-from pagefold import config
-from pagefold.cli import output
-
-EXAMPLE = """\
 Settings come from the shipped defaults, the user's pagefold.toml, the project's, the environment and flags; the last
 of these wins. Secrets are masked.
 
@@ -13,6 +7,11 @@ Examples:
   pagefold config
   PAGEFOLD_SERVE_PORT=9000 pagefold config --json
 """
+
+import argparse
+
+from pagefold import config
+from pagefold.cli import output
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:

@@ -1,4 +1,13 @@
-"""`pagefold dashboard`: what the trace and the store say, in a browser."""
+"""`pagefold dashboard`: what the trace and the store say, in a browser.
+
+A running `pagefold serve` shows its own dashboard below /pagefold/, live and without a trace. This one needs no proxy:
+it shows the store, what MCP proxies have counted and, where `telemetry.trace` is on, every session the trace tells of,
+as it grows. It listens on this machine alone and asks for a key, which is in the address that it prints.
+
+Examples:
+  pagefold dashboard
+  pagefold dashboard --port 8400
+"""
 
 import argparse
 import json
@@ -12,16 +21,6 @@ from pagefold.dashboard.auth import DashboardAuth
 from pagefold.model_proxy import server
 from pagefold.telemetry import trace
 from pagefold.telemetry.live import LiveView
-
-EXAMPLE = """\
-A running `pagefold serve` shows its own dashboard below /pagefold/, live and without a trace. This one needs no proxy:
-it shows the store, what MCP proxies have counted and, where `telemetry.trace` is on, every session the trace tells of,
-as it grows. It listens on this machine alone and asks for a key, which is in the address that it prints.
-
-Examples:
-  pagefold dashboard
-  pagefold dashboard --port 8400
-"""
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:

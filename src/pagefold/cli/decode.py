@@ -1,4 +1,10 @@
-"""`pagefold decode`: the original of a form that `pagefold encode` made."""
+"""`pagefold decode`: the original of a form that `pagefold encode` made.
+
+The very bytes where the store has them, else what the form says: text byte for byte, JSON compact.
+
+Example:
+  pagefold encode issues.json > shown.txt && pagefold decode shown.txt
+"""
 
 import argparse
 import sys
@@ -10,13 +16,6 @@ from pagefold.cli import output
 from pagefold.cli.encode import as_bytes, read, shown_as
 from pagefold.encode import decode
 from pagefold.errors import ConfigError, StoreError
-
-EXAMPLE = """\
-The very bytes where the store has them, else what the form says: text byte for byte, JSON compact.
-
-Example:
-  pagefold encode issues.json > shown.txt && pagefold decode shown.txt
-"""
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:

@@ -1,4 +1,8 @@
-"""`pagefold demo`: replay, fold, store, recall and proxy on the bundled session. No key, no network, no traces."""
+"""`pagefold demo`: replay, fold, store, recall and proxy on the bundled session. No key, no network, no traces.
+
+Example:
+  pagefold demo
+"""
 
 import argparse
 import json
@@ -29,11 +33,6 @@ from pagefold.pages.recall import Recalled, recall
 from pagefold.tokens import counter
 from pagefold.wire.message import BlockKind, Role
 from pagefold.wire.transcripts import Session
-
-EXAMPLE = """\
-Example:
-  pagefold demo
-"""
 
 _SMALL = 9_000
 _TURNS = (

@@ -1,4 +1,12 @@
-"""`pagefold doctor`: whether proxies, store and agents would work together, and what to do where they would not."""
+"""`pagefold doctor`: whether proxies, store and agents would work together, and what to do where they would not.
+
+Looks at the settings, the store, the addresses of the providers, the proxy, and the environment that an agent started
+from here would see. Exit code 1: something is to be done.
+
+Examples:
+  pagefold doctor
+  pagefold doctor --offline       without connecting to the providers
+"""
 
 import argparse
 import shutil
@@ -14,15 +22,6 @@ from pagefold.errors import ConfigError, StoreError
 from pagefold.model_proxy import agents
 from pagefold.model_proxy.agents import Finding
 from pagefold.settings import Settings
-
-EXAMPLE = """\
-Looks at the settings, the store, the addresses of the providers, the proxy, and the environment that an agent started
-from here would see. Exit code 1: something is to be done.
-
-Examples:
-  pagefold doctor
-  pagefold doctor --offline       without connecting to the providers
-"""
 
 _AGENTS = ("claude", "codex", "opencode")
 _SECONDS = 3.0

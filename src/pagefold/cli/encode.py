@@ -1,4 +1,12 @@
-"""`pagefold encode`: what a result becomes, what that saves, and why that codec won."""
+"""`pagefold encode`: what a result becomes, what that saves, and why that codec won.
+
+The form goes to stdout, what it saves to stderr. The original goes to the store, so that `pagefold decode` gives back
+its very bytes.
+
+Examples:
+  pagefold encode issues.json
+  cat -n src/app.py | pagefold encode - > shown.txt && pagefold decode shown.txt
+"""
 
 import argparse
 import sys
@@ -13,15 +21,6 @@ from pagefold.errors import ConfigError, StoreError
 from pagefold.pages.kinds import PageKind
 from pagefold.pages.page import Page
 from pagefold.tokens import counter
-
-EXAMPLE = """\
-The form goes to stdout, what it saves to stderr. The original goes to the store, so that `pagefold decode` gives back
-its very bytes.
-
-Examples:
-  pagefold encode issues.json
-  cat -n src/app.py | pagefold encode - > shown.txt && pagefold decode shown.txt
-"""
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:

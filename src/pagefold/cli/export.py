@@ -1,4 +1,13 @@
-"""`pagefold export`: sessions and decisions as Parquet, and what they add up to."""
+"""`pagefold export`: sessions and decisions as Parquet, and what they add up to.
+
+Writes sessions-*.parquet (what each session cost under each policy) and decisions-*.parquet (at which level each page
+stood, and why) into a folder: figures and names of tools, no text of your logs. Needs the extra `analysis`.
+
+Examples:
+  pagefold export ~/.claude/projects -o exported
+  pagefold export --read exported
+  pagefold export --read exported --sql 'SELECT level, count(*) FROM decisions GROUP BY level'
+"""
 
 import argparse
 from pathlib import Path
@@ -10,16 +19,6 @@ from pagefold.analysis.export import BY_LEVEL, BY_POLICY, BY_TOOL, DECISIONS, SE
 from pagefold.cli import logs, output
 from pagefold.derive.policies import policy_named
 from pagefold.errors import ConfigError
-
-EXAMPLE = """\
-Writes sessions-*.parquet (what each session cost under each policy) and decisions-*.parquet (at which level each page
-stood, and why) into a folder: figures and names of tools, no text of your logs. Needs the extra `analysis`.
-
-Examples:
-  pagefold export ~/.claude/projects -o exported
-  pagefold export --read exported
-  pagefold export --read exported --sql 'SELECT level, count(*) FROM decisions GROUP BY level'
-"""
 
 _POLICIES = ("identity", "economic")
 _TOOLS = 12

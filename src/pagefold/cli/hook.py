@@ -1,7 +1,12 @@
 """`pagefold hook`: what Claude Code runs after a tool. Its result goes on in its cheapest lossless form.
 
-It fails open, in one place: without an answer of ours Claude Code shows its model the tool's own words. Faults are
-counted and never told to the model, which a code of 2 would do. What is short is left alone before anything is loaded.
+Claude Code starts it by itself once `pagefold init claude-code --hook` was run: it reads the hook's event from standard
+input and prints what stands for the tool's result. What Bash prints, what Grep finds and what MCP servers say is
+replaced; Read numbers its lines after the hook, and is left alone.
+
+Examples:
+  pagefold init claude-code --hook
+  pagefold hook < event.json
 """
 
 import argparse
@@ -13,16 +18,6 @@ from datetime import UTC, datetime
 from pagefold.errors import PagefoldError
 from pagefold.wire import claude_hook, json_text
 
-EXAMPLE = """\
-Claude Code starts it by itself once `pagefold init claude-code --hook` was run: it reads the hook's event from standard
-input and prints what stands for the tool's result. What Bash prints, what Grep finds and what MCP servers say is
-replaced; Read numbers its lines after the hook, and is left alone.
-
-Examples:
-  pagefold init claude-code --hook
-  pagefold hook < event.json
-"""
-
 _SHORT = 400
 
 
@@ -31,6 +26,10 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    """Fails open: without an answer Claude Code shows its model the tool's own result.
+
+    Faults are counted. The exit code is always 0, because Claude Code shows the model what a hook with code 2 prints.
+    """
     counts: Counter[str] = Counter()
     try:
         said = answer(json_text.text_of(sys.stdin.buffer.read()), counts)

@@ -1,4 +1,17 @@
-"""`pagefold init`: put the MCP servers of a client behind pagefold, or take them from behind it."""
+"""`pagefold init`: put the MCP servers of a client behind pagefold, or take them from behind it.
+
+Rewrites the commands of the servers in the client's own file, shows what changed and keeps the file as it was beside
+it. Names stay, and with them the permissions you gave. Servers with an address are left as they are.
+
+With --hook, Claude Code's results go on in their cheapest lossless form without any proxy: what Bash prints, what Grep
+finds and what MCP servers say. That is set in the user's settings; --undo takes it out.
+
+Examples:
+  pagefold init claude-code            .mcp.json here, and ~/.claude.json: for everywhere and for this folder
+  pagefold init claude-code --hook     ~/.claude/settings.json
+  pagefold init codex --dry-run        only show what would change
+  pagefold init claude-code --undo     as it was
+"""
 
 import argparse
 import difflib
@@ -13,20 +26,6 @@ from pagefold.cli import output
 from pagefold.errors import ConfigError
 from pagefold.mcp_proxy.clients import CLIENTS, Changed, McpClient, holds_servers, unwrapped, wrapped
 from pagefold.wire.claude_hook import EVENT, with_hook, without_hook
-
-EXAMPLE = """\
-Rewrites the commands of the servers in the client's own file, shows what changed and keeps the file as it was beside
-it. Names stay, and with them the permissions you gave. Servers with an address are left as they are.
-
-With --hook, Claude Code's results go on in their cheapest lossless form without any proxy: what Bash prints, what Grep
-finds and what MCP servers say. That is set in the user's settings; --undo takes it out.
-
-Examples:
-  pagefold init claude-code            .mcp.json here, and ~/.claude.json: for everywhere and for this folder
-  pagefold init claude-code --hook     ~/.claude/settings.json
-  pagefold init codex --dry-run        only show what would change
-  pagefold init claude-code --undo     as it was
-"""
 
 _BACKUP = ".before-pagefold"
 

@@ -1,4 +1,12 @@
-"""`pagefold journal`: what was written back, what was refused, and why."""
+"""`pagefold journal`: what was written back, what was refused, and why.
+
+Lines that are still staged or validated wait for their owner's next flush.
+
+Examples:
+  pagefold journal                              everything, oldest first
+  pagefold journal --state rejected             what was refused, and why
+  pagefold journal --scope project:site --json
+"""
 
 import argparse
 import json
@@ -13,15 +21,6 @@ from pagefold.cli import output
 from pagefold.pages.journal import JournalLine, LineState, Rules
 from pagefold.pages.page import handle_of
 from pagefold.pages.store import MemoryPages
-
-EXAMPLE = """\
-Lines that are still staged or validated wait for their owner's next flush.
-
-Examples:
-  pagefold journal                              everything, oldest first
-  pagefold journal --state rejected             what was refused, and why
-  pagefold journal --scope project:site --json
-"""
 
 _SHOWN = 48
 

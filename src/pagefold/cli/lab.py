@@ -1,17 +1,5 @@
-"""`pagefold lab`: studies that need no recording. `clawvm` is the matrix of the literature."""
+"""`pagefold lab`: studies that need no recording. `clawvm` is the matrix of the literature.
 
-import argparse
-from collections.abc import Sequence
-from pathlib import Path
-
-from pagefold.analysis.clawvm import matrix, picture
-from pagefold.analysis.clawvm.matrix import MatrixRow, Summary
-from pagefold.analysis.clawvm.workloads import BUDGETS, SEEDS
-from pagefold.cli import output
-from pagefold.errors import ConfigError
-from pagefold.pages.faults import FaultKind
-
-EXAMPLE = """\
 clawvm runs four seeded families of workloads under six budgets and six policies, with and without the smaller budgets
 that the paper gave its baselines, and takes the parts of typed pages away one at a time. "every pin" also counts each
 request without its bootstrap and constraint pages against policies that pin nothing; "strict" is thrash with every
@@ -23,6 +11,17 @@ Examples:
   pagefold lab clawvm --seeds 1 --svg faults.svg
   pagefold lab clawvm --json | jq '.summary[] | {policy, faults}'
 """
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from pagefold.analysis.clawvm import matrix, picture
+from pagefold.analysis.clawvm.matrix import MatrixRow, Summary
+from pagefold.analysis.clawvm.workloads import BUDGETS, SEEDS
+from pagefold.cli import output
+from pagefold.errors import ConfigError
+from pagefold.pages.faults import FaultKind
 
 _MOST_SEEDS = 100
 

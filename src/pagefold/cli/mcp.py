@@ -1,14 +1,5 @@
 """`pagefold mcp`: in front of MCP servers.
 
-A client may drop a server that is slow to come up, so a single server is started before the rest is even imported.
-"""
-
-import argparse
-
-from pagefold.errors import ConfigError
-from pagefold.mcp_proxy.launch import launch
-
-EXAMPLE = """\
 Stands where the server's own command stood: every message passes as it came, and tool results in their cheapest
 lossless form. What was saved: pagefold stats.
 
@@ -18,6 +9,11 @@ Examples:
   pagefold mcp https://example.com/mcp           a server that speaks HTTP
   pagefold mcp --http 8378 -- mcp-server-git     for clients that speak HTTP
 """
+
+import argparse
+
+from pagefold.errors import ConfigError
+from pagefold.mcp_proxy.launch import launch
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -52,6 +48,7 @@ def run(options: argparse.Namespace) -> int:
         return mcp_run.run(options)
     if options.config and options.config.endswith(".json"):
         raise ConfigError(f"--config {options.config} names the servers: expected no command beside it")
+    # A client may drop a server that is slow to start, so the server is started before the rest is imported.
     child = launch(options.server)
     try:
         from pagefold.cli import mcp_run

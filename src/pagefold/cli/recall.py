@@ -1,17 +1,5 @@
-"""`pagefold recall`: a page by its handle."""
+"""`pagefold recall`: a page by its handle.
 
-import argparse
-import base64
-import sys
-
-from pagefold import config
-from pagefold.adapters.library import Library
-from pagefold.cli import output
-from pagefold.encode.recall_reply import RecallReply
-from pagefold.errors import ConfigError
-from pagefold.pages.recall import Denied, Failed, Recalled, Unknown
-
-EXAMPLE = """\
 The bytes go to stdout as they are. What the store has no more is looked for in the history sink, if there is one; on
 another machine that needs --history. Exit code 1: there is no such page, it is denied, or the store failed; stderr says
 which of the three.
@@ -24,6 +12,17 @@ Examples:
   pagefold recall pf-abcdefghij --path '$.items[3].name'
   pagefold recall pf-abcdefghij --find TypeError
 """
+
+import argparse
+import base64
+import sys
+
+from pagefold import config
+from pagefold.adapters.library import Library
+from pagefold.cli import output
+from pagefold.encode.recall_reply import RecallReply
+from pagefold.errors import ConfigError
+from pagefold.pages.recall import Denied, Failed, Recalled, Unknown
 
 _NAMES = {Unknown: "unknown", Denied: "denied", Failed: "failed"}
 

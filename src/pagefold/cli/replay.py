@@ -1,4 +1,13 @@
-"""`pagefold replay`: recorded sessions under a policy, as tables or JSON."""
+"""`pagefold replay`: recorded sessions under a policy, as tables or JSON.
+
+PATH is a file, a folder or a glob: chat JSONL (plain, gz, xz, zst), Claude Code, Codex or OpenCode logs. Without one,
+the logs that Claude Code and Codex keep on this computer are replayed, or else a bundled example.
+
+Examples:
+  pagefold replay ~/.claude/projects
+  pagefold replay sessions.jsonl.xz --policy identity --emit derived.jsonl
+  pagefold replay logs/ --json | jq .total.cost_usd
+"""
 
 import argparse
 import json
@@ -20,16 +29,6 @@ from pagefold.derive.policies import NAMES, policy_named
 from pagefold.errors import ConfigError
 from pagefold.tokens import counter
 from pagefold.wire.transcripts import Format
-
-EXAMPLE = """\
-PATH is a file, a folder or a glob: chat JSONL (plain, gz, xz, zst), Claude Code, Codex or OpenCode logs. Without one,
-the logs that Claude Code and Codex keep on this computer are replayed, or else a bundled example.
-
-Examples:
-  pagefold replay ~/.claude/projects
-  pagefold replay sessions.jsonl.xz --policy identity --emit derived.jsonl
-  pagefold replay logs/ --json | jq .total.cost_usd
-"""
 
 _TOOLS = 10
 

@@ -1,4 +1,14 @@
-"""`pagefold report`: what pagefold would have saved on recorded sessions, as a page, Markdown or JSON."""
+"""`pagefold report`: what pagefold would have saved on recorded sessions, as a page, Markdown or JSON.
+
+PATH is a file, a folder or a glob, as for replay; without one, the logs that agents keep on this computer. The page is
+one HTML file that loads nothing; it holds excerpts of your logs unless you say --no-text.
+
+Examples:
+  pagefold report
+  pagefold report ~/.claude/projects -o saved.html
+  pagefold report logs/ --md | less
+  pagefold report logs/ --json | jq .saved
+"""
 
 import argparse
 import sys
@@ -16,17 +26,6 @@ from pagefold.cli import logs, output
 from pagefold.derive.policies import policy_named
 from pagefold.number_format import money, several, share
 from pagefold.tokens import counter
-
-EXAMPLE = """\
-PATH is a file, a folder or a glob, as for replay; without one, the logs that agents keep on this computer. The page is
-one HTML file that loads nothing; it holds excerpts of your logs unless you say --no-text.
-
-Examples:
-  pagefold report
-  pagefold report ~/.claude/projects -o saved.html
-  pagefold report logs/ --md | less
-  pagefold report logs/ --json | jq .saved
-"""
 
 _RIVALS = ("compaction", "clear", "masking", "fifo")
 _SMALLER = 64_000

@@ -1,4 +1,12 @@
-"""`pagefold restore`: a session's pages back from the history sink."""
+"""`pagefold restore`: a session's pages back from the history sink.
+
+Without SESSION, lists the sessions in the sink. Every page is checked against its id before it is kept; what is in the
+store already is left as it is. Exit code 1: there is no such session, or not all of it could be brought back.
+
+Examples:
+  pagefold restore
+  pagefold restore 3f2a…
+"""
 
 import argparse
 import time
@@ -7,15 +15,6 @@ from dataclasses import asdict
 from pagefold import config
 from pagefold.adapters.library import Library
 from pagefold.cli import output
-
-EXAMPLE = """\
-Without SESSION, lists the sessions in the sink. Every page is checked against its id before it is kept; what is in the
-store already is left as it is. Exit code 1: there is no such session, or not all of it could be brought back.
-
-Examples:
-  pagefold restore
-  pagefold restore 3f2a…
-"""
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:

@@ -1,4 +1,14 @@
-"""`pagefold run`: the model proxy and an agent behind it, together."""
+"""`pagefold run`: the model proxy and an agent behind it, together.
+
+The proxy listens on a free port of this computer while the agent runs, and the agent is told to use it. Claude Code has
+its tool search and its 1M window back, which it gives up behind an address that is not the vendor's. What the agent
+prints is its own; what was saved is said at the end, on stderr.
+
+Examples:
+  pagefold run claude
+  pagefold run --policy economic -- claude --model opus
+  pagefold run codex exec "fix the tests"
+"""
 
 import argparse
 import signal
@@ -9,17 +19,6 @@ from pagefold.cli import output, serve, telemetry_setup
 from pagefold.errors import ConfigError
 from pagefold.model_proxy import agents
 from pagefold.model_proxy.server import running
-
-EXAMPLE = """\
-The proxy listens on a free port of this computer while the agent runs, and the agent is told to use it. Claude Code has
-its tool search and its 1M window back, which it gives up behind an address that is not the vendor's. What the agent
-prints is its own; what was saved is said at the end, on stderr.
-
-Examples:
-  pagefold run claude
-  pagefold run --policy economic -- claude --model opus
-  pagefold run codex exec "fix the tests"
-"""
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:

@@ -1,4 +1,12 @@
-"""`pagefold search`: which stored pages speak of something."""
+"""`pagefold search`: which stored pages speak of something.
+
+Names, paths, numbers and "quoted phrases" go first where they stand as typed; ordinary words rank the rest. Finding
+nothing is exit code 0; exit code 1 means that the store could not be searched.
+
+Examples:
+  pagefold search load_config
+  pagefold search src/app.py TypeError --history 3f2a… --json
+"""
 
 import argparse
 from dataclasses import asdict
@@ -7,15 +15,6 @@ from pagefold import config
 from pagefold.adapters.library import Library
 from pagefold.cli import output
 from pagefold.pages.search import LIMIT, SearchFailed
-
-EXAMPLE = """\
-Names, paths, numbers and "quoted phrases" go first where they stand as typed; ordinary words rank the rest. Finding
-nothing is exit code 0; exit code 1 means that the store could not be searched.
-
-Examples:
-  pagefold search load_config
-  pagefold search src/app.py TypeError --history 3f2a… --json
-"""
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:

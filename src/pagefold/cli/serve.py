@@ -1,4 +1,16 @@
-"""`pagefold serve`: the model proxy."""
+"""`pagefold serve`: the model proxy.
+
+Every request is derived by a policy and goes on; answers come back as they are, streaming included. The default policy,
+lossless, drops nothing and moves nothing that was sent. A header `x-pagefold: off` leaves one request as it came;
+--observe leaves all of them. What passes is counted and told at /pagefold/status, and once more at the end; the
+dashboard below /pagefold/ shows it as it happens.
+
+Examples:
+  pagefold serve
+  ANTHROPIC_BASE_URL=http://127.0.0.1:8377 claude
+  OPENAI_BASE_URL=http://127.0.0.1:8377/v1 python my_agent.py
+  curl http://127.0.0.1:8377/pagefold/status
+"""
 
 import argparse
 import json
@@ -25,19 +37,6 @@ from pagefold.model_proxy.http import Upstreams
 from pagefold.model_proxy.recall_service import PageKeeper, RecallAnswers
 from pagefold.model_proxy.server import Proxy
 from pagefold.settings import Settings
-
-EXAMPLE = """\
-Every request is derived by a policy and goes on; answers come back as they are, streaming included. The default policy,
-lossless, drops nothing and moves nothing that was sent. A header `x-pagefold: off` leaves one request as it came;
---observe leaves all of them. What passes is counted and told at /pagefold/status, and once more at the end; the
-dashboard below /pagefold/ shows it as it happens.
-
-Examples:
-  pagefold serve
-  ANTHROPIC_BASE_URL=http://127.0.0.1:8377 claude
-  OPENAI_BASE_URL=http://127.0.0.1:8377/v1 python my_agent.py
-  curl http://127.0.0.1:8377/pagefold/status
-"""
 
 _FLAGS = ("observe", "policy", "host", "port", "anthropic_url", "openai_url", "window", "recall")
 

@@ -1,14 +1,5 @@
-"""`pagefold stats`: what the proxies have saved so far."""
+"""`pagefold stats`: what the proxies have saved so far.
 
-import argparse
-from collections import Counter, defaultdict
-from datetime import UTC, datetime, timedelta
-
-from pagefold import config
-from pagefold.adapters import counters
-from pagefold.cli import output
-
-EXAMPLE = """\
 Of MCP proxies and the hook: tokens of tool results as they came and as the agents read them. What an agent then pays is
 these tokens times how often it reads them again. Of model proxies: prompt tokens as the providers counted them, and how
 many fewer they were than the agents sent, which is estimated. All of it is added up once a minute.
@@ -17,6 +8,14 @@ Examples:
   pagefold stats
   pagefold stats --days 7 --json
 """
+
+import argparse
+from collections import Counter, defaultdict
+from datetime import UTC, datetime, timedelta
+
+from pagefold import config
+from pagefold.adapters import counters
+from pagefold.cli import output
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:

@@ -1,4 +1,11 @@
-"""`pagefold store`: what the store holds, put a file into it, send a session to the sink, collect what is old."""
+"""`pagefold store`: what the store holds, put a file into it, send a session to the sink, collect what is old.
+
+Examples:
+  pagefold store                      what it holds
+  pagefold store put notes.txt        keep a file; prints the handle that recalls it
+  pagefold store send 3f2a…           have a session sent to the history sink, and what else waits
+  pagefold store collect              remove what is older or larger than the settings allow
+"""
 
 import argparse
 import sys
@@ -11,14 +18,6 @@ from pagefold.adapters.library import Library, Status
 from pagefold.cli import output
 from pagefold.errors import ConfigError
 from pagefold.pages.page import handle_of
-
-EXAMPLE = """\
-Examples:
-  pagefold store                      what it holds
-  pagefold store put notes.txt        keep a file; prints the handle that recalls it
-  pagefold store send 3f2a…           have a session sent to the history sink, and what else waits
-  pagefold store collect              remove what is older or larger than the settings allow
-"""
 
 _DAY = 86_400
 

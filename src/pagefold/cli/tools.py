@@ -1,4 +1,13 @@
-"""`pagefold tools`: what is known of tools, and from which layer."""
+"""`pagefold tools`: what is known of tools, and from which layer.
+
+Each tool goes by its live name, else by a glob, else by `*`; within these your own `[tools.NAME]` tables come before
+what was learned from recorded sessions, and that before what ships. Name tools to see what holds for them.
+
+Examples:
+  pagefold tools
+  pagefold tools mcp__github__get_issue Bash
+  pagefold tools --layer user --json
+"""
 
 import argparse
 from typing import Any
@@ -8,16 +17,6 @@ from pagefold.cli import output
 from pagefold.tools.from_settings import registry_of
 from pagefold.tools.model import ToolValueModel
 from pagefold.tools.registry import Layer, ListedTool, ToolMatch, ToolRegistry
-
-EXAMPLE = """\
-Each tool goes by its live name, else by a glob, else by `*`; within these your own `[tools.NAME]` tables come before
-what was learned from recorded sessions, and that before what ships. Name tools to see what holds for them.
-
-Examples:
-  pagefold tools
-  pagefold tools mcp__github__get_issue Bash
-  pagefold tools --layer user --json
-"""
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:

@@ -1,4 +1,13 @@
-"""`pagefold top`: sessions, context and faults as they happen, in the terminal."""
+"""`pagefold top`: sessions, context and faults as they happen, in the terminal.
+
+Asks the running `pagefold serve`; where none runs, it reads the trace (telemetry.trace = true) as it grows. --once
+prints what is known now and ends; with --json that is one JSON object.
+
+Examples:
+  pagefold top
+  pagefold top --once
+  pagefold top --json | jq '.sessions[].tokens'
+"""
 
 import argparse
 import json
@@ -20,16 +29,6 @@ from pagefold.settings import Settings
 from pagefold.telemetry import trace
 from pagefold.telemetry.events import LEVELS
 from pagefold.telemetry.live import LiveView, snapshot
-
-EXAMPLE = """\
-Asks the running `pagefold serve`; where none runs, it reads the trace (telemetry.trace = true) as it grows. --once
-prints what is known now and ends; with --json that is one JSON object.
-
-Examples:
-  pagefold top
-  pagefold top --once
-  pagefold top --json | jq '.sessions[].tokens'
-"""
 
 _SECONDS = 0.5
 _ANSWER_SECONDS = 5.0

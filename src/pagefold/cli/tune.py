@@ -1,4 +1,15 @@
-"""`pagefold tune`: settings learned from recorded sessions; `tune show`: those in force."""
+"""`pagefold tune`: settings learned from recorded sessions; `tune show`: those in force.
+
+What is learned on two sessions in three is judged by the third, and so for each third: a change is taken only if it is
+cheaper on sessions that had no part in it. Few logs change little. With -o the settings are written into a file,
+between two marks, and replace what was learned before; without, they are printed. `show` lists what is in force.
+
+Examples:
+  pagefold tune ~/.claude/projects
+  pagefold tune logs/ -o pagefold.toml
+  pagefold tune logs/ --dry-run
+  pagefold tune show
+"""
 
 import argparse
 from collections.abc import Iterator
@@ -17,18 +28,6 @@ from pagefold.derive.learned import SHIPPED, learned_of
 from pagefold.errors import ConfigError
 from pagefold.tools.from_settings import registry_of
 from pagefold.wire.transcripts import Session
-
-EXAMPLE = """\
-What is learned on two sessions in three is judged by the third, and so for each third: a change is taken only if it is
-cheaper on sessions that had no part in it. Few logs change little. With -o the settings are written into a file,
-between two marks, and replace what was learned before; without, they are printed. `show` lists what is in force.
-
-Examples:
-  pagefold tune ~/.claude/projects
-  pagefold tune logs/ -o pagefold.toml
-  pagefold tune logs/ --dry-run
-  pagefold tune show
-"""
 
 _SHOW = "show"
 
