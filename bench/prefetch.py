@@ -17,9 +17,10 @@ from random import Random
 from typing import Any
 
 from pagefold.adapters import recordings
+from pagefold.settings import FollowUpLink
+from pagefold.tools.defaults import learned_tool_value_models
 from pagefold.tools.follow_up_fit import fit_follow_ups, with_follow_ups
-from pagefold.tools.learned import learned_tool_value_models
-from pagefold.tools.model import CostModel, FollowUpLink, SideEffectClass, ToolValueModel, ValueClass
+from pagefold.tools.model import CostModel, SideEffectClass, ToolValueModel, ValueClass
 from pagefold.tools.planner import AnsweredCall, Planner, PrefetchBudget
 from pagefold.tools.prefetch import PrefetchedAnswers, WriteEpochs
 from pagefold.tools.prefetch_replay import PrefetchFigures, halves, replay_prefetch, turns_of

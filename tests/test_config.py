@@ -26,8 +26,6 @@ from pagefold.settings import (
     KNOBS,
     NAME,
     TEXT,
-    FollowUp,
-    Group,
     KeyPath,
     Knob,
     PriceTable,
@@ -660,21 +658,27 @@ def test_every_key_outside_lists_and_long_values_has_a_line(text: str) -> None:
 # ---- any settings, any layers ----------------------------------------------------------------------------------
 
 
+CONSTANTS = {"n": 1, "s": "\n"}
 LISTS: Mapping[str, st.SearchStrategy[object]] = {
-    "a list of names": st.lists(st.text(st.characters(exclude_categories=["Cs"])), max_size=3).map(tuple),
+    "a list of names": st.lists(st.text(st.characters(exclude_categories=["Cs"])), max_size=3),
     "a list of tables": st.sampled_from(
-        [(), (FollowUp("Read"),), (FollowUp("a b", 0.25, "$call", keep=("x",), constants=(("n", 1), ("s", "\n"))),)]
+        [
+            [],
+            [{"tool": "Read"}],
+            [{"tool": "a b", "probability": 0.25, "projection": "$call", "keep": ["x"], "constants": CONSTANTS}],
+        ]
     ),
-    "six whole numbers": st.sampled_from([(), (30, 27, 31, 34, 35, 55)]),
-    "tables with fields": st.sampled_from([(Group("must", ("a",), 1.0, False), Group("ü", (), 0.0))]),
+    "six whole numbers": st.sampled_from([[], [30, 27, 31, 34, 35, 55]]),
+    "tables with fields": st.sampled_from(
+        [{"must": {"fields": ["a"], "estimated_value": 1.0, "default_include": False}, "ü": {"estimated_value": 0.0}}]
+    ),
 }
 
 
 def values_for(knob: Knob) -> st.SearchStrategy[object]:
     if knob.rule.of is tuple:
-        return next(values for words, values in LISTS.items() if knob.rule.words.startswith(words)).filter(
-            knob.rule.admits
-        )
+        lists = next(values for words, values in LISTS.items() if knob.rule.words.startswith(words))
+        return lists.filter(knob.rule.admits).map(knob.rule.kept)
     if knob.path == ("serve", "host"):
         return st.sampled_from(["127.0.0.1", "::1", "localhost"])
     if knob.rule.words.startswith("one of "):
@@ -768,9 +772,8 @@ def test_the_rightmost_layer_that_gives_a_value_wins(
         (home / ".config" / "pagefold" / "pagefold.toml").write_text(as_tables(user), "utf-8")
         (folder / "pagefold.toml").write_text(as_dotted_keys(project), "utf-8")
 
-        loaded = load(
-            {toml_key(path): value for path, value in flags.items()}, environment | {"HOME": str(home)}, folder
-        )
+        typed = {toml_key(path): toml_value(value) if type(value) is tuple else value for path, value in flags.items()}
+        loaded = load(typed, environment | {"HOME": str(home)}, folder)
 
     assert loaded.settings == settings_of({**user, **project, **variables, **flags})
     for key, origin in loaded.origins.items():

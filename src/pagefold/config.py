@@ -27,6 +27,7 @@ from pagefold.settings import (
     Settings,
     ValueRule,
     generic_path,
+    setting_values,
     settings_of,
     toml_key,
     toml_value,
@@ -270,7 +271,14 @@ def _from_file(file: Path, at: _Surroundings, why: str = "") -> Iterator[_Given]
         place = _PLACE.search(str(error))
         where = f"{label}:{place[1]}" if place else label
         raise ConfigError(f"{where}: not valid TOML: {error}") from error
-    yield from _from_table(table, (), label, lines, file.parent)
+    for path, value in setting_values(table):
+        origin = f"{label}:{lines[path]}" if path in lines else label
+        if generic_path(path) in KNOBS:
+            yield _Given(path, value, origin, f"{origin}: {toml_key(path)}", file.parent)
+        elif generic_path(path) in SECTIONS:
+            raise ConfigError(f"{origin}: {toml_key(path)} = {_brief(value)}: expected a table")
+        else:
+            raise _unknown_setting(origin, path)
 
 
 def _text_of(file: Path, label: str, why: str) -> str:
@@ -283,22 +291,6 @@ def _text_of(file: Path, label: str, why: str) -> str:
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise ConfigError(f"{label}:{line}: not UTF-8 text: byte 0x{content[error.start]:02x}") from error
-
-
-def _from_table(
-    table: Mapping[str, object], above: KeyPath, label: str, lines: Mapping[KeyPath, int], folder: Path
-) -> Iterator[_Given]:
-    for name, value in table.items():
-        path = (*above, name)
-        origin = f"{label}:{lines[path]}" if path in lines else label
-        if generic_path(path) in KNOBS:
-            yield _Given(path, value, origin, f"{origin}: {toml_key(path)}", folder)
-        elif generic_path(path) not in SECTIONS:
-            raise _unknown_setting(origin, path)
-        elif isinstance(value, dict):
-            yield from _from_table(value, path, label, lines, folder)
-        else:
-            raise ConfigError(f"{origin}: {toml_key(path)} = {_brief(value)}: expected a table")
 
 
 def _from_environment(at: _Surroundings) -> Iterator[_Given]:
@@ -358,7 +350,7 @@ def _checked(given: _Given, at: _Surroundings) -> object:
         raise ConfigError(f"{given.subject}{aside}: expected {knob.rule.words}")
     if knob.rule.is_file and value:
         return str(at.located(str(value), given.folder))
-    return (knob.rule.made or knob.rule.of)(value)
+    return knob.rule.kept(value)
 
 
 def _refuse_an_open_door(settings: Settings, given: Mapping[KeyPath, _Given]) -> None:

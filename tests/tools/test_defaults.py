@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from pagefold.tools.defaults import default_tool_value_models
-from pagefold.tools.learned import learned_tool_value_models
-from pagefold.tools.model import CostModel, FollowUpLink, SideEffectClass, ToolFieldGroup, ToolValueModel, ValueClass
+from pagefold.settings import FollowUpLink, ToolFieldGroup
+from pagefold.tools.defaults import default_tool_value_models, learned_tool_value_models
+from pagefold.tools.model import CostModel, SideEffectClass, ToolValueModel, ValueClass
 from pagefold.tools.prefetch import NEVER, may_dispatch
 from pagefold.tools.registry import Layer, ToolRegistry
 

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from bench import prefetch as bench
+from pagefold.settings import FollowUpLink
 from pagefold.tools.follow_up_fit import ToolLink, calls_ahead, discover, fit_follow_ups, with_follow_ups
-from pagefold.tools.model import FollowUpLink, SideEffectClass, ToolValueModel
+from pagefold.tools.model import SideEffectClass, ToolValueModel
 from pagefold.tools.planner import AnsweredCall
 from pagefold.tools.prefetch_replay import halves, replay_prefetch, turns_of
 from pagefold.tools.registry import ToolRegistry

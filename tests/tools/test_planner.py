@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
+from pagefold.settings import FollowUpLink, ToolFieldGroup
 from pagefold.tools.call_memo import CallMemo, note
 from pagefold.tools.fail_fast import AGAIN_SECONDS, FailFast
-from pagefold.tools.model import CostModel, FollowUpLink, SideEffectClass, ToolFieldGroup, ToolValueModel, ValueClass
+from pagefold.tools.model import CostModel, SideEffectClass, ToolValueModel, ValueClass
 from pagefold.tools.planner import AnsweredCall, Planner, PrefetchBudget, intent_boost, score_of, tokens_of
 from pagefold.tools.prefetch import WriteEpochs
 from pagefold.tools.registry import ToolRegistry

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pagefold.tools.model import FollowUpLink
+from pagefold.settings import FollowUpLink
 from pagefold.tools.projection import PROVIDERS, candidates, extract_args, extract_host, opened
 
 

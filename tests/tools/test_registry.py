@@ -8,8 +8,9 @@ import pytest
 from pagefold import config
 from pagefold.cli import main
 from pagefold.errors import ConfigError
-from pagefold.tools.from_settings import budget_of, models_of, registry_of
-from pagefold.tools.model import CostModel, FollowUpLink, SideEffectClass, ToolFieldGroup, ToolValueModel, ValueClass
+from pagefold.settings import FollowUpLink, ToolFieldGroup
+from pagefold.tools.from_settings import budget_of, registry_of
+from pagefold.tools.model import CostModel, SideEffectClass, ToolValueModel, ValueClass
 from pagefold.tools.registry import Layer, ToolRegistry
 
 PURE = ToolValueModel(side_effect_class=SideEffectClass.PURE)
@@ -103,7 +104,7 @@ def test_a_users_table_says_all_that_a_model_can(tmp_path: Path) -> None:
     (tmp_path / "own.toml").write_text(TABLE)
     settings = config.load({"config": "own.toml"}, {}, tmp_path).settings
 
-    assert models_of(settings.tools) == {
+    assert {table.name: ToolValueModel.of(table) for table in settings.tools} == {
         "mcp__github__*": ToolValueModel(
             value_class=ValueClass.SUPPORTING,
             field_groups={"more": ToolFieldGroup(("body",), 0.25, default_include=False)},

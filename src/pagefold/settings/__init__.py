@@ -5,7 +5,17 @@ that is kept out of `repr` is a secret and is masked wherever settings are shown
 environment variable or a flag; `config` does, and checks every value against its rule before it gets here.
 """
 
-from pagefold.settings.knobs import KNOBS, NAME, SECTIONS, Knob, generic_path, settings_of, values_of
+from pagefold.settings.knobs import (
+    KNOBS,
+    NAME,
+    SECTIONS,
+    Knob,
+    generic_path,
+    setting_values,
+    settings_of,
+    tool_tables,
+    values_of,
+)
 from pagefold.settings.rules import TEXT, ValueRule
 from pagefold.settings.sections import (
     McpSettings,
@@ -17,15 +27,15 @@ from pagefold.settings.sections import (
     TelemetrySettings,
 )
 from pagefold.settings.toml_text import KeyPath, toml_key, toml_value
-from pagefold.settings.tools import FollowUp, Group, ToolTable
+from pagefold.settings.tools import MAX_CALLS_PER_LINK, FollowUpLink, ToolCost, ToolFieldGroup, ToolTable
 
 __all__ = [
     "KNOBS",
+    "MAX_CALLS_PER_LINK",
     "NAME",
     "SECTIONS",
     "TEXT",
-    "FollowUp",
-    "Group",
+    "FollowUpLink",
     "KeyPath",
     "Knob",
     "McpSettings",
@@ -35,11 +45,15 @@ __all__ = [
     "SinkSettings",
     "StoreSettings",
     "TelemetrySettings",
+    "ToolCost",
+    "ToolFieldGroup",
     "ToolTable",
     "ValueRule",
     "generic_path",
+    "setting_values",
     "settings_of",
     "toml_key",
     "toml_value",
+    "tool_tables",
     "values_of",
 ]

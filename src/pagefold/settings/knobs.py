@@ -7,6 +7,7 @@ from typing import Any
 from pagefold.settings.rules import ValueRule
 from pagefold.settings.sections import Settings
 from pagefold.settings.toml_text import KeyPath
+from pagefold.settings.tools import ToolTable
 
 NAME = "NAME"
 """Stands in a path for the free name of a table."""
@@ -69,6 +70,25 @@ def generic_path(path: KeyPath) -> KeyPath:
     """The path with NAME in place of a table's free name: what KNOBS and SECTIONS are keyed by."""
     named = (*path[:1], NAME, *path[2:])
     return named if len(path) > 1 and named[:2] in SECTIONS else path
+
+
+def setting_values(table: Mapping[str, Any], above: KeyPath = ()) -> Iterator[tuple[KeyPath, Any]]:
+    """Yields the path and value of each setting in a table as a file gives it.
+
+    A path that is no setting, and a value where there should be a section, are yielded as they are.
+    """
+    for name, value in table.items():
+        path = (*above, name)
+        if isinstance(value, dict) and generic_path(path) in SECTIONS:
+            yield from setting_values(value, path)
+        else:
+            yield path, value
+
+
+def tool_tables(tables: Mapping[str, Mapping[str, Any]]) -> tuple[ToolTable, ...]:
+    """Returns the `[tools.NAME]` tables of a file that ships in the package. A test holds it to the rules."""
+    values = setting_values(tables, ("tools",))
+    return settings_of({path: KNOBS[generic_path(path)].rule.kept(value) for path, value in values}).tools
 
 
 def settings_of(values: Mapping[KeyPath, object]) -> Settings:

@@ -30,6 +30,11 @@ class ValueRule:
             return False
         return isinstance(value, int | float if self.of is float else self.of) and self.holds(value)
 
+    def kept(self, value: Any) -> object:
+        """Returns an admitted value as the settings keep it: a whole number as a float where that is the type, a list
+        as a tuple."""
+        return (self.made or self.of)(value)
+
 
 def whole(least: int, most: int | None = None) -> ValueRule:
     if most is None:

@@ -1,10 +1,8 @@
 """Keys and values as TOML spells them, with nothing in them that a terminal would obey."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import fields, is_dataclass
-from typing import Any
-
-from pagefold.settings.tools import Group
 
 KeyPath = tuple[str, ...]
 
@@ -18,9 +16,14 @@ def toml_value(value: object) -> str:
     """A value as TOML spells it, with nothing in it that a terminal would obey."""
     if isinstance(value, str):
         return '"' + "".join(map(_spelled_character, value)) + '"'
+    if is_dataclass(value):
+        members = ((item.name, getattr(value, item.name)) for item in fields(value))
+        return _inline_table((name, member) for name, member in members if member not in (None, ()))
     if isinstance(value, tuple):
-        inner = ", ".join(_spelled_entry(one) if is_dataclass(one) else toml_value(one) for one in value)
-        return f"{{{inner}}}" if value and isinstance(value[0], Group) else f"[{inner}]"
+        # A table that a file gives is kept as pairs, so that settings stay hashable.
+        if value and isinstance(value[0], tuple):
+            return _inline_table(value)
+        return f"[{', '.join(map(toml_value, value))}]"
     if isinstance(value, dict | list):
         return "a table" if isinstance(value, dict) else "a list"
     if isinstance(value, int) and value.bit_length() > 64:
@@ -29,17 +32,8 @@ def toml_value(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _spelled_entry(entry: Any) -> str:
-    """One entry of a list of tables, or of a table of tables, without what is as it would be anyway."""
-    parts = {item.name: getattr(entry, item.name) for item in fields(entry) if item.name != "name"}
-    told = {name: one for name, one in parts.items() if one is not None and one != ()}
-    if "constants" in told:
-        pairs = ", ".join(f"{toml_key((name,))} = {toml_value(one)}" for name, one in told.pop("constants"))
-        inner = [*(f"{name} = {toml_value(one)}" for name, one in told.items()), f"constants = {{{pairs}}}"]
-    else:
-        inner = [f"{name} = {toml_value(one)}" for name, one in told.items()]
-    table = f"{{{', '.join(inner)}}}"
-    return f"{toml_key((entry.name,))} = {table}" if isinstance(entry, Group) else table
+def _inline_table(members: Iterable[tuple[str, object]]) -> str:
+    return "{" + ", ".join(f"{toml_key((name,))} = {toml_value(value)}" for name, value in members) + "}"
 
 
 def _spelled_character(character: str) -> str:

@@ -6,10 +6,18 @@ from typing import Any
 
 from pagefold.settings.rules import NAMED, NAMES, SWITCH, ValueRule, about, are_names, number, one_of, whole
 
+MAX_CALLS_PER_LINK = 3
+
 
 @dataclass(frozen=True, slots=True)
-class FollowUp:
-    """One entry of a tool's `follow_up`."""
+class FollowUpLink:
+    """A call that often comes next, and how its arguments follow from the call before.
+
+    `projection` names what is looked for in the answer (see `tools.projection`), `projection_arg` the argument that it
+    becomes. `keep` are arguments taken over from the call before, `constants` are the same every time. `limit` bounds
+    how many calls one answer leads to. An answer that offers more than `most` leads to none: nobody knows which of a
+    long list comes next.
+    """
 
     tool: str
     probability: float = 0.5
@@ -17,27 +25,26 @@ class FollowUp:
     projection_arg: str | None = None
     keep: tuple[str, ...] = ()
     constants: tuple[tuple[str, str | int | float | bool], ...] = ()
-    limit: int = 3
+    limit: int = MAX_CALLS_PER_LINK
     most: int | None = None
 
     @classmethod
-    def of(cls, entry: Mapping[str, Any]) -> "FollowUp":
+    def of(cls, entry: Mapping[str, Any]) -> "FollowUpLink":
         constants = tuple(sorted(entry.get("constants", {}).items()))
         return cls(**{**entry, "keep": tuple(entry.get("keep", ())), "constants": constants})
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
-    """One entry of a tool's `field_groups`."""
+class ToolFieldGroup:
+    """Fields of an answer that are wanted, or dropped, together."""
 
-    name: str
     fields: tuple[str, ...] = ()
     estimated_value: float = 0.5
     default_include: bool = True
 
     @classmethod
-    def of(cls, name: str, entry: Mapping[str, Any]) -> "Group":
-        return cls(name, **{**entry, "fields": tuple(entry.get("fields", ()))})
+    def of(cls, entry: Mapping[str, Any]) -> "ToolFieldGroup":
+        return cls(**{**entry, "fields": tuple(entry.get("fields", ()))})
 
 
 _LINK_MEMBERS: Mapping[str, Callable[[Any], bool]] = {
@@ -49,7 +56,7 @@ _LINK_MEMBERS: Mapping[str, Callable[[Any], bool]] = {
     "constants": lambda value: (
         isinstance(value, dict) and all(isinstance(one, str | int | float) for one in value.values())
     ),
-    "limit": whole(1, 3).admits,
+    "limit": whole(1, MAX_CALLS_PER_LINK).admits,
     "most": whole(1).admits,
 }
 _GROUP_MEMBERS: Mapping[str, Callable[[Any], bool]] = {
@@ -67,22 +74,15 @@ FOLLOW_UPS = ValueRule(
     tuple,
     "a list of tables with tool, probability, projection, projection_arg, keep, constants, limit and most",
     lambda value: (
-        isinstance(value, list | tuple)
-        and all(isinstance(one, FollowUp) or (_is_entry(one, _LINK_MEMBERS) and "tool" in one) for one in value)
+        isinstance(value, list) and all(_is_entry(entry, _LINK_MEMBERS) and "tool" in entry for entry in value)
     ),
-    made=lambda value: tuple(one if isinstance(one, FollowUp) else FollowUp.of(one) for one in value),
+    made=lambda value: tuple(map(FollowUpLink.of, value)),
 )
-GROUPS = ValueRule(
+FIELD_GROUPS = ValueRule(
     tuple,
     "tables with fields, estimated_value and default_include",
-    lambda value: (
-        all(isinstance(one, Group) for one in value)
-        if isinstance(value, tuple)
-        else isinstance(value, dict) and all(_is_entry(one, _GROUP_MEMBERS) for one in value.values())
-    ),
-    made=lambda value: (
-        value if isinstance(value, tuple) else tuple(Group.of(name, one) for name, one in sorted(value.items()))
-    ),
+    lambda value: isinstance(value, dict) and all(_is_entry(entry, _GROUP_MEMBERS) for entry in value.values()),
+    made=lambda value: tuple((name, ToolFieldGroup.of(entry)) for name, entry in sorted(value.items())),
 )
 
 
@@ -153,7 +153,7 @@ class ToolTable:
         default=None, metadata=about("What usually comes next.", FOLLOW_UPS)
     )
     field_groups: tuple | None = field(  # type: ignore[type-arg]
-        default=None, metadata=about("Fields of an answer that are wanted or dropped together.", GROUPS)
+        default=None, metadata=about("Fields of an answer that are wanted or dropped together.", FIELD_GROUPS)
     )
     cost_model: ToolCost = field(default_factory=ToolCost)
 

@@ -1,129 +1,52 @@
-"""The seventeen models that ship as priors: common tools of coding agents, with the figures of a large corpus.
+"""Reads the tool models that ship with pagefold: shipped.toml and learned.toml beside this module.
 
-They hold until a user's entry replaces one. What pagefold itself learned from recorded sessions is kept apart, in
-`learned`, so that either can be seen for what it is.
+Both files write a tool as a user does in `[tools.NAME]`. The shipped models are priors taken from a large corpus; the
+learned ones come from recorded sessions. They are kept apart, so that a listing can say which is which.
 """
 
-from pagefold.tools.model import CostModel, FollowUpLink, SideEffectClass, ToolFieldGroup, ToolValueModel, ValueClass
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
 
-_AUDIT = ("TaskUpdate", "TaskCreate", "TaskGet", "TaskList", "TodoWrite")
+from pagefold.package_data import package_toml
+from pagefold.settings import ToolCost, ToolTable, tool_tables
+from pagefold.tools.model import ToolValueModel
+
+# No recording has times: a call on this machine is taken to be as slow as Read, one elsewhere as WebFetch.
+_LOCAL_MS, _REMOTE_MS = 50, 800
 
 
 def default_tool_value_models() -> dict[str, ToolValueModel]:
-    """A fresh mapping by tool name; whoever gets it may change it."""
-    return {**_reading(), **_writing(), **_searching_the_web(), **_others()}
+    """Returns the seventeen shipped models by tool name, as a mapping that the caller may change."""
+    content = package_toml(__package__, "shipped.toml")
+    return {table.name: ToolValueModel.of(table) for table in tool_tables(content["tools"])}
 
 
-def _reading() -> dict[str, ToolValueModel]:
-    return {
-        "Read": ToolValueModel(
-            value_class=ValueClass.CRITICAL,
-            cost_model=CostModel(typical_kb=2.5, max_kb=43.0, latency_ms_p50=50),
-            follow_up=(FollowUpLink("Read", 0.45),),
-            side_effect_class=SideEffectClass.PURE,
-            open_world=False,
-            watch=("file_path",),
-        ),
-        "Grep": ToolValueModel(
-            value_class=ValueClass.CRITICAL,
-            cost_model=CostModel(typical_kb=0.3, max_kb=10.5, latency_ms_p50=80),
-            follow_up=(
-                FollowUpLink("Read", 0.35, "path", "file_path"),
-                # For information: an edit is never run early.
-                FollowUpLink("Edit", 0.07, "path", "file_path"),
-                FollowUpLink("Grep", 0.39),
-            ),
-            side_effect_class=SideEffectClass.PURE,
-            open_world=False,
-        ),
-        "Glob": ToolValueModel(
-            value_class=ValueClass.SUPPORTING,
-            cost_model=CostModel(typical_kb=0.2, max_kb=16.6, latency_ms_p50=60),
-            follow_up=(
-                FollowUpLink("Read", 0.32, "match_path", "file_path"),
-                # For information: no pattern follows from a path.
-                FollowUpLink("Grep", 0.13),
-                FollowUpLink("Glob", 0.41),
-            ),
-            side_effect_class=SideEffectClass.READ_ONLY,
-            open_world=False,
-        ),
-        "ToolSearch": ToolValueModel(
-            value_class=ValueClass.SUPPORTING,
-            cost_model=CostModel(typical_kb=0.0, max_kb=0.1),
-            # Over half of its repeated calls find nothing.
-            fail_fast_after_n=2,
-            side_effect_class=SideEffectClass.READ_ONLY,
-            open_world=False,
-        ),
-    }
+def learned_tool_value_models() -> dict[str, ToolValueModel]:
+    """Returns the learned models by tool name, as a mapping that the caller may change.
+
+    MCP tools are named `mcp__server__tool`.
+    """
+    content = package_toml(__package__, "learned.toml")
+    tables = {table.name: table for server in content["servers"] for table in _server_tools(server)}
+    for table in tool_tables(content["tools"]):
+        line = tables.get(table.name)
+        tables[table.name] = replace(line, watch=table.watch, follow_up=table.follow_up) if line else table
+    return {name: ToolValueModel.of(table) for name, table in tables.items()}
 
 
-def _writing() -> dict[str, ToolValueModel]:
-    local = SideEffectClass.MUTATES_LOCAL
-    return {
-        "Edit": ToolValueModel(
-            value_class=ValueClass.SUPPORTING,
-            cost_model=CostModel(typical_kb=0.2, max_kb=1.0, latency_ms_p50=20),
-            follow_up=(FollowUpLink("Bash", 0.27), FollowUpLink("Read", 0.14)),
-            invalidates=("Read", "Grep"),
-            side_effect_class=local,
-        ),
-        "Write": ToolValueModel(
-            value_class=ValueClass.SUPPORTING,
-            cost_model=CostModel(typical_kb=0.2),
-            invalidates=("Read", "Grep", "Glob"),
-            side_effect_class=local,
-        ),
-        "MultiEdit": ToolValueModel(
-            value_class=ValueClass.SUPPORTING,
-            cost_model=CostModel(typical_kb=0.2),
-            invalidates=("Read", "Grep"),
-            side_effect_class=local,
-        ),
-        "NotebookEdit": ToolValueModel(
-            value_class=ValueClass.SUPPORTING,
-            cost_model=CostModel(typical_kb=0.5),
-            invalidates=("Read",),
-            side_effect_class=local,
-        ),
-    }
-
-
-def _searching_the_web() -> dict[str, ToolValueModel]:
-    return {
-        "WebSearch": ToolValueModel(
-            value_class=ValueClass.SUPPORTING,
-            field_groups={
-                "must_have": ToolFieldGroup(("title", "url"), 1.0, default_include=True),
-                "nice_to_have": ToolFieldGroup(("snippet",), 0.3, default_include=False),
-            },
-            cost_model=CostModel(typical_kb=3.1, max_kb=7.2, latency_ms_p50=900, freshness_ttl_s=3600),
-            follow_up=(FollowUpLink("WebFetch", 0.65, "url", "url"),),
-            side_effect_class=SideEffectClass.READ_ONLY,
-            open_world=True,
-        ),
-        "WebFetch": ToolValueModel(
-            value_class=ValueClass.SUPPORTING,
-            cost_model=CostModel(typical_kb=1.2, max_kb=24.0, latency_ms_p50=800, freshness_ttl_s=900),
-            side_effect_class=SideEffectClass.READ_ONLY,
-            open_world=True,
-        ),
-    }
-
-
-def _others() -> dict[str, ToolValueModel]:
-    return {
-        # `git status` reads and `rm -rf` does not, a sub-agent runs anything: neither is ever run early.
-        "Bash": ToolValueModel(
-            value_class=ValueClass.CRITICAL,
-            cost_model=CostModel(typical_kb=0.2, max_kb=9.0, latency_ms_p50=200),
-            side_effect_class=SideEffectClass.INDETERMINATE,
-        ),
-        "Agent": ToolValueModel(
-            value_class=ValueClass.SUPPORTING,
-            cost_model=CostModel(typical_kb=6.5, max_kb=23.7, latency_ms_p50=60_000),
-            side_effect_class=SideEffectClass.INDETERMINATE,
-        ),
-        **{name: ToolValueModel.audit_only() for name in _AUDIT},
-    }
+def _server_tools(server: Mapping[str, Any]) -> Iterator[ToolTable]:
+    """Yields the tools of a `[[servers]]` entry as the tables that a user would have written for them."""
+    host = server.get("host")
+    latency = _LOCAL_MS if host is None else _REMOTE_MS
+    for name in server["names"]:
+        for tool, (effect, *sizes) in server["tools"].items():
+            typical, largest = sizes or (None, None)
+            yield ToolTable(
+                name=f"mcp__{name}__{tool}",
+                value_class="supporting",
+                side_effect_class=effect,
+                open_world=host is not None,
+                rate_limit_host=host or None,
+                cost_model=ToolCost(typical_kb=typical, max_kb=largest, latency_ms_p50=latency),
+            )

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, NamedTuple, TypeAlias
 
-from pagefold.tools.model import MAX_PROJECTIONS_PER_LINK, FollowUpLink, ToolValueModel
+from pagefold.settings import MAX_CALLS_PER_LINK, FollowUpLink
+from pagefold.tools.model import ToolValueModel
 from pagefold.tools.planner import AnsweredCall
 from pagefold.tools.prefetch import WriteEpochs, canonical
 from pagefold.tools.projection import CALL, candidates, opened, values_of
@@ -208,9 +209,9 @@ def _tries(
                 for edge in after[done.tool]:
                     if edge.link.tool not in ahead:
                         ahead[edge.link.tool] = calls_ahead(session, at, edge.link.tool, registry)
-                    loose = replace(edge.link, limit=MAX_PROJECTIONS_PER_LINK, most=None)
+                    loose = replace(edge.link, limit=MAX_CALLS_PER_LINK, most=None)
                     listed = candidates(done.tool, done.result, loose, done.arguments)
-                    for rank, arguments in enumerate(listed[:MAX_PROJECTIONS_PER_LINK]):
+                    for rank, arguments in enumerate(listed[:MAX_CALLS_PER_LINK]):
                         used = canonical(arguments) in ahead[edge.link.tool]
                         found[edge].append(_Try(rank, len(listed), used, number))
     return found
@@ -237,7 +238,7 @@ def calls_ahead(session: RecordedTurns, at: int, tool: str, registry: ToolRegist
 def _bounded(edge: ToolLink, tries: Sequence[_Try], floor: float, least_sessions: int) -> FittedLink | None:
     """The link with the limit and the bound under which most of its calls are used and it still pays, or None."""
     best: FittedLink | None = None
-    for limit in range(1, MAX_PROJECTIONS_PER_LINK + 1):
+    for limit in range(1, MAX_CALLS_PER_LINK + 1):
         for most in _LISTS:
             within = [one for one in tries if one.rank < limit and (most is None or one.offered <= most)]
             used = [one for one in within if one.used]

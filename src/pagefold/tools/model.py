@@ -7,11 +7,11 @@ in one place only, `prefetch.may_dispatch`.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from types import MappingProxyType
 
-MAX_PROJECTIONS_PER_LINK = 3
+from pagefold.settings import FollowUpLink, ToolFieldGroup, ToolTable
 
 
 class ValueClass(StrEnum):
@@ -37,15 +37,6 @@ READING = frozenset({SideEffectClass.PURE, SideEffectClass.READ_ONLY})
 
 
 @dataclass(frozen=True, slots=True)
-class ToolFieldGroup:
-    """Fields of an answer that are wanted, or dropped, together."""
-
-    fields: tuple[str, ...] = ()
-    estimated_value: float = 0.5
-    default_include: bool = True
-
-
-@dataclass(frozen=True, slots=True)
 class CostModel:
     """What an answer costs. A kB is 1,024 bytes; the numbers are priors that logs refine."""
 
@@ -54,25 +45,6 @@ class CostModel:
     latency_ms_p50: int | None = None
     dollars: float | None = None
     freshness_ttl_s: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class FollowUpLink:
-    """A call that often comes next, and how its arguments follow from the one before.
-
-    `projection` names what is looked for in the answer (see `projection`), `projection_arg` the argument it becomes.
-    `keep` are arguments taken over from the call before, `constants` are the same every time. `limit` bounds how many
-    calls one answer leads to, and `most` how many an answer may offer at all: of a long list nobody knows which.
-    """
-
-    tool: str = ""
-    probability: float = 0.5
-    projection: str | None = None
-    projection_arg: str | None = None
-    keep: tuple[str, ...] = ()
-    constants: tuple[tuple[str, str | int | float | bool], ...] = ()
-    limit: int = MAX_PROJECTIONS_PER_LINK
-    most: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +66,22 @@ class ToolValueModel:
     open_world: bool | None = None
     watch: tuple[str, ...] = ()
     memoise: bool = False
+
+    @classmethod
+    def of(cls, table: ToolTable) -> "ToolValueModel":
+        """Returns the model that a `[tools.NAME]` table describes. What the table leaves out has the type's default."""
+        given = {item.name: value for item in fields(table) if (value := getattr(table, item.name)) is not None}
+        del given["name"]
+        costs = {item.name: getattr(table.cost_model, item.name) for item in fields(table.cost_model)}
+        return cls(
+            **given
+            | {
+                "value_class": ValueClass(table.value_class or ValueClass.CRITICAL),
+                "side_effect_class": SideEffectClass(table.side_effect_class or SideEffectClass.INDETERMINATE),
+                "field_groups": dict(table.field_groups or ()),
+                "cost_model": CostModel(**{name: cost for name, cost in costs.items() if cost is not None}),
+            }
+        )
 
     @classmethod
     def audit_only(cls) -> "ToolValueModel":

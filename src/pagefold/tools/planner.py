@@ -10,7 +10,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
-from pagefold.tools.model import MAX_PROJECTIONS_PER_LINK, CostModel, FollowUpLink, ToolValueModel, ValueClass
+from pagefold.settings import MAX_CALLS_PER_LINK, FollowUpLink
+from pagefold.tools.model import CostModel, ToolValueModel, ValueClass
 from pagefold.tools.prefetch import canonical, may_dispatch
 from pagefold.tools.projection import candidates
 from pagefold.tools.registry import Layer, ToolMatch, ToolRegistry
@@ -123,7 +124,7 @@ class Planner:
                 continue
             listed = candidates(_entry_name(found, done.tool), done.result, link, done.arguments)
             self._remember(tool, done.tool, link, listed)
-            limit = min(link.limit, MAX_PROJECTIONS_PER_LINK)
+            limit = min(link.limit, MAX_CALLS_PER_LINK)
             offers += (_Offer(tool, done.tool, link, one) for one in listed[:limit])
         return offers
 
@@ -137,7 +138,7 @@ class Planner:
         trail = self._trails.get((done.tool, text)) if text is not None else None
         if trail is None:
             return []
-        ahead = trail.listed[trail.at + 1 : trail.at + 1 + min(trail.link.limit, MAX_PROJECTIONS_PER_LINK)]
+        ahead = trail.listed[trail.at + 1 : trail.at + 1 + min(trail.link.limit, MAX_CALLS_PER_LINK)]
         return [_Offer(done.tool, trail.after, trail.link, one) for one in ahead]
 
     def _remember(self, tool: str, after: str, link: FollowUpLink, listed: Sequence[Mapping[str, Any]]) -> None:

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import Any, TypeAlias
 
-from pagefold.tools.model import MAX_PROJECTIONS_PER_LINK, FollowUpLink
+from pagefold.settings import MAX_CALLS_PER_LINK, FollowUpLink
 
 Arguments: TypeAlias = dict[str, Any]
 Provider: TypeAlias = Callable[[Any, Mapping[str, Any]], Iterator[Arguments]]
@@ -49,7 +49,7 @@ def extract_args(
     prev_tool: str, prev_result: Any, link: FollowUpLink, prev_args: Mapping[str, Any] | None = None
 ) -> list[Arguments]:
     """At most three argument objects for the call that `link` expects, the likeliest first."""
-    return candidates(prev_tool, prev_result, link, prev_args)[: min(link.limit, MAX_PROJECTIONS_PER_LINK)]
+    return candidates(prev_tool, prev_result, link, prev_args)[: min(link.limit, MAX_CALLS_PER_LINK)]
 
 
 def candidates(

@@ -15,11 +15,9 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 from functools import cache
 
-from pagefold.tools.defaults import default_tool_value_models
-from pagefold.tools.learned import learned_tool_value_models
+from pagefold.tools.defaults import default_tool_value_models, learned_tool_value_models
 from pagefold.tools.model import ToolValueModel
 
-EVERY = "*"
 _SEPARATORS = ("-", "_", ".", "/", "__")
 _MCP = re.compile(r"mcp__(.+?)__(.+)")
 _REMEMBERED = 4096

@@ -1,0 +1,15 @@
+"""Reads the data files that ship inside the package.
+
+They belong to the code and never change while it runs, so the pure folders may ask for them.
+"""
+
+import pkgutil
+import tomllib
+from typing import Any
+
+
+def package_toml(package: str, name: str) -> dict[str, Any]:
+    """Returns a TOML file of a package as a dictionary, parsed anew at each call."""
+    content = pkgutil.get_data(package, name)
+    assert content is not None, f"{package} has no loader that reads {name}"
+    return tomllib.loads(content.decode())
