@@ -2,10 +2,12 @@
 
 import re
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,15 +89,25 @@ def _are_turns(value: Any) -> bool:
 
 
 TURNS = ValueRule(tuple, "six whole numbers of at least 1, or none", _are_turns, made=tuple)
+SHARE = ValueRule(float, "a number from 0 to 1", lambda value: bool(0 <= value <= 1))
 WEIGHT = ValueRule(float, "a number from -20 to 20", lambda value: bool(-20 <= value <= 20))
 
 
-def about(
-    meaning: str, rule: ValueRule, *, flag: str = "", own: bool | Callable[[Any], bool] = False
-) -> Mapping[str, object]:
-    """The metadata of one setting. `flag` is its name on the command line where that is not its own.
+def setting(
+    default: T,
+    meaning: str,
+    rule: ValueRule,
+    *,
+    flag: str = "",
+    own: bool | Callable[[Any], bool] = False,
+    secret: bool = False,
+) -> T:
+    """Declares one setting as a field of a section.
 
-    `own` settings decide who gets the user's keys, or what is run unasked: a project's file, which somebody else may
-    have written, sets none. Where only some values are the user's own, `own` tells which.
+    `flag` is its name on the command line where that is not the field's own. `own` settings decide who gets the user's
+    keys, or what is run unasked, so a project's file, which somebody else may have written, cannot set them; where only
+    some values are like that, `own` tells which. The value of a `secret` is masked wherever settings are shown.
     """
-    return {"meaning": meaning, "rule": rule, "flag": flag, "own": own}
+    return field(
+        default=default, repr=not secret, metadata={"meaning": meaning, "rule": rule, "flag": flag, "own": own}
+    )

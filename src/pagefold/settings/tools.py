@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pagefold.settings.rules import NAMED, NAMES, SWITCH, ValueRule, about, are_names, number, one_of, whole
+from pagefold.settings.rules import NAMED, NAMES, SHARE, SWITCH, ValueRule, are_names, number, one_of, setting, whole
 
 MAX_CALLS_PER_LINK = 3
 
@@ -49,7 +49,7 @@ class ToolFieldGroup:
 
 _LINK_MEMBERS: Mapping[str, Callable[[Any], bool]] = {
     "tool": NAMED.admits,
-    "probability": ValueRule(float, "a share", lambda value: bool(0 <= value <= 1)).admits,
+    "probability": SHARE.admits,
     "projection": NAMED.admits,
     "projection_arg": NAMED.admits,
     "keep": are_names,
@@ -90,13 +90,11 @@ FIELD_GROUPS = ValueRule(
 class ToolCost:
     """What an answer of the tool costs."""
 
-    typical_kb: float | None = field(default=None, metadata=about("The typical length of an answer.", number(0)))
-    max_kb: float | None = field(default=None, metadata=about("The length of the longest answers.", number(0)))
-    latency_ms_p50: int | None = field(default=None, metadata=about("How long half of its calls take.", whole(0)))
-    dollars: float | None = field(default=None, metadata=about("What a call costs in USD.", number(0)))
-    freshness_ttl_s: int | None = field(
-        default=None, metadata=about("How many seconds an answer may wait before it is old.", whole(0))
-    )
+    typical_kb: float | None = setting(None, "The typical length of an answer.", number(0))
+    max_kb: float | None = setting(None, "The length of the longest answers.", number(0))
+    latency_ms_p50: int | None = setting(None, "How long half of its calls take.", whole(0))
+    dollars: float | None = setting(None, "What a call costs in USD.", number(0))
+    freshness_ttl_s: int | None = setting(None, "How many seconds an answer may wait before it is old.", whole(0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,56 +102,38 @@ class ToolTable:
     """What is known of a tool. NAME is its live name, a glob, or `*`; the table replaces a shipped one as a whole."""
 
     name: str
-    value_class: str | None = field(
-        default=None,
-        metadata=about(
-            "How much an answer matters; critical where it is left out.",
-            one_of("critical", "supporting", "optional", "audit_only"),
-        ),
+    value_class: str | None = setting(
+        None,
+        "How much an answer matters; critical where it is left out.",
+        one_of("critical", "supporting", "optional", "audit_only"),
     )
-    side_effect_class: str | None = field(
-        default=None,
-        metadata=about(
-            "What running it does; indeterminate where it is left out. A project's file may only be stricter.",
-            one_of("pure", "read_only", "mutates_local", "mutates_external", "indeterminate"),
-            own=lambda value: value in ("pure", "read_only"),
-        ),
+    side_effect_class: str | None = setting(
+        None,
+        "What running it does; indeterminate where it is left out. A project's file may only be stricter.",
+        one_of("pure", "read_only", "mutates_local", "mutates_external", "indeterminate"),
+        own=lambda value: value in ("pure", "read_only"),
     )
-    speculate: bool | None = field(
-        default=None, metadata=about("False: never run early. True changes no class.", SWITCH)
+    speculate: bool | None = setting(None, "False: never run early. True changes no class.", SWITCH)
+    open_world: bool | None = setting(
+        None,
+        "Whether it reaches beyond this machine; counts as true where it is left out.",
+        SWITCH,
+        own=lambda value: value is False,
     )
-    open_world: bool | None = field(
-        default=None,
-        metadata=about(
-            "Whether it reaches beyond this machine; counts as true where it is left out.",
-            SWITCH,
-            own=lambda value: value is False,
-        ),
+    rate_limit_host: str | None = setting(None, "The host its calls go to, where no argument says so.", NAMED, own=True)
+    watch: tuple[str, ...] | None = setting(
+        None, "The arguments that name the files an answer is made of.", NAMES, own=True
     )
-    rate_limit_host: str | None = field(
-        default=None, metadata=about("The host its calls go to, where no argument says so.", NAMED, own=True)
+    memoise: bool | None = setting(
+        None, "Answer a repeated call of a pure tool without running it.", SWITCH, own=lambda value: value is True
     )
-    watch: tuple | None = field(  # type: ignore[type-arg]  # the rule says of what; the reader asks for the bare type
-        default=None,
-        metadata=about("The arguments that name the files an answer is made of.", NAMES, own=True),
+    fail_fast_after_n: int | None = setting(None, "Refuse a query after so many empty answers in a row.", whole(1))
+    invalidates: tuple[str, ...] | None = setting(
+        None, "Tools whose answers are old after a call; globs are allowed.", NAMES
     )
-    memoise: bool | None = field(
-        default=None,
-        metadata=about(
-            "Answer a repeated call of a pure tool without running it.", SWITCH, own=lambda value: value is True
-        ),
-    )
-    fail_fast_after_n: int | None = field(
-        default=None, metadata=about("Refuse a query after so many empty answers in a row.", whole(1))
-    )
-    invalidates: tuple | None = field(  # type: ignore[type-arg]
-        default=None, metadata=about("Tools whose answers are old after a call; globs are allowed.", NAMES)
-    )
-    follow_up: tuple | None = field(  # type: ignore[type-arg]
-        default=None, metadata=about("What usually comes next.", FOLLOW_UPS)
-    )
-    field_groups: tuple | None = field(  # type: ignore[type-arg]
-        default=None, metadata=about("Fields of an answer that are wanted or dropped together.", FIELD_GROUPS)
+    follow_up: tuple[FollowUpLink, ...] | None = setting(None, "What usually comes next.", FOLLOW_UPS)
+    field_groups: tuple[tuple[str, ToolFieldGroup], ...] | None = setting(
+        None, "Fields of an answer that are wanted or dropped together.", FIELD_GROUPS
     )
     cost_model: ToolCost = field(default_factory=ToolCost)
 
@@ -162,26 +142,20 @@ class ToolTable:
 class PrefetchSettings:
     """Running likely reads early. Only what reads, and only on this machine unless a host is named."""
 
-    enabled: bool = field(default=True, metadata=about("Run likely reads early.", SWITCH))
-    hosts: tuple = field(  # type: ignore[type-arg]
-        default=(),
-        metadata=about(
-            "Hosts that may be asked early: they learn what the agent may want. An MCP server whose host is not known "
-            "goes by its name.",
-            NAMES,
-            own=True,
-        ),
+    enabled: bool = setting(True, "Run likely reads early.", SWITCH)
+    hosts: tuple[str, ...] = setting(
+        (),
+        "Hosts that may be asked early: they learn what the agent may want. An MCP server whose host is not known "
+        "goes by its name.",
+        NAMES,
+        own=True,
     )
-    parallel: int = field(default=3, metadata=about("How many early calls may run side by side.", whole(1, 16)))
-    per_host: int = field(default=4, metadata=about("How many calls a host may be answering at once.", whole(1, 64)))
-    deadline_ms: int = field(default=1000, metadata=about("After this long an early call is given up.", whole(1)))
-    budget_tokens: int = field(
-        default=8_000, metadata=about("How many tokens of answers one turn may fetch early.", whole(0))
-    )
-    min_probability: float = field(
-        default=0.35,
-        metadata=about(
-            "How likely a call must be to be run early.",
-            ValueRule(float, "a number from 0 to 1", lambda value: bool(0 <= value <= 1)),
-        ),
+    parallel: int = setting(3, "How many early calls may run side by side.", whole(1, 16))
+    per_host: int = setting(4, "How many calls a host may be answering at once.", whole(1, 64))
+    deadline_ms: int = setting(1000, "After this long an early call is given up.", whole(1))
+    budget_tokens: int = setting(8_000, "How many tokens of answers one turn may fetch early.", whole(0))
+    min_probability: float = setting(
+        0.35,
+        "How likely a call must be to be run early.",
+        SHARE,
     )
