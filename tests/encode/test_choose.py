@@ -11,7 +11,7 @@ from pagefold.derive.policies import policy_named
 from pagefold.derive.policies.lossless import State
 from pagefold.encode import decode, encode
 from pagefold.encode.choose import self_contained
-from pagefold.encode.codec import Inner
+from pagefold.encode.codec import Codec, Inner
 from pagefold.encode.notation.json_value import parse
 from pagefold.pages.ledger import Ledger
 from pagefold.tokens import counter
@@ -54,7 +54,7 @@ def test_chains_compose() -> None:
     assert shown.codecs == ("mcp-text", "json")
 
 
-class Liar:
+class Liar(Codec):
     """A codec whose text is short and says something else."""
 
     name = "liar"

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pagefold.encode.escapes import EscapesCodec
+from pagefold.encode.codecs.escapes import EscapesCodec
 
 LONG = r"\n".join(
     ["a text that somebody wrote down as one line", *["and that goes on for a while, for a long while"] * 12]

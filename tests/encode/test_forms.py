@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pagefold.encode import delta
-from pagefold.encode.envelopes import ENVELOPES
-from pagefold.encode.grep_context import GrepContextCodec
-from pagefold.encode.json_codec import JsonCodec
+from pagefold.encode.codecs.envelopes import ENVELOPES
+from pagefold.encode.codecs.grep_context import GrepContextCodec
+from pagefold.encode.codecs.json_codec import JsonCodec
+from pagefold.encode.codecs.numbered import NumberedCodec
 from pagefold.encode.notation.json_value import LAYOUTS, Layout, parse
-from pagefold.encode.numbered import NumberedCodec
 from pagefold.pages.ledger import Ledger, LedgerEntry
 
 numbered = NumberedCodec()

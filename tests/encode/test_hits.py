@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pagefold.encode.hits import HitsCodec
+from pagefold.encode.codecs.hits import HitsCodec
 
 HITS = HitsCodec()
 

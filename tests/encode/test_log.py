@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pagefold.encode.log import LogCodec
+from pagefold.encode.codecs.log import LogCodec
 
 LOG = LogCodec()
 PLAIN = "[log: date, hour and minute left out where as above]"

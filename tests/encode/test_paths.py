@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pagefold.encode.codec import Codec
-from pagefold.encode.paths import ListingCodec, PathsCodec
+from pagefold.encode.codecs.paths import ListingCodec, PathsCodec
 
 PATHS, LISTING = PathsCodec(), ListingCodec()
 RULE = "a name without / is in the directory above it"

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pagefold.encode.records import RecordsCodec
+from pagefold.encode.codecs.records import RecordsCodec
 
 RECORDS = RecordsCodec()
 HEADER = "[records as rows below their keys]"

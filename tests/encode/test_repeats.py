@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pagefold.encode.codec import Codec
-from pagefold.encode.repeats import ColoursCodec, RepeatsCodec
+from pagefold.encode.codecs.repeats import ColoursCodec, RepeatsCodec
 
 REPEATS, COLOURS = RepeatsCodec(), ColoursCodec()
 HEADER = "[repeated lines said once]"

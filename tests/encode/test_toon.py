@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import toons
 
+from pagefold.encode.codecs.toon import ToonCodec
 from pagefold.encode.notation.json_value import parse
-from pagefold.encode.toon import ToonCodec
 from tests.shared import SHARED
 
 FIXTURES = sorted((SHARED / "toon" / "fixtures").glob("*/*.json"))

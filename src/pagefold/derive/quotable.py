@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from pagefold.derive.arrival import Standings, arguments_of
 from pagefold.derive.json_lines import Said, json_lines
-from pagefold.encode import numbered
+from pagefold.encode.codecs import numbered
 from pagefold.frozen import frozen
 from pagefold.pages.facts import is_fact, words_of
 from pagefold.pages.pins import OPENING

@@ -15,7 +15,7 @@ runs that cost more than saying so. Undone with the ledger the text was shown un
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from pagefold.encode.numbered import NumberedRun, RunHeader, header_of, keeps_number, split
+from pagefold.encode.codecs.numbered import NumberedRun, RunHeader, header_of, keeps_number, split
 from pagefold.frozen import frozen
 from pagefold.pages.ledger import Ledger, LedgerEntry
 

@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 
 from pagefold.encode import choose
 from pagefold.encode.choose import EncodedText
+from pagefold.encode.codecs import TOP
+from pagefold.encode.codecs.toon import ToonCodec
 from pagefold.encode.cursor import read_cursor
 from pagefold.encode.output_parameters import OutputRequest as Wish
 from pagefold.encode.page_pieces import BudgetError, piece
-from pagefold.encode.toon import ToonCodec
 from pagefold.encode.trim import trim
 from pagefold.frozen import frozen
 from pagefold.mcp_proxy.commands import Shorten
@@ -53,7 +54,7 @@ class Shortened:
 Encode = Callable[..., EncodedText]
 Keep = Callable[[str, str], bool]
 
-_CODECS = frozenset(codec.name for codec in choose.TOP) | {"numbered"}
+_CODECS = frozenset(codec.name for codec in TOP) | {"numbered"}
 
 
 def shortened(

@@ -1,6 +1,6 @@
-"""JSON values that forget nothing: numbers as they were spelled, objects as their members, duplicates included.
+"""Parses JSON into values that keep everything, and writes them as the usual serialisers do.
 
-And JSON again, as serialisers set it out.
+Numbers keep their spelling, objects are tuples of members, in order and with duplicate keys.
 """
 
 import json
@@ -34,7 +34,7 @@ class Members(tuple[tuple[str, Any], ...]):
 
 @lru_cache(maxsize=4096)
 def number(lexeme: str) -> Number:
-    """The one object for a spelling that comes often: to find that it equals itself costs nothing."""
+    """Returns one shared object for each common spelling: comparing an object with itself costs nothing."""
     return Number(lexeme)
 
 
@@ -43,18 +43,31 @@ _decoder = json.JSONDecoder(
 )
 
 
-@lru_cache(maxsize=4)
-def parse(text: str) -> JsonValue:
-    """Raises ValueError where the text is no JSON, RecursionError where it is nested too deeply.
+scan_string: Callable[[str, int, bool], tuple[str, int]] = json.decoder.scanstring  # type: ignore[attr-defined]
+"""Reads a JSON string from behind its opening quote; returns it, and the place behind its closing quote."""
 
-    The newest few are remembered, because the gate asks for what was encoded a moment ago; nobody changes a value.
-    """
+
+def parse(text: str) -> JsonValue:
+    """Raises ValueError where the text is no JSON, RecursionError where it is nested too deeply."""
     value: JsonValue = _decoder.decode(text)
     return value
 
 
+@lru_cache(maxsize=4)
+def container(text: str) -> "Members | list[Any] | None":
+    """Returns the object or array that a text is, or None where it is neither.
+
+    Cached, failures included, so that everybody who looks at a text shares one parse; nobody changes a value.
+    """
+    try:
+        value = parse(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, Members | list) else None
+
+
 def plain(value: JsonValue) -> Any:
-    """The value as Python's own parser would give it: the last of duplicate keys, numbers as numbers."""
+    """Returns a value as Python's own parser would: the last of duplicate keys, numbers as numbers."""
     if isinstance(value, Number):
         return json.loads(value)
     if isinstance(value, Members):
@@ -64,12 +77,12 @@ def plain(value: JsonValue) -> Any:
     return value
 
 
-_SAID = {None: "null", True: "true", False: "false"}
+LITERALS = {None: "null", True: "true", False: "false"}
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """`dump` gives the bytes that json.dumps would, but for what a float forgets of its spelling."""
+    """One way to set JSON out. `dump` writes the bytes that json.dumps would, but keeps the spelling of numbers."""
 
     name: str
     comma: str
@@ -78,7 +91,7 @@ class Layout:
     quote: Callable[[str], str]
 
     def quick(self, value: Any) -> str:
-        """The same of a value that has forgotten its lexemes, or nothing where that would take as long."""
+        """Dumps a value of Python's own parser, faster; returns "" where that would not be faster."""
         if self.indent:
             return ""
         ascii_only = self.quote is json.encoder.encode_basestring_ascii
@@ -90,7 +103,7 @@ class Layout:
         return "".join(parts)
 
     def _add(self, parts: list[str], before: str, value: Any, line: str) -> None:
-        """A value after what stands before it. `line` is a line break with the indent of what holds the value."""
+        """Adds a value after `before`. `line` is a line break with the indent of what holds the value, or empty."""
         if type(value) is str:
             parts.append(f"{before}{self.quote(value)}")
         elif isinstance(value, Members):
@@ -103,7 +116,7 @@ class Layout:
                 before = self.comma + inner
             parts.append(f"{line}]" if value else f"{before}]")
         else:
-            parts.append(f"{before}{str.__str__(value) if isinstance(value, str) else _SAID[value]}")
+            parts.append(f"{before}{str.__str__(value) if isinstance(value, str) else LITERALS[value]}")
 
     def _object(self, parts: list[str], before: str, value: Members, line: str) -> None:
         quote, colon, inner = self.quote, self.colon, line + self.indent
@@ -131,5 +144,5 @@ LAYOUTS = tuple(
 
 
 def compact(value: Any) -> str:
-    """A value as JSON without spaces: lexemes and duplicate keys as they were."""
+    """Returns a value as JSON without spaces, with the spelling of its numbers and its duplicate keys."""
     return LAYOUTS[0].dump(value)

@@ -1,4 +1,4 @@
-"""records: groups of `key: value` lines that come again with the same keys, as a table with the keys said once.
+"""records: turns groups of `key: value` lines with the same keys into a table.
 
     [records as rows below their keys]
     type: data
@@ -8,8 +8,8 @@
     9002 | "Anthony | Young"
     9003 | Maria Hernandez
 
-A key with a value in the head has it in every row. Values are text as they stood, quoted as in JSON where they hold the
-separator. Lines around a table stay as they are. Refuses texts without three such groups in a row.
+A key with a value in the head has that value in every row. Values are copied as they are, or quoted as in JSON where
+they hold the separator. Lines around a table stay. Refuses texts without three such groups in a row.
 """
 
 import json
@@ -17,7 +17,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pagefold.encode.codec import Inner
+from pagefold.encode.codec import Codec, Inner
+from pagefold.encode.notation.json_value import scan_string
 
 _HEADER = "[records as rows below their keys]"
 _HEAD = re.compile(r"\[(\d+) rows of (.*?)(, then an empty line)?\]")
@@ -26,12 +27,10 @@ _BETWEEN = " | "
 _LEAST = 3
 _KEYS = 40
 
-_scan = json.decoder.scanstring  # type: ignore[attr-defined]
-
 
 @dataclass(frozen=True, slots=True)
 class RecordLayout:
-    """What the lines of one record begin with, values that are the same in all of them, and an empty line after."""
+    """Holds what the lines of a record begin with, values that all records share, and whether an empty line follows."""
 
     prefixes: tuple[str, ...]
     fixed: tuple[str | None, ...]
@@ -61,11 +60,10 @@ class RecordLayout:
         return [*text, ""] if self.empty else text
 
 
-class RecordsCodec:
+class RecordsCodec(Codec):
     name = "records"
-
-    def owns(self, line: str) -> bool:
-        return line == _HEADER
+    header = re.compile(re.escape(_HEADER))
+    least_saving = 0.3
 
     def encode(self, text: str, inner: Inner) -> str | None:
         if text.count(": ") < 2 * _LEAST:
@@ -76,11 +74,10 @@ class RecordsCodec:
         at = 0
         while at < len(lines):
             size, times = _run(lines, prefixes, at)
-            torn = _torn(lines, prefixes, at, size) if times >= _LEAST else 0
-            if times >= _LEAST and not torn:
+            if times >= _LEAST and not _begins_inside(lines, prefixes, at, size):
                 records = [lines[start : start + size] for start in range(at, at + size * times, size)]
-                shape = _shape(records, prefixes[at : at + size])
-                shown += [shape.head(times), *(shape.row(record) for record in records)]
+                layout = _layout(records, prefixes[at : at + size])
+                shown += [layout.head(times), *map(layout.row, records)]
                 at += size * times
             elif _HEAD.fullmatch(lines[at]):
                 return None
@@ -89,25 +86,25 @@ class RecordsCodec:
                 at += 1
         return "\n".join(shown) if len(shown) <= len(lines) else None
 
-    def decode(self, shown: str, inner: Inner) -> str:
-        lines = shown.split("\n")
+    def decode(self, form: str, inner: Inner) -> str:
+        lines = form.split("\n")
         text: list[str] = []
         at = 1
         while at < len(lines):
-            found = _HEAD.fullmatch(lines[at])
+            head = _HEAD.fullmatch(lines[at])
             at += 1
-            if found is None:
+            if head is None:
                 text.append(lines[at - 1])
                 continue
-            shape, rows = _parse(found), int(found[1])
+            layout, rows = _parse(head), int(head[1])
             for row in lines[at : at + rows]:
-                text += shape.lines(row)
+                text += layout.lines(row)
             at += rows
         return "\n".join(text)
 
 
 def _run(lines: Sequence[str], prefixes: Sequence[str | None], at: int) -> tuple[int, int]:
-    """How many lines a record has that begins here, and how many such records follow each other."""
+    """Returns how many lines the record has that begins here, and how many such records follow each other."""
     first = prefixes[at]
     if first is None:
         return 0, 0
@@ -125,34 +122,34 @@ def _run(lines: Sequence[str], prefixes: Sequence[str | None], at: int) -> tuple
     return size, times
 
 
-def _torn(lines: Sequence[str], prefixes: Sequence[str | None], at: int, size: int) -> int:
-    """How many lines there are before a record begins, where these are the rest of one that begins differently."""
+def _begins_inside(lines: Sequence[str], prefixes: Sequence[str | None], at: int, size: int) -> bool:
+    """Whether the lines here are the rest of a record that begins differently, so that tables should start later."""
     indents = [len(prefix) - len(prefix.lstrip(" ")) for prefix in prefixes[at : at + size] if prefix]
     start = indents.index(min(indents))
     last = prefixes[at + size - 1]
     if start or at == 0 or last is None or size == 1 or prefixes[at - 1] == last:
-        return start
-    return size - 1 if last.strip() in lines[at - 1] else 0
+        return start > 0
+    return last.strip() in lines[at - 1]
 
 
-def _shape(records: Sequence[Sequence[str]], prefixes: Sequence[str | None]) -> RecordLayout:
+def _layout(records: Sequence[Sequence[str]], prefixes: Sequence[str | None]) -> RecordLayout:
     keys = tuple(prefix for prefix in prefixes if prefix is not None)
     fixed: list[str | None] = []
     for index, key in enumerate(keys):
         values = {record[index][len(key) :] for record in records}
         fixed.append(values.pop() if len(values) == 1 else None)
-    shape = RecordLayout(keys, tuple(fixed), len(keys) < len(prefixes))
-    found = _HEAD.fullmatch(shape.head(len(records)))
-    if found is None or _parse(found) != shape or None not in fixed:
-        return RecordLayout(keys, (None,) * len(keys), shape.empty)
-    return shape
+    layout = RecordLayout(keys, tuple(fixed), len(keys) < len(prefixes))
+    head = _HEAD.fullmatch(layout.head(len(records)))
+    if head is None or _parse(head) != layout or None not in fixed:
+        return RecordLayout(keys, (None,) * len(keys), layout.empty)
+    return layout
 
 
 def _parse(head: re.Match[str]) -> RecordLayout:
     prefixes: list[str] = []
     fixed: list[str | None] = []
-    for said in head[2].split(_BETWEEN):
-        key, colon, value = said.partition(": ")
+    for column in head[2].split(_BETWEEN):
+        key, colon, value = column.partition(": ")
         prefixes.append(f"{key}: ")
         fixed.append(value if colon else None)
     return RecordLayout(tuple(prefixes), tuple(fixed), head[3] is not None)
@@ -168,7 +165,7 @@ def _cells(row: str) -> list[str]:
     at = 0
     while at <= len(row):
         if row.startswith('"', at):
-            cell, end = _scan(row, at + 1, True)
+            cell, end = scan_string(row, at + 1, True)
         else:
             end = row.find(_BETWEEN, at)
             end = len(row) if end < 0 else end

@@ -1,4 +1,4 @@
-"""log: lines that begin with a time. Date, hour and minute are said where they change, words that frame a column once.
+"""log: shortens lines that begin with a time to what differs from the line before.
 
     [log: date, hour and minute left out where as above; "TIME * * …" is short for "TIME * [worker-*] …"]
     2026-11-01T09:00:59.482 INFO 0 http.access: GET /items/18 200
@@ -6,8 +6,9 @@
     09:01:01.690 INFO 2 queue: heartbeat ok
     |a line in no such form
 
-Seconds stay as they were written, so that a moment can be found without adding up. Refuses texts in which fewer than
-half of the lines have a time with seconds near their start. Undone line by line.
+Date, hour and minute are written where they change, and the characters around a column's words once, in the header.
+Seconds stay as they were, so that a moment can be found without adding up. Refuses texts in which fewer than half of
+the lines have a time with seconds near their start. Decoded line by line.
 """
 
 import re
@@ -15,10 +16,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pagefold.encode.codec import Inner
+from pagefold.encode.codec import Codec, Inner
 
 _SAYS = "log: date, hour and minute left out where as above"
-_HEADER = re.compile(rf'\[{_SAYS}(?:; "TIME[^"]*" is short for "TIME(.*) …")?\]')
 _STAMP = re.compile(r"(.{0,48}?)(?<!\d)(\d\d:\d\d):(\d\d(?:[.,]\d{1,9})?)(?!\d)")
 _TIME = re.compile(r":\d\d:\d\d")  # what every such line holds
 _SHORT = re.compile(r"(\d\d:\d\d:)?(\d\d(?:[.,]\d{1,9})?)(?!\d)")
@@ -35,7 +35,7 @@ _ROWS = 4_000
 
 @dataclass(frozen=True, slots=True)
 class Affix:
-    """What stands around the part of a word that changes; no part changes in a fixed word."""
+    """Holds what stands around the part of a word that changes; no part changes in a fixed word."""
 
     before: str = ""
     after: str = ""
@@ -44,16 +44,6 @@ class Affix:
     def __str__(self) -> str:
         return self.before if self.fixed else f"{self.before}*{self.after}"
 
-    def without(self, word: str) -> str | None:
-        if self.fixed:
-            return "" if word == self.before else None
-        end = len(word) - len(self.after)
-        fits = word.startswith(self.before) and word.endswith(self.after) and end > len(self.before)
-        return word[len(self.before) : end] if fits else None
-
-    def around(self, core: str) -> str:
-        return self.before if self.fixed else f"{self.before}{core}{self.after}"
-
 
 def _affix_of(template: str) -> Affix:
     before, star, after = template.partition("*")
@@ -61,28 +51,28 @@ def _affix_of(template: str) -> Affix:
 
 
 class LogColumns:
-    """How the words after a time are framed, the first of them glued to it."""
+    """Removes and restores the affixes of the words after a time; the first word follows the time without a space."""
 
     def __init__(self, affixes: Sequence[Affix] = ()) -> None:
         self.affixes = affixes
-        self._framed = re.compile(_framed(affixes), re.DOTALL)
-        bare, self._frame = _bare(affixes)
-        self._bare = re.compile(bare, re.DOTALL)
+        self._long = re.compile(_long_pattern(affixes), re.DOTALL)
+        short, self._template = _short_pattern(affixes)
+        self._short = re.compile(short, re.DOTALL)
 
     def __str__(self) -> str:
         return " ".join(str(affix) for affix in self.affixes)
 
     def short(self, rest: str) -> str | None:
-        found = self._framed.fullmatch(rest)
-        return None if found is None else "".join(found.groups())
+        words = self._long.fullmatch(rest)
+        return None if words is None else "".join(words.groups())
 
     def whole(self, rest: str) -> str | None:
-        found = self._bare.fullmatch(rest)
-        return None if found is None else self._frame % found.groups()
+        words = self._short.fullmatch(rest)
+        return None if words is None else self._template % words.groups()
 
 
-def _framed(affixes: Sequence[Affix]) -> str:
-    """Lines with all frames around their words; groups are what is left without them."""
+def _long_pattern(affixes: Sequence[Affix]) -> str:
+    """Returns the pattern of lines with all affixes; its groups are what is left without them."""
     parts: list[str] = []
     for index, affix in enumerate(affixes):
         if affix.fixed:
@@ -93,8 +83,8 @@ def _framed(affixes: Sequence[Affix]) -> str:
     return "".join(parts) + ("((?: .*)?)" if parts else "(.*)")
 
 
-def _bare(affixes: Sequence[Affix]) -> tuple[str, str]:
-    """Lines without their frames, and how they are put back."""
+def _short_pattern(affixes: Sequence[Affix]) -> tuple[str, str]:
+    """Returns the pattern of lines without affixes, and the template that puts the affixes back."""
     parts, frames = list[str](), list[str]()
     for index, affix in enumerate(affixes):
         before, after = (text.replace("%", "%%") for text in (affix.before, affix.after))
@@ -106,11 +96,10 @@ def _bare(affixes: Sequence[Affix]) -> tuple[str, str]:
     return "".join(parts) + ("((?: .*)?)" if frames else "(.*)"), "".join([*frames, "%s"])
 
 
-class LogCodec:
+class LogCodec(Codec):
     name = "log"
-
-    def owns(self, line: str) -> bool:
-        return _HEADER.fullmatch(line) is not None
+    header = re.compile(rf'\[{_SAYS}(?:; "TIME[^"]*" is short for "TIME(.*) …")?\]')
+    least_saving = 0.25
 
     def encode(self, text: str, inner: Inner) -> str | None:
         breaks = text.count("\n")
@@ -126,24 +115,18 @@ class LogCodec:
         date = minute = ""
         for line, stamp in zip(lines, stamps, strict=True):
             made = _short(line, stamp, columns, date, minute)
-            back, *place = _whole(made, columns, date, minute)
-            if back != line:
-                made = f"|{line}"
-            else:
-                date, minute = place
-            shown.append(made)
+            back, *after = _whole(made, columns, date, minute)
+            if back == line:
+                date, minute = after
+            shown.append(made if back == line else f"|{line}")
         return "\n".join(shown)
 
-    def decode(self, shown: str, inner: Inner) -> str:
-        header, *lines = shown.split("\n")
-        found = _HEADER.fullmatch(header)
-        assert found is not None
-        columns = (
-            LogColumns() if found[1] is None else LogColumns(tuple(_affix_of(word) for word in found[1].split(" ")))
-        )
+    def decode(self, form: str, inner: Inner) -> str:
+        header, body = self.opened(form)
+        columns = LogColumns() if header[1] is None else LogColumns([_affix_of(word) for word in header[1].split(" ")])
         text: list[str] = []
         date = minute = ""
-        for line in lines:
+        for line in body.split("\n"):
             whole, date, minute = _whole(line, columns, date, minute)
             if whole is None:
                 raise ValueError(f"not a line of this log: {line[:40]!r}")
@@ -170,7 +153,7 @@ def _short(line: str, stamp: re.Match[str] | None, columns: LogColumns, date: st
 
 
 def _whole(shown: str, columns: LogColumns, date: str, minute: str) -> tuple[str | None, str, str]:
-    """A line as it was, None where it is none, and the date and minute that the next one may leave out."""
+    """Restores a line, None where that fails, and returns the date and minute that the next line may leave out."""
     if shown.startswith("|"):
         return shown[1:], date, minute
     if minute and (short := _SHORT.match(shown)):
@@ -186,7 +169,7 @@ def _whole(shown: str, columns: LogColumns, date: str, minute: str) -> tuple[str
 
 
 def _columns(rests: Sequence[str]) -> LogColumns:
-    """What most lines share around each of their first words; of very many lines some tell it."""
+    """Finds what most lines share around each of their first words, from a sample of very many lines."""
     rests = rests[:: len(rests) // _ROWS + 1]
     rows = [[word for index, word in enumerate(rest[:400].split(" ")) if word or not index] for rest in rests]
     affixes: list[Affix] = []
@@ -197,11 +180,10 @@ def _columns(rests: Sequence[str]) -> LogColumns:
         affixes.append(_affix(words))
     while affixes and affixes[-1] in (Affix(), Affix(fixed=True)):
         affixes.pop()
-    columns = LogColumns(tuple(affixes))
-    said = str(columns)
-    return (
-        LogColumns() if '"' in said or "…" in said or said.count("*") > sum(not it.fixed for it in affixes) else columns
-    )
+    columns = LogColumns(affixes)
+    template = str(columns)
+    ambiguous = '"' in template or "…" in template or template.count("*") > sum(not it.fixed for it in affixes)
+    return LogColumns() if ambiguous else columns
 
 
 def _affix(words: Sequence[str]) -> Affix:
@@ -217,7 +199,7 @@ def _affix(words: Sequence[str]) -> Affix:
 
 
 def _around(word: str) -> tuple[str, str]:
-    """What stands before and after the last name or number of a word."""
+    """Returns what stands before and after the last name or number of a word."""
     if len(word) > _LENGTH:
         return "", ""
     backwards = word[::-1]

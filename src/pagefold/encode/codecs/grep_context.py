@@ -1,7 +1,4 @@
-"""context: search hits with lines around them. Lines around a hit that name nothing leave out the path it has said.
-
-A hit stays as it is, and so does every line that names something: it can be found and quoted as it came. Braces, blank
-lines and bare returns, most of what stands around a hit, do not need the path a second time.
+"""context: drops the path from lines around search hits, where the hit has named it and the line names nothing.
 
     [lines around hits lack their path, which begins with /home/ada/shop/ where no colon follows]
     365-	}
@@ -9,27 +6,26 @@ lines and bare returns, most of what stands around a hit, do not need the path a
     367-	if err != nil {
     --
 
-A block between two `--` belongs to one file. Undone block by block.
+Hits stay as they are, and so does every line that names something, so that an agent can find and quote them. Braces,
+blank lines and bare returns, most of what stands around a hit, do not need the path again. A block between two `--`
+belongs to one file and is decoded by itself.
 """
 
 import re
 from collections.abc import Iterator, Sequence
 
-from pagefold.encode.codec import Inner
+from pagefold.encode.codec import Codec, Inner
 from pagefold.pages.facts import facts_of
 
-_HEADER = re.compile(r"\[lines around hits lack their path(?:, which begins with (.*) where no colon follows)?\]")
 _HIT = re.compile(r"((?:[A-Za-z]:)?[^:\s][^:]*?):(\d+):(.*)")
 _PLACE = re.compile(r":\d+:")  # what every hit holds
 _BARE = re.compile(r"\d+-.*")
 _LEAST = 4
 
 
-class GrepContextCodec:
+class GrepContextCodec(Codec):
     name = "context"
-
-    def owns(self, line: str) -> bool:
-        return _HEADER.fullmatch(line) is not None
+    header = re.compile(r"\[lines around hits lack their path(?:, which begins with (.*) where no colon follows)?\]")
 
     def encode(self, text: str, inner: Inner) -> str | None:
         if not _PLACE.search(text):
@@ -43,9 +39,9 @@ class GrepContextCodec:
         for block in _blocks(lines):
             path = _path(block)
             for line in block:
-                bare = _without(line, path, root) if path else None
+                bare = _without_path(line, path, root) if path else None
                 if bare is None and _BARE.fullmatch(line):
-                    return None  # it would be taken for one of ours
+                    return None  # decoding would take it for a shortened line
                 shortened += bare is not None
                 shown.append(line if bare is None else bare)
         if shortened < _LEAST:
@@ -53,20 +49,19 @@ class GrepContextCodec:
         begins = f", which begins with {root} where no colon follows" if root else ""
         return "\n".join([f"[lines around hits lack their path{begins}]", *shown])
 
-    def decode(self, shown: str, inner: Inner) -> str:
-        header, *lines = shown.split("\n")
-        found = _HEADER.fullmatch(header)
-        assert found is not None
-        root = found[1] or ""
+    def decode(self, form: str, inner: Inner) -> str:
+        header, body = self.opened(form)
         text: list[str] = []
-        for block in _blocks(lines):
+        for block in _blocks(body.split("\n")):
             path = _path(block)
-            text += [_with(line, path, root) if path and _BARE.fullmatch(line) else line for line in block]
+            text += [
+                _with_path(line, path, header[1] or "") if path and _BARE.fullmatch(line) else line for line in block
+            ]
         return "\n".join(text)
 
 
 def _blocks(lines: Sequence[str]) -> Iterator[list[str]]:
-    """Runs of lines, each `--` a run of its own."""
+    """Yields runs of lines; each `--` is a run of its own."""
     block: list[str] = []
     for line in lines:
         if line == "--":
@@ -81,34 +76,34 @@ def _blocks(lines: Sequence[str]) -> Iterator[list[str]]:
 
 
 def _path(block: Sequence[str]) -> str | None:
-    """The one file that a block's hits are in."""
-    paths = {found[1] for line in block if (found := _HIT.fullmatch(line))}
+    """Returns the one file that a block's hits are in, or None where there are several or none."""
+    paths = {hit[1] for line in block if (hit := _HIT.fullmatch(line))}
     return paths.pop() if len(paths) == 1 else None
 
 
 def _root(lines: Sequence[str]) -> str:
-    """What stands before the paths of lines without a colon, where some do not stand as the hits do."""
+    """Returns what stands before the paths of lines without a colon, where hits write their paths without it."""
     for block in _blocks(lines):
         path = _path(block)
         if path is None:
             continue
         for line in block:
-            at = line.find(f"{path}-")
-            if at > 0 and ":" not in line and re.match(r"\d+-", line[at + len(path) + 1 :]):
-                return line[:at]
+            start = line.find(f"{path}-")
+            if start > 0 and ":" not in line and re.match(r"\d+-", line[start + len(path) + 1 :]):
+                return line[:start]
     return ""
 
 
-def _without(line: str, path: str, root: str) -> str | None:
-    """The line without its path, or None where that could not be put back."""
+def _without_path(line: str, path: str, root: str) -> str | None:
+    """Returns a line without its path, or None where it has to keep it."""
     head = f"{path}-" if ":" in line or not root else f"{root}{path}-"
     if not line.startswith(head):
         return None
     bare = line[len(head) :]
-    if not _BARE.fullmatch(bare) or facts_of(bare.partition("-")[2]) or _with(bare, path, root) != line:
+    if not _BARE.fullmatch(bare) or facts_of(bare.partition("-")[2]) or _with_path(bare, path, root) != line:
         return None
     return bare
 
 
-def _with(bare: str, path: str, root: str) -> str:
+def _with_path(bare: str, path: str, root: str) -> str:
     return f"{path}-{bare}" if ":" in bare or not root else f"{root}{path}-{bare}"

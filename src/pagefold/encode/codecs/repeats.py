@@ -1,4 +1,6 @@
-"""repeats: lines or blocks of up to eight lines that come again at once, said once with a count.
+"""repeats and colours: replace repeated lines with a count, and terminal control sequences with single signs.
+
+repeats writes a line, or a block of up to eight lines, once where it follows itself.
 
     [repeated lines said once]
     Traceback (most recent call last):
@@ -7,20 +9,20 @@
     [the last 2 lines 12 times more]
     |[the line above 3 times more]
 
-A line of the text that looks like a count has a bar before it. Also colours: the control sequences of a terminal, each
-named by one sign that the text does not have.
+A line of the text that looks like a count has a bar before it. colours names each control sequence by one sign that
+the text does not hold.
 
     [terminal codes: § is ESC[0m, ¶ is ESC[31m]
     ¶FAILED§ test_loans.py
 
-Runs of one character stay: a rule of eighty signs is two or three tokens. What is left goes on to the other codecs.
+Runs of one character stay: a rule of eighty signs is two or three tokens. Both hand the rest to the other codecs.
 """
 
 import re
 from collections import Counter
 from collections.abc import Sequence
 
-from pagefold.encode.codec import Inner
+from pagefold.encode.codec import Codec, Inner
 
 _HEADER = "[repeated lines said once]"
 _COUNT = re.compile(r"\[the (?:line above|last ([2-8]) lines) ([1-9]\d{0,7}) times? more\]")
@@ -28,18 +30,15 @@ _BARRED = re.compile(rf"\|*(?:{_COUNT.pattern})")
 _BLOCK = 8
 _WORTH = 48
 
-_CODES = re.compile(r"\[terminal codes: (. is ESC\[[\d;?]*[A-Za-z](?:, . is ESC\[[\d;?]*[A-Za-z])*)\]")
 _ESCAPE = re.compile(r"\x1b(\[[\d;?]{0,24}[A-Za-z])")
 _SIGNS = "§¶¤†‡¬¦µ¢£"
 _LEAST = 4
 _MOST = 30_000
 
 
-class RepeatsCodec:
+class RepeatsCodec(Codec):
     name = "repeats"
-
-    def owns(self, line: str) -> bool:
-        return line == _HEADER
+    header = re.compile(re.escape(_HEADER))
 
     def encode(self, text: str, inner: Inner) -> str | None:
         lines = text.split("\n")
@@ -47,7 +46,7 @@ class RepeatsCodec:
             return None
         shown: list[str] = []
         start = folded = 0
-        for at in _coming_again(lines):
+        for at in _recurring(lines):
             block, times = _repeat(lines, at) if at >= start else (0, 0)
             if times:
                 shown += _barred(lines[start : at + block])
@@ -59,22 +58,20 @@ class RepeatsCodec:
         shown += _barred(lines[start:])
         return f"{_HEADER}\n{inner(chr(10).join(shown))}"
 
-    def decode(self, shown: str, inner: Inner) -> str:
+    def decode(self, form: str, inner: Inner) -> str:
         text: list[str] = []
-        for line in inner(shown[len(_HEADER) + 1 :]).split("\n"):
-            found = _COUNT.fullmatch(line)
-            if found is not None:
-                text += text[-int(found[1] or 1) :] * int(found[2])
+        for line in inner(form[len(_HEADER) + 1 :]).split("\n"):
+            count = _COUNT.fullmatch(line)
+            if count is not None:
+                text += text[-int(count[1] or 1) :] * int(count[2])
             else:
                 text.append(line[1:] if line.startswith("|") and _BARRED.fullmatch(line) else line)
         return "\n".join(text)
 
 
-class ColoursCodec:
+class ColoursCodec(Codec):
     name = "colours"
-
-    def owns(self, line: str) -> bool:
-        return _CODES.fullmatch(line) is not None
+    header = re.compile(r"\[terminal codes: (. is ESC\[[\d;?]*[A-Za-z](?:, . is ESC\[[\d;?]*[A-Za-z])*)\]")
 
     def encode(self, text: str, inner: Inner) -> str | None:
         if not _LEAST <= text.count("\x1b[") <= _MOST:
@@ -83,22 +80,20 @@ class ColoursCodec:
         signs = dict(zip(common, (sign for sign in _SIGNS if sign not in text), strict=False))
         if not signs:
             return None
-        said = ", ".join(f"{sign} is ESC{code}" for code, sign in signs.items())
-        shown = _ESCAPE.sub(lambda found: signs.get(found[1], found[0]), text)
-        return f"[terminal codes: {said}]\n{inner(shown)}"
+        legend = ", ".join(f"{sign} is ESC{code}" for code, sign in signs.items())
+        shown = _ESCAPE.sub(lambda escape: signs.get(escape[1], escape[0]), text)
+        return f"[terminal codes: {legend}]\n{inner(shown)}"
 
-    def decode(self, shown: str, inner: Inner) -> str:
-        header, _, rest = shown.partition("\n")
-        found = _CODES.fullmatch(header)
-        assert found is not None
+    def decode(self, form: str, inner: Inner) -> str:
+        header, body = self.opened(form)
         codes: dict[str, str | int | None] = {
-            said[0]: f"\x1b{said[len('x is ESC') :]}" for said in found[1].split(", ")
+            entry[0]: f"\x1b{entry[len('x is ESC') :]}" for entry in header[1].split(", ")
         }
-        return inner(rest).translate(str.maketrans(codes))
+        return inner(body).translate(str.maketrans(codes))
 
 
-def _coming_again(lines: Sequence[str]) -> list[int]:
-    """Where a line stands that comes again soon: only there a repeated block can begin."""
+def _recurring(lines: Sequence[str]) -> list[int]:
+    """Returns where lines stand that come again soon: only there can a repeated block begin."""
     soon: list[int] = []
     last: dict[str, int] = {}
     for at, line in enumerate(lines):
@@ -109,7 +104,7 @@ def _coming_again(lines: Sequence[str]) -> list[int]:
 
 
 def _repeat(lines: Sequence[str], at: int) -> tuple[int, int]:
-    """How many lines from here on come again at once, and how often: not at all where that saves too little."""
+    """Returns how many lines from here on follow themselves, and how often; (0, 0) where that saves too little."""
     best = (0, 0)
     worth = _WORTH
     first = lines[at]

@@ -1,4 +1,4 @@
-"""hits: search results `path:line:text`. A path is said once, and so is what all paths or all texts have in common.
+"""hits: groups search results `path:line:text` by file, and states once what all paths or all texts have in common.
 
     [hits by file; "FILE:LINE:*" is short for "/home/ada/shop/FILE:LINE:    def test_*(self) -> None:"]
     tests/test_loans.py
@@ -9,18 +9,15 @@
     |a line that is no hit
 
 A hit keeps its number, and a column if it has one; a line of context keeps its dash. Refuses texts with few hits, and
-those with a file that could be taken for a line. Undone line by line.
+those with a file name that decoding would take for a line. Decoded line by line.
 """
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pagefold.encode.codec import Inner
+from pagefold.encode.codec import Codec, Inner, common_prefix
 
-_HEADER = re.compile(
-    r'\[hits by file(?:; "FILE:LINE:\*" is short for "([^:]*?|[A-Za-z]:.*?)FILE:LINE:([^*]*)\*(.*)")?\]'
-)
 _HIT = re.compile(r"((?:[A-Za-z]:)?[^:\s][^:]*):(\d+):(.*)")
 _PLACE = re.compile(r":\d+:")  # what every hit holds
 _NUMBERED = re.compile(r"(\d+)([:-])(.*)")
@@ -33,7 +30,7 @@ _FRAME = 12
 
 @dataclass(frozen=True, slots=True)
 class SharedHitParts:
-    """What all paths begin with, and what all texts begin and end with."""
+    """Holds what all paths begin with (`root`), and what all texts begin and end with."""
 
     root: str = ""
     before: str = ""
@@ -49,7 +46,7 @@ class SharedHitParts:
         return text[len(self.before) : len(text) - len(self.after)]
 
     def whole(self, shown: str, path: str) -> tuple[str | None, str]:
-        """A line as it was, and the file that the next one is in; no line where only the file is said."""
+        """Restores a line, and tells which file the next is in. The line is None where `shown` only names a file."""
         if shown in ("", "--"):
             return shown, path
         if shown.startswith("|"):
@@ -65,72 +62,71 @@ class SharedHitParts:
         return None, f"{self.root}{shown}"
 
 
-class HitsCodec:
+class HitsCodec(Codec):
     name = "hits"
-
-    def owns(self, line: str) -> bool:
-        return _HEADER.fullmatch(line) is not None
+    header = re.compile(
+        r'\[hits by file(?:; "FILE:LINE:\*" is short for "([^:]*?|[A-Za-z]:.*?)FILE:LINE:([^*]*)\*(.*)")?\]'
+    )
+    least_saving = 0.6
 
     def encode(self, text: str, inner: Inner) -> str | None:
         if text.count(":") < 2 * _LEAST or len(_PLACE.findall(text)) < _LEAST:
             return None
         lines = text.split("\n")
         hits = [_HIT.fullmatch(line) for line in lines]
-        found = [hit for hit in hits if hit]
-        others = sum(1 for line, hit in zip(lines, hits, strict=True) if hit is None and line and not _context(line))
-        if len(found) < max(_LEAST, _SHARE * (len(found) + others)) or _are_times(found):
+        matched = [hit for hit in hits if hit]
+        others = sum(1 for line, hit in zip(lines, hits, strict=True) if hit is None and line and not _is_context(line))
+        if len(matched) < max(_LEAST, _SHARE * (len(matched) + others)) or _are_times(matched):
             return None
-        common = _common(found)
-        shown = [common.header]
+        shared = _shared_parts(matched)
+        shown = [shared.header]
         files = _files(lines, hits)
         path = ""
         for index, (line, hit) in enumerate(zip(lines, hits, strict=True)):
-            made = _short(line, hit, files[index], common)
+            made = _short(line, hit, files[index], shared)
             if files[index] != path:
                 path = files[index]
-                file = path[len(common.root) :]
-                if hit is not None and not _goes_on(path, lines[index + 1 : index + 2]):
+                file = path[len(shared.root) :]
+                if hit is not None and not _continues(path, lines[index + 1 : index + 2]):
                     made = f"{file}:{made}"
-                elif common.whole(file, "") == (None, path):
+                elif shared.whole(file, "") == (None, path):
                     shown.append(file)
                 else:
                     return None
-            elif common.whole(made, path) != (line, path):
+            elif shared.whole(made, path) != (line, path):
                 made = f"|{line}"
-            if common.whole(made, path) != (line, path):
+            if shared.whole(made, path) != (line, path):
                 return None
             shown.append(made)
         return "\n".join(shown)
 
-    def decode(self, shown: str, inner: Inner) -> str:
-        header, *rest = shown.split("\n")
-        found = _HEADER.fullmatch(header)
-        assert found is not None
-        common = SharedHitParts(found[1] or "", found[2] or "", found[3] or "")
+    def decode(self, form: str, inner: Inner) -> str:
+        header, body = self.opened(form)
+        shared = SharedHitParts(*(part or "" for part in header.groups()))
         lines: list[str] = []
         path = ""
-        for line in rest:
-            whole, path = common.whole(line, path)
+        for line in body.split("\n"):
+            whole, path = shared.whole(line, path)
             if whole is not None:
                 lines.append(whole)
         return "\n".join(lines)
 
 
-def _context(line: str) -> bool:
+def _is_context(line: str) -> bool:
     return line == "--" or _MAY_BE_CONTEXT.search(line) is not None
 
 
-def _goes_on(path: str, following: Sequence[str]) -> bool:
+def _continues(path: str, following: Sequence[str]) -> bool:
     return any(line.startswith((f"{path}:", f"{path}-")) for line in following)
 
 
 def _are_times(hits: Sequence[re.Match[str]]) -> bool:
-    """Whether hours and minutes were taken for files and lines."""
+    """Whether most hits are hours and minutes that were taken for files and lines."""
     return 2 * sum(1 for hit in hits if len(hit[2]) == 2 and _HOUR.match(hit[0])) > len(hits)
 
 
 def _files(lines: Sequence[str], hits: Sequence[re.Match[str] | None]) -> list[str]:
-    """The file that each line is in: a hit's own; for lines around hits, that of the last or the next."""
+    """Returns the file that each line is in: a hit's own; for lines around hits, that of the last or the next hit."""
     ahead: list[str] = []
     path = ""
     for line, hit in zip(reversed(lines), reversed(hits), strict=True):
@@ -145,29 +141,22 @@ def _files(lines: Sequence[str], hits: Sequence[re.Match[str] | None]) -> list[s
     return files
 
 
-def _short(line: str, hit: re.Match[str] | None, path: str, common: SharedHitParts) -> str:
+def _short(line: str, hit: re.Match[str] | None, path: str, shared: SharedHitParts) -> str:
     if hit is not None:
-        return f"{hit[2]}:{common.short(hit[3])}"
+        return f"{hit[2]}:{shared.short(hit[3])}"
     if path and line.startswith(f"{path}-") and _NUMBERED.match(line, len(path) + 1):
         return line[len(path) + 1 :]
     return line if line in ("", "--") else f"|{line}"
 
 
-def _common(hits: Sequence[re.Match[str]]) -> SharedHitParts:
-    paths = [hit[1] for hit in hits]
-    root = _prefix(paths)
+def _shared_parts(hits: Sequence[re.Match[str]]) -> SharedHitParts:
+    root = common_prefix([hit[1] for hit in hits])
     root = root[: max(root.rfind("/"), root.rfind("\\")) + 1]
     texts = [hit[3] for hit in hits]
-    before = _prefix(texts).partition("*")[0]
+    before = common_prefix(texts).partition("*")[0]
     while before and before[-1].isalnum():
         before = before[:-1]
-    after = _prefix([text[len(before) :][::-1] for text in texts])[::-1]
+    after = common_prefix([text[len(before) :][::-1] for text in texts])[::-1]
     while after and after[0].isalnum():
         after = after[1:]
     return SharedHitParts(root, before, after) if len(before) + len(after) >= _FRAME else SharedHitParts(root)
-
-
-def _prefix(texts: Sequence[str]) -> str:
-    """What all texts begin with."""
-    first, last = min(texts), max(texts)
-    return next((first[:at] for at, sign in enumerate(first) if last[at : at + 1] != sign), first)

@@ -1,4 +1,4 @@
-"""numbered: files read with a number before every line. Shown with the first and every tenth line numbered.
+"""numbered: drops most numbers of a file that was read with a number before every line.
 
     [lines 1-104]
     1	import os
@@ -6,17 +6,16 @@
     …
     10	def main():
 
-Lines stay verbatim, so that an edit tool still matches them, and a number is never more than nine lines away; from line
-1000 on every line keeps its own. Runs of consecutive numbers are found wherever they stand in a text; what is around
-them stays. Each run has a header with its first and last number, and how numbers were written where that was not bare
-and with a tab.
+The first and every tenth line keep theirs, and from line 1000 on every line does. Lines stay verbatim, so that an edit
+tool still matches them. Runs of consecutive numbers are found anywhere in a text; what is around them stays. The header
+of a run has its first and last number, and how numbers were written where that was not bare and with a tab.
 """
 
 import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from pagefold.encode.codec import Inner
+from pagefold.encode.codec import Codec, Inner
 from pagefold.frozen import frozen
 
 _LEAST = 4
@@ -31,7 +30,7 @@ _FAR = 1000  # numbers from here on are quoted, not counted to: every missed one
 
 @frozen
 class NumberedRun:
-    """Consecutive numbered lines: the number of the first, how numbers are written, the lines without them."""
+    """Holds consecutive numbered lines without their numbers, the first number, and how numbers are written."""
 
     first: int
     width: int
@@ -66,68 +65,63 @@ class RunHeader:
     width: int
     mark: str
 
-    def run(self, lines: list[str]) -> NumberedRun:
-        return NumberedRun(self.first, self.width, self.mark, tuple(lines))
-
 
 @lru_cache(maxsize=2)
 def split(text: str) -> list[str | NumberedRun] | None:
-    """A text as plain lines and numbered runs; None where there is no run, or a line looks like a header of ours.
+    """Splits a text into plain lines and numbered runs. None where there is no run, or a line looks like a header.
 
-    The newest are remembered: a text is split once for its numbers, and again for what stands elsewhere.
+    The last two results are cached: `delta` splits the text that the codec has just split.
     """
     if not (_LINE.match(text) or _NEXT.search(text)):
         return None
     lines = text.split("\n")
-    may_be_ours = _OURS in text
-    found: list[str | NumberedRun] = []
+    may_hold_header = _OURS in text
+    parts: list[str | NumberedRun] = []
     at, runs = 0, 0
     while at < len(lines):
         line = lines[at]
         run = _run(lines, at) if line[:1] in _BEGINS else None
         if run is None:
-            if may_be_ours and header_of(line):
+            if may_hold_header and header_of(line):
                 return None
-            found.append(line)
+            parts.append(line)
             at += 1
         else:
-            found.append(run)
+            parts.append(run)
             at += len(run.lines)
             runs += 1
-    return found if runs else None
+    return parts if runs else None
 
 
 def header_of(line: str) -> RunHeader | None:
     if not line.startswith(_OURS):
         return None
-    found = _HEADER.fullmatch(line)
-    if found is None:
+    header = _HEADER.fullmatch(line)
+    if header is None:
         return None
-    mark = (found[3] or "\t").replace("\\t", "\t")
-    width = int(found[4]) if found[4] else _USUAL if mark == "→" else 0
-    return RunHeader(int(found[1]), int(found[2]), width, mark)
+    mark = (header[3] or "\t").replace("\\t", "\t")
+    width = int(header[4]) if header[4] else _USUAL if mark == "→" else 0
+    return RunHeader(int(header[1]), int(header[2]), width, mark)
 
 
 def keeps_number(number: int, *, fresh: bool) -> bool:
-    """Which lines keep their number: the first one shown, every tenth, and those far into a file."""
+    """Whether a line keeps its number: the first of a run (`fresh`), every tenth, and all far into a file do."""
     return fresh or number % 10 == 0 or number >= _FAR
 
 
 def _kept(first: int, last: int) -> Iterator[int]:
-    """The numbers that lines keep which are shown in a row."""
+    """Yields the numbers that a run of lines keeps."""
     yield first
     yield from range(first + 10 - first % 10, min(last + 1, _FAR), 10)
     yield from range(max(first + 1, _FAR), last + 1)
 
 
-class NumberedCodec:
+class NumberedCodec(Codec):
     name = "numbered"
-
-    def owns(self, line: str) -> bool:
-        return header_of(line) is not None
+    header = _HEADER
 
     def holds(self, text: str) -> bool:
-        """Whether a text holds a header of ours, wherever."""
+        """Whether any line of a text is a header of this codec."""
         return _OURS in text and any(map(header_of, text.split("\n")))
 
     def encode(self, text: str, inner: Inner) -> str | None:
@@ -139,10 +133,10 @@ class NumberedCodec:
             shown += [part] if isinstance(part, str) else [part.header, *part.sparse()]
         return "\n".join(shown)
 
-    def decode(self, shown: str, inner: Inner) -> str:
-        if _OURS not in shown:
-            return shown
-        lines = shown.split("\n")
+    def decode(self, form: str, inner: Inner) -> str:
+        if _OURS not in form:
+            return form
+        lines = form.split("\n")
         text: list[str] = []
         at = 0
         while at < len(lines):
@@ -154,7 +148,7 @@ class NumberedCodec:
             bare = lines[at : at + max(0, header.last - header.first + 1)]
             for number in _kept(header.first, header.first + len(bare) - 1) if bare else ():
                 bare[number - header.first] = bare[number - header.first].partition("\t")[2]
-            text += header.run(bare).whole()
+            text += NumberedRun(header.first, header.width, header.mark, tuple(bare)).whole()
             at += len(bare)
         return "\n".join(text)
 
@@ -163,11 +157,11 @@ def _run(lines: list[str], at: int) -> NumberedRun | None:
     line = lines[at]
     if line[0] == " " and line.lstrip(" ")[:1] not in _BEGINS:
         return None
-    found = _LINE.match(line)
-    if found is None:
+    numbered = _LINE.match(line)
+    if numbered is None:
         return None
-    first, mark = int(found[2]), found[3]
-    width = len(found[1]) + len(found[2]) if found[1] else 0
+    first, mark = int(numbered[2]), numbered[3]
+    width = len(numbered[1]) + len(numbered[2]) if numbered[1] else 0
     bare: list[str] = []
     for index in range(at, len(lines)):
         number = first + index - at
