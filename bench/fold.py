@@ -27,12 +27,12 @@ from statistics import median
 from pagefold.adapters import recordings
 from pagefold.adapters.gc_tuning import tune_gc
 from pagefold.analysis.replay import expired
-from pagefold.context import message_of
 from pagefold.derive.fold import Rule
 from pagefold.derive.policies.economic import Economic
 from pagefold.derive.policy import Derived, Notes
 from pagefold.pages.page import HANDLE
 from pagefold.tokens import FRAME, counter
+from pagefold.wire.apis import message_of
 from pagefold.wire.message import Message, Role
 from pagefold.wire.transcripts import Problem, Session
 

@@ -41,7 +41,8 @@ from pagefold.pages.producers import Held, Refused, Scope
 from pagefold.pages.store import MemoryPages, PageStore
 from pagefold.pages.writeback import Scopes
 from pagefold.tokens import FRAME, counter_for
-from pagefold.wire import anthropic, json_text, openai_chat, openai_responses
+from pagefold.wire import json_text
+from pagefold.wire.apis import message_of
 from pagefold.wire.message import BlockKind, Message, Role
 
 _TITLE = re.compile(r"\[(R\d+)[ \]]")
@@ -350,21 +351,6 @@ class Context:
             if message.raw not in self._counted:
                 self._counted[message.raw] = self._counter.count(message.text) + FRAME
         return sum(self._counted[message.raw] for message in messages)
-
-
-def message_of(value: Mapping[str, Any]) -> Message:
-    """A message of any of the three APIs, by what it looks like. Raises WireError."""
-    raw = json_text.dumps(value)
-    if "role" not in value or value.get("type") == "message":
-        return openai_responses.parse_item(value, raw)
-    content = value.get("content")
-    parts = content if isinstance(content, list) else []
-    if any(isinstance(part, dict) and part.get("type") in _ANTHROPIC for part in parts):
-        return anthropic.parse_message(value, raw)
-    return openai_chat.parse_message(value, raw)
-
-
-_ANTHROPIC = ("tool_use", "tool_result", "thinking", "redacted_thinking", "server_tool_use", "image", "document")
 
 
 def _name(message: Message) -> str:

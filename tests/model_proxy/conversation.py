@@ -8,11 +8,12 @@ from typing import Any
 from pagefold.derive.policies import policy_named
 from pagefold.derive.policies.economic import Economic
 from pagefold.derive.policy import NOTHING, Derived, Notes, Policy
-from pagefold.model_proxy.apis import MESSAGES, Api
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.exchange import Exchange
 from pagefold.pages.kinds import PageKind
 from pagefold.pages.page import Page
+from pagefold.wire.api import Api
+from pagefold.wire.apis import MESSAGES
 from pagefold.wire.message import BlockKind, Message
 
 MARK = {"cache_control": {"type": "ephemeral"}}

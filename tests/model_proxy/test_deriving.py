@@ -15,13 +15,13 @@ from pagefold.derive.policies.economic import Economic
 from pagefold.derive.policy import NOTHING, Derived, Notes
 from pagefold.encode.choose import decode
 from pagefold.errors import PagefoldError
-from pagefold.model_proxy.apis import APIS, MESSAGES
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.exchange import Exchange
 from pagefold.model_proxy.forward import window_in
 from pagefold.model_proxy.totals import Ending
 from pagefold.pages.store import MemoryPages
 from pagefold.wire import anthropic
+from pagefold.wire.apis import APIS, MESSAGES
 from pagefold.wire.message import Message
 from tests.model_proxy.conversation import (
     FILE,
@@ -229,7 +229,7 @@ def test_all_three_apis_are_derived(path: str) -> None:
             {"type": "function_call_output", "call_id": "c1", "output": FILE},
         ],
     }
-    data = json.dumps({"model": "m", APIS[path].shape.key: contents[path]}).encode()
+    data = json.dumps({"model": "m", APIS[path].shape.messages: contents[path]}).encode()
     conversations = Conversations(policy_named("lossless"))
 
     found = sent(conversations, data, APIS[path])

@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pagefold.errors import WireError
-from pagefold.model_proxy.apis import CHAT, MESSAGES, RESPONSES, Api
 from pagefold.model_proxy.histories import NO_HASH
 from pagefold.model_proxy.request_cache import ParsedRequest, RequestCache
+from pagefold.wire.api import Api
+from pagefold.wire.apis import CHAT, MESSAGES, RESPONSES
 
 MARK = {"type": "ephemeral"}
 CLEARING = {"edits": [{"type": "clear_tool_uses_20250919"}]}
@@ -45,7 +46,7 @@ def spelled(api: Api, conversation: dict[str, Any], *, moving: bool, blocks: boo
         "stream": True,
     }
     around |= {key: conversation[key] for key in ("context_management", "previous_response_id") if key in conversation}
-    whole = {api.shape.key: listed, **around} if first else {**around, api.shape.key: listed}
+    whole = {api.shape.messages: listed, **around} if first else {**around, api.shape.messages: listed}
     return json.dumps(whole, ensure_ascii=False).encode()
 
 

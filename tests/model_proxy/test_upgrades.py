@@ -15,11 +15,11 @@ from pagefold.derive.policies.lossless import Lossless
 from pagefold.derive.policies.reset import Reset
 from pagefold.derive.policy import Policy
 from pagefold.derive.values import Priors
-from pagefold.model_proxy.apis import MESSAGES
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.exchange import Exchange
 from pagefold.pages.page import PageId
 from pagefold.pages.store import MemoryPages
+from pagefold.wire.apis import MESSAGES
 
 Messages = list[dict[str, Any]]
 TOOLS = [{"name": "Read", "description": "Reads a file."}]

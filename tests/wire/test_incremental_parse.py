@@ -28,7 +28,7 @@ members = st.dictionaries(
 
 
 def bodies(name: str, before: dict[str, Any], listed: list[Any], after: dict[str, Any], space: bool) -> bytes:
-    key = FORMATS[name][1].key
+    key = FORMATS[name][1].messages
     value = {**before, key: listed, **{k: v for k, v in after.items() if k not in before}}
     return json.dumps(value, separators=None if space else (",", ":"), ensure_ascii=False).encode()
 

@@ -37,6 +37,7 @@ from pagefold.model_proxy.http import Upstreams
 from pagefold.model_proxy.recall_service import PageKeeper, RecallAnswers
 from pagefold.model_proxy.server import Proxy
 from pagefold.settings import Settings
+from pagefold.wire.apis import APIS
 
 _FLAGS = ("observe", "policy", "host", "port", "anthropic_url", "openai_url", "window", "recall")
 
@@ -157,7 +158,10 @@ def _policy(settings: Settings) -> Any:
 def _own_prices(settings: Settings) -> dict[str, Prices]:
     """A table that the user chose counts for every model of its API; otherwise prices go by the model."""
     chosen = prices_named(settings.prices, settings.prices_usd)
-    return {} if chosen == TABLES.get(Settings().prices) else {"messages": chosen}
+    usual = Settings().prices
+    if chosen == TABLES.get(usual):
+        return {}
+    return {api.name: chosen for api in APIS.values() if api.provider.prices == usual}
 
 
 def dashboard_of(url: str, key: str) -> str:

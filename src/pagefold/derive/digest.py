@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import NamedTuple
 
-from pagefold.derive.entry import text_message
 from pagefold.derive.json_lines import value_of
 from pagefold.derive.quotable import Line, Passage, Speaker
 from pagefold.pages.kinds import PageKind
 from pagefold.pages.page import Page
-from pagefold.wire.message import Message
+from pagefold.wire.message import Message, user_text
 
 _WORTH_A_HANDLE = 600
 
@@ -77,7 +76,7 @@ def digest(stretch: Sequence[Message], kept: Iterable[Kept], before: Record | No
         f"word for word (JSON by path, lists by column), in order, with their line numbers; … is what was left out. "
         f'context_recall("{handle}") gives the messages back, the handle beside a result that result.]'
     )
-    message = text_message("\n".join([head, *body]))
+    message = user_text("\n".join([head, *body]))
     return Digest(message, (*pages, *results.values()), Record(len(stretch), handle, results))
 
 

@@ -8,8 +8,7 @@ from pagefold.derive.quotable import Passage, passages
 from pagefold.frozen import frozen
 from pagefold.pages.facts import facts_of
 from pagefold.tokens import FRAME, counter
-from pagefold.wire import json_text
-from pagefold.wire.message import Block, BlockKind, Message, Role
+from pagefold.wire.message import BlockKind, Message, Role
 
 
 @frozen
@@ -61,9 +60,3 @@ def again(standings: Standings, entry: Entry, tokens: str, forms: Forms = AS_IT_
 
 def counted(message: Message, tokens: str) -> int:
     return counter(tokens).count(message.text) + FRAME
-
-
-def text_message(text: str) -> Message:
-    """A user's text, in the spelling that every API takes."""
-    raw = json_text.dumps({"role": "user", "content": text})
-    return Message(Role.USER, (Block(BlockKind.TEXT, text, ("content",)),), raw)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from pagefold.derive.arrival import Standings
 from pagefold.derive.digest import Digest, Kept, Record, digest
-from pagefold.derive.entry import Entry, again, counted, text_message
+from pagefold.derive.entry import Entry, again, counted
 from pagefold.derive.learned import AS_IT_COMES, Forms
 from pagefold.derive.line_selection import Settled, keep, settle
 from pagefold.derive.policy import Decision
@@ -22,7 +22,7 @@ from pagefold.derive.values import NEVER, Mentions, Priors, expected, mentioned
 from pagefold.log import Log
 from pagefold.pages.kinds import ResidencyLevel
 from pagefold.pages.page import Page, PageId
-from pagefold.wire.message import Message, Role
+from pagefold.wire.message import Message, Role, user_text
 
 TAIL_TURNS = 3
 _TAIL_SHARE = 0.15
@@ -97,7 +97,7 @@ def fold(
     known, fresh = _known(log, last.known if last else {}, len(last.log) if last else 0)
     asked = known.keys() if last is None or frame.foreseen else last.alive | fresh
     worth = _worth(log, [(fact, known[fact]) for fact in asked], cut, stays, turn, frame)
-    pinned = text_message(frame.pins) if frame.pins else None
+    pinned = user_text(frame.pins) if frame.pins else None
     fixed = sum(_as_it_came(log[place], frame.tokens) for place in stays)
     fixed += counted(pinned, frame.tokens) if pinned else 0
     stretches = _stretches(cut, stays)
@@ -282,7 +282,7 @@ def _as_it_stands(standings: Standings, entry: Entry) -> tuple[Standings, Entry]
 def _told(log: Log[Entry], stays: Iterable[int], frame: Frame, front: int, tail: int) -> str:
     """What there is no room for, part by part, the largest first."""
     parts = {"tools and system prompt before them": frame.head, "the last exchange": tail}
-    parts["pins"] = counted(text_message(frame.pins), frame.tokens) if frame.pins else 0
+    parts["pins"] = counted(user_text(frame.pins), frame.tokens) if frame.pins else 0
     for place in stays:
         part = f"message {place} ({'the system says it' if log[place].fixed else 'what the user asked'})"
         parts[part] = _as_it_came(log[place], frame.tokens)

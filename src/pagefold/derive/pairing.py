@@ -6,34 +6,21 @@ call and its results waits until they have come. Everything follows from the mes
 sent stays as it is. A result that comes after its place was given away is said in words, so that nothing is lost.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from typing import Any
 
 from pagefold.derive.policy import Decision
 from pagefold.frozen import frozen
 from pagefold.pages.kinds import ResidencyLevel
-from pagefold.wire import anthropic, json_text, openai_chat, openai_responses
-from pagefold.wire.json_text import as_list, as_object, as_string
-from pagefold.wire.message import Block, BlockKind, Message, Role
+from pagefold.wire import apis, json_text
+from pagefold.wire.api import CallFormat
+from pagefold.wire.json_text import as_object
+from pagefold.wire.message import BlockKind, Message, Role, user_text
 
 UNAVAILABLE = "[tool result unavailable: this history holds none for the call]"
 _LATE = "[The result of an earlier call, which came late]"
 _EARLY = 16  # results that came before their call and may still find it
-
-
-class Wire(StrEnum):
-    CHAT = "chat"
-    MESSAGES = "messages"
-    RESPONSES = "responses"
-
-
-_PARSE = {
-    Wire.CHAT: openai_chat.parse_message,
-    Wire.MESSAGES: anthropic.parse_message,
-    Wire.RESPONSES: openai_responses.parse_item,
-}
 
 
 @frozen
@@ -108,30 +95,9 @@ def settled(pairing: Pairing) -> Paired:
     return work.done()
 
 
-def unavailable(call: Call) -> Message:
-    """A result, in the wire format of the call, that says that there is none."""
-    match wire_of(call.message):
-        case Wire.CHAT:
-            value: dict[str, Any] = {"role": "tool", "tool_call_id": call.id, "content": UNAVAILABLE}
-            return openai_chat.parse_message(value, json_text.dumps(value))
-        case Wire.MESSAGES:
-            block = {"type": "tool_result", "tool_use_id": call.id, "content": UNAVAILABLE, "is_error": True}
-            value = {"role": "user", "content": [block]}
-            return anthropic.parse_message(value, json_text.dumps(value))
-        case Wire.RESPONSES:
-            kind = as_string(as_object(json_text.parse(call.message.raw)).get("type")) or "function_call"
-            value = {"type": f"{kind}_output", "call_id": call.id, "output": UNAVAILABLE}
-            return openai_responses.parse_item(value, json_text.dumps(value))
-
-
-def wire_of(message: Message) -> Wire:
-    """In which wire format a message that calls or answers is written."""
-    value = as_object(json_text.parse(message.raw))
-    if as_string(value.get("type")).endswith(("_call", "_output")):
-        return Wire.RESPONSES
-    if value.get("tool_calls") or value.get("function_call") or value.get("role") in ("tool", "function"):
-        return Wire.CHAT
-    return Wire.MESSAGES
+def call_format(message: Message) -> CallFormat:
+    """How a message that calls or answers writes calls and results."""
+    return apis.api_of(as_object(json_text.parse(message.raw))).calls
 
 
 def broken(messages: Sequence[Message]) -> str:
@@ -146,7 +112,7 @@ def broken(messages: Sequence[Message]) -> str:
             del waiting[result]
         calls = _ids(message, BlockKind.CALL)
         if waiting and (not results or _mixed(message)):
-            beside = message.role is Role.ASSISTANT and wire_of(next(iter(waiting.values()))) is Wire.RESPONSES
+            beside = message.role is Role.ASSISTANT and call_format(next(iter(waiting.values()))).answers_in_items
             if not beside:
                 return f"message {at} comes while {next(iter(waiting))!r} is open"
         for call in calls:
@@ -216,17 +182,17 @@ class _Work:
         """Every call that is open gets a result that says that there is none."""
         calls = self.pairing.open
         for call in calls:
-            self.messages.append(unavailable(call))
+            self.messages.append(call_format(call.message).result(call.id, UNAVAILABLE, call.message))
             self._tell(call.message, f"no result came for {call.was}", ResidencyLevel.FULL)
         given = self.pairing.given.union(call.was for call in calls)
         self.pairing = replace(self.pairing, open=(), given=given)
 
     def _beside(self, message: Message) -> bool:
-        """Whether it may stand between a call and its result: items of one answer of the Responses API may."""
+        """Whether it may stand between a call and its result, as items of one answer may in some APIs."""
         return (
             message.role is Role.ASSISTANT
             and not self.pairing.held
-            and wire_of(self.pairing.open[0].message) is Wire.RESPONSES
+            and call_format(self.pairing.open[0].message).answers_in_items
         )
 
     def _hold(self, message: Message, *, done: bool) -> None:
@@ -292,64 +258,25 @@ class _Work:
 
 def _parted(message: Message) -> tuple[Message, Message]:
     """The results of a message, and what else it says: that has to wait for the results that are still to come."""
-    value = as_object(json_text.parse(message.raw))
-    results = [part for part in as_list(value.get("content")) if as_object(part).get("type") == "tool_result"]
-    words = [part for part in as_list(value.get("content")) if as_object(part).get("type") != "tool_result"]
-    made = [{**value, "content": parts} for parts in (results, words)]
-    first, second = (anthropic.parse_message(each, json_text.dumps(each)) for each in made)
-    return replace(first, place=message.place), second
+    results, rest = call_format(message).parted(message)
+    return replace(results, place=message.place), rest
 
 
 def _late(message: Message, result: str) -> Message:
-    said = "\n".join(block.text for block in message.blocks if block.call_id == result)
-    raw = json_text.dumps({"role": "user", "content": f"{_LATE}\n{said}"})
-    return Message(Role.USER, (Block(BlockKind.TEXT, f"{_LATE}\n{said}", ("content",)),), raw)
+    text = "\n".join(block.text for block in message.blocks if block.call_id == result)
+    return user_text(f"{_LATE}\n{text}")
 
 
 def _renamed(message: Message, names: Sequence[str]) -> Message:
     """The message with its calls known by these names."""
-    wire, value = wire_of(message), as_object(json_text.parse(message.raw))
-    raw = message.raw
-    for path, name in zip(_call_paths(wire, value), names, strict=False):
+    value, raw = as_object(json_text.parse(message.raw)), message.raw
+    api = apis.api_of(value)
+    for path, name in zip(api.calls.call_id_paths(value), names, strict=False):
         raw = json_text.replaced(raw, path, name)
-    parsed = _PARSE[wire](json_text.parse(raw), raw)
-    return replace(parsed, place=message.place)
-
-
-def _call_paths(wire: Wire, value: dict[str, Any]) -> Iterator[json_text.Path]:
-    match wire:
-        case Wire.CHAT:
-            for index, call in enumerate(as_list(value.get("tool_calls"))):
-                if as_string(as_object(call).get("id")):
-                    yield ("tool_calls", index, "id")
-        case Wire.MESSAGES:
-            for index, block in enumerate(as_list(value.get("content"))):
-                if as_object(block).get("type") == "tool_use" and as_string(block.get("id")):
-                    yield ("content", index, "id")
-        case Wire.RESPONSES:
-            yield ("call_id",)
+    return replace(api.parse_message(raw), place=message.place)
 
 
 def _with_results(message: Message, names: Mapping[int, str]) -> Message | None:
     """The message with only these of its results, known by these names; None where nothing of it is left."""
-    wire = wire_of(message)
-    if wire is not Wire.MESSAGES:
-        if not names:
-            return None
-        key = "tool_call_id" if wire is Wire.CHAT else "call_id"
-        raw = json_text.replaced(message.raw, (key,), names[0])
-        return replace(_PARSE[wire](json_text.parse(raw), raw), place=message.place)
-    value = as_object(json_text.parse(message.raw))
-    content: list[Any] = []
-    result = -1
-    for block in as_list(value.get("content")):
-        if as_object(block).get("type") != "tool_result" or not as_string(as_object(block).get("tool_use_id")):
-            content.append(block)
-            continue
-        result += 1
-        if result in names:
-            content.append({**block, "tool_use_id": names[result]})
-    if not content:
-        return None
-    value = {**value, "content": content}
-    return replace(anthropic.parse_message(value, json_text.dumps(value)), place=message.place)
+    kept = call_format(message).with_results(message, names)
+    return kept and replace(kept, place=message.place)

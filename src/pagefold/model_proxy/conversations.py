@@ -16,20 +16,19 @@ from pagefold.derive.policies import policy_named
 from pagefold.derive.policy import NOTHING, Notes, Policy
 from pagefold.encode.choose import REFERRING
 from pagefold.log import Log
-from pagefold.model_proxy.apis import MESSAGES
 from pagefold.model_proxy.deriving import Derivation, Derivations, folds
-from pagefold.model_proxy.histories import NO_HASH, plain
+from pagefold.model_proxy.histories import NO_HASH
 from pagefold.model_proxy.notebook import Notebook
 from pagefold.model_proxy.recalling import UpstreamTurn, gist
 from pagefold.model_proxy.request_cache import ParsedRequest, RequestCache
 from pagefold.model_proxy.usage_estimate import CostEstimator
 from pagefold.pages.page import id_of
 from pagefold.pages.store import PageStore
+from pagefold.wire.apis import api_named
 from pagefold.wire.message import BlockKind, Message, Role
 
 _REMEMBERED = 20_000
 _POLICIES = 50
-_TYPICAL = {"messages": "anthropic"}
 _HEAD_STEP = 4096
 """Heads are taken for as long as the next multiple of this: one that changes a little moves no fold point."""
 
@@ -70,7 +69,7 @@ class Conversations:
     def prices(self, api: str, model: str) -> Prices:
         """What tokens of this model cost."""
         known = self._known(model)
-        return self._prices.get(api) or (known.prices if known else TABLES[_TYPICAL.get(api, "openai")])
+        return self._prices.get(api) or (known.prices if known else TABLES[api_named(api).provider.prices])
 
     def derivations_for(
         self, api: str, name: str = "", window: int = 0, model: str = "", *, alone: bool = False
@@ -103,8 +102,8 @@ class Conversations:
             opened = self.with_original_results if encodes(policy) else _as_it_is
             made = Derivations(policy, shown=opened)
             if folds(policy):
-                spelled = plain if api == MESSAGES.name else _as_it_is
-                made = Derivations(policy, noted=self.notebook.get, shown=lambda message: opened(spelled(message)))
+                plain = api_named(api).plain
+                made = Derivations(policy, noted=self.notebook.get, shown=lambda message: opened(plain(message)))
             self._derivations[api, policy] = found = made
             if len(self._derivations) > _POLICIES:  # a client may name any window
                 del self._derivations[next(iter(self._derivations))]
@@ -127,7 +126,8 @@ class Conversations:
     def history(self, reading: ParsedRequest) -> History:
         """The messages to derive from: the client's, with what was really said where it saw a turn as one message."""
         messages, hashes = reading.request.messages, reading.prefix_hashes
-        if not self.recall_rounds:
+        view = reading.api.turn
+        if not self.recall_rounds or view is None:
             return messages, hashes
         parse = reading.api.parse_message
         found: list[Message] = []
@@ -139,12 +139,12 @@ class Conversations:
                 found += map(parse, said.messages)
                 results, changed = list(map(parse, said.results)), True
             elif end > at:
-                stands = reading.api.turn.standing(messages[at:end])
+                stands = view.standing(messages[at:end])
                 found += stands
                 results, changed = [], changed or len(stands) < end - at
             else:
                 end = at + 1
-                found += reading.api.turn.joined(results, messages[at]) if results else [messages[at]]
+                found += view.joined(results, messages[at]) if results else [messages[at]]
                 results = []
             at = end
         return (

@@ -12,7 +12,6 @@ from pagefold.derive.notebook import Begun
 from pagefold.derive.policy import NOTHING, Decision
 from pagefold.errors import ConfigError, WireError
 from pagefold.log import Log
-from pagefold.model_proxy.apis import MESSAGES, api_of, error_kind, is_too_long
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.deriving import Derivation, Derivations
 from pagefold.model_proxy.marks import with_marks
@@ -24,7 +23,7 @@ from pagefold.pages.faults import Boundary
 from pagefold.pages.page import Page, PageId
 from pagefold.pages.pins import Pins
 from pagefold.wire import sse
-from pagefold.wire.anthropic import EDITING, without_clearing
+from pagefold.wire.apis import api_at
 from pagefold.wire.message import Message, Usage
 
 READ_BYTES = 32 << 20
@@ -50,7 +49,7 @@ class Exchange:
         wish: str = "",
         window: int = 0,
     ) -> None:
-        self.api = api_of(method, path)
+        self.api = api_at(method, path)
         self.refusal = ""
         self._body, self._conversations = body, conversations
         self._wish, self._window = wish, window
@@ -149,7 +148,7 @@ class Exchange:
 
     def smaller(self, status: int, answer: bytes) -> bytes | None:
         """What to send after this refusal: once, if it says that the request is too long and the policy has less."""
-        if not self.may_shrink or self._reading is None or not is_too_long(status, answer):
+        if not self.may_shrink or self._reading is None or not self._reading.api.is_too_long(status, answer):
             return None
         conversations, derivations = self._conversations, self._derivations
         derivation = conversations.shrink(derivations, self._messages, self._prefix_hashes) if derivations else None
@@ -220,15 +219,17 @@ class Exchange:
         if not derivation.changed and not self.turn and own and not members:
             return None
         tools = offered(self._reading.api) if self.turn else ()
-        marked = with_marks(derivation) if self.api is MESSAGES else derivation.messages
-        return request.render(marked, tools, members)
+        api = self._reading.api
+        marked = with_marks(derivation, api.marks) if api.marks else derivation.messages
+        return request.render(api.spelled(marked), tools, members)
 
     def _own_clearing(self) -> dict[str, str]:
         """Where a policy folds, the provider must not clear results as well: what was reckoned to stand would be gone,
         and the prefix with it. Its other edits are the client's."""
-        if self._reading is None or not self._derivations or not self._derivations.folds:
+        clearing = self._reading.api.clearing if self._reading else None
+        if self._reading is None or clearing is None or not self._derivations or not self._derivations.folds:
             return {}
-        return {EDITING: without_clearing(self._reading.request.member(EDITING))}
+        return {clearing.key: clearing.without(self._reading.request.member(clearing.key))}
 
     def _read(self, request_cache: RequestCache) -> ParsedRequest | None:
         if self.api is None or self._reading is not None or self._unread:
@@ -249,7 +250,7 @@ class Exchange:
         self._status = status
         self._stream = content_type.lower().startswith("text/event-stream")
         if self.api is not None and self._stream:
-            self._events = self.api.follow(gist=True)
+            self._events = self.api.stream(gist=True)
         if not legible:
             self.not_legible()
 
@@ -318,11 +319,12 @@ class Exchange:
         """Usage, stop reason, model and kind of error, as far as they were heard."""
         usage, stop, model, error = None, "", "", ""
         if self._status >= 400:
-            error = error_kind(bytes(self._whole)) or f"status {self._status}"
-        elif self._events is not None and not self._deaf:
+            error = (self.api.error_kind(bytes(self._whole)) if self.api else "") or f"status {self._status}"
+        elif self.api is not None and self._events is not None and not self._deaf:
             response = self._events.response()
             usage, stop, model = response.usage, response.stop, response.model
-            error = "" if self._events.ended else error_kind(self._events.error.encode()) or "no end of message"
+            if not self._events.ended:
+                error = self.api.error_kind(self._events.error.encode()) or "no end of message"
         elif self.api is not None and self.listening and ending is Ending.WHOLE:
             try:
                 response = self.api.parse_response(bytes(self._whole))

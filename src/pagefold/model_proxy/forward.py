@@ -33,6 +33,7 @@ from pagefold.model_proxy.recalling import RecallTurn
 from pagefold.model_proxy.totals import Ending, Seen, Totals
 from pagefold.model_proxy.turn_recorder import TurnRecorder
 from pagefold.pages.page import PageId
+from pagefold.wire.apis import error_at, window_asked
 
 TOKEN_HEADER, WISH_HEADER, WINDOW_HEADER = b"x-pagefold-token", b"x-pagefold", b"x-pagefold-window"
 
@@ -49,7 +50,7 @@ _SLICE_BYTES = 1024
 _ERROR_BYTES = 64 << 10
 _UNHEARD = 32 << 10
 _REFUSED = frozenset((400, 413, 422))  # what a provider says of a request that is too long
-_MILLION = 1_000_000
+_LARGEST_WINDOW = 100_000_000
 AT_ONCE = 16_000
 """Characters that are worked on between two turns of the loop; more goes to the worker, so that nobody else waits."""
 
@@ -118,7 +119,7 @@ class ProxiedRequest:
             body = await self._upload.read(self._proxy.read_bytes)
             self._observe(self._begin, body if self._upload.whole else None)
             if self._exchange is not None and self._exchange.refusal:
-                await refuse(self._send, 400, "invalid_request_error", self._exchange.refusal)
+                await self._refuse(400, "invalid_request_error", self._exchange.refusal)
                 self._ending = Ending.WHOLE
                 return
             derived = await self._derive()
@@ -221,7 +222,10 @@ class ProxiedRequest:
             raise ClientLeftError from error
         self._ending = Ending.UNREACHABLE
         host = self._target.host_port_subcomponent
-        await refuse(self._send, 502, "api_error", f"pagefold got no answer from {host}: {cause_of(error)}")
+        await self._refuse(502, "api_error", f"pagefold got no answer from {host}: {cause_of(error)}")
+
+    async def _refuse(self, status: int, kind: str, message: str) -> None:
+        await refuse(self._send, status, error_at(self._scope["path"])(kind, message))
 
     async def _give(self, data: bytes, *, more: bool = True) -> None:
         await self._send({"type": "http.response.body", "body": data, "more_body": more})
@@ -435,5 +439,5 @@ def window_in(headers: Mapping[bytes, bytes], *, given: bool = False) -> int:
     window says what the provider would take: where the user has `given` a window, it does not count."""
     said = headers.get(WINDOW_HEADER, b"")
     if said.isdigit():
-        return min(int(said[:12]), _MILLION * 100)
-    return _MILLION if not given and b"context-1m" in headers.get(b"anthropic-beta", b"") else 0
+        return min(int(said[:12]), _LARGEST_WINDOW)
+    return 0 if given else window_asked(headers)

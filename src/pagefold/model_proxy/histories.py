@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 from pagefold.log import Log
 from pagefold.model_proxy.totals import Prefix
-from pagefold.wire import anthropic, json_text
+from pagefold.wire import json_text
+from pagefold.wire.anthropic import unmarked
 from pagefold.wire.json_text import dumps
 from pagefold.wire.message import Message, Request
 
@@ -27,42 +28,16 @@ def canonical(message: Message) -> str:
     return _canonical(json_text.parse(message.raw))
 
 
-def plain(message: Message) -> Message:
-    """An Anthropic message as any of its spellings would have it: marks dropped, a string as one text block."""
-    value = json_text.parse(message.raw)
-    kept = {key: part for key, part in value.items() if key != "cache_control"}
-    if "content" in kept:
-        kept["content"] = _content(kept["content"])
-    raw = dumps(kept)
-    return message if raw == message.raw else anthropic.parse_message(kept, raw)
-
-
 def _canonical(value: Any) -> str:
     if not isinstance(value, dict):
-        return dumps(_content(value))
+        return dumps(unmarked(value))
     role, content = dumps(value.get("role")), value.get("content")
-    # The JSON of what `_content` makes of it: a text needs no list to be made.
-    spelled = f'[{{"type":"text","text":{dumps(content)}}}]' if isinstance(content, str) else dumps(_content(content))
+    # The JSON of what `unmarked` makes of it: a text needs no list to be made.
+    spelled = f'[{{"type":"text","text":{dumps(content)}}}]' if isinstance(content, str) else dumps(unmarked(content))
     if value.keys() <= _READ:
         return f"[{role},{spelled},{{}}]"
     rest = {key: part for key, part in value.items() if key not in _READ}
     return f"[{role},{spelled},{dumps(rest)}]"
-
-
-def _content(content: Any) -> Any:
-    if isinstance(content, str):
-        return [{"type": "text", "text": content}]
-    return [_block(block) for block in content] if isinstance(content, list) else content
-
-
-def _block(block: Any) -> Any:
-    """Marks are dropped from a block and from the blocks inside a result; what a call passes to a tool is not ours."""
-    if not isinstance(block, dict):
-        return block
-    kept = {key: part for key, part in block.items() if key != "cache_control"}
-    if block.get("type") == "tool_result" and "content" in kept:
-        kept["content"] = _content(kept["content"])
-    return kept
 
 
 def prefix_hashes_of(values: Iterable[Any], link: bytes) -> list[bytes]:

@@ -223,8 +223,7 @@ async def reply(send: Send, status: int, body: bytes, *more: tuple[bytes, bytes]
     await send({"type": "http.response.body", "body": body})
 
 
-async def refuse(send: Send, status: int, kind: str, message: str) -> None:
-    """An answer of our own, in the shape of the provider's errors."""
-    body = json_text.dumps({"type": "error", "error": {"type": kind, "message": message}})
+async def refuse(send: Send, status: int, body: str) -> None:
+    """Sends an error of our own, in the API's spelling of errors."""
     more = [(b"connection", b"close"), (b"upgrade", b"HTTP/1.1")] if status == 426 else []
     await reply(send, status, json_text.bytes_of(body), *more)

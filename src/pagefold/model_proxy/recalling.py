@@ -11,9 +11,9 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from pagefold.model_proxy.apis import Api
 from pagefold.pages.context_tools import RECALL, SEARCH
 from pagefold.wire import json_text
+from pagefold.wire.api import Api
 from pagefold.wire.json_text import as_list, as_object
 from pagefold.wire.message import BlockKind, Message, Request
 from pagefold.wire.turn import HiddenCall, TurnView
@@ -25,7 +25,7 @@ ENOUGH = "Nothing more can be recalled in this turn. Go on with what you have."
 
 def offered(api: Api) -> list[str]:
     """The context tools as requests of this API offer them."""
-    return [api.turn.tool(tool.name, tool.description, tool.arguments) for tool in OFFERED]
+    return [api.turn.tool(tool.name, tool.description, tool.arguments) for tool in OFFERED] if api.turn else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ def turn_of(api: Api, request: Request, rounds: int) -> RecallTurn | None:
     """The turn that a request asks for, if context tools can be offered in it: not where it offers none itself, and not
     where it offers these, which are then the client's to answer."""
     theirs = any(f'"{name}"' in tool for tool in request.tools for name in NAMES) if rounds else False
-    view = api.turn.of(request, NAMES) if rounds and request.tools and not theirs else None
+    view = api.turn.of(request, NAMES) if api.turn and rounds and request.tools and not theirs else None
     return RecallTurn(view, api.parse_message, rounds) if view else None
 
 

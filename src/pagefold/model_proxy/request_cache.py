@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 
 from pagefold.derive.pinned_policy import Root
 from pagefold.log import Log
-from pagefold.model_proxy.apis import MESSAGES, Api
 from pagefold.model_proxy.histories import MessageHashes, prefix_hashes_of
-from pagefold.wire.anthropic import EDITING, clears_results
+from pagefold.wire.api import Api
 from pagefold.wire.incremental_parse import Reparsed, parse_again
 from pagefold.wire.message import Request, Role
 
@@ -148,7 +147,7 @@ class RequestCache:
 
 def _asked(api: Api, request: Request) -> tuple[bool, bool]:
     """Whether it goes on from what the provider holds, and whether the provider may clear results."""
-    return bool(api.continues(request)), api is MESSAGES and clears_results(request.member(EDITING))
+    return bool(api.continues(request)), api.clears_results(request)
 
 
 def _first_answer(request: Request, hashes: Log[bytes]) -> tuple[int, bytes | None]:

@@ -39,6 +39,7 @@ from pagefold.model_proxy.forward import TOKEN_HEADER, ProxiedRequest
 from pagefold.model_proxy.http import (
     CONNECT_SECONDS,
     Event,
+    Headers,
     Receive,
     Send,
     Upstreams,
@@ -52,6 +53,8 @@ from pagefold.model_proxy.turn_recorder import TurnRecorder
 from pagefold.pages.page import PageId
 from pagefold.pages.store import MemoryPages
 from pagefold.wire import json_text
+from pagefold.wire.api import error_json
+from pagefold.wire.apis import error_at
 
 new_event_loop: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop
 with suppress(ImportError):  # there is none for Windows
@@ -67,6 +70,7 @@ _HEADER_BYTES = 256 << 10
 _UNCOUNTED = 500
 _ENDED, _ENDED_BYTES, _COUNT_SECONDS = 64, 4 << 20, 0.08
 _STRANGER = "this pagefold asks for its token in x-pagefold-token"
+_NO_UPSTREAM = "this pagefold was given no OpenAI address to send this on to"
 
 
 def to_stderr(line: str) -> None:
@@ -154,21 +158,26 @@ class Proxy:
         named = dict(headers)
         if path.startswith(b"/pagefold") and (path == b"/pagefold" or path.startswith(b"/pagefold/")):
             await self._tell_of_itself(path, named, scope, receive, send)
-        elif self._token and not self._is_allowed(named):
-            await refuse(send, 401, "authentication_error", _STRANGER)
-        elif b"upgrade" in named and needs_upgrade(named):
-            await refuse(send, 426, "invalid_request_error", "pagefold speaks HTTP/1.1 and upgrades to nothing else")
-        elif not path.startswith(b"/"):
-            await refuse(send, 400, "invalid_request_error", "the request target is not a path")
-        elif not are_text(headers):
-            await refuse(
-                send, 400, "invalid_request_error", "a header is not UTF-8 and could not be passed on as it is"
-            )
+        elif refusal := self._refusal(path, named, headers):
+            status, kind, message = refusal
+            await refuse(send, status, error_at(scope["path"])(kind, message))
         elif (target := self.upstreams.target(path, scope["query_string"], headers)) is None:
-            await refuse(send, 404, "not_found_error", "this pagefold was given no OpenAI address to send this on to")
+            await refuse(send, 404, error_at(scope["path"])("not_found_error", _NO_UPSTREAM))
         else:
             assert self._session is not None, "the lifespan has begun"
             await ProxiedRequest(self, self._session, target, scope, named, receive, send).run()
+
+    def _refusal(self, path: bytes, named: Mapping[bytes, bytes], headers: Headers) -> tuple[int, str, str] | None:
+        """Status, kind and message of the error for a request that may not be passed on."""
+        if self._token and not self._is_allowed(named):
+            return 401, "authentication_error", _STRANGER
+        if b"upgrade" in named and needs_upgrade(named):
+            return 426, "invalid_request_error", "pagefold speaks HTTP/1.1 and upgrades to nothing else"
+        if not path.startswith(b"/"):
+            return 400, "invalid_request_error", "the request target is not a path"
+        if not are_text(headers):
+            return 400, "invalid_request_error", "a header is not UTF-8 and could not be passed on as it is"
+        return None
 
     async def _tell_of_itself(
         self, path: bytes, named: Mapping[bytes, bytes], scope: Event, receive: Receive, send: Send
@@ -178,11 +187,12 @@ class Proxy:
         elif self.dashboard is not None and path != b"/pagefold/status":
             await self.dashboard(scope, receive, send)  # it asks for the token in its own ways
         elif not self._is_allowed(named):
-            await refuse(send, 401, "authentication_error", _STRANGER)
+            await refuse(send, 401, error_json("authentication_error", _STRANGER))
         elif path == b"/pagefold/status":
             await reply(send, 200, json_text.bytes_of(self.totals.to_json()))
         else:
-            await refuse(send, 404, "not_found_error", "pagefold answers to /pagefold/status and /pagefold/health")
+            message = "pagefold answers to /pagefold/status and /pagefold/health"
+            await refuse(send, 404, error_json("not_found_error", message))
 
     def _is_allowed(self, named: Mapping[bytes, bytes]) -> bool:
         return not self._token or hmac.compare_digest(named.get(TOKEN_HEADER, b""), self._token)

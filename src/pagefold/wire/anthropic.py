@@ -4,12 +4,13 @@ Keeps block types it does not know, `cache_control`, signatures, citations and s
 without a text of their own and never written anew. Refuses, with WireError, what is not a Messages body at all.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from pagefold.errors import WireError
 from pagefold.wire import json_text, sse
+from pagefold.wire.api import CacheMarks, CallFormat, ResultClearing
 from pagefold.wire.json_text import as_count, as_list, as_object, as_string
 from pagefold.wire.message import (
     Block,
@@ -25,10 +26,11 @@ from pagefold.wire.message import (
     role_of,
 )
 
-EDITING = "context_management"
+_EDITING = "context_management"
 _CLEARS = "clear_tool_uses"
 _CONTENT = ("content",)
 _COUNTS = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
+_OWN_BLOCKS = ("tool_use", "tool_result", "thinking", "redacted_thinking", "server_tool_use", "image", "document")
 _MARK, _UNMARKED = "cache_control", ("thinking", "redacted_thinking")
 _WORDS = {"text": BlockKind.TEXT, "thinking": BlockKind.THINKING}  # a block type whose text lies under its own name
 
@@ -59,7 +61,7 @@ def parse_response(body: bytes) -> Response:
         raise WireError("a Messages response has a list of content blocks")
     message = Message(Role.ASSISTANT, blocks_of(value["content"], _CONTENT), text)
     stop, model = as_string(value.get("stop_reason")), as_string(value.get("model"))
-    return Response(message, stop, parse_usage(value.get("usage"), value.get(EDITING)), model)
+    return Response(message, stop, parse_usage(value.get("usage"), value.get(_EDITING)), model)
 
 
 def blocks_of(content: Any, path: json_text.Path) -> tuple[Block, ...]:
@@ -113,9 +115,84 @@ def with_mark(message: Message, mark: str) -> Message | None:
     if not last or last.get("type") in _UNMARKED or last.get("text") == "":
         return None
     blocks[-1] = {**last, _MARK: json_text.parse(mark)}
-    made = {**value, "content": blocks}
+    return _with_content(value, blocks)
+
+
+def without_marks(message: Message) -> Message:
+    """A message as any spelling of it would have it: no cache marks, and a string as one text block."""
+    value = json_text.parse(message.raw)
+    kept = {key: part for key, part in value.items() if key != _MARK}
+    if "content" in kept:
+        kept["content"] = unmarked(kept["content"])
+    raw = json_text.dumps(kept)
+    return message if raw == message.raw else parse_message(kept, raw)
+
+
+def unmarked(content: Any) -> Any:
+    """Content without cache marks, those inside results included, and a string as one text block. What a call passes to
+    its tool is left as it is."""
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    return [_unmarked_block(block) for block in content] if isinstance(content, list) else content
+
+
+def _unmarked_block(block: Any) -> Any:
+    if not isinstance(block, dict):
+        return block
+    kept = {key: part for key, part in block.items() if key != _MARK}
+    if block.get("type") == "tool_result" and "content" in kept:
+        kept["content"] = unmarked(kept["content"])
+    return kept
+
+
+def result_block(call_id: str, text: str) -> dict[str, Any]:
+    return {"type": "tool_result", "tool_use_id": call_id, "content": text}
+
+
+def _speaks(value: Mapping[str, Any]) -> bool:
+    return any(as_object(part).get("type") in _OWN_BLOCKS for part in as_list(value.get("content")))
+
+
+def _call_id_paths(value: Mapping[str, Any]) -> Iterator[json_text.Path]:
+    for index, block in enumerate(as_list(value.get("content"))):
+        if as_object(block).get("type") == "tool_use" and as_string(block.get("id")):
+            yield ("content", index, "id")
+
+
+def _failed_result(call_id: str, text: str, call: Message) -> Message:
+    return _with_content({"role": "user"}, [result_block(call_id, text) | {"is_error": True}])
+
+
+def _with_results(message: Message, ids: Mapping[int, str]) -> Message | None:
+    value = as_object(json_text.parse(message.raw))
+    content: list[Any] = []
+    number = -1
+    for block in as_list(value.get("content")):
+        if as_object(block).get("type") != "tool_result" or not as_string(as_object(block).get("tool_use_id")):
+            content.append(block)
+            continue
+        number += 1
+        if number in ids:
+            content.append({**block, "tool_use_id": ids[number]})
+    return _with_content(value, content) if content else None
+
+
+def _parted(message: Message) -> tuple[Message, Message]:
+    value = as_object(json_text.parse(message.raw))
+    parts = as_list(value.get("content"))
+    results = [part for part in parts if as_object(part).get("type") == "tool_result"]
+    words = [part for part in parts if as_object(part).get("type") != "tool_result"]
+    return _with_content(value, results), _with_content(value, words)
+
+
+def _with_content(value: Mapping[str, Any], content: list[Any]) -> Message:
+    made = {**value, "content": content}
     return parse_message(made, json_text.dumps(made))
 
+
+CALLS = CallFormat(_speaks, _call_id_paths, _failed_result, _with_results, _parted)
+CLEARING = ResultClearing(_EDITING, clears_results, without_clearing)
+MARKS = CacheMarks(mark_of, with_mark)
 
 _STOPS = frozenset(('{"type":"message_stop"}', '{"type": "message_stop"}'))
 _UNHEARD = Message(Role.ASSISTANT, (), '{"role":"assistant","content":[]}')
@@ -162,7 +239,7 @@ class MessagesStream(sse.AnswerStream):
                 start = as_object(value.get("message"))
                 self._model = as_string(start.get("model"))
                 self._usage |= as_object(start.get("usage"))
-                self._editing = start.get(EDITING)
+                self._editing = start.get(_EDITING)
             case "content_block_start":
                 self._content[as_count(value.get("index"))] = dict(as_object(value.get("content_block")))
             case "content_block_delta":
@@ -172,7 +249,7 @@ class MessagesStream(sse.AnswerStream):
                 for part, count in as_object(value.get("usage")).items():
                     if count is not None:
                         self._usage[part] = count
-                self._editing = value.get(EDITING) or self._editing
+                self._editing = value.get(_EDITING) or self._editing
             case "message_stop":
                 self.ended = True
             case "error":

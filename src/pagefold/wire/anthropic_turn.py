@@ -29,7 +29,7 @@ class MessagesTurn(TurnView):
 
     @staticmethod
     def results(answered: Sequence[tuple[HiddenCall, str]]) -> list[str]:
-        blocks = [{"type": "tool_result", "tool_use_id": call.id, "content": text} for call, text in answered]
+        blocks = [anthropic.result_block(call.id, text) for call, text in answered]
         return [json_text.dumps({"role": "user", "content": blocks})]
 
     @staticmethod

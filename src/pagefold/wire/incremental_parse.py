@@ -46,10 +46,10 @@ def parse_again(body: bytes, before: Request, shape: RequestShape) -> Reparsed |
             return None
         stop, (behind, said) = at + stop, rest
         around = (*(spot for spot in around if spot.start >= 0), *behind)
-        model = model_of(said) if "model" in said else model
-        stream = streams(said) if "stream" in said else stream
-        head = head_of(said, shape) if shape.head_key in said else head
-        tools = tools_of(said) if "tools" in said else tools
+        model = model_of(said, shape) if shape.model in said else model
+        stream = streams(said, shape) if shape.stream in said else stream
+        head = head_of(said, shape) if shape.system in said else head
+        tools = tools_of(said, shape) if shape.tools in said else tools
     read: list[Message] = []
     values: list[Any] = []
     places: list[int] = []
@@ -71,6 +71,7 @@ def parse_again(body: bytes, before: Request, shape: RequestShape) -> Reparsed |
         (start, stop),
         ends.with_items(places, kept),
         around,
+        shape.tools,
     )
     return request, kept, at, values, alike
 

@@ -94,6 +94,25 @@ class Message:
         return replace(self, blocks=blocks, raw=raw)
 
 
+class Parse(Protocol):
+    def __call__(self, value: Any, raw: str, place: int = -1) -> Message:
+        """The message that says this value, spelled like this, at its place in a request. Raises WireError."""
+
+
+@frozen
+class RequestShape:
+    """Where things stand in a request of one API: the keys of its members, how a message is parsed, and how the system
+    prompt is that stands before the messages."""
+
+    messages: str
+    parse: Parse
+    system: str = ""
+    parse_system: Callable[[Any, str], Message | None] = lambda value, raw: None
+    model: str = "model"
+    tools: str = "tools"
+    stream: str = "stream"
+
+
 @frozen
 class Request:
     """One call to a model: the body as it arrived, and what pagefold reads in it.
@@ -112,6 +131,7 @@ class Request:
     _array: tuple[int, int] = (0, 0)
     _ends: Log[int] = field(default_factory=Log, repr=False)
     _around: tuple[json_text.Spot, ...] = field(default=(), repr=False)
+    _tools_key: str = field(default="tools", repr=False)
 
     @property
     def end(self) -> int:
@@ -156,7 +176,7 @@ class Request:
         ]
 
     def _offer(self, tools: Sequence[str]) -> list[tuple[int, int, str]]:
-        spot = json_text.member(self._around, "tools")
+        spot = json_text.member(self._around, self._tools_key)
         if not tools or not self.tools or spot is None:
             return []
         last = self._from_start(spot.end) - 1
@@ -176,41 +196,26 @@ class Response:
     model: str = ""
 
 
-class Parse(Protocol):
-    def __call__(self, value: Any, raw: str, place: int = -1) -> Message:
-        """The message that says this value, spelled like this, at its place in a request. Raises WireError."""
-
-
-@frozen
-class RequestShape:
-    """What requests of one API have of their own: the name of their list of messages and how one of them is read, and
-    the same for what stands before the list."""
-
-    key: str
-    parse: Parse
-    head_key: str = ""
-    head: Callable[[Any, str], Message | None] = lambda value, raw: None
-
-
 def read_request(body: bytes, text: str, top: Sequence[json_text.Spot], shape: RequestShape) -> Request:
     """The request in a body that is `text`, whose members are `top`. Raises WireError."""
-    array = json_text.member(top, shape.key)
+    array = json_text.member(top, shape.messages)
     if array is None or not isinstance(array.value, list):
-        raise WireError(f"a request of this kind has a list under {shape.key!r}")
+        raise WireError(f"a request of this kind has a list under {shape.messages!r}")
     spots = json_text.elements(text, array.start)
     said = {spot.key: (spot.value, text[spot.start : spot.end]) for spot in top if spot is not array}
     around, (start, end) = _around(body, text, top, array)
     ends = json_text.places_in_bytes(text, [spot.end for spot in spots])
     return Request(
         body=body,
-        model=model_of(said),
-        stream=streams(said),
+        model=model_of(said, shape),
+        stream=streams(said, shape),
         head=head_of(said, shape),
-        tools=tools_of(said),
+        tools=tools_of(said, shape),
         messages=Log(shape.parse(spot.value, text[spot.start : spot.end], at) for at, spot in enumerate(spots)),
         _array=(start, end),
         _ends=Log(ends),
         _around=around,
+        _tools_key=shape.tools,
     )
 
 
@@ -235,23 +240,37 @@ BodyMembers: TypeAlias = Mapping[str, tuple[Any, str]]
 """Members of a body: what each says, and its JSON. With duplicate keys the last one counts."""
 
 
-def model_of(said: BodyMembers) -> str:
-    return json_text.as_string(said["model"][0]) if "model" in said else ""
+def model_of(members: BodyMembers, shape: RequestShape) -> str:
+    return json_text.as_string(members[shape.model][0]) if shape.model in members else ""
 
 
-def streams(said: BodyMembers) -> bool:
-    return "stream" in said and said["stream"][0] is True
+def streams(members: BodyMembers, shape: RequestShape) -> bool:
+    return shape.stream in members and members[shape.stream][0] is True
 
 
-def head_of(said: BodyMembers, shape: RequestShape) -> tuple[Message, ...]:
-    head = shape.head(*said[shape.head_key]) if shape.head_key in said else None
+def head_of(members: BodyMembers, shape: RequestShape) -> tuple[Message, ...]:
+    head = shape.parse_system(*members[shape.system]) if shape.system in members else None
     return (head,) if head else ()
 
 
-def tools_of(said: BodyMembers) -> tuple[str, ...]:
-    value, raw = said.get("tools", (None, ""))
+def tools_of(members: BodyMembers, shape: RequestShape) -> tuple[str, ...]:
+    value, raw = members.get(shape.tools, (None, ""))
     found = json_text.elements(raw) if isinstance(value, list) else ()
     return tuple(raw[tool.start : tool.end] for tool in found)
+
+
+def with_result_id(message: Message, key: str, parse: Parse, ids: Mapping[int, str]) -> Message | None:
+    """A message that is one result, under another call id; None where it is to answer no call."""
+    if not ids:
+        return None
+    raw = json_text.replaced(message.raw, (key,), ids[0])
+    return parse(json_text.parse(raw), raw)
+
+
+def user_text(text: str) -> Message:
+    """A text of the user, in the spelling that most APIs take."""
+    raw = json_text.dumps({"role": "user", "content": text})
+    return Message(Role.USER, (Block(BlockKind.TEXT, text, ("content",)),), raw)
 
 
 def role_of(value: Any) -> Role:

@@ -5,12 +5,13 @@ does not know. Refuses, with WireError, what is not a Chat Completions body at a
 what was recorded in another: thinking and images have no place there and are left out.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from pagefold.errors import WireError
 from pagefold.wire import json_text, sse
+from pagefold.wire.api import CallFormat
 from pagefold.wire.json_text import as_count, as_list, as_object, as_string
 from pagefold.wire.message import (
     Block,
@@ -24,6 +25,7 @@ from pagefold.wire.message import (
     as_result,
     read_request,
     role_of,
+    with_result_id,
 )
 
 _ARGUMENTS = {"function": "arguments", "custom": "input"}  # by the type of the tool: where a call keeps its text
@@ -49,6 +51,32 @@ def parse_message(value: Any, raw: str, place: int = -1) -> Message:
 
 
 SHAPE = RequestShape("messages", parse_message)
+
+
+def _speaks(value: Mapping[str, Any]) -> bool:
+    return bool(value.get("tool_calls") or value.get("function_call") or value.get("role") in ("tool", "function"))
+
+
+def _call_id_paths(value: Mapping[str, Any]) -> Iterator[json_text.Path]:
+    for index, call in enumerate(as_list(value.get("tool_calls"))):
+        if as_string(as_object(call).get("id")):
+            yield ("tool_calls", index, "id")
+
+
+def result(call_id: str, text: str) -> str:
+    return json_text.dumps({"role": "tool", "tool_call_id": call_id, "content": text})
+
+
+def _result(call_id: str, text: str, call: Message) -> Message:
+    raw = result(call_id, text)
+    return parse_message(json_text.parse(raw), raw)
+
+
+def _with_results(message: Message, ids: Mapping[int, str]) -> Message | None:
+    return with_result_id(message, "tool_call_id", parse_message, ids)
+
+
+CALLS = CallFormat(_speaks, _call_id_paths, _result, _with_results)
 
 
 def parse_response(body: bytes) -> Response:

@@ -42,7 +42,7 @@ class ChatTurn(TurnView):
 
     @staticmethod
     def results(answered: Sequence[tuple[HiddenCall, str]]) -> list[str]:
-        return [json_text.dumps({"role": "tool", "tool_call_id": call.id, "content": text}) for call, text in answered]
+        return [openai_chat.result(call.id, text) for call, text in answered]
 
     @staticmethod
     def joined(results: Sequence[Message], message: Message) -> list[Message]:

@@ -5,13 +5,14 @@ server tools and item types it does not know. Refuses, with WireError, what is n
 `input` stays that string until its message changes: then it is sent as the list of one item that it stands for.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pagefold.errors import WireError
 from pagefold.log import Log
 from pagefold.wire import json_text, sse
+from pagefold.wire.api import CallFormat
 from pagefold.wire.json_text import as_count, as_list, as_object, as_string
 from pagefold.wire.message import (
     Block,
@@ -25,6 +26,7 @@ from pagefold.wire.message import (
     as_result,
     read_request,
     role_of,
+    with_result_id,
 )
 
 _TEXTS = ("input_text", "output_text", "summary_text", "reasoning_text", "text")
@@ -76,6 +78,28 @@ def _instructions(value: Any, raw: str) -> Message | None:
 
 
 SHAPE = RequestShape("input", parse_item, "instructions", _instructions)
+
+
+def _speaks(value: Mapping[str, Any]) -> bool:
+    kind = as_string(value.get("type"))
+    return "role" not in value or kind == "message" or kind.endswith(("_call", "_output"))
+
+
+def result(call_id: str, text: str, kind: str = "function_call") -> str:
+    return json_text.dumps({"type": f"{kind}_output", "call_id": call_id, "output": text})
+
+
+def _result(call_id: str, text: str, call: Message) -> Message:
+    kind = as_string(as_object(json_text.parse(call.raw)).get("type")) or "function_call"
+    raw = result(call_id, text, kind)
+    return parse_item(json_text.parse(raw), raw)
+
+
+def _with_results(message: Message, ids: Mapping[int, str]) -> Message | None:
+    return with_result_id(message, "call_id", parse_item, ids)
+
+
+CALLS = CallFormat(_speaks, lambda value: iter((("call_id",),)), _result, _with_results, answers_in_items=True)
 
 
 def continues(request: Request) -> str:

@@ -43,10 +43,7 @@ class ResponsesTurn(TurnView):
 
     @staticmethod
     def results(answered: Sequence[tuple[HiddenCall, str]]) -> list[str]:
-        return [
-            json_text.dumps({"type": "function_call_output", "call_id": call.id, "output": text})
-            for call, text in answered
-        ]
+        return [openai_responses.result(call.id, text) for call, text in answered]
 
     @staticmethod
     def joined(results: Sequence[Message], message: Message) -> list[Message]:

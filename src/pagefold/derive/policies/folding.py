@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from pagefold.derive.arrival import Standings, label_of
 from pagefold.derive.cost import TABLES, Prices
-from pagefold.derive.entry import Entry, counted, enter, text_message
+from pagefold.derive.entry import Entry, counted, enter
 from pagefold.derive.fold import Folded, Frame, Rule, fold
 from pagefold.derive.pairing import Paired, Pairing, paired, settled
 from pagefold.derive.policy import NOTHING, Decision, Derived, Notes
@@ -25,7 +25,7 @@ from pagefold.pages.page import Page, PageId
 from pagefold.pages.pins import Pins
 from pagefold.pages.producers import Held, constraints_in
 from pagefold.tokens import Counter, counter
-from pagefold.wire.message import BlockKind, Message, Role
+from pagefold.wire.message import BlockKind, Message, Role, user_text
 
 _CALLS = 64
 _SMALLER = 0.7  # of what stands, where the provider found it too long
@@ -98,7 +98,7 @@ class Folding:
     def pin(self, state: State, *held: Held) -> State:
         """The state in which these are held: they are said now, once, and stay whatever is folded."""
         pins = state.pins.holding(*held)
-        return state if pins == state.pins else replace(self.step(state, text_message(pins.block)), pins=pins)
+        return state if pins == state.pins else replace(self.step(state, user_text(pins.block)), pins=pins)
 
     def request(self, state: State, notes: Notes = NOTHING) -> tuple[State, Derived]:
         if state.pairing.waits:
@@ -150,7 +150,7 @@ class Folding:
         """The state in which what is held is said, unless it was."""
         block = state.pins.block
         said = not block or any(entry.message.text == block for entry in state.log)
-        return state if said else self.step(state, text_message(block))
+        return state if said else self.step(state, user_text(block))
 
     def usable(self, state: State, notes: Notes) -> int:
         usable = usable_of(self.window, counter(self.tokens))

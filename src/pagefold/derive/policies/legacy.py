@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 
 from pagefold.derive.arrival import label_of
 from pagefold.derive.cost import TABLES, Prices
-from pagefold.derive.entry import counted, text_message
+from pagefold.derive.entry import counted
 from pagefold.derive.pairing import Paired, Pairing, paired, settled
 from pagefold.derive.policies.folding import common, instructed, usable_of
 from pagefold.derive.policy import NOTHING, Decision, Derived, Notes
@@ -30,7 +30,7 @@ from pagefold.pages.pins import Pins
 from pagefold.pages.producers import Held
 from pagefold.tokens import counter
 from pagefold.wire import anthropic, json_text
-from pagefold.wire.message import Block, BlockKind, Message, Role
+from pagefold.wire.message import Block, BlockKind, Message, Role, user_text
 
 _CASCADE = (16, 12, 8, 6, 3, 1)
 _LAST = 4
@@ -158,7 +158,7 @@ class Legacy:
         return sum(log[place].tokens for place in _floor(log, cut))
 
     def _pins(self, state: State) -> int:
-        return counted(text_message(state.pins.block), self.tokens) if state.pins.held else 0
+        return counted(user_text(state.pins.block), self.tokens) if state.pins.held else 0
 
     def _view(self, state: State, cut: int) -> _View:
         log = state.log
@@ -167,7 +167,7 @@ class Legacy:
         view.messages.extend(log[place].message for place in floor)
         view.decisions.extend(Decision(place, ResidencyLevel.FULL, "it stays whatever is left out") for place in floor)
         if state.pins.held:
-            view.messages.append(text_message(state.pins.block))
+            view.messages.append(user_text(state.pins.block))
         left = [place for place in range(cut) if place not in floor]
         if left:
             summary, page = self._summary(log, left)
@@ -215,7 +215,7 @@ class Legacy:
             f'context_recall("{page.handle}") gives them back.'
         )
         users = ["[DROPPED-RANGE INDEX] User turns in that range:", *contents] if contents else []
-        return text_message("\n".join([head, *reversed(lines), *users])), page
+        return user_text("\n".join([head, *reversed(lines), *users])), page
 
     def _truncated(self, state: State, room: int) -> _View:
         """Terminal truncation: the last messages with their payloads cut, ever shorter until they fit."""

@@ -1,0 +1,111 @@
+"""The APIs that are read, each as one value, and how one is found: by the path that is asked, or by a message.
+
+Every other path is passed on unread. An API that is added here, or registered by `register`, is served, derived and
+replayed like the others.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pagefold.wire import anthropic, json_text, openai_chat, openai_responses
+from pagefold.wire.anthropic_turn import MessagesTurn
+from pagefold.wire.api import Api, Provider, error_json
+from pagefold.wire.message import Message
+from pagefold.wire.openai_chat_turn import ChatTurn
+from pagefold.wire.openai_responses_turn import ResponsesTurn
+
+ANTHROPIC = Provider(
+    "anthropic",
+    prices="anthropic",
+    header="anthropic-version",
+    window_flag=(b"anthropic-beta", b"context-1m", 1_000_000),
+)
+OPENAI = Provider("openai", prices="openai", paths=("/v1/embeddings", "/v1/completions"), shared_paths=("/v1/models",))
+
+MESSAGES = Api(
+    "messages",
+    "/v1/messages",
+    ANTHROPIC,
+    anthropic.SHAPE,
+    anthropic.parse_request,
+    anthropic.parse_response,
+    anthropic.MessagesStream,
+    anthropic.CALLS,
+    MessagesTurn,
+    clearing=anthropic.CLEARING,
+    marks=anthropic.MARKS,
+    plain=anthropic.without_marks,
+)
+CHAT = Api(
+    "chat",
+    "/v1/chat/completions",
+    OPENAI,
+    openai_chat.SHAPE,
+    openai_chat.parse_request,
+    openai_chat.parse_response,
+    openai_chat.ChatStream,
+    openai_chat.CALLS,
+    ChatTurn,
+)
+RESPONSES = Api(
+    "responses",
+    "/v1/responses",
+    OPENAI,
+    openai_responses.SHAPE,
+    openai_responses.parse_request,
+    openai_responses.parse_response,
+    openai_responses.ResponsesStream,
+    openai_responses.CALLS,
+    ResponsesTurn,
+    openai_responses.continues,
+)
+
+APIS: dict[str, Api] = {api.path: api for api in (MESSAGES, CHAT, RESPONSES)}
+"""By the path that is asked. Registering adds to it."""
+_BY_NAME: dict[str, Api] = {api.name: api for api in APIS.values()}
+
+
+def register(api: Api) -> None:
+    """Adds an API for the rest of this process."""
+    APIS[api.path] = _BY_NAME[api.name] = api
+
+
+def api_at(method: str, path: str) -> Api | None:
+    """The API that is asked by this method at this path."""
+    return APIS.get(path) if method == "POST" else None
+
+
+def api_named(name: str) -> Api:
+    return _BY_NAME[name]
+
+
+def api_of(value: Mapping[str, Any]) -> Api:
+    """The API that a message is written for, by what it looks like; Chat Completions where it may be any.
+
+    APIs that were registered later are asked first.
+    """
+    return next((api for api in reversed(APIS.values()) if api.calls.speaks(value)), CHAT)
+
+
+def message_of(value: Mapping[str, Any]) -> Message:
+    """A message of any API. Raises WireError."""
+    return api_of(value).shape.parse(value, json_text.dumps(value))
+
+
+def providers() -> dict[str, Provider]:
+    """The providers of all APIs by their names. Unknown paths go to the first."""
+    return {api.provider.name: api.provider for api in APIS.values()}
+
+
+def window_asked(headers: Mapping[bytes, bytes]) -> int:
+    """How many tokens fit by a provider's flag in the headers; 0 where there is none."""
+    for api in APIS.values():
+        flag = api.provider.window_flag
+        if flag and flag[1] in headers.get(flag[0], b""):
+            return flag[2]
+    return 0
+
+
+def error_at(path: str) -> Callable[[str, str], str]:
+    """How errors are spelled for whoever asks at a path."""
+    return APIS[path].error if path in APIS else error_json
