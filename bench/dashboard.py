@@ -25,10 +25,10 @@ from typing import Any
 
 import aiohttp
 
+from pagefold.adapters.asgi import App, Event, Receive, Send
 from pagefold.adapters.library import Library
 from pagefold.cli import serve, telemetry_setup
-from pagefold.model_proxy.http import Event, Receive, Send
-from pagefold.model_proxy.server import App, run
+from pagefold.model_proxy.server import run
 from pagefold.settings import ServeSettings, Settings, StoreSettings, TelemetrySettings
 
 AGENTS = 50

@@ -25,12 +25,13 @@ from typing import Any
 
 import aiohttp
 
+from pagefold.adapters.asgi import App, Event, Receive, Send
 from pagefold.adapters.library import Library
 from pagefold.cli import serve, telemetry_setup
 from pagefold.derive.policies import policy_named
 from pagefold.model_proxy.conversations import Conversations
-from pagefold.model_proxy.http import Event, Receive, Send, Upstreams
-from pagefold.model_proxy.server import App, Proxy, run
+from pagefold.model_proxy.http import Upstreams
+from pagefold.model_proxy.server import Proxy, run
 from pagefold.settings import ServeSettings, Settings, StoreSettings
 
 ROLES = ("bare", "observe", "pagefold", "served")

@@ -7,7 +7,6 @@ do. A line number is either right or left out, and the value of a secret is neve
 """
 
 import difflib
-import ipaddress
 import os
 import re
 import sys
@@ -19,6 +18,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from pagefold.errors import ConfigError
+from pagefold.loopback import is_loopback
 from pagefold.settings import (
     KNOBS,
     NAME,
@@ -356,18 +356,11 @@ def _checked(given: _Given, at: _Surroundings) -> object:
 def _refuse_an_open_door(settings: Settings, given: Mapping[KeyPath, _Given]) -> None:
     """Whoever can reach the proxy can spend the user's money, so beyond this machine it asks for a token."""
     host = settings.serve.host
-    if _is_loopback(host) or settings.serve.token.strip():
+    if is_loopback(host) or settings.serve.token.strip():
         return
     subject = given["serve", "host"].subject
     needs = "a host that is not a loopback address needs serve.token (PAGEFOLD_SERVE_TOKEN)"
     raise ConfigError(f"{subject} = {_brief(host)}: {needs}")
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host.lower() == "localhost"
 
 
 # ---- what a message says ---------------------------------------------------------------------------------------

@@ -16,12 +16,13 @@ from typing import Any
 
 import pytest
 
+from pagefold.adapters.asgi import Event, Receive, Send
 from pagefold.adapters.library import Library
 from pagefold.derive.policies.economic import Economic
 from pagefold.derive.policies.lossless import Lossless
 from pagefold.derive.policy import Policy
 from pagefold.model_proxy.conversations import Conversations
-from pagefold.model_proxy.http import Event, Receive, Send, Upstreams
+from pagefold.model_proxy.http import Upstreams
 from pagefold.model_proxy.recall_service import PageKeeper, RecallAnswers
 from pagefold.model_proxy.server import Proxy, running
 from tests.agents.kit import FOLDER, KIT, PROGRAMS, answers_in, kit

@@ -11,9 +11,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from pagefold.adapters.asgi import Event, Receive, Send
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.exchange import Exchange
-from pagefold.model_proxy.http import Event, Receive, Send, Upstreams
+from pagefold.model_proxy.http import Upstreams
 from pagefold.model_proxy.server import Proxy, running
 from tests.model_proxy.upstream import (
     ANSWER,

@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
+from pagefold.adapters.asgi import Event, Receive, Send
 from pagefold.adapters.library import Library
 from pagefold.derive.policies import policy_named
 from pagefold.model_proxy.conversations import Conversations
-from pagefold.model_proxy.http import Event, Receive, Send, Upstreams
+from pagefold.model_proxy.http import Upstreams
 from pagefold.model_proxy.recall_service import RecallAnswers
 from pagefold.model_proxy.scripted import ScriptedCall, ScriptedTurn
 from pagefold.model_proxy.server import Proxy, running

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pagefold import config
+from pagefold.adapters.asgi import new_event_loop
 from pagefold.cli import counter_writer
 from pagefold.errors import ConfigError
 from pagefold.mcp_proxy import stdio
@@ -52,11 +53,11 @@ def run(options: argparse.Namespace, child: ChildProcess | None = None) -> int:
     )
     count = counter_writer.adding(settings, "mcp", lambda: counts)
     if options.http is not None:
-        with asyncio.Runner(loop_factory=new_event_loop()) as runner:
+        with asyncio.Runner(loop_factory=new_event_loop) as runner:
             runner.run(_http(front, options.http, count, as_json=options.json))
         return 0
     try:
-        with asyncio.Runner(loop_factory=new_event_loop()) as runner:
+        with asyncio.Runner(loop_factory=new_event_loop) as runner:
             return runner.run(_stdio(front, count))
     finally:
         stdio.leave()
@@ -168,11 +169,3 @@ def _remote(settings: Settings) -> Callable[[Spec, ProxySession], Any]:
     from pagefold.mcp_proxy.remote import Remote
 
     return lambda spec, session: Remote(spec, session, longest_bytes=settings.mcp.max_message_bytes)
-
-
-def new_event_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    try:
-        import uvloop
-    except ImportError:
-        return None
-    return uvloop.new_event_loop

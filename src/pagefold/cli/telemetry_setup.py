@@ -1,7 +1,6 @@
 """What proxies are watched with, put together from the settings: the live view, the trace, spans, the dashboard."""
 
 import atexit
-import ipaddress
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from pagefold import config
 from pagefold.errors import ConfigError
+from pagefold.loopback import is_loopback
 from pagefold.settings import Settings
 from pagefold.telemetry import trace
 from pagefold.telemetry.events import CALL, CallEvent, TraceEvent, tool_name
@@ -166,10 +166,3 @@ def store_view_of(settings: Settings) -> "StoreView":
         return Library.open(path, settings.sink, sending=False) if path and path.exists() else None
 
     return StoreView(opened, counters.beside(path) if path else None)
-
-
-def is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host.lower() == "localhost"

@@ -8,11 +8,12 @@ or two, so that no connection outlives the server's will to stop.
 import asyncio
 import json
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib import resources
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 from urllib.parse import parse_qs
 
+from pagefold.adapters.asgi import Event, Receive, Send
 from pagefold.dashboard import layout, overview, views
 from pagefold.dashboard.auth import COOKIE, DashboardAuth
 from pagefold.dashboard.page_levels import difference, levels_of
@@ -24,10 +25,6 @@ from pagefold.pages.search import SearchAnswer
 from pagefold.pages.store import ListedPage
 from pagefold.telemetry import metrics
 from pagefold.telemetry.live import LiveSession, LiveView, snapshot
-
-Event: TypeAlias = MutableMapping[str, Any]
-Receive: TypeAlias = Callable[[], Awaitable[Event]]
-Send: TypeAlias = Callable[[Event], Awaitable[None]]
 
 _WAIT_SECONDS = 1.5
 _TICK_SECONDS = 0.05

@@ -12,11 +12,11 @@ import os
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
-from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from pagefold.errors import StoreError
+from pagefold.loopback import is_loopback_url
 
 COOKIE = "pagefold_key"
 _KEY_BYTES = 24
@@ -58,7 +58,7 @@ class DashboardAuth:
     def is_foreign(self, headers: Mapping[bytes, bytes]) -> bool:
         """Whether another site is asking, through the browser of somebody who is let in."""
         host = headers.get(b"host", b"").decode("latin-1")
-        if self.local and not _is_here(f"//{host}"):
+        if self.local and not is_loopback_url(f"//{host}"):
             return True
         origin = headers.get(b"origin", b"").decode("latin-1")
         if origin and urlsplit(origin).netloc != host:
@@ -88,11 +88,3 @@ def _cookie(headers: Mapping[bytes, bytes]) -> str:
         if name == COOKIE:
             return value
     return ""
-
-
-def _is_here(address: str) -> bool:
-    try:
-        host = urlsplit(address).hostname or ""
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False

@@ -13,12 +13,11 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from ipaddress import ip_address
-from urllib.parse import urlsplit
 
 from aiohttp import web
 
 from pagefold.errors import ConfigError, WireError
+from pagefold.loopback import is_loopback_url
 from pagefold.mcp_proxy.connection import ConnectionFactory
 from pagefold.mcp_proxy.replies import SERVER_LOST, failure, respelled
 from pagefold.mcp_proxy.session import ProxySession
@@ -295,15 +294,7 @@ async def run(
 def is_local(request: web.BaseRequest) -> bool:
     """A page in a browser can send requests here under a name of its own; such a name is not this machine's."""
     origin = request.headers.get("Origin")
-    return _is_here(f"//{request.headers.get('Host', '')}") and (origin is None or _is_here(origin))
-
-
-def _is_here(address: str) -> bool:
-    try:
-        host = urlsplit(address).hostname or ""
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False
+    return is_loopback_url(f"//{request.headers.get('Host', '')}") and (origin is None or is_loopback_url(origin))
 
 
 def _is_stateless(call: Call) -> bool:

@@ -13,15 +13,13 @@ from typing import Any, Protocol
 import aiohttp
 from yarl import URL
 
+from pagefold.adapters.asgi import Event, Receive, Send
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.exchange import Exchange
 from pagefold.model_proxy.http import (
     ILLEGIBLE,
     ClientLeftError,
     EndsWithClient,
-    Event,
-    Receive,
-    Send,
     Upload,
     beginning,
     cause_of,

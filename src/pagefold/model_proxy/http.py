@@ -7,7 +7,7 @@ repetitions, and only those of one connection stay behind; no words of a request
 import asyncio
 import os
 import zlib
-from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from operator import itemgetter
@@ -17,11 +17,9 @@ import aiohttp
 import zstandard
 from yarl import URL
 
+from pagefold.adapters.asgi import Event, Receive, Send
 from pagefold.wire import json_text
 
-Event: TypeAlias = MutableMapping[str, Any]
-Receive: TypeAlias = Callable[[], Awaitable[Event]]
-Send: TypeAlias = Callable[[Event], Awaitable[None]]
 Headers: TypeAlias = list[tuple[bytes, bytes]]
 
 _OF_ONE_CONNECTION = frozenset((b"connection", b"keep-alive", b"transfer-encoding", b"te", b"trailer", b"upgrade"))

@@ -21,32 +21,23 @@ import threading
 import time
 import traceback
 from collections import deque
-from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import aiohttp
 import uvicorn
 
 from pagefold import tokens
+from pagefold.adapters.asgi import App, Event, Receive, Send, new_event_loop
 from pagefold.adapters.gc_tuning import tune_gc
 from pagefold.errors import ConfigError
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.exchange import READ_BYTES, Exchange
 from pagefold.model_proxy.forward import TOKEN_HEADER, ProxiedRequest
-from pagefold.model_proxy.http import (
-    CONNECT_SECONDS,
-    Event,
-    Headers,
-    Receive,
-    Send,
-    Upstreams,
-    are_text,
-    refuse,
-    reply,
-)
+from pagefold.model_proxy.http import CONNECT_SECONDS, Headers, Upstreams, are_text, refuse, reply
 from pagefold.model_proxy.recalling import ENOUGH
 from pagefold.model_proxy.totals import Seen, Totals
 from pagefold.model_proxy.turn_recorder import TurnRecorder
@@ -55,14 +46,6 @@ from pagefold.pages.store import MemoryPages
 from pagefold.wire import json_text
 from pagefold.wire.api import error_json
 from pagefold.wire.apis import error_at
-
-new_event_loop: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop
-with suppress(ImportError):  # there is none for Windows
-    import uvloop
-
-    new_event_loop = uvloop.new_event_loop
-
-App: TypeAlias = Callable[[Event, Receive, Send], Awaitable[None]]
 
 _IDLE_SECONDS = 300
 _GRACE_SECONDS = 30
