@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from pagefold.config import load, shown
+from pagefold.config import load, setting_rows
 from pagefold.errors import ConfigError
 from tests.config.loading import loaded_from
 
@@ -17,8 +17,8 @@ def test_a_secret_is_nowhere_to_be_seen(tmp_path: Path) -> None:
 
     assert loaded.settings.serve.token == "hush-hush"
     assert "hush" not in repr(loaded)
-    assert "hush" not in "".join(map(str, shown(loaded)))
-    assert next(one for one in shown(loaded) if one.key == "serve.token")[1:3] == ("(set)", "pagefold.toml:1")
+    assert "hush" not in "".join(map(str, setting_rows(loaded)))
+    assert next(one for one in setting_rows(loaded) if one.key == "serve.token")[1:3] == ("(set)", "pagefold.toml:1")
 
 
 def test_a_secret_of_the_wrong_type_is_refused_without_repeating_it(tmp_path: Path) -> None:
@@ -29,12 +29,12 @@ def test_a_secret_of_the_wrong_type_is_refused_without_repeating_it(tmp_path: Pa
 
 
 def test_a_secret_that_is_not_set_is_shown_empty(tmp_path: Path) -> None:
-    assert {one.key: one.value for one in shown(load({}, {}, tmp_path))}["serve.token"] == '""'
+    assert {one.key: one.value for one in setting_rows(load({}, {}, tmp_path))}["serve.token"] == '""'
 
 
 def test_the_listing_has_every_setting_spelled_as_in_a_file(tmp_path: Path) -> None:
     loaded = loaded_from("[prices_usd.x]\nread = 0.5\n[serve]\nobserve = true", tmp_path)
-    listing = {one.key: one[1:] for one in shown(loaded)}
+    listing = {one.key: one[1:] for one in setting_rows(loaded)}
 
     assert list(listing) == list(loaded.origins)
     assert listing["prices_usd.x.read"] == ("0.5", "pagefold.toml:2", "Prompt tokens read from the provider's cache.")

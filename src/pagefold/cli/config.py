@@ -19,7 +19,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    rows = list(config.shown(config.load(flags={"config": options.config})))
+    rows = list(config.setting_rows(config.load(flags={"config": options.config})))
     if options.json:
         output.print_json([row._asdict() for row in rows])
         return 0

@@ -140,7 +140,7 @@ def _print(tuned: Tuned, linked: following.LearnedLinks, block: str, *, written:
 def _shown(options: argparse.Namespace) -> int:
     loaded = config.load(flags={"config": options.config})
     tables = ("values.", "lasting.", "folds.", "references.", "learned.")
-    rows = [one for one in config.shown(loaded) if one.key.startswith(tables)]
+    rows = [one for one in config.setting_rows(loaded) if one.key.startswith(tables)]
     learned = learned_of(loaded.settings)
     if options.json:
         settings = [{"key": one.key, "value": one.value, "origin": one.origin} for one in rows]

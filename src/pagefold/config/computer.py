@@ -1,0 +1,141 @@
+"""What the environment says about this computer: the user's folders, agents' logs, HTTP proxies and variables."""
+
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from pagefold.errors import ConfigError
+from pagefold.settings import Settings
+
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+@dataclass(frozen=True, slots=True)
+class Computer:
+    """The environment variables, the current folder and the platform that settings are read under."""
+
+    environment: Mapping[str, str] = field(repr=False)
+    folder: Path
+    platform: str
+
+    @property
+    def home(self) -> Path | None:
+        home = self.environment.get("USERPROFILE" if self.platform == "win32" else "HOME")
+        return Path(home) if home else None
+
+    def config_folder(self) -> Path | None:
+        if self.platform == "win32":
+            return self._user_folder("APPDATA", "AppData/Roaming")
+        return self._user_folder("XDG_CONFIG_HOME", ".config")
+
+    def data_folder(self) -> Path | None:
+        if self.platform == "win32":
+            return self._user_folder("LOCALAPPDATA", "AppData/Local")
+        if self.platform == "darwin":
+            return self._user_folder("", "Library/Application Support")
+        return self._user_folder("XDG_DATA_HOME", ".local/share")
+
+    def _user_folder(self, variable: str, under_home: str) -> Path | None:
+        """Returns pagefold's folder below the one that the variable names, or else below the home folder."""
+        named = Path(self.environment.get(variable, ""))
+        # The XDG specification has relative paths ignored.
+        if named.is_absolute():
+            return named / "pagefold"
+        return self.home / under_home / "pagefold" if self.home else None
+
+    def located(self, name: str, folder: Path) -> Path:
+        """Returns the path of a file name that starts at `folder`, or at the home folder where it begins with ~."""
+        if self.home and (name == "~" or name.startswith(("~/", "~\\"))):
+            return self.home / name[2:]
+        return folder / name
+
+    def label(self, file: Path) -> str:
+        """Returns a file's name for a message: short in the current folder, from ~ in the home folder, else in full."""
+        if file.parent == self.folder:
+            return file.name
+        if self.home and file.is_relative_to(self.home):
+            return f"~/{file.relative_to(self.home).as_posix()}"
+        return str(file)
+
+
+def store_path(settings: Settings, environment: Mapping[str, str] = os.environ, platform: str = sys.platform) -> Path:
+    """Returns the store's file. Raises ConfigError where none is named and there is no user data directory."""
+    if settings.store.path:
+        return Path(settings.store.path)
+    folder = Computer(environment, Path(), platform).data_folder()
+    if folder is None:
+        raise ConfigError('store.path = "": expected the name of a file, as there is no user data directory')
+    return folder / "store.sqlite3"
+
+
+def agent_logs(
+    environment: Mapping[str, str] = os.environ, platform: str = sys.platform
+) -> Iterator[tuple[str, Path, str]]:
+    """Yields where agents keep their logs on this computer: the agent, its folder, the pattern of the files."""
+    home = Computer(environment, Path(), platform).home or Path()
+    claude, codex = environment.get("CLAUDE_CONFIG_DIR"), environment.get("CODEX_HOME")
+    yield "Claude Code", (Path(claude) if claude else home / ".claude") / "projects", "*.jsonl"
+    yield "Codex", (Path(codex) if codex else home / ".codex") / "sessions", "rollout-*.jsonl"
+
+
+def home_of(client: str, environment: Mapping[str, str] = os.environ, platform: str = sys.platform) -> Path | None:
+    """Returns the folder below which a client keeps its own files: the home, or what the client's variable says."""
+    home = Computer(environment, Path(), platform).home
+    variable = {"claude-code": "CLAUDE_CONFIG_DIR", "codex": "CODEX_HOME"}.get(client, "")
+    named = environment.get(variable)
+    # Codex's variable names the folder `.codex` itself.
+    return (Path(named).parent if client == "codex" else Path(named)) if named else home
+
+
+def claude_settings(environment: Mapping[str, str] = os.environ, platform: str = sys.platform) -> Path | None:
+    """Returns the file of Claude Code's own settings for the user."""
+    home = Computer(environment, Path(), platform).home
+    named = environment.get("CLAUDE_CONFIG_DIR")
+    folder = Path(named) if named else home / ".claude" if home else None
+    return folder / "settings.json" if folder else None
+
+
+def process_environment(changes: Mapping[str, str], environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Returns the environment for a program that is started: ours, with what its configuration changes."""
+    return {**environment, **changes}
+
+
+def proxies_for(addresses: Iterable[str], environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Returns the HTTP proxy that the environment names for each address, by the address's host and port.
+
+    Addresses that are reached directly are left out, this computer itself among them.
+    """
+    no_proxy = environment.get("no_proxy") or environment.get("NO_PROXY", "")
+    direct_hosts = [name.strip().lstrip(".").partition(":")[0] for name in no_proxy.split(",")]
+    proxies: dict[str, str] = {}
+    for address in addresses:
+        parts = urlsplit(address)
+        variables = [name for base in (f"{parts.scheme}_proxy", "all_proxy") for name in (base, base.upper())]
+        proxy = next((environment[name] for name in variables if environment.get(name)), "")
+        host = parts.hostname or ""
+        direct = host in _LOOPBACK or "*" in direct_hosts
+        direct = direct or any(name and f".{host}".endswith(f".{name}") for name in direct_hosts)
+        if proxy.startswith(("http://", "https://")) and not direct:
+            proxies[parts.netloc] = proxy
+    return proxies
+
+
+def with_variables(text: str, environment: Mapping[str, str] = os.environ) -> str:
+    """Fills in `${NAME}` and `${NAME:-otherwise}`, as the files of MCP clients use them.
+
+    Raises ConfigError for a variable that is not set and has no other value.
+    """
+
+    def value_of(reference: re.Match[str]) -> str:
+        name, _, otherwise = reference[1].partition(":-")
+        if name in environment:
+            return environment[name]
+        if ":-" not in reference[1]:
+            raise ConfigError(f"${{{name}}}: there is no such environment variable; ${{{name}:-…}} gives it a value")
+        return otherwise
+
+    return re.sub(r"\$\{([A-Za-z_]\w*(?::-[^}]*)?)\}", value_of, text)
