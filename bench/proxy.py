@@ -30,8 +30,8 @@ from pagefold.adapters.library import Library
 from pagefold.cli import serve, telemetry_setup
 from pagefold.derive.policies import policy_named
 from pagefold.model_proxy.conversations import Conversations
-from pagefold.model_proxy.http import Upstreams
 from pagefold.model_proxy.server import Proxy, run
+from pagefold.model_proxy.upstreams import Upstreams
 from pagefold.settings import ServeSettings, Settings, StoreSettings
 
 ROLES = ("bare", "observe", "pagefold", "served")
@@ -151,9 +151,9 @@ def app_for(role: str, upstream: str, folder: str) -> App:
         case "bare":
             return Bare(upstream)
         case "observe":
-            return Proxy(Upstreams(upstream))
+            return Proxy(Upstreams({"anthropic": upstream}))
         case "pagefold":
-            return Proxy(Upstreams(upstream), Conversations(policy_named("lossless")))
+            return Proxy(Upstreams({"anthropic": upstream}), Conversations(policy_named("lossless")))
     settings = Settings(serve=ServeSettings(anthropic_url=upstream), store=StoreSettings(path=f"{folder}/store.db"))
     proxy = serve.proxy_for(settings, Library.open(Path(settings.store.path), settings.sink))
     telemetry_setup.attach(proxy, settings)

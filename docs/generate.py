@@ -32,8 +32,9 @@ by setting:
 every setting with its value and where that came from.
 
 A project's file may have come with somebody else's repository, so it cannot set what decides who gets your keys:
-`serve.host`, `serve.anthropic_url`, `serve.openai_url`, `serve.token`, and where `sink` sends your sessions, are
-refused there. Nor does it say that a tool only reads, or which hosts may be asked early (see [tools.md](tools.md)).
+`serve.host`, `serve.anthropic_url`, `serve.openai_url`, `serve.token`, `upstreams`, and where `sink` sends your
+sessions, are refused there. Nor does it say that a tool only reads, or which hosts may be asked early (see
+[tools.md](tools.md)).
 
 A setting that pagefold does not know, or a value that it cannot take, stops it with exit code 2 and one sentence that
 says where:

@@ -15,10 +15,10 @@ import pytest
 
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.exchange import Exchange
-from pagefold.model_proxy.http import Upstreams
 from pagefold.model_proxy.scripted import ScriptedCall, ScriptedModel, ScriptedTurn
 from pagefold.model_proxy.server import Proxy, running
 from pagefold.model_proxy.totals import Prefix
+from pagefold.model_proxy.upstreams import Upstreams
 from pagefold.wire.message import Usage
 
 AGENTS = Path(os.environ.get("AGENTS_DIR") or Path(__file__).parents[2] / ".agents").absolute()
@@ -98,7 +98,10 @@ def test_claude_code_works_as_without_the_proxy_and_all_of_it_is_seen(claude: Pa
             passed.append(hashlib.sha256(body or b"").hexdigest())
         return Exchange(method, path, body, conversations, **more)
 
-    with running(model) as upstream, running(proxy := Proxy(Upstreams(upstream), exchange=exchange)) as url:
+    with (
+        running(model) as upstream,
+        running(proxy := Proxy(Upstreams({"anthropic": upstream}), exchange=exchange)) as url,
+    ):
         events = run(claude, url, tmp_path, "-p", "Read the notes")
 
     assert [event["result"] for event in events if event["type"] == "result"] == ["All thirty lines are there."]
@@ -122,7 +125,7 @@ def test_claude_code_works_as_without_the_proxy_and_all_of_it_is_seen(claude: Pa
 def test_a_second_prompt_extends_the_first(claude: Path, tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
     model = ScriptedModel([ScriptedTurn("Hello."), ScriptedTurn("Hello again.")])
-    with running(model) as upstream, running(proxy := Proxy(Upstreams(upstream))) as url:
+    with running(model) as upstream, running(proxy := Proxy(Upstreams({"anthropic": upstream}))) as url:
         run(claude, url, tmp_path, "-p", "Say hello")
         events = run(claude, url, tmp_path, "-p", "And again", "--continue")
 

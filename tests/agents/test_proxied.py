@@ -22,9 +22,9 @@ from pagefold.derive.policies.economic import Economic
 from pagefold.derive.policies.lossless import Lossless
 from pagefold.derive.policy import Policy
 from pagefold.model_proxy.conversations import Conversations
-from pagefold.model_proxy.http import Upstreams
 from pagefold.model_proxy.recall_service import PageKeeper, RecallAnswers
 from pagefold.model_proxy.server import Proxy, running
+from pagefold.model_proxy.upstreams import Upstreams
 from tests.agents.kit import FOLDER, KIT, PROGRAMS, answers_in, kit
 
 pytestmark = [
@@ -59,7 +59,10 @@ def proxy_for(model: Any, policy: Policy, folder: Path, **more: Any) -> Iterator
     conversations = Conversations(policy, store=library.store, **more)
     try:
         yield Proxy(
-            Upstreams(model.url, model.url), conversations, put=PageKeeper(library), answers=RecallAnswers(library)
+            Upstreams({"anthropic": model.url, "openai": model.url}),
+            conversations,
+            put=PageKeeper(library),
+            answers=RecallAnswers(library),
         )
     finally:
         library.close()

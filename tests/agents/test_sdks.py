@@ -21,10 +21,10 @@ from pagefold.derive.policies import policy_named
 from pagefold.derive.policies.economic import Economic
 from pagefold.derive.policy import Policy
 from pagefold.model_proxy.conversations import Conversations
-from pagefold.model_proxy.http import Upstreams
 from pagefold.model_proxy.recall_service import PageKeeper
 from pagefold.model_proxy.scripted import ScriptedCall, ScriptedModel, ScriptedTurn
 from pagefold.model_proxy.server import Proxy, running
+from pagefold.model_proxy.upstreams import Upstreams
 
 AGENTS = Path(os.environ.get("AGENTS_DIR") or Path(__file__).parents[2] / ".agents").absolute()
 PYTHON = AGENTS / "venv" / "bin" / "python"
@@ -241,7 +241,9 @@ def proxied(model: Any, name: str, folder: Path) -> Iterator[tuple[Proxy, str]]:
     try:
         with running(model) as upstream:
             conversations = Conversations(policy, store=library.store)
-            proxy = Proxy(Upstreams(upstream, upstream), conversations, put=PageKeeper(library))
+            proxy = Proxy(
+                Upstreams({"anthropic": upstream, "openai": upstream}), conversations, put=PageKeeper(library)
+            )
             with running(proxy) as url:
                 yield proxy, url
     finally:

@@ -12,7 +12,7 @@ from pagefold.errors import ConfigError
 
 ALL_AT_THE_TOP = (
     "policy, window, tokens, prices, folds, lasting, learned, mcp, prefetch, prices_usd, references, replay, serve, "
-    "sink, store, telemetry, tools, values"
+    "sink, store, telemetry, tools, upstreams, values"
 )
 
 # How long a disk takes is no property of the reader.

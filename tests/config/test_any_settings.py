@@ -32,6 +32,7 @@ LISTS: Mapping[str, st.SearchStrategy[object]] = {
             [{"tool": "a b", "probability": 0.25, "projection": "$call", "keep": ["x"], "constants": CONSTANTS}],
         ]
     ),
+    "paths": st.sampled_from([[], ["/v1/embeddings", "/a b"]]),
     "six whole numbers": st.sampled_from([[], [30, 27, 31, 34, 35, 55]]),
     "tables with fields": st.sampled_from(
         [{"must": {"fields": ["a"], "estimated_value": 1.0, "default_include": False}, "ü": {"estimated_value": 0.0}}]

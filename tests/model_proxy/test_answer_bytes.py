@@ -11,9 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import zstandard
 
-from pagefold.model_proxy.http import Upstreams
 from pagefold.model_proxy.scripted import ScriptedCall, ScriptedModel, ScriptedTurn
 from pagefold.model_proxy.server import Proxy, running
+from pagefold.model_proxy.upstreams import Upstreams
 from pagefold.wire.message import Usage
 from tests.model_proxy.upstream import (
     ANSWER,
@@ -179,7 +179,7 @@ def test_fifty_streams_run_side_by_side() -> None:
 
 def test_an_upstream_is_reached_by_the_proxy_that_was_named() -> None:
     with upstream(answers(whole(ANSWER))) as outward:
-        proxy = Proxy(Upstreams("http://api.example"), through={"api.example": outward.url})
+        proxy = Proxy(Upstreams({"anthropic": "http://api.example"}), through={"api.example": outward.url})
         with running(proxy) as url:
             assert ask(url)[::2] == (200, ANSWER)
 
@@ -197,7 +197,7 @@ def test_a_scripted_conversation_goes_through_unchanged() -> None:
         ]
     )
     request = json.loads(QUESTION) | {"stream": True, "tools": [{"name": "Bash"}]}
-    with running(model) as direct, running(proxy := Proxy(Upstreams(direct))) as url:
+    with running(model) as direct, running(proxy := Proxy(Upstreams({"anthropic": direct}))) as url:
         straight = ask(direct, body=json.dumps(request).encode())[2]
         through = ask(url, body=json.dumps(request).encode())[2]
 

@@ -12,8 +12,8 @@ import pytest
 from pagefold.adapters.asgi import Event, Receive, Send
 from pagefold.derive.policies import policy_named
 from pagefold.model_proxy.conversations import Conversations
-from pagefold.model_proxy.http import Upstreams
 from pagefold.model_proxy.server import Proxy, running
+from pagefold.model_proxy.upstreams import Upstreams
 from tests.model_proxy.conversation import body, history
 from tests.model_proxy.upstream import EVENTS
 
@@ -115,7 +115,7 @@ def resident() -> int:
 def test_two_thousand_streams_at_once_are_bounded_in_memory() -> None:
     data = body(history(1))
     with running(Crowded(STREAMS)) as upstream:
-        proxy = Proxy(Upstreams(upstream), Conversations(policy_named("lossless")))
+        proxy = Proxy(Upstreams({"anthropic": upstream}), Conversations(policy_named("lossless")))
         with running(proxy) as url:
             before = resident()
             lengths, peak = peak_of(url, data)

@@ -14,8 +14,8 @@ import pytest
 from pagefold.adapters.asgi import Event, Receive, Send
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.exchange import Exchange
-from pagefold.model_proxy.http import Upstreams
 from pagefold.model_proxy.server import Proxy, running
+from pagefold.model_proxy.upstreams import Upstreams
 from tests.model_proxy.upstream import (
     ANSWER,
     EVENTS,
@@ -62,7 +62,7 @@ def test_no_answer_is_a_502_that_says_why(answer: Callable[[socket.socket], None
 def test_an_upstream_that_is_not_there_is_a_502() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-    with running(Proxy(Upstreams(f"http://127.0.0.1:{port}"))) as url:
+    with running(Proxy(Upstreams({"anthropic": f"http://127.0.0.1:{port}"}))) as url:
         status, _, body = ask(url)
 
     assert (status, json.loads(body)["error"]["message"]) == (
@@ -141,7 +141,7 @@ def test_a_client_that_leaves_while_sending_is_counted(read_bytes: int) -> None:
 
     with (
         upstream(answers(whole(b""))) as model,
-        running(proxy := Told(Upstreams(model.url), read_bytes=read_bytes)) as url,
+        running(proxy := Told(Upstreams({"anthropic": model.url}), read_bytes=read_bytes)) as url,
     ):
         with socket.create_connection(("127.0.0.1", urlsplit(url).port or 0), timeout=PATIENCE) as connection:
             connection.sendall(sent)

@@ -25,10 +25,10 @@ from pagefold.derive.policies.lossless import Lossless
 from pagefold.derive.policy import NOTHING, Derived, Notes
 from pagefold.errors import StoreError
 from pagefold.model_proxy.conversations import Conversations
-from pagefold.model_proxy.http import Upstreams
 from pagefold.model_proxy.recall_service import PageKeeper, RecallAnswers
 from pagefold.model_proxy.scripted import ScriptedCall, ScriptedModel, ScriptedTurn
 from pagefold.model_proxy.server import Proxy, running
+from pagefold.model_proxy.upstreams import Upstreams
 from pagefold.pages.faults import Boundary
 from pagefold.pages.kinds import PageKind
 from pagefold.pages.page import Page, PageId
@@ -59,7 +59,7 @@ def test_a_mistake_of_ours_lets_the_clients_bytes_through_once_and_loudly() -> N
     told: list[str] = []
     data = body(history(3))
     with upstream(answers(whole(ANSWER))) as model:
-        proxy = Proxy(Upstreams(model.url), Conversations(Broken()), report=told.append)
+        proxy = Proxy(Upstreams({"anthropic": model.url}), Conversations(Broken()), report=told.append)
         with running(proxy) as url:
             for _ in range(3):
                 status, headers, answer = ask(url, body=data)
@@ -78,7 +78,7 @@ def test_what_went_wrong_with_a_long_request_is_not_written_out_either(
 ) -> None:
     data = body(history(3, first="secret " * 10_000))
     with upstream(answers(whole(ANSWER))) as model:
-        proxy = Proxy(Upstreams(model.url), Conversations(Broken()))
+        proxy = Proxy(Upstreams({"anthropic": model.url}), Conversations(Broken()))
         with running(proxy) as url:
             assert ask(url, body=data)[2] == ANSWER
     gc.collect()
@@ -98,7 +98,7 @@ def test_a_page_is_in_the_store_before_its_request_leaves_and_stays_there(tmp_pa
 
     try:
         with upstream(answer) as model:
-            proxy = Proxy(Upstreams(model.url), Conversations(Paging(window=2)), put=PageKeeper(library))
+            proxy = Proxy(Upstreams({"anthropic": model.url}), Conversations(Paging(window=2)), put=PageKeeper(library))
             with running(proxy) as url:
                 for turns in range(5):
                     ask(url, body=body(history(turns)))
@@ -141,7 +141,11 @@ def test_what_the_agent_pinned_is_in_the_journal_before_a_folded_request_leaves(
         with upstream(answer) as model:
             conversations = Conversations(policy, store=library.store, window=9_000)
             proxy = Proxy(
-                Upstreams(model.url), conversations, put=keeper, write_back=write_back, report=lambda line: None
+                Upstreams({"anthropic": model.url}),
+                conversations,
+                put=keeper,
+                write_back=write_back,
+                report=lambda line: None,
             )
             with running(proxy) as url:
                 for turns in (2, 30, 30, 31):
@@ -162,7 +166,9 @@ def test_what_cannot_be_stored_is_not_folded_away() -> None:
 
     data = body(history(6))
     with upstream(answers(whole(ANSWER))) as model:
-        proxy = Proxy(Upstreams(model.url), Conversations(Paging(window=2)), put=put, report=lambda line: None)
+        proxy = Proxy(
+            Upstreams({"anthropic": model.url}), Conversations(Paging(window=2)), put=put, report=lambda line: None
+        )
         with running(proxy) as url:
             ask(url, body=data)
             lost = False
@@ -177,7 +183,7 @@ def test_what_cannot_be_stored_is_not_folded_away() -> None:
 def test_a_refusal_is_relayed_with_its_headers_and_counted_as_nothing_saved(status: bytes) -> None:
     error = b'{"type":"error","error":{"type":"rate_limit_error","message":"prompt is too long"}}'
     with upstream(answers(whole(error, b"retry-after: 7", status=status))) as model:
-        proxy = Proxy(Upstreams(model.url), Conversations(policy_named("lossless")))
+        proxy = Proxy(Upstreams({"anthropic": model.url}), Conversations(policy_named("lossless")))
         with running(proxy) as url:
             code, headers, answer = ask(url, body=body(history(4)))
 
@@ -190,7 +196,7 @@ def test_too_long_is_answered_by_one_smaller_request() -> None:
     error = b'{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 9 > 8"}}'
     replies = [whole(error, status=b"400 Bad Request"), whole(ANSWER)]
     with upstream(lambda connection: connection.sendall(replies.pop(0))) as model:
-        proxy = Proxy(Upstreams(model.url), Conversations(Folding(window=100)))
+        proxy = Proxy(Upstreams({"anthropic": model.url}), Conversations(Folding(window=100)))
         with running(proxy) as url:
             assert ask(url, body=body(history(4)))[2] == ANSWER
 
@@ -204,7 +210,9 @@ def test_economic_itself_answers_too_long_with_one_smaller_fold_and_goes_on_from
     replies = [whole(error, status=b"400 Bad Request"), whole(ANSWER), whole(ANSWER)]
     with upstream(lambda connection: connection.sendall(replies.pop(0))) as model:
         library = Library(tmp_path / "store.sqlite3")
-        proxy = Proxy(Upstreams(model.url), Conversations(Economic(), store=library.store), put=PageKeeper(library))
+        proxy = Proxy(
+            Upstreams({"anthropic": model.url}), Conversations(Economic(), store=library.store), put=PageKeeper(library)
+        )
         with running(proxy) as url:
             status, headers, answer = ask(url, body=body(history(30)))
             assert (status, answer) == (200, ANSWER)
@@ -252,7 +260,9 @@ def test_too_long_is_understood_in_however_many_pieces_it_comes_and_pages_are_st
 
     try:
         with upstream(answer) as model:
-            proxy = Proxy(Upstreams(model.url), Conversations(Paging(window=100)), put=PageKeeper(library))
+            proxy = Proxy(
+                Upstreams({"anthropic": model.url}), Conversations(Paging(window=100)), put=PageKeeper(library)
+            )
             with running(proxy) as url:
                 assert ask(url, body=body(history(4)))[::2] == (200, ANSWER)
     finally:
@@ -264,7 +274,7 @@ def test_too_long_is_understood_in_however_many_pieces_it_comes_and_pages_are_st
 def test_a_refusal_that_cannot_be_read_is_relayed(encoding: bytes) -> None:
     refusal = whole(b"not encoded at all", b"content-encoding: " + encoding, status=b"400 Bad Request")
     with upstream(answers(refusal)) as model:
-        proxy = Proxy(Upstreams(model.url), Conversations(Folding(window=100)))
+        proxy = Proxy(Upstreams({"anthropic": model.url}), Conversations(Folding(window=100)))
         with running(proxy) as url:
             assert ask(url, body=body(history(4)))[::2] == (400, b"not encoded at all")
     assert proxy.totals.faults == 0
@@ -273,7 +283,7 @@ def test_a_refusal_that_cannot_be_read_is_relayed(encoding: bytes) -> None:
 def test_too_long_twice_is_the_clients_to_know() -> None:
     error = b'{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 9 > 8"}}'
     with upstream(answers(whole(error, status=b"400 Bad Request"))) as model:
-        proxy = Proxy(Upstreams(model.url), Conversations(Folding(window=100)))
+        proxy = Proxy(Upstreams({"anthropic": model.url}), Conversations(Folding(window=100)))
         with running(proxy) as url:
             assert ask(url, body=body(history(4)))[::2] == (400, error)
 
@@ -286,7 +296,7 @@ def test_a_derived_request_that_is_cut_off_in_mid_stream_is_cut_off_for_the_clie
         connection.shutdown(socket.SHUT_RDWR)
 
     with upstream(answer) as model:
-        proxy = Proxy(Upstreams(model.url), Conversations(policy_named("lossless")))
+        proxy = Proxy(Upstreams({"anthropic": model.url}), Conversations(policy_named("lossless")))
         with running(proxy) as url, connected(url) as connection:
             connection.request("POST", "/v1/messages", body(history(3)))
             response = connection.getresponse()
@@ -301,7 +311,7 @@ def test_very_long_requests_go_through_read_or_not(size: int) -> None:
     text = "words " * (size // 6)
     data = json.dumps({"model": "m", "messages": [{"role": "user", "content": text}]}).encode()
     with upstream(answers(whole(ANSWER))) as model:
-        proxy = Proxy(Upstreams(model.url), Conversations(policy_named("lossless")))
+        proxy = Proxy(Upstreams({"anthropic": model.url}), Conversations(policy_named("lossless")))
         with running(proxy) as url:
             assert ask(url, body=data)[2] == ANSWER
 
@@ -311,7 +321,7 @@ def test_very_long_requests_go_through_read_or_not(size: int) -> None:
 
 def test_a_client_that_drips_its_request_holds_up_nobody() -> None:
     with upstream(answers(whole(ANSWER))) as model:
-        proxy = Proxy(Upstreams(model.url), Conversations(policy_named("lossless")))
+        proxy = Proxy(Upstreams({"anthropic": model.url}), Conversations(policy_named("lossless")))
         with running(proxy) as url:
             port = urlsplit(url).port
             assert port is not None
@@ -340,7 +350,7 @@ def test_long_work_on_one_request_does_not_hold_up_the_others() -> None:
 
     slow = {"role": "user", "content": "slow " * 10_000}
     with upstream(answers(whole(ANSWER))) as model:
-        proxy = Proxy(Upstreams(model.url), Conversations(Slow()))
+        proxy = Proxy(Upstreams({"anthropic": model.url}), Conversations(Slow()))
         with running(proxy) as url, ThreadPoolExecutor(1) as pool:
             waiting = pool.submit(ask, url, body=body([slow]))
             assert begun.wait(20)
@@ -374,7 +384,7 @@ def test_pages_of_requests_that_are_derived_at_once_are_each_stored_for_their_ow
         return body([{"role": "user", "content": first * 10_000}])
 
     with upstream(answers(whole(ANSWER))) as model:
-        proxy = Proxy(Upstreams(model.url), Conversations(Slow()), put=put)
+        proxy = Proxy(Upstreams({"anthropic": model.url}), Conversations(Slow()), put=put)
         with running(proxy) as url, ThreadPoolExecutor(3) as pool:
             waiting = [pool.submit(ask, url, body=asked("slow"))]
             assert begun.wait(20)
@@ -411,7 +421,7 @@ def test_many_streams_at_once_are_bounded_in_memory() -> None:
 
     stop = threading.Event()
     with upstream(answer) as model:
-        proxy = Proxy(Upstreams(model.url), Conversations(policy_named("lossless")))
+        proxy = Proxy(Upstreams({"anthropic": model.url}), Conversations(policy_named("lossless")))
         with running(proxy) as url, ThreadPoolExecutor(60) as pool:
             ask(url, body=body(history(1)))
             before = _resident_bytes()
@@ -461,7 +471,11 @@ def test_no_secret_reaches_logs_status_or_headers(tmp_path: Path, capfd: pytest.
             for policy in (policy_named("lossless"), policy_named("economic"), Broken()):
                 conversations = Conversations(policy, store=library.store, recall_rounds=2)
                 proxy = Proxy(
-                    Upstreams(address), conversations, put=PageKeeper(library), answers=answer, report=told.append
+                    Upstreams({"anthropic": address}),
+                    conversations,
+                    put=PageKeeper(library),
+                    answers=answer,
+                    report=told.append,
                 )
                 with running(proxy) as url:
                     for data in (body(messages), body(messages, x=PLANTED)[:-9], PLANTED.encode()):

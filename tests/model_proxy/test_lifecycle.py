@@ -18,9 +18,9 @@ import aiohttp
 import pytest
 
 from pagefold.errors import ConfigError
-from pagefold.model_proxy.http import Upstreams
 from pagefold.model_proxy.scripted import ScriptedModel
 from pagefold.model_proxy.server import Proxy, Tls, running, serve
+from pagefold.model_proxy.upstreams import Upstreams
 from tests.model_proxy.upstream import EVENTS, PATIENCE, QUESTION, STREAM_HEAD, ask, chunk, upstream
 
 pytestmark = pytest.mark.usefixtures("policy")
@@ -43,7 +43,7 @@ def test_stopping_lets_a_running_stream_end() -> None:
         return response.read()
 
     with upstream(answer) as model, ThreadPoolExecutor(1) as pool:
-        with running(Proxy(Upstreams(model.url))) as url:
+        with running(Proxy(Upstreams({"anthropic": model.url}))) as url:
             connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=PATIENCE)
             connection.request("POST", "/v1/messages", QUESTION)
             response = connection.getresponse()
@@ -83,9 +83,9 @@ def test_a_port_in_use_is_named() -> None:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_it_and_the_caller_has_the_last_word(number: signal.Signals) -> None:
     program = (
-        "from pagefold.model_proxy.http import Upstreams\n"
+        "from pagefold.model_proxy.upstreams import Upstreams\n"
         "from pagefold.model_proxy.server import Proxy, run\n"
-        "proxy = Proxy(Upstreams('http://127.0.0.1:1'))\n"
+        "proxy = Proxy(Upstreams({'anthropic': 'http://127.0.0.1:1'}))\n"
         "run(proxy, '127.0.0.1', 0, started=lambda port: print(port, flush=True))\n"
         "print('requests', proxy.totals.requests)\n"
     )
@@ -110,7 +110,7 @@ def test_with_a_certificate_it_speaks_https_and_only_that(tmp_path: Path) -> Non
     made += ["-addext", "subjectAltName=DNS:localhost", "-keyout", str(key), "-out", str(certificate)]
     subprocess.run(made, check=True, capture_output=True)
     with running(ScriptedModel([])) as upstream:
-        proxy, ports = Proxy(Upstreams(upstream)), list[int]()
+        proxy, ports = Proxy(Upstreams({"anthropic": upstream})), list[int]()
         tls = Tls(str(certificate), str(key))
 
         async def asked() -> str:
@@ -156,7 +156,7 @@ def test_whoever_looks_leaves_no_call_behind() -> None:
             super()._tell()
 
     async def looked_at() -> list[int]:
-        proxy, calls = Counting(Upstreams("http://127.0.0.1:9")), []
+        proxy, calls = Counting(Upstreams({"anthropic": "http://127.0.0.1:9"})), []
         for _ in range(2):
             for _ in range(20):
                 proxy.ended(Ended())  # type: ignore[arg-type]
@@ -178,7 +178,7 @@ def test_what_ends_after_somebody_looked_is_counted_without_another_look() -> No
             counted.append(1)
 
     async def looked_at() -> list[int]:
-        proxy, so_far = Proxy(Upstreams("http://127.0.0.1:9")), []
+        proxy, so_far = Proxy(Upstreams({"anthropic": "http://127.0.0.1:9"})), []
         proxy.ended(Ended())  # type: ignore[arg-type]
         await asyncio.sleep(0.04)
         proxy.catch_up()

@@ -15,11 +15,11 @@ from pagefold.adapters.library import Library
 from pagefold.derive.policies import policy_named
 from pagefold.derive.policy import Policy
 from pagefold.model_proxy.conversations import Conversations
-from pagefold.model_proxy.http import Upstreams
 from pagefold.model_proxy.recall_service import PageKeeper, RecallAnswers
 from pagefold.model_proxy.scripted import ScriptedCall, ScriptedModel, ScriptedTurn
 from pagefold.model_proxy.server import Proxy, running
 from pagefold.model_proxy.totals import Totals
+from pagefold.model_proxy.upstreams import Upstreams
 from pagefold.pages.page import handle_of
 from pagefold.wire import anthropic
 from pagefold.wire.message import Usage
@@ -41,7 +41,9 @@ def library(tmp_path: Path) -> Iterator[Library]:
 def between(model: ScriptedModel, library: Library, rounds: int = 3) -> Iterator[tuple[Proxy, str]]:
     conversations = Conversations(policy_named("lossless"), store=library.store, recall_rounds=rounds)
     with running(model) as upstream:
-        proxy = Proxy(Upstreams(upstream), conversations, put=library.put, answers=RecallAnswers(library))
+        proxy = Proxy(
+            Upstreams({"anthropic": upstream}), conversations, put=library.put, answers=RecallAnswers(library)
+        )
         with running(proxy) as url:
             yield proxy, url
 
@@ -241,7 +243,7 @@ def asked(
     conversations = Conversations(policy or policy_named("lossless"), store=library.store, recall_rounds=3)
     with upstream(answer) as model:
         proxy = Proxy(
-            Upstreams(model.url),
+            Upstreams({"anthropic": model.url}),
             conversations,
             put=PageKeeper(library),
             answers=answers or RecallAnswers(library),

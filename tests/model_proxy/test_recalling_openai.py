@@ -14,10 +14,10 @@ from pagefold.adapters.asgi import Event, Receive, Send
 from pagefold.adapters.library import Library
 from pagefold.derive.policies import policy_named
 from pagefold.model_proxy.conversations import Conversations
-from pagefold.model_proxy.http import Upstreams
 from pagefold.model_proxy.recall_service import RecallAnswers
 from pagefold.model_proxy.scripted import ScriptedCall, ScriptedTurn
 from pagefold.model_proxy.server import Proxy, running
+from pagefold.model_proxy.upstreams import Upstreams
 from pagefold.pages.page import handle_of
 from pagefold.wire import openai_chat, sse
 from pagefold.wire.message import BlockKind
@@ -150,7 +150,12 @@ class Reply:
 def between(model: Scripted, library: Library, rounds: int = 3) -> Iterator[tuple[Proxy, str]]:
     conversations = Conversations(policy_named("lossless"), store=library.store, recall_rounds=rounds)
     with running(model) as upstream:
-        proxy = Proxy(Upstreams("", upstream), conversations, put=library.put, answers=RecallAnswers(library))
+        proxy = Proxy(
+            Upstreams({"anthropic": "", "openai": upstream}),
+            conversations,
+            put=library.put,
+            answers=RecallAnswers(library),
+        )
         with running(proxy) as url:
             yield proxy, url
 
@@ -381,7 +386,12 @@ def test_however_a_stream_is_spelled_it_comes_back_like_that(library: Library, p
     conversations = Conversations(policy_named("lossless"), store=library.store, recall_rounds=3)
     answer = whole(b"".join(said), b"content-type: text/event-stream")
     with upstream(lambda connection: connection.sendall(answer)) as model:
-        proxy = Proxy(Upstreams("", model.url), conversations, put=library.put, answers=RecallAnswers(library))
+        proxy = Proxy(
+            Upstreams({"anthropic": "", "openai": model.url}),
+            conversations,
+            put=library.put,
+            answers=RecallAnswers(library),
+        )
         with running(proxy) as url:
             seen = answered(url, path, [{"role": "user", "content": "Go."}], stream=True)
 
@@ -422,7 +432,12 @@ def test_a_call_that_was_cut_short_is_not_answered(library: Library, path: str, 
     conversations = Conversations(policy_named("lossless"), store=library.store, recall_rounds=3)
     answer = whole(said, b"content-type: text/event-stream" if stream else b"content-type: application/json")
     with upstream(lambda connection: connection.sendall(answer)) as model:
-        proxy = Proxy(Upstreams("", model.url), conversations, put=library.put, answers=RecallAnswers(library))
+        proxy = Proxy(
+            Upstreams({"anthropic": "", "openai": model.url}),
+            conversations,
+            put=library.put,
+            answers=RecallAnswers(library),
+        )
         with running(proxy) as url:
             seen = answered(url, path, [{"role": "user", "content": "Go."}], stream)
 

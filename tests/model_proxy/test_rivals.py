@@ -6,9 +6,9 @@ from typing import Any
 from pagefold.derive.policies import policy_named
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.exchange import Exchange
-from pagefold.model_proxy.http import Upstreams
 from pagefold.model_proxy.scripted import ScriptedModel, ScriptedTurn
 from pagefold.model_proxy.server import Proxy, running
+from pagefold.model_proxy.upstreams import Upstreams
 from pagefold.wire import json_text
 from tests.model_proxy.conversation import FILE, body, canonical_messages, history, marked, sent, turn
 from tests.model_proxy.upstream import ask
@@ -67,9 +67,9 @@ def test_a_sub_agent_with_its_parents_session_is_a_history_of_its_own() -> None:
 def test_a_retry_saves_once() -> None:
     model = ScriptedModel([ScriptedTurn("Yes.")] * 9)
     model._failures[3] = [529, 500]
-    proxy = Proxy(Upstreams(""), Conversations(policy_named("lossless")))
+    proxy = Proxy(Upstreams({"anthropic": ""}), Conversations(policy_named("lossless")))
     with running(model) as address:
-        proxy.upstreams = Upstreams(address)
+        proxy.upstreams = Upstreams({"anthropic": address})
         with running(proxy) as url:
             found = [ask(url, body=body(history(3))) for _ in range(3)]
     assert [status for status, _, _ in found] == [529, 500, 200]

@@ -3,8 +3,11 @@
 import json
 
 import pytest
+from yarl import URL
 
-from pagefold.model_proxy.http import Upstreams
+from pagefold.cli.serve import upstreams_of
+from pagefold.model_proxy.upstreams import Upstreams
+from pagefold.settings import Settings, UpstreamTable
 from tests.model_proxy.upstream import ANSWER, QUESTION, answers, ask, proxied, say, whole
 
 pytestmark = pytest.mark.usefixtures("policy")
@@ -96,9 +99,51 @@ def test_whatever_the_target_it_goes_to_the_upstream_or_nowhere(target: bytes, a
     ],
 )
 def test_each_path_has_its_upstream(path: bytes, headers: list[tuple[bytes, bytes]], expected: str) -> None:
-    upstreams = Upstreams("https://a.example", "http://o.example:81/base/")
+    upstreams = Upstreams({"anthropic": "https://a.example", "openai": "http://o.example:81/base/"})
 
     assert str(upstreams.target(path, b"", headers)) == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        (b"/v1/embeddings", "http://local.example/v1/embeddings"),
+        (b"/v1/embeddings/x", "http://local.example/v1/embeddings/x"),
+        (b"/v1/chat/completions", "http://o.example/v1/chat/completions"),
+        (b"/v1/chat/completions/batch/1", "http://local.example/v1/chat/completions/batch/1"),
+        (b"/own", "http://local.example/own"),
+        (b"/ownx", "https://a.example/ownx"),
+        (b"/nowhere/x", None),
+    ],
+)
+def test_a_table_of_upstreams_may_be_longer_and_take_paths(path: bytes, expected: str | None) -> None:
+    table = {"anthropic": "https://a.example", "openai": "http://o.example", "local": "http://local.example"}
+    paths = {"/v1/embeddings": "local", "/v1/chat/completions/batch": "local", "/own": "local", "/nowhere": "absent"}
+
+    found = Upstreams(table, paths).target(path, b"", [])
+
+    assert found == (expected and URL(expected))
+
+
+@pytest.mark.parametrize("address", ["http://o.example/v1", "http://o.example/v1/", "http://o.example"])
+def test_an_address_may_be_given_with_the_version_or_without(address: str) -> None:
+    upstreams = Upstreams({"anthropic": address, "openai": address})
+
+    for path in (b"/v1/chat/completions", b"/v1/messages"):
+        assert str(upstreams.target(path, b"", [])) == "http://o.example" + path.decode()
+
+
+def test_the_settings_give_a_table_of_upstreams() -> None:
+    own = (
+        UpstreamTable(name="local", url="http://l.example", paths=("/own",)),
+        UpstreamTable(name="openai", paths=("/o",)),
+    )
+
+    upstreams = upstreams_of(Settings(upstreams=own))
+
+    assert list(upstreams.addresses) == ["anthropic", "openai", "local"]
+    assert str(upstreams.target(b"/own/x", b"", [])) == "http://l.example/own/x"
+    assert str(upstreams.target(b"/o", b"", [])) == "https://api.openai.com/o"
 
 
 def test_without_an_openai_address_its_keys_go_nowhere() -> None:

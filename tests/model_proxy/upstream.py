@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 
 from pagefold.derive.policy import Policy
 from pagefold.model_proxy.conversations import Conversations
-from pagefold.model_proxy.http import Upstreams
 from pagefold.model_proxy.server import Proxy, running
+from pagefold.model_proxy.upstreams import Upstreams
 from pagefold.wire.message import Usage
 
 PATIENCE = 20
@@ -129,7 +129,7 @@ def chunk(data: bytes) -> bytes:
 @contextmanager
 def proxied(answer: Callable[[socket.socket], None], **settings: object) -> Iterator[tuple[Proxy, str, Upstream]]:
     with upstream(answer) as model:
-        proxy = Proxy(Upstreams(model.url), Conversations(POLICY[0]), **settings)  # type: ignore[arg-type]
+        proxy = Proxy(Upstreams({"anthropic": model.url}), Conversations(POLICY[0]), **settings)  # type: ignore[arg-type]
         with running(proxy) as url:
             yield proxy, url, model
 

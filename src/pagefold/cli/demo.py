@@ -24,9 +24,9 @@ from pagefold.cli import replay as replaying
 from pagefold.context import Context
 from pagefold.derive.cost import prices_named
 from pagefold.derive.policies.lossless import Lossless
-from pagefold.model_proxy.http import Upstreams
 from pagefold.model_proxy.scripted import ScriptedCall, ScriptedModel, ScriptedTurn
 from pagefold.model_proxy.server import Proxy, running
+from pagefold.model_proxy.upstreams import Upstreams
 from pagefold.pages.kinds import classify
 from pagefold.pages.page import HANDLE, Page
 from pagefold.pages.recall import Recalled, recall
@@ -152,7 +152,7 @@ def _proxy(console: Console) -> dict[str, Any]:
     model = ScriptedModel(_TURNS)
     sent: list[bytes] = []
     with running(model) as upstream:
-        proxy = Proxy(Upstreams(upstream))
+        proxy = Proxy(Upstreams({"anthropic": upstream}))
         with running(proxy) as url:
             messages: list[dict[str, Any]] = [{"role": "user", "content": "Why does the desk grant four renewals?"}]
             for turn in _TURNS:

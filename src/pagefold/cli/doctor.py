@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from pagefold import config
 from pagefold.adapters.library import Library
 from pagefold.cli import output
+from pagefold.cli.serve import upstreams_of
 from pagefold.derive.policies import policy_named
 from pagefold.errors import ConfigError, StoreError
 from pagefold.model_proxy import agents
@@ -36,8 +37,8 @@ def run(options: argparse.Namespace) -> int:
     settings = config.load(flags={"store.path": options.store, "config": options.config}).settings
     findings = [*_policy(settings), *_store(settings), *_proxy(settings)]
     if not options.offline:
-        findings += [*_upstream("Anthropic", settings.serve.anthropic_url)]
-        findings += [*_upstream("OpenAI", settings.serve.openai_url)]
+        for name, url in upstreams_of(settings).addresses.items():
+            findings += _upstream(name, url)
     findings += [*_programs(), *agents.looked_at(config.process_environment({}))]
     if options.json:
         output.print_json([{"about": one.about, "found": one.found, "remedy": one.remedy} for one in findings])

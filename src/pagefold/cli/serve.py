@@ -33,9 +33,9 @@ from pagefold.errors import ConfigError
 from pagefold.model_proxy import server
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.deriving import folds
-from pagefold.model_proxy.http import Upstreams
 from pagefold.model_proxy.recall_service import PageKeeper, RecallAnswers
 from pagefold.model_proxy.server import Proxy
+from pagefold.model_proxy.upstreams import Upstreams
 from pagefold.settings import Settings
 from pagefold.wire.apis import APIS
 
@@ -130,9 +130,9 @@ def proxy_for(settings: Settings, library: Library | None, *, token: str | None 
         known=known,
         recall_rounds=serve.recall_rounds if serve.recall == "inline" and library else 0,
     )
-    upstreams = Upstreams(serve.anthropic_url, serve.openai_url)
+    upstreams = upstreams_of(settings)
     asked = serve.token if token is None else token
-    through = config.proxies_for((serve.anthropic_url, serve.openai_url))
+    through = config.proxies_for(upstreams.addresses.values())
     if library is None:
         return Proxy(upstreams, conversations, token=asked, through=through)
     keeper, answers = PageKeeper(library), RecallAnswers(library)
@@ -145,6 +145,13 @@ def proxy_for(settings: Settings, library: Library | None, *, token: str | None 
         token=asked,
         through=through,
     )
+
+
+def upstreams_of(settings: Settings) -> Upstreams:
+    """The table of upstreams: the two that have a flag, then those of the user's own tables."""
+    addresses = {"anthropic": settings.serve.anthropic_url, "openai": settings.serve.openai_url}
+    addresses |= {table.name: table.url for table in settings.upstreams if table.url}
+    return Upstreams(addresses, {path: table.name for table in settings.upstreams for path in table.paths or ()})
 
 
 def _policy(settings: Settings) -> Any:

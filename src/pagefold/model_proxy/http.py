@@ -1,21 +1,19 @@
-"""What an HTTP exchange is made of: where it may go, the body as it arrives, headers that travel, answers of our own.
+"""What an HTTP exchange is made of: the body as it arrives, headers that are passed on, answers of our own.
 
-Promises: host and scheme are those of a given upstream, whatever a client wrote; headers keep their order and their
-repetitions, and only those of one connection stay behind; no words of a request are quoted in an error.
+Promises: headers keep their order and their repetitions, and only those of one connection are left out; an error quotes
+no words of a request.
 """
 
 import asyncio
 import os
 import zlib
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from operator import itemgetter
 from typing import Any, TypeAlias
 
 import aiohttp
 import zstandard
-from yarl import URL
 
 from pagefold.adapters.asgi import Event, Receive, Send
 from pagefold.wire import json_text
@@ -23,49 +21,9 @@ from pagefold.wire import json_text
 Headers: TypeAlias = list[tuple[bytes, bytes]]
 
 _OF_ONE_CONNECTION = frozenset((b"connection", b"keep-alive", b"transfer-encoding", b"te", b"trailer", b"upgrade"))
-_OPENAI = (b"/v1/chat/completions", b"/v1/responses", b"/v1/embeddings", b"/v1/completions")
-_BELOW_OPENAI = tuple(path + b"/" for path in _OPENAI)
-_QUERIES = (b"", b"beta=true")
 _VALUE = itemgetter(1)
 CONNECT_SECONDS = 20
 _WATCH_SECONDS = 0.05  # an answer that is there sooner is not worth a task that waits for the client to leave
-
-
-@dataclass(frozen=True, slots=True)
-class Upstreams:
-    """The only two places that a request can go to. Without the second, its paths are answered with 404."""
-
-    anthropic: str
-    openai: str = ""
-
-    def target(self, path: bytes, query: bytes, headers: Headers) -> URL | None:
-        """Host and scheme are those of an upstream, whatever the client wrote; path and query are the client's."""
-        base = self.openai if self._is_openai(path, headers) else self.anthropic
-        # Only of queries that cannot hold a key is anything remembered.
-        return _known_target(base, path, query) if query in _QUERIES else _target(base, path, query)
-
-    def _is_openai(self, path: bytes, headers: Headers) -> bool:
-        if path in _OPENAI or path.startswith(_BELOW_OPENAI):
-            return True
-        # Both have it. A key must not end up with the other provider, and Anthropic's clients name their version.
-        shared = path == b"/v1/models" or path.startswith(b"/v1/models/")
-        return shared and bool(self.openai) and not any(name == b"anthropic-version" for name, _ in headers)
-
-
-def _target(upstream: str, path: bytes, query: bytes) -> URL | None:
-    base = URL(upstream)
-    if not base.raw_authority:
-        return None
-    return URL.build(
-        scheme=base.scheme,
-        authority=base.raw_authority,
-        path=base.raw_path.rstrip("/") + path.decode("ascii"),
-        query_string=query.decode("ascii"),
-        encoded=True,
-    )
-
-
-_known_target = lru_cache(maxsize=256)(_target)
 
 
 class ClientLeftError(Exception):

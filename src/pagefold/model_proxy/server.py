@@ -8,7 +8,7 @@ Where it is not reached the answer is a 502 that says why. A fault of ours never
 through, and the fault is counted and reported.
 
 Refuses: WebSockets and other upgrades (426), a client without the token where one is set (401), and any upstream but
-the two it was given. Keys are passed on and neither kept nor written anywhere.
+those it was given. Keys are passed on and neither kept nor written anywhere.
 """
 
 import asyncio
@@ -37,10 +37,11 @@ from pagefold.errors import ConfigError
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.exchange import READ_BYTES, Exchange
 from pagefold.model_proxy.forward import TOKEN_HEADER, ProxiedRequest
-from pagefold.model_proxy.http import CONNECT_SECONDS, Headers, Upstreams, are_text, refuse, reply
+from pagefold.model_proxy.http import CONNECT_SECONDS, Headers, are_text, refuse, reply
 from pagefold.model_proxy.recalling import ENOUGH
 from pagefold.model_proxy.totals import Seen, Totals
 from pagefold.model_proxy.turn_recorder import TurnRecorder
+from pagefold.model_proxy.upstreams import Upstreams
 from pagefold.pages.page import PageId
 from pagefold.pages.store import MemoryPages
 from pagefold.wire import json_text
@@ -53,7 +54,7 @@ _HEADER_BYTES = 256 << 10
 _UNCOUNTED = 500
 _ENDED, _ENDED_BYTES, _COUNT_SECONDS = 64, 4 << 20, 0.08
 _STRANGER = "this pagefold asks for its token in x-pagefold-token"
-_NO_UPSTREAM = "this pagefold was given no OpenAI address to send this on to"
+_NO_UPSTREAM = "this pagefold was given no address to send this on to"
 
 
 def to_stderr(line: str) -> None:

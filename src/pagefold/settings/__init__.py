@@ -25,6 +25,7 @@ from pagefold.settings.sections import (
     SinkSettings,
     StoreSettings,
     TelemetrySettings,
+    UpstreamTable,
 )
 from pagefold.settings.toml_text import KeyPath, toml_key, toml_value
 from pagefold.settings.tools import MAX_CALLS_PER_LINK, FollowUpLink, ToolCost, ToolFieldGroup, ToolTable
@@ -48,6 +49,7 @@ __all__ = [
     "ToolCost",
     "ToolFieldGroup",
     "ToolTable",
+    "UpstreamTable",
     "ValueRule",
     "generic_path",
     "setting_values",

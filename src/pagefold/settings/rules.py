@@ -81,6 +81,12 @@ def are_names(value: Any) -> bool:
 
 
 NAMES = ValueRule(tuple, "a list of names", are_names, made=tuple)
+PATHS = ValueRule(
+    tuple,
+    "paths that begin with /, as a list",
+    lambda value: are_names(value) and all(path.startswith("/") and path.isascii() for path in value),
+    made=lambda value: tuple(path.rstrip("/") for path in value),
+)
 
 
 def _are_turns(value: Any) -> bool:

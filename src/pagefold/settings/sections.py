@@ -9,6 +9,7 @@ from pagefold.settings.rules import (
     FOLDER_OF_KEYS,
     MAYBE_ADDRESS,
     NAMED,
+    PATHS,
     SWITCH,
     TEXT,
     number,
@@ -29,6 +30,15 @@ class PriceTable:
     fresh: float | None = setting(None, "Prompt tokens neither read from nor written to the cache.", number(0))
     output: float | None = setting(None, "Tokens the model writes.", number(0))
     ttl_seconds: float | None = setting(None, "How long the cache stays warm after its last use.", number(0))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpstreamTable:
+    """An upstream of the model proxy. `anthropic` and `openai` are there; others are for further APIs, or for paths."""
+
+    name: str
+    url: str | None = setting(None, "Where its requests are sent on to.", ADDRESS, own=True)
+    paths: tuple[str, ...] | None = setting(None, "Requests at these paths, or below them, go to it.", PATHS, own=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,6 +195,7 @@ class Settings:
     prices: str = setting("anthropic", "The price table costs are reckoned with.", NAMED)
     # Sorted by name and not a dict: equal, hashable and fit for another process whatever order a file had.
     prices_usd: tuple[PriceTable, ...] = field(default=(), metadata={"tables": PriceTable})
+    upstreams: tuple[UpstreamTable, ...] = field(default=(), metadata={"tables": UpstreamTable})
     store: StoreSettings = field(default_factory=StoreSettings)
     sink: SinkSettings = field(default_factory=SinkSettings)
     serve: ServeSettings = field(default_factory=ServeSettings)
