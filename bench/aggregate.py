@@ -10,12 +10,14 @@ import argparse
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from pagefold.adapters import parquet
-from pagefold.adapters.recordings import batches
-from pagefold.analysis.export import BY_LEVEL, BY_TOOL, DECISIONS, SESSIONS, Job, exported
+from pagefold.analysis.engine import Engine, SessionResult, run_on_sessions
+from pagefold.analysis.export import BY_LEVEL, BY_TOOL, DECISIONS, SESSIONS, export_session, session_rows
+from pagefold.analysis.replay_job import ReplayJob
 from pagefold.derive.cost import prices_named
 
 TRACES = Path(__file__).parent.parent.parent / "shared" / "traces"
@@ -37,14 +39,16 @@ def main() -> None:
     wanted = parser.parse_args().sessions
     if not FAMILY.exists():
         raise SystemExit(f"no recordings in {TRACES}")
-    job = Job(("economic",), prices_named("anthropic"), "o200k", 200_000, None, 1 << 30)
-    found = exported(tuple(batches(FAMILY, given=None, max_bytes=1 << 30)), job)
+    job = ReplayJob(prices_named("anthropic"), "o200k", 200_000, max_line_bytes=1 << 30)
+    work = partial(export_session, policies=("economic",))
+    results = run_on_sessions([FAMILY], work, job, Engine())
+    found = [result for result in results if isinstance(result, SessionResult)]
     with tempfile.TemporaryDirectory() as name:
         once, many = Path(name, "once"), Path(name, "many")
         with parquet.tables(once, sessions=SESSIONS, decisions=DECISIONS) as tables:
             for one in found:
-                tables["sessions"].add(one.sessions)
-                tables["decisions"].add(one.decisions)
+                tables["sessions"].add(session_rows(one, job))
+                tables["decisions"].add(one.value.decisions)
         many.mkdir()
         times = -(-wanted // len(found))
         with parquet.duckdb().connect() as database:

@@ -11,15 +11,17 @@ import json
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 from pagefold.adapters import recordings
-from pagefold.analysis.runs import Job, outcomes
+from pagefold.analysis.engine import Engine, SessionResult, run_on_sessions
+from pagefold.analysis.replay_job import ReplayJob, replay_session
 from pagefold.derive.cost import prices_named
 from pagefold.tokens import counter
 
 FAMILIES = Path(__file__).parent.parent.parent / "shared" / "traces"
-JOB = Job("identity", prices_named("anthropic"), "o200k", 200_000, None, 1 << 26)
+JOB = ReplayJob(prices_named("anthropic"), "o200k", 200_000)
 
 
 def floor(paths: list[Path]) -> tuple[float, float, int]:
@@ -45,7 +47,8 @@ def floor(paths: list[Path]) -> tuple[float, float, int]:
 
 def ours(paths: list[Path], jobs: int) -> tuple[float, int]:
     started = time.perf_counter()
-    requests = sum(outcome.figures.requests for outcome in outcomes(paths, JOB, jobs=jobs))
+    results = run_on_sessions(paths, partial(replay_session, policy="identity"), JOB, Engine(jobs=jobs))
+    requests = sum(result.value.figures.requests for result in results if isinstance(result, SessionResult))
     return time.perf_counter() - started, requests
 
 

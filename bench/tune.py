@@ -17,8 +17,8 @@ from typing import Any
 
 from bench.policies import TRACES, requests_of, scorer
 from pagefold.analysis.engine import Engine
+from pagefold.analysis.replay_job import ReplayJob
 from pagefold.analysis.tune import Tuned, tune
-from pagefold.analysis.tuning_trials import Job
 from pagefold.derive.cost import TABLES
 from pagefold.derive.learned import SHIPPED, Learned
 from pagefold.derive.policies import policy_named
@@ -53,7 +53,7 @@ def halves(path: Path, half: int, every: int) -> tuple[list[str], list[str]]:
 
 
 def learned_from(lines: list[str], jobs: int) -> Tuned:
-    job = Job(TABLES["anthropic"], "o200k", WINDOW, None, 1 << 30)
+    job = ReplayJob(TABLES["anthropic"], "o200k", WINDOW, max_line_bytes=1 << 30)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "half.jsonl")
         path.write_text("".join(lines), encoding="utf-8")

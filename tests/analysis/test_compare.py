@@ -1,23 +1,31 @@
 """Comparisons: ranked by cost with misses priced in, the same numbers every time, wherever the work is done."""
 
-from dataclasses import replace
+import os
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pagefold.analysis.compare import MISSED, Compared, Comparison, Job, PolicyChoice, compared, drawn
-from pagefold.analysis.engine import Engine, spread
+from pagefold.analysis.compare import MISSED, Comparison, PolicyChoice, compare_session, draw_ratios
+from pagefold.analysis.engine import Engine, SessionResult, run_on_sessions
+from pagefold.analysis.problems import FileProblem
 from pagefold.analysis.replay import Terms, replay
 from pagefold.analysis.replay_figures import ReplayFigures
+from pagefold.analysis.replay_job import ReplayJob
 from pagefold.derive.cost import prices_named
 from pagefold.derive.policies import policy_named
 from pagefold.tokens import counter
-from pagefold.wire.transcripts import Problem
+from pagefold.wire.transcripts import Problem, Session
 from tests.analysis.logs import session, talk, written
 
 CHOICES = (PolicyChoice("identity", 200_000), PolicyChoice("economic", 64_000), PolicyChoice("compaction", 64_000))
-JOB = Job(CHOICES, prices_named("anthropic"), "o200k", None, 1 << 26)
+JOB = ReplayJob(prices_named("anthropic"), "o200k", 200_000)
+WORK = partial(compare_session, choices=CHOICES)
 
 
 def figures(cost: float, *, penalty: float = 0.0, missed: int = 0, requests: int = 12) -> ReplayFigures:
@@ -27,7 +35,7 @@ def figures(cost: float, *, penalty: float = 0.0, missed: int = 0, requests: int
 def comparison(*rows: tuple[ReplayFigures, ...], choices: tuple[PolicyChoice, ...] = CHOICES) -> Comparison:
     made = Comparison(choices)
     for number, row in enumerate(rows):
-        made.add(Compared(Path("x"), f"s{number}", "", row))
+        made.add(SessionResult(Path("x"), f"s{number}", "", row))
     return made
 
 
@@ -90,8 +98,8 @@ def test_intervals_are_the_same_every_time_and_hold_the_ratio() -> None:
 def test_a_draw_is_the_same_sessions_for_every_choice() -> None:
     base = [10.0, 30.0, 80.0]
 
-    assert all(pytest.approx(1.0) == one == other for one, other in drawn(base, [base, base]))
-    assert drawn([10.0], [[10.0]]) == []
+    assert all(pytest.approx(1.0) == one == other for one, other in draw_ratios(base, [base, base]))
+    assert draw_ratios([10.0], [[10.0]]) == []
 
 
 def test_of_two_that_cost_the_same_neither_is_ahead() -> None:
@@ -104,19 +112,20 @@ def test_of_two_that_cost_the_same_neither_is_ahead() -> None:
 
 def test_without_sessions_nothing_is_claimed() -> None:
     made = Comparison(CHOICES)
-    made.add(Compared(Path("broken.jsonl"), problem=Problem(3, "not JSON")))
+    made.add(FileProblem(Path("broken.jsonl"), Problem(3, "not JSON")))
 
     assert made.verdict() == "No session was found in these recordings."
-    assert made.problems == ["broken.jsonl:3: not JSON"]
+    assert made.problems.lines == ["broken.jsonl:3: not JSON"]
     assert [one.effective for one in made.ranked()] == [1.0, 1.0, 1.0]
 
 
 @pytest.mark.requirement("S-10-compare-figures")
 def test_its_figures_are_those_of_a_replay(tmp_path: Path) -> None:
     path = written(tmp_path / "logs.jsonl", talk("one", turns=20))
-    (found,) = spread([path], compared, JOB, engine=Engine(jobs=1), given=None, max_bytes=1 << 26)
+    (found,) = run_on_sessions([path], WORK, JOB, Engine(jobs=1))
 
-    for choice, told in zip(CHOICES, found.figures, strict=True):
+    assert isinstance(found, SessionResult)
+    for choice, told in zip(CHOICES, found.value, strict=True):
         policy = policy_named(choice.policy, window=choice.window, offline=True)
         expected = replay(session("one", turns=20), Terms(policy, JOB.prices, counter("o200k"), choice.window))
         expected.tools.clear()
@@ -128,10 +137,10 @@ def test_processes_and_a_run_that_goes_on_give_the_same_results(tmp_path: Path, 
     monkeypatch.setattr("pagefold.analysis.engine._SMALL_BYTES", 0)
     monkeypatch.setattr("pagefold.analysis.engine._PART_FILES", 2)
     paths = [written(tmp_path / f"{at}.jsonl", talk(f"s{at}", turns=3 + at)) for at in range(5)]
-    job = replace(JOB, choices=CHOICES[:2])
+    work = partial(compare_session, choices=CHOICES[:2])
 
-    def results(engine: Engine) -> list[Compared]:
-        return list(spread(paths, compared, job, engine=engine, given=None, max_bytes=1 << 26))
+    def results(engine: Engine) -> list[Any]:
+        return list(run_on_sessions(paths, work, JOB, engine))
 
     alone = results(Engine(jobs=1))
     kept = tmp_path / "kept"
@@ -152,17 +161,17 @@ def test_a_kept_part_is_used_and_another_question_does_not_get_it(tmp_path: Path
     path = written(tmp_path / "logs.jsonl", talk("one", turns=3))
     kept = tmp_path / "kept"
 
-    def results(job: Job) -> list[Compared]:
-        engine = Engine(jobs=1, resume=kept)
-        return list(spread([path], compared, job, engine=engine, given=None, max_bytes=1 << 26))
+    def results(choices: tuple[PolicyChoice, ...]) -> list[Any]:
+        work = partial(compare_session, choices=choices)
+        return list(run_on_sessions([path], work, JOB, Engine(jobs=1, resume=kept)))
 
-    first = results(JOB)
+    first = results(CHOICES)
     (task,) = kept.iterdir()
     before = task.stat().st_mtime_ns
-    assert results(JOB) == first
+    assert results(CHOICES) == first
     assert task.stat().st_mtime_ns == before
 
-    assert len(results(replace(JOB, choices=CHOICES[:1]))[0].figures) == 1
+    assert len(results(CHOICES[:1])[0].value) == 1
     assert len(list(kept.iterdir())) == 2
 
 
@@ -176,9 +185,8 @@ def test_a_ray_cluster_of_two_nodes_gives_the_same_bytes_and_survives_a_worker(t
         cluster.add_node(num_cpus=1)
         ray.init(address=cluster.address, log_to_driver=False, logging_level="error")
         marker = tmp_path / "killed"
-        job = (JOB, str(marker))
-        alone = list(spread(paths, compared, JOB, engine=Engine(jobs=1), given=None, max_bytes=1 << 26))
-        there = list(spread(paths, _dying_once, job, engine=Engine("ray"), given=None, max_bytes=1 << 26))
+        alone = list(run_on_sessions(paths, WORK, JOB, Engine(jobs=1)))
+        there = list(run_on_sessions(paths, partial(_dying_once, marker=str(marker)), JOB, Engine("ray")))
         assert marker.exists()
         assert there == alone
     finally:
@@ -186,13 +194,32 @@ def test_a_ray_cluster_of_two_nodes_gives_the_same_bytes_and_survives_a_worker(t
         cluster.shutdown()
 
 
-def _dying_once(batches: Any, job: tuple[Job, str]) -> list[Compared]:
+def _dying_once(session: Session, job: ReplayJob, *, marker: str) -> tuple[ReplayFigures, ...]:
     """The work, but the first worker that takes it is killed in the middle of it."""
-    import os
-    import signal
-
-    marker = Path(job[1])
-    if not marker.exists():
-        marker.touch()
+    if not Path(marker).exists():
+        Path(marker).touch()
         os.kill(os.getpid(), signal.SIGKILL)
-    return compared(batches, job[0])
+    return compare_session(session, job, choices=CHOICES)
+
+
+@pytest.mark.parametrize("everybody", [False, True], ids=["by kill", "by Ctrl-C"])
+def test_an_interrupted_run_ends_at_once_and_leaves_no_process(everybody: bool, tmp_path: Path) -> None:
+    paths = [written(tmp_path / f"{at}.jsonl", talk(f"s{at}", turns=1)) for at in range(8)]
+    command = [sys.executable, "-m", "tests.analysis.interrupted_run", *map(str, paths)]
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        start_new_session=True,
+    ) as run:
+        assert run.stdout is not None
+        assert run.stdout.readline() == b"begun\n"
+        started = time.monotonic()
+        (os.killpg if everybody else os.kill)(run.pid, signal.SIGINT)
+        # Workers hold the pipe too, so that its end says that all of them are gone.
+        _, said = run.communicate(timeout=30)
+
+    assert time.monotonic() - started < 20
+    assert run.returncode == 130
+    assert b"Traceback" not in said

@@ -1,15 +1,27 @@
 """Exports: the rows add up to a replay's figures, hold no text, and are added up by DuckDB in no time."""
 
 import json
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 from pagefold.adapters import parquet
-from pagefold.adapters.recordings import batches
-from pagefold.analysis.export import BY_LEVEL, BY_POLICY, BY_TOOL, DECISIONS, SESSIONS, Exported, Job, exported
+from pagefold.analysis.engine import Engine, SessionResult, run_on_sessions
+from pagefold.analysis.export import (
+    BY_LEVEL,
+    BY_POLICY,
+    BY_TOOL,
+    DECISIONS,
+    SESSIONS,
+    ExportedSession,
+    export_session,
+    session_rows,
+)
+from pagefold.analysis.problems import FileProblem
 from pagefold.analysis.replay import Terms, replay
+from pagefold.analysis.replay_job import ReplayJob
 from pagefold.derive.cost import prices_named
 from pagefold.derive.learned import Folds, Learned
 from pagefold.derive.policies import policy_named
@@ -18,11 +30,25 @@ from pagefold.tokens import counter
 from tests.analysis.logs import session, talk, written
 
 EARLY = Learned(folds=Folds(miss=300, least=4_000, cold=2_000, rent=0.2))
-JOB = Job(("identity", "economic"), prices_named("anthropic"), "o200k", 200_000, None, 1 << 26, learned=EARLY)
+POLICIES = ("identity", "economic")
+JOB = ReplayJob(prices_named("anthropic"), "o200k", 200_000, learned=EARLY)
 
 
-def rows(path: Path, job: Job = JOB) -> list[Exported]:
-    return exported(tuple(batches(path, given=None, max_bytes=1 << 26)), job)
+class Rows(NamedTuple):
+    sessions: bytes
+    decisions: bytes
+
+
+def results(path: Path) -> list[SessionResult[ExportedSession] | FileProblem]:
+    return list(run_on_sessions([path], partial(export_session, policies=POLICIES), JOB, Engine(jobs=1)))
+
+
+def rows(path: Path) -> list[Rows]:
+    return [
+        Rows(session_rows(result, JOB), result.value.decisions)
+        for result in results(path)
+        if isinstance(result, SessionResult)
+    ]
 
 
 def lines(text: bytes) -> list[dict[str, Any]]:
@@ -32,7 +58,7 @@ def lines(text: bytes) -> list[dict[str, Any]]:
 def test_a_session_is_one_row_a_policy_with_the_figures_of_a_replay(tmp_path: Path) -> None:
     (found,) = rows(written(tmp_path / "logs.jsonl", talk("one", turns=30)))
 
-    for row, name in zip(lines(found.sessions), JOB.policies, strict=True):
+    for row, name in zip(lines(found.sessions), POLICIES, strict=True):
         policy = policy_named(name, window=JOB.window, prices=JOB.prices, learned=EARLY)
         expected = replay(session("one", turns=30), Terms(policy, JOB.prices, counter("o200k"), JOB.window)).to_dict()
         assert {key: row[key] for key in row if key in expected} == {
@@ -62,9 +88,9 @@ def test_no_text_of_a_log_is_exported(tmp_path: Path) -> None:
 
 
 def test_a_problem_is_a_problem(tmp_path: Path) -> None:
-    found = rows(written(tmp_path / "logs.jsonl", talk("one", turns=1), "{broken"))
+    found = results(written(tmp_path / "logs.jsonl", talk("one", turns=1), "{broken"))
 
-    assert [one.problem is None for one in found].count(False) == 1
+    assert [isinstance(one, FileProblem) for one in found].count(True) == 1
 
 
 def test_tables_are_written_in_parts_and_added_up(tmp_path: Path) -> None:

@@ -5,14 +5,16 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from pagefold.analysis.engine import Engine, SessionResult, run_on_sessions
 from pagefold.analysis.replay import SessionReplay, Terms, emitted, replay
 from pagefold.analysis.replay_figures import ReplayFigures
-from pagefold.analysis.runs import Job, outcomes
+from pagefold.analysis.replay_job import ReplayedSession, ReplayJob, replay_session
 from pagefold.derive.cost import prices_named
 from pagefold.derive.policies import policy_named
 from pagefold.derive.policy import NOTHING, Derived, Notes
@@ -164,8 +166,15 @@ def test_an_unknown_policy_is_refused_with_the_names_there_are() -> None:
         policy_named("magic")
 
 
-def job(*, emit: bool = False) -> Job:
-    return Job("identity", TERMS.prices, "o200k", 0, None, 1 << 26, emit)
+JOB = ReplayJob(TERMS.prices, "o200k", 0)
+
+
+def replayed(
+    paths: Sequence[Path], *, policy: str = "identity", job: ReplayJob = JOB, jobs: int = 1
+) -> list[SessionResult[ReplayedSession]]:
+    work = partial(replay_session, policy=policy, emit=True)
+    results = run_on_sessions(paths, work, job, Engine(jobs=jobs))
+    return [result for result in results if isinstance(result, SessionResult)]
 
 
 @needs_traces
@@ -175,8 +184,8 @@ def job(*, emit: bool = False) -> Job:
 )
 def test_identity_scores_exactly_one_and_the_scorer_counts_as_we_do(path: Path, tmp_path: Path) -> None:
     derived = tmp_path / "derived.jsonl"
-    found = list(outcomes([path], job(emit=True), jobs=1))
-    derived.write_bytes(b"".join(outcome.emitted for outcome in found))
+    found = [result.value for result in replayed([path])]
+    derived.write_bytes(b"".join(one.emitted for one in found))
 
     scored = subprocess.run(
         [sys.executable, str(SCORER), str(path), str(derived), "--json"], capture_output=True, text=True, check=True
@@ -188,15 +197,15 @@ def test_identity_scores_exactly_one_and_the_scorer_counts_as_we_do(path: Path, 
     assert score["broken"] == score["identity_broken"]
     assert (score["absent"], score["sessions_absent"], score["moved"]) == (0, 0, 0)
     if score["tokenizer"] == "o200k":
-        assert score["tokens"] == sum(outcome.figures.tokens for outcome in found)
-        assert score["cost"] == pytest.approx(sum(outcome.figures.cost for outcome in found), abs=1)
+        assert score["tokens"] == sum(one.figures.tokens for one in found)
+        assert score["cost"] == pytest.approx(sum(one.figures.cost for one in found), abs=1)
 
 
 @needs_traces
 def test_two_processes_give_the_same_outcomes_in_the_same_order_as_one() -> None:
     paths = [path for path in FAMILIES if path.name.startswith(("coding-bash", "research-web"))]
 
-    alone, together = list(outcomes(paths, job(emit=True), jobs=1)), list(outcomes(paths, job(emit=True), jobs=2))
+    alone, together = replayed(paths, jobs=1), replayed(paths, jobs=2)
 
     assert alone == together
 
@@ -224,12 +233,12 @@ def test_an_oracle_is_shown_the_recording_and_nobody_else_is() -> None:
 def test_a_policy_scores_alike_by_the_scorer_and_by_us(name: str, tmp_path: Path) -> None:
     path = next(path for path in FAMILIES if path.name.startswith("coding-short"))
     derived = tmp_path / "derived.jsonl"
-    given = replace(job(emit=True), policy=name, window=12_000, overhead=2_000)
+    given = replace(JOB, window=12_000, overhead=2_000)
     total = ReplayFigures()
     with derived.open("wb") as file:
-        for outcome in outcomes([path], given, jobs=1):
-            file.write(outcome.emitted)
-            total.add(outcome.figures)
+        for result in replayed([path], policy=name, job=given):
+            file.write(result.value.emitted)
+            total.add(result.value.figures)
 
     command = [
         sys.executable,

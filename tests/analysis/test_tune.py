@@ -12,16 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pagefold import config
-from pagefold.adapters import recordings
 from pagefold.analysis import tune as tuning
-from pagefold.analysis.engine import Engine
+from pagefold.analysis.engine import Engine, sessions_of
 from pagefold.analysis.fit import fit, fitted, observed, turns_of
 from pagefold.analysis.follow_up_links import follow_ups
 from pagefold.analysis.learned_settings import BEGIN, END, learned_lines, with_learned
 from pagefold.analysis.replay_figures import ReplayFigures
+from pagefold.analysis.replay_job import ReplayJob
 from pagefold.analysis.tune import Tuned, tune
 from pagefold.analysis.tuning_options import OptionValue, TuningOption, always, options
-from pagefold.analysis.tuning_trials import PARTS, Job, JudgedSession, is_held, judge, part_of, see
+from pagefold.analysis.tuning_trials import PARTS, JudgedSession, collect_evidence, is_held, judge_session, part_of
 from pagefold.derive.cost import prices_named
 from pagefold.derive.learned import SHIPPED, Folds, Learned, forms_of, learned_of
 from pagefold.derive.remaining import TurnsLeft
@@ -32,14 +32,10 @@ from pagefold.tools.from_settings import registry_of
 from pagefold.tools.registry import ToolRegistry
 from tests.analysis.logs import call, result, session, talk, written
 
-JOB = Job(prices_named("anthropic"), "o200k", 200_000, None, 1 << 26)
+JOB = ReplayJob(prices_named("anthropic"), "o200k", 200_000)
 NAMES = [f"session-{at}" for at in range(400)]
 HELD = [name for name in NAMES if is_held(name)]
 FITTED = [name for name in NAMES if not is_held(name)]
-
-
-def batches_of(path: Path) -> tuple[recordings.LogBatch, ...]:
-    return tuple(recordings.batches(path, given=None, max_bytes=1 << 26))
 
 
 def tuned(*paths: Path) -> Tuned:
@@ -58,7 +54,7 @@ def test_what_is_fitted_never_judges(tmp_path: Path) -> None:
     paths = [
         written(tmp_path / f"{name}.jsonl", talk(name, turns=14 + at, lines=400)) for at, name in enumerate(NAMES[:6])
     ]
-    seen = [one for path in paths for one in see(batches_of(path), JOB)]
+    seen = [collect_evidence(one, JOB) for one in sessions_of(paths, JOB)]
 
     [values] = [option for option in options(seen, SHIPPED, ()) if option.name == "values"]
     [value] = values.values
@@ -74,10 +70,12 @@ def test_what_is_fitted_never_judges(tmp_path: Path) -> None:
 def test_a_session_judges_what_was_learned_without_it(tmp_path: Path) -> None:
     path = written(tmp_path / "logs.jsonl", *map(echo, NAMES[:9]))
     each = tuple(replace(SHIPPED, forms=forms_of((), floor)) for floor in (4, 9, 400, 20))
-    job = replace(JOB, trials=(each, *map(always, each)), sampled=frozenset(NAMES[:8]))
+    trials = (each, *map(always, each))
 
-    found = judge(batches_of(path), job)
+    judged = [judge_session(one, JOB, trials=trials, sampled=tuple(NAMES[:8])) for one in sessions_of([path], JOB)]
 
+    assert judged.pop() is None
+    found = [one for one in judged if one]
     assert [one.id for one in found] == NAMES[:8]
     for one in found:
         assert len({figures.cost for figures in one.figures[1 : 1 + PARTS]}) == PARTS
@@ -150,7 +148,6 @@ def test_what_is_worth_a_reference_is_learned_where_the_sessions_held_back_agree
 def judged(*rows: tuple[float, ...], missed: tuple[int, ...] = (0, 0), requests: int = 10) -> list[JudgedSession]:
     return [
         JudgedSession(
-            Path("x"),
             f"s{at}",
             row[0],
             tuple(

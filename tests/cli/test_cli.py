@@ -136,7 +136,7 @@ def test_emit_writes_what_the_scorer_reads_and_leaves_nothing_half_written(tmp_p
     [
         (("replay", "gone.jsonl"), "gone.jsonl: no such file, folder or glob"),
         (("replay", "--policy", "magic"), "policy = 'magic': expected one of identity"),
-        (("replay", "--overhead", "-1"), "--overhead = -1: expected a whole number of at least 0"),
+        (("replay", "--overhead", "-1"), "--overhead -1: expected 0 tokens or more"),
         (("serve", "--policy", "oracle_replay"), "policy = 'oracle_replay': it looks ahead in a recording"),
         (("replay", "--prices", "free"), "prices = 'free': expected one of anthropic"),
         (("dashboard", "--port", "99999"), "--port = 99999: expected a whole number from 0 to 65535"),

@@ -1,4 +1,4 @@
-"""Demand: facts that a later answer used, and whether the request that led to it still held them.
+"""Counts the facts that recorded answers used, and how many of them the derived requests no longer held.
 
 A fact is an identifier-like word. It is demanded at a turn where the recorded answer used it and the recorded history
 before it held it outside the assistant's own words; it is missed where the derived request did not hold it. What is
@@ -6,13 +6,15 @@ missed has to be fetched again: the smallest recorded message that held it.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
+from pagefold.derive.policy import Derived
 from pagefold.pages.facts import facts_of, opened
-from pagefold.wire.message import Message
+from pagefold.wire.message import Message, Role
+from pagefold.wire.transcripts import Session
 
 
 class Needed(NamedTuple):
@@ -21,6 +23,19 @@ class Needed(NamedTuple):
     demanded: int
     missed: int
     again: int
+
+
+def demands(session: Session, requests: Iterable[Derived], count: Callable[[Message], int]) -> Iterator[Needed]:
+    """Yields what each answer of a session demanded of the request that was sent for it."""
+    tracker, sent, waiting = DemandTracker(), list[Message](), iter(requests)
+    for message in session.messages:
+        if message.role is not Role.ASSISTANT:
+            tracker.heard(message, count(message))
+            continue
+        derived = next(waiting)
+        tracker.sent(sent[derived.keep :], derived.append)
+        sent[derived.keep :] = derived.append
+        yield tracker.answered(message)
 
 
 @dataclass(slots=True)

@@ -1,8 +1,8 @@
-"""Work on many recordings, wherever it runs: in this process, on all cores, or on a Ray cluster. Results come in order.
+"""Runs a function on every session of many recordings: in this process, on all cores, or on a Ray cluster.
 
-A task is a partition of sessions: one function on a few batches. It gets everything it needs in values, so that the
-same task gives the same result anywhere and sums over the results are the same bytes. With a folder to resume from, the
-result of every task is kept there under a hash of what it was asked, and a run that was broken off goes on from there.
+Results come in order, whatever runs where. A task is the function on a few batches of sessions. It gets everything it
+needs in values, so that the same task gives the same result anywhere. With a folder to resume from, the result of every
+task is kept there under a hash of the task, and a run that was interrupted goes on from there.
 
 A cluster sends lines of chat recordings along with a task; logs in other formats are opened where the task runs, so
 those have to lie on storage that every node sees under the same name.
@@ -12,28 +12,35 @@ import hashlib
 import importlib
 import os
 import pickle
+import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from pagefold import __version__
 from pagefold.adapters import recordings
+from pagefold.adapters.atomic_file import replacing
 from pagefold.adapters.recordings import LogBatch
+from pagefold.analysis.problems import FileProblem
+from pagefold.analysis.replay_job import ReplayJob
 from pagefold.errors import ConfigError
-from pagefold.wire.transcripts import Format
+from pagefold.wire.transcripts import Problem, Session
 
 T = TypeVar("T")
-J = TypeVar("J")
 
 ENGINES = ("local", "ray")
 _SMALL_BYTES = 2_000_000
 _AHEAD = 3
 _PART_BYTES = 4 << 20
 _PART_FILES = 64
+
+SessionWork: TypeAlias = Callable[[Session, ReplayJob], T | None]
+"""A function of a module, or a `functools.partial` of one. None leaves the session out of the results."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,46 +58,73 @@ class Engine:
 
 
 @dataclass(frozen=True, slots=True)
-class Task(Generic[J, T]):
-    """`job` is what the function is told besides its batches."""
+class SessionResult(Generic[T]):
+    """What the function returned for one session."""
 
-    function: Callable[[tuple[LogBatch, ...], J], list[T]]
+    path: Path
+    id: str
+    source: str
+    value: T
+
+
+@dataclass(frozen=True, slots=True)
+class Task(Generic[T]):
+    work: SessionWork[T]
+    job: ReplayJob
     batches: tuple[LogBatch, ...]
-    job: J
 
-    def run(self) -> list[T]:
-        return self.function(self.batches, self.job)
+    def run(self) -> list[SessionResult[T] | FileProblem]:
+        return [result for batch in self.batches for result in self._results(batch)]
+
+    def _results(self, batch: LogBatch) -> Iterator[SessionResult[T] | FileProblem]:
+        for item in recordings.sessions(batch, max_bytes=self.job.max_line_bytes):
+            if isinstance(item, Problem):
+                yield FileProblem(batch.path, item)
+            elif (value := self.work(item, self.job)) is not None:
+                yield SessionResult(batch.path, item.id, item.source or batch.path.name.partition(".")[0], value)
 
     @property
     def key(self) -> str:
         """A hash of all that decides the result; of a file that is read later, also its size and time."""
-        asked = hashlib.sha256(f"{__version__} {self.function.__module__}.{self.function.__qualname__}".encode())
-        asked.update(pickle.dumps((self.job, self.batches)))
+        asked = hashlib.sha256(__version__.encode())
+        asked.update(pickle.dumps((self.work, self.job, self.batches)))
         for batch in self.batches:
             if batch.lines is None and batch.path.exists():
-                found = batch.path.stat()
-                asked.update(f"{batch.path}:{found.st_size}:{found.st_mtime_ns}".encode())
+                file = batch.path.stat()
+                asked.update(f"{batch.path}:{file.st_size}:{file.st_mtime_ns}".encode())
         return asked.hexdigest()
 
 
-def spread(
-    paths: Sequence[Path],
-    function: Callable[[tuple[LogBatch, ...], J], list[T]],
-    job: J,
-    *,
-    engine: Engine,
-    given: Format | None,
-    max_bytes: int,
-) -> Iterator[T]:
-    """What the function says of every batch of every file, in order."""
-    batches = (batch for path in paths for batch in recordings.batches(path, given=given, max_bytes=max_bytes))
-    tasks = (Task(function, part, job) for part in partitions(batches))
-    small = sum(path.stat().st_size for path in paths if path.exists()) < _SMALL_BYTES
-    for found in _results(tasks, engine, small=small):
-        yield from found
+def run_on_sessions(
+    paths: Sequence[Path], work: SessionWork[T], job: ReplayJob, engine: Engine
+) -> Iterator[SessionResult[T] | FileProblem]:
+    """Yields a result for every session of every file, and every problem, in order."""
+    tasks = (Task(work, job, part) for part in _partitions(_batches(paths, job)))
+    if engine.name == "ray":
+        yield from _in_order(tasks, _Cluster(engine.address), engine.resume)
+        return
+    workers = engine.jobs or os.cpu_count() or 1
+    if workers == 1 or sum(map(_size, paths)) < _SMALL_BYTES:
+        yield from _in_order(tasks, _ThisProcess(), engine.resume)
+        return
+    with _processes(workers) as pool:
+        yield from _in_order(tasks, _Local(pool, workers * _AHEAD), engine.resume)
 
 
-def partitions(batches: Iterable[LogBatch]) -> Iterator[tuple[LogBatch, ...]]:
+def sessions_of(paths: Iterable[Path], job: ReplayJob) -> Iterator[Session]:
+    """Yields the sessions of some files, read in this process. Problems are passed over."""
+    for batch in _batches(paths, job):
+        for item in recordings.sessions(batch, max_bytes=job.max_line_bytes):
+            if isinstance(item, Session):
+                yield item
+
+
+def _batches(paths: Iterable[Path], job: ReplayJob) -> Iterator[LogBatch]:
+    for path in paths:
+        yield from recordings.batches(path, given=job.format, max_bytes=job.max_line_bytes)
+
+
+def _partitions(batches: Iterable[LogBatch]) -> Iterator[tuple[LogBatch, ...]]:
     """Neighbouring batches together, as many as make a task worth starting. The same files give the same partitions."""
     part, size = list[LogBatch](), 0
     for batch in batches:
@@ -107,18 +141,35 @@ def _size(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0
 
 
-def _results(tasks: Iterator[Task[J, T]], engine: Engine, *, small: bool) -> Iterator[list[T]]:
-    if engine.name == "ray":
-        yield from _in_order(tasks, _Cluster(engine.address), engine.resume)
-        return
-    workers = engine.jobs or os.cpu_count() or 1
-    if workers == 1 or small:
-        for task in tasks:
-            yield _kept(task, engine.resume)
-        return
+@contextmanager
+def _processes(workers: int) -> Iterator[ProcessPoolExecutor]:
+    """A pool that is gone at once when the caller is interrupted: nobody waits for tasks that are under way."""
+    others = set(active_children())
     # Spawned, not forked: a progress display runs in a thread of this process.
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        yield from _in_order(tasks, _Local(pool, workers * _AHEAD), engine.resume)
+    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_die_when_interrupted)
+    try:
+        yield pool
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        for process in set(active_children()) - others:
+            process.terminate()
+        raise
+    pool.shutdown()
+
+
+def _die_when_interrupted() -> None:
+    """Ctrl-C reaches the workers too; by default each would print a traceback and take the next task."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+class _ThisProcess:
+    most = 1
+
+    def start(self, task: Task[Any]) -> Any:
+        return task
+
+    def result(self, started: Any) -> Any:
+        return started.run()
 
 
 @dataclass(slots=True)
@@ -126,7 +177,7 @@ class _Local:
     pool: ProcessPoolExecutor
     most: int
 
-    def start(self, task: Task[Any, Any]) -> Any:
+    def start(self, task: Task[Any]) -> Any:
         return self.pool.submit(task.run)
 
     def result(self, started: Any) -> Any:
@@ -145,64 +196,60 @@ class _Cluster:
             try:
                 self._ray.init(address=address, logging_level="error", log_to_driver=False)
             except (ConnectionError, RuntimeError, ValueError) as error:
-                said = str(error).partition("\n")[0]
+                reason = str(error).partition("\n")[0]
                 raise ConfigError(
-                    f"--engine ray: no cluster at {address!r} ({said}); start one by ray start"
+                    f"--engine ray: no cluster at {address!r} ({reason}); start one by ray start"
                 ) from error
         self._run = self._ray.remote(_run)
         self.most = max(2, int(self._ray.cluster_resources().get("CPU", 1))) * _AHEAD
 
-    def start(self, task: Task[Any, Any]) -> Any:
+    def start(self, task: Task[Any]) -> Any:
         return self._run.options(max_retries=5).remote(task)
 
     def result(self, started: Any) -> Any:
         return self._ray.get(started)
 
 
-def _run(task: Task[Any, Any]) -> Any:
+def _run(task: Task[Any]) -> Any:
     return task.run()
 
 
-def _in_order(tasks: Iterator[Task[J, T]], where: _Local | _Cluster, resume: Path | None) -> Iterator[list[T]]:
+def _in_order(
+    tasks: Iterator[Task[T]], where: _ThisProcess | _Local | _Cluster, resume: Path | None
+) -> Iterator[SessionResult[T] | FileProblem]:
     """A bounded number of tasks under way; each result is kept as soon as it is taken."""
-    waiting: deque[tuple[Task[J, T], Any, list[T] | None]] = deque()
+    waiting: deque[tuple[Task[T], Any, list[SessionResult[T] | FileProblem] | None]] = deque()
 
-    def taken() -> list[T]:
-        task, started, known = waiting.popleft()
-        return known if known is not None else _keep(task, where.result(started), resume)
+    def taken() -> list[SessionResult[T] | FileProblem]:
+        task, started, kept = waiting.popleft()
+        return kept if kept is not None else _keep(task, where.result(started), resume)
 
     for task in tasks:
-        known = _known(task, resume)
-        waiting.append((task, where.start(task) if known is None else None, known))
+        kept = _kept(task, resume)
+        waiting.append((task, where.start(task) if kept is None else None, kept))
         if len(waiting) >= where.most:
-            yield taken()
+            yield from taken()
     while waiting:
-        yield taken()
+        yield from taken()
 
 
-def _kept(task: Task[J, T], resume: Path | None) -> list[T]:
-    known = _known(task, resume)
-    return known if known is not None else _keep(task, task.run(), resume)
-
-
-def _known(task: Task[J, T], resume: Path | None) -> list[T] | None:
+def _kept(task: Task[Any], resume: Path | None) -> Any:
+    """Returns what an earlier run kept of this task, or None."""
     if resume is None:
         return None
     try:
-        found: list[T] = pickle.loads((resume / f"{task.key}.task").read_bytes())  # noqa: S301 - our own file
+        return pickle.loads((resume / f"{task.key}.task").read_bytes())  # noqa: S301 - our own file
     except (OSError, EOFError, pickle.UnpicklingError):
         return None
-    return found
 
 
-def _keep(task: Task[J, T], found: list[T], resume: Path | None) -> list[T]:
-    """Written beside and moved in place, so that a run that is killed leaves no half of a result."""
+def _keep(task: Task[Any], result: Any, resume: Path | None) -> Any:
+    """Returns the result, which is written into the folder if there is one."""
     if resume is not None:
         try:
             resume.mkdir(parents=True, exist_ok=True)
-            part = resume / f"{task.key}.{os.getpid()}.part"
-            part.write_bytes(pickle.dumps(found))
-            part.replace(resume / f"{task.key}.task")
+            with replacing(resume / f"{task.key}.task") as file:
+                pickle.dump(result, file)
         except OSError as error:
             raise ConfigError(f"--resume {resume}: cannot be written: {error.strerror}") from error
-    return found
+    return result

@@ -1,26 +1,21 @@
-"""Sessions and decisions as rows: what a session cost under each policy, and at which level each page stood, and why.
+"""Rows for export: what a session cost under each policy, and at which level each page stood, and why.
 
-Figures and names of tools, no text: a decision names its page by place and by the hash of its content.
+Holds figures and names of tools, no text: a decision names its page by place and by the hash of its content.
 """
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from pagefold.adapters import recordings
-from pagefold.analysis.replay import SessionReplay, Terms
+from pagefold.analysis.engine import SessionResult
+from pagefold.analysis.replay import SessionReplay
 from pagefold.analysis.replay_figures import ReplayFigures
-from pagefold.derive.cost import Prices
-from pagefold.derive.learned import SHIPPED, Learned
-from pagefold.derive.policies import policy_named
-from pagefold.derive.policy import Derived
-from pagefold.pages.kinds import ResidencyLevel
-from pagefold.tokens import counter
-from pagefold.wire.message import Message, Role
-from pagefold.wire.transcripts import Format, Problem, Session
+from pagefold.analysis.replay_job import ReplayJob
+from pagefold.analysis.timeline import level_changes
+from pagefold.wire.message import Role
+from pagefold.wire.transcripts import Session
 
 SESSIONS = {
     "session": "VARCHAR",
@@ -76,117 +71,58 @@ _ID = 16  # hexadecimal digits of a page's hash
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
-    """In values that travel between processes."""
+class ExportedSession:
+    """Figures by policy, and decisions as lines of JSON."""
 
-    policies: tuple[str, ...]
-    prices: Prices
-    tokens: str
-    window: int
-    format: Format | None
-    max_line_bytes: int
-    overhead: int = 0
-    learned: Learned = SHIPPED
+    figures: dict[str, ReplayFigures]
+    decisions: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Exported:
-    """Rows of one session as lines of JSON, or a problem without one."""
-
-    path: Path
-    sessions: bytes = b""
-    decisions: bytes = b""
-    problem: Problem | None = None
-
-
-def exported(batches: Sequence[recordings.LogBatch], job: Job) -> list[Exported]:
-    found: list[Exported] = []
-    for batch in batches:
-        for item in recordings.sessions(batch, max_bytes=job.max_line_bytes):
-            if isinstance(item, Problem):
-                found.append(Exported(batch.path, problem=item))
-                continue
-            totals, decisions = list[str](), list[str]()
-            for name in job.policies:
-                run = SessionReplay(item, _terms(name, job))
-                decisions += map(_line, _decided(item, run, name))
-                totals.append(_line(_total(item, batch.path, name, run.figures, job)))
-            found.append(Exported(batch.path, _bytes(totals), _bytes(decisions)))
-    return found
+def export_session(session: Session, job: ReplayJob, *, policies: tuple[str, ...]) -> ExportedSession:
+    figures: dict[str, ReplayFigures] = {}
+    decisions: list[dict[str, Any]] = []
+    for name in policies:
+        replay = SessionReplay(session, job.terms(name))
+        decisions += _decision_rows(session, replay, name)
+        figures[name] = replay.figures
+    return ExportedSession(figures, _lines(decisions))
 
 
-def _terms(name: str, job: Job) -> Terms:
-    policy = policy_named(
-        name, window=job.window, prices=job.prices, tokens=job.tokens, learned=job.learned, offline=True
-    )
-    return Terms(policy, job.prices, counter(job.tokens), job.window, job.overhead)
+def session_rows(result: SessionResult[ExportedSession], job: ReplayJob) -> bytes:
+    """Returns the rows of the table `sessions` for one session, as lines of JSON."""
+    rows = []
+    for policy, figures in result.value.figures.items():
+        values = figures.to_dict() | {
+            "session": result.id,
+            "source": result.source,
+            "path": str(result.path),
+            "policy": policy,
+            "cost_usd": job.prices.usd(figures.cost),
+        }
+        rows.append({name: values[name] for name in SESSIONS})
+    return _lines(rows)
 
 
-def _total(session: Session, path: Path, policy: str, figures: ReplayFigures, job: Job) -> dict[str, Any]:
-    told = figures.to_dict() | {
-        "session": session.id,
-        "source": session.source or path.name.partition(".")[0],
-        "path": str(path),
-        "policy": policy,
-        "cost_usd": job.prices.usd(figures.cost),
-    }
-    return {name: told[name] for name in SESSIONS}
-
-
-def _decided(session: Session, run: SessionReplay, policy: str) -> Iterator[dict[str, Any]]:
+def _decision_rows(session: Session, replay: SessionReplay, policy: str) -> Iterator[dict[str, Any]]:
     """One row for every page on arrival, and one more at every fold that decided about it."""
-    known: dict[int, dict[str, Any]] = {}
-    heard = 0
-    for number, (turn, derived) in enumerate(run):
-        for place in range(heard, turn):
-            known[place] = _page(session, place, run, policy)
-        if derived.reason:
-            for decision in derived.decisions:
-                row = {"request": number, "level": str(decision.level), "reason": decision.reason, "fold": True}
-                if decision.place in known:
-                    yield known[decision.place] | row | {"shown_tokens": None}
-        else:
-            yield from _arrived(session, derived, range(heard, turn), run, known, number)
-        heard = turn
-
-
-def _arrived(
-    session: Session, derived: Derived, places: range, run: SessionReplay, known: dict[int, dict[str, Any]], number: int
-) -> Iterator[dict[str, Any]]:
-    for place, message in zip(places, derived.append, strict=False):
-        same = message.raw == session.messages[place].raw
-        level = ResidencyLevel.FULL if same else ResidencyLevel.COMPRESSED
-        yield known[place] | {
-            "request": number,
-            "level": str(level),
-            "reason": "as it came" if same else "a lossless form is cheaper",
-            "fold": False,
-            "shown_tokens": run.count(message),
+    for change in level_changes(session, replay):
+        message = session.messages[change.place]
+        tool = next((block.name for block in message.blocks if block.name), None)
+        yield {
+            "session": session.id,
+            "policy": policy,
+            "request": change.request,
+            "place": change.place,
+            "page": hashlib.sha256(message.text.encode("utf-8", "surrogatepass")).hexdigest()[:_ID],
+            "role": str(message.role),
+            "tool": tool if message.role is Role.TOOL else None,
+            "level": str(change.level),
+            "reason": change.reason,
+            "fold": change.shown is None,
+            "tokens": replay.count(message),
+            "shown_tokens": None if change.shown is None else replay.count(change.shown),
         }
 
 
-def _page(session: Session, place: int, run: SessionReplay, policy: str) -> dict[str, Any]:
-    message: Message = session.messages[place]
-    tool = next((block.name for block in message.blocks if block.name), "") if message.role is Role.TOOL else ""
-    return {
-        "session": session.id,
-        "policy": policy,
-        "request": 0,
-        "place": place,
-        "page": hashlib.sha256(message.text.encode("utf-8", "surrogatepass")).hexdigest()[:_ID],
-        "role": str(message.role),
-        "tool": tool or None,
-        "level": "",
-        "reason": "",
-        "fold": False,
-        "tokens": run.count(message),
-        "shown_tokens": None,
-    }
-
-
-def _line(row: dict[str, Any]) -> str:
-    return json.dumps(row, ensure_ascii=True) + "\n"
-
-
-def _bytes(lines: Sequence[str]) -> bytes:
-    return "".join(lines).encode()
+def _lines(rows: list[dict[str, Any]]) -> bytes:
+    return "".join(json.dumps(row, ensure_ascii=True) + "\n" for row in rows).encode()

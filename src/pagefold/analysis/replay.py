@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass
 
-from pagefold.analysis.demand import DemandTracker
+from pagefold.analysis.demand import demands
 from pagefold.analysis.replay_figures import ReplayFigures, ToolFigures
 from pagefold.derive.cost import Prices
 from pagefold.derive.policies.oracle import OracleReplay
@@ -37,8 +37,9 @@ class Terms:
     head: int = 0  # tokens before all messages that the recording lacks: system prompt and tool schemas
 
 
-def replay(session: Session, terms: Terms) -> ReplayFigures:
-    run = SessionReplay(session, terms)
+def replay(session: Session, terms: Terms, *, held: ReplayFigures | None = None) -> ReplayFigures:
+    """Returns the figures of a whole session. For `held` see `SessionReplay`."""
+    run = SessionReplay(session, terms, held=held)
     for _ in run:
         pass
     return run.figures
@@ -152,22 +153,15 @@ class SessionReplay:
             self._lines.update(lines)
 
     def _misses(self) -> None:
-        """Followed only where a request was not the history itself: facts are dear to find."""
-        demand, sent, prices = DemandTracker(), list[Message](), self.terms.prices
-        requests = iter(self._requests)
-        for message in self.session.messages:
-            if message.role is not Role.ASSISTANT:
-                demand.heard(message, self.count(message))
-                continue
-            derived, total = next(requests)
-            demand.sent(sent[derived.keep :], derived.append)
-            sent[derived.keep :] = derived.append
-            needed = demand.answered(message)
-            self.figures.demanded += needed.demanded
-            self.figures.missed += needed.missed
-            self.figures.missed_turns += needed.missed > 0
+        """Looked for only where a request was not the history itself: finding facts takes long."""
+        figures, requests = self.figures, self._requests
+        needs = demands(self.session, (derived for derived, _ in requests), self.count)
+        for needed, (_, total) in zip(needs, requests, strict=True):
+            figures.demanded += needed.demanded
+            figures.missed += needed.missed
+            figures.missed_turns += needed.missed > 0
             if needed.missed:
-                self.figures.penalty += prices.cost(total, needed.again)
+                figures.penalty += self.terms.prices.cost(total, needed.again)
 
 
 def expired(session: Session, life: float) -> Iterator[int]:

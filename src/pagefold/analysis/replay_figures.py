@@ -1,4 +1,4 @@
-"""What a replay counts, in a form that adds up: over the turns of a session, over sessions, over processes."""
+"""The figures of a replay. They add up: over the turns of a session, over sessions, over processes."""
 
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
@@ -16,10 +16,8 @@ class ToolFigures:
     repeated_tokens: int = 0
 
     def add(self, other: "ToolFigures") -> None:
-        self.results += other.results
-        self.tokens += other.tokens
-        self.repeated_results += other.repeated_results
-        self.repeated_tokens += other.repeated_tokens
+        for item in fields(self):
+            setattr(self, item.name, getattr(self, item.name) + getattr(other, item.name))
 
 
 @dataclass(slots=True)
@@ -69,6 +67,11 @@ class ReplayFigures:
     def reads(self) -> float:
         """How many times the average token was sent."""
         return self.tokens / self.new_tokens if self.new_tokens else 0.0
+
+    @property
+    def missed_share(self) -> float:
+        """Of the facts that answers used, how many were missed."""
+        return self.missed / self.demanded if self.demanded else 0.0
 
     @property
     def effective(self) -> float:

@@ -1,13 +1,13 @@
 """One session over its turns: at which level every page stood, where it was folded and why, what was missed.
 
-What a picture needs and nothing else: figures and labels, no text of any page.
+Holds what a chart needs and nothing else: figures and labels, no text of any page.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from pagefold.analysis.demand import DemandTracker
+from pagefold.analysis.demand import demands
 from pagefold.analysis.faults import observe
 from pagefold.analysis.replay import SessionReplay, Terms
 from pagefold.derive.arrival import label_of
@@ -26,6 +26,16 @@ class Mark(NamedTuple):
     turn: int
     what: str
     why: str
+
+
+class LevelChange(NamedTuple):
+    """When a page changed its level, and why. `shown` is the message it arrived as; at a fold it is None."""
+
+    request: int
+    place: int
+    level: ResidencyLevel
+    reason: str
+    shown: Message | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,83 +66,77 @@ class Timeline:
 
 def timeline(session: Session, plain: Terms, terms: Terms) -> Timeline:
     """The session under a policy, against the session as it was (`plain`)."""
-    before = tuple(derived_tokens for _, _, derived_tokens in _sized(SessionReplay(session, plain)))
-    run = SessionReplay(session, terms)
-    requests: list[tuple[int, Derived]] = []
-    after: list[int] = []
-    for turn, derived, tokens in _sized(run):
-        requests.append((turn, derived))
-        after.append(tokens)
+    before = tuple(tokens for _, _, tokens in _sized(SessionReplay(session, plain)))
+    replay = SessionReplay(session, terms)
+    sized = list(_sized(replay))
+    requests = [(turn, derived) for turn, derived, _ in sized]
+    needs = enumerate(demands(session, (derived for _, derived in requests), replay.count))
     _, faults = observe(session, iter(requests))
-    number = {turn: index for index, (turn, _) in enumerate(requests)}
     return Timeline(
         session.id,
         session.source,
         terms.window,
         before,
-        tuple(after),
-        tuple(_tracks(session, requests, run, number)),
-        tuple(Mark(number[turn], "fold", derived.reason) for turn, derived in requests if derived.reason),
+        tuple(tokens for _, _, tokens in sized),
+        tuple(_tracks(session, requests, replay)),
+        tuple(Mark(number, "fold", derived.reason) for number, (_, derived) in enumerate(requests) if derived.reason),
         tuple(
-            Mark(min(max(0, fault.turn - 1), len(after) - 1), str(fault.kind), fault.reason)
+            Mark(min(max(0, fault.turn - 1), len(requests) - 1), str(fault.kind), fault.reason)
             for fault in faults
             if fault.kind.controllable
         ),
-        tuple(_misses(session, requests, run)),
+        tuple(
+            Mark(number, "miss", f"{needed.missed} of {needed.demanded} facts that the answer used")
+            for number, needed in needs
+            if needed.missed
+        ),
         tuple(_recalls(session)),
     )
 
 
-def _sized(run: SessionReplay) -> Iterator[tuple[int, Derived, int]]:
+def _sized(replay: SessionReplay) -> Iterator[tuple[int, Derived, int]]:
+    """Every request with its tokens."""
     sent = 0
-    for turn, derived in run:
-        total, sent = run.figures.tokens - sent, run.figures.tokens
+    for turn, derived in replay:
+        total, sent = replay.figures.tokens - sent, replay.figures.tokens
         yield turn, derived, total
 
 
-def _tracks(
-    session: Session, requests: list[tuple[int, Derived]], run: SessionReplay, number: dict[int, int]
-) -> Iterator[Track]:
-    levels: dict[int, list[tuple[int, ResidencyLevel]]] = {}
+def level_changes(session: Session, requests: Iterable[tuple[int, Derived]]) -> Iterator[LevelChange]:
+    """Yields every page on arrival, and again at every fold that decided about it."""
     heard = 0
-    for turn, derived in requests:
+    for number, (turn, derived) in enumerate(requests):
         if derived.reason:
             for decision in derived.decisions:
-                known = levels.setdefault(decision.place, [])
-                if not known or known[-1][1] is not decision.level:
-                    known.append((number[turn], decision.level))
+                if decision.place < turn:
+                    yield LevelChange(number, decision.place, decision.level, decision.reason)
         else:
             for place, message in zip(range(heard, turn), derived.append, strict=False):
-                same = message.raw == session.messages[place].raw
-                level = ResidencyLevel.FULL if same else ResidencyLevel.COMPRESSED
-                levels.setdefault(place, []).append((number[turn], level))
+                if message.raw == session.messages[place].raw:
+                    yield LevelChange(number, place, ResidencyLevel.FULL, "as it came", message)
+                else:
+                    reason = "a lossless form is cheaper"
+                    yield LevelChange(number, place, ResidencyLevel.COMPRESSED, reason, message)
         heard = turn
+
+
+def _tracks(session: Session, requests: list[tuple[int, Derived]], replay: SessionReplay) -> Iterator[Track]:
+    levels: dict[int, list[tuple[int, ResidencyLevel]]] = {}
+    for change in level_changes(session, requests):
+        so_far = levels.setdefault(change.place, [])
+        if not so_far or so_far[-1][1] is not change.level:
+            so_far.append((change.request, change.level))
     calls: dict[str, str] = {}
     for place, message in enumerate(session.messages):
         calls.update((block.call_id, label_of(block)) for block in message.blocks if block.kind is BlockKind.CALL)
         if place in levels:
-            yield Track(_labelled(message, calls), run.count(message), levels[place][0][0], tuple(levels[place]))
+            yield Track(_labelled(message, calls), replay.count(message), levels[place][0][0], tuple(levels[place]))
 
 
 def _labelled(message: Message, calls: dict[str, str]) -> str:
     if message.role is Role.TOOL:
         return calls.get(message.blocks[0].call_id, message.blocks[0].name or "result")
     return f"the {message.role}"
-
-
-def _misses(session: Session, requests: list[tuple[int, Derived]], run: SessionReplay) -> Iterator[Mark]:
-    demand, sent, number = DemandTracker(), list[Message](), 0
-    for message in session.messages:
-        if message.role is not Role.ASSISTANT:
-            demand.heard(message, run.count(message))
-            continue
-        _, derived = requests[number]
-        demand.sent(sent[derived.keep :], derived.append)
-        sent[derived.keep :] = derived.append
-        needed = demand.answered(message)
-        if needed.missed:
-            yield Mark(number, "miss", f"{needed.missed} of {needed.demanded} facts that the answer used")
-        number += 1
 
 
 def _recalls(session: Session) -> Iterator[Mark]:

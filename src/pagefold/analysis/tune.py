@@ -10,16 +10,29 @@ all. So few logs change little.
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 from zlib import crc32
 
-from pagefold.analysis.compare import MISSED, WORST_FROM, drawn
-from pagefold.analysis.engine import Engine, spread
+from pagefold.analysis.compare import MISSED, WORST_FROM, draw_ratios
+from pagefold.analysis.engine import Engine, SessionWork, run_on_sessions
+from pagefold.analysis.problems import FileProblem
 from pagefold.analysis.replay_figures import ReplayFigures
+from pagefold.analysis.replay_job import ReplayJob
 from pagefold.analysis.tuning_options import TuningOption, always, options
-from pagefold.analysis.tuning_trials import PARTS, Each, Job, JudgedSession, SessionEvidence, judge, part_of, see
+from pagefold.analysis.tuning_trials import (
+    PARTS,
+    JudgedSession,
+    SessionEvidence,
+    Trial,
+    collect_evidence,
+    judge_session,
+    part_of,
+)
 from pagefold.derive.learned import SHIPPED, Folds, Learned, forms_of
+
+T = TypeVar("T")
 
 _CERTAIN = 0.9  # of the draws in which a change has to be cheaper
 _LEAST_GAIN, _FORMS_GAIN = 0.0002, 0.0001
@@ -95,37 +108,40 @@ class _Verdict(NamedTuple):
 
 def tune(
     paths: Sequence[Path],
-    job: Job,
+    job: ReplayJob,
     *,
     engine: Engine,
     start: Learned = SHIPPED,
     lengths: Sequence[int] = (),
-    told: Callable[[str, Path], None] = lambda what, path: None,
+    progress: Callable[[str, Path], None] = lambda what, path: None,
 ) -> Tuned:
-    """What these recordings teach. `start` is what is in force now; `lengths` are those, in turns, of sessions of which
-    no more is known; `told` hears of every session worked on."""
+    """Returns what these recordings teach. `start` is what is in force now; `lengths` are those, in turns, of sessions
+    of which no more is known; `progress` is called for every session worked on."""
+    problems: set[FileProblem] = set()
 
-    def work(function: Any, asked: Job, what: str) -> Iterator[Any]:
-        for one in spread(paths, function, asked, engine=engine, given=job.format, max_bytes=job.max_line_bytes):
-            told(what, one.path)
-            yield one
+    def values(work: SessionWork[T], what: str) -> Iterator[T]:
+        for result in run_on_sessions(paths, work, job, engine):
+            progress(what, result.path)
+            if isinstance(result, FileProblem):
+                problems.add(result)
+            else:
+                yield result.value
 
-    seen: list[SessionEvidence] = list(work(see, job, "fitting"))
-    sound = [one for one in seen if one.problem is None]
-    asked = replace(job, sampled=_sampled(sound))
+    def judge(trials: Sequence[Trial], what: str) -> list[JudgedSession]:
+        work = partial(judge_session, trials=tuple(trials), sampled=sampled)
+        return list(values(work, what)) if len(evidence) > 1 else []
 
-    def judged_by(trials: Sequence[Each], what: str) -> list[JudgedSession]:
-        return list(work(judge, replace(asked, trials=tuple(trials)), what)) if len(sound) > 1 else []
-
-    choices = list(options(sound, start, lengths))
+    evidence = list(values(collect_evidence, "fitting"))
+    sampled = _sampled(evidence)
+    choices = list(options(evidence, start, lengths))
     trials = [always(start), *(value.learned for option in choices for value in option.values)]
-    judged = judged_by(trials, "judging")
+    judged = judge(trials, "judging")
     weighed = list(_weighed(judged, choices))
     now, outcome, taken = always(start), _verdict(judged, _NONE), list[_Weighed]()
     # Changes that help by themselves are added one after another, the best first, as long as they help together.
     for one in sorted((one for one in weighed if one.helps), key=lambda one: -one.verdict.gain):
         more = _with(start, now, (trials[pick][part] for part, pick in enumerate(one.picks)))
-        together = _beside(judged, judged_by([more], "judging together"))
+        together = _beside(judged, judge([more], "judging together"))
         verdict = _verdict(together, _FIRST)
         if verdict.helps and verdict.gain >= outcome.gain + _least_gain(one):
             now, outcome = more, verdict
@@ -133,19 +149,19 @@ def tune(
     return Tuned(
         now[-1],
         tuple(one.told(taken=one in taken, sessions=len(judged)) for one in weighed),
-        len(sound),
+        len(evidence),
         len(judged),
         outcome.before,
         outcome.after,
         outcome.missed_before,
         outcome.missed,
-        len(seen) - len(sound),
+        len(problems),
     )
 
 
-def _sampled(seen: Sequence[SessionEvidence]) -> frozenset[str]:
-    """The sessions that judge."""
-    return frozenset(sorted((one.id for one in seen), key=lambda name: crc32(name.encode()))[:_SAMPLED])
+def _sampled(evidence: Sequence[SessionEvidence]) -> tuple[str, ...]:
+    """The sessions that judge, in an order that is the same in every process, so that a run can be resumed."""
+    return tuple(sorted((one.id for one in evidence), key=lambda name: crc32(name.encode()))[:_SAMPLED])
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +221,7 @@ def _verdict(judged: Sequence[JudgedSession], picks: Picks, *, draws: bool = Tru
     effective = [[one.effective for one in figures] for figures in (now, then)]
     gains = [before - after for before, after in zip(*effective, strict=True)]
     mean = sum(gains) / len(gains)
-    ratios = drawn([one.base for one in judged], effective) if draws and any(gains) else []
+    ratios = draw_ratios([one.base for one in judged], effective) if draws and any(gains) else []
     return _Verdict(
         sum(gains) / base,
         math.sqrt(sum((one - mean) ** 2 for one in gains)) / base,
@@ -240,7 +256,7 @@ def _least_gain(one: _Weighed) -> float:
     return _FORMS_GAIN if one.option.name.startswith(("learned.", "references.")) else _LEAST_GAIN
 
 
-def _with(start: Learned, now: Each, more: Iterable[Learned]) -> Each:
+def _with(start: Learned, now: Trial, more: Iterable[Learned]) -> Trial:
     return tuple(_merged(start, mine, added) for mine, added in zip(now, more, strict=True))
 
 

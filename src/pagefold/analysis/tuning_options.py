@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pagefold.analysis.fit import FittedValues, Observed, fitted
-from pagefold.analysis.tuning_trials import PARTS, Each, SessionEvidence
+from pagefold.analysis.tuning_trials import PARTS, SessionEvidence, Trial
 from pagefold.derive.learned import Folds, Learned, forms_of
 
 LEAST_CALLS = 20
@@ -24,7 +24,7 @@ _FLOORS = (2, 4, 6, 14, 20)
 @dataclass(frozen=True, slots=True)
 class OptionValue:
     said: str
-    learned: Each
+    learned: Trial
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class TuningOption:
     values: tuple[OptionValue, ...]
 
 
-def always(learned: Learned) -> Each:
+def always(learned: Learned) -> Trial:
     """The same whichever sessions it is judged on."""
     return (learned,) * (PARTS + 1)
 

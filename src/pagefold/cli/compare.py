@@ -10,16 +10,15 @@ Examples:
 """
 
 import argparse
+from functools import partial
 
-from pagefold.analysis.compare import IDENTITY, MISSED, Comparison, Job, PolicyChoice, compared
-from pagefold.analysis.engine import spread
+from pagefold.analysis.compare import IDENTITY, MISSED, Comparison, PolicyChoice, compare_session
 from pagefold.cli import logs, output
-from pagefold.derive.policies import policy_named
 from pagefold.errors import ConfigError
+from pagefold.number_format import several
 
 _POLICIES = ("lossless", "economic", "compaction", "clear", "masking", "fifo")
 _SMALLER = 64_000
-_EXAMPLES = 10
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -29,23 +28,12 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    found = logs.given(options)
-    choices = _choices(options.policies, _windows(options.windows, found.window), found.window)
-    job = Job(
-        choices,
-        found.prices,
-        found.tokens,
-        found.format,
-        found.max_line_bytes,
-        found.overhead,
-        found.learned,
-    )
+    recorded = logs.recordings_of(options)
+    window = recorded.job.window
+    choices = _choices(options.policies, _windows(options.windows, window), window)
     comparison = Comparison(choices)
-    with output.progress("comparing", len(found.paths)) as bar:
-        work = spread(found.paths, compared, job, engine=found.engine, given=job.format, max_bytes=job.max_line_bytes)
-        for done, one in logs.numbered(work):
-            bar.update(bar.task_ids[0], completed=done, description=one.path.name)
-            comparison.add(one)
+    for result in recorded.results("comparing", partial(compare_session, choices=choices)):
+        comparison.add(result)
     if options.json:
         output.print_json(
             {
@@ -53,35 +41,30 @@ def run(options: argparse.Namespace) -> int:
                 "most_missed": MISSED,
                 "ranked": [one.to_dict() for one in comparison.ranked()],
                 "verdict": comparison.verdict(),
-                "problems": len(comparison.problems),
+                "problems": comparison.problems.count,
             }
         )
     else:
         _print(comparison)
-    return 2 if found.strict and comparison.problems else 0
+    return recorded.exit_code(comparison.problems.count)
 
 
 def _windows(text: str | None, window: int) -> list[int]:
     if text is None:
         return [window, _SMALLER] if window > _SMALLER else [window]
-    found = [int(part) for part in text.split(",") if part.strip().isdecimal() and int(part) > 0]
-    if not found or len(found) != len(text.split(",")):
+    sizes = [int(part) for part in text.split(",") if part.strip().isdecimal() and int(part) > 0]
+    if not sizes or len(sizes) != len(text.split(",")):
         raise ConfigError(f"--windows {text}: expected numbers of tokens, separated by commas")
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(sizes))
 
 
 def _choices(text: str, windows: list[int], window: int) -> tuple[PolicyChoice, ...]:
-    names = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
-    if not names:
-        raise ConfigError(f"--policies {text}: expected names, separated by commas")
-    found = [PolicyChoice(IDENTITY, window)]
-    for name in names:
-        policy_named(name, offline=True)  # an unknown one is refused before anything is read
-        if name == IDENTITY:
-            continue
-        # A policy that never looks at the window is the same under each.
-        found += [PolicyChoice(name, size) for size in (windows[:1] if name == "lossless" else windows)]
-    return tuple(found)
+    choices = [PolicyChoice(IDENTITY, window)]
+    for name in logs.policy_names(text):
+        if name != IDENTITY:
+            # A policy that never looks at the window is the same under each.
+            choices += [PolicyChoice(name, size) for size in (windows[:1] if name == "lossless" else windows)]
+    return tuple(choices)
 
 
 def _print(comparison: Comparison) -> None:
@@ -102,14 +85,11 @@ def _print(comparison: Comparison) -> None:
             ]
             for one in ranked
         ]
-        sessions = "1 session" if comparison.sessions == 1 else f"{comparison.sessions:,} sessions"
+        sessions = several(comparison.sessions, "session")
         columns = ["policy", "window", "with misses", "95 of 100", "cost", "missed", "worst", "over", "moved"]
         console.print(output.table(f"{sessions}, the history as it is = 1", columns, rows))
         console.print()
     console.print(comparison.verdict())
     if any(not one.eligible for one in ranked):
         console.print(f"! misses more than {MISSED:.1%}: shown, and not ranked.")
-    for problem in comparison.problems[:_EXAMPLES]:
-        output.to_stderr(f"  {problem}")
-    if len(comparison.problems) > _EXAMPLES:
-        output.to_stderr(f"  … and {len(comparison.problems) - _EXAMPLES:,} more")
+    logs.tell_problems(comparison.problems)

@@ -9,7 +9,7 @@ import json
 import tempfile
 import time
 import urllib.request
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,9 @@ from rich.console import Console
 
 from pagefold.adapters import recordings
 from pagefold.adapters.sqlite.pages import SqlitePages
-from pagefold.analysis.replay_totals import ReplayTotals
-from pagefold.analysis.runs import Job, outcomes
+from pagefold.analysis.engine import Engine, run_on_sessions, sessions_of
+from pagefold.analysis.replay import replay
+from pagefold.analysis.replay_job import ReplayJob, replay_session
 from pagefold.cli import output
 from pagefold.cli import replay as replaying
 from pagefold.context import Context
@@ -52,34 +53,33 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     console = Console(quiet=True) if options.json else output.console()
     path = recordings.example()
-    job = Job("identity", prices_named("anthropic"), "o200k", 200_000, None, 1 << 26)
-    (batch,) = recordings.batches(path, given=None, max_bytes=job.max_line_bytes)
-    (session,) = (item for item in recordings.sessions(batch, max_bytes=1 << 26) if isinstance(item, Session))
+    job = ReplayJob(prices_named("anthropic"), "o200k", 200_000)
+    (session,) = sessions_of([path], job)
 
     console.print("[bold]1. Replay[/]: a recorded Claude Code session, as it was sent.\n")
-    report = replaying.ReplayPrinter(ReplayTotals(job.prices), job, as_json=False)
-    for outcome in outcomes([path], job):
-        report.tally.add(outcome)
+    report = replaying.ReplayPrinter(job, "identity", as_json=False)
+    for result in run_on_sessions([path], partial(replay_session, policy="identity"), job, Engine(jobs=1)):
+        report.add(result)
     if not options.json:
         report.finish()
 
-    saved = _lossless(session, path, job, report.tally.total.cost, console)
+    saved = _lossless(session, job, report.totals.total.cost, console)
     folded = _fold(session, console)
     stored = _store(session, console)
     passed = _proxy(console)
     if options.json:
-        total = report.tally.to_dict()["total"]
+        total = report.totals.to_dict()["total"]
         output.print_json({"replay": total, "lossless": saved, "fold": folded, "store": stored, "proxy": passed})
     console.print("\nNext: [bold]pagefold replay[/] shows the same for your own sessions.")
     return 0
 
 
-def _lossless(session: Session, path: Path, job: Job, cost: float, console: Console) -> dict[str, Any]:
+def _lossless(session: Session, job: ReplayJob, cost: float, console: Console) -> dict[str, Any]:
     """The same session with every result in its cheapest lossless form, and the result that gained most by it."""
     console.print(
         "\n[bold]2. Lossless[/]: the same session, every result in its cheapest form that decodes to the same.\n"
     )
-    (outcome,) = outcomes([path], replace(job, policy="lossless"))
+    figures = replay(session, job.terms("lossless"))
     policy, state = Lossless(), Lossless().begin()
     best = ("", "", "")
     for message in session.messages:
@@ -87,15 +87,13 @@ def _lossless(session: Session, path: Path, job: Job, cost: float, console: Cons
         shown = state.waiting[-1]
         if message.role is Role.TOOL and len(message.text) - len(shown.text) > len(best[1]) - len(best[2]):
             best = (message.blocks[0].name, message.text, shown.text)
-    ratio = outcome.figures.cost / cost
-    console.print(
-        f"It costs {output.short(outcome.figures.cost)} instead of {output.short(cost)}: {1 - ratio:.0%} saved."
-    )
+    ratio = figures.cost / cost
+    console.print(f"It costs {output.short(figures.cost)} instead of {output.short(cost)}: {1 - ratio:.0%} saved.")
     count = counter("o200k").count
     console.print(f"Most was saved on a result of {best[0]}, {count(best[1]):,} tokens, now {count(best[2]):,}:")
     for line in best[2].split("\n")[:6]:
         console.print(f"    {line[:100]}", markup=False)
-    return {"cost": outcome.figures.cost, "ratio": round(ratio, 4)}
+    return {"cost": figures.cost, "ratio": round(ratio, 4)}
 
 
 def _fold(session: Session, console: Console) -> dict[str, Any]:

@@ -10,19 +10,18 @@ Examples:
 """
 
 import argparse
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from pagefold.adapters import parquet
-from pagefold.analysis.engine import spread
-from pagefold.analysis.export import BY_LEVEL, BY_POLICY, BY_TOOL, DECISIONS, SESSIONS, Job, exported
+from pagefold.analysis.export import BY_LEVEL, BY_POLICY, BY_TOOL, DECISIONS, SESSIONS, export_session, session_rows
+from pagefold.analysis.problems import FileProblem, ProblemCounts
 from pagefold.cli import logs, output
-from pagefold.derive.policies import policy_named
 from pagefold.errors import ConfigError
 
 _POLICIES = ("identity", "economic")
 _TOOLS = 12
-_EXAMPLES = 10
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -35,57 +34,31 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     if options.read:
-        return _sum(Path(options.read), options)
-    found = logs.given(options)
-    names = tuple(dict.fromkeys(name.strip() for name in options.policies.split(",") if name.strip()))
-    for name in names:
-        policy_named(name, offline=True)
-    if not names:
-        raise ConfigError(f"--policies {options.policies}: expected names, separated by commas")
-    job = Job(
-        names,
-        found.prices,
-        found.tokens,
-        found.window,
-        found.format,
-        found.max_line_bytes,
-        found.overhead,
-        found.learned,
-    )
-    folder, problems = Path(options.output), list[str]()
-    with (
-        parquet.tables(folder, sessions=SESSIONS, decisions=DECISIONS) as tables,
-        output.progress("exporting", len(found.paths)) as bar,
-    ):
-        work = spread(found.paths, exported, job, engine=found.engine, given=job.format, max_bytes=job.max_line_bytes)
-        for done, one in logs.numbered(work):
-            bar.update(bar.task_ids[0], completed=done, description=one.path.name)
-            if one.problem is not None:
-                problems.append(f"{one.path}:{one.problem.line}: {one.problem.what}")
-            tables["sessions"].add(one.sessions)
-            tables["decisions"].add(one.decisions)
-    output.to_stderr(
-        f"Wrote {tables['sessions'].rows:,} sessions and {tables['decisions'].rows:,} decisions to {folder}."
-    )
-    for problem in problems[:_EXAMPLES]:
-        output.to_stderr(f"  {problem}")
-    if len(problems) > _EXAMPLES:
-        output.to_stderr(f"  … and {len(problems) - _EXAMPLES:,} more")
-    code = 2 if found.strict and problems else 0
-    if not tables["sessions"].rows:
-        _nothing(options)
-        return code
-    return _sum(folder, options) or code
-
-
-def _nothing(options: argparse.Namespace) -> None:
-    if options.json:
+        _print_sums(Path(options.read), options)
+        return 0
+    recorded = logs.recordings_of(options)
+    work = partial(export_session, policies=logs.policy_names(options.policies))
+    folder, problems = Path(options.output), ProblemCounts()
+    with parquet.tables(folder, sessions=SESSIONS, decisions=DECISIONS) as tables:
+        for result in recorded.results("exporting", work):
+            if isinstance(result, FileProblem):
+                problems.add(result)
+            else:
+                tables["sessions"].add(session_rows(result, recorded.job))
+                tables["decisions"].add(result.value.decisions)
+    sessions, decisions = tables["sessions"].rows, tables["decisions"].rows
+    output.to_stderr(f"Wrote {sessions:,} sessions and {decisions:,} decisions to {folder}.")
+    logs.tell_problems(problems)
+    if sessions:
+        _print_sums(folder, options)
+    elif options.json:
         output.print_json({"policies": [], "tools": [], "levels": []})
     else:
         output.console().print("No session was found in these recordings.")
+    return recorded.exit_code(problems.count)
 
 
-def _sum(folder: Path, options: argparse.Namespace) -> int:
+def _print_sums(folder: Path, options: argparse.Namespace) -> None:
     if options.sql:
         rows = _asked(folder, options.sql, ("sessions", "decisions"))
         if options.json:
@@ -93,13 +66,13 @@ def _sum(folder: Path, options: argparse.Namespace) -> int:
         elif rows:
             cells = [[str(value) for value in row.values()] for row in rows]
             output.console().print(output.table("", list(rows[0]), cells))
-        return 0
+        return
     policies = _asked(folder, BY_POLICY, ("sessions",))
     tools = _asked(folder, BY_TOOL, ("decisions",))
     levels = _asked(folder, BY_LEVEL, ("decisions",))
     if options.json:
         output.print_json({"policies": policies, "tools": tools, "levels": levels})
-        return 0
+        return
     out = output.console()
     columns = ["policy", "sessions", "requests", "tokens", "cost", "in money", "missed"]
     cells = [
@@ -134,7 +107,6 @@ def _sum(folder: Path, options: argparse.Namespace) -> int:
     ]
     columns = ["tool", "results", "tokens", "saved on arrival", "kept in lines", "handle only"]
     out.print(output.table("By tool", columns, cells))
-    return 0
 
 
 def _asked(folder: Path, sql: str, names: tuple[str, ...]) -> list[dict[str, Any]]:

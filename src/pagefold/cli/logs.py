@@ -1,46 +1,49 @@
-"""What commands that read many recordings have in common: which files, at which prices, on which machines."""
+"""What commands that read recorded sessions share: their flags, which files they read, and progress while they work."""
 
 import argparse
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from pagefold import config
 from pagefold.adapters import recordings
-from pagefold.analysis.engine import ENGINES, Engine
+from pagefold.adapters.atomic_file import replacing
+from pagefold.analysis.engine import ENGINES, Engine, SessionResult, SessionWork, run_on_sessions
+from pagefold.analysis.problems import FileProblem, ProblemCounts
+from pagefold.analysis.replay_job import ReplayJob
 from pagefold.cli import output
-from pagefold.derive.cost import Prices, prices_named
-from pagefold.derive.learned import Learned, learned_of
+from pagefold.derive.cost import prices_named
+from pagefold.derive.learned import learned_of
+from pagefold.derive.policies import policy_named
 from pagefold.errors import ConfigError
 from pagefold.settings import Settings
 from pagefold.tokens import counter
 from pagefold.wire.transcripts import Format
 
-
-class _Located(Protocol):
-    @property
-    def path(self) -> Path: ...
-
-
-T = TypeVar("T", bound=_Located)
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
-    """The recordings and how they are reckoned."""
+class Recordings:
+    """The files that a command reads, how it replays them, and where."""
 
     paths: list[Path]
-    settings: Settings
-    prices: Prices
-    tokens: str
-    window: int
-    format: Format | None
-    max_line_bytes: int
-    overhead: int
-    learned: Learned
+    job: ReplayJob
     engine: Engine
-    strict: bool
+    settings: Settings
+
+    def results(self, what: str, work: SessionWork[T]) -> Iterator[SessionResult[T] | FileProblem]:
+        """Yields a result for every session, in order, with a progress bar that counts files."""
+        done, path = -1, None
+        with output.progress(what, len(self.paths)) as bar:
+            for result in run_on_sessions(self.paths, work, self.job, self.engine):
+                done, path = done + (result.path != path), result.path
+                bar.update(bar.task_ids[0], completed=done, description=path.name)
+                yield result
+
+    def exit_code(self, problems: int) -> int:
+        return 2 if self.settings.replay.strict and problems else 0
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -48,28 +51,29 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--window", type=int, metavar="N", help="how many tokens a request may hold")
     command.add_argument("--prices", metavar="NAME", help="price table: anthropic, openai, … or one of your own")
     command.add_argument("--tokens", metavar="NAME", help="counter: o200k, cl100k, claude-3, claude-5")
-    command.add_argument("--overhead", type=int, metavar="N", default=0, help="tokens before all messages")
+    command.add_argument(
+        "--overhead",
+        type=int,
+        metavar="N",
+        default=0,
+        help="tokens of system prompt and schemas that a recording lacks",
+    )
     command.add_argument("--format", choices=list(map(str, Format)), help="do not detect the format")
     command.add_argument("--strict", action="store_true", default=None, help="exit 2 if anything was skipped or odd")
-    add_engine(command)
-
-
-def add_engine(command: argparse.ArgumentParser) -> None:
     command.add_argument("--jobs", type=int, metavar="N", help="processes (default: one a core)")
     command.add_argument("--engine", choices=ENGINES, default="local", help="where the work is done")
     command.add_argument("--resume", metavar="DIR", help="keep finished parts here, and go on from them")
 
 
-def given(options: argparse.Namespace) -> Given:
+def recordings_of(options: argparse.Namespace) -> Recordings:
     """Raises ConfigError."""
-    flags = {name: getattr(options, name) for name in ("window", "prices", "tokens", "config")}
+    names = ("policy", "window", "prices", "tokens", "config")
+    flags = {name: getattr(options, name, None) for name in names}
     flags |= {"replay.jobs": options.jobs, "replay.strict": options.strict}
     settings = config.load(flags={key: value for key, value in flags.items() if value is not None}).settings
     if options.overhead < 0:
         raise ConfigError(f"--overhead {options.overhead}: expected 0 tokens or more")
-    return Given(
-        recordings.find(options.paths) if options.paths else own_logs(),
-        settings,
+    job = ReplayJob(
         prices_named(settings.prices, settings.prices_usd),
         counter(settings.tokens).name,
         settings.window,
@@ -77,13 +81,26 @@ def given(options: argparse.Namespace) -> Given:
         settings.replay.max_line_bytes,
         options.overhead,
         learned_of(settings),
-        engine_of(options, settings),
-        settings.replay.strict,
     )
+    engine = Engine(options.engine, settings.replay.jobs, Path(options.resume) if options.resume else None)
+    return Recordings(recordings.find(options.paths) if options.paths else own_logs(), job, engine, settings)
 
 
-def engine_of(options: argparse.Namespace, settings: Settings) -> Engine:
-    return Engine(options.engine, settings.replay.jobs, Path(options.resume) if options.resume else None)
+def policy_names(text: str) -> tuple[str, ...]:
+    """Returns the policies that a flag names, each once. Raises ConfigError before anything is read."""
+    names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    if not names:
+        raise ConfigError(f"--policies {text}: expected names, separated by commas")
+    for name in names:
+        policy_named(name, offline=True)
+    return names
+
+
+def tell_problems(problems: ProblemCounts) -> None:
+    if problems.count:
+        output.to_stderr(f"{problems.summary}:")
+        for line in problems.lines:
+            output.to_stderr(f"  {line}")
 
 
 def own_logs() -> list[Path]:
@@ -99,19 +116,10 @@ def own_logs() -> list[Path]:
     return found
 
 
-def numbered(found: Iterable[T]) -> Iterator[tuple[int, T]]:
-    """Results with the number of files that were done before theirs."""
-    done, path = -1, None
-    for one in found:
-        done, path = done + (one.path != path), one.path
-        yield done, one
-
-
 def write(path: Path, text: str) -> None:
-    """Written beside it and moved in place. Raises ConfigError where that cannot be."""
-    part = path.with_name(f"{path.name}.part")
+    """Raises ConfigError where the file cannot be written."""
     try:
-        part.write_text(text, encoding="utf-8", errors="replace", newline="\n")
-        part.replace(path)
+        with replacing(path) as file:
+            file.write(text.encode(errors="replace"))
     except OSError as error:
         raise ConfigError(f"{path}: cannot be written: {error.strerror}") from error

@@ -13,19 +13,17 @@ Examples:
 import argparse
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
-from pagefold.analysis.engine import spread
-from pagefold.analysis.replay import Terms
+from pagefold.analysis.engine import sessions_of
 from pagefold.analysis.report import SavingsReport
 from pagefold.analysis.report.html_page import page
 from pagefold.analysis.report.markdown import markdown
-from pagefold.analysis.session_report import Job, report_batches, sessions_of
+from pagefold.analysis.session_report import ReportOptions, session_report
 from pagefold.analysis.timeline import timeline
 from pagefold.cli import logs, output
-from pagefold.derive.policies import policy_named
 from pagefold.number_format import money, several, share
-from pagefold.tokens import counter
 
 _RIVALS = ("compaction", "clear", "masking", "fifo")
 _SMALLER = 64_000
@@ -41,31 +39,17 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    found = logs.given(options)
-    job = Job(
-        found.prices,
-        found.tokens,
-        found.window,
-        found.format,
-        found.max_line_bytes,
-        found.overhead,
-        tuple((name, found.window) for name in _RIVALS) + (("economic", _SMALLER),) * (found.window > _SMALLER),
-        _every(found.paths),
-        found.learned,
-        not options.no_text,
-    )
-    report = SavingsReport(job)
-    with output.progress("reading", len(found.paths)) as bar:
-        work = spread(
-            found.paths, report_batches, job, engine=found.engine, given=job.format, max_bytes=job.max_line_bytes
-        )
-        for done, one in logs.numbered(work):
-            bar.update(bar.task_ids[0], completed=done, description=one.path.name)
-            report.add(one)
+    recorded = logs.recordings_of(options)
+    window = recorded.job.window
+    rivals = [(name, window) for name in _RIVALS] + [("economic", _SMALLER)] * (window > _SMALLER)
+    asked = ReportOptions(tuple(rivals), _every(recorded.paths), not options.no_text)
+    report = SavingsReport(recorded.job, asked)
+    for result in recorded.results("reading", partial(session_report, options=asked)):
+        report.add(result)
     if report.longest is not None:
-        _tell_one(report, Path(report.longest[1]), report.longest[2])
+        _add_timeline(report, Path(report.longest[1]), report.longest[2])
     _write(options, report)
-    return 2 if found.strict and report.tallies["identity"].problems else 0
+    return recorded.exit_code(report.problems.count)
 
 
 def _every(paths: list[Path]) -> int:
@@ -78,19 +62,15 @@ def _every(paths: list[Path]) -> int:
     return max(1, round(size / _SAMPLE_BYTES))
 
 
-def _tell_one(report: SavingsReport, path: Path, name: str) -> None:
+def _add_timeline(report: SavingsReport, path: Path, name: str) -> None:
+    """Replays one session once more, for its timeline."""
     job = report.job
-    for session in sessions_of(path, job):
-        if session.id == name:
-            plain = Terms(policy_named("identity"), job.prices, counter(job.tokens), job.window, job.overhead)
-            policy = policy_named(
-                "economic", window=job.window, prices=job.prices, tokens=job.tokens, learned=job.learned
-            )
-            report.timeline = timeline(session, plain, replace(plain, policy=policy))
-            if not job.excerpts:
-                tracks = tuple(replace(track, label="page") for track in report.timeline.tracks)
-                report.timeline = replace(report.timeline, tracks=tracks)
-            return
+    session = next((one for one in sessions_of([path], job) if one.id == name), None)
+    if session is not None:
+        report.timeline = timeline(session, job.terms("identity"), job.terms("economic"))
+        if not report.options.excerpts:
+            tracks = tuple(replace(track, label="page") for track in report.timeline.tracks)
+            report.timeline = replace(report.timeline, tracks=tracks)
 
 
 def _write(options: argparse.Namespace, report: SavingsReport) -> None:
@@ -105,6 +85,5 @@ def _write(options: argparse.Namespace, report: SavingsReport) -> None:
         saved = f", {share(before.cost - after.cost, before.cost)} of {money(report.usd(before.cost))} saved"
         told = f"Wrote {path}: {several(report.sessions, 'session')}{saved if report.sessions else ''}."
         print(told, file=sys.stderr if options.json or options.md else sys.stdout)
-        if (tally := report.tallies["identity"]).problems:
-            odd = tally.problems - tally.skipped
-            output.to_stderr(f"{tally.skipped:,} skipped, {odd:,} odd but kept: the page names them.")
+        if report.problems.count:
+            output.to_stderr(f"{report.problems.summary}: the page names them.")

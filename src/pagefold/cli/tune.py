@@ -12,24 +12,22 @@ Examples:
 """
 
 import argparse
-from collections.abc import Iterator
-from itertools import islice
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from pagefold import config
-from pagefold.adapters import recordings
-from pagefold.analysis import follow_up_links as following
+from pagefold.analysis.engine import sessions_of
+from pagefold.analysis.follow_up_links import LearnedLinks, follow_ups
 from pagefold.analysis.learned_settings import learned_lines, with_learned
 from pagefold.analysis.tune import Tuned, tune
-from pagefold.analysis.tuning_trials import Job
 from pagefold.cli import logs, output, telemetry_setup
 from pagefold.derive.learned import SHIPPED, learned_of
 from pagefold.errors import ConfigError
 from pagefold.tools.from_settings import registry_of
-from pagefold.wire.transcripts import Session
 
 _SHOW = "show"
+_LINKED_FILES = 2_000  # files from which follow-ups are learned
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -41,22 +39,22 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     if options.paths == [_SHOW] and not Path(_SHOW).exists():
         return _shown(options)
-    found = logs.given(options)
-    job = Job(found.prices, found.tokens, found.window, found.format, found.max_line_bytes, found.overhead)
+    recorded = logs.recordings_of(options)
     # What was learned before is learned anew: from what ships, and never from itself.
     before = _own_text(options.output)
-    with output.progress("tuning", len(found.paths)) as bar:
+    with output.progress("tuning", len(recorded.paths)) as bar:
         done: dict[str, set[Path]] = {}
 
-        def told(what: str, path: Path) -> None:
+        def progress(what: str, path: Path) -> None:
             seen = done.setdefault(what, set())
             seen.add(path)
             bar.update(bar.task_ids[0], completed=len(seen), description=f"{what} {path.name}")
 
-        lengths = telemetry_setup.session_lengths(found.settings)
-        tuned = tune(found.paths, job, engine=found.engine, start=SHIPPED, lengths=lengths, told=told)
-    registry = registry_of(found.settings)
-    linked = following.follow_ups(_sessions(found), registry, found.settings.prefetch.hosts)
+        lengths = telemetry_setup.session_lengths(recorded.settings)
+        job, engine = replace(recorded.job, learned=SHIPPED), recorded.engine
+        tuned = tune(recorded.paths, job, engine=engine, lengths=lengths, progress=progress)
+    sessions = sessions_of(recorded.paths[:_LINKED_FILES], job)
+    linked = follow_ups(sessions, registry_of(recorded.settings), recorded.settings.prefetch.hosts)
     block = learned_lines(tuned.learned, linked.links if linked.taken else {})
     text = with_learned(before, block)
     if options.json:
@@ -70,7 +68,7 @@ def run(options: argparse.Namespace) -> int:
     if options.output and not options.dry_run and text != before:
         logs.write(Path(options.output), text)
         output.to_stderr(f"Wrote {options.output}.")
-    return 2 if found.strict and tuned.problems else 0
+    return recorded.exit_code(tuned.problems)
 
 
 def _own_text(name: str | None) -> str:
@@ -82,15 +80,7 @@ def _own_text(name: str | None) -> str:
         raise ConfigError(f"-o {name}: cannot be read: {error}") from error
 
 
-def _sessions(found: logs.Given) -> Iterator[Session]:
-    for path in islice(found.paths, 2_000):
-        for batch in recordings.batches(path, given=found.format, max_bytes=found.max_line_bytes):
-            for item in recordings.sessions(batch, max_bytes=found.max_line_bytes):
-                if isinstance(item, Session):
-                    yield item
-
-
-def _as_data(tuned: Tuned, linked: following.LearnedLinks, block: str) -> dict[str, Any]:
+def _as_data(tuned: Tuned, linked: LearnedLinks, block: str) -> dict[str, Any]:
     return {
         "sessions": tuned.sessions,
         "judged": tuned.judged,
@@ -110,7 +100,7 @@ def _as_data(tuned: Tuned, linked: following.LearnedLinks, block: str) -> dict[s
     }
 
 
-def _print(tuned: Tuned, linked: following.LearnedLinks, block: str, *, written: bool) -> None:
+def _print(tuned: Tuned, linked: LearnedLinks, block: str, *, written: bool) -> None:
     console = output.console()
     console.print(f"{tuned.sessions:,} sessions fitted, {tuned.judged:,} judged, each while it was held back.")
     if not tuned.judged:

@@ -5,21 +5,23 @@ down what it holds. Its figures are those of `pagefold replay --json` under each
 """
 
 import heapq
+from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from pagefold.analysis.compare import MISSED, WORST_FROM
+from pagefold.analysis.engine import SessionResult
+from pagefold.analysis.problems import FileProblem, ProblemCounts
 from pagefold.analysis.replay_figures import ReplayFigures
+from pagefold.analysis.replay_job import ReplayJob
 from pagefold.analysis.replay_totals import ReplayTotals
-from pagefold.analysis.runs import Outcome
-from pagefold.analysis.session_report import POLICIES, Job, SessionReport, Share, Waste
+from pagefold.analysis.session_report import POLICIES, ReportOptions, SessionReport, Share, Waste
 from pagefold.analysis.timeline import Timeline
 from pagefold.tokens import counter
 
 _SESSIONS = 10
 _WASTED = 10
 _LABELS = 20_000
-MISSED = 0.003
-"""Of the facts that answers used, at most this share may be missing for a policy to be compared by its cost."""
 
 
 @dataclass(slots=True)
@@ -53,51 +55,54 @@ class PolicyPoint:
 
 @dataclass(slots=True)
 class SavingsReport:
-    job: Job
-    tallies: dict[str, ReplayTotals] = field(default_factory=dict)
+    job: ReplayJob
+    options: ReportOptions = field(default_factory=ReportOptions)
+    problems: ProblemCounts = field(default_factory=ProblemCounts)
+    totals: dict[str, ReplayTotals] = field(default_factory=dict)
     tools: dict[str, Share] = field(default_factory=dict)
     codecs: dict[str, Share] = field(default_factory=dict)
     reread: dict[str, tuple[int, int, int]] = field(default_factory=dict)  # label -> sessions, times, tokens
-    folds: dict[str, int] = field(default_factory=dict)
+    folds: Counter[str] = field(default_factory=Counter)
     wasted: list[Waste] = field(default_factory=list)
     timeline: Timeline | None = None
     worst: tuple[float, str] = (0.0, "")
-    seconds: float = 0.0
     longest: tuple[tuple[bool, float], str, str] | None = None  # by (was folded, cost): its file and its id
     _rivals: dict[tuple[str, int], ReplayFigures] = field(default_factory=dict)
     _rows: list[tuple[float, int, SessionSavings]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.tallies = {policy: ReplayTotals(self.job.prices) for policy in POLICIES}
+        self.totals = {policy: ReplayTotals(self.job.prices, problems=self.problems) for policy in POLICIES}
 
-    def add(self, studied: SessionReport) -> None:
-        for policy, tally in self.tallies.items():
-            figures = studied.figures.get(policy, ReplayFigures())
-            tally.add(Outcome(studied.path, studied.id, studied.source, figures, problem=studied.problem))
-        if studied.problem is not None:
+    def add(self, result: SessionResult[SessionReport] | FileProblem) -> None:
+        if isinstance(result, FileProblem):
+            self.problems.add(result)
             return
-        for mine, theirs in ((self.tools, studied.tools), (self.codecs, studied.codecs)):
+        session = result.value
+        for policy, totals in self.totals.items():
+            totals.add(result, session.figures[policy])
+        for mine, theirs in ((self.tools, session.tools), (self.codecs, session.codecs)):
             for name, share in theirs.items():
                 mine.setdefault(name, Share()).add(share)
-        for label, (times, tokens) in studied.reread.items():
+        for label, (times, tokens) in session.reread.items():
             if label in self.reread or len(self.reread) < _LABELS:
                 sessions, before, total = self.reread.get(label, (0, 0, 0))
                 self.reread[label] = (sessions + 1, before + times, total + tokens)
-        for reason, times in studied.folds.items():
-            self.folds[reason] = self.folds.get(reason, 0) + times
-        for choice, figures in studied.rivals.items():
+        self.folds.update(session.folds)
+        for choice, figures in session.rivals.items():
             self._rivals.setdefault(choice, ReplayFigures()).add(figures)
-        self.wasted = sorted([*self.wasted, *studied.wasted], key=lambda one: -one.wasted)[:_WASTED]
-        self._note(studied)
+        self.wasted = sorted([*self.wasted, *session.wasted], key=lambda one: -one.wasted)[:_WASTED]
+        self._rank(result)
 
-    def _note(self, studied: SessionReport) -> None:
-        before, after = studied.figures["identity"], studied.figures["economic"]
-        row = SessionSavings(studied.id, studied.source, str(studied.path), before, studied.figures["lossless"], after)
+    def _rank(self, result: SessionResult[SessionReport]) -> None:
+        """Keeps the session if it is among those that saved most, the worst one, or the longest one."""
+        figures = result.value.figures
+        before, after = figures["identity"], figures["economic"]
+        row = SessionSavings(result.id, result.source, str(result.path), before, figures["lossless"], after)
         entry = (before.cost - after.cost, -self.sessions, row)
         (heapq.heappush if len(self._rows) < _SESSIONS else heapq.heappushpop)(self._rows, entry)
-        if before.cost and before.requests >= 10:
-            self.worst = max(self.worst, (after.effective / before.cost, studied.id))
-        longest = ((bool(studied.folds), before.cost), str(studied.path), studied.id)
+        if before.cost and before.requests >= WORST_FROM:
+            self.worst = max(self.worst, (after.effective / before.cost, result.id))
+        longest = ((bool(result.value.folds), before.cost), str(result.path), result.id)
         if before.requests and (self.longest is None or longest[0] > self.longest[0]):
             self.longest = longest
 
@@ -105,19 +110,19 @@ class SavingsReport:
 
     @property
     def sessions(self) -> int:
-        return self.tallies["identity"].total.sessions
+        return self.totals["identity"].total.sessions
 
     @property
     def before(self) -> ReplayFigures:
-        return self.tallies["identity"].total
+        return self.totals["identity"].total
 
     @property
     def lossless(self) -> ReplayFigures:
-        return self.tallies["lossless"].total
+        return self.totals["lossless"].total
 
     @property
     def after(self) -> ReplayFigures:
-        return self.tallies["economic"].total
+        return self.totals["economic"].total
 
     @property
     def rows(self) -> list[SessionSavings]:
@@ -143,7 +148,7 @@ class SavingsReport:
                 window,
                 figures.cost / base.cost,
                 figures.effective / base.cost,
-                figures.missed / figures.demanded if figures.demanded else 0.0,
+                figures.missed_share,
                 figures.over,
                 figures.sessions,
             )
@@ -181,7 +186,7 @@ class SavingsReport:
         elif before.head_tokens or before.requests:
             said.append("System prompts and tool schemas are not in these figures: no policy changes them.")
         if points := self.points():
-            sampled, every = points[0].sessions, job.every
+            sampled, every = points[0].sessions, self.options.every
             said.append(
                 f"The picture of policies is drawn from {sampled:,} of {self.sessions:,} sessions"
                 + (f", one in {every} by a hash of its name." if every > 1 else ".")
@@ -192,7 +197,7 @@ class SavingsReport:
 
     def to_dict(self) -> dict[str, Any]:
         before, after = self.before, self.after
-        total = {policy: tally.to_dict() for policy, tally in self.tallies.items()}
+        total = {policy: totals.to_dict() for policy, totals in self.totals.items()}
         prompt, output = self.logged_usd()
         return {
             "sessions": self.sessions,

@@ -54,7 +54,7 @@ def _whole(report: SavingsReport) -> Iterator[str]:
 
 def _headline(report: SavingsReport) -> Iterator[str]:
     before, after = report.before, report.after
-    sources = ", ".join(escape(name) for name in sorted(report.tallies["identity"].sources))
+    sources = ", ".join(escape(name) for name in sorted(report.totals["identity"].sources))
     yield (
         f'<p class="soft">{several(report.sessions, "session")} with '
         f"{several(before.requests, 'request')}, from {sources}.</p>"
@@ -258,15 +258,10 @@ def _excerpt(title: str, size: int, text: str) -> str:
 
 
 def _problems(report: SavingsReport) -> Iterator[str]:
-    tally = report.tallies["identity"]
-    if not tally.problems:
-        return
-    yield "<h2>What could not be used</h2>"
-    yield f"<p>{tally.skipped:,} skipped, {tally.problems - tally.skipped:,} odd but kept.</p><ul>"
-    yield from (f"<li>{escape(example)}</li>" for example in tally.examples)
-    if tally.problems > len(tally.examples):
-        yield f"<li>… and {tally.problems - len(tally.examples):,} more</li>"
-    yield "</ul>"
+    if report.problems.count:
+        yield f"<h2>What could not be used</h2><p>{report.problems.summary}.</p><ul>"
+        yield from (f"<li>{escape(line)}</li>" for line in report.problems.lines)
+        yield "</ul>"
 
 
 def _table(caption: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, bars: bool = False) -> str:

@@ -68,12 +68,9 @@ def _lines(report: SavingsReport) -> Iterator[str]:
 
 
 def _problems(report: SavingsReport) -> Iterator[str]:
-    tally = report.tallies["identity"]
-    if tally.problems:
+    if report.problems.count:
         yield from _section("What could not be used")
-        yield from (f"- {_plain(example)}" for example in tally.examples)
-        if tally.problems > len(tally.examples):
-            yield f"- … and {tally.problems - len(tally.examples):,} more"
+        yield from (f"- {_plain(line)}" for line in report.problems.lines)
 
 
 def _section(title: str) -> Iterator[str]:

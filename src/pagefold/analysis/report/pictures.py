@@ -7,7 +7,8 @@ import math
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from pagefold.analysis.report import MISSED, PolicyPoint
+from pagefold.analysis.compare import MISSED
+from pagefold.analysis.report import PolicyPoint
 from pagefold.analysis.timeline import Mark, Timeline, Track
 from pagefold.number_format import rate, tokens
 from pagefold.pages.kinds import ResidencyLevel

@@ -1,0 +1,52 @@
+"""How recorded sessions are replayed, in values that travel between processes, and the replay of one of them.
+
+`ReplayJob` is the only description of work on sessions: replay, compare, export, report and tune all use it, and give
+what they need besides as arguments of their own function.
+"""
+
+from dataclasses import dataclass, field
+
+from pagefold.analysis.replay import SessionReplay, Terms, emitted
+from pagefold.analysis.replay_figures import ReplayFigures
+from pagefold.derive.cost import Prices
+from pagefold.derive.learned import SHIPPED, Learned
+from pagefold.derive.policies import policy_named
+from pagefold.tokens import counter
+from pagefold.wire import json_text
+from pagefold.wire.transcripts import Format, Session
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayJob:
+    """`overhead` are tokens before all messages that a recording lacks: system prompt and tool schemas."""
+
+    prices: Prices
+    tokens: str
+    window: int
+    format: Format | None = None
+    max_line_bytes: int = 1 << 26
+    overhead: int = 0
+    learned: Learned = SHIPPED
+
+    def terms(self, policy: str, *, window: int | None = None, learned: Learned | None = None) -> Terms:
+        """Returns what a session is replayed under. Raises ConfigError for an unknown policy."""
+        window = self.window if window is None else window
+        learned = self.learned if learned is None else learned
+        made = policy_named(
+            policy, window=window, prices=self.prices, tokens=self.tokens, learned=learned, offline=True
+        )
+        return Terms(made, self.prices, counter(self.tokens), window, self.overhead)
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayedSession:
+    """`emitted` is every request as JSON lines, as the scorer reads them."""
+
+    figures: ReplayFigures = field(default_factory=ReplayFigures)
+    emitted: bytes = b""
+
+
+def replay_session(session: Session, job: ReplayJob, *, policy: str, emit: bool = False) -> ReplayedSession:
+    replay = SessionReplay(session, job.terms(policy))
+    lines = [emitted(session, turn, derived) if emit else "" for turn, derived in replay]
+    return ReplayedSession(replay.figures, json_text.bytes_of("".join(lines)))

@@ -1,0 +1,91 @@
+"""Two policies that a report replays to encode each session only once.
+
+`WatchedEconomic` is the economic policy and records what it did; `LosslessFrom` is the lossless policy that starts from
+what the economic one had encoded before its first fold.
+"""
+
+from dataclasses import dataclass, field
+
+from pagefold.analysis.cost_shares import HEAD
+from pagefold.derive.arrival import Standings, arrive
+from pagefold.derive.entry import Entry
+from pagefold.derive.learned import Forms
+from pagefold.derive.policies.economic import Economic
+from pagefold.derive.policies.folding import State
+from pagefold.derive.policy import NOTHING, Derived, Notes
+from pagefold.wire.message import Message
+
+
+@dataclass(slots=True)
+class WatchedEconomic:
+    """The economic policy, recording what it did. It sends what the economic policy sends."""
+
+    policy: Economic
+    heard: dict[int, int]  # the place of each message of the history, by its id
+    entries: dict[int, Entry] = field(default_factory=dict)  # by place, as each first entered
+    shown: dict[int, int] = field(default_factory=dict)  # the place of what is shown for each, by its id
+    logged: list[int] = field(default_factory=list)  # the place of each entry of the policy's own log
+    reasons: list[str] = field(default_factory=list)
+    before_fold: State | None = None  # as it was before the first fold
+    name: str = "economic"
+
+    @property
+    def sound(self) -> bool:
+        """Whether the history entered as it came, and nothing had to be repaired."""
+        return self.logged == list(range(len(self.logged)))
+
+    def begin(self, head: int = 0) -> State:
+        return self.policy.begin(head)
+
+    def step(self, state: State, message: Message) -> State:
+        after = self.policy.step(state, message)
+        self._note(after)
+        return after
+
+    def request(self, state: State, notes: Notes = NOTHING) -> tuple[State, Derived]:
+        after, derived = self.policy.request(state, notes)
+        self._note(after)
+        if derived.reason:
+            self.reasons.append(derived.reason)
+            self.before_fold = self.before_fold or state
+        return after, derived
+
+    def _note(self, state: State) -> None:
+        """What has entered the log since. A message that was repaired on its way in is nobody's own."""
+        for entry in state.log[len(self.logged) :]:
+            place = self.heard.get(id(entry.message), HEAD)
+            self.logged.append(place)
+            self.shown[id(entry.shown)] = place
+            self.entries.setdefault(place, entry)
+
+
+@dataclass(frozen=True, slots=True)
+class _LosslessState:
+    heard: int = 0
+    sent: int = 0
+    waiting: tuple[Message, ...] = ()
+    standings: Standings = field(default_factory=Standings)
+
+
+@dataclass(frozen=True, slots=True)
+class LosslessFrom:
+    """The lossless policy on a history whose beginning has been encoded already."""
+
+    begun: State
+    forms: Forms
+    name: str = "lossless"
+
+    def begin(self, head: int = 0) -> _LosslessState:
+        return _LosslessState(standings=self.begun.standings)
+
+    def step(self, state: _LosslessState, message: Message) -> _LosslessState:
+        if state.heard < len(self.begun.log):
+            shown, standings = self.begun.log[state.heard].shown, state.standings
+        else:
+            arrived = arrive(state.standings, message, forms=self.forms)
+            shown, standings = arrived.message, arrived.standings
+        return _LosslessState(state.heard + 1, state.sent, (*state.waiting, shown), standings)
+
+    def request(self, state: _LosslessState, notes: Notes = NOTHING) -> tuple[_LosslessState, Derived]:
+        sent = _LosslessState(state.heard, state.sent + len(state.waiting), (), state.standings)
+        return sent, Derived(state.sent, state.waiting)
