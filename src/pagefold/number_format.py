@@ -8,20 +8,22 @@ def money(usd: float) -> str:
     return f"${usd:,.2f}" if abs(usd) < 1_000 else f"${usd:,.0f}"
 
 
-def tokens(number: float) -> str:
+def short(number: float, *, space: str = " ") -> str:
+    """1,234 as it is, then 12.3 k, 4.56 M, 7.89 G."""
     for size, letter in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
         if abs(number) >= size:
             scaled = number / (1e3 if letter == "k" else size)
-            return f"{scaled:.{2 if scaled < 10 else 1 if scaled < 100 else 0}f} {letter}"
+            return f"{scaled:.{2 if scaled < 10 else 1 if scaled < 100 else 0}f}{space}{letter}"
     return f"{number:,.0f}"
 
 
 def several(number: int, what: str) -> str:
+    """1 session, 2 sessions."""
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
-def share(part: float, whole: float) -> str:
-    return f"{100 * part / whole:.1f} %" if whole else "-"
+def share(part: float, whole: float, *, digits: int = 1) -> str:
+    return f"{100 * part / whole:.{digits}f} %" if whole else "-"
 
 
 def rate(value: float) -> str:

@@ -15,7 +15,7 @@ from functools import partial
 from pagefold.analysis.compare import IDENTITY, MISSED, Comparison, PolicyChoice, compare_session
 from pagefold.cli import logs, output
 from pagefold.errors import ConfigError
-from pagefold.number_format import several
+from pagefold.number_format import several, short
 
 _POLICIES = ("lossless", "economic", "compaction", "clear", "masking", "fifo")
 _SMALLER = 64_000
@@ -74,7 +74,7 @@ def _print(comparison: Comparison) -> None:
         rows = [
             [
                 one.choice.policy,
-                output.short(one.choice.window),
+                short(one.choice.window),
                 f"{one.effective:.3f}",
                 f"{one.low:.3f} - {one.high:.3f}" if one.high else "-",
                 f"{one.cost:.3f}",

@@ -28,6 +28,7 @@ from pagefold.derive.policies.lossless import Lossless
 from pagefold.model_proxy.scripted import ScriptedCall, ScriptedModel, ScriptedTurn
 from pagefold.model_proxy.server import Proxy, running
 from pagefold.model_proxy.upstreams import Upstreams
+from pagefold.number_format import short
 from pagefold.pages.kinds import classify
 from pagefold.pages.page import HANDLE, Page
 from pagefold.pages.recall import Recalled, recall
@@ -88,7 +89,7 @@ def _lossless(session: Session, job: ReplayJob, cost: float, console: Console) -
         if message.role is Role.TOOL and len(message.text) - len(shown.text) > len(best[1]) - len(best[2]):
             best = (message.blocks[0].name, message.text, shown.text)
     ratio = figures.cost / cost
-    console.print(f"It costs {output.short(figures.cost)} instead of {output.short(cost)}: {1 - ratio:.0%} saved.")
+    console.print(f"It costs {short(figures.cost)} instead of {short(cost)}: {1 - ratio:.0%} saved.")
     count = counter("o200k").count
     console.print(f"Most was saved on a result of {best[0]}, {count(best[1]):,} tokens, now {count(best[2]):,}:")
     for line in best[2].split("\n")[:6]:
@@ -138,8 +139,8 @@ def _store(session: Session, console: Console) -> dict[str, Any]:
         store.close()
     largest = max(pages, key=lambda page: len(page.content))
     console.print(
-        f"{len(pages)} results are {held.pages} pages: {output.short(held.bytes)} bytes, "
-        f"{output.short(held.stored_bytes)} on disk. The largest, a result of {largest.name}, is {largest.handle}."
+        f"{len(pages)} results are {held.pages} pages: {short(held.bytes)} bytes, "
+        f"{short(held.stored_bytes)} on disk. The largest, a result of {largest.name}, is {largest.handle}."
     )
     console.print(f"Recalled and compared: {exact} of {len(pages)} exact.")
     return {"results": len(pages), "pages": held.pages, "exact": exact, "handle": largest.handle}

@@ -18,6 +18,7 @@ from pagefold.adapters.sqlite.pages import SqlitePages
 from pagefold.cli import output
 from pagefold.encode.choose import candidates, encode
 from pagefold.errors import ConfigError, StoreError
+from pagefold.number_format import share
 from pagefold.pages.kinds import PageKind
 from pagefold.pages.page import Page
 from pagefold.tokens import counter
@@ -46,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
     end = "" if shown.text.endswith("\n") or not sys.stdout.isatty() else "\n"
     sys.stdout.buffer.write(as_bytes(f"{shown.text}{end}"))
     how = " > ".join(shown.codecs) or shown.reason
-    saved = output.share(shown.before - shown.tokens, shown.before)
+    saved = share(shown.before - shown.tokens, shown.before)
     output.to_stderr(
         f"{shown.before:,} tokens became {shown.tokens:,} ({saved} saved) by {how}; counted by {count.label}"
     )

@@ -19,6 +19,7 @@ from pagefold.analysis.export import BY_LEVEL, BY_POLICY, BY_TOOL, DECISIONS, SE
 from pagefold.analysis.problems import FileProblem, ProblemCounts
 from pagefold.cli import logs, output
 from pagefold.errors import ConfigError
+from pagefold.number_format import share, short
 
 _POLICIES = ("identity", "economic")
 _TOOLS = 12
@@ -79,17 +80,17 @@ def _print_sums(folder: Path, options: argparse.Namespace) -> None:
         [
             row["policy"],
             f"{row['sessions']:,}",
-            output.short(row["requests"]),
-            output.short(row["tokens"]),
-            output.short(row["cost"]),
+            short(row["requests"]),
+            short(row["tokens"]),
+            short(row["cost"]),
             f"${row['cost_usd']:,.2f}",
-            output.share(row["missed"], row["demanded"]) if row["demanded"] else "0",
+            share(row["missed"], row["demanded"]) if row["demanded"] else "0",
         ]
         for row in policies
     ]
     out.print(output.table("By policy", columns, cells))
     cells = [
-        [row["policy"], row["level"], "at folds" if row["fold"] else "on arrival", output.short(row["decisions"])]
+        [row["policy"], row["level"], "at folds" if row["fold"] else "on arrival", short(row["decisions"])]
         for row in levels
     ]
     out.print(output.table("Decisions", ["policy", "level", "", "pages"], cells))
@@ -97,11 +98,11 @@ def _print_sums(folder: Path, options: argparse.Namespace) -> None:
     cells = [
         [
             row["tool"] or "unnamed",
-            output.short(row["results"]),
-            output.short(row["tokens"] or 0),
-            output.share((row["tokens"] or 0) - (row["shown_tokens"] or 0), row["tokens"] or 0),
-            output.short(row["kept_in_lines"]),
-            output.short(row["handles"]),
+            short(row["results"]),
+            short(row["tokens"] or 0),
+            share((row["tokens"] or 0) - (row["shown_tokens"] or 0), row["tokens"] or 0),
+            short(row["kept_in_lines"]),
+            short(row["handles"]),
         ]
         for row in last
     ]

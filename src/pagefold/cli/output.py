@@ -61,16 +61,3 @@ def progress(what: str, total: int) -> Iterator[Progress]:
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         bar.add_task("", total=total)
         yield bar
-
-
-def short(number: float) -> str:
-    """1,234 as it is, then 12.3 k, 4.56 M, 7.89 G."""
-    for size, letter in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
-        if abs(number) >= size:
-            scaled = number / (1e3 if letter == "k" else size)
-            return f"{scaled:.{2 if scaled < 10 else 1 if scaled < 100 else 0}f} {letter}"
-    return f"{number:,.0f}"
-
-
-def share(part: float, whole: float) -> str:
-    return f"{100 * part / whole:.1f} %" if whole else "-"

@@ -27,7 +27,7 @@ from pagefold.analysis.replay_totals import ReplayTotals
 from pagefold.cli import logs, output
 from pagefold.derive.policies import NAMES, policy_named
 from pagefold.errors import ConfigError
-from pagefold.number_format import several
+from pagefold.number_format import several, share, short
 from pagefold.tokens import counter
 
 _TOOLS = 10
@@ -90,23 +90,23 @@ class ReplayPrinter:
     def _sent(self, name: str, figures: ReplayFigures) -> list[str]:
         return [
             name,
-            output.short(figures.requests),
-            output.short(figures.tokens),
+            short(figures.requests),
+            short(figures.tokens),
             f"{figures.reads:.1f}",
-            output.share(figures.cached_tokens, figures.tokens),
-            output.short(figures.cost),
+            share(figures.cached_tokens, figures.tokens),
+            short(figures.cost),
             f"${self.job.prices.usd(figures.cost):,.2f}",
-            output.short(figures.peak),
+            short(figures.peak),
         ]
 
     def _held(self, name: str, figures: ReplayFigures) -> list[str]:
         repeats = sum(tool.repeated_tokens for tool in figures.tools.values())
         return [
             name,
-            output.share(figures.result_tokens, figures.history_tokens),
-            output.share(repeats, figures.result_tokens),
-            output.share(figures.repeated_chars, figures.result_chars),
-            output.share(figures.missed, figures.demanded) if figures.demanded else "0",
+            share(figures.result_tokens, figures.history_tokens),
+            share(repeats, figures.result_tokens),
+            share(figures.repeated_chars, figures.result_chars),
+            share(figures.missed, figures.demanded) if figures.demanded else "0",
             f"{figures.over:,}",
             f"{figures.moved:,}",
         ]
@@ -119,7 +119,7 @@ class ReplayPrinter:
         sources = sorted(self.totals.sources.items())
         sessions = several(total.sessions, "session")
         sent = ["requests", "tokens sent", "times read", "cached", "cost", "in money", "peak"]
-        held = ["tool results", "repeats", "lines again", "missed", f"over {output.short(job.window)}", "moved"]
+        held = ["tool results", "repeats", "lines again", "missed", f"over {short(job.window)}", "moved"]
         for title, columns, row in (
             (f"What was sent: {sessions}, policy {self.policy}", sent, self._sent),
             ("What it held", held, self._held),
@@ -145,8 +145,8 @@ class ReplayPrinter:
         if total.logged_requests:
             logged = total.logged
             console.print(
-                f"The providers reported {output.short(logged.prompt)} prompt tokens for {total.logged_requests:,} "
-                f"requests, {output.share(logged.cache_read, logged.prompt)} of them read from cache."
+                f"The providers reported {short(logged.prompt)} prompt tokens for {total.logged_requests:,} "
+                f"requests, {share(logged.cache_read, logged.prompt)} of them read from cache."
             )
 
     def _tools(self, console: Any) -> None:
@@ -156,10 +156,10 @@ class ReplayPrinter:
         rows = [
             [
                 name,
-                output.short(tool.results),
-                output.short(tool.tokens),
-                output.share(tool.tokens, self.totals.total.result_tokens),
-                output.share(tool.repeated_results, tool.results),
+                short(tool.results),
+                short(tool.tokens),
+                share(tool.tokens, self.totals.total.result_tokens),
+                share(tool.repeated_results, tool.results),
             ]
             for name, tool in tools
         ]

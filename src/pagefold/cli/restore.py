@@ -15,6 +15,7 @@ from dataclasses import asdict
 from pagefold import config
 from pagefold.adapters.library import Library
 from pagefold.cli import output
+from pagefold.number_format import short
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -41,8 +42,6 @@ def run(options: argparse.Namespace) -> int:
     elif not restored.known:
         output.to_stderr(f"pagefold: the history sink holds no session {options.session!r}")
     else:
-        words = (
-            f"{restored.pages:,} pages, {output.short(restored.bytes)} bytes restored; {restored.present:,} were here"
-        )
+        words = f"{restored.pages:,} pages, {short(restored.bytes)} bytes restored; {restored.present:,} were here"
         print(words + (f"; {len(restored.missing):,} are not whole in the sink" if restored.missing else ""))
     return 0 if restored.known and not restored.missing else 1

@@ -36,6 +36,7 @@ from pagefold.model_proxy.deriving import folds
 from pagefold.model_proxy.recall_service import PageKeeper, RecallAnswers
 from pagefold.model_proxy.server import Proxy
 from pagefold.model_proxy.upstreams import Upstreams
+from pagefold.number_format import share, short
 from pagefold.settings import Settings
 from pagefold.wire.apis import APIS
 
@@ -182,7 +183,7 @@ def url_of(host: str, port: int, *, tls: bool = False) -> str:
 def summary(proxy: Proxy) -> str:
     seen = proxy.totals
     return (
-        f"{seen.requests:,} requests, {seen.failed:,} failed; {output.short(seen.usage.prompt)} prompt tokens, "
-        f"{output.share(seen.usage.cache_read, seen.usage.prompt)} of them read from cache; "
-        f"{output.short(seen.work.saved)} tokens saved; {seen.faults:,} faults"
+        f"{seen.requests:,} requests, {seen.failed:,} failed; {short(seen.usage.prompt)} prompt tokens, "
+        f"{share(seen.usage.cache_read, seen.usage.prompt)} of them read from cache; "
+        f"{short(seen.work.saved)} tokens saved; {seen.faults:,} faults"
     )

@@ -16,6 +16,7 @@ from datetime import UTC, datetime, timedelta
 from pagefold import config
 from pagefold.adapters import counters
 from pagefold.cli import output
+from pagefold.number_format import share, short
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -53,9 +54,9 @@ def _requests(name: str, counts: Counter[str]) -> list[str]:
         name,
         f"{counts['requests']:,}",
         f"{counts['failed']:,}",
-        output.short(prompt),
-        output.share(counts["cached tokens"], prompt),
-        output.short(counts["saved tokens"]),
+        short(prompt),
+        share(counts["cached tokens"], prompt),
+        short(counts["saved tokens"]),
         f"{counts['folds']:,}",
         f"{counts['faults']:,}",
     ]
@@ -66,9 +67,9 @@ def _results(name: str, counts: Counter[str]) -> list[str]:
     return [
         name,
         f"{counts['calls']:,}",
-        output.short(before),
-        output.short(after),
-        output.share(before - after, before),
+        short(before),
+        short(after),
+        share(before - after, before),
         f"{counts['faults']:,}",
     ]
 

@@ -17,6 +17,7 @@ from pagefold import config
 from pagefold.adapters.library import Library, Status
 from pagefold.cli import output
 from pagefold.errors import ConfigError
+from pagefold.number_format import short
 from pagefold.pages.page import handle_of
 
 _DAY = 86_400
@@ -55,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
         if options.action == "collect":
             age, size = settings.store.max_age_days, settings.store.max_bytes
             gone = library.store.collect(before=time.time() - age * _DAY if age else None, max_bytes=size or None)
-            words = f"{gone.pages:,} pages, {output.short(gone.bytes)} bytes removed; {gone.held:,} held pages stay"
+            words = f"{gone.pages:,} pages, {short(gone.bytes)} bytes removed; {gone.held:,} held pages stay"
             lost = f"; {gone.unsent:,} of them had not been sent to the history sink" if gone.unsent else ""
             _say(options.json, asdict(gone), words + lost)
             return 0
@@ -88,11 +89,11 @@ def _send(library: Library, options: argparse.Namespace) -> int:
 
 
 def _words(status: Status) -> str:
-    size = f"{output.short(status.bytes)} bytes in {output.short(status.stored_bytes)}"
+    size = f"{short(status.bytes)} bytes in {short(status.stored_bytes)}"
     words = f"{status.path}: {status.pages:,} pages, {size}, {status.held:,} held, {status.sessions:,} sessions"
     if status.sink is None:
         return words
-    waiting, length = status.sink.waiting, output.short(status.sink.waiting_bytes)
+    waiting, length = status.sink.waiting, short(status.sink.waiting_bytes)
     return f"{words}\n{status.sink.where}: {waiting:,} pages, {length} bytes wait to be sent"
 
 

@@ -25,6 +25,7 @@ from rich.text import Text
 from pagefold import config
 from pagefold.cli import output, serve, telemetry_setup
 from pagefold.errors import UpstreamError
+from pagefold.number_format import share, short
 from pagefold.settings import Settings
 from pagefold.telemetry import trace
 from pagefold.telemetry.events import LEVELS
@@ -125,15 +126,15 @@ def _summary(view: Mapping[str, Any], now: float) -> Table:
     before, after = mcp.get("tokens before", 0), mcp.get("tokens after", 0)
     cells = {
         "sessions now": str(lately),
-        "turns": output.short(totals.get("turns", 0)),
-        "saved": f"{output.short(totals.get('saved', 0))} tokens",
-        "cache reads": output.share(totals.get("cache_read", 0), prompt),
-        "folds": output.short(totals.get("folds", 0)),
-        "faults": output.short(faults),
-        "recalls": output.short(recalls),
-        "tool results": f"{output.share(before - after, before)} off" if before else "-",
+        "turns": short(totals.get("turns", 0)),
+        "saved": f"{short(totals.get('saved', 0))} tokens",
+        "cache reads": share(totals.get("cache_read", 0), prompt),
+        "folds": short(totals.get("folds", 0)),
+        "faults": short(faults),
+        "recalls": short(recalls),
+        "tool results": f"{share(before - after, before)} off" if before else "-",
         "prefetch": f"{mcp.get('calls answered early', 0):,} of {mcp.get('early calls', 0):,} used",
-        "store": f"{output.short(figures['pages'])} pages",
+        "store": f"{short(figures['pages'])} pages",
     }
     grid = Table.grid(padding=(0, 3))
     names = list(cells)
@@ -150,9 +151,9 @@ def _row(one: Mapping[str, Any], now: float) -> list[Any]:
     return [
         f"{one['name'][:10]} {one['agent'] or one['api']}",
         _bar(one["levels"]),
-        output.short(one["tokens"]),
-        output.short(one["saved"]),
-        output.share(one["cache_read"], prompt),
+        short(one["tokens"]),
+        short(one["saved"]),
+        share(one["cache_read"], prompt),
         str(one["turns"] or one["calls"]),
         str(one["folds"]),
         str(one["faults"]),

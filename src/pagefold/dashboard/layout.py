@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 from urllib.parse import urlencode
 
+from pagefold import number_format
 from pagefold.dashboard.html import Child, el
 
 SHORT = 8
@@ -11,15 +12,11 @@ SHORT = 8
 
 def short(number: float) -> str:
     """1,234 as it is, then 12.3k, 4.56M, 7.89G. The script writes numbers alike."""
-    for size, letter in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
-        if abs(number) >= size:
-            scaled = number / (1e3 if letter == "k" else size)
-            return f"{scaled:.{2 if scaled < 10 else 1 if scaled < 100 else 0}f}{letter}"
-    return f"{number:,.0f}"
+    return number_format.short(number, space="")
 
 
 def share(part: float, whole: float) -> str:
-    return f"{100 * part / whole:.0f} %" if whole else "-"
+    return number_format.share(part, whole, digits=0)
 
 
 def clock(at: float) -> str:

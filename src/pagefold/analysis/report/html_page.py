@@ -11,7 +11,7 @@ from pagefold.analysis.report import SavingsReport
 from pagefold.analysis.report import pictures as draw
 from pagefold.analysis.report.style import CSS
 from pagefold.analysis.session_report import Share, Waste
-from pagefold.number_format import money, rate, several, share, tokens
+from pagefold.number_format import money, rate, several, share, short
 
 _TOOLS = 15
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
@@ -78,13 +78,13 @@ def _bill(report: SavingsReport) -> Iterator[str]:
     rows = [
         [
             escape(name),
-            tokens(figures.tokens),
+            short(figures.tokens),
             share(figures.cached_tokens, figures.tokens),
             money(report.usd(figures.cost)),
             share(figures.cost, before.cost),
             share(figures.effective, before.cost),
             rate(figures.missed / figures.demanded) if figures.demanded else "0",
-            tokens(figures.peak),
+            short(figures.peak),
             f"{figures.over:,}",
         ]
         for name, figures in (
@@ -100,7 +100,7 @@ def _bill(report: SavingsReport) -> Iterator[str]:
         prompt, output = report.logged_usd()
         ratio = report.after.cost / before.cost if before.cost else 1.0
         yield (
-            f"<p>The providers themselves reported {tokens(before.logged.prompt)} prompt tokens for "
+            f"<p>The providers themselves reported {short(before.logged.prompt)} prompt tokens for "
             f"{before.logged_requests:,} requests, {share(before.logged.cache_read, before.logged.prompt)} of them "
             f"read from cache: {money(prompt)} for prompts and {money(output)} for answers at these prices. At the "
             f"same ratio the prompts would have come to about {money(prompt * ratio)}.</p>"
@@ -154,8 +154,8 @@ def _timeline(report: SavingsReport) -> Iterator[str]:
             [
                 f"before answer {mark.turn + 1}",
                 escape(mark.why),
-                tokens(told.before[mark.turn]),
-                tokens(told.after[mark.turn]),
+                short(told.before[mark.turn]),
+                short(told.after[mark.turn]),
             ]
             for mark in told.folds[:30]
         ]
@@ -177,7 +177,7 @@ def _policies(report: SavingsReport) -> Iterator[str]:
     rows = [
         [
             escape(one.policy),
-            tokens(one.window),
+            short(one.window),
             f"{one.cost:.3f}",
             f"{one.effective:.3f}",
             rate(one.missed),
@@ -210,8 +210,8 @@ def _codecs(report: SavingsReport) -> Iterator[str]:
         [
             escape(name),
             f"{one.results:,}",
-            tokens(one.tokens),
-            tokens(one.shown_tokens),
+            short(one.tokens),
+            short(one.shown_tokens),
             share(one.tokens - one.shown_tokens, one.tokens),
         ]
         for name, one in made[:_TOOLS]
@@ -227,7 +227,7 @@ def _codecs(report: SavingsReport) -> Iterator[str]:
 
 def _reread(report: SavingsReport) -> Iterator[str]:
     rows = [
-        [escape(label), f"{times:,}", f"{sessions:,}", tokens(size)]
+        [escape(label), f"{times:,}", f"{sessions:,}", short(size)]
         for label, (sessions, times, size) in report.most_reread()
     ]
     if rows:
@@ -241,7 +241,7 @@ def _wasted(report: SavingsReport) -> Iterator[str]:
     yield f"<h2>The {len(report.wasted)} results that wasted most</h2>"
     for one in report.wasted:
         yield (
-            f"<details><summary><b>{escape(one.label)}</b>: {tokens(one.tokens)} tokens in {one.requests:,} requests, "
+            f"<details><summary><b>{escape(one.label)}</b>: {short(one.tokens)} tokens in {one.requests:,} requests, "
             f"{money(report.usd(one.cost))} as logged, {money(report.usd(one.after))} after</summary>"
         )
         yield f'<div class="pair">{_excerpt("As it came", one.tokens, one.before_text)}'
@@ -254,7 +254,7 @@ def _form(one: Waste) -> str:
 
 def _excerpt(title: str, size: int, text: str) -> str:
     body = f'<pre tabindex="0">{escape(text)}</pre>' if text else "<p>Left out.</p>"
-    return f"<div><h3>{escape(title)}, {tokens(size)} tokens</h3>{body}</div>"
+    return f"<div><h3>{escape(title)}, {short(size)} tokens</h3>{body}</div>"
 
 
 def _problems(report: SavingsReport) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from pagefold.analysis.report import SavingsReport
-from pagefold.number_format import money, rate, several, share, tokens
+from pagefold.number_format import money, rate, several, share, short
 
 
 def markdown(report: SavingsReport) -> str:
@@ -27,7 +27,7 @@ def _lines(report: SavingsReport) -> Iterator[str]:
     rows = [
         (
             name,
-            tokens(figures.tokens),
+            short(figures.tokens),
             money(report.usd(figures.cost)),
             share(figures.cost, before.cost),
             share(figures.effective, before.cost),
@@ -58,7 +58,7 @@ def _lines(report: SavingsReport) -> Iterator[str]:
         yield from _table(
             ("policy", "window", "cost", "with misses", "missed"),
             [
-                (one.policy, tokens(one.window), f"{one.cost:.3f}", f"{one.effective:.3f}", rate(one.missed))
+                (one.policy, short(one.window), f"{one.cost:.3f}", f"{one.effective:.3f}", rate(one.missed))
                 for one in points
             ],
         )

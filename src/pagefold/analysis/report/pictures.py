@@ -10,7 +10,7 @@ from html import escape
 from pagefold.analysis.compare import MISSED
 from pagefold.analysis.report import PolicyPoint
 from pagefold.analysis.timeline import Mark, Timeline, Track
-from pagefold.number_format import rate, tokens
+from pagefold.number_format import rate, short
 from pagefold.pages.kinds import ResidencyLevel
 
 _WIDTH, _LEFT, _RIGHT = 960, 64, 16
@@ -55,7 +55,7 @@ def _tracks(told: Timeline, step: float, *, top: float, height: float) -> Iterat
         size = sum(track.tokens for track in group)
         tall = height * size / total
         label = group[0].label if len(group) == 1 else f"{len(group)} pages from {group[0].label}"
-        yield f"<g><title>{escape(label)}: {tokens(size)} tokens</title>"
+        yield f"<g><title>{escape(label)}: {short(size)} tokens</title>"
         # A group goes by its largest page.
         track = max(group, key=lambda one: one.tokens)
         ends = [*(turn for turn, _ in track.levels[1:]), len(told.after)]
@@ -118,10 +118,10 @@ def _sizes(told: Timeline, step: float, *, top: float, height: float) -> Iterato
     if 0 < told.window < highest:
         y = top + height * (1 - told.window / highest)
         yield f'<line class="window" x1="{_LEFT}" y1="{y:.1f}" x2="{_WIDTH - _RIGHT}" y2="{y:.1f}"/>'
-        words = f"the window, {tokens(told.window)}"
+        words = f"the window, {short(told.window)}"
         yield f'<text class="axis" x="{_WIDTH - _RIGHT}" y="{y - 4:.1f}" text-anchor="end">{words}</text>'
     yield f'<line class="rule" x1="{_LEFT}" y1="{top + height}" x2="{_WIDTH - _RIGHT}" y2="{top + height}"/>'
-    yield f'<text class="axis" x="{_LEFT - 8}" y="{top + 10}" text-anchor="end">{tokens(highest)}</text>'
+    yield f'<text class="axis" x="{_LEFT - 8}" y="{top + 10}" text-anchor="end">{short(highest)}</text>'
     yield f'<text class="axis" x="{_LEFT - 8}" y="{top + height}" text-anchor="end">0</text>'
     for turn in _ticks(len(told.after)):
         x = _LEFT + (turn - 0.5) * step
@@ -169,7 +169,7 @@ def pareto(points: Sequence[PolicyPoint]) -> str:
     best = unbeaten(points)
     taken: list[tuple[float, float]] = []
     for point in sorted(points, key=lambda one: (-one.effective, one.missed)):
-        name = f"{point.policy} {tokens(point.window)}"
+        name = f"{point.policy} {short(point.window)}"
         px, py = x(point.missed), y(point.effective)
         ly = py
         while any(abs(px - ox) < 130 and abs(ly - oy) < 14 for ox, oy in taken):
@@ -184,7 +184,7 @@ def pareto(points: Sequence[PolicyPoint]) -> str:
             f'<circle cx="{px:.1f}" cy="{py:.1f}" r="5"/>'
             f'<text x="{tx:.1f}" y="{ly + 4:.1f}" text-anchor="{anchor}">{escape(name)}</text></g>'
         )
-    said = "; ".join(f"{one.policy} {tokens(one.window)} {one.effective:.2f} at {rate(one.missed)}" for one in points)
+    said = "; ".join(f"{one.policy} {short(one.window)} {one.effective:.2f} at {rate(one.missed)}" for one in points)
     return _svg("pareto", top + height + 44, "Policies by cost and by what they miss", said, "".join(body))
 
 
