@@ -22,7 +22,7 @@ from pagefold.wire.message import (
     Role,
     Usage,
     as_result,
-    read_request,
+    parse_body,
     role_of,
 )
 
@@ -37,8 +37,7 @@ _WORDS = {"text": BlockKind.TEXT, "thinking": BlockKind.THINKING}  # a block typ
 
 def parse_request(body: bytes) -> Request:
     """Raises WireError."""
-    text = json_text.text_of(body)
-    return read_request(body, text, json_text.top(text), SHAPE)
+    return parse_body(body, SHAPE)
 
 
 def parse_message(value: Any, raw: str, place: int = -1) -> Message:

@@ -61,13 +61,13 @@ RESPONSES = Api(
 )
 
 APIS: dict[str, Api] = {api.path: api for api in (MESSAGES, CHAT, RESPONSES)}
-"""By the path that is asked. Registering adds to it."""
-_BY_NAME: dict[str, Api] = {api.name: api for api in APIS.values()}
+"""By the path that is asked."""
+APIS_BY_NAME: dict[str, Api] = {api.name: api for api in APIS.values()}
 
 
 def register(api: Api) -> None:
     """Adds an API for the rest of this process."""
-    APIS[api.path] = _BY_NAME[api.name] = api
+    APIS[api.path] = APIS_BY_NAME[api.name] = api
 
 
 def api_at(method: str, path: str) -> Api | None:
@@ -76,7 +76,7 @@ def api_at(method: str, path: str) -> Api | None:
 
 
 def api_named(name: str) -> Api:
-    return _BY_NAME[name]
+    return APIS_BY_NAME[name]
 
 
 def api_of(value: Mapping[str, Any]) -> Api:

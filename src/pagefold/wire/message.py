@@ -196,6 +196,12 @@ class Response:
     model: str = ""
 
 
+def parse_body(body: bytes, shape: RequestShape) -> Request:
+    """The request in a body. Raises WireError."""
+    text = json_text.text_of(body)
+    return read_request(body, text, json_text.top(text), shape)
+
+
 def read_request(body: bytes, text: str, top: Sequence[json_text.Spot], shape: RequestShape) -> Request:
     """The request in a body that is `text`, whose members are `top`. Raises WireError."""
     array = json_text.member(top, shape.messages)

@@ -23,7 +23,7 @@ from pagefold.wire.message import (
     Role,
     Usage,
     as_result,
-    read_request,
+    parse_body,
     role_of,
     with_result_id,
 )
@@ -35,8 +35,7 @@ _LEGACY = -1  # where a stream keeps the one call of a `function_call`, before a
 
 def parse_request(body: bytes) -> Request:
     """Raises WireError."""
-    text = json_text.text_of(body)
-    return read_request(body, text, json_text.top(text), SHAPE)
+    return parse_body(body, SHAPE)
 
 
 def parse_message(value: Any, raw: str, place: int = -1) -> Message:
