@@ -29,9 +29,9 @@ from pathlib import Path
 from typing import Any
 
 from pagefold.adapters import recordings
-from pagefold.encode.cursor import read_cursor
+from pagefold.encode.cursor import Cursor, read_cursor
 from pagefold.encode.mcp_text_view import view_of
-from pagefold.encode.page_pieces import LEAST, pieces
+from pagefold.encode.page_pieces import LEAST, piece
 from pagefold.encode.trim import keywords_of, trim
 from pagefold.encode.trim.json_items import items_of
 from pagefold.encode.trim.strategy import ItemFacts, item_values
@@ -153,7 +153,7 @@ def _items(text: str) -> tuple[list[str], list[ItemFacts]]:
     if found is None:
         lines = text.split("\n")
         return lines, [ItemFacts()] * len(lines)
-    return [json.dumps(value, ensure_ascii=False) for value in found.values], found.known()
+    return [json.dumps(value, ensure_ascii=False) for value in found.values], found.facts()
 
 
 def ours(result: Result, budget: int) -> str:
@@ -221,10 +221,13 @@ def _whole(result: Result, budget: int) -> Counter[str]:
     made = 0
     if trimmed.cursor is not None:
         page = id_of(text.encode("utf-8", "surrogatepass"))
-        for piece in pieces(text, read_cursor(trimmed.cursor, page, len(text)), count):
-            over |= count(piece.text) > budget
-            parts += piece.parts
+        cursor: Cursor | None = read_cursor(trimmed.cursor, page, len(text))
+        while cursor is not None:
+            following = piece(text, cursor, count)
+            over |= count(following.text) > budget
+            parts += following.parts
             made += 1
+            cursor = following.cursor
     same = "".join(text[start:end] for start, end in sorted(parts)) == text
     return Counter(results=1, pieces=made, lost=not same, over_budget=over)
 

@@ -13,10 +13,11 @@ from pagefold.encode.cursor import (
     StaleCursorError,
     read_cursor,
 )
-from pagefold.encode.page_pieces import LEAST, BudgetError, gaps, piece, pieces, usable
+from pagefold.encode.page_pieces import LEAST, BudgetError, gaps, piece, usable
 from pagefold.errors import RecallError
 from pagefold.pages.page import id_of
 from pagefold.tokens import counter
+from tests.encode.paging import pieces
 
 count = counter().count
 PAGE, OTHER = id_of(b"page"), id_of(b"other")

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pagefold.encode.cursor import Cursor
-from pagefold.encode.page_query import lines_within, path_within, word_within
+from pagefold.encode.page_query import find_lines, find_path, find_word
 from pagefold.encode.recall_reply import RecallReply, reply_to_recall
 from pagefold.encode.trim import trim
 from pagefold.errors import RecallError
@@ -35,7 +35,7 @@ def ask(text: str, **asked: object) -> RecallReply:
     ],
 )
 def test_lines_come_by_their_numbers(text: str, lines: str, expected: str) -> None:
-    assert lines_within(text, lines, 500, count) == expected
+    assert find_lines(text, lines, 500, count) == expected
 
 
 @pytest.mark.parametrize(
@@ -50,14 +50,14 @@ def test_lines_come_by_their_numbers(text: str, lines: str, expected: str) -> No
     ],
 )
 def test_a_path_leads_to_values_as_they_are_spelled(path: str, expected: str) -> None:
-    assert path_within(JSON.replace("1.5", "1.50"), path, 500, count) == expected
+    assert find_path(JSON.replace("1.5", "1.50"), path, 500, count) == expected
 
 
 def test_a_word_gives_its_lines_and_their_neighbours() -> None:
-    assert word_within(PLAIN, "LINE 77", 500, count) == (
+    assert find_word(PLAIN, "LINE 77", 500, count) == (
         "[1 line with 'LINE 77']\n76\tplain line 76\n77\tplain line 77\n78\tplain line 78"
     )
-    assert "   905→code_905" in word_within(NUMBERED, "code_905", 500, count)
+    assert "   905→code_905" in find_word(NUMBERED, "code_905", 500, count)
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_a_question_that_cannot_be_answered_gets_words_and_no_raise(asked: dict[
 @pytest.mark.parametrize(("path", "said"), [("$.x.y", "at the top are items, a.b, total"), ("$.[", "expected keys")])
 def test_a_path_that_leads_nowhere_says_what_there_is(path: str, said: str) -> None:
     with pytest.raises(RecallError, match=said):
-        path_within(JSON, path, 500, count)
+        find_path(JSON, path, 500, count)
 
 
 @settings(deadline=None)

@@ -8,11 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pagefold.encode.cursor import read_cursor
-from pagefold.encode.page_pieces import LEAST, BudgetError, pieces
+from pagefold.encode.page_pieces import LEAST, BudgetError
 from pagefold.encode.trim import Trimmed, keywords_of, skeleton, trim
 from pagefold.errors import ConfigError
 from pagefold.pages.page import handle_of, id_of
 from pagefold.tokens import counter
+from tests.encode.paging import pieces
 
 count = counter().count
 

@@ -12,7 +12,7 @@ from pagefold.encode.mcp_text_view import view_of
 from pagefold.encode.shape import TextShape, shape_of
 from pagefold.encode.trim.blocks import blocks_of
 from pagefold.encode.trim.json_items import ItemKind, items_of
-from pagefold.encode.trim.json_scan import Node, is_done, scan
+from pagefold.encode.trim.json_scan import Node, scan
 from pagefold.encode.trim.keywords import keywords_of
 from pagefold.encode.trim.landmarks import is_alarm, is_symbol
 from pagefold.encode.trim.piece_values import piece_values
@@ -134,7 +134,8 @@ def test_scanned_json_is_the_same_value(value: object, indent: int | None) -> No
     root = scan(text)
 
     assert root is not None
-    assert is_done(text, root)
+    assert root.whole
+    assert root.end == len(text)
     assert rebuilt(text, root) == value
 
 
@@ -235,7 +236,7 @@ def test_typed_items_are_told_by_their_members_and_summed_up() -> None:
         ("items",),
         "issues #1-2 (1 open, 1 closed)",
     )
-    assert [(item.activity, item.days) for item in found.known()] == [(3.0, 30.0), (3.0, 0.0)]
+    assert [(item.activity, item.days) for item in found.facts()] == [(3.0, 30.0), (3.0, 0.0)]
 
     diffs = items_of([{"new_path": f"src/app/x/f{n}.py", "diff": "@@\n+a\n-b\n+c"} for n in range(3)])
     assert diffs is not None

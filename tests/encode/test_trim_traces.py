@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from pagefold.encode.cursor import read_cursor
-from pagefold.encode.page_pieces import pieces
 from pagefold.encode.trim import trim
 from pagefold.pages.page import id_of
 from pagefold.tokens import counter
+from tests.encode.paging import pieces
 from tests.shared import FAMILIES, needs_traces
 
 count = counter().count

@@ -1,9 +1,9 @@
-"""A text in its cheapest lossless form, and the way back.
+"""Encodes texts in their cheapest lossless form, and decodes them.
 
 from pagefold.encode import decode, encode
 
-shown = encode(text, tool="Read loans.py")
-assert decode(shown.text) == text            # for JSON that stands by itself: the same values
+encoded = encode(text, tool="Read loans.py")
+assert decode(encoded.text) == text          # of a JSON text: the same values
 """
 
 from pagefold.encode.choose import EncodedText, decode, encode

@@ -1,8 +1,8 @@
-"""cursor: where a recall of a long page goes on. Opaque to an agent, checked before it is believed.
+"""Reads and writes cursors: strings that say where the recall of a long page continues.
 
-base64url of JSON: version, page, position, budget, the ranges that were shown already, and a check over all of them and
-the page's content. It holds everything a recall needs, so that any process with the page can answer it. The check tells
-a copying mistake or an edit from a cursor of ours; it is no secret, and gives nobody a page they may not read.
+A cursor is base64url of JSON: version, page, position, budget, the ranges that were shown already, and a checksum over
+all of them and the page's id. It holds everything a recall needs, so that any process with the page can answer it. The
+checksum detects copying mistakes and edits; it is no secret and gives nobody a page they may not read.
 """
 
 import base64
@@ -22,11 +22,11 @@ _NUMBERS = 400
 
 
 class ForgedCursorError(RecallError):
-    """Not a cursor of ours, or changed since it was given."""
+    """Not a cursor, or changed since it was given."""
 
 
 class StaleCursorError(RecallError):
-    """A cursor of ours that no longer leads anywhere: of another version, or past the end of the page."""
+    """A cursor that no longer leads anywhere: of another version, or past the end of the page."""
 
 
 class ForeignCursorError(RecallError):
@@ -35,7 +35,7 @@ class ForeignCursorError(RecallError):
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """Go on at `position` of a page; `shown` are the ranges from there on that are not to be given again."""
+    """Continue at `position` of a page; `shown` are the ranges from there on that are not returned again."""
 
     page: PageId
     position: int
@@ -52,7 +52,7 @@ class Cursor:
 
 
 def read_cursor(text: str, page: PageId, length: int) -> Cursor:
-    """The cursor that a text says, for a page of this length. Raises one of the three errors above."""
+    """Parses a cursor for a page of this length. Raises one of the three errors above."""
     members = _members(text)
     if members.get("v") != VERSION:
         raise StaleCursorError(
@@ -91,24 +91,24 @@ def _members(text: str) -> dict[str, Any]:
 
 
 def _check(page: PageId, position: int, budget: int, runs: list[int]) -> str:
-    said = f"{VERSION} {page} {position} {budget} {' '.join(map(str, runs))}"
-    return hashlib.sha256(said.encode()).hexdigest()[:_DIGITS]
+    content = f"{VERSION} {page} {position} {budget} {' '.join(map(str, runs))}"
+    return hashlib.sha256(content.encode()).hexdigest()[:_DIGITS]
 
 
 def _deltas(position: int, shown: tuple[tuple[int, int], ...]) -> list[int]:
-    """Ranges as distances, which are shorter to write than places."""
-    found: list[int] = []
+    """Writes ranges as distances, which are shorter than positions."""
+    runs: list[int] = []
     at = position
     for start, end in shown:
-        found += [start - at, end - start]
+        runs += [start - at, end - start]
         at = end
-    return found
+    return runs
 
 
 def _shown(position: int, runs: list[int]) -> tuple[tuple[int, int], ...]:
-    found: list[tuple[int, int]] = []
+    ranges: list[tuple[int, int]] = []
     at = position
     for skip, length in zip(runs[::2], runs[1::2], strict=True):
-        found.append((at + skip, at + skip + length))
+        ranges.append((at + skip, at + skip + length))
         at += skip + length
-    return tuple(found)
+    return tuple(ranges)

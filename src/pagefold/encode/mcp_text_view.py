@@ -1,7 +1,7 @@
-"""view: what is inside an MCP text block, with the way back to where it stands in the text that came.
+"""Unescapes the text inside an MCP text block, and maps positions between the two texts.
 
-A view's text is what a reader means by the result: `{"type":"text","text":"…"}` opened, whole or broken off, and any
-other text as it is. `outer` says where a place in it stands outside, so that ranges are always ranges of what came.
+The view of `{"type":"text","text":"…"}`, whole or cut off, is the string in it; the view of any other text is the text.
+Whoever cuts the view can map its ranges back to ranges of the original.
 """
 
 import re
@@ -18,7 +18,7 @@ _MEANS = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": 
 
 @dataclass(frozen=True, slots=True)
 class TextView:
-    """`broken`: the block around it never closed."""
+    """The text inside; `opened`: there was a block around it; `broken`: the block never closed."""
 
     text: str
     opened: bool = False
@@ -27,14 +27,14 @@ class TextView:
     _outside: tuple[int, ...] = field(default=(0,), repr=False)
 
     def outer(self, place: int) -> int:
-        """Where a place of the view stands in the text that came."""
+        """Maps a position of the view to the original."""
         if not self.opened:
             return place
         at = bisect_right(self._inside, place) - 1
         return self._outside[at] + place - self._inside[at]
 
     def inner(self, place: int) -> int:
-        """Where a place of the text that came stands in the view: within it, or at the nearer end of it."""
+        """Maps a position of the original to the view: within it, or at the nearer end of it."""
         if not self.opened:
             return place
         at = bisect_right(self._outside, place) - 1
@@ -59,9 +59,9 @@ def view_of(text: str) -> TextView:
         escape = _ESCAPE.match(text, at)
         if escape is None:
             break
-        meant = _meant(escape)
-        parts.append(meant)
-        at, length = escape.end(), length + len(meant)
+        char = _unescaped(escape)
+        parts.append(char)
+        at, length = escape.end(), length + len(char)
         inside.append(length)
         outside.append(at)
     if length == 0:
@@ -69,7 +69,7 @@ def view_of(text: str) -> TextView:
     return TextView("".join(parts), True, text[at : at + 1] != '"', tuple(inside), tuple(outside))
 
 
-def _meant(escape: re.Match[str]) -> str:
+def _unescaped(escape: re.Match[str]) -> str:
     if escape[3]:
         return _MEANS[escape[3]]
     if escape[2]:

@@ -1,9 +1,9 @@
-"""near references: a body that differs from a shown one in a few plain fields, as one line.
+"""Writes and reads the one-line hint for a JSON object that differs from an earlier one in a few plain fields.
 
-`extract_delta` finds the fields and `render_near_ref_hint` says them. `hint_for` is for the one who sends the line: it
-gives a hint only where `undo`, with the shown body, makes the new one of it again, down to the order of the keys and
-the spelling of the numbers. Refused are nested changes, other keys, keys that stand twice and texts that are no strict
-JSON objects; a hint also refuses null, a changed type and the signs it is written with. In doubt the answer is None.
+`extract_delta` finds the fields and `render_near_ref_hint` writes them. `hint_for` returns a hint only where `undo`
+restores the new object from the old one, down to the order of keys and the spelling of numbers. Nested changes, other
+keys, duplicate keys and texts that are no strict JSON objects are refused; a hint also refuses null, a changed type and
+the signs it is written with. In doubt the answer is None.
 """
 
 import json
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from pagefold.encode.notation.json_value import JsonValue, Members, Number, compact, parse
+from pagefold.encode.notation.json_value import JsonValue, Members, Number, compact, container, parse
 
 _DEEPEST = 64  # far from the interpreter's own limit, so that the answer does not depend on the caller's stack
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
@@ -25,7 +25,7 @@ _LABEL = re.compile(r"> \[near-ref: ([^,\]\n]+)(?:, [^\n]*)?\]")
 
 @dataclass(frozen=True, slots=True)
 class NearRefConfig:
-    """`max_delta_bytes` counts the fields as they are written, separators included; the body is the new one."""
+    """`max_delta_bytes` bounds the fields as they are written, with separators; `min_body_bytes` the new object."""
 
     max_delta_bytes: int = 50
     min_body_bytes: int = 500
@@ -33,7 +33,7 @@ class NearRefConfig:
 
 @dataclass(frozen=True, slots=True)
 class DeltaField:
-    """A field that changed. Null is the empty text, a string has no quotes, a number is spelled as it was."""
+    """A field that changed. Null is written as the empty text, a string without quotes, a number as it was spelled."""
 
     key: str
     old: str
@@ -41,7 +41,7 @@ class DeltaField:
 
 
 def extract_delta(old: str, new: str, config: NearRefConfig | None = None) -> list[DeltaField] | None:
-    """The fields that changed, in the order of the new body. None where there are none or it is not that simple."""
+    """Returns the fields that changed, in the order of the new object. None where there are none, or more changed."""
     config = config or NearRefConfig()
     if _bytes_of(new) < config.min_body_bytes:
         return None
@@ -51,7 +51,7 @@ def extract_delta(old: str, new: str, config: NearRefConfig | None = None) -> li
     changed = [(key, before[key], value) for key, value in after.items() if before[key] != value]
     if not all(_has_one_reading(was, now) for _, was, now in changed):
         return None
-    deltas = [DeltaField(key, _said(was), _said(now)) for key, was, now in changed]
+    deltas = [DeltaField(key, _written(was), _written(now)) for key, was, now in changed]
     if _bytes_of(_payload(deltas)) > config.max_delta_bytes:
         return None
     return deltas or None
@@ -62,37 +62,37 @@ def render_near_ref_hint(id: str, deltas: Iterable[DeltaField]) -> str:
 
 
 def hint_for(label: str, old: str, new: str, config: NearRefConfig | None = None) -> str | None:
-    """The line that stands for `new` where `old` is shown as `label`, or None where it would not say exactly that."""
+    """Returns the hint for `new` where `old` was shown as `label`, or None where it would not restore `new`."""
     deltas = extract_delta(old, new, config)
     if deltas is None:
         return None
     hint = render_near_ref_hint(label, deltas)
     undone = undo(hint, old)
-    return hint if undone is not None and parse(undone) == parse(new) else None
+    return hint if undone is not None and parse(undone) == container(new) else None
 
 
 def hint_label(hint: str) -> str | None:
-    """Whom a hint refers to, or None where it is none."""
-    found = _LABEL.fullmatch(hint) if len(hint) <= _LONGEST else None
-    return None if found is None else found[1]
+    """Returns the label that a hint refers to, or None where a text is no hint."""
+    parts = _LABEL.fullmatch(hint) if len(hint) <= _LONGEST else None
+    return None if parts is None else parts[1]
 
 
 def undo(hint: str, old: str) -> str | None:
-    """The new body, as JSON without spaces. None where the hint is not one of ours, or not about this body."""
-    found = _HINT.fullmatch(hint) if hint.isprintable() else None
-    fields = _fields(old) if found else None
-    if found is None or fields is None:
+    """Returns the new object as compact JSON, or None where a text is no hint, or no hint about this object."""
+    hinted = _HINT.fullmatch(hint) if hint.isprintable() else None
+    fields = _fields(old) if hinted else None
+    if hinted is None or fields is None:
         return None
-    told: set[str] = set()
-    for part in found[1].split(", ")[1:]:
+    done: set[str] = set()
+    for part in hinted[1].split(", ")[1:]:
         field = _FIELD.fullmatch(part)
         assert field is not None
         key, was, now = field.groups()
         value = fields.get(key)
         changed = _read_as(value, now)
-        if key in told or changed is None or _said(value) != was:
+        if key in done or changed is None or _written(value) != was:
             return None
-        told.add(key)
+        done.add(key)
         fields[key] = changed
     text = compact(Members(fields.items()))
     # JSON can spell half a character, UTF-8 cannot.
@@ -111,16 +111,24 @@ def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not JSON")
 
 
-_decoder = json.JSONDecoder(parse_int=Number, parse_float=Number, parse_constant=_refuse, object_pairs_hook=Members)
+_strict = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=_refuse)
+_DOUBTFUL = re.compile(r"[\x00-\x1f]|NaN|Infinity")
+
+
+def _is_strict(text: str) -> bool:
+    """Whether a text that `container` reads is JSON by the letter; most texts need no second parse for that."""
+    if _DOUBTFUL.search(text):
+        try:
+            _strict.decode(text)
+        except ValueError:
+            return False
+    return True
 
 
 def _fields(text: str) -> dict[str, JsonValue] | None:
-    """The fields of a strict JSON object in order, or None where a text is no such object or a key stands twice."""
-    try:
-        value = _decoder.decode(text)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(value, Members) or not _is_shallow(value):
+    """Returns the fields of a strict JSON object in order, or None where a text is none or has a duplicate key."""
+    value = container(text)
+    if not isinstance(value, Members) or not _is_strict(text) or not _is_shallow(value):
         return None
     fields = dict(value)
     return fields if len(fields) == len(value) else None
@@ -141,7 +149,7 @@ def _inside(value: Any) -> Sequence[Any]:
     return value if isinstance(value, list) else ()
 
 
-def _said(value: JsonValue) -> str:
+def _written(value: JsonValue) -> str:
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -150,7 +158,7 @@ def _said(value: JsonValue) -> str:
 
 
 def _has_one_reading(was: JsonValue, now: JsonValue) -> bool:
-    """Whether a reader who has the old value knows the new one, and its type, from how it is written."""
+    """Whether the new value and its type are clear from how it is written, given the old value."""
     if isinstance(was, list | Members) or isinstance(now, list | Members):
         return False
     if type(was) is type(now):
@@ -165,7 +173,7 @@ def _looks_literal(text: str) -> bool:
 
 
 def _read_as(value: JsonValue, text: str) -> JsonValue:
-    """A text as a value of the same type as another, None where it is none."""
+    """Returns a text as a value of the same type as another, or None where it is none."""
     if type(value) is str:
         return text
     if isinstance(value, Number):

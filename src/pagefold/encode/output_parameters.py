@@ -1,8 +1,7 @@
-"""Three parameters that a tool gets on its way to an agent and loses on its way back: format, budget and chunk.
+"""Adds the parameters format, budget and chunk to a tool's schema, and takes them out of a call's arguments.
 
-They are added to the tool's own schema and never required; where the tool has a parameter of that name, ours gets one
-underscore, then two. What comes back is taken out again, so that the tool is called with what it knows. A value that is
-none gets a plain answer that says what was expected.
+They are never required. Where the tool has a parameter of the same name, ours gets one underscore more. The tool is
+called with its own arguments only. A wrong value raises an error that says what was expected.
 """
 
 from collections.abc import Mapping
@@ -30,12 +29,12 @@ _DESCRIBED: Mapping[str, dict[str, Any]] = {
 
 
 class ParameterError(RecallError):
-    """A value that none of the three parameters can have."""
+    """A wrong value of one of the three parameters."""
 
 
 @dataclass(frozen=True, slots=True)
 class OutputRequest:
-    """What an agent asked for beside the tool's own arguments; None where it did not."""
+    """How an agent wants its result, from the three parameters; None for each that it did not give."""
 
     format: str | None = None
     budget: int | None = None
@@ -43,26 +42,26 @@ class OutputRequest:
 
 
 def with_parameters(schema: Mapping[str, Any] | None) -> tuple[dict[str, Any], dict[str, str]]:
-    """A tool's input schema with the three in it, and the name that each has there; none where it takes no object."""
+    """Returns a tool's input schema with the three parameters, and their names there; none where it takes no object."""
     whole = dict(schema or {})
-    known = whole.get("properties", {})
-    if whole.setdefault("type", "object") != "object" or not isinstance(known, Mapping):
+    own = whole.get("properties", {})
+    if whole.setdefault("type", "object") != "object" or not isinstance(own, Mapping):
         return dict(schema or {}), {}
     names: dict[str, str] = {}
-    properties = dict(known)
+    properties = dict(own)
     for name, description in _DESCRIBED.items():
-        given = name
-        while given in properties:
-            given += "_"
-        names[name] = given
-        properties[given] = dict(description)
+        free = name
+        while free in properties:
+            free += "_"
+        names[name] = free
+        properties[free] = dict(description)
     whole["properties"] = properties
     return whole, names
 
 
 def taken_out(arguments: Mapping[str, Any], names: Mapping[str, str]) -> tuple[dict[str, Any], OutputRequest]:
-    """The tool's own arguments, and what was asked of us. Raises ParameterError for a value that cannot be."""
-    ours = {own: arguments[given] for own, given in names.items() if arguments.get(given) is not None}
+    """Returns the tool's own arguments, and the values of the three. Raises ParameterError for a wrong value."""
+    ours = {name: arguments[used] for name, used in names.items() if arguments.get(used) is not None}
     rest = {key: value for key, value in arguments.items() if key not in set(names.values())}
     chosen = ours.get("format")
     if chosen is not None and chosen not in FORMATS:

@@ -1,8 +1,8 @@
-"""pieces: what is left of a page after its first chunk, in order, each piece within its budget.
+"""Returns a long page piece by piece, each piece within a budget.
 
-A piece is made of ranges of the page as it came, not a character changed. Ranges are cut at line breaks where there are
-any, and what was shown already is passed over: what was shown and all pieces together are the page, every character
-once. Each piece is a pure function of the page and the cursor that asked for it.
+A piece consists of unchanged ranges of the page, cut at line breaks where possible. Ranges that were shown before are
+skipped: what was shown and all pieces together are the page, every character once. A piece depends only on the page and
+the cursor that asks for it.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -13,20 +13,20 @@ from pagefold.errors import RecallError
 from pagefold.pages.page import handle_of
 
 LEAST = 100
-"""Tokens below which a piece would hold nothing but its own frame."""
-_DENSE = 2.6  # characters in a token, at the start of a search for how many fit
+"""Tokens below which a piece would hold nothing but its first line."""
+_DENSE = 2.6  # characters per token that the search for a cut begins with
 _BREAKS = ("\n", "\\n", "},", ". ", ", ", " ")
 _STEPS, _CLOSE = 10, 0.96
 _BACK = 0.6  # of a piece that may be given up for a better place to cut
 
 
 class BudgetError(RecallError):
-    """A budget in which nothing can be said."""
+    """A budget that is too small for anything."""
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """`text` is what the agent is told, `parts` the ranges of the page in it, `cursor` the way on, if there is one."""
+    """`text` is what the agent gets, `parts` the ranges of the page in it, `cursor` asks for the next piece, if any."""
 
     text: str
     parts: tuple[tuple[int, int], ...]
@@ -34,14 +34,14 @@ class Piece:
 
 
 def usable(budget: int) -> int:
-    """The budget, if anything can be said in it. Raises BudgetError."""
+    """Returns the budget, or raises BudgetError where it is too small for anything."""
     if budget < LEAST:
         raise BudgetError(f"budget = {budget}: expected at least {LEAST} tokens")
     return budget
 
 
 def gaps(start: int, end: int, shown: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """The ranges between two places that were not shown."""
+    """Yields the ranges between two places that were not shown."""
     at = start
     for first, last in shown:
         if first > at:
@@ -52,40 +52,35 @@ def gaps(start: int, end: int, shown: Sequence[tuple[int, int]]) -> Iterator[tup
 
 
 def piece(text: str, cursor: Cursor, count: Callable[[str], int]) -> Piece:
-    """The piece that a cursor asks for. Raises BudgetError where its budget holds nothing."""
+    """Returns the piece that a cursor asks for. Raises BudgetError where its budget is too small."""
     missing = list(gaps(cursor.position, len(text), cursor.shown))
-    room = usable(cursor.budget) - count(_frame(text, cursor, [(cursor.position, len(text))], cursor))
+    room = usable(cursor.budget) - count(_first_line(text, cursor, [(cursor.position, len(text))], cursor))
     while True:
         parts = _fill(text, missing, max(1, room), count)
-        found = _piece(text, cursor, parts, missing)
-        over = count(found.text) - cursor.budget
+        made = _piece(text, cursor, parts, missing)
+        over = count(made.text) - cursor.budget
         if over <= 0:
-            return found
+            return made
         if room <= 1:
             break
         room = max(1, room - over - 2)
     raise BudgetError(f"budget = {cursor.budget}: too small for a piece of {handle_of(cursor.page)}; ask for more")
 
 
-def pieces(text: str, cursor: Cursor | None, count: Callable[[str], int]) -> Iterator[Piece]:
-    """All pieces from a cursor on."""
-    while cursor is not None:
-        found = piece(text, cursor, count)
-        yield found
-        cursor = found.cursor
-
-
-def lines_said(text: str, start: int, end: int) -> str:
-    """A range of a text as its lines, or as its characters where it begins within a line."""
-    if "\n" not in text.rstrip("\n") or (start and text[start - 1] != "\n"):
-        return f"characters {start + 1:,}-{end:,}"
-    first = text.count("\n", 0, start) + 1
-    last = first + text.count("\n", start, max(start, end - 1))
+def line_span(first: int, last: int) -> str:
     return f"line {first}" if first == last else f"lines {first}-{last}"
 
 
+def range_name(text: str, start: int, end: int) -> str:
+    """Names a range of a text by its lines, or by its characters where it begins within a line."""
+    if "\n" not in text.rstrip("\n") or (start and text[start - 1] != "\n"):
+        return f"characters {start + 1:,}-{end:,}"
+    first = text.count("\n", 0, start) + 1
+    return line_span(first, first + text.count("\n", start, max(start, end - 1)))
+
+
 def cut(text: str, start: int, end: int, tokens: int, count: Callable[[str], int]) -> int:
-    """Where a range has to end to cost at most so many tokens: at a line break, or another mark, where there is one."""
+    """Returns where a range has to end to cost at most so many tokens, preferably at a line break or another mark."""
     low, high = start, end  # up to low it fits; beyond high it does not, or the range ends
     at = min(end, start + int(tokens * _DENSE) + 1)
     for _ in range(_STEPS):
@@ -96,7 +91,7 @@ def cut(text: str, start: int, end: int, tokens: int, count: Callable[[str], int
                 break
         else:
             high = at - 1
-        # The same share further, or less far, as it cost too little, or too much; never outside of what is known.
+        # Scale the length by how much the cost was off, but stay between the known bounds.
         at = start + int((at - start) * tokens / max(1, cost) * (1 if cost <= tokens else _CLOSE))
         at = min(max(at, low + 1), high)
         if at <= low:
@@ -105,12 +100,12 @@ def cut(text: str, start: int, end: int, tokens: int, count: Callable[[str], int
 
 
 def _break(text: str, start: int, at: int) -> int:
-    """The last good place to cut, up to a place and not far before it."""
+    """Returns the last good place to cut, at most a certain share before `at`."""
     least = start + int((at - start) * _BACK)
     for mark in _BREAKS:
-        found = text.rfind(mark, least, at)
-        if found > start:
-            return found + len(mark)
+        place = text.rfind(mark, least, at)
+        if place > start:
+            return place + len(mark)
     return at
 
 
@@ -119,7 +114,7 @@ def _fill(
 ) -> list[tuple[int, int]]:
     parts: list[tuple[int, int]] = []
     for start, end in missing:
-        mark = count(f"\n[{lines_said(text, start, end)}]\n") if parts else 0
+        mark = count(f"\n[{range_name(text, start, end)}]\n") if parts else 0
         if room - mark < 1:
             break
         at = cut(text, start, end, room - mark, count)
@@ -137,17 +132,16 @@ def _piece(text: str, cursor: Cursor, parts: Sequence[tuple[int, int]], missing:
     following = None
     if left:
         place = max(at, left[0][0])
-        shown = tuple(run for run in cursor.shown if run[0] >= place)
-        following = Cursor(cursor.page, place, cursor.budget, shown)
-    said = [_frame(text, cursor, parts, following)]
+        before = tuple(run for run in cursor.shown if run[0] >= place)
+        following = Cursor(cursor.page, place, cursor.budget, before)
+    shown = [_first_line(text, cursor, parts, following)]
     for index, (start, end) in enumerate(parts):
         if index:
-            said.append(f"{'' if said[-1].endswith(chr(10)) else chr(10)}[{lines_said(text, start, end)}]\n")
-        said.append(text[start:end])
-    return Piece("".join(said), tuple(parts), following)
+            shown.append(f"{'' if shown[-1].endswith(chr(10)) else chr(10)}[{range_name(text, start, end)}]\n")
+        shown.append(text[start:end])
+    return Piece("".join(shown), tuple(parts), following)
 
 
-def _frame(text: str, cursor: Cursor, parts: Sequence[tuple[int, int]], following: Cursor | None) -> str:
-    where = lines_said(text, *parts[0])
-    on = f'next: cursor="{following}"' if following is not None else "nothing follows"
-    return f"[{handle_of(cursor.page)}, {where}; {on}]\n"
+def _first_line(text: str, cursor: Cursor, parts: Sequence[tuple[int, int]], following: Cursor | None) -> str:
+    onward = f'next: cursor="{following}"' if following is not None else "nothing follows"
+    return f"[{handle_of(cursor.page)}, {range_name(text, *parts[0])}; {onward}]\n"

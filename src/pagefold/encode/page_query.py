@@ -1,11 +1,11 @@
-"""A part of a page, by its lines, by a path into its JSON, or by a word in it.
+"""Returns the part of a page that a recall asks for: by lines, by a path into its JSON, or by a word.
 
     lines="40-80,120"      by the numbers that the lines carry, where they carry any; by their place from 1 otherwise
     path="$.items[3].name" keys, indices from 0 or from the end (-1), and [*] for all entries
     find="renew"           the lines with the word, large or small, and the line before and after each
 
-What is found stands as it does in the page. More than the budget holds is cut at a line, and the last line says how
-much was left off. Nothing found, or a question that is none, is a RecallError with what would do.
+Lines and values are returned unchanged. What exceeds the budget is cut at a line, and the last line says how much was
+left out. A query that finds nothing or makes no sense raises RecallError, which says what would work.
 """
 
 import re
@@ -21,27 +21,27 @@ from pagefold.errors import RecallError
 _SPAN = re.compile(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?")
 _NUMBER = re.compile(r" *(\d+)(?:→|\t)")
 _STEP = re.compile(r"\.?([^.\[\]]+)|\[(?:(-?\d+)|(\*)|\"([^\"]*)\"|'([^']*)')\]")
-_CUT = 24  # tokens for the line that says what was left off
+_CUT = 24  # tokens for the line that says what was left out
 
 
-def lines_within(text: str, lines: str, budget: int, count: Callable[[str], int]) -> str:
-    """The lines that were asked for. Raises RecallError where there are none, or the question is none."""
+def find_lines(text: str, lines: str, budget: int, count: Callable[[str], int]) -> str:
+    """Returns the lines with these numbers. Raises RecallError where there are none, or `lines` makes no sense."""
     page = whole_lines(view_of(text).text)
     numbers = _numbers(page)
-    found: list[str] = []
+    kept: list[str] = []
     last = -1
     for first, end in _spans(lines):
         inside = [index for index, number in enumerate(numbers) if first <= number <= end and index > last]
         if inside:
-            found += [*(["…"] if found and inside[0] > last + 1 else []), *(page[index].text for index in inside)]
+            kept += [*(["…"] if kept and inside[0] > last + 1 else []), *(page[index].text for index in inside)]
             last = inside[-1]
-    if not found:
+    if not kept:
         raise RecallError(f"lines = {lines!r}: this page has lines {min(numbers)} to {max(numbers)}")
-    return _bounded(found, budget, count, "ask for fewer lines at a time")
+    return _bounded(kept, budget, count, "ask for fewer lines at a time")
 
 
-def path_within(text: str, path: str, budget: int, count: Callable[[str], int]) -> str:
-    """The values that a path leads to, one on a line, as they are spelled. Raises RecallError where there are none."""
+def find_path(text: str, path: str, budget: int, count: Callable[[str], int]) -> str:
+    """Returns the values that a path leads to, one on a line, as spelled. Raises RecallError where there are none."""
     inside = view_of(text).text
     root = scan(inside)
     if root is None:
@@ -54,8 +54,8 @@ def path_within(text: str, path: str, budget: int, count: Callable[[str], int]) 
     return _bounded([inside[node.start : node.end] for node in nodes], budget, count, "ask for a longer path")
 
 
-def word_within(text: str, word: str, budget: int, count: Callable[[str], int]) -> str:
-    """The lines that hold a word, with their neighbours. Raises RecallError where there are none."""
+def find_word(text: str, word: str, budget: int, count: Callable[[str], int]) -> str:
+    """Returns the lines that hold a word, with their neighbours. Raises RecallError where there are none."""
     if not word.strip():
         raise RecallError(f"find = {word!r}: expected a word")
     page = whole_lines(view_of(text).text)
@@ -64,15 +64,15 @@ def word_within(text: str, word: str, budget: int, count: Callable[[str], int]) 
     if not hits:
         raise RecallError(f"find = {word!r}: no line of this page holds it")
     kept = sorted({near for index in hits for near in (index - 1, index, index + 1) if 0 <= near < len(page)})
-    said = [f"[{len(hits)} line{'s' if len(hits) > 1 else ''} with {word!r}]"]
+    shown = [f"[{len(hits)} line{'s' if len(hits) > 1 else ''} with {word!r}]"]
     numbered = _numbers(page) != list(range(1, len(page) + 1)) or shape_of(text) is TextShape.NUMBERED
     for at, index in enumerate(kept):
         if at and kept[at - 1] != index - 1:
-            said.append("…")
+            shown.append("…")
         line = page[index].text
         line = line if len(line) <= 1_000 else _around(line, wanted)
-        said.append(line if numbered else f"{index + 1}\t{line}")
-    return _bounded(said, budget, count, "search for a longer word")
+        shown.append(line if numbered else f"{index + 1}\t{line}")
+    return _bounded(shown, budget, count, "search for a longer word")
 
 
 def _around(line: str, wanted: str) -> str:
@@ -82,40 +82,40 @@ def _around(line: str, wanted: str) -> str:
 
 
 def _numbers(page: Sequence[Unit]) -> list[int]:
-    """The number of each line: its own where most lines carry one, else its place."""
+    """Returns the number of each line: its own where most lines carry one, else its place from 1."""
     own = [_NUMBER.match(line.text) for line in page]
-    if 2 * sum(found is not None for found in own) < len(page):
+    if 2 * sum(number is not None for number in own) < len(page):
         return list(range(1, len(page) + 1))
     numbers: list[int] = []
-    for found in own:
-        numbers.append(int(found[1]) if found is not None else (numbers[-1] if numbers else 0))
+    for number in own:
+        numbers.append(int(number[1]) if number is not None else (numbers[-1] if numbers else 0))
     return numbers
 
 
 def _spans(lines: str) -> Iterator[tuple[int, int]]:
     for part in lines.split(","):
-        found = _SPAN.fullmatch(part)
-        if found is None:
+        span = _SPAN.fullmatch(part)
+        if span is None:
             raise RecallError(f"lines = {lines!r}: expected numbers and ranges, such as 40-80,120")
-        yield int(found[1]), int(found[2] or found[1])
+        yield int(span[1]), int(span[2] or span[1])
 
 
 def _steps(path: str) -> list[str | int | None]:
-    """Keys as strings, indices as numbers, None for all entries."""
+    """Parses a path into keys (strings), indices (numbers) and None for all entries."""
     at = 1 if path.startswith("$") else 0
     steps: list[str | int | None] = []
     while at < len(path):
-        found = _STEP.match(path, at)
-        if found is None:
+        step = _STEP.match(path, at)
+        if step is None:
             raise RecallError(f"path = {path!r}: expected keys and indices, such as $.items[3].name")
-        key, index, every, quoted, single = found.groups()
+        key, index, every, quoted, single = step.groups()
         if every:
             steps.append(None)
         elif index is not None:
             steps.append(int(index))
         else:
             steps.append(next(name for name in (key, quoted, single) if name is not None))
-        at = found.end()
+        at = step.end()
     return steps
 
 
@@ -144,17 +144,15 @@ def _bounded(lines: Sequence[str], budget: int, count: Callable[[str], int], adv
         if room < 0:
             break
         kept += 1
-    shown, left = list(lines[:kept]), len(lines) - kept
     while True:
-        text = "\n".join([*shown, f"[{left} more of {len(lines)}; {advice}]"])
+        text = "\n".join([*lines[:kept], f"[{len(lines) - kept} more of {len(lines)}; {advice}]"])
         if count(text) <= budget:
-            return text if shown else f"{_start(lines[0], budget, count)}\n[cut off; {advice}]"
-        shown.pop()
-        left += 1
+            return text if kept else f"{_start(lines[0], budget, count)}\n[cut off; {advice}]"
+        kept -= 1
 
 
 def _start(line: str, budget: int, count: Callable[[str], int]) -> str:
-    """As much of a line as fits with the line that says so."""
+    """Returns as much of a line as fits together with the line that says it was cut."""
     end = len(line)
     while count(line[:end]) > budget - _CUT:
         end = end * 3 // 4

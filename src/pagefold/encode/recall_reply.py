@@ -1,7 +1,7 @@
-"""What an agent gets that recalls a page: all of it, its next piece, or the part it asked for. Words, never a raise.
+"""Answers an agent that recalls a page: with all of it, its next piece, or the part it asked for.
 
-A model that gets an error tries again, so whatever goes wrong is said plainly and as final as it is: an unknown handle,
-a page that was collected or is another conversation's, a cursor that was changed, a budget too small.
+It never raises: an unknown handle, a page that is gone or belongs to another conversation, a changed cursor or a budget
+that is too small is answered in words, because a model that gets an error tries again.
 """
 
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from pagefold.encode.cursor import Cursor, read_cursor
 from pagefold.encode.page_pieces import piece, usable
-from pagefold.encode.page_query import lines_within, path_within, word_within
+from pagefold.encode.page_query import find_lines, find_path, find_word
 from pagefold.errors import RecallError
 from pagefold.pages.kinds import PageKind
 from pagefold.pages.page import Page, PageId
@@ -18,12 +18,12 @@ from pagefold.pages.store import PageStore
 from pagefold.tokens import counter
 
 BUDGET = 8_000
-"""Tokens of a part where nobody says otherwise."""
+"""Tokens of a part where the call names no budget."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecallReply:
-    """`page` is None where nothing was recalled; `reason` is then the kind of refusal."""
+    """The answer in words. `page` is None where nothing was recalled; `reason` is then the kind of refusal."""
 
     text: str
     page: PageId | None = None
@@ -42,21 +42,21 @@ def reply_to_recall(
     within: str | None = None,
     count: Callable[[str], int] | None = None,
 ) -> RecallReply:
-    """The whole page, or with a cursor its next piece, or with lines, a path or a word that part of it.
+    """Returns the whole page, or the next piece (`cursor`), or the part that `lines`, `path` or `find` asks for.
 
-    Without a budget a whole page comes whole, and a part has at most `BUDGET` tokens; with one, a page that does not
-    fit comes as its first piece. `within` is the history that must have been shown the page.
+    Without a budget a page is returned whole, and a part has at most `BUDGET` tokens; with one, a page that does not
+    fit is returned piece by piece. `within` is the history that must have been shown the page.
     """
-    found = recall(store, handle, within=within)
-    if not isinstance(found, Recalled):
-        return RecallReply(found.text, reason=type(found).__name__.lower())
-    text = Page(PageKind.EVIDENCE, found.content).text
+    recalled = recall(store, handle, within=within)
+    if not isinstance(recalled, Recalled):
+        return RecallReply(recalled.text, reason=type(recalled).__name__.lower())
+    text = Page(PageKind.EVIDENCE, recalled.content).text
     count = count or counter("o200k").count
     try:
-        said = _part(text, found.page, cursor, lines, path, find, budget, count)
+        part = _part(text, recalled.page, cursor, lines, path, find, budget, count)
     except RecallError as error:
         return RecallReply(str(error), reason=type(error).__name__)
-    return RecallReply(said, found.page)
+    return RecallReply(part, recalled.page)
 
 
 def _part(
@@ -73,11 +73,11 @@ def _part(
         raise RecallError("expected one of cursor, lines, path and find, got several")
     most = BUDGET if budget is None else usable(budget)
     if lines:
-        return lines_within(text, lines, most, count)
+        return find_lines(text, lines, most, count)
     if path:
-        return path_within(text, path, most, count)
+        return find_path(text, path, most, count)
     if find:
-        return word_within(text, find, most, count)
+        return find_word(text, find, most, count)
     if cursor:
         return piece(text, read_cursor(cursor, page, len(text)), count).text
     if budget is None or count(text) <= budget:

@@ -1,7 +1,7 @@
-"""references: a text that stands in the request already, byte for byte, as one line that says where.
+"""Writes and reads the one-line hint that replaces a text identical to an earlier one in the request.
 
-A hint always gives its label back. A label or a tag that could not be told from the words around it, or that breaks the
-line, is refused with a ValueError: a reference that points at something else is worse than none.
+Reading a hint always gives its label back. A label or tag that could be confused with the words around it, or that
+breaks the line, is refused with a ValueError: a reference to something else is worse than none.
 """
 
 import re
@@ -18,20 +18,20 @@ class Verbosity(StrEnum):
 
 
 def ref_hint(label: str, verbosity: Verbosity = Verbosity.STANDARD, tag: str = "") -> str:
-    """The line that stands for a text shown as `label`. `tag` is where it came from; without one verbose says no more
-    than standard. Raises ValueError where the label would not come back."""
-    said = label
+    """Returns the line for a text that was shown as `label`. `tag` is where it came from; only verbose hints have it.
+    Raises ValueError where reading the hint would not give the label back."""
+    words = label
     if verbosity is not Verbosity.TERSE:
-        said += ", byte-identical"
+        words += ", byte-identical"
     if verbosity is Verbosity.VERBOSE and tag:
-        said += f", from: {tag}"
-    hint = f"> [ref: {said}]"
+        words += f", from: {tag}"
+    hint = f"> [ref: {words}]"
     if ref_label(hint) != label:
         raise ValueError(f"a reference cannot say the label {label!r} with the tag {tag!r}")
     return hint
 
 
 def ref_label(hint: str) -> str | None:
-    """The label that a hint of any verbosity points at, None where it is no hint."""
-    found = _HINT.fullmatch(hint) if len(hint) <= _LONGEST and len(hint.splitlines()) == 1 else None
-    return found[1] if found else None
+    """Returns the label in a hint of any verbosity, or None where a text is no hint."""
+    parts = _HINT.fullmatch(hint) if len(hint) <= _LONGEST and len(hint.splitlines()) == 1 else None
+    return parts[1] if parts else None

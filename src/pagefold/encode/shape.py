@@ -1,15 +1,17 @@
-"""What a text looks like: enough to cut it along its structure, and to name it in a few words.
+"""Recognises what kind of text a text is: JSON, log, diff, source code and so on.
 
-Told by its lines alone, never by a file's name, so that the same text is always the same shape. What is no shape of its
-own is plain text.
+That is enough to cut it along its structure and to name it in a few words. Only its lines count, never a file's name,
+so the same text always has the same shape. What nothing else fits is plain text.
 """
 
 import json
 import re
 from collections.abc import Sequence
 from enum import StrEnum
+from functools import lru_cache
+from typing import Any
 
-_SAMPLE = 400  # lines that are looked at: what a text is shows early
+_SAMPLE = 400  # lines that are looked at
 _NUMBERED = re.compile(r" *\d+(?:→|\t)")
 _HIT = re.compile(r"(?:[A-Za-z]:)?[^\s:][^:\n]{0,300}[:-]\d+[:-]")
 _STAMP = re.compile(
@@ -49,16 +51,19 @@ class TextShape(StrEnum):
 
 
 def shape_of(text: str) -> TextShape:
-    if text.lstrip()[:1] in ("{", "[") and is_json(text):
-        return TextShape.JSON
-    return shape_of_lines(text.split("\n"))
+    return TextShape.JSON if json_of(text) is not None else shape_of_lines(text.split("\n"))
 
 
-def is_json(text: str) -> bool:
+@lru_cache(maxsize=2)
+def json_of(text: str) -> dict[str, Any] | list[Any] | None:
+    """Returns the object or list that a text is as strict JSON, or None. Cached: one text is asked about repeatedly."""
+    if text.lstrip()[:1] not in ("{", "["):
+        return None
     try:
-        return isinstance(json.loads(text), dict | list)
+        value = json.loads(text)
     except (ValueError, RecursionError):
-        return False
+        return None
+    return value if isinstance(value, dict | list) else None
 
 
 def shape_of_lines(lines: Sequence[str]) -> TextShape:

@@ -1,4 +1,4 @@
-"""A text too large for its budget: its most useful part, what is missing said plainly, and the way to all of it.
+"""Cuts a text that is too large to its most useful part, states what is missing, and tells how to get the rest.
 
 from pagefold.encode.trim import keywords_of, trim
 

@@ -1,4 +1,4 @@
-"""blocks: a text as what it is made of, so that cuts fall between things and not through them.
+"""Splits a text into blocks along its structure, so that cuts fall between things and not through them.
 
     source         a symbol and what follows it; methods within their class
     diff           files, and hunks within them
@@ -8,16 +8,16 @@
     log            runs of lines
     anything else  paragraphs, and runs where there are none
 
-Blocks stand one after another and hold every unit once. `signs` are the units that stand for a block; a block within
-another is worth showing only where the other is.
+Blocks follow each other and hold every unit once. The `signs` of a block are the units that name it, such as a
+signature or a heading. A block within another is worth showing only where the other is shown.
 """
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from pagefold.encode.shape import TextShape, shape_of_lines
-from pagefold.encode.trim.landmarks import HIT, NUMBER, is_symbol
+from pagefold.encode.shape import TextShape
+from pagefold.encode.trim.landmarks import HIT, is_symbol, without_numbers
 from pagefold.encode.trim.units import Unit
 
 _RUN = 12
@@ -43,7 +43,7 @@ class TrimBlock:
 
 @dataclass(frozen=True, slots=True)
 class _Head:
-    """Where a block begins, how deep it lies, and the unit that stands for it."""
+    """Tells where a block begins, how deep it lies, and which unit names it."""
 
     at: int
     depth: int
@@ -52,11 +52,7 @@ class _Head:
 
 
 def blocks_of(units: Sequence[Unit], shape: TextShape) -> list[TrimBlock]:
-    texts = [unit.text if unit.first else "" for unit in units]
-    if shape is TextShape.NUMBERED:
-        texts = [NUMBER.sub("", text, count=1) for text in texts]
-        inner = shape_of_lines(texts)
-        shape = inner if inner in (TextShape.MARKDOWN, TextShape.LOG) else TextShape.SOURCE
+    texts, shape = without_numbers([unit.text if unit.first else "" for unit in units], shape)
     if shape is TextShape.HITS:
         heads = _files(texts)
     else:
@@ -71,7 +67,7 @@ def blocks_of(units: Sequence[Unit], shape: TextShape) -> list[TrimBlock]:
 
 
 def _nested(heads: Sequence[_Head], texts: Sequence[str]) -> list[TrimBlock]:
-    """Blocks from their beginnings: each lies in the nearest one before it that is less deep; long ones are cut."""
+    """Makes blocks from their heads: each lies in the nearest one before it that is less deep; long ones are cut."""
     blocks: list[TrimBlock] = []
     above: list[tuple[int, int]] = []  # (depth, index of the block)
     bounds = [head.at for head in heads] + [len(texts)]
@@ -89,21 +85,21 @@ def _nested(heads: Sequence[_Head], texts: Sequence[str]) -> list[TrimBlock]:
 def _runs(
     start: int, end: int, signs: tuple[int, ...], parent: int | None, path: str, texts: Sequence[str], index: int
 ) -> list[TrimBlock]:
-    """One block, or where it is long its first run and the others: within it if it has a sign, beside it if not."""
+    """Returns one block, or the runs of a long one: within the first if it has a sign, beside it if not."""
     if end - start <= _LONG:
         return [TrimBlock(start, end, signs, parent, path)]
     cuts = [start]
     for at in range(start + 1, end):
         length = at - cuts[-1]
-        if end - at >= _RUN // 3 and (length >= _LONG or (length >= _RUN // 2 and _parts(texts, at))):
+        if end - at >= _RUN // 3 and (length >= _LONG or (length >= _RUN // 2 and _may_part(texts, at))):
             cuts.append(at)
     inside = index if signs else parent
     first, *others = zip(cuts, [*cuts[1:], end], strict=True)
     return [TrimBlock(*first, signs, parent, path), *(TrimBlock(a, b, (), inside, path) for a, b in others)]
 
 
-def _parts(texts: Sequence[str], at: int) -> bool:
-    """Whether a run may end before this unit: after an empty line, or where the depth falls back."""
+def _may_part(texts: Sequence[str], at: int) -> bool:
+    """Whether a run may end before this unit: after an empty line, or where the indent becomes smaller."""
     before, here = texts[at - 1], texts[at]
     return not before.strip() or _depth(here) < _depth(before)
 
@@ -147,7 +143,7 @@ def _tests(texts: Sequence[str]) -> list[_Head]:
 
 
 def _files(texts: Sequence[str]) -> list[_Head]:
-    """Where the file changes; the first line that was searched for stands for it."""
+    """Begins a block where the file of search hits changes; its first hit names it."""
     heads: list[_Head] = []
     path, start, sign = "", 0, -1
     for index, text in enumerate([*texts, ""]):

@@ -1,4 +1,4 @@
-"""A text in its budget: the best part of it, what is missing, and the way to everything else.
+"""Trims a text to a budget of tokens: its best part, a list of what is missing, and the cursor that returns it.
 
     [part of Read src/loans.py, 240 lines, 2,310 tokens]
     …the body, cut along its structure…
@@ -6,9 +6,9 @@
       chunk 2: lines 41-120: def renew and 3 more
       …
 
-The whole is within the budget by the real counter, always: what the tree says a choice costs is only where the search
-begins. A text that fits comes back as it is. What is shown and what the cursors give are together the text that came,
-every character once; lone lines and shortened values are shown in passing and come again with what is around them.
+The result is within the budget by the real token counter: what the tree estimates is only where the search begins. A
+text that fits is returned unchanged. What is shown whole and what the cursors return are together the text, every
+character once; lone lines and shortened values come again with what is around them.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pagefold.encode.cursor import Cursor
 from pagefold.encode.mcp_text_view import TextView, view_of
 from pagefold.encode.page_pieces import Piece, gaps, piece, usable
-from pagefold.encode.pointer import call_words, described, one_line, pointer
-from pagefold.encode.trim.json_scan import Node, scan
+from pagefold.encode.pointer import call_name, described, one_line, pointer
+from pagefold.encode.trim.json_scan import scan_mostly_json
 from pagefold.encode.trim.json_tree import FieldWeights, JsonTree
 from pagefold.encode.trim.strategy import strategy_for
 from pagefold.encode.trim.text_tree import TextTree, TrimSelection
@@ -27,19 +27,18 @@ from pagefold.tokens import counter
 
 _TRIES = 6
 _ENOUGH = 0.93
-_RUN = 240  # characters below which what is shown is only shown in passing
+_RUN = 240  # characters below which a shown range is returned by the cursors once more
 _RUN_TOKENS = 160  # of a budget, for one range in a cursor
 _RUNS = 16
 _LISTED = 6  # chunks with a line of their own
 _INDEX = 0.12  # of a budget, for the lines that say what is missing
 _MISSING = 8
-_JSON = 0.5  # of a text that has to be JSON for it to be cut as JSON
 _SLICE = 20_000  # characters counted at a time, so that no text takes long
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A piece that is not shown: what it is, its ranges, and the cursor that returns it."""
+    """A part of the text that is not shown: what it is, its ranges, and the cursor that returns it."""
 
     what: str
     parts: tuple[tuple[int, int], ...]
@@ -48,10 +47,10 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Trimmed:
-    """`text` is what to show; `body` the part of it that is in the format of what came.
+    """`text` is what to show; `body` is the part of it that has the format of the original.
 
-    `shown` are the ranges of the text that stand in the body whole. `chunks` are the first pieces of the rest; `cursor`
-    leads to the first of them and from there to all others. `gap` is the solver's, 0 where the choice is proven best.
+    `shown` are the ranges of the original that the body shows whole, `chunks` the first pieces of the rest. `cursor`
+    returns the first chunk and leads to all others. `gap` is the solver's, 0 where the choice is proven best.
     """
 
     text: str
@@ -82,10 +81,10 @@ def trim(
     handle: str = "",
     count: Callable[[str], int] | None = None,
 ) -> Trimmed:
-    """The most useful part of a text within a budget of tokens.
+    """Returns the most useful part of a text within a budget of tokens.
 
     `keywords` say what the task and the recent turns are about; `strategies` maps tools to strategies, `strategy` names
-    one for this text. Raises BudgetError where nothing can be said in the budget, ConfigError for an unknown strategy.
+    one for this text. Raises BudgetError where the budget is too small, ConfigError for an unknown strategy.
     """
     usable(budget)
     count = count or counter("o200k").count
@@ -101,23 +100,22 @@ def trim(
 
 
 def size_of(text: str, count: Callable[[str], int]) -> int:
-    """Tokens of a text of any length, counted piece by piece where it is long: a run of one sign takes no longer."""
+    """Counts the tokens of a text slice by slice, so that a long run of one character takes no longer."""
     return sum(count(text[at : at + _SLICE]) for at in range(0, len(text), _SLICE))
 
 
 def _tree(
     text: str, keywords: Collection[str], strategy: str, groups: Mapping[str, FieldWeights], count: Callable[[str], int]
 ) -> Tree:
-    root: Node | None = scan(text)
-    if root is not None and root.end >= _JSON * len(text):
+    root = scan_mostly_json(text)
+    if root is not None:
         return JsonTree.of(text, root, keywords, strategy, groups, count)
     return TextTree.of(text, keywords, strategy, count)
 
 
 def _title(view: TextView, tool: str, arguments: str, tokens: int) -> str:
-    name = " ".join(filter(None, (one_line(tool, 60), call_words(arguments)))) or "a text"
     block = " in an MCP text block" if view.opened else ""
-    return f"[part of {name}, {described(view.text)}{block}, {tokens:,} tokens]"
+    return f"[part of {call_name(tool, arguments)}, {described(view.text)}{block}, {tokens:,} tokens]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,25 +130,25 @@ class _Fit:
     count: Callable[[str], int]
 
     def best(self, before: int, strategy: str, tool: str, arguments: str) -> Trimmed:
-        """The fullest that is within the budget: estimates are corrected by what a try really costs."""
+        """Returns the fullest trim within the budget; each try corrects the estimates by the real cost of the last."""
         room = self.budget - self.count(self.title) - int(_INDEX * self.budget) - 60
-        found: Trimmed | None = None
+        best: Trimmed | None = None
         real = 1.0  # what a token of the tree's estimates costs
         for _ in range(_TRIES):
             picked, real = self._picked(room, real)
             made = self._made(picked, before, strategy)
             over = made.tokens - self.budget
-            if over <= 0 and (found is None or made.tokens > found.tokens):
-                found = made
+            if over <= 0 and (best is None or made.tokens > best.tokens):
+                best = made
             if (over <= 0 and made.tokens >= _ENOUGH * self.budget) or (over > 0 and room <= 0):
                 break
-            if found is not None and found is not made:
+            if best is not None and best is not made:
                 break
             room += int(0.95 * -over) if over <= 0 else -over - 8
-        return found or self._last(before, strategy, tool, arguments)
+        return best or self._pointer(before, strategy, tool, arguments)
 
     def _picked(self, room: int, real: float) -> tuple[TrimSelection, float]:
-        """The best part that costs no more than there is room for, as near to it as a few tries get."""
+        """Selects the best part that fits into `room`, within a few tries, and returns the corrected factor."""
         best: TrimSelection | None = None
         most = -1
         for _ in range(_TRIES):
@@ -168,8 +166,8 @@ class _Fit:
                 real = last * 1.15
         return best or self.tree.pick(0), real
 
-    def _last(self, before: int, strategy: str, tool: str, arguments: str) -> Trimmed:
-        """Where not even the frame fits: one line, the shorter the less room there is."""
+    def _pointer(self, before: int, strategy: str, tool: str, arguments: str) -> Trimmed:
+        """Returns one line in place of the text, a shorter one where the first does not fit."""
         cursor = str(Cursor(self.page, 0, self.budget))
         for line in (
             pointer(self.view.text, handle=self.handle, tool=tool, arguments=arguments, count=lambda _: before),
@@ -187,16 +185,16 @@ class _Fit:
         cursor = Cursor(self.page, start, self.budget, runs) if missing else None
         chunks, rest = self._chunks(cursor)
         text = "\n".join(filter(None, [self.title, picked.body, *self._left(picked), *self._index(chunks, rest)]))
-        said = str(cursor) if cursor is not None else None
-        return Trimmed(text, picked.body, self.count(text), before, shown, chunks, said, strategy, picked.gap)
+        onward = str(cursor) if cursor is not None else None
+        return Trimmed(text, picked.body, self.count(text), before, shown, chunks, onward, strategy, picked.gap)
 
     def _shown(self, ranges: Collection[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-        """Ranges of the view as ranges of the text: the longest, as many as a cursor has room to name."""
+        """Maps ranges of the view to ranges of the text: the longest, as many as a cursor has room to name."""
         outer: list[tuple[int, int]] = []
         for first, last in ranges:
             start, end = self.view.outer(first), self.view.outer(last)
             if self.view.opened and first == 0:
-                start = 0  # the title says what stood before
+                start = 0  # the title says what the block's beginning said
             if end - start >= _RUN or (start, end) == (0, len(self.text)):
                 outer.append((start, end))
         most = min(_RUNS, max(1, self.budget // _RUN_TOKENS))
@@ -204,19 +202,16 @@ class _Fit:
         return tuple(longest)
 
     def _chunks(self, cursor: Cursor | None) -> tuple[tuple[Chunk, ...], Cursor | None]:
-        """The first pieces, each with what it is, and where the others begin."""
-        found: list[Chunk] = []
-        while cursor is not None and len(found) < _LISTED:
-            one: Piece = piece(self.text, cursor, self.count)
-            found.append(Chunk(self._what(one.parts), one.parts, str(cursor)))
-            cursor = one.cursor
-        return tuple(found), cursor
+        """Returns the first pieces of the rest, each with what it is, and the cursor of those that follow."""
+        chunks: list[Chunk] = []
+        while cursor is not None and len(chunks) < _LISTED:
+            following: Piece = piece(self.text, cursor, self.count)
+            chunks.append(Chunk(self._what(following.parts), following.parts, str(cursor)))
+            cursor = following.cursor
+        return tuple(chunks), cursor
 
     def _what(self, parts: tuple[tuple[int, int], ...]) -> str:
-        return self.tree.described(self._inner(parts[0][0]), self._inner(parts[-1][1]))
-
-    def _inner(self, place: int) -> int:
-        return self.view.inner(place)
+        return self.tree.described(self.view.inner(parts[0][0]), self.view.inner(parts[-1][1]))
 
     def _left(self, picked: TrimSelection) -> list[str]:
         if not picked.missing:
@@ -225,7 +220,7 @@ class _Fit:
         return [f"[left out: {', '.join(picked.missing[:_MISSING])}{more}]"]
 
     def _index(self, chunks: tuple[Chunk, ...], rest: Cursor | None) -> list[str]:
-        """One line to say how to go on, and one for each chunk as far as there is room."""
+        """Returns a line that says how to get the first chunk, and one for each chunk as far as there is room."""
         if not chunks:
             return []
         many = f"{len(chunks)} chunk{'s' if len(chunks) > 1 else ''}"

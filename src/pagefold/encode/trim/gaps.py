@@ -1,21 +1,20 @@
-"""What is shown of a text and, between, what is not.
+"""Writes the units of a text that are kept, with a mark for each gap between them.
 
-A shown unit stands as it came. A gap says which lines it stands for, or only `…` where the lines carry numbers of their
-own or it lies within one line. A gap that would cost as much as what it leaves out is filled instead.
+A mark says which lines are left out, or is only `…` where the lines carry numbers of their own or the gap lies within
+one line. A gap that would cost as much as what it leaves out is filled instead.
 """
 
-import re
 from collections.abc import Collection, Sequence
 
 from pagefold.encode.shape import TextShape
+from pagefold.encode.trim.landmarks import NUMBER, bare
 from pagefold.encode.trim.units import Unit
 
 _FREE = 12  # characters that cost no more than the mark that would stand for them
-_NUMBER = re.compile(r" *\d+(?:→|\t)")
 
 
 def with_gaps(units: Sequence[Unit], kept: Collection[int], shape: TextShape = TextShape.TEXT) -> str:
-    """The kept units in order, with a mark for each run of others."""
+    """Returns the kept units in order, with a mark for each run of others."""
     shown: list[str] = []
     at = 0
     for index in [*sorted(kept), len(units)]:
@@ -33,18 +32,14 @@ def with_gaps(units: Sequence[Unit], kept: Collection[int], shape: TextShape = T
 
 
 def filled(units: Sequence[Unit], kept: Collection[int], shape: TextShape = TextShape.TEXT) -> set[int]:
-    """The kept units with those between two of them that are not worth a mark, without empty ones next to a gap."""
-    found = {index for index in kept if 0 <= index < len(units)}
-    empty = {index for index in found if not _bare(units[index].text, shape).strip()}
-    found -= {index for index in empty if index - 1 not in found or index + 1 not in found}
-    for index in sorted(found):
-        if index + 2 in found and index + 1 not in found and len(units[index + 1].text) <= _FREE:
-            found.add(index + 1)
-    return found
-
-
-def _bare(text: str, shape: TextShape) -> str:
-    return _NUMBER.sub("", text, count=1) if shape is TextShape.NUMBERED else text
+    """Adds units between two kept ones that are not worth a mark, and drops empty ones next to a gap."""
+    chosen = {index for index in kept if 0 <= index < len(units)}
+    empty = {index for index in chosen if not bare(units[index].text, shape).strip()}
+    chosen -= {index for index in empty if index - 1 not in chosen or index + 1 not in chosen}
+    for index in sorted(chosen):
+        if index + 2 in chosen and index + 1 not in chosen and len(units[index + 1].text) <= _FREE:
+            chosen.add(index + 1)
+    return chosen
 
 
 def _mark(units: Sequence[Unit], start: int, end: int, shape: TextShape) -> str:
@@ -52,7 +47,7 @@ def _mark(units: Sequence[Unit], start: int, end: int, shape: TextShape) -> str:
     within = not first.first and (end < len(units) and not units[end].first)
     if within and first.line == last.line:
         return " … "
-    if shape is TextShape.NUMBERED and _NUMBER.match(first.text):
+    if shape is TextShape.NUMBERED and NUMBER.match(first.text):
         return "…"
     if first.line == last.line:
         return f"… line {first.line + 1}" if first.first else f"… rest of line {first.line + 1}"

@@ -1,6 +1,6 @@
-"""items: the list a JSON result is about, what is known of each entry, and how a stretch of it is summed up.
+"""Finds the list that a JSON result is about, extracts what strategies ask about its entries, and sums up parts of it.
 
-Issues, merge requests, diffs, comments and discussions are told by their members, under the names that the usual
+Issues, merge requests, diffs, comments and discussions are recognised by their members, under the names that the usual
 providers give them; any other list of objects is a list of items. Ages count from the newest entry, never from a clock.
 """
 
@@ -31,14 +31,14 @@ class ItemKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class JsonItems:
-    """`path` leads to the list from the root, as keys; `values` are its entries as plain JSON."""
+    """The list a result is about. `path` are the keys that lead to it from the root; `values` are its entries."""
 
     kind: ItemKind
     path: tuple[str, ...]
     values: tuple[Any, ...]
 
-    def known(self) -> list[ItemFacts]:
-        """What a strategy may ask for, of each entry."""
+    def facts(self) -> list[ItemFacts]:
+        """Returns what strategies may ask about each entry."""
         touched = [_moment(_first(value, _TOUCHED)) for value in self.values]
         newest = max((at for at in touched if at is not None), default=0.0)
         return [
@@ -52,7 +52,7 @@ class JsonItems:
         ]
 
     def summary(self, first: int, last: int) -> str:
-        """A stretch of the list, from one index to another, in a few words."""
+        """Describes the entries from one index to another in a few words."""
         some = self.values[first : last + 1]
         span = f"{first + 1}-{last + 1}" if last > first else f"{first + 1}"
         if self.kind in (ItemKind.ISSUES, ItemKind.MERGE_REQUESTS):
@@ -67,15 +67,15 @@ class JsonItems:
 
 
 def items_of(value: Any) -> JsonItems | None:
-    """The list of objects that a result is, or holds; the longest where it holds several. None where it holds none."""
-    found = [
+    """Returns the list of objects that a result is or holds, the longest of several; None where it holds none."""
+    lists = [
         (path, entries)
         for path, entries in _lists(value, (), 0)
         if len(entries) >= 2 and sum(isinstance(entry, Mapping) for entry in entries) >= 0.8 * len(entries)
     ]
-    if not found:
+    if not lists:
         return None
-    path, entries = max(found, key=lambda each: (len(each[1]), -len(each[0])))
+    path, entries = max(lists, key=lambda each: (len(each[1]), -len(each[0])))
     return JsonItems(_kind(entries), path, tuple(entries))
 
 
@@ -103,12 +103,12 @@ def _kind(entries: Sequence[Any]) -> ItemKind:
 def _folders(some: Sequence[Any]) -> str:
     paths = [str(_first(value, _PATH) or "?") for value in some]
     folders = Counter("/".join(path.split("/")[:-1][:3]) or "." for path in paths)
-    said = ", ".join(f"{folder}/* ({n})" for folder, n in folders.most_common(3))
+    names = ", ".join(f"{folder}/* ({n})" for folder, n in folders.most_common(3))
     texts = [str(_first(value, ("diff", "patch")) or "") for value in some]
     lines = [line for text in texts for line in text.split("\n")]
     added = sum(line.startswith("+") and not line.startswith("+++") for line in lines)
     taken = sum(line.startswith("-") and not line.startswith("---") for line in lines)
-    return f"{said}, +{added}/-{taken}"
+    return f"{names}, +{added}/-{taken}"
 
 
 def _first(value: Any, keys: Sequence[str]) -> Any:
@@ -118,16 +118,14 @@ def _first(value: Any, keys: Sequence[str]) -> Any:
 
 
 def _resolved(value: Any) -> bool | None:
-    found = _first(value, ("resolved", "is_resolved", "isResolved"))
-    if isinstance(found, bool):
-        return found
+    own = _first(value, ("resolved", "is_resolved", "isResolved"))
+    if isinstance(own, bool):
+        return own
     notes = _first(value, ("notes", "comments"))
-    told = (
-        [bool(note["resolved"]) for note in notes if isinstance(note, Mapping) and "resolved" in note]
-        if isinstance(notes, list)
-        else []
-    )
-    return all(told) if told else None
+    if not isinstance(notes, list):
+        return None
+    resolved = [bool(note["resolved"]) for note in notes if isinstance(note, Mapping) and "resolved" in note]
+    return all(resolved) if resolved else None
 
 
 def _number(value: Any) -> float | None:

@@ -1,4 +1,4 @@
-"""One choice of levels of a JSON tree: as JSON, as the ranges that stand in it whole, and as what it leaves out."""
+"""Writes the chosen part of a JSON tree as JSON, and tells which ranges it shows whole and which members it lacks."""
 
 import json
 import re
@@ -14,7 +14,7 @@ _INDEX = re.compile(r"\[\d+\]")
 
 @dataclass(slots=True)
 class JsonEntry:
-    """A node that the solver decides on: its choices, and the text that each of them shows."""
+    """A node that the solver decides on: its choices, and the text that each choice shows."""
 
     node: Node
     parent: int | None
@@ -23,6 +23,10 @@ class JsonEntry:
     texts: list[str | None] = field(default_factory=list)  # None: open, its children say more
     full: int = -1  # the choice that shows it whole
 
+    def add(self, text: str | None, choice: Choice) -> None:
+        self.texts.append(text)
+        self.choices.append(choice)
+
 
 def counted(node: Node) -> str:
     what = "keys" if node.kind == "{" else "entries"
@@ -30,7 +34,7 @@ def counted(node: Node) -> str:
 
 
 class JsonSelection:
-    """One choice of levels, as text, as ranges of what was given, and as what is missing from it."""
+    """The entries of a tree with one choice picked for each, or None where an entry is left out."""
 
     def __init__(self, text: str, entries: Sequence[JsonEntry], picks: Sequence[int | None]) -> None:
         self.text, self.entries, self.picks = text, entries, picks
@@ -47,9 +51,9 @@ class JsonSelection:
     def _write(self, index: int, parts: list[str]) -> None:
         entry, pick = self.entries[index], self.picks[index]
         assert pick is not None
-        said = entry.texts[pick]
-        if said is not None:
-            parts.append(said)
+        own = entry.texts[pick]
+        if own is not None:
+            parts.append(own)
             return
         shown = [child for child in self.children.get(index, ()) if self.picks[child] is not None]
         if not shown and index:
@@ -82,37 +86,37 @@ class JsonSelection:
             parts.append(f'{"" if fresh else ","}"… broken off here"')
         parts.append("]")
 
-    def _standing(self) -> list[bool]:
-        """Whether each entry stands in the body: picked, and all above it open."""
-        standing: list[bool] = []
+    def _present(self) -> list[bool]:
+        """Tells for each entry whether it is in the body: picked, and everything above it open."""
+        present: list[bool] = []
         for entry, pick in zip(self.entries, self.picks, strict=True):
-            above = entry.parent is None or standing[entry.parent]
-            standing.append(above and pick is not None)
-        return standing
+            above = entry.parent is None or present[entry.parent]
+            present.append(above and pick is not None)
+        return present
 
     def ranges(self) -> tuple[tuple[int, int], ...]:
-        """The ranges that are shown whole. Marks between two neighbours that both are belong to them."""
-        found: list[tuple[int, int]] = []
+        """Returns the ranges that are shown whole; commas and space between two such neighbours belong to them."""
+        ranges: list[tuple[int, int]] = []
         joined = False
-        standing = self._standing()
+        present = self._present()
         for index, entry in enumerate(self.entries):
             if entry.full < 0:
                 continue
-            whole = standing[index] and self.picks[index] == entry.full
+            whole = present[index] and self.picks[index] == entry.full
             if whole and joined:
-                found[-1] = (found[-1][0], entry.node.end)
+                ranges[-1] = (ranges[-1][0], entry.node.end)
             elif whole:
-                found.append((entry.node.begin, entry.node.end))
+                ranges.append((entry.node.begin, entry.node.end))
             joined = whole
-        return tuple(found)
+        return tuple(ranges)
 
     def missing(self) -> tuple[str, ...]:
-        """Members that are left out or shortened, by their path, the most frequent first."""
+        """Returns the paths of members that are left out, the most frequent first."""
         gone: Counter[str] = Counter()
-        standing = self._standing()
+        present = self._present()
         for index, entry in enumerate(self.entries):
-            above = entry.parent is None or standing[entry.parent]
-            if above and not standing[index] and entry.node.key is not None:
+            above = entry.parent is None or present[entry.parent]
+            if above and not present[index] and entry.node.key is not None:
                 gone[_INDEX.sub("[*]", entry.path)] += 1
         return tuple(f"{path}{f' ({times})' if times > 1 else ''}" for path, times in gone.most_common())
 

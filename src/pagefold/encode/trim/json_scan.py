@@ -1,22 +1,23 @@
-"""JSON with the place of everything in it, also where it was broken off.
+"""Scans JSON into nodes that know where they stand in the text, also where the text breaks off.
 
-Values keep their spelling: a node is a range of the text. What was open when the text ended is closed there and marked;
-what follows a value, or cannot be JSON, is left to the caller as the rest of the text.
+A node is a range of the text, so values keep their spelling. What was open where the text ended is closed there and
+marked as not whole. What follows the value, or cannot be JSON, is left to the caller.
 """
 
-import json
 import re
 from dataclasses import dataclass, field
 
-_scan = json.decoder.scanstring  # type: ignore[attr-defined]
+from pagefold.encode.notation.json_value import scan_string
+
 _SPACE = re.compile(r"[ \t\r\n]*")
 _ATOM = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?|true|false|null|NaN|-?Infinity")
 _DEEP = 100
+_MOSTLY = 0.5  # of a text that has to be JSON for it to be cut as JSON
 
 
 @dataclass(slots=True)
 class Node:
-    """A value from `start` up to `end`. `begin` is where its key begins, or `start` where it has none."""
+    """A value from `start` up to `end`. `begin` is where its key begins, or `start` where it has no key."""
 
     kind: str  # "{", "[", '"' or "0"
     begin: int
@@ -32,7 +33,7 @@ class _Broken(Exception):  # noqa: N818 - the text ended or stopped being JSON: 
 
 
 def scan(text: str) -> Node | None:
-    """The object or list that a text is, or begins with; None where it begins with neither."""
+    """Returns the object or list that a text is or begins with; None where it begins with neither."""
     at = _skip(text, 0)
     if text[at : at + 1] not in ("{", "["):
         return None
@@ -44,9 +45,10 @@ def scan(text: str) -> Node | None:
     return root if root is not None and root.children else None
 
 
-def is_done(text: str, root: Node) -> bool:
-    """Whether the value is all there is."""
-    return root.whole and _skip(text, root.end) == len(text)
+def scan_mostly_json(text: str) -> Node | None:
+    """Does the same for a text of which at least half is JSON; returns None for others."""
+    root = scan(text)
+    return root if root is not None and root.end >= _MOSTLY * len(text) else None
 
 
 class _Scanner:
@@ -98,7 +100,7 @@ class _Scanner:
         if self.text[at : at + 1] != '"':
             raise _Broken
         try:
-            text, end = _scan(self.text, at + 1, False)
+            text, end = scan_string(self.text, at + 1, False)
         except ValueError as error:
             raise _Broken from error
         return text, end

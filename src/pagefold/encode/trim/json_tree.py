@@ -1,8 +1,8 @@
-"""JSON as a tree of values, each whole, shortened, told by its keys, counted or gone. What is shown is always JSON.
+"""Selects the most valuable part of JSON within a budget; what is shown is always JSON.
 
-A list says where entries are missing (`"… 12 more"` stands in their place), a value that is only told is a string that
-begins with `…`. Members that are left out are listed by their path outside the JSON, so that a hundred records do not
-say the same thing a hundred times. Errors and failures outweigh everything else together.
+Each value is shown whole, shortened, by its keys, by a count, or not at all. `"… 12 more"` stands for missing entries
+of a list, and a value that is only described is a string that begins with `…`. Members that are left out are listed by
+their path outside the JSON, once for all records. Errors and failures outweigh everything else together.
 """
 
 import json
@@ -46,7 +46,7 @@ _WORK = 60_000
 
 
 class FieldWeights(Protocol):
-    """Fields of a tool's results that are worth the same."""
+    """Fields of a tool's results that are worth the same; a protocol, because `tools` defines them."""
 
     @property
     def fields(self) -> Sequence[str]: ...
@@ -90,10 +90,6 @@ class JsonTree:
         groups = tuple(Group(tuple(entry.choices), entry.parent) for entry in entries)
         return cls(text, root, tuple(entries), items, groups)
 
-    @property
-    def tokens(self) -> int:
-        return sum(entry.choices[-1].cost for entry in self.entries)
-
     def pick(self, budget: int) -> TrimSelection:
         solution = solve(self.groups, max(0, budget), work=_WORK)
         picks = list(solution.picks)
@@ -103,7 +99,7 @@ class JsonTree:
         return TrimSelection(shown.body(), shown.ranges(), solution.gap, shown.missing())
 
     def described(self, start: int, end: int) -> str:
-        """What lies between two places, in a few words."""
+        """Describes a range of the text in a few words."""
         nodes = [entry for entry in self.entries if entry.node.begin < end and entry.node.end > start and entry.path]
         inside = [entry for entry in nodes if entry.node.begin >= start]
         if self.items is not None and (span := self._span(start, end)) is not None:
@@ -115,13 +111,13 @@ class JsonTree:
         return names[0] if len(names) == 1 else f"{names[0]} to {names[-1]} ({len(names)})"
 
     def _span(self, start: int, end: int) -> tuple[int, int] | None:
-        """The first and last entry of the list of items that lie in a range, if any does."""
+        """Returns the first and last item that lie in a range, or None where none does."""
         assert self.items is not None
         node = self.root
         for key in self.items.path:
             node = next(child for child in node.children if child.key == key)
-        found = [index for index, child in enumerate(node.children) if child.begin < end and child.end > start]
-        return (found[0], found[-1]) if found else None
+        inside = [index for index, child in enumerate(node.children) if child.begin < end and child.end > start]
+        return (inside[0], inside[-1]) if inside else None
 
 
 def _items(text: str) -> JsonItems | None:
@@ -132,13 +128,13 @@ def _items(text: str) -> JsonItems | None:
 
 
 class _Weights:
-    """What a field, or an entry of the list of items, is worth beside the facts in it."""
+    """Weighs fields by the tool's field groups, and items of the list by the strategy."""
 
     def __init__(
         self, items: JsonItems | None, strategy: str, groups: Mapping[str, FieldWeights], keywords: Collection[str]
     ) -> None:
         self.prefix = "" if items is None else "".join(f".{key}" for key in items.path)
-        self.items = [] if items is None else item_values(strategy, items.known())
+        self.items = [] if items is None else item_values(strategy, items.facts())
         self.comments: dict[int, list[float]] = {}
         if items is not None and strategy == "thread_level":
             for index, value in enumerate(items.values):
@@ -173,13 +169,13 @@ _NOTE = re.compile(r"\.(?:notes|comments)\[(\d+)\]")
 
 
 def _own_value(node: Node) -> float:
-    """What a value is worth whatever facts are in it: more where it names its entry."""
+    """Returns what a value is worth whatever facts are in it: more where it names its entry."""
     usual = _SCALAR if node.kind != "{" else 0.0
     return _NAMING.get(node.key.lower(), usual) if node.key is not None else usual
 
 
 def _entries(text: str, root: Node) -> list[JsonEntry]:
-    """Nodes in the order of the text, parents before children; small ones are not taken apart."""
+    """Returns nodes in the order of the text, parents before children; small ones are not taken apart."""
     small = _SMALL
     while True:
         entries: list[JsonEntry] = []
@@ -205,7 +201,7 @@ def _is_leaf(entry: JsonEntry, entries: Sequence[JsonEntry], index: int) -> bool
 def _offer(
     text: str, entry: JsonEntry, leaf: bool, value: float, keywords: Collection[str], count: Callable[[str], int]
 ) -> None:
-    """The choices of a node: for a leaf its text, whole or shortened; for others a count, their keys, or open."""
+    """Adds the choices of a node: a leaf whole or shortened; others as a count, by their keys, or open."""
     node = entry.node
     whole = text[node.start : node.end]
     named = count(text[node.begin : node.start]) + 1 if node.key is not None else 1
@@ -216,31 +212,26 @@ def _offer(
         cost = count(whole) + named
         if node.kind == '"' and len(whole) > _LONG:
             for short, part in _shortened(json.loads(whole, strict=False), cost, keywords, count):
-                entry.choices.append(Choice(count(short) + named, value * part, False))
-                entry.texts.append(short)
+                entry.add(short, Choice(count(short) + named, value * part, False))
         entry.full = len(entry.choices)
-        entry.choices.append(Choice(cost, value, False))
-        entry.texts.append(whole)
+        entry.add(whole, Choice(cost, value, False))
         return
     if node.key is not None:  # what a list leaves out it counts itself
-        entry.choices.append(Choice(6 + named, 0.02, False))
-        entry.texts.append(json.dumps(counted(node), ensure_ascii=False))
+        entry.add(json.dumps(counted(node), ensure_ascii=False), Choice(6 + named, 0.02, False))
         if node.kind == "{" and len(node.children) > 2:
             keys = ", ".join(str(child.key) for child in node.children[:_KEYS])
-            told = json.dumps(f"{counted(node)}: {keys}", ensure_ascii=False)
-            entry.choices.append(Choice(count(told) + named, 0.1, False))
-            entry.texts.append(told)
-    entry.choices.append(Choice(2 + named, 0.03, True))
-    entry.texts.append(None)
+            listed = json.dumps(f"{counted(node)}: {keys}", ensure_ascii=False)
+            entry.add(listed, Choice(count(listed) + named, 0.1, False))
+    entry.add(None, Choice(2 + named, 0.03, True))
 
 
 def _shortened(
     string: str, cost: int, keywords: Collection[str], count: Callable[[str], int]
 ) -> list[tuple[str, float]]:
-    """A long string at a few lengths, cut along its structure, with the share of its value that each is worth."""
+    """Returns a long string at a few lengths, cut along its structure, each with its share of the string's value."""
     tree = TextTree.of(string, keywords, "default", count)
     total = fsum(tree.values) or 1.0
-    found: list[tuple[str, float]] = []
+    versions: list[tuple[str, float]] = []
     for level in _LEVELS:
         if level > 0.7 * cost:
             break
@@ -251,31 +242,29 @@ def _shortened(
             if any(start <= unit.start < end for start, end in picked.ranges)
         )
         if inside:
-            found.append((json.dumps(picked.body, ensure_ascii=False), inside / total))
-    return found
+            versions.append((json.dumps(picked.body, ensure_ascii=False), inside / total))
+    return versions
 
 
 def _raise_alarms(text: str, entries: Sequence[JsonEntry]) -> None:
-    """Whatever tells of an error outweighs everything that does not; with it comes the name of the entry it is in."""
+    """Makes whatever reports an error outweigh everything else, and after it the name of the entry it is in."""
     total = 1 + fsum(entry.choices[-1].value for entry in entries)
     raised = [index for index, entry in enumerate(entries) if entry.full >= 0 and _alarming(entry.node, text)]
     named = {_name_of(entries, index) for index in raised} - {None, *raised}
-    for index, worth in (
-        *((index, total) for index in raised),
-        *((index, total / 2) for index in sorted(filter(None, named))),
-    ):
+    bonuses = dict.fromkeys(filter(None, named), total / 2) | dict.fromkeys(raised, total)
+    for index, worth in bonuses.items():
         entry = entries[index]
         entry.choices = [choice._replace(value=choice.value + worth) for choice in entry.choices]
 
 
 def _name_of(entries: Sequence[JsonEntry], index: int) -> int | None:
-    """The member that names the entry of a list in which a node lies."""
+    """Returns the member that names the list entry in which a node lies."""
     record: int | None = index
     while record is not None and not entries[record].path.endswith("]"):
         record = entries[record].parent
     if record is None:
         return None
-    found: list[tuple[int, int, int]] = []
+    names: list[tuple[int, int, int]] = []
     for at in range(record + 1, len(entries)):
         path = entries[at].path
         if not path.startswith(entries[record].path):
@@ -283,8 +272,8 @@ def _name_of(entries: Sequence[JsonEntry], index: int) -> int | None:
         node = entries[at].node
         worth = max(_NAMING.get((each.key or "").lower(), 0.0) for each in (node, *node.children))
         if entries[at].full >= 0 and worth > 1:
-            found.append((path.count("."), -int(10 * worth), at))
-    return min(found)[2] if found else None
+            names.append((path.count("."), -int(10 * worth), at))
+    return min(names)[2] if names else None
 
 
 def _alarming(node: Node, text: str) -> bool:

@@ -1,7 +1,7 @@
-"""Which lines of a text stand for the others: symbols, headings, files and hunks, and above all what went wrong.
+"""Finds the lines that tell most about a text: errors first, then signatures, headings, files and hunks.
 
-A landmark is an alarm (an error, a failure, a fatal line), a sign (a signature, a heading, a file's first hit) or
-nothing. Alarms are looked for where a text reports something; in source the word "error" is only a name.
+A line is an alarm (an error, a failure, a fatal line), a sign (a signature, a heading, a file's first hit) or nothing.
+Alarms are looked for where a text reports something; in source code the word "error" is only a name.
 """
 
 import re
@@ -41,28 +41,39 @@ class Landmark(IntEnum):
     ALARM = 2
 
 
+def bare(line: str, shape: TextShape) -> str:
+    """Returns a line of a text of this shape without the number before it, if it has one."""
+    return NUMBER.sub("", line, count=1) if shape is TextShape.NUMBERED else line
+
+
+def without_numbers(lines: Sequence[str], shape: TextShape) -> tuple[Sequence[str], TextShape]:
+    """Returns the lines of a numbered file without numbers, and what shape they have; other lines as they are."""
+    if shape is not TextShape.NUMBERED:
+        return lines, shape
+    lines = [bare(line, shape) for line in lines]
+    inner = shape_of_lines(lines)
+    return lines, inner if inner in (TextShape.MARKDOWN, TextShape.LOG) else TextShape.SOURCE
+
+
 def landmarks(lines: Sequence[str], shape: TextShape) -> list[Landmark]:
-    """One for each line."""
-    if shape is TextShape.NUMBERED:
-        bare = [NUMBER.sub("", line, count=1) for line in lines]
-        inner = shape_of_lines(bare)
-        return landmarks(bare, inner if inner in (TextShape.MARKDOWN, TextShape.LOG) else TextShape.SOURCE)
+    """Returns one landmark for each line."""
+    lines, shape = without_numbers(lines, shape)
     if shape is TextShape.SOURCE:
         return [Landmark.SIGN if is_symbol(line) else Landmark.NONE for line in lines]
     if shape is TextShape.HITS:
         return _first_hits(lines)
     sign = {TextShape.DIFF: _DIFF_SIGN, TextShape.TESTS: _TEST_SIGN, TextShape.MARKDOWN: _HEADING}.get(shape)
-    found = [Landmark.SIGN if sign is not None and sign.match(line) else Landmark.NONE for line in lines]
+    marks = [Landmark.SIGN if sign is not None and sign.match(line) else Landmark.NONE for line in lines]
     if shape in (TextShape.LOG, TextShape.TESTS, TextShape.TEXT):
-        found = [Landmark.ALARM if is_alarm(line) else mark for line, mark in zip(lines, found, strict=True)]
+        marks = [Landmark.ALARM if is_alarm(line) else mark for line, mark in zip(lines, marks, strict=True)]
     if lines and shape in (TextShape.LOG, TextShape.TEXT, TextShape.LISTING, TextShape.TESTS):
-        found[0] = max(found[0], Landmark.SIGN)
-        found[-1] = max(found[-1], Landmark.SIGN)
-    return found
+        marks[0] = max(marks[0], Landmark.SIGN)
+        marks[-1] = max(marks[-1], Landmark.SIGN)
+    return marks
 
 
 def is_alarm(line: str) -> bool:
-    """Whether a line tells of an error, a failure or worse, and not of their absence."""
+    """Whether a line reports an error, a failure or worse, and not their absence."""
     return _ALARM.search(line) is not None and not _NO_ALARM.search(line)
 
 
@@ -75,11 +86,11 @@ def is_symbol(line: str) -> bool:
 
 def _first_hits(lines: Sequence[str]) -> list[Landmark]:
     seen: set[str] = set()
-    found: list[Landmark] = []
+    marks: list[Landmark] = []
     for line in lines:
         hit = HIT.match(line)
         fresh = hit is not None and hit[2] == ":" and hit[1] not in seen
         if hit is not None and fresh:
             seen.add(hit[1])
-        found.append(Landmark.SIGN if fresh else Landmark.NONE)
-    return found
+        marks.append(Landmark.SIGN if fresh else Landmark.NONE)
+    return marks

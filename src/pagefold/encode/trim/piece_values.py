@@ -1,8 +1,8 @@
-"""values: what showing a piece of a text is worth.
+"""Rates what showing each piece of a text is worth.
 
-A piece is worth the facts it is the first to hold: names that the text uses often, and names that the task or the
-recent turns speak of, are worth more; what was shown once already is worth nothing the second time. Earlier pieces are
-worth a little more; where no keyword matches, order is the only signal left and counts in full.
+A piece is worth the facts (names, numbers, paths) that it is the first to hold. Facts that the text uses often, and
+those that are keywords, are worth more. Earlier pieces are worth a little more, and where no keyword matches, clearly
+more: order is then the only signal.
 """
 
 import math
@@ -19,9 +19,9 @@ _ORDER, _ORDER_ALONE = 0.3, 0.7
 
 
 def piece_values(pieces: Sequence[str], keywords: Collection[str], later: Collection[int] = ()) -> list[float]:
-    """One value for each piece, in the order of the text. Those in `later` are credited with what no other holds."""
+    """Returns one value for each piece. Pieces whose index is in `later` are credited only with what no other holds."""
     facts = [facts_of(piece) for piece in pieces]
-    often = Counter(fact for found in facts for fact in found)
+    often = Counter(fact for held in facts for fact in held)
     weights = {fact: _weight(fact, times, keywords) for fact, times in often.items()}
     matched = any(weight > _plain(often[fact]) for fact, weight in weights.items())
     slope = (_ORDER if matched else _ORDER_ALONE) / max(1, len(pieces))
@@ -44,5 +44,5 @@ def _weight(fact: str, times: int, keywords: Collection[str]) -> float:
 
 
 def _plain(times: int) -> float:
-    """What a fact is worth that no keyword speaks of."""
+    """Returns what a fact is worth that is no keyword."""
     return 1 + math.log(times) / 2

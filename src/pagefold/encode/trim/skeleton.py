@@ -1,4 +1,4 @@
-"""The signature level of a text: its landmarks and the lines somebody asked to keep, each as it came.
+"""Reduces a text to its landmarks and the lines that the caller asked to keep.
 
     [shortened: Read src/loans.py, 240 lines, 2,310 tokens; context_recall("pf-abcdefghij") returns it whole]
          1→class Loan:
@@ -6,17 +6,17 @@
         18→    def renew(self, now: date) -> None:
     …
 
-Every line is verbatim, gaps say which lines they stand for, and the first line says how to get the whole. Where that
-would be no shorter than the text, the text itself comes back.
+Every line is verbatim, marks say which lines are left out, and the first line says how to get the whole. Where that
+would be no shorter than the text, the text itself is returned.
 """
 
 from collections.abc import Callable, Collection, Sequence
 
 from pagefold.encode.mcp_text_view import view_of
-from pagefold.encode.pointer import call_words, described, one_line
+from pagefold.encode.pointer import call_name, described
 from pagefold.encode.shape import shape_of
 from pagefold.encode.trim.gaps import filled, with_gaps
-from pagefold.encode.trim.json_scan import scan
+from pagefold.encode.trim.json_scan import scan_mostly_json
 from pagefold.encode.trim.json_tree import JsonTree
 from pagefold.encode.trim.landmarks import Landmark, landmarks
 from pagefold.encode.trim.units import whole_lines
@@ -24,7 +24,6 @@ from pagefold.tokens import counter
 
 _SIGNS = 60
 _ALARMS = 40
-_JSON = 0.5  # of a text that has to be JSON for it to be cut as JSON
 _SHARE, _LEAST = 0.08, 60  # of the tokens of JSON that its signature may have
 _WIDE = 400  # a line longer than this is no signature
 
@@ -39,17 +38,17 @@ def skeleton(
     signs: int = _SIGNS,
     count: Callable[[str], int] | None = None,
 ) -> str:
-    """A text as its landmarks and the lines with these indices; JSON as the little of it that says most.
+    """Returns the landmarks of a text and the lines with the indices `keep`; of JSON, the members that say most.
 
-    Lines are those of what stands inside an MCP text block, if it is one. `signs` bounds how many landmarks are shown.
+    Lines are those inside an MCP text block, if the text is one. `signs` bounds how many landmarks are shown.
     """
     if not handle:
         raise ValueError("a shortened text needs the handle of the whole")
     count = count or counter("o200k").count
     before = count(text)
     text = view_of(text).text
-    root = scan(text)
-    if root is not None and root.end >= _JSON * len(text):
+    root = scan_mostly_json(text)
+    if root is not None:
         body = JsonTree.of(text, root, frozenset(), "default", {}, count).pick(max(_LEAST, int(_SHARE * before))).body
         shown = f"{title(text, handle, tool, arguments, before)}\n{body}"
         return shown if len(shown) < len(text) else text
@@ -62,13 +61,13 @@ def skeleton(
 
 
 def title(text: str, handle: str, tool: str, arguments: str, tokens: int) -> str:
-    """The line above a shortened text: what it is, how large it is, and how to get the whole."""
-    name = " ".join(filter(None, (one_line(tool, 60), call_words(arguments)))) or "a text"
+    """Returns the line above a shortened text: what it is, how large it is, and how to get the whole."""
+    name = call_name(tool, arguments)
     return f'[shortened: {name}, {described(text)}, {tokens:,} tokens; context_recall("{handle}") returns it whole]'
 
 
 def _chosen(lines: Sequence[str], marks: Sequence[Landmark], signs: int) -> list[int]:
-    """The landmarks worth a line: the first alarms and the last, then signs from the start."""
+    """Returns the landmarks worth a line: the first and last alarms, then signs from the start."""
     fit = [index for index, line in enumerate(lines) if marks[index] and line.strip() and len(line) <= _WIDE]
     alarms = [index for index in fit if marks[index] is Landmark.ALARM]
     if len(alarms) > _ALARMS:

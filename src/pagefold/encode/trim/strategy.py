@@ -1,12 +1,12 @@
-"""strategies: how much each item of a list is worth by its place and what is known about it, and which tool uses which.
+"""Rates the items of a list by their place and what is known about them, with one strategy for each tool.
 
     element_count      earlier items first                     cascading          the newest comment first
     size_proportional  lock files and minified code last       thread_level       unresolved threads, their ends
     head_tail          the last 70 %, then the start           priority           place, activity and recency together
     default            all the same
 
-A strategy is named in the call, configured for a tool, or found for it: by its exact name, then by the name after the
-first `__`. Values lie between 0 and 1 and say nothing about size: cost is the solver's business.
+A strategy is named in the call, configured for a tool, or looked up in the table below: by the tool's name, then by
+the name after the first `__`. Values lie between 0 and 1 and do not consider size: cost is the solver's business.
 """
 
 import math
@@ -18,7 +18,7 @@ from pagefold.errors import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class ItemFacts:
-    """What is known of one item: whatever a strategy may ask for, where the item has it."""
+    """What strategies may ask about one item, as far as the item says it."""
 
     path: str = ""
     resolved: bool | None = None
@@ -42,27 +42,27 @@ _TOOLS: Mapping[str, str] = {
 
 
 def strategy_for(tool: str, named: str | None = None, configured: Mapping[str, str] | None = None) -> str:
-    """The name of the strategy for a tool. Raises ConfigError where a name is no strategy."""
+    """Returns the name of the strategy for a tool. Raises ConfigError where a name is no strategy."""
     if named is not None:
-        return _known(named, "strategy")
+        return _checked(named, "strategy")
     for name in (tool, tool.partition("__")[2]):
-        for known in (configured or {}, _TOOLS):
-            if name in known:
-                return _known(known[name], f"strategies.{name}")
+        for table in (configured or {}, _TOOLS):
+            if name in table:
+                return _checked(table[name], f"strategies.{name}")
     return "default"
 
 
 def item_values(strategy: str, items: Sequence[ItemFacts]) -> list[float]:
-    """The value of each item. Raises ConfigError for a name that is no strategy."""
-    return STRATEGIES[_known(strategy, "strategy")](items)
+    """Returns the value of each item. Raises ConfigError for a name that is no strategy."""
+    return STRATEGIES[_checked(strategy, "strategy")](items)
 
 
 def thread_values(thread: float, comments: int) -> list[float]:
-    """The comments of a thread: first and last are worth as much as the thread, those between half."""
+    """Returns the values of a thread's comments: first and last as much as the thread, those between half."""
     return [thread if index in (0, comments - 1) else thread / 2 for index in range(comments)]
 
 
-def _known(name: str, where: str) -> str:
+def _checked(name: str, where: str) -> str:
     if name not in STRATEGIES:
         raise ConfigError(f"{where} = {name!r}: expected one of {', '.join(STRATEGIES)}")
     return name
@@ -99,8 +99,7 @@ def _thread_level(items: Sequence[ItemFacts]) -> list[float]:
 
 
 def _head_tail(items: Sequence[ItemFacts]) -> list[float]:
-    # The two shares would cover every item, and nothing would ever be in the middle; so the middle is what neither
-    # half of them holds.
+    # Twice these shares would cover every item; halved, they leave a middle.
     head, tail = math.ceil(0.15 * len(items)), math.ceil(0.35 * len(items))
     return [0.8 if index < head else 1.0 if index >= len(items) - tail else 0.1 for index in range(len(items))]
 
@@ -115,10 +114,10 @@ def _priority(items: Sequence[ItemFacts]) -> list[float]:
 
 
 def _scaled(signal: Sequence[float | None], place: Sequence[float]) -> list[float]:
-    known = [value for value in signal if value is not None]
-    if not known:
+    values = [value for value in signal if value is not None]
+    if not values:
         return list(place)
-    low, span = min(known), max(max(known) - min(known), 1e-9)
+    low, span = min(values), max(max(values) - min(values), 1e-9)
     return [at if value is None else (value - low) / span for value, at in zip(signal, place, strict=True)]
 
 

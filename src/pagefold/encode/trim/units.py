@@ -1,7 +1,7 @@
-"""units: the smallest pieces a text is cut into, and they never lose a character.
+"""Splits a text into units, the smallest pieces that trimming shows or leaves out.
 
-A unit is a line; a line too long to be one is cut at its marks and spaces. Units stand one after another, so a range of
-them is a range of the text.
+A unit is a line, or a part of a line that is too long, cut at its marks and spaces. Units follow each other without
+losing a character, so a range of units is a range of the text.
 """
 
 import re
@@ -15,7 +15,7 @@ _NEAR = 240
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """From `start` up to `end`, the line break included. `line` is the line it is in, from 0; `first` begins one."""
+    """From `start` up to `end`, the line break included. `line` counts from 0; `first`: the unit begins its line."""
 
     start: int
     end: int
@@ -25,33 +25,28 @@ class Unit:
 
 
 def units_of(text: str) -> list[Unit]:
-    return list(_units(text))
+    """Returns lines, long ones cut; the empty line behind a last line break is no unit."""
+    units: list[Unit] = []
+    for line in whole_lines(text):
+        if len(line.text) > _WIDE:
+            units += _parts(line.text, line.start, line.end, line.line)
+        elif line.end > line.start or not text:
+            units.append(line)
+    return units
 
 
 def whole_lines(text: str) -> list[Unit]:
-    """The lines of a text, none of them cut."""
-    found: list[Unit] = []
+    """Returns the lines of a text, none of them cut."""
+    lines: list[Unit] = []
     start = 0
     for number, line in enumerate(text.split("\n")):
         end = min(start + len(line) + 1, len(text))
-        found.append(Unit(start, end, number, True, line))
+        lines.append(Unit(start, end, number, True, line))
         start = end
-    return found
+    return lines
 
 
-def _units(text: str) -> Iterator[Unit]:
-    start = 0
-    for number, line in enumerate(text.split("\n")):
-        end = min(start + len(line) + 1, len(text))
-        if len(line) <= _WIDE:
-            if end > start or not text:
-                yield Unit(start, end, number, True, line)
-        else:
-            yield from _pieces(line, start, end, number)
-        start = end
-
-
-def _pieces(line: str, start: int, end: int, number: int) -> Iterator[Unit]:
+def _parts(line: str, start: int, end: int, number: int) -> Iterator[Unit]:
     at = 0
     while at < len(line):
         cut = len(line)
