@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench import prefetch as bench
-from pagefold.tools.model import CostModel, SideEffectClass, ToolValueModel
-from pagefold.tools.prefetch import FRESH_SECONDS, NEVER, PrefetchedAnswers, WriteEpochs, canonical, may_dispatch
+from pagefold.tools.model import FRESH_SECONDS, CostModel, SideEffectClass, ToolValueModel
+from pagefold.tools.prefetch import NEVER, PrefetchedAnswers, WriteEpochs, canonical, may_dispatch
 from pagefold.tools.registry import ToolRegistry
 
 PURE, READ = SideEffectClass.PURE, SideEffectClass.READ_ONLY

@@ -1,6 +1,7 @@
 """Arguments out of answers: checklist S-PJ, and where the original was wrong."""
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -8,7 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pagefold.settings import FollowUpLink
-from pagefold.tools.projection import PROVIDERS, candidates, extract_args, extract_host, opened
+from pagefold.tools.projection import PROVIDERS, candidates, extract_host, likeliest, opened
+
+
+def arguments_for(
+    tool: str, result: Any, wanted: FollowUpLink, arguments: dict[str, Any] | None = None
+) -> Sequence[dict[str, Any]]:
+    return likeliest(candidates(tool, result, wanted, arguments or {}), wanted)
 
 
 def link(tool: str, projection: str | None = "path", arg: str | None = "file_path", **more: Any) -> FollowUpLink:
@@ -63,7 +70,7 @@ CASES = [
 def test_an_answer_gives_the_next_calls_arguments(
     checklist: str, tool: str, result: Any, wanted: FollowUpLink, arguments: list[dict[str, Any]]
 ) -> None:
-    assert extract_args(tool, result, wanted) == arguments, checklist
+    assert arguments_for(tool, result, wanted) == arguments, checklist
 
 
 # As text, a number is a line like any other.
@@ -84,7 +91,7 @@ def test_an_answer_gives_the_next_calls_arguments(
 def test_text_and_envelopes_are_opened_first(
     checklist: str, tool: str, result: Any, wanted: FollowUpLink, arguments: list[dict[str, Any]], envelope: Any
 ) -> None:
-    assert extract_args(tool, envelope(result), wanted) == arguments, checklist
+    assert arguments_for(tool, envelope(result), wanted) == arguments, checklist
 
 
 @pytest.mark.parametrize(
@@ -133,88 +140,88 @@ def test_any_text_has_a_host_or_none(text: str) -> None:
 )
 @pytest.mark.parametrize("tool", ["Glob", "Grep"])
 def test_a_status_is_no_path(tool: str, status: str) -> None:
-    assert extract_args(tool, f"{status}\nsrc/a.py\n", link("Read")) == paths("src/a.py")
+    assert arguments_for(tool, f"{status}\nsrc/a.py\n", link("Read")) == paths("src/a.py")
 
 
 def test_a_file_whose_name_begins_like_a_status_is_a_path() -> None:
-    assert extract_args("Glob", "error.rs\nfound.py", link("Read")) == paths("error.rs", "found.py")
+    assert arguments_for("Glob", "error.rs\nfound.py", link("Read")) == paths("error.rs", "found.py")
 
 
 def test_windows_paths_keep_their_drive() -> None:
     hits = "C:\\src\\a.rs:10:x\nC:\\src\\a.rs:11:y\nd:/b.rs:1:z\n"
-    assert extract_args("Grep", hits, link("Read")) == paths("C:\\src\\a.rs", "d:/b.rs")
+    assert arguments_for("Grep", hits, link("Read")) == paths("C:\\src\\a.rs", "d:/b.rs")
 
 
 def test_a_line_around_a_hit_is_its_file() -> None:
-    assert extract_args("Grep", "a.rs:2:x\na.rs-3-y z\n--\nb.rs-7-w", link("Read")) == paths("a.rs", "b.rs")
+    assert arguments_for("Grep", "a.rs:2:x\na.rs-3-y z\n--\nb.rs-7-w", link("Read")) == paths("a.rs", "b.rs")
 
 
 def test_a_link_that_only_informs_gives_nothing() -> None:
-    assert extract_args("Glob", ["a.rs"], FollowUpLink("Grep", 0.13)) == []
+    assert arguments_for("Glob", ["a.rs"], FollowUpLink("Grep", 0.13)) == []
 
 
 def test_json_that_was_cut_off_is_read_as_far_as_it_goes() -> None:
     cut = '{"items": [{"id": 1, "name": "a \\"b\\""}, {"id": 22, "name": "c"}, {"id": 3'
-    assert extract_args("list", cut, link("get", "id", "id")) == [{"id": 1}, {"id": 22}]
-    assert extract_args("list", cut, link("get", "name", "n")) == [{"n": 'a "b"'}, {"n": "c"}]
+    assert arguments_for("list", cut, link("get", "id", "id")) == [{"id": 1}, {"id": 22}]
+    assert arguments_for("list", cut, link("get", "name", "n")) == [{"n": 'a "b"'}, {"n": "c"}]
 
 
 def test_a_python_literal_is_opened() -> None:
     told = "{'filename': 'x.xlsx', 'sheets': ['One', 'Two']}"
-    found = extract_args("meta", told, link("read", "sheets[]", "sheet", keep=("filepath",)), {"filepath": "/x.xlsx"})
+    found = arguments_for("meta", told, link("read", "sheets[]", "sheet", keep=("filepath",)), {"filepath": "/x.xlsx"})
     assert found == [{"filepath": "/x.xlsx", "sheet": "One"}, {"filepath": "/x.xlsx", "sheet": "Two"}]
 
 
 def test_named_lines_are_fields() -> None:
     text = "Folder: Sent\n\n1. ID: 3\n   Subject: hello\n\n2. ID: 2\n- DATABASE_NAME: SHOP\n"
-    assert extract_args("mails", text, link("mail", "ID", "email_id")) == [{"email_id": "3"}, {"email_id": "2"}]
-    assert extract_args("dbs", text, link("schemas", "DATABASE_NAME", "database")) == [{"database": "SHOP"}]
+    assert arguments_for("mails", text, link("mail", "ID", "email_id")) == [{"email_id": "3"}, {"email_id": "2"}]
+    assert arguments_for("dbs", text, link("schemas", "DATABASE_NAME", "database")) == [{"database": "SHOP"}]
 
 
 def test_an_argument_that_is_to_be_kept_and_is_not_there_gives_nothing() -> None:
-    assert extract_args("a", {"k": 1}, link("b", "k", "v", keep=("repo",)), {}) == []
+    assert arguments_for("a", {"k": 1}, link("b", "k", "v", keep=("repo",)), {}) == []
 
 
 def test_kept_and_constant_arguments_go_along() -> None:
     wanted = link("b", "k", "v", keep=("repo",), constants=(("full", True),))
-    assert extract_args("a", {"k": 1}, wanted, {"repo": "r", "page": 2}) == [{"full": True, "repo": "r", "v": 1}]
-    assert extract_args("a", None, link("b", "$call", None, keep=("repo",)), {"repo": "r"}) == [{"repo": "r"}]
+    assert arguments_for("a", {"k": 1}, wanted, {"repo": "r", "page": 2}) == [{"full": True, "repo": "r", "v": 1}]
+    assert arguments_for("a", None, link("b", "$call", None, keep=("repo",)), {"repo": "r"}) == [{"repo": "r"}]
 
 
 def test_of_a_list_that_is_too_long_nothing_is_guessed() -> None:
-    assert extract_args("a", [{"k": n} for n in range(5)], link("b", "k", "v", most=4)) == []
-    assert len(extract_args("a", [{"k": n} for n in range(4)], link("b", "k", "v", most=4, limit=2))) == 2
+    assert arguments_for("a", [{"k": n} for n in range(5)], link("b", "k", "v", most=4)) == []
+    assert len(arguments_for("a", [{"k": n} for n in range(4)], link("b", "k", "v", most=4, limit=2))) == 2
 
 
 @pytest.mark.parametrize("folder", ["/w", "/w/"])
 def test_a_directory_leads_to_its_text_files(folder: str) -> None:
     listing = "[DIR] src\n[FILE] a.md\n[FILE] b.pdf\n[FILE] .env\n[FILE] c d.csv"
-    found = extract_args(
+    found = arguments_for(
         "mcp__filesystem__list_directory", listing, link("mcp__filesystem__read_file"), {"path": folder}
     )
     assert found == [{"path": "/w/a.md"}, {"path": "/w/c d.csv"}]
     pdf = link("mcp__pdf-tools__get_pdf_info", "$files.pdf", "pdf_file_path")
-    assert extract_args("mcp__filesystem__list_directory", listing, pdf, {"path": folder}) == [
+    assert arguments_for("mcp__filesystem__list_directory", listing, pdf, {"path": folder}) == [
         {"pdf_file_path": "/w/b.pdf"}
     ]
 
 
 def test_a_list_of_issues_leads_to_each_issue() -> None:
     repository = {"owner": "o", "repo": "r"}
-    found = extract_args(
+    found = arguments_for(
         "mcp__github__list_issues", [{"number": 7}, {"x": 1}], link("mcp__github__get_issue"), repository
     )
     assert found == [{"owner": "o", "repo": "r", "issue_number": 7}]
-    assert extract_args("mcp__github__list_issues", [{"number": 7}], link("mcp__github__get_issue"), {}) == []
+    assert arguments_for("mcp__github__list_issues", [{"number": 7}], link("mcp__github__get_issue"), {}) == []
 
 
 def test_merge_requests_lead_to_their_discussions() -> None:
-    found = extract_args(
+    found = arguments_for(
         "mcp__gitlab__list_merge_requests", {"items": [{"iid": 4}]}, link("mcp__gitlab__mr_discussions"),
         {"project_id": "g/p"},
     )  # fmt: skip
     assert found == [{"project_id": "g/p", "merge_request_iid": 4}]
-    ours = extract_args("get_merge_requests", [{"id": 9}], link("get_merge_request_discussions"), {})
+    ours = arguments_for("get_merge_requests", [{"id": 9}], link("get_merge_request_discussions"), {})
     assert ours == [{"merge_request_id": 9}]
 
 
@@ -229,7 +236,7 @@ NEXT = st.sampled_from(["Read", "Edit", "WebFetch", "y", *(after.replace("*", "m
 
 @given(TOOLS, NEXT, JSON | JSON.map(json.dumps) | st.text(), st.sampled_from([None, "k", "path", "$items", "$urls"]))
 def test_any_answer_gives_at_most_three_objects(before: str, after: str, result: Any, projection: str | None) -> None:
-    found = extract_args(before, result, link(after, projection, "v"), {"path": "/p", "owner": "o", "repo": "r"})
+    found = arguments_for(before, result, link(after, projection, "v"), {"path": "/p", "owner": "o", "repo": "r"})
 
     assert len(found) <= 3
     assert all(isinstance(one, dict) for one in found)
@@ -248,5 +255,5 @@ def test_a_deep_answer_is_no_trouble() -> None:
     deep: Any = {"k": 1}
     for _ in range(100_000):
         deep = [deep]
-    assert extract_args("a", deep, link("b", "k", "v")) == [{"v": 1}]
-    assert extract_args("a", "[" * 100_000, link("b", "k", "v")) == []
+    assert arguments_for("a", deep, link("b", "k", "v")) == [{"v": 1}]
+    assert arguments_for("a", "[" * 100_000, link("b", "k", "v")) == []

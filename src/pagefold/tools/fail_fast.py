@@ -1,7 +1,7 @@
-"""A tool that keeps answering nothing is not asked the same thing again, and the agent is told why.
+"""Refuses a call that was already answered with nothing, after a tool has given several empty answers in a row.
 
-After n empty answers in a row a call that was among them is refused. Another query, a write, an answer that is not
-empty, or a minute gives the tool another chance, so that no tool is ever shut out.
+After n empty answers in a row, a call that was among them is refused, and the agent is told why. A write, an answer
+that is not empty, or a minute ends the streak, and another query is always allowed, so no tool is ever shut out.
 """
 
 from collections.abc import Mapping
@@ -12,13 +12,15 @@ from pagefold.tools.prefetch import WriteEpochs, canonical
 from pagefold.tools.registry import ToolRegistry
 
 EMPTY_BYTES = 8
-"""An answer of no more than this says nothing: `[]`, `{}`, `null`, `""`."""
+"""An answer of at most this length counts as empty: `[]`, `{}`, `null`, `""`."""
 
 AGAIN_SECONDS = 60.0
 
 
 @dataclass(slots=True)
 class _Streak:
+    """Empty answers of one tool in a row, with the arguments that led to them."""
+
     epoch: tuple[int, int]
     last: float
     asked: set[str] = field(default_factory=set)
@@ -26,7 +28,7 @@ class _Streak:
 
 
 class FailFast:
-    """The streaks of one conversation. Seconds come in as values."""
+    """The empty answers of one conversation. The time is passed in, in seconds."""
 
     def __init__(self, registry: ToolRegistry, epochs: WriteEpochs) -> None:
         self._registry = registry
@@ -35,10 +37,10 @@ class FailFast:
         self.refused = 0
 
     def refusal(self, tool: str, arguments: Mapping[str, Any], now: float) -> str | None:
-        """Why this call is not worth making, in words for the agent; None where it is to be made."""
-        most = self._most(tool)
+        """Returns why this call is not worth making, in words for the agent, or None where it is to be made."""
+        max_empty = self._max_empty(tool)
         streak = self._streaks.get(tool)
-        if most is None or streak is None or streak.empty < most or canonical(arguments) not in streak.asked:
+        if max_empty is None or streak is None or streak.empty < max_empty or canonical(arguments) not in streak.asked:
             return None
         waited = now - streak.last
         if streak.epoch != self._epochs.of(tool) or waited >= AGAIN_SECONDS:
@@ -51,11 +53,11 @@ class FailFast:
         )
 
     def watches(self, tool: str) -> bool:
-        """Whether it matters how long an answer of this tool is."""
-        return self._most(tool) is not None
+        """Tells whether empty answers of this tool are counted."""
+        return self._max_empty(tool) is not None
 
     def answered(self, tool: str, arguments: Mapping[str, Any], length_bytes: int, now: float) -> None:
-        """A real call was answered with so many bytes."""
+        """Records the length of the answer to a real call."""
         if not self.watches(tool):
             return
         if length_bytes > EMPTY_BYTES:
@@ -70,6 +72,6 @@ class FailFast:
         if (text := canonical(arguments)) is not None:
             streak.asked.add(text)
 
-    def _most(self, tool: str) -> int | None:
-        found = self._registry.find(tool)
-        return found.model.fail_fast_after_n if found else None
+    def _max_empty(self, tool: str) -> int | None:
+        match = self._registry.find(tool)
+        return match.model.fail_fast_after_n if match else None

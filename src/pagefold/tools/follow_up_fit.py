@@ -1,8 +1,8 @@
-"""Follow-ups out of recorded sessions: which call leads to which, how its arguments follow, and how often.
+"""Finds follow-up links in recorded sessions: which call leads to which, how its arguments follow, and how often.
 
-Counted is what counts when it runs: a call that would have been started after a turn is used if a later turn makes the
-identical call before anything was written that it reads. What the same turn asked for is too late to be run early.
-Nothing is run here, and the same sessions give the same links.
+A call that would have been started after a turn counts as used if a later turn makes the identical call before anything
+is written that it reads. Calls of the same turn do not count: they come too soon to be run early. No tool is run, and
+the same sessions give the same links.
 """
 
 from collections import Counter, defaultdict
@@ -21,17 +21,17 @@ from pagefold.tools.registry import ToolRegistry
 RecordedTurns: TypeAlias = Sequence[Sequence[AnsweredCall]]
 """Turns, each with its calls and their answers."""
 
-HORIZON = 8
-_DISCOVERY = 3
-_INDEXED = 2_000
-_WRITTEN = ("$items", "$files", "$folders", "$urls")
-_LISTS = (1, 2, 3, 4, 6, 10, 20, None)
+HORIZON_TURNS = 8
+_DISCOVERY_TURNS = 3
+_MAX_INDEXED = 2_000
+_TEXT_PROJECTIONS = ("$items", "$files", "$folders", "$urls")
+_LIST_BOUNDS = (1, 2, 3, 4, 6, 10, 20, None)
 _DOUBT = 2.0
-"""Calls that were not used, added to what was counted: a link seen twice is not certain."""
+"""Unused calls that are added to every count, because a link that was seen twice is not certain."""
 
 
 class ToolLink(NamedTuple):
-    """What is learned about: after which tool comes which call."""
+    """A link, and the tool that it follows."""
 
     after: str
     link: FollowUpLink
@@ -39,7 +39,7 @@ class ToolLink(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FittedLink:
-    """A link with its fitted probability, and the counts behind it."""
+    """A link with its fitted probability, and the counts that it was fitted on."""
 
     after: str
     link: FollowUpLink
@@ -49,7 +49,7 @@ class FittedLink:
 
 
 class _Try(NamedTuple):
-    """One candidate: which of the answer's, of how many, whether it was used, in which session."""
+    """One candidate call: its rank among those that the answer offered, whether it was used, and in which session."""
 
     rank: int
     offered: int
@@ -65,31 +65,32 @@ def fit_follow_ups(
     floor: float = 0.35,
     least_sessions: int = 3,
 ) -> list[FittedLink]:
-    """The links that would have paid on these sessions, best first, each with its probability, limit and bound.
+    """Returns the links that would have paid on these sessions, best first, with their probability and limits.
 
-    `edges` are the links to judge; None finds them in the sessions. A link pays if its calls were used at least
-    `floor` of the time, doubts included, in at least `least_sessions` sessions.
+    `edges` are the links to judge; with None they are looked for in the sessions. A link pays if at least the share
+    `floor` of its calls was used, _DOUBT included, in at least `least_sessions` sessions.
     """
     judged = discover(sessions, registry) if edges is None else edges
     tries = _tries(sessions, registry, judged)
-    fitted = [one for edge in judged if (one := _bounded(edge, tries[edge], floor, least_sessions))]
-    return _without_twins(sorted(fitted, key=lambda one: (-one.used, -one.link.probability, one.after, one.link.tool)))
+    fitted = [best for edge in judged if (best := _bounded(edge, tries[edge], floor, least_sessions))]
+    fitted.sort(key=lambda best: (-best.used, -best.link.probability, best.after, best.link.tool))
+    return _without_twins(fitted)
 
 
 def follow_ups(fitted: Sequence[FittedLink]) -> dict[str, tuple[FollowUpLink, ...]]:
-    """The links by the tool they follow."""
+    """Returns the links by the tool that they follow."""
     links: dict[str, list[FollowUpLink]] = defaultdict(list)
-    for one in fitted:
-        links[one.after].append(one.link)
-    return {after: tuple(found) for after, found in links.items()}
+    for best in fitted:
+        links[best.after].append(best.link)
+    return {after: tuple(following) for after, following in links.items()}
 
 
 def with_follow_ups(registry: ToolRegistry, fitted: Sequence[FittedLink]) -> dict[str, ToolValueModel]:
-    """Entries for a user's layer: what is known of each tool, with the fitted links in place of its own."""
+    """Returns entries for the user's layer: the model of each tool, with the fitted links in place of its own."""
     models: dict[str, ToolValueModel] = {}
     for after, links in follow_ups(fitted).items():
-        found = registry.find(after)
-        models[after] = replace(found.model if found else ToolValueModel(), follow_up=links)
+        match = registry.find(after)
+        models[after] = replace(match.model if match else ToolValueModel(), follow_up=links)
     return models
 
 
@@ -97,30 +98,34 @@ def with_follow_ups(registry: ToolRegistry, fitted: Sequence[FittedLink]) -> dic
 
 
 def discover(sessions: Sequence[RecordedTurns], registry: ToolRegistry, *, least: int = 2) -> list[ToolLink]:
-    """Links whose arguments followed from an answer at least `least` times. Only tools that may be run early."""
+    """Returns links whose arguments followed from an answer at least `least` times, to tools that may be run early."""
     seen: Counter[ToolLink] = Counter()
     for session in sessions:
-        found: set[tuple[int, ToolLink]] = set()
-        for at, turn in enumerate(session):
+        explained: set[tuple[int, ToolLink]] = set()
+        for position, turn in enumerate(session):
             for done in turn:
                 if not done.failed and done.arguments is not None:
-                    later = list(_readable_after(session, at, registry))
+                    later = list(_readable_after(session, position, registry))
                     if later:
                         index = _index(done)
-                        found |= {(number, edge) for number, call in later for edge in _explained(done, call, index)}
-        seen.update(edge for _, edge in found)
+                        explained |= {
+                            (number, edge) for number, call in later for edge in _explained(done, call, index)
+                        }
+        seen.update(edge for _, edge in explained)
     return [edge for edge, times in seen.most_common() if times >= least]
 
 
-def _readable_after(session: RecordedTurns, at: int, registry: ToolRegistry) -> Iterator[tuple[int, AnsweredCall]]:
-    """Calls of the next turns that could have been run early, up to the first write that touches them."""
-    near = session[at + 1 : at + 1 + _DISCOVERY]
+def _readable_after(
+    session: RecordedTurns, position: int, registry: ToolRegistry
+) -> Iterator[tuple[int, AnsweredCall]]:
+    """Yields the calls of the next turns that could have been run early, up to a write to what they read."""
+    near = session[position + 1 : position + 1 + _DISCOVERY_TURNS]
     epochs = WriteEpochs(registry)
     begun = {done.tool: epochs.of(done.tool) for turn in near for done in turn}
-    for number, turn in enumerate(near, at + 1):
+    for number, turn in enumerate(near, position + 1):
         for done in turn:
-            found = registry.find(done.tool)
-            readable = found is not None and found.model.is_speculatable() and not done.failed
+            match = registry.find(done.tool)
+            readable = match is not None and match.model.is_speculatable() and not done.failed
             if readable and done.arguments is not None and begun[done.tool] == epochs.of(done.tool):
                 yield number, done
         for done in turn:
@@ -128,24 +133,24 @@ def _readable_after(session: RecordedTurns, at: int, registry: ToolRegistry) -> 
 
 
 def _index(done: AnsweredCall) -> dict[Any, list[str]]:
-    """Each value in an answer with the projections that find it."""
-    value = opened(done.result)
-    found: dict[Any, list[str]] = defaultdict(list)
-    for name, one in islice(_scalars(value, ""), _INDEXED):
-        if name and name not in found[_keyed(one)]:
-            found[_keyed(one)].append(name)
-    for projection in _WRITTEN:
-        for one in islice(values_of(value, projection, done.arguments or {}), _INDEXED):
-            found[_keyed(one)].append(projection)
-            if projection == "$files" and "." in one:
-                found[_keyed(one)].append(f"$files.{one.rpartition('.')[2]}")
-    if isinstance(value, str):
-        for line in value.splitlines()[:_INDEXED]:
+    """Returns the projections that find each value in an answer, by the value."""
+    answer = opened(done.result)
+    index: dict[Any, list[str]] = defaultdict(list)
+    for name, value in islice(_scalars(answer, ""), _MAX_INDEXED):
+        if name and name not in index[_keyed(value)]:
+            index[_keyed(value)].append(name)
+    for projection in _TEXT_PROJECTIONS:
+        for value in islice(values_of(answer, projection, done.arguments or {}), _MAX_INDEXED):
+            index[_keyed(value)].append(projection)
+            if projection == "$files" and "." in value:
+                index[_keyed(value)].append(f"$files.{value.rpartition('.')[2]}")
+    if isinstance(answer, str):
+        for line in answer.splitlines()[:_MAX_INDEXED]:
             name = line.partition(":")[0].strip().lstrip("-*0123456789. ").strip()
-            for one in islice(values_of(line, name, {}), 1) if name else ():
-                if name not in found[_keyed(one)]:
-                    found[_keyed(one)].append(name)
-    return found
+            for value in islice(values_of(line, name, {}), 1) if name else ():
+                if name not in index[_keyed(value)]:
+                    index[_keyed(value)].append(name)
+    return index
 
 
 def _scalars(value: Any, name: str) -> Iterator[tuple[str, Any]]:
@@ -165,9 +170,9 @@ def _keyed(value: Any) -> tuple[str, Any]:
 
 
 def _explained(done: AnsweredCall, call: AnsweredCall, index: Mapping[Any, Sequence[str]]) -> Iterator[ToolLink]:
-    """The links that would have led from the one to the other: all arguments kept or constant, but for one."""
-    given, wanted = done.arguments or {}, call.arguments or {}
-    keep = tuple(sorted(name for name, value in wanted.items() if name in given and given[name] == value))
+    """Yields the links that would have led from `done` to `call`: all arguments but one are kept or constant."""
+    before, wanted = done.arguments or {}, call.arguments or {}
+    keep = tuple(sorted(name for name, value in wanted.items() if name in before and before[name] == value))
     rest = [name for name in wanted if name not in keep]
     if not rest and done.tool != call.tool:
         yield ToolLink(done.tool, FollowUpLink(call.tool, projection=CALL, keep=keep))
@@ -186,7 +191,7 @@ def _explained(done: AnsweredCall, call: AnsweredCall, index: Mapping[Any, Seque
 
 
 def _is_constant(value: Any) -> bool:
-    """A switch or a small number: what agents set the same way every time."""
+    """Tells whether a value is a switch or a small number, which agents set the same way every time."""
     return isinstance(value, bool) or (isinstance(value, int) and 0 <= value <= 1000)
 
 
@@ -199,51 +204,51 @@ def _tries(
     after: dict[str, list[ToolLink]] = defaultdict(list)
     for edge in edges:
         after[edge.after].append(edge)
-    found: dict[ToolLink, list[_Try]] = defaultdict(list)
+    tries: dict[ToolLink, list[_Try]] = defaultdict(list)
     for number, session in enumerate(sessions):
-        for at, turn in enumerate(session):
+        for position, turn in enumerate(session):
             for done in turn:
                 if done.failed or done.arguments is None or done.tool not in after:
                     continue
                 ahead: dict[str, set[str]] = {}
                 for edge in after[done.tool]:
                     if edge.link.tool not in ahead:
-                        ahead[edge.link.tool] = calls_ahead(session, at, edge.link.tool, registry)
+                        ahead[edge.link.tool] = calls_ahead(session, position, edge.link.tool, registry)
                     loose = replace(edge.link, limit=MAX_CALLS_PER_LINK, most=None)
                     listed = candidates(done.tool, done.result, loose, done.arguments)
                     for rank, arguments in enumerate(listed[:MAX_CALLS_PER_LINK]):
                         used = canonical(arguments) in ahead[edge.link.tool]
-                        found[edge].append(_Try(rank, len(listed), used, number))
-    return found
+                        tries[edge].append(_Try(rank, len(listed), used, number))
+    return tries
 
 
-def calls_ahead(session: RecordedTurns, at: int, tool: str, registry: ToolRegistry) -> set[str]:
-    """The arguments with which later turns call `tool` before anything is written that it reads."""
+def calls_ahead(session: RecordedTurns, position: int, tool: str, registry: ToolRegistry) -> set[str]:
+    """Returns the arguments with which later turns call `tool` before anything is written that it reads."""
     epochs = WriteEpochs(registry)
-    for done in session[at]:
+    for done in session[position]:
         epochs.called(done.tool)
     epoch = epochs.of(tool)
-    found: set[str] = set()
-    for turn in session[at + 1 : at + 1 + HORIZON]:
+    called: set[str] = set()
+    for turn in session[position + 1 : position + 1 + HORIZON_TURNS]:
         for done in turn:
             if done.tool == tool and (text := canonical(done.arguments)) is not None:
-                found.add(text)
+                called.add(text)
         for done in turn:
             epochs.called(done.tool)
         if epochs.of(tool) != epoch:
             break
-    return found
+    return called
 
 
 def _bounded(edge: ToolLink, tries: Sequence[_Try], floor: float, least_sessions: int) -> FittedLink | None:
-    """The link with the limit and the bound under which most of its calls are used and it still pays, or None."""
+    """Returns the link with the limits under which most of its calls are used and it still pays, or None."""
     best: FittedLink | None = None
     for limit in range(1, MAX_CALLS_PER_LINK + 1):
-        for most in _LISTS:
-            within = [one for one in tries if one.rank < limit and (most is None or one.offered <= most)]
-            used = [one for one in within if one.used]
+        for most in _LIST_BOUNDS:
+            within = [call for call in tries if call.rank < limit and (most is None or call.offered <= most)]
+            used = [call for call in within if call.used]
             probability = len(used) / (len(within) + _DOUBT)
-            where = len({one.session for one in used})
+            where = len({call.session for call in used})
             if probability < floor or where < least_sessions:
                 continue
             if best is None or (len(used), probability) > (best.used, best.used / (best.tries + _DOUBT)):
@@ -253,9 +258,9 @@ def _bounded(edge: ToolLink, tries: Sequence[_Try], floor: float, least_sessions
 
 
 def _without_twins(fitted: Sequence[FittedLink]) -> list[FittedLink]:
-    """One link for each way to the same arguments: the one that was used most."""
+    """Keeps one link for each way to the same arguments: the first, which was used most."""
     kept: dict[tuple[Any, ...], FittedLink] = {}
-    for one in fitted:
-        link = one.link
-        kept.setdefault((one.after, link.tool, link.projection_arg, link.keep, link.constants), one)
+    for best in fitted:
+        link = best.link
+        kept.setdefault((best.after, link.tool, link.projection_arg, link.keep, link.constants), best)
     return list(kept.values())

@@ -1,9 +1,8 @@
-"""What is known about one tool: worth, cost, what it invalidates, what usually follows, and what running it does.
+"""The value model of one tool: value, cost, side effects, what it invalidates, and what usually follows.
 
-A model is a value without behaviour beyond telling its own facts. It promises that what nobody stated is the careful
-answer: an effect that is not stated is indeterminate, and a reach that is not stated counts as the network.
-`is_speculatable` tells the class and never more than the class; whether a call may in fact be run early is decided
-in one place only, `prefetch.may_dispatch`.
+What nobody stated is taken the careful way: an effect that is not stated is indeterminate, and a tool of which nobody
+said that it stays on this machine may reach the network. `is_speculatable` only looks at the effect; whether a call may
+in fact be run early is decided in one place, `prefetch.may_dispatch`.
 """
 
 from collections.abc import Mapping
@@ -15,7 +14,7 @@ from pagefold.settings import FollowUpLink, ToolFieldGroup, ToolTable
 
 
 class ValueClass(StrEnum):
-    """How much an answer matters. What is only for the record is kept out of every budget."""
+    """How much an answer matters. Calls that are only for the record are left out of every budget."""
 
     CRITICAL = "critical"
     SUPPORTING = "supporting"
@@ -24,7 +23,11 @@ class ValueClass(StrEnum):
 
 
 class SideEffectClass(StrEnum):
-    """What running a tool does. Pure: the same answer until something is written. Read-only: changes nothing itself."""
+    """What running a tool does.
+
+    Pure: changes nothing, and gives the same answer until something is written. Read-only: changes nothing, but its
+    answer may change by itself.
+    """
 
     PURE = "pure"
     READ_ONLY = "read_only"
@@ -35,10 +38,13 @@ class SideEffectClass(StrEnum):
 
 READING = frozenset({SideEffectClass.PURE, SideEffectClass.READ_ONLY})
 
+FRESH_SECONDS = 60
+"""How long an answer from beyond this machine stays fresh where its model says nothing."""
+
 
 @dataclass(frozen=True, slots=True)
 class CostModel:
-    """What an answer costs. A kB is 1,024 bytes; the numbers are priors that logs refine."""
+    """What an answer costs. A kB is 1,024 bytes. The figures are estimates."""
 
     typical_kb: float = 1.0
     max_kb: float | None = None
@@ -49,9 +55,10 @@ class CostModel:
 
 @dataclass(frozen=True, slots=True)
 class ToolValueModel:
-    """One tool. Beyond the priors: `open_world` says whether it reaches beyond this machine (None: nobody said),
-    `watch` which arguments name the files that its answer is made of, `memoise` whether a repeat may be answered
-    without running it.
+    """What is known about one tool.
+
+    `open_world` tells whether it reaches beyond this machine (None: nobody said), `watch` which arguments name the
+    files that its answer is made of, `memoise` whether a repeated call may be answered without running it.
     """
 
     value_class: ValueClass = ValueClass.CRITICAL
@@ -85,16 +92,21 @@ class ToolValueModel:
 
     @classmethod
     def audit_only(cls) -> "ToolValueModel":
-        """A tool whose calls are for the record: outside every budget, and of unknown effect."""
+        """Returns the model of a tool whose calls are only for the record: outside every budget, of unknown effect."""
         return cls(value_class=ValueClass.AUDIT_ONLY)
 
     def is_speculatable(self) -> bool:
-        """Whether its class allows running it early. No setting makes a tool that writes, or may write, one of them."""
+        """Tells whether its effect allows running it early. No setting allows that for a tool that may write."""
         return self.side_effect_class in READING and self.speculate is not False
 
     def excluded_from_budget(self) -> bool:
         return self.value_class is ValueClass.AUDIT_ONLY
 
     def is_local(self) -> bool:
-        """Whether it was stated that it stays on this machine."""
+        """Tells whether somebody stated that it stays on this machine."""
         return self.open_world is False
+
+    def freshness_seconds(self) -> float | None:
+        """Returns how long an answer may wait before it is old; None where only a write makes it old."""
+        ttl = self.cost_model.freshness_ttl_s
+        return FRESH_SECONDS if ttl is None and not self.is_local() else ttl

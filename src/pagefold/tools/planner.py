@@ -1,30 +1,35 @@
-"""What to run early after a turn: the follow-ups of its calls, ranked by what they are expected to save.
+"""Chooses which calls to run early after a turn: the follow-ups of its calls, ranked by what they should save.
 
-A candidate is worth its probability times the class of the tool, raised by what the agent is after and by the time it
-takes, and lowered by the tokens it costs. Every call is charged. Candidates that are left out are declined with a
-reason. The planner runs nothing and remembers nothing but which lists it has seen, so that after the third entry of a
-list the fourth can be next; whether a planned call is safe is asked of `may_dispatch`, never answered here.
+A candidate's score is its probability times the value class of the tool, raised by what the agent looks for and by the
+time the call takes, and divided by the tokens it costs. Every call is charged to the budget. Candidates that are left
+out are declined with a reason. The planner runs nothing. It remembers only the lists that it has seen, so that after
+the third entry of a list the fourth can be next. Whether a call is safe is decided by `may_dispatch`, never here.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
-from pagefold.settings import MAX_CALLS_PER_LINK, FollowUpLink
+from pagefold.settings import FollowUpLink
 from pagefold.tools.model import CostModel, ToolValueModel, ValueClass
 from pagefold.tools.prefetch import canonical, may_dispatch
-from pagefold.tools.projection import candidates
+from pagefold.tools.projection import Arguments, candidates, likeliest
 from pagefold.tools.registry import Layer, ToolMatch, ToolRegistry
 
-_CLASS = {ValueClass.CRITICAL: 1.0, ValueClass.SUPPORTING: 0.5, ValueClass.OPTIONAL: 0.2, ValueClass.AUDIT_ONLY: 1.0}
+_CLASS_WEIGHT = {
+    ValueClass.CRITICAL: 1.0,
+    ValueClass.SUPPORTING: 0.5,
+    ValueClass.OPTIONAL: 0.2,
+    ValueClass.AUDIT_ONLY: 1.0,
+}
 _LARGEST_BOOST = 2.5
 _USUAL_LATENCY_MS = 200
 _BYTES_PER_TOKEN = 4
-_TRAILS = 256
+_MAX_LIST_PLACES = 256
 
 
 class AnsweredCall(NamedTuple):
-    """A call that was answered. `arguments` is None where what was sent is no JSON object."""
+    """A call with its answer. `arguments` is None where they were no JSON object."""
 
     tool: str
     arguments: Mapping[str, Any] | None
@@ -34,9 +39,10 @@ class AnsweredCall(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PrefetchBudget:
-    """What one turn may spend on calls that nobody asked for yet.
+    """What one turn may spend on calls that nobody has asked for yet.
 
-    `min_prior` is asked of shipped links: those tell how often a tool follows a tool, not how often the very call does.
+    `min_prior` is the least probability of a shipped link. It is higher than `min_probability`, because shipped links
+    say how often a tool follows a tool, and not how often exactly this call does.
     """
 
     tokens: int = 8_000
@@ -62,6 +68,8 @@ class PlannedCall:
 
 @dataclass(frozen=True, slots=True)
 class DeclinedCall:
+    """A call that is not run early, and why."""
+
     tool: str
     after: str
     reason: str
@@ -69,6 +77,8 @@ class DeclinedCall:
 
 @dataclass(frozen=True, slots=True)
 class PrefetchPlan:
+    """The calls to run now, those that were declined, and what is spent and left of the budget."""
+
     calls: tuple[PlannedCall, ...] = ()
     declined: tuple[DeclinedCall, ...] = ()
     total_cost_tokens: int = 0
@@ -76,7 +86,7 @@ class PrefetchPlan:
 
 
 Has: TypeAlias = Callable[[str, str], bool]
-"""Whether the answer to a call (tool, canonical arguments) is at hand, under way or was just shown."""
+"""Tells whether the answer to a call (tool, canonical arguments) is there already, under way, or was just shown."""
 
 
 @dataclass(slots=True)
@@ -87,7 +97,7 @@ class Planner:
     budget: PrefetchBudget = field(default_factory=PrefetchBudget)
     allowed_hosts: Collection[str] = ()
     annotations: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    _trails: dict[tuple[str, str], "_Trail"] = field(default_factory=dict)
+    _places: dict[tuple[str, str], "_ListPlace"] = field(default_factory=dict)
 
     def plan(
         self,
@@ -97,7 +107,7 @@ class Planner:
         intent: Collection[str] = (),
         busy_hosts: Mapping[str, int] | None = None,
     ) -> PrefetchPlan:
-        """What to run now that these calls were answered. `busy_hosts` counts the calls under way to each host."""
+        """Returns what to run after these calls were answered. `busy_hosts` counts the calls under way to each host."""
         offers = [offer for done in turn for offer in self._offers(done)]
         if not offers:
             return PrefetchPlan(remaining_budget_tokens=self.budget.tokens)
@@ -106,49 +116,48 @@ class Planner:
         return self._admitted(wanted, dict(busy_hosts or {}), declined)
 
     def looks_into(self, tool: str) -> bool:
-        """Whether what a tool says may hold arguments of a call that follows."""
-        found = self.registry.find(tool)
-        return found is not None and any(link.projection is not None for link in found.model.follow_up)
+        """Tells whether an answer of this tool is searched for the arguments of a next call."""
+        match = self.registry.find(tool)
+        return match is not None and any(link.projection is not None for link in match.model.follow_up)
 
     def _offers(self, done: AnsweredCall) -> list["_Offer"]:
-        """Every follow-up of one call with the arguments it would have, likeliest first within a link."""
+        """Returns every follow-up of one call with the arguments it would have, the likeliest of a link first."""
         if done.failed or done.arguments is None:
             return []
-        offers = self._along_a_trail(done)
-        found = self.registry.find(done.tool)
-        least = self._least(found)
-        for link in found.model.follow_up if found else ():
+        offers = self._next_in_list(done)
+        match = self.registry.find(done.tool)
+        least = self._least_probability(match)
+        for link in match.model.follow_up if match else ():
             tool = self.registry.next_tool(done.tool, link.tool)
             if link.projection is None or link.probability < least:
                 offers.append(_Offer(tool, done.tool, link, None, least))
                 continue
-            listed = candidates(_entry_name(found, done.tool), done.result, link, done.arguments)
+            listed = candidates(_entry_name(match, done.tool), done.result, link, done.arguments)
             self._remember(tool, done.tool, link, listed)
-            limit = min(link.limit, MAX_CALLS_PER_LINK)
-            offers += (_Offer(tool, done.tool, link, one) for one in listed[:limit])
+            offers += (_Offer(tool, done.tool, link, arguments) for arguments in likeliest(listed, link))
         return offers
 
-    def _least(self, found: ToolMatch | None) -> float:
-        prior = found is not None and found.layer is Layer.SHIPPED
+    def _least_probability(self, match: ToolMatch | None) -> float:
+        prior = match is not None and match.layer is Layer.SHIPPED
         return max(self.budget.min_probability, self.budget.min_prior if prior else 0.0)
 
-    def _along_a_trail(self, done: AnsweredCall) -> list["_Offer"]:
-        """The entries after this one, where this call was an entry of a list."""
+    def _next_in_list(self, done: AnsweredCall) -> list["_Offer"]:
+        """Returns the entries after this one, where this call was an entry of a list that an earlier answer gave."""
         text = canonical(done.arguments)
-        trail = self._trails.get((done.tool, text)) if text is not None else None
-        if trail is None:
+        place = self._places.get((done.tool, text)) if text is not None else None
+        if place is None:
             return []
-        ahead = trail.listed[trail.at + 1 : trail.at + 1 + min(trail.link.limit, MAX_CALLS_PER_LINK)]
-        return [_Offer(done.tool, trail.after, trail.link, one) for one in ahead]
+        ahead = likeliest(place.listed[place.position + 1 :], place.link)
+        return [_Offer(done.tool, place.after, place.link, arguments) for arguments in ahead]
 
-    def _remember(self, tool: str, after: str, link: FollowUpLink, listed: Sequence[Mapping[str, Any]]) -> None:
+    def _remember(self, tool: str, after: str, link: FollowUpLink, listed: Sequence[Arguments]) -> None:
         if len(listed) <= link.limit:
             return
-        for at, arguments in enumerate(listed):
+        for position, arguments in enumerate(listed):
             if (text := canonical(arguments)) is not None:
-                self._trails[tool, text] = _Trail(listed, at, link, after)
-        while len(self._trails) > _TRAILS:
-            del self._trails[next(iter(self._trails))]
+                self._places[tool, text] = _ListPlace(listed, position, link, after)
+        while len(self._places) > _MAX_LIST_PLACES:
+            del self._places[next(iter(self._places))]
 
     def _wanted(
         self, offers: Sequence["_Offer"], has: Has, intent: Collection[str], declined: list[DeclinedCall]
@@ -163,29 +172,29 @@ class Planner:
     def _weighed(
         self, offer: "_Offer", has: Has, intent: Collection[str], wanted: dict[tuple[str, str], PlannedCall]
     ) -> str | None:
-        """Puts an offer among what is wanted, or tells why not."""
+        """Adds an offer to the wanted calls, or returns why it is declined."""
         if offer.link.probability < offer.least:
             return f"expected in {offer.link.probability:.0%} of cases, {offer.least:.0%} are asked for"
         if offer.arguments is None:
             return "no projection says what its arguments would be"
-        found = self.registry.find(offer.tool)
+        match = self.registry.find(offer.tool)
         verdict = may_dispatch(
             offer.tool,
-            found,
+            match,
             offer.arguments,
             annotations=self.annotations.get(offer.tool),
             allowed_hosts=self.allowed_hosts,
         )
-        if not verdict or found is None:
+        if not verdict or match is None:
             return verdict.reason
         text = canonical(offer.arguments) or ""
         if has(offer.tool, text):
             return "its answer is at hand"
-        dollars = found.model.cost_model.dollars
+        dollars = match.model.cost_model.dollars
         if dollars is not None and dollars > self.budget.dollars:
             return f"it costs {dollars:g} USD"
-        tokens = 0 if found.model.excluded_from_budget() else tokens_of(found.model.cost_model)
-        score = score_of(found.model, offer.link.probability, intent)
+        tokens = 0 if match.model.excluded_from_budget() else tokens_of(match.model.cost_model)
+        score = score_of(match.model, offer.link.probability, intent)
         earlier = wanted.get((offer.tool, text))
         if earlier is None or earlier.score < score:
             wanted[offer.tool, text] = PlannedCall(
@@ -223,33 +232,35 @@ class _Offer(NamedTuple):
     least: float = 0.0
 
 
-class _Trail(NamedTuple):
-    listed: Sequence[Mapping[str, Any]]
-    at: int
+class _ListPlace(NamedTuple):
+    """Where the arguments of a call stand in a list of candidates."""
+
+    listed: Sequence[Arguments]
+    position: int
     link: FollowUpLink
     after: str
 
 
-def _entry_name(found: ToolMatch | None, live: str) -> str:
-    """Providers' projections go by the name of the entry, which is spelled in one way whatever the agent does."""
-    return found.pattern if found is not None and found.by_name else live
+def _entry_name(match: ToolMatch | None, live_name: str) -> str:
+    """Returns the name that projections go by: the entry's, which is the same however an agent spells the tool."""
+    return match.pattern if match is not None and match.by_name else live_name
 
 
 def tokens_of(cost: CostModel) -> int:
-    """What an answer is charged: its typical length at four bytes a token, and never nothing."""
+    """Returns what an answer is charged: its typical length at four bytes a token, at least one token."""
     return max(1, round(cost.typical_kb * 1024 / _BYTES_PER_TOKEN))
 
 
 def score_of(model: ToolValueModel, probability: float, intent: Collection[str] = ()) -> float:
-    """Expected worth per token: probability, class, what the agent is after, and the time that would be saved."""
+    """Returns the expected value per token: by probability, value class, the agent's intent and the time saved."""
     latency = model.cost_model.latency_ms_p50 or _USUAL_LATENCY_MS
-    waiting = latency / (latency + _USUAL_LATENCY_MS)
+    time_saved = latency / (latency + _USUAL_LATENCY_MS)
     boost = intent_boost(model, intent)
-    return probability * _CLASS[model.value_class] * boost * waiting / tokens_of(model.cost_model)
+    return probability * _CLASS_WEIGHT[model.value_class] * boost * time_saved / tokens_of(model.cost_model)
 
 
 def intent_boost(model: ToolValueModel, intent: Collection[str]) -> float:
-    """One, and the value of each group of fields that is not included anyway and that a keyword speaks of."""
+    """Returns 1, plus the value of each group of fields that is left out by default and that a keyword names."""
     words = [word.casefold() for word in intent if word]
     gained = sum(
         group.estimated_value

@@ -1,11 +1,11 @@
-"""Whether a call may be run early, and what happens to its answer until somebody asks. No clock, no tasks, no I/O.
+"""Decides whether a call may be run early, and keeps its answer until a real call asks for it.
 
-`may_dispatch` is the one place that decides. Nothing gets past it but a tool that is known by name (or by a glob that
-spells something out) to be pure or read-only, that its server does not call writing, and that stays on this machine or
-on hosts the user allowed.
+`may_dispatch` is the one place that decides. It allows only a tool that is known by its name (or by a glob that spells
+something out) to be pure or read-only, that its server does not call writing, and that stays on this machine or goes to
+hosts that the user allowed.
 
-An answer waits under its tool, its canonical arguments and the write epoch in which it was asked for. It is given to
-the first real identical call and then dropped. Errors do not wait. What waits was not shown to anybody.
+An answer is kept under its tool, its canonical arguments and the write epoch in which the call was made. It is given to
+the first real identical call and then dropped. Errors are not kept. A kept answer does not count as shown.
 """
 
 import json
@@ -20,14 +20,11 @@ from pagefold.tools.projection import extract_host
 from pagefold.tools.registry import ToolMatch, ToolRegistry
 
 NEVER = frozenset({"bash", "agent", "edit", "write", "multiedit", "notebookedit"})
-"""Names that are never run early, however they are configured. Case and a server's prefix make no difference."""
+"""Names that are never run early, whatever the settings say. Case and a server's prefix make no difference."""
 
-FRESH_SECONDS = 60
-"""How long an answer from beyond this machine waits where its model says nothing."""
-
-_LONGEST_ARGUMENTS = 16_384
-_DEEPEST = 50
-_WAITING = 64
+_MAX_ARGUMENT_CHARACTERS = 16_384
+_MAX_DEPTH = 50
+_MAX_WAITING = 64
 _WRITING = re.compile(
     r"(?:^|[_\-./ ])(write|create|update|delete|remove|edit|add|insert|append|move|rename|copy|send|post|put|patch|set"
     r"|upload|download|push|merge|commit|apply|run|exec|execute|call|invoke|click|type|press|submit|start|stop|restart"
@@ -40,7 +37,7 @@ _DEVICE = re.compile(r"(\\\\|//|/dev/|/proc/|/sys/)|(con|prn|aux|nul|com\d|lpt\d
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A decision with its reason; true where the call may be run."""
+    """Whether a call may be run early, and why; true where it may."""
 
     allowed: bool
     reason: str
@@ -51,7 +48,7 @@ class Verdict:
 
 
 def canonical(arguments: object) -> str | None:
-    """One text for equal arguments: keys sorted, numbers as they are spelled. None for what is no JSON object."""
+    """Returns the same text for equal arguments, with sorted keys; None for what is no JSON object."""
     if not isinstance(arguments, Mapping):
         return None
     try:
@@ -68,59 +65,59 @@ _canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=F
 
 def may_dispatch(
     tool: str,
-    found: ToolMatch | None,
+    match: ToolMatch | None,
     arguments: Mapping[str, Any],
     *,
     annotations: Mapping[str, Any] | None = None,
     allowed_hosts: Collection[str] = (),
 ) -> Verdict:
-    """Whether this call may be run before anybody asked for it. The first reason against it is the answer.
+    """Decides whether this call may be run before anybody asked for it. The first reason against it is returned.
 
-    `annotations` are what the server says of the tool (readOnlyHint and so on). They can only ever speak against.
+    `annotations` are what the server says about the tool (readOnlyHint and so on). They can only forbid, never allow.
     """
     if re.split(r"__|[-./: ]", tool)[-1].strip().casefold() in NEVER or tool.strip().casefold() in NEVER:
         return Verdict(False, f"{tool} is never run early")
-    if found is None or found.for_every_tool:
+    if match is None or match.for_every_tool:
         return Verdict(False, "nothing is known of this tool by its name")
-    if found.model.side_effect_class not in READING:
-        return Verdict(False, f"its effect is {found.model.side_effect_class}")
-    if found.model.speculate is False:
+    if match.model.side_effect_class not in READING:
+        return Verdict(False, f"its effect is {match.model.side_effect_class}")
+    if match.model.speculate is False:
         return Verdict(False, "switched off for this tool")
-    if objection := _objection(tool, found, annotations or {}):
+    if objection := _objection(tool, match, annotations or {}):
         return Verdict(False, objection)
     text = canonical(arguments)
-    if text is None or len(text) > _LONGEST_ARGUMENTS:
+    if text is None or len(text) > _MAX_ARGUMENT_CHARACTERS:
         return Verdict(False, "its arguments are no JSON object of reasonable length")
     strings = list(_strings(arguments))
     if any(map(_DEVICE.match, strings)):
         return Verdict(False, "an argument names a device or another machine's share")
-    return _within_reach(found, strings, annotations or {}, allowed_hosts)
+    return _within_reach(match, strings, annotations or {}, allowed_hosts)
 
 
-def _objection(tool: str, found: ToolMatch, annotations: Mapping[str, Any]) -> str | None:
-    """What the server, or the name under a glob, says against it. An annotation of a strange type says the worst."""
+def _objection(tool: str, match: ToolMatch, annotations: Mapping[str, Any]) -> str | None:
+    """Returns what the server, or the tool's own name, says against the call. An annotation of a wrong type forbids."""
     if "readOnlyHint" in annotations and annotations["readOnlyHint"] is not True:
         return "its server does not call it read-only"
     if "destructiveHint" in annotations and annotations["destructiveHint"] is not False:
         return "its server calls it destructive"
-    if not found.by_name and _WRITING.search(_WORD_EDGE.sub("_", tool).casefold()):
+    if not match.by_name and _WRITING.search(_WORD_EDGE.sub("_", tool).casefold()):
         return "its name says that it writes, and only a glob says that it reads"
     return None
 
 
 def _within_reach(
-    found: ToolMatch, strings: Collection[str], annotations: Mapping[str, Any], allowed_hosts: Collection[str]
+    match: ToolMatch, strings: Collection[str], annotations: Mapping[str, Any], allowed_hosts: Collection[str]
 ) -> Verdict:
-    """A request to another machine tells it what the agent may want: only to hosts that the user named."""
+    """Allows calls on this machine and to hosts that the user named: a request tells a host what the agent wants."""
     addressed = [text for text in strings if "://" in text]
     hosts = {host for text in addressed if (host := extract_host(text.strip()))}
-    stays = found.model.is_local() and annotations.get("openWorldHint", False) is False
+    stays = match.model.is_local() and annotations.get("openWorldHint", False) is False
     if stays and not addressed:
-        if not found.model.watch and found.model.cost_model.freshness_ttl_s is None:
+        if not match.model.watch and match.model.cost_model.freshness_ttl_s is None:
             return Verdict(False, "nothing tells whether its answer still holds")
         return Verdict(True, "reads on this machine")
-    if not hosts and found.model.rate_limit_host:
-        hosts = {found.model.rate_limit_host}
+    if not hosts and match.model.rate_limit_host:
+        hosts = {match.model.rate_limit_host}
     if not hosts:
         return Verdict(False, "it may reach the network, and no host is known")
     allowed = {host.strip().casefold() for host in allowed_hosts}
@@ -132,11 +129,11 @@ def _within_reach(
 def _strings(value: object, depth: int = 0) -> Iterator[str]:
     if isinstance(value, str):
         yield value
-    elif isinstance(value, Mapping) and depth < _DEEPEST:
+    elif isinstance(value, Mapping) and depth < _MAX_DEPTH:
         for key, inner in value.items():
             yield from _strings(key, depth + 1)
             yield from _strings(inner, depth + 1)
-    elif isinstance(value, list | tuple) and depth < _DEEPEST:
+    elif isinstance(value, list | tuple) and depth < _MAX_DEPTH:
         for inner in value:
             yield from _strings(inner, depth + 1)
 
@@ -145,7 +142,7 @@ def _strings(value: object, depth: int = 0) -> Iterator[str]:
 
 
 class WriteEpochs:
-    """How often something was written that a tool reads. Equal epochs mean: nothing we saw came in between."""
+    """Counts, for each tool, the writes to what it reads. Equal epochs mean that no write was seen in between."""
 
     def __init__(self, registry: ToolRegistry) -> None:
         self._registry = registry
@@ -156,40 +153,40 @@ class WriteEpochs:
         return self._all, self._counts.setdefault(tool, 0)
 
     def called(self, tool: str) -> bool:
-        """To be told when a real call begins, and again when it has ended: it writes somewhere in between.
+        """Records a real call. To be called when it begins and again when it has ended: it writes in between.
 
-        True if anything may have been written.
+        Returns whether anything may have been written.
         """
-        found = self._registry.find(tool)
-        if found is not None and found.model.side_effect_class in READING:
+        match = self._registry.find(tool)
+        if match is not None and match.model.side_effect_class in READING:
             return False
-        if found is None or self._touches_everything(tool, found):
+        if match is None or self._touches_everything(tool, match):
             self._all += 1
             return True
         for reader in self._counts:
-            if self._touches(tool, found, reader):
+            if self._touches(tool, match, reader):
                 self._counts[reader] += 1
         return True
 
-    def _touches_everything(self, tool: str, found: ToolMatch) -> bool:
-        model = found.model
-        if model.side_effect_class is SideEffectClass.INDETERMINATE or not found.by_name:
+    def _touches_everything(self, tool: str, match: ToolMatch) -> bool:
+        model = match.model
+        if model.side_effect_class is SideEffectClass.INDETERMINATE or not match.by_name:
             return True
-        # Somewhere else, but nobody says where.
+        # It writes to another machine, and nobody says to which.
         outside = model.side_effect_class is SideEffectClass.MUTATES_EXTERNAL
         return outside and not (model.invalidates or self._registry.server(tool) or model.rate_limit_host)
 
     def _touches(self, tool: str, writer: ToolMatch, reader: str) -> bool:
-        model, found = writer.model, self._registry.find(reader)
-        if found is None or any(fnmatchcase(reader, name) or found.pattern == name for name in model.invalidates):
+        model, match = writer.model, self._registry.find(reader)
+        if match is None or any(fnmatchcase(reader, name) or match.pattern == name for name in model.invalidates):
             return True
         server = self._registry.server(tool)
         if server is not None and server == self._registry.server(reader):
             return True
         if model.side_effect_class is SideEffectClass.MUTATES_LOCAL:
-            # A file may be read by many tools, under many names; only what lives elsewhere is left alone.
-            return found.model.open_world is not True
-        return model.rate_limit_host is not None and model.rate_limit_host == found.model.rate_limit_host
+            # Many tools may read a file, under many names; only those that read from elsewhere are left alone.
+            return match.model.open_world is not True
+        return model.rate_limit_host is not None and model.rate_limit_host == match.model.rate_limit_host
 
 
 # ---- answers that wait -----------------------------------------------------------------------------------------------
@@ -199,7 +196,7 @@ Body = TypeVar("Body")
 
 @dataclass(frozen=True, slots=True)
 class Ticket:
-    """A call that was started early: what it was, and in which epoch. `witness` is the state of what it reads."""
+    """A call that was started early, and its write epoch. `witness` is the state of the files that it reads."""
 
     tool: str
     arguments: str
@@ -213,14 +210,16 @@ class Ticket:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting(Generic[Body]):
+class WaitingAnswer(Generic[Body]):
+    """An answer that no real call has asked for yet."""
+
     ticket: Ticket
     body: Body
 
 
 @dataclass(slots=True)
 class PrefetchTally:
-    """What became of what was started early."""
+    """What became of the calls that were started early."""
 
     dispatched: int = 0
     used: int = 0
@@ -230,17 +229,17 @@ class PrefetchTally:
 
 
 class PrefetchedAnswers(Generic[Body]):
-    """Answers under (tool, canonical arguments, write epoch), each for one real call. Seconds come in as values."""
+    """The answers of early calls in one conversation, each for one real call. The time is passed in, in seconds."""
 
     def __init__(self, registry: ToolRegistry, epochs: WriteEpochs) -> None:
         self._registry = registry
         self._epochs = epochs
         self._running: dict[tuple[str, str], Ticket] = {}
-        self._waiting: dict[tuple[str, str], Waiting[Body]] = {}
+        self._waiting: dict[tuple[str, str], WaitingAnswer[Body]] = {}
         self.tally = PrefetchTally()
 
     def begin(self, tool: str, arguments: Mapping[str, Any], now: float, witness: object = None) -> Ticket | None:
-        """A ticket for a call that starts now; None where the same is already running, or waits and still holds."""
+        """Returns a ticket for a call that starts now; None where the same call runs already or its answer waits."""
         text = canonical(arguments)
         if text is None or self.holds(tool, text, now):
             return None
@@ -250,7 +249,7 @@ class PrefetchedAnswers(Generic[Body]):
         return ticket
 
     def holds(self, tool: str, arguments: str, now: float) -> bool:
-        """Whether these arguments, in canonical form, are being asked for already or wait in the epoch that is."""
+        """Tells whether the call with these canonical arguments is running, or its answer waits, in this epoch."""
         key = (tool, arguments)
         if key in self._running:
             return self._running[key].epoch == self._epochs.of(tool)
@@ -258,7 +257,7 @@ class PrefetchedAnswers(Generic[Body]):
         return waiting is not None and not self._is_stale(waiting.ticket, now)
 
     def settle(self, ticket: Ticket, body: Body, *, failed: bool, witness: object = None) -> bool:
-        """The call has ended. Its answer waits only if it is no error and nothing was written since it began."""
+        """Ends a call. Its answer is kept if it is no error and nothing was written since the call began."""
         if self._running.get(ticket.key) is ticket:
             del self._running[ticket.key]
         if failed:
@@ -267,20 +266,20 @@ class PrefetchedAnswers(Generic[Body]):
         if ticket.epoch != self._epochs.of(ticket.tool) or ticket.witness != witness:
             self.tally.stale += 1
             return False
-        while len(self._waiting) >= _WAITING:
+        while len(self._waiting) >= _MAX_WAITING:
             del self._waiting[next(iter(self._waiting))]
             self.tally.unused += 1
-        self._waiting[ticket.key] = Waiting(ticket, body)
+        self._waiting[ticket.key] = WaitingAnswer(ticket, body)
         return True
 
     def abandon(self, ticket: Ticket) -> None:
-        """The call was given up."""
+        """Ends a call that was given up."""
         if self._running.get(ticket.key) is ticket:
             del self._running[ticket.key]
         self.tally.failed += 1
 
     def take(self, tool: str, arguments: Mapping[str, Any], now: float, witness: object = None) -> Body | None:
-        """The answer for a real call, once. None where there is none, or anything it was made of may have changed."""
+        """Returns the answer for a real call, once; None where there is none or what it is made of may have changed."""
         text = canonical(arguments)
         waiting = self._waiting.pop((tool, text), None) if text is not None else None
         if waiting is None:
@@ -292,13 +291,13 @@ class PrefetchedAnswers(Generic[Body]):
         return waiting.body
 
     def running(self, tool: str, arguments: Mapping[str, Any]) -> Ticket | None:
-        """The early call that a real one may wait for instead of running the tool a second time."""
+        """Returns the early call that a real one may wait for instead of running the tool a second time."""
         text = canonical(arguments)
         ticket = self._running.get((tool, text)) if text is not None else None
         return ticket if ticket and ticket.epoch == self._epochs.of(tool) else None
 
     def sweep(self, now: float) -> int:
-        """Drops what can no longer be served; how many that were."""
+        """Drops the answers that can no longer be given, and returns how many."""
         old = [key for key, waiting in self._waiting.items() if self._is_stale(waiting.ticket, now)]
         for key in old:
             del self._waiting[key]
@@ -308,10 +307,8 @@ class PrefetchedAnswers(Generic[Body]):
     def _is_stale(self, ticket: Ticket, now: float) -> bool:
         if ticket.epoch != self._epochs.of(ticket.tool):
             return True
-        found = self._registry.find(ticket.tool)
-        if found is None:
+        match = self._registry.find(ticket.tool)
+        if match is None:
             return True
-        ttl = found.model.cost_model.freshness_ttl_s
-        if ttl is None and not found.model.is_local():
-            ttl = FRESH_SECONDS
+        ttl = match.model.freshness_seconds()
         return ttl is not None and now - ticket.started > ttl

@@ -1,8 +1,8 @@
-"""Prefetch on recorded sessions: what would have been run early, what of it used, what wasted. No tool is run.
+"""Replays prefetching on recorded sessions: what would have been run early, used and wasted. No tool is run.
 
-The rehearsal goes through planner, epochs and waiting answers as a live conversation would, with the recorded turns in
-place of the agent. Calls of one turn are taken one after another, so that a read behind a write in the same turn is
-never served; what is planned after a turn can serve the turns after it only.
+The recorded turns take the place of the agent; planner, write epochs and waiting answers are those of a live
+conversation. The calls of a turn are taken one after another, so a read after a write in the same turn is never served
+early. What is planned after a turn can only serve later turns.
 """
 
 import json
@@ -20,13 +20,15 @@ from pagefold.tools.registry import ToolRegistry
 from pagefold.wire import transcripts
 from pagefold.wire.message import BlockKind, Role
 
-_ERRORS = ("error", "mcp error", "traceback", "access denied")
+_ERROR_STARTS = ("error", "mcp error", "traceback", "access denied")
 
 
 @dataclass(slots=True)
 class PrefetchFigures:
-    """Counts over sessions. Top-1 and Top-3 ask, after each turn with a plan, whether the very next turn made one of
-    its first calls; `followed` are the turns after which a next turn came.
+    """Counts over sessions.
+
+    `planned` are the turns after which something was planned; `top_1` and `top_3` those whose very next turn made the
+    first, or one of the first three, planned calls. `followed` are the turns that came after another.
     """
 
     calls: int = 0
@@ -52,7 +54,7 @@ class PrefetchFigures:
 
 
 def turns_of(session: transcripts.Session) -> list[list[AnsweredCall]]:
-    """The turns of a recorded session, each with its calls and their answers."""
+    """Returns the turns of a recorded session, each with its calls and their answers."""
     answers = {
         block.call_id: block
         for message in session.messages
@@ -84,9 +86,9 @@ def _arguments(text: str) -> Mapping[str, Any] | None:
 
 
 def _reads_as_error(text: str) -> bool:
-    """Chat recordings have no mark for a failed call; its text says so."""
+    """Tells by its text whether an answer is an error: chat recordings do not mark failed calls."""
     value = opened(text[:400] if not text.startswith('{"type":"text"') else text)
-    return isinstance(value, str) and value.lstrip().casefold().startswith(_ERRORS)
+    return isinstance(value, str) and value.lstrip().casefold().startswith(_ERROR_STARTS)
 
 
 def replay_prefetch(
@@ -97,16 +99,21 @@ def replay_prefetch(
     allowed_hosts: Collection[str] = (),
     think_ms: float = 5_000,
 ) -> PrefetchFigures:
-    """Every session on its own, from its first turn. `think_ms` is how long the model takes before its next call."""
+    """Replays each session on its own, from its first turn.
+
+    `think_ms` is how long the model takes before its next call: the most that an early call can save.
+    """
     total = PrefetchFigures()
     for session in sessions:
-        _Conversation(registry, Planner(registry, budget or PrefetchBudget(), allowed_hosts), total, think_ms).run(
+        _ReplayedSession(registry, Planner(registry, budget or PrefetchBudget(), allowed_hosts), total, think_ms).run(
             session
         )
     return total
 
 
-class _Conversation:
+class _ReplayedSession:
+    """One session as it is replayed; adds to the figures of all."""
+
     def __init__(self, registry: ToolRegistry, planner: Planner, total: PrefetchFigures, think_ms: float) -> None:
         self._registry = registry
         self._planner = planner
@@ -115,14 +122,14 @@ class _Conversation:
         self._epochs = WriteEpochs(registry)
         self._answers: PrefetchedAnswers[tuple[str, str]] = PrefetchedAnswers(registry, self._epochs)
         self._asked: dict[tuple[str, str], tuple[int, int]] = {}
-        self._repeats: CallMemo[Any] = CallMemo(registry, self._epochs, every=True)
+        self._memo: CallMemo[Any] = CallMemo(registry, self._epochs, every=True)
 
     def run(self, session: Sequence[Sequence[AnsweredCall]]) -> None:
         plan = PrefetchPlan()
-        for at, turn in enumerate(session):
+        for position, turn in enumerate(session):
             self._total.turns += 1
-            self._total.followed += at > 0
-            self._compare(plan, turn)
+            self._total.followed += position > 0
+            self._compare_plan(plan, turn)
             for done in turn:
                 self._call(done)
             plan = self._planner.plan(turn, has=self._has)
@@ -139,7 +146,7 @@ class _Conversation:
         shown = self._asked.get((tool, arguments)) == self._epochs.of(tool)
         return shown or self._answers.holds(tool, arguments, 0.0)
 
-    def _compare(self, plan: PrefetchPlan, turn: Sequence[AnsweredCall]) -> None:
+    def _compare_plan(self, plan: PrefetchPlan, turn: Sequence[AnsweredCall]) -> None:
         if not plan.calls:
             return
         made = {(done.tool, canonical(done.arguments)) for done in turn}
@@ -162,35 +169,35 @@ class _Conversation:
                 self._total.used_bytes += len(str(done.result).encode("utf-8", "replace"))
                 self._total.wasted_bytes -= self._typical(done.tool)
                 self._total.saved_ms += min(latency, self._think_ms)
-            self._repeat(done)
+            self._compare_repeat(done)
         self._epochs.called(done.tool)
         if text is not None:
             self._asked[done.tool, text] = self._epochs.of(done.tool)
 
-    def _repeat(self, done: AnsweredCall) -> None:
+    def _compare_repeat(self, done: AnsweredCall) -> None:
         assert done.arguments is not None
-        found = self._registry.find(done.tool)
-        if found is None or found.model.side_effect_class not in READING:
+        match = self._registry.find(done.tool)
+        if match is None or match.model.side_effect_class not in READING:
             return
-        earlier = self._repeats.recall(done.tool, done.arguments, 0.0)
+        earlier = self._memo.recall(done.tool, done.arguments, 0.0)
         if earlier is not None:
             self._total.repeats += 1
             self._total.repeats_alike += earlier == done.result
-        self._repeats.remember(done.tool, done.arguments, done.result, 0.0, failed=done.failed)
+        self._memo.remember(done.tool, done.arguments, done.result, 0.0, failed=done.failed)
 
     def _typical(self, tool: str) -> int:
-        found = self._registry.find(tool)
-        return round((found.model.cost_model.typical_kb if found else 1.0) * 1024)
+        match = self._registry.find(tool)
+        return round((match.model.cost_model.typical_kb if match else 1.0) * 1024)
 
     def _latency(self, tool: str) -> float:
-        found = self._registry.find(tool)
-        return float((found.model.cost_model.latency_ms_p50 if found else None) or 200)
+        match = self._registry.find(tool)
+        return float((match.model.cost_model.latency_ms_p50 if match else None) or 200)
 
 
 def halves(sessions: Sequence[Any], names: Sequence[str]) -> Iterator[tuple[list[Any], list[Any]]]:
-    """The sessions in two halves by name, first one way, then the other; sessions of one name stay together."""
-    order = {name: at for at, name in enumerate(sorted(set(names)))}
-    even = [one for one, name in zip(sessions, names, strict=True) if order[name] % 2 == 0]
-    odd = [one for one, name in zip(sessions, names, strict=True) if order[name] % 2]
+    """Yields the sessions in two halves, then the halves in the other order. Sessions of one name stay together."""
+    order = {name: position for position, name in enumerate(sorted(set(names)))}
+    even = [session for session, name in zip(sessions, names, strict=True) if order[name] % 2 == 0]
+    odd = [session for session, name in zip(sessions, names, strict=True) if order[name] % 2]
     yield even, odd
     yield odd, even

@@ -1,15 +1,16 @@
-"""The arguments of a likely next call, out of the answer of the one before.
+"""Finds the arguments of a likely next call in the answer of the call before.
 
-An answer may be a value, JSON text, a Python literal, an MCP envelope or plain text; it is opened first. Then, in this
-order: a provider's own projection, a built-in pair of tools, the generic walk for the field that the link names, and
-else nothing. A link yields at most three calls. Nothing is invented: text that is a status and not a path yields none.
+An answer may be a value, JSON text, a Python literal, an MCP envelope or plain text; it is opened first. Then the first
+of these that applies is used: a projection made for the two tools of a provider, one for a built-in pair of tools, or a
+generic search for the field that the link names. Nothing is invented: a line that is a status message and not a path
+yields no call.
 
 What a link's `projection` may name:
 
-    path, id, …        the values of that field wherever it stands, also in `Name: value` lines and in JSON cut short
+    path, id, …        the values of that field at any depth, also in `Name: value` lines and in JSON cut short
     sheets[]           each value of the list in that field
     $items             the lines of a text, or the values of a list
-    $files, $folders   the entries of a directory listing, under the path that was listed; $files.pdf those of a kind
+    $files, $folders   the entries of a directory listing, below the path that was listed; $files.pdf those of a kind
     $urls              the addresses in a text
     $call              nothing of the answer: the arguments that the link keeps are all there is
 """
@@ -17,8 +18,9 @@ What a link's `projection` may name:
 import ast
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
+from itertools import islice
 from typing import Any, TypeAlias
 
 from pagefold.settings import MAX_CALLS_PER_LINK, FollowUpLink
@@ -27,8 +29,8 @@ Arguments: TypeAlias = dict[str, Any]
 Provider: TypeAlias = Callable[[Any, Mapping[str, Any]], Iterator[Arguments]]
 
 CALL = "$call"
-LONGEST_LIST = 64
-"""How many candidates of one answer are looked at: more than that, and nobody knows which is next."""
+MAX_CANDIDATES = 64
+"""How many candidates of one answer are looked at: of more than that nobody knows which is next."""
 
 _LITERAL_CHARACTERS = 20_000
 _OPENED_CHARACTERS = 400_000
@@ -45,39 +47,34 @@ _NAMED_LINE = re.compile(r"^[ \t]*(?:[-*][ \t]+|\d+\.[ \t]+)?([A-Za-z][\w ]{0,40
 _ADDRESS = re.compile(r"https?://[^\s\"'<>)\]}]+")
 
 
-def extract_args(
-    prev_tool: str, prev_result: Any, link: FollowUpLink, prev_args: Mapping[str, Any] | None = None
-) -> list[Arguments]:
-    """At most three argument objects for the call that `link` expects, the likeliest first."""
-    return candidates(prev_tool, prev_result, link, prev_args)[: min(link.limit, MAX_CALLS_PER_LINK)]
+def candidates(tool: str, result: Any, link: FollowUpLink, arguments: Mapping[str, Any]) -> list[Arguments]:
+    """Returns the arguments that an answer offers for the call that `link` expects, in the answer's order.
 
-
-def candidates(
-    prev_tool: str, prev_result: Any, link: FollowUpLink, prev_args: Mapping[str, Any] | None = None
-) -> list[Arguments]:
-    """Everything the answer offers for `link`, in its order, up to LONGEST_LIST; nothing where it offers too much."""
-    value = opened(prev_result)
-    given = prev_args or {}
-    found: Iterator[Arguments]
-    if provider := _provider(prev_tool, link):
-        found = provider(value, given)
-    elif pair := _PAIRS.get((prev_tool, link.tool)):
-        found = pair(value, link)
+    `tool`, `arguments` and `result` are of the call before. The list ends at MAX_CANDIDATES, and is empty where the
+    answer offers more than `link.most`.
+    """
+    value = opened(result)
+    offered: Iterator[Arguments]
+    if provider := _provider(tool, link):
+        offered = provider(value, arguments)
+    elif pair := _PAIRS.get((tool, link.tool)):
+        offered = pair(value, link)
     else:
-        found = _generic(value, link, given)
-    taken: list[Arguments] = []
-    for one in found:
-        if len(taken) == LONGEST_LIST:
-            break
-        taken.append(one)
-    return [] if link.most is not None and len(taken) > link.most else taken
+        offered = _generic(value, link, arguments)
+    listed = list(islice(offered, MAX_CANDIDATES))
+    return [] if link.most is not None and len(listed) > link.most else listed
+
+
+def likeliest(listed: Sequence[Arguments], link: FollowUpLink) -> Sequence[Arguments]:
+    """Returns the first candidates, as many as one answer may lead to: the link's limit, and never more than three."""
+    return listed[: min(link.limit, MAX_CALLS_PER_LINK)]
 
 
 # ---- opening an answer ----------------------------------------------------------------------------------------------
 
 
 def opened(result: Any) -> Any:
-    """The value inside JSON text, Python literals and MCP envelopes; text that is neither stays text."""
+    """Returns the value inside JSON text, Python literals and MCP envelopes; other text is returned as it is."""
     value = result
     for _ in range(_ENVELOPES):
         if isinstance(value, str):
@@ -109,10 +106,10 @@ def _parsed(text: str) -> Any:
 
 
 def _unwrapped(value: dict[str, Any] | list[Any]) -> Any:
-    """What an MCP result holds: the structured content, or else its text blocks as one text."""
+    """Returns what an MCP result holds: the structured content, or else its text blocks as one text."""
     if isinstance(value, dict):
         if isinstance(structured := value.get("structuredContent"), dict):
-            # Servers whose tools return text, or a list, wrap it in an object of one member.
+            # A server whose tool returns text or a list wraps it in an object with one member.
             wrapped = next(iter(structured)) if len(structured) == 1 else ""
             return structured[wrapped] if wrapped in ("content", "result") else structured
         if value.get("type") == "text" and isinstance(value.get("text"), str):
@@ -147,7 +144,7 @@ def _listed_files(value: Any, link: FollowUpLink) -> Iterator[Arguments]:
 
 
 def _files_to_search(value: Any, link: FollowUpLink) -> Iterator[Arguments]:
-    """No pattern follows from a path: without a projection of its own the link only informs."""
+    """Yields nothing for a link without a projection: no search pattern follows from a path."""
     return _listed_files(value, link) if link.projection else iter(())
 
 
@@ -177,11 +174,11 @@ def _path_of_hit(line: str) -> str | None:
 
 
 def _first_address(value: Any, link: FollowUpLink) -> Iterator[Arguments]:
-    """The first only: agents rarely open what stands below it."""
+    """Yields the first address only: agents rarely open the results below it."""
     entries = value.get("results") if isinstance(value, dict) else value
     if isinstance(entries, list):
-        found = (url for entry in entries if (url := _string(entry, "url")))
-        yield from ({link.projection_arg or "url": url} for _, url in zip(range(1), found, strict=False))
+        urls = (url for entry in entries if (url := _string(entry, "url")))
+        yield from ({link.projection_arg or "url": url} for url in islice(urls, 1))
 
 
 def _string(entry: Any, name: str) -> str | None:
@@ -198,33 +195,35 @@ _PAIRS: Mapping[tuple[str, str], Callable[[Any, FollowUpLink], Iterator[Argument
 }
 
 
-# ---- the generic walk ------------------------------------------------------------------------------------------------
+# ---- the generic search ----------------------------------------------------------------------------------------------
 
 
-def _generic(value: Any, link: FollowUpLink, given: Mapping[str, Any]) -> Iterator[Arguments]:
-    if link.projection is None or any(name not in given for name in link.keep):
+def _generic(value: Any, link: FollowUpLink, arguments: Mapping[str, Any]) -> Iterator[Arguments]:
+    kept = _kept(arguments, link.keep)
+    if link.projection is None or kept is None:
         return
-    base = {**dict(link.constants), **{name: given[name] for name in link.keep}}
+    common = {**dict(link.constants), **kept}
     if link.projection == CALL:
-        yield base
+        yield common
     elif link.projection_arg is not None:
-        yield from ({**base, link.projection_arg: found} for found in values_of(value, link.projection, given))
+        for projected in values_of(value, link.projection, arguments):
+            yield {**common, link.projection_arg: projected}
 
 
-def values_of(value: Any, projection: str, given: Mapping[str, Any]) -> Iterator[Any]:
-    """What a projection finds in an opened answer, in the answer's order."""
+def values_of(value: Any, projection: str, arguments: Mapping[str, Any]) -> Iterator[Any]:
+    """Yields what a projection finds in an opened answer, in the answer's order."""
     if projection == "$items":
         yield from _items(value)
     elif projection == "$folders":
-        yield from _entries(value, "[DIR]", given)
+        yield from _entries(value, "[DIR]", arguments)
     elif projection.startswith("$files"):
         kind = projection.removeprefix("$files")
-        yield from (path for path in _entries(value, "[FILE]", given) if path.endswith(kind))
+        yield from (path for path in _entries(value, "[FILE]", arguments) if path.endswith(kind))
     elif projection == "$urls":
         yield from dict.fromkeys(_ADDRESS.findall(value) if isinstance(value, str) else ())
     elif projection.endswith("[]"):
-        for found in _walk(value, projection[:-2]):
-            yield from (one for one in found if _is_scalar(one)) if isinstance(found, list) else ()
+        for listed in _walk(value, projection[:-2]):
+            yield from filter(_is_scalar, listed) if isinstance(listed, list) else ()
     elif isinstance(value, str):
         yield from _named_in_text(value, projection)
     else:
@@ -232,16 +231,19 @@ def values_of(value: Any, projection: str, given: Mapping[str, Any]) -> Iterator
 
 
 def _walk(value: Any, name: str) -> Iterator[Any]:
-    """Depth first; a field's value comes before what is inside it. A stack, so that no depth is too deep."""
-    waiting: list[tuple[bool, Any]] = [(False, value)]
-    while waiting:
-        found, inner = waiting.pop()
-        if found:
+    """Yields the values of a field at any depth, a value before what is inside it.
+
+    A stack takes the place of recursion, so that no answer is nested too deeply.
+    """
+    stack: list[tuple[bool, Any]] = [(False, value)]
+    while stack:
+        is_wanted, inner = stack.pop()
+        if is_wanted:
             yield inner
         if isinstance(inner, dict):
-            waiting.extend((key == name, below) for key, below in reversed(inner.items()))
+            stack.extend((key == name, below) for key, below in reversed(inner.items()))
         elif isinstance(inner, list):
-            waiting.extend((False, below) for below in reversed(inner))
+            stack.extend((False, below) for below in reversed(inner))
 
 
 def _is_scalar(value: Any) -> bool:
@@ -257,8 +259,9 @@ def _items(value: Any) -> Iterator[Any]:
                 yield line
 
 
-def _entries(value: Any, mark: str, given: Mapping[str, Any]) -> Iterator[str]:
-    folder = given.get("path")
+def _entries(value: Any, mark: str, arguments: Mapping[str, Any]) -> Iterator[str]:
+    """Yields the paths of a directory listing's entries that begin with `mark`."""
+    folder = arguments.get("path")
     if not isinstance(value, str) or not isinstance(folder, str):
         return
     joint = "\\" if "\\" in folder and "/" not in folder else "/"
@@ -270,9 +273,9 @@ def _entries(value: Any, mark: str, given: Mapping[str, Any]) -> Iterator[str]:
 def _named_in_text(text: str, name: str) -> Iterator[Any]:
     if text.lstrip()[:1] in ("{", "["):
         # JSON that was cut off: what is left of it can still be read member by member.
-        for found in re.finditer(rf'"{re.escape(name)}"\s*:\s*("(?:[^"\\]|\\.)*"|-?\d+(?=[\s,}}\]]))', text):
+        for member in re.finditer(rf'"{re.escape(name)}"\s*:\s*("(?:[^"\\]|\\.)*"|-?\d+(?=[\s,}}\]]))', text):
             try:
-                yield json.loads(found[1])
+                yield json.loads(member[1])
             except ValueError:
                 continue
         return
@@ -292,7 +295,7 @@ def _provider(prev_tool: str, link: FollowUpLink) -> Provider | None:
 
 
 def _objects(value: Any) -> Iterator[dict[str, Any]]:
-    """The entries of a list, or of the one list in an object (`items`, `issues`, `nodes` …)."""
+    """Yields the objects of a list, or of the only list in an object (`items`, `issues`, `nodes` …)."""
     if isinstance(value, dict):
         lists = [inner for inner in value.values() if isinstance(inner, list)]
         value = lists[0] if len(lists) == 1 else [value]
@@ -300,39 +303,24 @@ def _objects(value: Any) -> Iterator[dict[str, Any]]:
         yield from (entry for entry in value if isinstance(entry, dict))
 
 
-def _with(given: Mapping[str, Any], *names: str) -> Arguments | None:
-    return {name: given[name] for name in names} if all(name in given for name in names) else None
+def _kept(arguments: Mapping[str, Any], names: Sequence[str]) -> Arguments | None:
+    """Returns the named arguments, or None where one of them is missing."""
+    return {name: arguments[name] for name in names} if all(name in arguments for name in names) else None
 
 
-def merge_request_discussions(value: Any, given: Mapping[str, Any]) -> Iterator[Arguments]:
-    """GitLab: each merge request of a list, under the project that was asked about."""
-    base = _with(given, "project_id")
-    for entry in _objects(value) if base is not None else ():
-        if (number := entry.get("iid")) is not None:
-            yield {**(base or {}), "merge_request_iid": number}
+def _each(field: str, argument: str, *keep: str) -> Provider:
+    """Makes a projection that yields one call for each listed object: its `field` becomes the argument `argument`.
 
+    The arguments named by `keep` are taken over from the call before.
+    """
 
-def merge_request_by_id(value: Any, given: Mapping[str, Any]) -> Iterator[Arguments]:
-    """Servers that name a merge request by one id alone."""
-    del given  # the id says it all
-    for entry in _objects(value):
-        if isinstance(entry.get("id"), str | int):
-            yield {"merge_request_id": entry["id"]}
+    def calls(value: Any, arguments: Mapping[str, Any]) -> Iterator[Arguments]:
+        kept = _kept(arguments, keep)
+        for entry in _objects(value) if kept is not None else ():
+            if isinstance(entry.get(field), str | int):
+                yield {**(kept or {}), argument: entry[field]}
 
-
-def issue_of_list(value: Any, given: Mapping[str, Any]) -> Iterator[Arguments]:
-    """GitHub: each issue of a list, in the repository that was asked about."""
-    base = _with(given, "owner", "repo")
-    for entry in _objects(value) if base is not None else ():
-        if isinstance(number := entry.get("number"), int):
-            yield {**(base or {}), "issue_number": number}
-
-
-def pull_request_of_list(value: Any, given: Mapping[str, Any]) -> Iterator[Arguments]:
-    base = _with(given, "owner", "repo")
-    for entry in _objects(value) if base is not None else ():
-        if isinstance(number := entry.get("number"), int):
-            yield {**(base or {}), "pullNumber": number}
+    return calls
 
 
 _NOT_TEXT = re.compile(
@@ -342,24 +330,26 @@ _NOT_TEXT = re.compile(
 )
 
 
-def files_of_directory(value: Any, given: Mapping[str, Any]) -> Iterator[Arguments]:
-    """The filesystem server: each text file of a listing, under the folder that was listed."""
-    for path in _entries(value, "[FILE]", given):
+def _text_files(value: Any, arguments: Mapping[str, Any]) -> Iterator[Arguments]:
+    """Yields each text file of a listing by the filesystem server, below the folder that was listed."""
+    for path in _entries(value, "[FILE]", arguments):
         name = path.replace("\\", "/").rpartition("/")[2]
         if not _NOT_TEXT.fullmatch(name) and not name.startswith("."):
             yield {"path": path}
 
 
+_DISCUSSIONS = _each("iid", "merge_request_iid", "project_id")
 PROVIDERS: tuple[tuple[str, str, Provider], ...] = (
-    ("*gitlab*list_merge_requests", "*gitlab*mr_discussions", merge_request_discussions),
-    ("*gitlab*list_merge_requests", "*gitlab*list_merge_request_discussions", merge_request_discussions),
-    ("*get_merge_requests", "*get_merge_request_discussions", merge_request_by_id),
-    ("*github*list_issues", "*github*get_issue", issue_of_list),
-    ("*github*list_pull_requests", "*github*get_pull_request", pull_request_of_list),
-    ("*filesystem*list_directory", "*filesystem*read_file", files_of_directory),
-    ("*filesystem*list_directory", "*filesystem*read_text_file", files_of_directory),
+    ("*gitlab*list_merge_requests", "*gitlab*mr_discussions", _DISCUSSIONS),
+    ("*gitlab*list_merge_requests", "*gitlab*list_merge_request_discussions", _DISCUSSIONS),
+    ("*get_merge_requests", "*get_merge_request_discussions", _each("id", "merge_request_id")),
+    ("*github*list_issues", "*github*get_issue", _each("number", "issue_number", "owner", "repo")),
+    ("*github*list_pull_requests", "*github*get_pull_request", _each("number", "pullNumber", "owner", "repo")),
+    ("*filesystem*list_directory", "*filesystem*read_file", _text_files),
+    ("*filesystem*list_directory", "*filesystem*read_text_file", _text_files),
 )
-"""Provider projections: the tool before, the tool after, and how the one's answer makes the other's arguments."""
+"""The projections made for providers: the tool before, the tool after, and how an answer of the one becomes arguments
+of the other."""
 
 
 # ---- hosts -----------------------------------------------------------------------------------------------------------
@@ -368,7 +358,7 @@ _LOWER = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz
 
 
 def extract_host(url: str) -> str | None:
-    """The host of an address, in ASCII lower case, without user and port; None for what is no address with a host."""
+    """Returns the host of an address in ASCII lower case, without user and port; None where there is no host."""
     _, mark, rest = url.partition("://")
     if not mark:
         return None

@@ -1,11 +1,11 @@
-"""Which model is in force for a live tool name, and which layer it comes from.
+"""Finds the value model of a tool by the name that an agent calls it by.
 
-A live name first, then a glob (the one that spells out most), then `*`; within each of these the user's layer before
-the learned one before the shipped one. A user's entry replaces an entry of its name as a whole. So a broad glob of the
-user never speaks over what is known of one tool by its name.
+An entry under exactly that name comes first, then the glob that spells out most, then `*`. Among entries that match
+equally well, the user's come before the learned ones, and those before the shipped ones; an entry replaces one of the
+same name as a whole. So a broad glob of the user never overrides what is known about one tool by its name.
 
-Agents spell the tool T of the MCP server S in their own ways (`mcp__S__T`, `S-T`, `S_T`, `S.T`, `S/T`); entries are
-kept under the first, and the others are known as the same tool.
+Agents spell the tool T of the MCP server S in different ways (`mcp__S__T`, `S-T`, `S_T`, `S.T`, `S/T`). Entries stand
+under the first spelling; the others lead to the same entry.
 """
 
 import re
@@ -20,10 +20,12 @@ from pagefold.tools.model import ToolValueModel
 
 _SEPARATORS = ("-", "_", ".", "/", "__")
 _MCP = re.compile(r"mcp__(.+?)__(.+)")
-_REMEMBERED = 4096
+_MAX_REMEMBERED = 4096
 
 
 class Layer(StrEnum):
+    """Where an entry comes from."""
+
     SHIPPED = "shipped"
     LEARNED = "learned"
     USER = "user"
@@ -31,7 +33,7 @@ class Layer(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ToolMatch:
-    """The model in force for a tool, the entry it was found under, and that entry's layer."""
+    """The model of a tool, and the layer and the name of the entry that it comes from."""
 
     model: ToolValueModel
     layer: Layer
@@ -39,18 +41,18 @@ class ToolMatch:
 
     @property
     def by_name(self) -> bool:
-        """Whether the entry names the tool, and not one of many by a glob."""
+        """Tells whether the entry names one tool, and is no glob."""
         return not _is_glob(self.pattern)
 
     @property
     def for_every_tool(self) -> bool:
-        """Whether the entry's name spells out nothing: such an entry says what no tool does."""
+        """Tells whether the entry's name spells out nothing, like `*`: it says nothing about any tool in particular."""
         return self.pattern.strip("*?[]!-_. ") == ""
 
 
 @dataclass(frozen=True, slots=True)
 class ListedTool:
-    """A line of the listing: what an entry says, and whether another layer's entry of its name stands in its place."""
+    """An entry for a listing. `in_force` is False where an entry of the same name in a nearer layer replaces it."""
 
     name: str
     layer: Layer
@@ -59,66 +61,66 @@ class ListedTool:
 
 
 class ToolRegistry:
-    """The layers as one table. Looking a name up a second time costs nothing."""
+    """The user's, the learned and the shipped models as one table. Lookups are remembered."""
 
     def __init__(self, user: Mapping[str, ToolValueModel] | None = None, *, learned: bool = True) -> None:
         own = {name: ToolMatch(model, Layer.USER, name) for name, model in (user or {}).items()}
-        below = _below(learned)
-        self._layers: Sequence[Mapping[str, ToolMatch]] = (own, *below)
+        lower = _lower_layers(learned)
+        self._layers: Sequence[Mapping[str, ToolMatch]] = (own, *lower)
         self._exact: dict[str, ToolMatch] = {**_by_name(learned)}
-        self._exact.update((name, found) for name, found in own.items() if found.by_name)
-        self._spelled: dict[str, tuple[str, str]] = {**_spellings(learned)}
-        for name, found in own.items():
-            if found.by_name:
-                self._spelled.update(_spelled_otherwise(name))
+        self._exact.update((name, match) for name, match in own.items() if match.by_name)
+        self._spellings: dict[str, tuple[str, str]] = {**_spellings(learned)}
+        for name, match in own.items():
+            if match.by_name:
+                self._spellings.update(_other_spellings(name))
         # Entries that spell out more come first, `*` last; the sort is stable, so a nearer layer stays before.
-        globs = [found for layer in self._layers for found in layer.values() if not found.by_name]
-        self._globs = sorted(globs, key=lambda found: -len(re.sub(r"[*?]|\[.*?\]", "", found.pattern)))
-        self._seen: dict[str, ToolMatch | None] = {}
+        globs = [match for layer in self._layers for match in layer.values() if not match.by_name]
+        self._globs = sorted(globs, key=lambda match: -len(re.sub(r"[*?]|\[.*?\]", "", match.pattern)))
+        self._remembered: dict[str, ToolMatch | None] = {}
 
     def find(self, tool: str) -> ToolMatch | None:
-        """The model in force, or None where no entry matches, not even `*`."""
-        if tool not in self._seen:
-            if len(self._seen) >= _REMEMBERED:
-                self._seen.clear()
-            self._seen[tool] = self._looked_up(tool)
-        return self._seen[tool]
+        """Returns the model in force, or None where no entry matches, not even `*`."""
+        if tool not in self._remembered:
+            if len(self._remembered) >= _MAX_REMEMBERED:
+                self._remembered.clear()
+            self._remembered[tool] = self._look_up(tool)
+        return self._remembered[tool]
 
-    def _looked_up(self, tool: str) -> ToolMatch | None:
+    def _look_up(self, tool: str) -> ToolMatch | None:
         if tool in self._exact:
             return self._exact[tool]
-        if tool in self._spelled:
-            return self._exact[self._spelled[tool][0]]
-        return next((found for found in self._globs if fnmatchcase(tool, found.pattern)), None)
+        if tool in self._spellings:
+            return self._exact[self._spellings[tool][0]]
+        return next((match for match in self._globs if fnmatchcase(tool, match.pattern)), None)
 
     def next_tool(self, tool: str, following: str) -> str:
-        """The live name of a tool that a link of `tool` names, spelled the way that `tool` is spelled."""
-        spelled = self._spelled.get(tool)
+        """Returns the name of a tool that a link of `tool` leads to, in the spelling that `tool` has."""
+        spelled = self._spellings.get(tool)
         parts = _MCP.fullmatch(following) if spelled and tool not in self._exact else None
         return f"{parts[1]}{spelled[1]}{parts[2]}" if spelled and parts else following
 
     def server(self, tool: str) -> str | None:
-        """The MCP server that a tool belongs to, where its name says so."""
-        parts = _MCP.fullmatch(self._spelled.get(tool, (tool, ""))[0])
+        """Returns the MCP server that a tool belongs to, or None where its name does not say."""
+        parts = _MCP.fullmatch(self._spellings.get(tool, (tool, ""))[0])
         return parts[1] if parts else None
 
     def entries(self) -> Iterator[ListedTool]:
-        """Every entry of every layer, by name."""
+        """Yields every entry of every layer, sorted by name."""
         nearest: dict[str, Layer] = {}
         for layer in self._layers:
-            for name, found in layer.items():
-                nearest.setdefault(name, found.layer)
+            for name, match in layer.items():
+                nearest.setdefault(name, match.layer)
         rows = [
-            ListedTool(name, found.layer, found.model, nearest[name] is found.layer)
+            ListedTool(name, match.layer, match.model, nearest[name] is match.layer)
             for layer in self._layers
-            for name, found in layer.items()
+            for name, match in layer.items()
         ]
         yield from sorted(rows, key=lambda row: (row.name, not row.in_force))
 
 
 @cache
-def _below(learned: bool) -> tuple[Mapping[str, ToolMatch], ...]:
-    """What lies under the user's layer; the same for everybody, and never changed."""
+def _lower_layers(learned: bool) -> tuple[Mapping[str, ToolMatch], ...]:
+    """Returns the layers below the user's, which are the same for everybody and never change."""
     layers = (
         (Layer.LEARNED, learned_tool_value_models() if learned else {}),
         (Layer.SHIPPED, default_tool_value_models()),
@@ -128,15 +130,16 @@ def _below(learned: bool) -> tuple[Mapping[str, ToolMatch], ...]:
 
 @cache
 def _by_name(learned: bool) -> Mapping[str, ToolMatch]:
-    return {name: found for layer in reversed(_below(learned)) for name, found in layer.items() if found.by_name}
+    return {name: match for layer in reversed(_lower_layers(learned)) for name, match in layer.items() if match.by_name}
 
 
 @cache
 def _spellings(learned: bool) -> Mapping[str, tuple[str, str]]:
-    return {other: named for name in _by_name(learned) for other, named in _spelled_otherwise(name)}
+    return {other: named for name in _by_name(learned) for other, named in _other_spellings(name)}
 
 
-def _spelled_otherwise(name: str) -> Iterator[tuple[str, tuple[str, str]]]:
+def _other_spellings(name: str) -> Iterator[tuple[str, tuple[str, str]]]:
+    """Yields the other spellings of an MCP tool, each with the entry's name and the separator that it uses."""
     if parts := _MCP.fullmatch(name):
         for separator in _SEPARATORS:
             yield f"{parts[1]}{separator}{parts[2]}", (name, separator)
