@@ -30,7 +30,8 @@ from pagefold.adapters.library import Library
 from pagefold.cli import serve, telemetry_setup
 from pagefold.derive.policies import policy_named
 from pagefold.model_proxy.conversations import Conversations
-from pagefold.model_proxy.server import Proxy, run
+from pagefold.model_proxy.proxy import Proxy
+from pagefold.model_proxy.server import run
 from pagefold.model_proxy.upstreams import Upstreams
 from pagefold.settings import ServeSettings, Settings, StoreSettings
 

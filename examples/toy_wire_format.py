@@ -16,7 +16,7 @@ from typing import Any
 from pagefold.cli import main
 from pagefold.errors import WireError
 from pagefold.wire import json_text, sse
-from pagefold.wire.api import Api, CallFormat, Provider
+from pagefold.wire.api import Api, ApiProvider, CallFormat
 from pagefold.wire.apis import register
 from pagefold.wire.json_text import as_count, as_list, as_object, as_string
 from pagefold.wire.message import (
@@ -103,7 +103,7 @@ def usage_of(spent: Any) -> Usage:
 
 
 @dataclass(slots=True)
-class ToyStream(sse.AnswerStream):
+class ToyStream(sse.StreamedAnswer):
     """Reads a streamed answer as it passes by."""
 
     telling = (b'"why"',)
@@ -140,7 +140,7 @@ def read_error(body: bytes) -> Mapping[str, Any]:
 TOY = Api(
     "toy",
     "/toy/chat",
-    Provider("toy", prices="openai"),
+    ApiProvider("toy", prices="openai"),
     SHAPE,
     parse_request,
     parse_response,

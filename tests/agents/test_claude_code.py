@@ -15,8 +15,9 @@ import pytest
 
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.exchange import Exchange
+from pagefold.model_proxy.proxy import Proxy
 from pagefold.model_proxy.scripted import ScriptedCall, ScriptedModel, ScriptedTurn
-from pagefold.model_proxy.server import Proxy, running
+from pagefold.model_proxy.server import running
 from pagefold.model_proxy.totals import Prefix
 from pagefold.model_proxy.upstreams import Upstreams
 from pagefold.wire.message import Usage

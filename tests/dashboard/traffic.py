@@ -11,8 +11,9 @@ from pathlib import Path
 
 from pagefold.adapters.library import Library
 from pagefold.cli import serve, telemetry_setup
+from pagefold.model_proxy.proxy import Proxy
 from pagefold.model_proxy.scripted import ScriptedCall, ScriptedModel, ScriptedTurn
-from pagefold.model_proxy.server import Proxy, running
+from pagefold.model_proxy.server import running
 from pagefold.settings import ServeSettings, Settings, StoreSettings, TelemetrySettings
 from pagefold.wire.message import Usage
 

@@ -12,7 +12,8 @@ from pagefold.derive.policies import policy_named
 from pagefold.derive.policies.economic import Economic
 from pagefold.encode.choose import decode
 from pagefold.model_proxy.conversations import Conversations
-from pagefold.model_proxy.server import Proxy, running
+from pagefold.model_proxy.proxy import Proxy
+from pagefold.model_proxy.server import running
 from pagefold.model_proxy.upstreams import Upstreams
 from pagefold.wire import apis
 from pagefold.wire.api import Api

@@ -11,8 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import zstandard
 
+from pagefold.model_proxy.proxy import Proxy
 from pagefold.model_proxy.scripted import ScriptedCall, ScriptedModel, ScriptedTurn
-from pagefold.model_proxy.server import Proxy, running
+from pagefold.model_proxy.server import running
 from pagefold.model_proxy.upstreams import Upstreams
 from pagefold.wire.message import Usage
 from tests.model_proxy.upstream import (

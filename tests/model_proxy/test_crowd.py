@@ -12,7 +12,8 @@ import pytest
 from pagefold.adapters.asgi import Event, Receive, Send
 from pagefold.derive.policies import policy_named
 from pagefold.model_proxy.conversations import Conversations
-from pagefold.model_proxy.server import Proxy, running
+from pagefold.model_proxy.proxy import Proxy
+from pagefold.model_proxy.server import running
 from pagefold.model_proxy.upstreams import Upstreams
 from tests.model_proxy.conversation import body, history
 from tests.model_proxy.upstream import EVENTS

@@ -14,7 +14,8 @@ import pytest
 from pagefold.adapters.asgi import Event, Receive, Send
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.exchange import Exchange
-from pagefold.model_proxy.server import Proxy, running
+from pagefold.model_proxy.proxy import Proxy
+from pagefold.model_proxy.server import running
 from pagefold.model_proxy.upstreams import Upstreams
 from tests.model_proxy.upstream import (
     ANSWER,

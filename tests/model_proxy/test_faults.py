@@ -25,9 +25,10 @@ from pagefold.derive.policies.lossless import Lossless
 from pagefold.derive.policy import NOTHING, Derived, Notes
 from pagefold.errors import StoreError
 from pagefold.model_proxy.conversations import Conversations
+from pagefold.model_proxy.proxy import Proxy
 from pagefold.model_proxy.recall_service import PageKeeper, RecallAnswers
 from pagefold.model_proxy.scripted import ScriptedCall, ScriptedModel, ScriptedTurn
-from pagefold.model_proxy.server import Proxy, running
+from pagefold.model_proxy.server import running
 from pagefold.model_proxy.upstreams import Upstreams
 from pagefold.pages.faults import Boundary
 from pagefold.pages.kinds import PageKind

@@ -18,8 +18,9 @@ import aiohttp
 import pytest
 
 from pagefold.errors import ConfigError
+from pagefold.model_proxy.proxy import Proxy
 from pagefold.model_proxy.scripted import ScriptedModel
-from pagefold.model_proxy.server import Proxy, Tls, running, serve
+from pagefold.model_proxy.server import Tls, running, serve
 from pagefold.model_proxy.upstreams import Upstreams
 from tests.model_proxy.upstream import EVENTS, PATIENCE, QUESTION, STREAM_HEAD, ask, chunk, upstream
 
@@ -84,7 +85,8 @@ def test_a_port_in_use_is_named() -> None:
 def test_a_signal_ends_it_and_the_caller_has_the_last_word(number: signal.Signals) -> None:
     program = (
         "from pagefold.model_proxy.upstreams import Upstreams\n"
-        "from pagefold.model_proxy.server import Proxy, run\n"
+        "from pagefold.model_proxy.proxy import Proxy\n"
+        "from pagefold.model_proxy.server import run\n"
         "proxy = Proxy(Upstreams({'anthropic': 'http://127.0.0.1:1'}))\n"
         "run(proxy, '127.0.0.1', 0, started=lambda port: print(port, flush=True))\n"
         "print('requests', proxy.totals.requests)\n"

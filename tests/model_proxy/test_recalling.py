@@ -15,9 +15,10 @@ from pagefold.adapters.library import Library
 from pagefold.derive.policies import policy_named
 from pagefold.derive.policy import Policy
 from pagefold.model_proxy.conversations import Conversations
+from pagefold.model_proxy.proxy import Proxy
 from pagefold.model_proxy.recall_service import PageKeeper, RecallAnswers
 from pagefold.model_proxy.scripted import ScriptedCall, ScriptedModel, ScriptedTurn
-from pagefold.model_proxy.server import Proxy, running
+from pagefold.model_proxy.server import running
 from pagefold.model_proxy.totals import Totals
 from pagefold.model_proxy.upstreams import Upstreams
 from pagefold.pages.page import handle_of

@@ -14,9 +14,10 @@ from pagefold.adapters.asgi import Event, Receive, Send
 from pagefold.adapters.library import Library
 from pagefold.derive.policies import policy_named
 from pagefold.model_proxy.conversations import Conversations
+from pagefold.model_proxy.proxy import Proxy
 from pagefold.model_proxy.recall_service import RecallAnswers
 from pagefold.model_proxy.scripted import ScriptedCall, ScriptedTurn
-from pagefold.model_proxy.server import Proxy, running
+from pagefold.model_proxy.server import running
 from pagefold.model_proxy.upstreams import Upstreams
 from pagefold.pages.page import handle_of
 from pagefold.wire import openai_chat, sse

@@ -11,7 +11,8 @@ from urllib.parse import urlsplit
 
 from pagefold.derive.policy import Policy
 from pagefold.model_proxy.conversations import Conversations
-from pagefold.model_proxy.server import Proxy, running
+from pagefold.model_proxy.proxy import Proxy
+from pagefold.model_proxy.server import running
 from pagefold.model_proxy.upstreams import Upstreams
 from pagefold.wire.message import Usage
 

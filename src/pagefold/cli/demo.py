@@ -25,8 +25,9 @@ from pagefold.cli import replay as replaying
 from pagefold.context import Context
 from pagefold.derive.cost import prices_named
 from pagefold.derive.policies.lossless import Lossless
+from pagefold.model_proxy.proxy import Proxy
 from pagefold.model_proxy.scripted import ScriptedCall, ScriptedModel, ScriptedTurn
-from pagefold.model_proxy.server import Proxy, running
+from pagefold.model_proxy.server import running
 from pagefold.model_proxy.upstreams import Upstreams
 from pagefold.number_format import short
 from pagefold.pages.kinds import classify

@@ -33,8 +33,8 @@ from pagefold.errors import ConfigError
 from pagefold.model_proxy import server
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.deriving import folds
+from pagefold.model_proxy.proxy import Proxy
 from pagefold.model_proxy.recall_service import PageKeeper, RecallAnswers
-from pagefold.model_proxy.server import Proxy
 from pagefold.model_proxy.upstreams import Upstreams
 from pagefold.number_format import share, short
 from pagefold.settings import Settings

@@ -21,7 +21,7 @@ from pagefold.tools.defaults import default_tool_value_models
 if TYPE_CHECKING:  # what only some of them need is imported when it is needed
     from pagefold.dashboard.app import Dashboard
     from pagefold.dashboard.store_view import StoreView
-    from pagefold.model_proxy.server import Proxy
+    from pagefold.model_proxy.proxy import Proxy
 
 _NEWEST_BYTES = 8_000_000
 _LENGTHS = 10_000

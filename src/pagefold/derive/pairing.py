@@ -24,7 +24,7 @@ _EARLY = 16  # results that came before their call and may still find it
 
 
 @frozen
-class Call:
+class WaitingCall:
     """A call that waits for its result. `id` is what it is known by; `was` what it came with."""
 
     id: str
@@ -54,7 +54,7 @@ class _Ids:
 class Pairing:
     """What is open in a history so far. `held` waits for results; its messages are settled or still to be looked at."""
 
-    open: tuple[Call, ...] = ()
+    open: tuple[WaitingCall, ...] = ()
     held: tuple[tuple[Message, bool], ...] = ()
     given: frozenset[str] = frozenset()  # ids whose result was said to be unavailable
     early: tuple[Message, ...] = ()
@@ -212,7 +212,7 @@ class _Work:
         if names != list(calls):
             message = _renamed(message, names)
             self._tell(message, "a call whose id was taken has another", ResidencyLevel.FULL)
-        waiting = (Call(name, call, message) for name, call in zip(names, calls, strict=True))
+        waiting = (WaitingCall(name, call, message) for name, call in zip(names, calls, strict=True))
         early = [one for one in self.pairing.early if _results(one)[0] in calls]
         rest = tuple(one for one in self.pairing.early if one not in early)
         self.pairing = replace(self.pairing, open=(*self.pairing.open, *waiting), ids=ids, early=rest)

@@ -63,7 +63,7 @@ class Exchange:
         self.turn: RecallTurn | None = None
         self._shrunk = False
         self._status, self._stream = 0, False
-        self._events: sse.AnswerStream | None = None
+        self._events: sse.StreamedAnswer | None = None
         self._whole = bytearray()
         self._heard_bytes = 0
         self._deaf = ""

@@ -1,39 +1,32 @@
-"""The driver of the model proxy: an ASGI application that passes every request on, and the server that runs it.
+"""The model proxy as an ASGI application: passes every request on to its upstream, and counts what passes.
 
-Promises: method, path, query and headers reach the upstream as they came, and the body too unless a policy derived
-another; status, headers and body come back as they were sent, piece by piece as they arrive, in whatever content
-encoding. Only what belongs to one connection (hop by hop headers, `host`) and what is meant for us is not passed on.
-A client that leaves ends the request upstream; an upstream that breaks off ends the client's connection the same way.
-Where it is not reached the answer is a 502 that says why. A fault of ours never reaches the client: its own bytes go
-through, and the fault is counted and reported.
+Promises: method, path, query and headers reach the upstream as they came, and so does the body unless a policy derived
+another. Status, headers and body come back as they were sent, piece by piece as they arrive, in whatever content
+encoding. Only headers of one connection, `host`, and headers meant for pagefold are left out. A client that leaves ends
+the request upstream; an upstream that breaks off ends the client's connection the same way. Where an upstream is not
+reached the answer is a 502 that says why. A fault of pagefold itself never reaches the client: the client's own bytes
+go through, and the fault is counted and reported.
 
-Refuses: WebSockets and other upgrades (426), a client without the token where one is set (401), and any upstream but
-those it was given. Keys are passed on and neither kept nor written anywhere.
+Refuses WebSockets and other upgrades (426), a client without the token where one is set (401), and any upstream that is
+not in its table (404). Keys are passed on and neither kept nor written anywhere.
 """
 
 import asyncio
 import hmac
-import os
-import socket
-import ssl
 import sys
 import threading
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import aiohttp
-import uvicorn
 
 from pagefold import tokens
-from pagefold.adapters.asgi import App, Event, Receive, Send, new_event_loop
-from pagefold.adapters.gc_tuning import tune_gc
-from pagefold.errors import ConfigError
+from pagefold.adapters.asgi import App, Event, Receive, Send
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.exchange import READ_BYTES, Exchange
 from pagefold.model_proxy.forward import TOKEN_HEADER, ProxiedRequest
@@ -48,8 +41,6 @@ from pagefold.wire import json_text
 from pagefold.wire.api import error_json
 from pagefold.wire.apis import error_at
 
-_IDLE_SECONDS = 300
-_GRACE_SECONDS = 30
 _HEADER_BYTES = 256 << 10
 _UNCOUNTED = 500
 _ENDED, _ENDED_BYTES, _COUNT_SECONDS = 64, 4 << 20, 0.08
@@ -62,13 +53,13 @@ def to_stderr(line: str) -> None:
 
 
 class Proxy:
-    """The ASGI application. `totals` is what it has seen so far.
+    """The ASGI application. `totals` is what it has counted so far.
 
-    `conversations` says by which policy requests are derived, `put` where pages are kept, `write_back` where what is
-    held goes before a fold, `answers` who answers context tools; `exchange` makes the pure half of one exchange;
-    `report` gets one line for each kind of fault, the first time it happens, and never anything that a client or an
-    upstream wrote. `teller` gets to know every exchange that was read, `dashboard` is asked for what else is below
-    /pagefold/. `through` are the HTTP proxies by which upstreams are reached, by host and port.
+    `conversations` holds the policy that derives requests; `put` stores pages, `write_back` stores pins before a fold,
+    `answers` answers context tools. `exchange` makes the pure half of one exchange. `report` gets one line for each
+    kind of fault, the first time it happens, and never anything that a client or an upstream wrote. `teller` records
+    every exchange that was read; `dashboard` answers the other paths below /pagefold/. `through` are the HTTP proxies
+    by which upstreams are reached, by host and port.
     """
 
     def __init__(
@@ -189,8 +180,8 @@ class Proxy:
 
     @property
     def counted(self) -> Totals:
-        """What was counted so far, for other threads while it serves: what ended just now is counted by the loop alone,
-        because whoever is told of it lives there."""
+        """What was counted so far, for other threads. What has ended is counted on the event loop only: listeners are
+        not thread-safe."""
         with self._counting:
             seen, self._seen = self._seen, []
             if seen:
@@ -303,106 +294,3 @@ def needs_upgrade(headers: Mapping[bytes, bytes]) -> bool:
         return False
     has_body = b"transfer-encoding" in headers or headers.get(b"content-length", b"0") != b"0"
     return has_body or headers[b"upgrade"].lower() == b"websocket"
-
-
-class Server(uvicorn.Server):
-    """Ends on a signal as on any other call to stop: raising it again would keep the caller from saying a last word."""
-
-    @contextmanager
-    def capture_signals(self) -> Generator[None, None, None]:
-        with super().capture_signals():
-            yield
-            self._captured_signals.clear()
-
-
-class Tls(NamedTuple):
-    """Files of a certificate chain and of its key; an empty key is in the chain's file."""
-
-    certificate: str
-    key: str = ""
-
-    def check(self) -> None:
-        """Raises ConfigError where they are no certificate and its key."""
-        try:
-            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(self.certificate, self.key or None)
-        except OSError as error:
-            reason = error.strerror or "they do not fit together"
-            said = f"serve.tls_certificate = {self.certificate!r}, serve.tls_key = {self.key!r}"
-            raise ConfigError(f"{said}: expected a certificate chain and its key as PEM ({reason})") from error
-
-
-def server_for(app: App, tls: Tls | None = None) -> Server:
-    return Server(
-        uvicorn.Config(
-            app,
-            ssl_certfile=tls.certificate if tls else None,
-            ssl_keyfile=tls.key or None if tls else None,
-            http="httptools",
-            ws="none",
-            lifespan="on",
-            loop="none",
-            log_config=None,
-            log_level="critical",
-            access_log=False,
-            proxy_headers=False,
-            server_header=False,
-            date_header=False,
-            timeout_keep_alive=_IDLE_SECONDS,
-            timeout_graceful_shutdown=_GRACE_SECONDS,
-        )
-    )
-
-
-def listen(host: str, port: int) -> socket.socket:
-    """Raises ConfigError."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        return socket.create_server((host, port), family=family, backlog=2048)
-    except OSError as error:
-        reason = error.strerror if isinstance(error, socket.gaierror) else os.strerror(error.errno or 0)
-        raise ConfigError(f"serve.port = {port}: cannot listen on {host} ({reason}); 0 takes any free port") from error
-
-
-async def serve(app: App, host: str, port: int, *, started: Callable[[int], None], tls: Tls | None = None) -> None:
-    """Serves until it is cancelled or a signal arrives, and then lets running answers end. `started` gets the port.
-
-    Raises ConfigError where it cannot listen, or not with this certificate.
-    """
-    if tls:
-        tls.check()
-    with listen(host, port) as listening:
-        server = server_for(app, tls)
-        serving = asyncio.ensure_future(server.serve([listening]))
-        started(listening.getsockname()[1])
-        try:
-            await asyncio.shield(serving)
-        except asyncio.CancelledError:
-            server.should_exit = True
-            await serving
-            raise
-
-
-def run(app: App, host: str, port: int, *, started: Callable[[int], None], tls: Tls | None = None) -> None:
-    """`serve` on the fastest event loop there is, until a signal arrives. Raises ConfigError."""
-    tune_gc()
-    with asyncio.Runner(loop_factory=new_event_loop) as runner:
-        runner.run(serve(app, host, port, started=started, tls=tls))
-
-
-@contextmanager
-def running(app: App) -> Iterator[str]:
-    """The address of the application, served on loopback by a thread of its own until the block ends."""
-    server = server_for(app)
-    listening = listen("127.0.0.1", 0)
-
-    def work() -> None:
-        with asyncio.Runner(loop_factory=new_event_loop) as runner:
-            runner.run(server.serve([listening]))
-
-    thread = threading.Thread(target=work, name="pagefold")
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-    finally:
-        server.should_exit = True
-        thread.join()

@@ -198,7 +198,7 @@ _UNHEARD = Message(Role.ASSISTANT, (), '{"role":"assistant","content":[]}')
 
 
 @dataclass(slots=True)
-class MessagesStream(sse.AnswerStream):
+class MessagesStream(sse.StreamedAnswer):
     """Reads a Messages stream as it passes by. It has ended once it has said `message_stop`."""
 
     telling = (b'"message_',)

@@ -24,7 +24,7 @@ _TOO_LONG = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Provider:
+class ApiProvider:
     """Who answers an API: the name of its upstream, and its typical price table.
 
     Besides the paths of its APIs, `paths` go to its upstream. So do `shared_paths`, which other providers have too, if
@@ -105,11 +105,11 @@ class Api:
 
     name: str
     path: str
-    provider: Provider
+    provider: ApiProvider
     shape: RequestShape
     parse_request: Callable[[bytes], Request]
     parse_response: Callable[[bytes], Response]
-    stream: type[sse.AnswerStream]
+    stream: type[sse.StreamedAnswer]
     calls: CallFormat
     turn: type[TurnView] | None = None
     continues: Callable[[Request], str] = lambda request: ""

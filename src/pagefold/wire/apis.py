@@ -9,18 +9,20 @@ from typing import Any
 
 from pagefold.wire import anthropic, json_text, openai_chat, openai_responses
 from pagefold.wire.anthropic_turn import MessagesTurn
-from pagefold.wire.api import Api, Provider, error_json
+from pagefold.wire.api import Api, ApiProvider, error_json
 from pagefold.wire.message import Message
 from pagefold.wire.openai_chat_turn import ChatTurn
 from pagefold.wire.openai_responses_turn import ResponsesTurn
 
-ANTHROPIC = Provider(
+ANTHROPIC = ApiProvider(
     "anthropic",
     prices="anthropic",
     header="anthropic-version",
     window_flag=(b"anthropic-beta", b"context-1m", 1_000_000),
 )
-OPENAI = Provider("openai", prices="openai", paths=("/v1/embeddings", "/v1/completions"), shared_paths=("/v1/models",))
+OPENAI = ApiProvider(
+    "openai", prices="openai", paths=("/v1/embeddings", "/v1/completions"), shared_paths=("/v1/models",)
+)
 
 MESSAGES = Api(
     "messages",
@@ -92,7 +94,7 @@ def message_of(value: Mapping[str, Any]) -> Message:
     return api_of(value).shape.parse(value, json_text.dumps(value))
 
 
-def providers() -> dict[str, Provider]:
+def providers() -> dict[str, ApiProvider]:
     """The providers of all APIs by their names. Unknown paths go to the first."""
     return {api.provider.name: api.provider for api in APIS.values()}
 

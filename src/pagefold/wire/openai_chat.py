@@ -124,7 +124,7 @@ def render_message(role: Role, blocks: Sequence[Block]) -> Message:
 
 
 @dataclass(slots=True)
-class ChatStream(sse.AnswerStream):
+class ChatStream(sse.StreamedAnswer):
     """Reads the first choice of a stream as it passes by. It has ended once it has said `[DONE]`."""
 
     telling = (b'"usage":{', b'"usage": {', b'"finish_reason":"', b'"finish_reason": "', b"[DONE]")

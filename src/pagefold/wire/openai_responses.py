@@ -127,7 +127,7 @@ def parse_usage(value: Any) -> Usage | None:
 
 
 @dataclass(slots=True)
-class ResponsesStream(sse.AnswerStream):
+class ResponsesStream(sse.StreamedAnswer):
     """Reads a stream as it passes by. It has ended once the event came that carries the whole response."""
 
     telling = (b'"response.completed"', b'"response.incomplete"', b'"response.failed"')

@@ -80,7 +80,7 @@ class EventSplitter:
 
 
 @dataclass(slots=True)
-class AnswerStream(ABC):
+class StreamedAnswer(ABC):
     """Reads an answer out of a stream as it passes by: a provider's format says what each event means.
 
     `ended` once the stream has said that the answer is whole; `error` is the data of the event that said it failed.

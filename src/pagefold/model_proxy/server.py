@@ -1,0 +1,122 @@
+"""Serves an ASGI application over HTTP or HTTPS: until a signal arrives, or on loopback while a block runs."""
+
+import asyncio
+import os
+import socket
+import ssl
+import threading
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import uvicorn
+
+from pagefold.adapters.asgi import App, new_event_loop
+from pagefold.adapters.gc_tuning import tune_gc
+from pagefold.errors import ConfigError
+
+_IDLE_SECONDS = 300
+_GRACE_SECONDS = 30
+
+
+class Server(uvicorn.Server):
+    """Ends on a signal as on any other call to stop: raising it again would keep the caller from saying a last word."""
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        with super().capture_signals():
+            yield
+            self._captured_signals.clear()
+
+
+class Tls(NamedTuple):
+    """Files of a certificate chain and of its key; an empty key is in the chain's file."""
+
+    certificate: str
+    key: str = ""
+
+    def check(self) -> None:
+        """Raises ConfigError where they are no certificate and its key."""
+        try:
+            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(self.certificate, self.key or None)
+        except OSError as error:
+            reason = error.strerror or "they do not fit together"
+            said = f"serve.tls_certificate = {self.certificate!r}, serve.tls_key = {self.key!r}"
+            raise ConfigError(f"{said}: expected a certificate chain and its key as PEM ({reason})") from error
+
+
+def server_for(app: App, tls: Tls | None = None) -> Server:
+    return Server(
+        uvicorn.Config(
+            app,
+            ssl_certfile=tls.certificate if tls else None,
+            ssl_keyfile=tls.key or None if tls else None,
+            http="httptools",
+            ws="none",
+            lifespan="on",
+            loop="none",
+            log_config=None,
+            log_level="critical",
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            date_header=False,
+            timeout_keep_alive=_IDLE_SECONDS,
+            timeout_graceful_shutdown=_GRACE_SECONDS,
+        )
+    )
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Raises ConfigError."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=2048)
+    except OSError as error:
+        reason = error.strerror if isinstance(error, socket.gaierror) else os.strerror(error.errno or 0)
+        raise ConfigError(f"serve.port = {port}: cannot listen on {host} ({reason}); 0 takes any free port") from error
+
+
+async def serve(app: App, host: str, port: int, *, started: Callable[[int], None], tls: Tls | None = None) -> None:
+    """Serves until it is cancelled or a signal arrives, and then lets running answers end. `started` gets the port.
+
+    Raises ConfigError where it cannot listen, or not with this certificate.
+    """
+    if tls:
+        tls.check()
+    with listen(host, port) as listening:
+        server = server_for(app, tls)
+        serving = asyncio.ensure_future(server.serve([listening]))
+        started(listening.getsockname()[1])
+        try:
+            await asyncio.shield(serving)
+        except asyncio.CancelledError:
+            server.should_exit = True
+            await serving
+            raise
+
+
+def run(app: App, host: str, port: int, *, started: Callable[[int], None], tls: Tls | None = None) -> None:
+    """`serve` on the fastest event loop there is, until a signal arrives. Raises ConfigError."""
+    tune_gc()
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
+        runner.run(serve(app, host, port, started=started, tls=tls))
+
+
+@contextmanager
+def running(app: App) -> Iterator[str]:
+    """The address of the application, served on loopback by a thread of its own until the block ends."""
+    server = server_for(app)
+    listening = listen("127.0.0.1", 0)
+
+    def work() -> None:
+        with asyncio.Runner(loop_factory=new_event_loop) as runner:
+            runner.run(server.serve([listening]))
+
+    thread = threading.Thread(target=work, name="pagefold")
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join()
