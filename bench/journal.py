@@ -30,8 +30,7 @@ from typing import Any
 from pagefold.adapters.sqlite import database
 from pagefold.adapters.sqlite.journal import SqliteJournal
 from pagefold.adapters.sqlite.pages import SqlitePages
-from pagefold.pages.faults import Boundary
-from pagefold.pages.journal import JournalEntry, JournalLine, LineState, Op, Rejected, Rules, Schema, flush
+from pagefold.pages.journal import Boundary, JournalEntry, JournalLine, LineState, Op, Rejected, Rules, Schema, flush
 from pagefold.pages.page import id_of
 
 RUNS_PER_FILE = 7  # shares no factor with the statements, so that each of them also falls on a new file

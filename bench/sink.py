@@ -20,6 +20,7 @@ from typing import Any
 from pagefold.adapters.library import Library, objects_of
 from pagefold.adapters.sink import ObjectStorage
 from pagefold.adapters.sqlite.pages import SqlitePages
+from pagefold.adapters.stores import open_store
 from pagefold.settings import SinkSettings
 
 Writing: Any = runpy.run_path(str(Path(__file__).with_name("store.py")))["Writing"]
@@ -55,7 +56,7 @@ def compare(objects: ObjectStorage | None, contents: list[bytes]) -> tuple[float
     ratios, worst = [], 0.0
     for start in range(0, len(contents), ROUND):
         with tempfile.TemporaryDirectory() as folder, closing(SqlitePages(Path(folder, "plain.db"))) as plain:
-            library = Library(Path(folder, "sink.db"), objects, flush_seconds=0.0)
+            library = Library(open_store(Path(folder, "sink.db"), sender="bench"), objects, flush_seconds=0.0)
             took = [0.0, 0.0]
             sides = [(0, library.put), (1, plain.put)]
             for content in contents[start : start + ROUND]:

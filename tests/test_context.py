@@ -20,6 +20,7 @@ import pagefold.context
 from pagefold import Context
 from pagefold.adapters.sqlite.journal import SqliteJournal, beside
 from pagefold.adapters.sqlite.pages import SqlitePages
+from pagefold.adapters.stores import open_store
 from pagefold.derive.learned import Folds
 from pagefold.derive.policies import LIVE, policy_named
 from pagefold.derive.policies.compaction import Compaction
@@ -28,8 +29,8 @@ from pagefold.derive.policy import Policy
 from pagefold.errors import ConfigError, StoreError, WindowError
 from pagefold.model_proxy.scripted import ScriptedCall, ScriptedModel, ScriptedTurn
 from pagefold.model_proxy.server import running
+from pagefold.pages.memory_store import MemoryStore
 from pagefold.pages.page import HANDLE
-from pagefold.pages.store import MemoryPages
 from pagefold.pages.writeback import Scopes
 
 FOLDING = [policy for name in LIVE if hasattr(policy := policy_named(name, window=12_000), "window")]
@@ -310,7 +311,7 @@ def test_pages_outlive_the_process_in_a_file(tmp_path: Path) -> None:
 
 
 def test_only_a_store_that_was_opened_here_is_closed(tmp_path: Path) -> None:
-    store = SqlitePages(tmp_path / "pages.db")
+    store = open_store(tmp_path / "pages.db")
     with Context(store=store) as context:
         handle = context.keep(FILE)
     with Context(store=store) as again:
@@ -341,7 +342,7 @@ def test_the_example_loop_runs_past_its_window(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("policy", ["economic", Economic(12_000, folds=Folds(least=500, rent=0.0, miss=900))])
 def test_a_history_added_again_by_another_process_goes_on_as_it_began(opened: Opened, policy: Any) -> None:
-    store, now = MemoryPages(), [0.0]
+    store, now = MemoryStore(), [0.0]
     context = opened(12_000, store=store, head=4_096, clock=lambda: now[0])
     requests = []
     for turn, request in enumerate(loop(context, 40)):

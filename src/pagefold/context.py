@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from pagefold.adapters.instructions import instructions_in
-from pagefold.adapters.sqlite.pages import SqlitePages
-from pagefold.adapters.writeback import Writeback
+from pagefold.adapters.stores import open_store
 from pagefold.derive.cost import TABLES, Prices
 from pagefold.derive.notebook import Notebook
 from pagefold.derive.pinned_policy import PinnedPolicy, root_of
@@ -32,14 +31,14 @@ from pagefold.derive.policy import NOTHING, Decision, Derived, Notes, Policy
 from pagefold.encode.recall_reply import reply_to_recall
 from pagefold.errors import ConfigError, WindowError
 from pagefold.pages import producers
-from pagefold.pages.faults import Boundary
-from pagefold.pages.journal import Flushed
+from pagefold.pages.journal import Boundary, Flushed
 from pagefold.pages.kinds import PageKind, ResidencyLevel
+from pagefold.pages.memory_store import MemoryStore
 from pagefold.pages.page import HANDLE, Page, PageId
 from pagefold.pages.pins import NONE, Pins
 from pagefold.pages.producers import Held, Refused, Scope
-from pagefold.pages.store import MemoryPages, PageStore
-from pagefold.pages.writeback import Scopes
+from pagefold.pages.store import Store
+from pagefold.pages.writeback import Scopes, Writeback
 from pagefold.tokens import FRAME, counter_for
 from pagefold.wire import json_text
 from pagefold.wire.apis import message_of
@@ -96,7 +95,7 @@ class Context:
         window: int = 200_000,
         *,
         policy: str | Policy = "economic",
-        store: PageStore | str | Path | None = None,
+        store: Store | str | Path | None = None,
         model: str = "",
         head: int = 0,
         prices: Prices = TABLES["anthropic"],
@@ -110,9 +109,9 @@ class Context:
             policy = policy_named(policy, window=window, prices=prices, tokens=self._counter.name)
         self._policy, self._prices, self._clock = policy, prices, clock
         self._owns = isinstance(store, str | Path)
-        self._store = SqlitePages(Path(store)) if isinstance(store, str | Path) else store or MemoryPages()
+        self._store = open_store(store) if isinstance(store, str | Path) else store or MemoryStore()
         self._writeback = Writeback(self._store, Scopes(history, project))
-        self._notebook = Notebook(self._store)
+        self._notebook = Notebook(self._store.notes)
         self._history, self._head = history, head
         self._asked_for = f"{history}\n{model}\n{policy.name}\n{getattr(policy, 'window', 0)}"
         self._messages: list[Message] = []
@@ -188,8 +187,8 @@ class Context:
         before = self._sent
         self._send(after, derived)
         for page in self._owed:
-            self._store.put(page.content, history=self._history, now=now, kind=page.kind, name=page.name)
-            self._store.hold(page.id, self._history)
+            self._store.pages.put(page.content, history=self._history, now=now, kind=page.kind, name=page.name)
+            self._store.pages.hold(page.id, self._history)
         self._owed.clear()
         if self._crossed is not None:
             self._writeback.write(self.pins, self._crossed, now=now)
@@ -204,7 +203,7 @@ class Context:
         self._report = replace(self._report, recalls=self._report.recalls + 1)
         if not HANDLE.fullmatch(handle) and (text := self._titled(handle)) is not None:
             handle = self.keep(text)
-        found = reply_to_recall(self._store, handle, within=self._history, count=self._counter.count, **part)
+        found = reply_to_recall(self._store.pages, handle, within=self._history, count=self._counter.count, **part)
         if found.page is not None:
             self._missed.append(found.page)
         return found.text
@@ -212,8 +211,8 @@ class Context:
     def keep(self, text: str, name: str = "") -> str:
         """Keeps a text in the store for this history; the handle that recalls it."""
         page = Page.of(PageKind.EVIDENCE, text, name)
-        self._store.put(page.content, history=self._history, now=self._clock(), kind=page.kind, name=name)
-        self._store.hold(page.id, self._history)
+        self._store.pages.put(page.content, history=self._history, now=self._clock(), kind=page.kind, name=name)
+        self._store.pages.hold(page.id, self._history)
         return page.handle
 
     def pin(self, statement: str, *, scope: Scope | str = Scope.SESSION) -> None:

@@ -21,19 +21,19 @@ from hypothesis import strategies as st
 from pagefold.adapters.sqlite.journal import SqliteJournal, beside
 from pagefold.adapters.sqlite.pages import SqlitePages
 from pagefold.errors import StoreError
-from pagefold.pages.faults import Boundary
 from pagefold.pages.journal import (
     SCHEMAS,
+    Boundary,
     JournalEntry,
     JournalLine,
     JournalRecord,
     LineState,
-    MemoryJournal,
     Op,
     Rejected,
     Rules,
     flush,
 )
+from pagefold.pages.memory_store import MemoryStore
 from pagefold.pages.page import PageId, id_of
 
 BENCH = Path(__file__).parent.parent.parent / "bench" / "journal.py"
@@ -90,7 +90,9 @@ ENTRIES = st.builds(
 def test_the_journal_on_disk_answers_as_the_one_in_memory(steps: list[tuple[JournalEntry, str, bool]]) -> None:
     with tempfile.TemporaryDirectory() as name, closing(SqlitePages(Path(name) / "store.db")) as store:
         store.put(b"known")
-        pure = MemoryJournal(RULES, store.exists)
+        memory = MemoryStore()
+        memory.pages.put(b"known")
+        pure = memory.open_journal(RULES)
         with closing(SqliteJournal(Path(name) / "journal.db", RULES, store)) as kept:
             for entry, token, flushes in steps:
                 assert kept.stage(entry, token=token, now=2.5) == pure.stage(entry, token=token, now=2.5)
@@ -105,23 +107,6 @@ def test_the_journal_on_disk_answers_as_the_one_in_memory(steps: list[tuple[Jour
 
 
 # ---------------------------------------------------------------------------------------------- several at once
-
-
-def test_a_line_belongs_to_its_owner_and_its_owners_next_process_goes_on(
-    tmp_path: Path, store: SqlitePages, journal: SqliteJournal, page: PageId
-) -> None:
-    line = journal.stage(note(page))
-    with closing(SqliteJournal(tmp_path / "journal.db", RULES, store, owner="another")) as another:
-        assert another.pending() == []
-        assert another.lines() == [line]
-        with pytest.raises(ValueError, match="no line 1 of 'another'"):
-            another.validate(line.number)
-        with pytest.raises(ValueError, match="no line 1 of 'another'"):
-            another.commit(line.number, Boundary.RESET)
-    journal.close()
-
-    with closing(SqliteJournal(tmp_path / "journal.db", RULES, store)) as again:
-        assert [done.number for done in flush(again, Boundary.SHUTDOWN).committed] == [line.number]
 
 
 def test_of_many_that_set_what_they_all_read_one_wins_and_the_others_are_refused(
@@ -173,42 +158,6 @@ def test_writers_killed_before_any_statement_lose_no_commit_and_overwrite_nothin
 
 
 # ----------------------------------------------------------------------------------------------------- provenance
-
-
-def test_the_pages_a_committed_line_came_from_are_never_collected(store: SqlitePages, journal: SqliteJournal) -> None:
-    kept, loose = store.put(b"kept"), store.put(b"loose")
-    journal.stage(note(kept))
-    flush(journal, Boundary.COMPACTION)
-
-    store.collect(max_bytes=0)
-
-    assert (store.exists(kept), store.exists(loose)) == (True, False)
-
-
-def test_the_pages_of_a_line_rejected_at_its_commit_are_let_go(
-    store: SqlitePages, journal: SqliteJournal, page: PageId
-) -> None:
-    other = store.put(b"only the late one came from here")
-    first = journal.validate(journal.stage(goal(page, "first", 0)).number)
-    late = journal.validate(journal.stage(goal(other, "late", 0)).number)
-    journal.commit(first.number, Boundary.RESET)
-
-    assert journal.commit(late.number, Boundary.RESET).reason is Rejected.DESTRUCTIVE_OP
-
-    store.collect(max_bytes=0)
-    assert (store.exists(page), store.exists(other)) == (True, False)
-
-
-def test_a_page_collected_between_validation_and_commit_is_a_reason_and_not_a_dangling_line(
-    store: SqlitePages, journal: SqliteJournal, page: PageId
-) -> None:
-    line = journal.validate(journal.stage(note(page)).number)
-    store.collect(max_bytes=0)
-
-    done = journal.commit(line.number, Boundary.RESET)
-
-    assert (done.state, done.reason) == (LineState.REJECTED, Rejected.PROVENANCE_FAIL)
-    assert journal.record(MINE, "notes") is None
 
 
 def test_a_store_that_fails_leaves_the_line_for_the_next_flush(
@@ -274,7 +223,7 @@ def test_a_record_with_a_missing_version_is_refused_and_not_made_up(
 
 def test_a_page_store_is_not_a_journal_and_is_left_as_it_is(store: SqlitePages, page: PageId) -> None:
     with pytest.raises(StoreError, match="another program's database: name another file for the journal"):
-        SqliteJournal(store.path, RULES, store)
+        SqliteJournal(store.path, RULES, store).lines()
 
     assert store.get(page) == b"what it came from"
 

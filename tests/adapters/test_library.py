@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from pagefold.adapters.library import Library
+from pagefold.adapters.sqlite.store import SqliteStore
 from pagefold.encode.recall_reply import RecallReply
 from pagefold.pages.page import handle_of, id_of
 from pagefold.pages.recall import Denied, Failed, Recalled, Unknown
@@ -16,7 +17,7 @@ ABSENT = handle_of(id_of(b"never put"))
 
 @pytest.fixture
 def library(tmp_path: Path) -> Iterator[Library]:
-    library = Library(tmp_path / "pages.db")
+    library = Library(SqliteStore(tmp_path / "pages.db"))
     yield library
     library.close()
 
@@ -25,7 +26,8 @@ def test_recalled_unknown_denied_and_failed_are_four_answers_and_each_is_counted
     page = library.put(CONTENT, history="h")
     handle = handle_of(page)
     broken = library.put(b"broken " * 100)
-    library.store._db.execute("UPDATE contents SET stored = x'00' WHERE key = 2")
+    assert isinstance(library.store, SqliteStore)
+    library.store.pages._db.execute("UPDATE contents SET stored = x'00' WHERE key = 2")
 
     assert library.recall(handle, within="h") == Recalled(page, CONTENT)
     assert library.recall(ABSENT) == Unknown(ABSENT)

@@ -7,13 +7,12 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from pagefold.adapters.library import Library
 from pagefold.adapters.sqlite import search as module
 from pagefold.adapters.sqlite.pages import SqlitePages
 from pagefold.adapters.sqlite.search import SqliteSearch
+from pagefold.adapters.stores import open_store
 from pagefold.errors import StoreError
 from pagefold.pages.kinds import PageKind
 from pagefold.pages.page import PageId, id_of
@@ -34,107 +33,6 @@ def index(store: SqlitePages) -> Iterator[SqliteSearch]:
 
 def pages_of(index: SqliteSearch, query: str, history: str | None = None, limit: int = 10) -> list[PageId]:
     return [found.page for found in index.search(query, history=history, limit=limit)]
-
-
-NAMES = [
-    "load_config",
-    "loadConfig",
-    "src/pages/store.py",
-    "C:\\work\\app.ini",
-    "E0308",
-    "404",
-    "0x7fff5fbff8c0",
-    "192.168.10.7",
-    "v1.24.3-rc2",
-    "std::vector",
-    "--no-cache",
-    "user@example.com",
-    "a1b2c3d4-0001-4002",
-    "größe_ändern",
-]
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_name_is_found_as_typed_before_pages_that_only_have_its_words(
-    store: SqlitePages, index: SqliteSearch, name: str
-) -> None:
-    words = " ".join("".join(one if one.isalnum() else " " for one in name).split())
-    # The words alone, more often and in shorter texts, which is what BM25 prefers; and the name within a longer one.
-    for n in range(30):
-        if words != name:
-            store.put(f"{n} {words} {words} {words}\n".encode())
-        store.put(f"{n} x{name}x\n".encode())
-    page = store.put(f"some text before\nthen {name}, and more after it\n{'filler ' * 300}".encode())
-
-    found = index.search(name)
-
-    assert found[0].page == page
-    assert found[0].exact == (name,)
-    assert name in found[0].excerpt
-
-
-def test_words_rank_by_how_rare_they_are_and_how_many_match(store: SqlitePages, index: SqliteSearch) -> None:
-    for n in range(20):
-        store.put(f"the cache number {n} is warm".encode())
-    both = store.put(b"the cache is cold because the lease expired")
-    one = store.put(b"a lease of some other thing, of which there is more to say at length")
-
-    assert pages_of(index, "lease cache")[:2] == [both, one]
-
-
-def test_a_quoted_phrase_is_one_name(store: SqlitePages, index: SqliteSearch) -> None:
-    store.put(b"reset by the peer, connection lost, connection reset")
-    page = store.put(b"read: connection reset by peer")
-
-    assert pages_of(index, '"connection reset by peer"') == [page]
-
-
-def test_a_search_in_one_history_finds_nothing_of_another_not_even_by_its_name_there(
-    store: SqlitePages, index: SqliteSearch
-) -> None:
-    shared = store.put(b"shared words", history="one", name="Read secret_plan.md", kind=PageKind.EVIDENCE)
-    store.put(b"shared words", history="two", name="Read notes.md", kind=PageKind.CONVERSATION)
-    alone = store.put(b"words of one", history="one")
-
-    assert pages_of(index, "words", "two") == [shared]
-    assert sorted(pages_of(index, "words", "one")) == sorted([shared, alone])
-    assert pages_of(index, "words", "three") == []
-    assert pages_of(index, "secret_plan.md", "one") == [shared]
-    assert pages_of(index, "secret_plan.md", "two") == []
-    (found,) = index.search("words", history="two")
-    assert (found.name, found.kind, found.history) == ("Read notes.md", PageKind.CONVERSATION, "two")
-
-
-def test_a_page_is_found_by_its_name_once(store: SqlitePages, index: SqliteSearch) -> None:
-    page = store.put(b"fn main() {}", history="h", name="Read src/main.rs", kind=PageKind.EVIDENCE)
-
-    (found,) = index.search("src/main.rs main")
-
-    assert (found.page, found.name, found.history, found.exact) == (page, "Read src/main.rs", "h", ("src/main.rs",))
-
-
-def test_what_is_put_after_a_search_is_found_by_the_next(store: SqlitePages, index: SqliteSearch) -> None:
-    assert pages_of(index, "word") == []
-    first = store.put(b"word one")
-    assert pages_of(index, "word") == [first]
-    second = store.put(b"word two")
-    assert sorted(pages_of(index, "word")) == sorted([first, second])
-
-
-def test_collected_pages_are_gone_and_what_takes_their_places_is_found(store: SqlitePages, index: SqliteSearch) -> None:
-    for n in range(5):
-        store.put(f"old word {n}".encode(), history="h", name=f"name {n}", now=n)
-    assert len(pages_of(index, "word")) == 5
-
-    store.collect(before=3.0)
-    assert len(pages_of(index, "word")) == 2
-    store.collect(max_bytes=0)
-    # SQLite gives their keys and places away again.
-    fresh = [store.put(f"new word {n}".encode(), history="h", name="fresh") for n in range(3)]
-
-    assert sorted(pages_of(index, "word")) == sorted(fresh)
-    assert pages_of(index, "old") == []
-    assert sorted(pages_of(index, "fresh", "h")) == sorted(fresh)
 
 
 def test_the_index_is_made_anew_once_most_of_it_is_stale(
@@ -173,46 +71,6 @@ def test_texts_are_stored_once(store: SqlitePages, index: SqliteSearch) -> None:
     assert b"sentence that stands" not in index.path.read_bytes()
 
 
-@pytest.mark.parametrize(
-    "query",
-    ["", "   ", "->", '""', '"', "''", "AND", "NEAR(a b)", "a*", "text:x", "^a", '"a" OR', "\0", "\ud800x", "(" * 99],
-)
-def test_no_query_is_an_error(store: SqlitePages, index: SqliteSearch, query: str) -> None:
-    store.put(b"text: a and b, near x")
-
-    index.search(query)
-
-
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(query=st.text(max_size=30), content=st.binary(max_size=60))
-def test_any_query_over_any_content_answers(
-    query: str, content: bytes, store: SqlitePages, index: SqliteSearch
-) -> None:
-    # A history of its own, so that one file serves every example.
-    history = f"{query}|{content!r}"
-    page = store.put(content, history=history, name=query)
-
-    assert set(pages_of(index, query, history)) <= {page}
-
-
-@settings(max_examples=25, deadline=None)
-@given(
-    contents=st.lists(st.lists(st.sampled_from(["alpha", "beta", "gamma_ray", "x1"]), max_size=4), max_size=8),
-    word=st.sampled_from(["alpha", "beta", "gamma_ray", "x1"]),
-)
-def test_it_finds_what_a_plain_scan_finds(
-    contents: list[list[str]], word: str, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    with (
-        closing(SqlitePages(tmp_path_factory.mktemp("scan") / "s.db")) as store,
-        closing(SqliteSearch(store)) as index,
-    ):
-        pages = {store.put(" ".join(words).encode()): words for words in contents}
-        expected = {page for page, words in pages.items() if word in words}
-
-        assert set(pages_of(index, word, limit=20)) == expected
-
-
 def test_a_content_that_looks_packed_or_that_was_damaged_does_not_stop_a_search(
     store: SqlitePages, index: SqliteSearch
 ) -> None:
@@ -246,7 +104,7 @@ def test_a_damaged_index_fails_in_words_that_name_it_and_says_what_to_do(tmp_pat
     with closing(SqlitePages(tmp_path / "s.db")) as store, pytest.raises(StoreError, match=r"s\.db\.search"):
         SqliteSearch(store)
 
-    library = Library(tmp_path / "s.db")
+    library = Library(open_store(tmp_path / "s.db"))
     answer = library.search("anything")
     library.close()
     assert isinstance(answer, SearchFailed)
@@ -254,7 +112,7 @@ def test_a_damaged_index_fails_in_words_that_name_it_and_says_what_to_do(tmp_pat
 
 
 def test_the_librarys_answer_is_told_in_words_and_nothing_found_is_no_failure(tmp_path: Path) -> None:
-    library = Library(tmp_path / "s.db")
+    library = Library(open_store(tmp_path / "s.db"))
     page = library.put(b"line one\nthe needle\nline three", history="h", kind=PageKind.EVIDENCE, name="Read hay.txt")
     found, nothing = library.search("needle"), library.search("camel")
     status = library.status(levels={"full": 1}, faults={"refetch": 2})

@@ -23,12 +23,14 @@ import pytest
 
 from pagefold.adapters.library import Library, objects_of
 from pagefold.adapters.sink import ObjectStorage
-from pagefold.adapters.sqlite.outbox import SqliteOutbox, UnsentPage
+from pagefold.adapters.sqlite.outbox import SqliteOutbox
 from pagefold.adapters.sqlite.pages import SqlitePages
+from pagefold.adapters.stores import open_store
 from pagefold.errors import ConfigError, DeniedError, StoreError
 from pagefold.pages.kinds import PageKind
 from pagefold.pages.page import PageId, handle_of, id_of
 from pagefold.pages.recall import Denied, Failed, Recalled, Unknown
+from pagefold.pages.store import UnsentPage
 from pagefold.settings import SinkSettings
 
 AGENTS = Path(os.environ.get("AGENTS_DIR") or Path(__file__).parents[2] / ".agents").absolute()
@@ -145,7 +147,8 @@ def server(request: pytest.FixtureRequest) -> Server:
 @contextmanager
 def library(path: Path, sink: SinkSettings | ObjectStorage | None, flush_seconds: float = SECONDS) -> Iterator[Library]:
     objects = objects_of(sink) if isinstance(sink, SinkSettings) else sink
-    opened = Library(path, objects, flush_seconds=flush_seconds)
+    store = open_store(path, sender=f"sender {next(NUMBERS)}" if objects else "")
+    opened = Library(store, objects, flush_seconds=flush_seconds)
     if opened._sink:
         opened._sink._first_pause = 0.05
     try:
@@ -168,7 +171,7 @@ def test_a_session_is_restored_elsewhere_byte_for_byte_with_its_order_names_and_
 ) -> None:
     with library(tmp_path / "here.db", server.settings) as here:
         pages = fill(here, session)
-        listings = [replace(one, first_put=9.0) for one in here.store.listings(session)]
+        listings = [replace(one, first_put=9.0) for one in here.store.pages.listings(session)]
 
     with library(tmp_path / "there.db", server.settings) as there:
         restored = there.restore(session, now=9.0)
@@ -176,9 +179,9 @@ def test_a_session_is_restored_elsewhere_byte_for_byte_with_its_order_names_and_
 
         assert (restored.pages, restored.bytes, restored.missing) == (5, sum(map(len, CONTENTS)), ())
         assert (again.pages, again.present) == (0, 5)
-        assert there.store.listed(session) == pages
-        assert there.store.listings(session) == listings
-        assert [there.store.get(page) for page in pages] == CONTENTS
+        assert there.store.pages.listed(session) == pages
+        assert there.store.pages.listings(session) == listings
+        assert [there.store.pages.get(page) for page in pages] == CONTENTS
         state = there.status().sink
         assert state is not None
         assert (state.waiting, state.sent) == (0, 0)
@@ -214,9 +217,9 @@ def test_what_the_store_collected_is_recalled_from_the_sink_without_naming_the_s
     with library(tmp_path / "here.db", server.settings) as here:
         page = fill(here)[1]
         until(lambda: waiting(here) == 0)
-        assert here.store.collect(max_bytes=0).unsent == 0
+        assert here.store.pages.collect(max_bytes=0).unsent == 0
 
-        assert here.store.get(page) is None
+        assert here.store.pages.get(page) is None
         assert here.recall(handle_of(page)) == Recalled(page, CONTENTS[1])
 
 
@@ -233,7 +236,7 @@ def test_a_wrong_key_is_denied_and_counted_and_neither_key_is_told(s3rver: Serve
 
         assert state is not None
         assert state.waiting == 1
-        assert here.store.get(page) == b"kept"
+        assert here.store.pages.get(page) == b"kept"
         assert isinstance(answer, Denied)
         assert "sink.access_key" in answer.text
         told = f"{state!r} {answer.text} {wrong!r} {objects_of(wrong)!r}"
@@ -273,7 +276,7 @@ def test_a_server_that_is_killed_half_way_and_comes_back_has_everything_in_the_e
 
     with library(tmp_path / "there.db", s3rver.settings) as there:
         assert there.restore("s", now=0.0).missing == ()
-        assert [there.store.get(page) for page in there.store.listed("s")] == contents
+        assert [there.store.pages.get(page) for page in there.store.pages.listed("s")] == contents
 
 
 def test_what_a_dead_server_never_got_is_sent_at_the_next_start(s3rver: Server, tmp_path: Path) -> None:
@@ -441,17 +444,17 @@ def test_what_is_put_just_after_the_sink_looked_and_just_before_closing_is_sent(
 ) -> None:
     objects = Kept()
     with library(tmp_path / "here.db", objects) as here:
-        sink, look = here._sink, SqliteOutbox.batch
+        sink, look = here._sink, SqliteOutbox.next_batch
         assert sink is not None
 
         def look_and_be_overtaken(outbox: SqliteOutbox, pages: int, length: int) -> Sequence[UnsentPage]:
             batch = look(outbox, pages, length)
             if not sink._closing:
-                here.store.put(b"late", history="s")
+                here.store.pages.put(b"late", history="s")
                 sink._closing = True
             return batch
 
-        monkeypatch.setattr(SqliteOutbox, "batch", look_and_be_overtaken)
+        monkeypatch.setattr(SqliteOutbox, "next_batch", look_and_be_overtaken)
         sink.wake()
         until(lambda: sink._closing)
         assert here.close()
@@ -502,7 +505,7 @@ def test_without_a_sink_nothing_awaits_and_turning_one_on_sends_only_what_is_put
 def test_a_collection_of_what_was_not_sent_is_told(tmp_path: Path) -> None:
     with library(tmp_path / "here.db", Kept(refuses=True), 0.0) as here:
         fill(here)
-        assert here.store.collect(max_bytes=0).unsent == len(CONTENTS)
+        assert here.store.pages.collect(max_bytes=0).unsent == len(CONTENTS)
         assert waiting(here) == 0
 
 
@@ -515,7 +518,7 @@ def test_a_process_that_starts_takes_over_and_two_that_send_the_same_session_agr
         until(lambda: waiting(first) == 0)
     with library(tmp_path / "there.db", objects) as there:
         there.restore("s", now=0.0)
-        assert there.store.listed("s") == pages
+        assert there.store.pages.listed("s") == pages
 
 
 def test_sink_settings_without_endpoint_or_bucket_mean_no_sink_and_secrets_are_not_shown() -> None:

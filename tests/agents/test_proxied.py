@@ -18,6 +18,7 @@ import pytest
 
 from pagefold.adapters.asgi import Event, Receive, Send
 from pagefold.adapters.library import Library
+from pagefold.adapters.stores import open_store
 from pagefold.derive.policies.economic import Economic
 from pagefold.derive.policies.lossless import Lossless
 from pagefold.derive.policy import Policy
@@ -56,7 +57,7 @@ def work_in(folder: Path) -> Path:
 
 @contextmanager
 def proxy_for(model: Any, policy: Policy, folder: Path, **more: Any) -> Iterator[Proxy]:
-    library = Library(folder / "store.sqlite3")
+    library = Library(open_store(folder / "store.sqlite3"))
     conversations = Conversations(policy, store=library.store, **more)
     try:
         yield Proxy(

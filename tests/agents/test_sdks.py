@@ -17,6 +17,7 @@ import pytest
 
 from pagefold.adapters.asgi import Event, Receive, Send
 from pagefold.adapters.library import Library
+from pagefold.adapters.stores import open_store
 from pagefold.derive.policies import policy_named
 from pagefold.derive.policies.economic import Economic
 from pagefold.derive.policy import Policy
@@ -238,7 +239,7 @@ def run(package: str, program: str, url: str, streamed: str) -> dict[str, Any]:
 @contextmanager
 def proxied(model: Any, name: str, folder: Path) -> Iterator[tuple[Proxy, str]]:
     policy: Policy = Economic(window=SMALL) if name == "economic" else policy_named(name)
-    library = Library(folder / "store.sqlite3")
+    library = Library(open_store(folder / "store.sqlite3"))
     try:
         with running(model) as upstream:
             conversations = Conversations(policy, store=library.store)

@@ -16,8 +16,8 @@ from pagefold.analysis.clawvm.workloads import BUDGETS, FAMILIES, Need, Workload
 from pagefold.cli import main
 from pagefold.pages.faults import FaultKind
 from pagefold.pages.kinds import PageKind, ResidencyLevel
+from pagefold.pages.memory_store import MemoryPages, MemoryStore
 from pagefold.pages.page import PageId
-from pagefold.pages.store import MemoryPages
 
 ONE = range(1, 2)
 
@@ -144,7 +144,9 @@ class Forgetful(MemoryPages):
 
 
 def test_a_pointer_that_does_not_resolve_is_a_fault() -> None:
-    outcome = simulate(FAMILIES["tool-loop"](1), TYPED, 120, store=Forgetful())
+    store = MemoryStore()
+    store.pages = Forgetful()
+    outcome = simulate(FAMILIES["tool-loop"](1), TYPED, 120, store=store)
 
     assert outcome.observer.counts[FaultKind.REFETCH] > 0
 

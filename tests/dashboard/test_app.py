@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pagefold.adapters.library import Library
+from pagefold.adapters.stores import open_store
 from pagefold.cli import telemetry_setup
 from pagefold.dashboard import overview
 from pagefold.dashboard.app import Dashboard
@@ -196,7 +197,7 @@ def view_of(one: Behind) -> dict[str, list[dict[str, str]]]:
 
 
 def test_pages_are_found_by_search_with_a_link(tmp_path: Path) -> None:
-    library = Library(tmp_path / "store.sqlite3")
+    library = Library(open_store(tmp_path / "store.sqlite3"))
     text = b"def needle(): pass\n<script>alert(1)</script>"
     library.put(text, history="h", now=1.0, kind=PageKind.EVIDENCE, name="Read <b>a.py</b>")
     library.close()

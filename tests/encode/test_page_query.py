@@ -9,8 +9,8 @@ from pagefold.encode.page_query import find_lines, find_path, find_word
 from pagefold.encode.recall_reply import RecallReply, reply_to_recall
 from pagefold.encode.trim import trim
 from pagefold.errors import RecallError
+from pagefold.pages.memory_store import MemoryPages
 from pagefold.pages.page import handle_of
-from pagefold.pages.store import MemoryPages
 from pagefold.tokens import counter
 
 count = counter().count

@@ -28,8 +28,9 @@ from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.exchange import Exchange
 from pagefold.model_proxy.scripted import ScriptedModel, ScriptedTurn
 from pagefold.model_proxy.server import running
+from pagefold.pages.memory_store import MemoryStore
 from pagefold.pages.page import id_of
-from pagefold.pages.store import MemoryPages, PageStore
+from pagefold.pages.store import Store
 from tests.mcp_proxy.peer import ODD, PAGEFOLD, Peer, environment
 
 ISSUES = json.dumps([{"id": n, "title": f"Issue {n} of many", "state": "open", "votes": n * 7 % 5} for n in range(60)])
@@ -100,7 +101,7 @@ def send(url: str, messages: Sequence[dict[str, Any]]) -> None:
         answer.read()
 
 
-def derived(messages: Sequence[dict[str, Any]], policy: Policy, store: PageStore) -> list[Any]:
+def derived(messages: Sequence[dict[str, Any]], policy: Policy, store: Store) -> list[Any]:
     """The messages of a history as the model proxy sends them."""
     exchange = Exchange("POST", "/v1/messages", request(messages), Conversations(policy, store=store, window=3000))
     exchange.read()
@@ -109,7 +110,7 @@ def derived(messages: Sequence[dict[str, Any]], policy: Policy, store: PageStore
 
 def alone(messages: Sequence[dict[str, Any]]) -> list[str]:
     """What the results of a history look like behind the model proxy where no MCP proxy was in between."""
-    return results(json.dumps({"messages": derived(messages, Lossless(), MemoryPages())}).encode())
+    return results(json.dumps({"messages": derived(messages, Lossless(), MemoryStore())}).encode())
 
 
 def original(agent: Agent, texts: dict[str, str]) -> list[dict[str, Any]]:
@@ -229,7 +230,7 @@ def test_a_request_is_what_the_model_proxy_alone_would_make_of_it(
     policy: Policy, texts: list[str], data: st.DataObject
 ) -> None:
     """Whichever of the texts came through an MCP proxy."""
-    store, through, direct = MemoryPages(), Agent(None), Agent(None)
+    store, through, direct = MemoryStore(), Agent(None), Agent(None)
     for text in texts:
         shown = text
         if data.draw(st.booleans()):
@@ -238,8 +239,8 @@ def test_a_request_is_what_the_model_proxy_alone_would_make_of_it(
             shown = json.loads(done.data)["result"]["content"][0]["text"]
             for said, form in done.originals:
                 if form:
-                    store.put(said.encode(), shown_form=id_of(form.encode()))
+                    store.pages.put(said.encode(), shown_form=id_of(form.encode()))
         through.look(shown)
         direct.look(text)
 
-    assert derived(through.messages, policy, store) == derived(direct.messages, policy, MemoryPages())
+    assert derived(through.messages, policy, store) == derived(direct.messages, policy, MemoryStore())

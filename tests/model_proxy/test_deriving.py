@@ -19,7 +19,7 @@ from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.exchange import Exchange
 from pagefold.model_proxy.forward import window_in
 from pagefold.model_proxy.totals import Ending
-from pagefold.pages.store import MemoryPages
+from pagefold.pages.memory_store import MemoryStore
 from pagefold.wire import anthropic
 from pagefold.wire.apis import APIS, MESSAGES
 from pagefold.wire.message import Message
@@ -242,7 +242,7 @@ def test_all_three_apis_are_derived(path: str) -> None:
 
 
 def test_a_request_that_is_too_long_is_made_smaller_once() -> None:
-    conversations = Conversations(Folding(window=100), store=(store := MemoryPages()))
+    conversations = Conversations(Folding(window=100), store=(store := MemoryStore()))
     data = body(history(4))
     exchange = Exchange("POST", MESSAGES.path, data, conversations)
     assert exchange.read()

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from pagefold.adapters.library import Library
-from pagefold.adapters.sqlite.journal import SqliteJournal, beside
+from pagefold.adapters.stores import open_store
 from pagefold.derive.policies import policy_named
 from pagefold.derive.policies.economic import Economic
 from pagefold.derive.policies.lossless import Lossless
@@ -30,7 +30,7 @@ from pagefold.model_proxy.recall_service import PageKeeper, RecallAnswers
 from pagefold.model_proxy.scripted import ScriptedCall, ScriptedModel, ScriptedTurn
 from pagefold.model_proxy.server import running
 from pagefold.model_proxy.upstreams import Upstreams
-from pagefold.pages.faults import Boundary
+from pagefold.pages.journal import Boundary
 from pagefold.pages.kinds import PageKind
 from pagefold.pages.page import Page, PageId
 from pagefold.pages.pins import Pins
@@ -90,7 +90,7 @@ def test_what_went_wrong_with_a_long_request_is_not_written_out_either(
 
 
 def test_a_page_is_in_the_store_before_its_request_leaves_and_stays_there(tmp_path: Path) -> None:
-    library = Library(tmp_path / "store.sqlite3")
+    library = Library(open_store(tmp_path / "store.sqlite3"))
     at_hand: list[int] = []
 
     def answer(connection: socket.socket) -> None:
@@ -104,7 +104,7 @@ def test_a_page_is_in_the_store_before_its_request_leaves_and_stays_there(tmp_pa
                 for turns in range(5):
                     ask(url, body=body(history(turns)))
         assert at_hand == [0, 0, 0, 1, 1]
-        assert library.store.collect(before=time.time() + 9, max_bytes=0).pages == 0
+        assert library.store.pages.collect(before=time.time() + 9, max_bytes=0).pages == 0
     finally:
         library.close()
 
@@ -118,14 +118,13 @@ def pinned(turns: int) -> list[dict[str, Any]]:
 
 
 def test_what_the_agent_pinned_is_in_the_journal_before_a_folded_request_leaves(tmp_path: Path) -> None:
-    library = Library(tmp_path / "store.sqlite3")
+    library = Library(open_store(tmp_path / "store.sqlite3"))
     told: list[tuple[list[tuple[str, str | None]], int, int]] = []
 
     def answer(connection: socket.socket) -> None:
         lines: list[tuple[str, str | None]] = []
-        if beside(library.store.path).exists():
-            with closing(SqliteJournal(beside(library.store.path), Scopes("").rules, library.store)) as journal:
-                lines = [(str(line.state), line.boundary) for line in journal.lines()]
+        with closing(library.store.open_journal(Scopes("").rules)) as journal:
+            lines = [(str(line.state), line.boundary) for line in journal.lines()]
         sent = model.received[-1].body
         told.append((lines, sent.count(b"Never push."), sent.count(b"held by pagefold")))
         connection.sendall(whole(ANSWER))
@@ -210,7 +209,7 @@ def test_economic_itself_answers_too_long_with_one_smaller_fold_and_goes_on_from
     error = b'{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 9 > 8"}}'
     replies = [whole(error, status=b"400 Bad Request"), whole(ANSWER), whole(ANSWER)]
     with upstream(lambda connection: connection.sendall(replies.pop(0))) as model:
-        library = Library(tmp_path / "store.sqlite3")
+        library = Library(open_store(tmp_path / "store.sqlite3"))
         proxy = Proxy(
             Upstreams({"anthropic": model.url}), Conversations(Economic(), store=library.store), put=PageKeeper(library)
         )
@@ -247,7 +246,7 @@ TOO_LONG = b'{"type":"error","error":{"type":"invalid_request_error","message":"
 def test_too_long_is_understood_in_however_many_pieces_it_comes_and_pages_are_stored_before_the_answer_to_it(
     tmp_path: Path,
 ) -> None:
-    library = Library(tmp_path / "store.sqlite3")
+    library = Library(open_store(tmp_path / "store.sqlite3"))
     at_hand: list[int] = []
 
     def answer(connection: socket.socket) -> None:
@@ -464,7 +463,7 @@ def test_no_secret_reaches_logs_status_or_headers(tmp_path: Path, capfd: pytest.
         {"role": "assistant", "content": "Hm."},
         {"role": "user", "content": f"my key is {PLANTED}"},
     ]
-    library = Library(tmp_path / "store.sqlite3")
+    library = Library(open_store(tmp_path / "store.sqlite3"))
     answer: Callable[[str, Mapping[str, Any]], str] = RecallAnswers(library)
     try:
         model = ScriptedModel([ScriptedTurn("Yes.", "", [ScriptedCall("Bash", {"command": PLANTED})])] * 5)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from pagefold.adapters.library import Library
+from pagefold.adapters.stores import open_store
 from pagefold.cli.serve import proxy_for
 from pagefold.errors import ConfigError
 from pagefold.model_proxy.server import running
@@ -16,7 +17,7 @@ from tests.model_proxy.upstream import ANSWER, answers, ask, upstream, whole
 
 def sent(folder: Path, turns: range, **headers: str) -> list[bytes]:
     """Requests of one conversation as they reach the model, through a proxy that was started anew."""
-    with upstream(answers(whole(ANSWER))) as model, closing(Library(folder / "store.sqlite3")) as library:
+    with upstream(answers(whole(ANSWER))) as model, closing(Library(open_store(folder / "store.sqlite3"))) as library:
         serve = ServeSettings(
             policy="economic", window=9_000, instructions=f"{folder / 'AGENTS.md'}, ", anthropic_url=model.url
         )

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from pagefold.adapters.library import Library
+from pagefold.adapters.stores import open_store
 from pagefold.derive.policies import policy_named
 from pagefold.derive.policy import Policy
 from pagefold.model_proxy.conversations import Conversations
@@ -33,7 +34,7 @@ TOOLS = [{"name": "Bash", "input_schema": {"type": "object"}}]
 
 @pytest.fixture
 def library(tmp_path: Path) -> Iterator[Library]:
-    one = Library(tmp_path / "store.sqlite3")
+    one = Library(open_store(tmp_path / "store.sqlite3"))
     yield one
     one.close()
 
@@ -192,7 +193,7 @@ def test_with_the_store_gone_the_conversation_goes_on_with_one_move(library: Lib
     with between(model, library) as (_, url):
         answer, _ = say(url, history, stream=True)
     history += [{"role": "assistant", "content": answer["content"]}, {"role": "user", "content": "And?"}]
-    empty = Library(tmp_path / "empty.sqlite3")
+    empty = Library(open_store(tmp_path / "empty.sqlite3"))
     try:
         with between(model, empty) as (proxy, url):
             answer, _ = say(url, history, stream=True)

@@ -12,6 +12,7 @@ import pytest
 
 from pagefold.adapters.asgi import Event, Receive, Send
 from pagefold.adapters.library import Library
+from pagefold.adapters.stores import open_store
 from pagefold.derive.policies import policy_named
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.proxy import Proxy
@@ -163,7 +164,7 @@ def between(model: Scripted, library: Library, rounds: int = 3) -> Iterator[tupl
 
 @pytest.fixture
 def library(tmp_path: Path) -> Iterator[Library]:
-    one = Library(tmp_path / "store.sqlite3")
+    one = Library(open_store(tmp_path / "store.sqlite3"))
     yield one
     one.close()
 
@@ -460,7 +461,7 @@ def test_with_the_store_gone_the_conversation_goes_on_with_one_move(
     history: list[Any] = [{"role": "user", "content": "Go."}]
     with between(model, library) as (_, url):
         history += [*say(url, path, history, stream=True).back, {"role": "user", "content": "And?"}]
-    empty = Library(tmp_path / "empty.sqlite3")
+    empty = Library(open_store(tmp_path / "empty.sqlite3"))
     try:
         with between(model, empty) as (proxy, url):
             reply = say(url, path, history, stream=True)
@@ -485,7 +486,7 @@ def test_reasoning_that_led_to_a_hidden_call_alone_is_not_sent_once_the_store_is
     history: list[Any] = [{"role": "user", "content": "Go."}]
     with between(model, library, rounds=1) as (_, url):
         history += [*say(url, path, history, stream).back, {"role": "user", "content": "And?"}]
-    empty = Library(tmp_path / "empty.sqlite3")
+    empty = Library(open_store(tmp_path / "empty.sqlite3"))
     try:
         with between(model, empty) as (proxy, url):
             reply = say(url, path, history, stream)

@@ -17,8 +17,8 @@ from pagefold.derive.policy import Policy
 from pagefold.derive.values import Priors
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.exchange import Exchange
-from pagefold.pages.page import PageId
-from pagefold.pages.store import MemoryPages
+from pagefold.pages.memory_store import MemoryPages, MemoryStore
+from pagefold.pages.store import NotesAsPages
 from pagefold.wire.apis import MESSAGES
 
 Messages = list[dict[str, Any]]
@@ -91,7 +91,7 @@ def test_each_of_the_changes_would_move_the_prefix(name: str) -> None:
 
 @pytest.mark.parametrize("name", CHANGES)
 def test_after_a_restart_with_other_settings_a_history_goes_on_as_it_began(name: str) -> None:
-    store = MemoryPages()
+    store = MemoryStore()
     before, after = Conversations(BEFORE, store=store), Conversations(CHANGES[name], store=store)
     found = lived(range(24), lambda turn: before if turn < 9 else after, lambda turn: TOOLS)
 
@@ -100,7 +100,7 @@ def test_after_a_restart_with_other_settings_a_history_goes_on_as_it_began(name:
 
 @pytest.mark.parametrize("name", CHANGES)
 def test_two_instances_with_other_settings_serve_one_history_alike(name: str) -> None:
-    store = MemoryPages()
+    store = MemoryStore()
     two = Conversations(BEFORE, store=store), Conversations(CHANGES[name], store=store)
     found = lived(range(24), lambda turn: two[turn % 2], lambda turn: TOOLS)
 
@@ -109,7 +109,7 @@ def test_two_instances_with_other_settings_serve_one_history_alike(name: str) ->
 
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_new_history_gets_the_new_settings_even_where_it_begins_with_the_same_words(name: str) -> None:
-    store, client = MemoryPages(), Client()
+    store, client = MemoryStore(), Client()
     for turn in range(20):
         client.send(Conversations(BEFORE, store=store), history(turn))
     later, new = Client(now=10_000), Conversations(CHANGES[name], store=store)
@@ -122,7 +122,7 @@ def test_a_new_history_gets_the_new_settings_even_where_it_begins_with_the_same_
 
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_fork_of_an_old_history_inherits_what_it_began_with(name: str) -> None:
-    store = MemoryPages()
+    store = MemoryStore()
     before, after = Conversations(BEFORE, store=store), Conversations(CHANGES[name], store=store)
     for turn in range(16):
         Client(turn).send(before, history(turn))
@@ -133,7 +133,7 @@ def test_a_fork_of_an_old_history_inherits_what_it_began_with(name: str) -> None
 
 def test_a_head_that_grew_moves_no_fold_point() -> None:
     """Not in the instance that saw it grow, and not in one that never saw it small."""
-    store = MemoryPages()
+    store = MemoryStore()
     one, other = Conversations(BEFORE, store=store), Conversations(BEFORE, store=store)
     grown = lambda turn: TOOLS if turn < 5 else MORE_TOOLS  # noqa: E731
     alone = Conversations(BEFORE)
@@ -157,7 +157,8 @@ def test_two_heads_before_the_same_words_are_not_mixed_up() -> None:
 @pytest.mark.parametrize("name", [*CHANGES, ""])
 def test_with_the_store_gone_in_mid_session_the_prefix_moves_once_at_most_and_says_so(name: str) -> None:
     client = Client()
-    before, after = Conversations(BEFORE, store=MemoryPages()), Conversations(CHANGES.get(name, BEFORE))
+    new = MemoryStore()
+    before, after = Conversations(BEFORE), Conversations(CHANGES.get(name, BEFORE), store=new)
     for turn in range(13):
         client.send(before, history(turn))
     known = len(client.moves)
@@ -166,12 +167,12 @@ def test_with_the_store_gone_in_mid_session_the_prefix_moves_once_at_most_and_sa
     assert client.moves[known:] == ([LOST] if name else [])
     begun = len(client.moves)
     for turn in range(14, 17):
-        client.send(Conversations(CHANGES.get(name, BEFORE), store=after.notebook.store), history(turn))
+        client.send(Conversations(CHANGES.get(name, BEFORE), store=new), history(turn))
     assert all(reason not in ("", LOST) for reason in client.moves[begun:])
 
 
 def test_a_version_that_is_no_longer_derived_moves_the_prefix_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    store, client = MemoryPages(), Client()
+    store, client = MemoryStore(), Client()
     for turn in range(13):
         client.send(Conversations(BEFORE, store=store), history(turn))
     known = len(client.moves)
@@ -185,7 +186,7 @@ def test_a_version_that_is_no_longer_derived_moves_the_prefix_once(monkeypatch: 
 
 
 def test_who_asks_for_another_policy_gets_it() -> None:
-    store, client = MemoryPages(), Client()
+    store, client = MemoryStore(), Client()
     served = Conversations(BEFORE, store=store)
     for turn in range(6):
         client.send(served, history(turn))
@@ -195,7 +196,7 @@ def test_who_asks_for_another_policy_gets_it() -> None:
 
 
 def test_a_first_request_tried_again_is_the_same_history() -> None:
-    store, first = MemoryPages(), [{"role": "user", "content": "Go."}]
+    store, first = MemoryStore(), [{"role": "user", "content": "Go."}]
     Client().send(Conversations(BEFORE, store=store), first)
     soon, late = Client(now=60), Client(now=9_000)
     exchange = _exchange(Conversations(CHANGES["lossless"], store=store), first, soon.now)
@@ -204,36 +205,37 @@ def test_a_first_request_tried_again_is_the_same_history() -> None:
     assert (b"x-pagefold-policy", b"lossless") in exchange.headers
 
 
-class Watched(MemoryPages):
+class WatchedNotes(NotesAsPages):
     """Tells which beginnings were asked for."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(MemoryPages())
         self.asked: list[str] = []
 
-    def listed(self, history: str) -> Sequence[PageId]:
-        self.asked += [history] if history.startswith("began-") else []
-        return super().listed(history)
+    def newest(self, name: str) -> bytes | None:
+        self.asked += [name] if name.startswith("began-") else []
+        return super().newest(name)
 
 
 def test_how_a_history_began_is_asked_of_the_store_until_it_is_noted_and_then_no_more() -> None:
-    store = Watched()
+    store = MemoryStore()
+    store.notes = notes = WatchedNotes()
     client, instance = Client(), Conversations(BEFORE, store=store)
     for turn in range(3):
         client.send(instance, history(turn))
-    assert store.asked
-    store.asked.clear()
+    assert notes.asked
+    notes.asked.clear()
 
     for turn in range(3, 9):
         client.send(instance, history(turn))
-    assert not store.asked
+    assert not notes.asked
 
     for data in (history(3, name="fork"), history(3, first="Come.")):  # others began by themselves
         client.send(instance, data)
-        assert store.asked
-        store.asked.clear()
+        assert notes.asked
+        notes.asked.clear()
     asked_for = client.send(instance, history(9), wish="lossless")  # and so did who asks for something else
-    assert store.asked
+    assert notes.asked
     assert asked_for == Client().send(Conversations(BEFORE, store=store), history(9), wish="lossless")
 
 

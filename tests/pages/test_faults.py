@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pagefold.pages.faults import (
-    Boundary,
     CallReturned,
     Committed,
     ContextEvent,
@@ -29,6 +28,7 @@ from pagefold.pages.faults import (
     outcome_of,
     signature_of,
 )
+from pagefold.pages.journal import Boundary
 from pagefold.pages.kinds import PageKind, ResidencyLevel
 from pagefold.pages.page import PageId, id_of
 from pagefold.pages.recall import Denied, Failed, Unknown

@@ -1,4 +1,4 @@
-"""The journal's pure half: what an entry may do to a record, why not, and which way its line goes."""
+"""The journal's rules: what an entry may do to a record, and why not."""
 
 import json
 from collections.abc import Sequence
@@ -9,24 +9,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pagefold.pages.faults import Boundary
 from pagefold.pages.journal import (
     SCHEMAS,
-    Flushed,
+    Boundary,
     JournalEntry,
-    JournalLine,
     JournalRecord,
     LineState,
-    MemoryJournal,
     Op,
     Rejected,
     Rules,
     Schema,
     applied,
-    flush,
     record_of,
     rejection,
 )
+from pagefold.pages.memory_store import MemoryStore
 from pagefold.pages.page import PageId, id_of
 
 PAGE = id_of(b"seen")
@@ -247,84 +244,7 @@ def test_a_policy_has_the_last_word() -> None:
     assert rejection(note("a word"), NOTES, rules, resolves) is None
 
 
-# ----------------------------------------------------------------------------------------------- the way of a line
-
-
-def journal() -> MemoryJournal:
-    return MemoryJournal(RULES, resolves)
-
-
-def test_a_line_is_staged_validated_and_committed_and_nothing_applies_before() -> None:
-    kept = journal()
-
-    staged = kept.stage(note("one"), now=5.0)
-    assert (staged.state, kept.record(MINE, "notes")) == (LineState.STAGED, None)
-
-    assert (kept.validate(staged.number).state, kept.record(MINE, "notes")) == (LineState.VALIDATED, None)
-
-    done = kept.commit(staged.number, Boundary.RESET)
-    assert done == JournalLine(1, "", note("one"), LineState.COMMITTED, None, "", Boundary.RESET, 1, 5.0)
-    assert kept.record(MINE, "notes") == JournalRecord(MINE, "notes", "note", 1, [{"text": "one"}])
-
-
-def test_a_rejected_line_stays_visible_and_cannot_be_committed() -> None:
-    kept = journal()
-    line = kept.validate(kept.stage(note("x", scope="session:2")).number)
-
-    with pytest.raises(ValueError, match="line 1 is rejected"):
-        kept.commit(line.number, Boundary.RESET)
-
-    assert kept.lines(state=LineState.REJECTED) == [line]
-    assert line.reason is Rejected.SCOPE_VIOLATION
-    assert kept.pending() == []
-
-
-def test_a_line_nobody_validated_or_staged_cannot_be_committed() -> None:
-    kept = journal()
-    line = kept.stage(note("x"))
-
-    with pytest.raises(ValueError, match="line 1 is staged"):
-        kept.commit(line.number, Boundary.RESET)
-    with pytest.raises(ValueError, match="no line 2"):
-        kept.commit(2, Boundary.RESET)
-
-
-def test_steps_that_are_done_again_change_nothing() -> None:
-    kept = journal()
-    line = kept.stage(note("one"), token="t")
-    assert kept.stage(note("one"), token="t") == line
-    kept.validate(line.number)
-    done = kept.commit(line.number, Boundary.RESET)
-
-    assert kept.stage(note("one"), token="t") == kept.validate(line.number) == done
-    assert kept.commit(line.number, Boundary.SHUTDOWN) == done
-    assert len(kept.lines()) == 1
-
-
-def test_of_two_that_read_the_same_version_the_second_is_rejected_at_its_commit() -> None:
-    kept = journal()
-    first, second = (kept.validate(kept.stage(goal(text, 0)).number) for text in ("mine", "yours"))
-    assert first.state is second.state is LineState.VALIDATED
-
-    kept.commit(first.number, Boundary.COMPACTION)
-    late = kept.commit(second.number, Boundary.COMPACTION)
-
-    assert (late.state, late.reason) == (LineState.REJECTED, Rejected.DESTRUCTIVE_OP)
-    assert kept.record(MINE, "plan") == JournalRecord(MINE, "plan", "plan", 1, {"goal": "mine", "source": {}})
-
-
-@pytest.mark.parametrize("boundary", Boundary)
-def test_a_flush_commits_what_it_can_and_says_what_it_could_not(boundary: Boundary) -> None:
-    kept = journal()
-    for given_entry in (note("one"), goal("mine", 0), goal("late", 0), note("two")):
-        kept.stage(given_entry)
-
-    flushed = flush(kept, boundary)
-
-    assert [line.number for line in flushed.committed] == [1, 2, 4]
-    assert [(line.number, line.reason) for line in flushed.rejected] == [(3, Rejected.DESTRUCTIVE_OP)]
-    assert {line.boundary for line in flushed.committed} == {boundary}
-    assert flush(kept, boundary) == Flushed(boundary)
+# ------------------------------------------------------------------------------------------------ any order of steps
 
 
 ENTRIES = st.one_of(
@@ -341,7 +261,9 @@ STEPS = st.tuples(st.sampled_from(["stage", "validate", "commit"]), st.integers(
 def test_whatever_the_order_no_commit_overwrites_what_it_did_not_read(
     steps: Sequence[tuple[str, int, JournalEntry]],
 ) -> None:
-    kept = journal()
+    store = MemoryStore()
+    store.pages.put(b"seen")
+    kept = store.open_journal(RULES)
     for action, number, given_entry in steps:
         before = [line for line in kept.lines() if not line.pending]
         if action == "stage":

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from pagefold.pages.context_calls import MOST_STATEMENTS, Answered, ResetAsked, answer, step
 from pagefold.pages.context_tools import CONTEXT_TOOLS
-from pagefold.pages.faults import Boundary
-from pagefold.pages.journal import SCHEMAS, MemoryJournal, Rules, flush
+from pagefold.pages.journal import SCHEMAS, Boundary, Rules, flush
 from pagefold.pages.kinds import PageKind, classify
-from pagefold.pages.page import Page, PageId
+from pagefold.pages.memory_store import MemoryStore
+from pagefold.pages.page import Page
 from pagefold.pages.pins import Pins, entry_of, pins_in
 from pagefold.pages.producers import (
     LIBRARY,
@@ -420,14 +420,14 @@ def test_a_tool_of_somebody_else_that_ends_alike_and_takes_other_arguments_pins_
 
 @given(st.lists(STATEMENTS | PLANS, max_size=6))
 def test_pins_come_back_from_the_journal_as_they_were(made: list[Statement | PinnedPlan]) -> None:
-    pages: set[PageId] = set()
-    journal = MemoryJournal(Rules(SCHEMAS, frozenset({"session:1"})), pages.__contains__)
+    store = MemoryStore()
+    journal = store.open_journal(Rules(SCHEMAS, frozenset({"session:1"})))
     pins = Pins()
     for held in made:
         if pins.holding(held) == pins:
             continue
         pins = pins.holding(held)
-        pages.add(held.page.id)
+        store.pages.put(held.page.content)
         before = journal.record("session:1", "plan")
         journal.stage(entry_of(held, "session:1", read=before.version if before else 0))
         assert flush(journal, Boundary.COMPACTION).rejected == ()

@@ -5,16 +5,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pagefold.errors import StoreError
+from pagefold.pages.memory_store import MemoryPages
 from pagefold.pages.page import PageId, handle_of, id_of
 from pagefold.pages.recall import Denied, Failed, Recalled, Unknown, recall
-from pagefold.pages.store import MemoryPages
 
 
 class OneHandle(MemoryPages):
     """Every page answers to every handle, as if all their ids began alike."""
 
     def find(self, handle: str) -> Sequence[PageId]:
-        return sorted(self._contents)
+        return sorted(self.contents)
 
 
 class Damaged(MemoryPages):

@@ -2,12 +2,11 @@
 
 import pytest
 
-from pagefold.pages.faults import Boundary
-from pagefold.pages.journal import LineState, MemoryJournal, Rejected, flush
-from pagefold.pages.pins import Pins
+from pagefold.pages.journal import Boundary, Journal, LineState, Rejected, flush
+from pagefold.pages.memory_store import MemoryStore
+from pagefold.pages.pins import Pins, entry_of
 from pagefold.pages.producers import Held, Refused, Scope, constrain, constraints_in, plan, prefer
-from pagefold.pages.store import MemoryPages
-from pagefold.pages.writeback import Scopes, durable, read_back, stage, stated, write_back
+from pagefold.pages.writeback import Scopes, Writeback, durable
 
 
 def made(held: Held | Refused) -> Held:
@@ -24,90 +23,97 @@ ALL = Pins().holding(RULE, HOUSE, GOAL, TASTE, *FILE)
 SCOPES = Scopes("a", "shop")
 
 
-def journal_of(store: MemoryPages, scopes: Scopes = SCOPES) -> MemoryJournal:
-    return MemoryJournal(scopes.rules, store.exists, scopes.session)
+@pytest.fixture
+def store() -> MemoryStore:
+    return MemoryStore()
 
 
-def test_what_is_held_comes_back_except_for_what_a_file_says() -> None:
-    store = MemoryPages()
-    journal = journal_of(store)
+@pytest.fixture
+def journal(store: MemoryStore) -> Journal:
+    return store.open_journal(SCOPES.rules, SCOPES.session)
 
-    flushed = write_back(journal, store, SCOPES, ALL, Boundary.COMPACTION)
+
+@pytest.fixture
+def session(store: MemoryStore) -> Writeback:
+    return Writeback(store, SCOPES)
+
+
+def test_what_is_held_comes_back_except_for_what_a_file_says(
+    store: MemoryStore, session: Writeback, journal: Journal
+) -> None:
+    flushed = session.write(ALL, Boundary.COMPACTION)
 
     assert (len(flushed.committed), flushed.rejected) == (4, ())
-    assert read_back(journal, SCOPES) == Pins().holding(HOUSE, RULE, GOAL, TASTE)
-    assert read_back(journal, Scopes("b", "shop")) == Pins().holding(HOUSE, TASTE)
-    assert read_back(journal, Scopes("b")) == Pins()
-    assert all(store.get(page) is not None for line in journal.lines() for page in line.entry.provenance)
+    assert session.read() == Pins().holding(HOUSE, RULE, GOAL, TASTE)
+    assert Writeback(store, Scopes("b", "shop")).read() == Pins().holding(HOUSE, TASTE)
+    assert Writeback(store, Scopes("b")).read() == Pins()
+    assert all(store.pages.get(page) is not None for line in journal.lines() for page in line.entry.provenance)
 
 
-def test_without_a_project_what_holds_for_it_is_kept_with_the_session() -> None:
-    store, alone = MemoryPages(), Scopes("a")
-    journal = journal_of(store, alone)
-    write_back(journal, store, alone, ALL, Boundary.SHUTDOWN)
+def test_without_a_project_what_holds_for_it_is_kept_with_the_session(store: MemoryStore, journal: Journal) -> None:
+    alone = Writeback(store, Scopes("a"))
+    alone.write(ALL, Boundary.SHUTDOWN)
 
     assert {line.entry.scope for line in journal.lines()} == {"session:a"}
-    assert set(read_back(journal, alone).held) == {RULE, HOUSE, GOAL, TASTE}
+    assert set(alone.read().held) == {RULE, HOUSE, GOAL, TASTE}
 
 
 @pytest.mark.parametrize("boundary", Boundary)
-def test_a_flush_of_what_was_flushed_writes_nothing(boundary: Boundary) -> None:
-    store = MemoryPages()
-    journal = journal_of(store)
-    write_back(journal, store, SCOPES, ALL, boundary)
+def test_a_flush_of_what_was_flushed_writes_nothing(boundary: Boundary, session: Writeback, journal: Journal) -> None:
+    session.write(ALL, boundary)
     before = list(journal.lines())
 
-    assert write_back(journal, store, SCOPES, ALL, boundary).committed == ()
+    assert session.write(ALL, boundary).committed == ()
     assert list(journal.lines()) == before
     assert {line.boundary for line in before} == {boundary}
 
 
-def test_what_was_noted_down_is_committed_once_by_whoever_comes_next() -> None:
-    store = MemoryPages()
-    journal = journal_of(store)
-    stage(journal, store, SCOPES, stated(ALL))
-    stage(journal, store, SCOPES, stated(ALL))
+def test_what_was_staged_is_committed_once_by_whoever_comes_next(
+    store: MemoryStore, session: Writeback, journal: Journal
+) -> None:
+    session.stage(ALL)
+    session.stage(ALL)
 
     assert [line.state for line in journal.lines()] == [LineState.STAGED] * 3, "a plan waits for its flush"
-    flush(journal, Boundary.SHUTDOWN)
-    assert set(read_back(journal, SCOPES).held) == {RULE, HOUSE, TASTE}
+    assert set(Writeback(store, SCOPES).read().held) == {RULE, HOUSE, TASTE}
+    assert [line.state for line in journal.lines()] == [LineState.COMMITTED] * 3
 
 
-def test_plans_that_follow_each_other_all_commit_and_the_last_holds() -> None:
-    store = MemoryPages()
-    journal = journal_of(store)
+def test_plans_that_follow_each_other_all_commit_and_the_last_holds(session: Writeback, journal: Journal) -> None:
     for step in (1, 2, 1):
         now = Pins().holding(made(plan("Ship it", ["write", "test"], current=step)))
-        assert write_back(journal, store, SCOPES, now, Boundary.COMPACTION).rejected == ()
+        assert session.write(now, Boundary.COMPACTION).rejected == ()
 
-    held = read_back(journal, SCOPES).plan
+    held = session.read().plan
     assert held is not None
     assert held.current == 1
     assert [line.version for line in journal.lines()] == [1, 2, 3]
 
 
-def test_a_plan_that_somebody_else_replaced_meanwhile_is_refused_and_stays_visible() -> None:
-    store = MemoryPages()
-    journal = journal_of(store)
-    stage(journal, store, SCOPES, [GOAL])
+def test_a_plan_that_somebody_else_replaced_meanwhile_is_refused_and_stays_visible(
+    session: Writeback, journal: Journal, store: MemoryStore
+) -> None:
+    # Another process of the session has staged its plan and not committed it yet.
     other = made(plan("Ship something else"))
-    stage(journal, store, SCOPES, [other])
+    store.pages.put(other.page.content)
+    journal.stage(entry_of(other, "session:a", read=0))
 
-    flushed = flush(journal, Boundary.COMPACTION)
+    flushed = session.write(Pins().holding(GOAL), Boundary.COMPACTION)
 
     assert [line.reason for line in flushed.rejected] == [Rejected.DESTRUCTIVE_OP]
-    assert read_back(journal, SCOPES).plan == GOAL
+    assert session.read().plan == other
     assert len(journal.lines(state=LineState.REJECTED)) == 1
 
 
-def test_a_scope_that_is_not_ones_own_is_refused() -> None:
-    store = MemoryPages()
-    journal = journal_of(store, Scopes("a", "shop"))
-    stage(journal, store, Scopes("b", "shop"), [RULE])
+def test_a_scope_that_is_not_ones_own_is_refused(store: MemoryStore, journal: Journal) -> None:
+    store.pages.put(RULE.page.content)
+    journal.stage(entry_of(RULE, "session:b"))
 
     assert [line.reason for line in flush(journal, Boundary.RESET).rejected] == [Rejected.SCOPE_VIOLATION]
 
 
-def test_only_what_a_file_says_needs_no_journal() -> None:
+def test_only_what_a_file_says_needs_no_journal(session: Writeback, journal: Journal) -> None:
     assert durable(Pins().holding(*FILE)) == ()
     assert durable(ALL) == (RULE, HOUSE, GOAL, TASTE)
+    assert session.write(Pins().holding(*FILE), Boundary.RESET).committed == ()
+    assert list(journal.lines()) == []

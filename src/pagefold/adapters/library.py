@@ -14,9 +14,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from pagefold.adapters.sink import HistorySink, ObjectStorage, SinkState
-from pagefold.adapters.sqlite.outbox import SqliteOutbox
-from pagefold.adapters.sqlite.pages import SqlitePages
-from pagefold.adapters.sqlite.search import SqliteSearch
+from pagefold.adapters.stores import open_store
 from pagefold.encode.recall_reply import RecallReply, reply_to_recall
 from pagefold.errors import ConfigError, DeniedError, StoreError
 from pagefold.pages import recall as recalling
@@ -31,10 +29,11 @@ from pagefold.pages.manifest import (
     parse_part,
     sessions_of,
 )
+from pagefold.pages.memory_store import MemoryPages
 from pagefold.pages.page import PageId, id_of
 from pagefold.pages.recall import Denied, Failed, RecallAnswer, Recalled, Unknown
 from pagefold.pages.search import LIMIT, SearchAnswer, SearchFailed, SearchResults
-from pagefold.pages.store import MemoryPages
+from pagefold.pages.store import Store
 from pagefold.settings import SinkSettings
 
 _AT_ONCE = 8
@@ -77,42 +76,33 @@ class Restored:
 
 
 class Library:
-    """Pages in the store at `path`; with `objects`, the history sink is behind it.
+    """A store, with the history sink behind it where there are `objects`; closing it closes the store.
 
-    What is put under a history is sent there, unless `sending` is off: then the sink is only read.
+    What is put under a history is sent to the sink where the store has a sender; else the sink is only read.
     """
 
     def __init__(
         self,
-        path: Path,
+        store: Store,
         objects: ObjectStorage | None = None,
         *,
         prefix: str = "history/",
         flush_seconds: float = 5.0,
-        sending: bool = True,
     ) -> None:
+        self.store = store
         self._objects, self._prefix, self._flush_seconds = objects, prefix, flush_seconds
         self._answers: Counter[str] = Counter()
         self._searches = 0
-        self._index: SqliteSearch | None = None
-        self._sink: HistorySink | None = None
-        owner = secrets.token_hex(8) if objects and sending else ""
-        self.store = SqlitePages(path, outbox=owner)
-        try:
-            self._outbox = SqliteOutbox(self.store.path, owner)
-        except StoreError:
-            self.store.close()
-            raise
-        if objects:
-            self._sink = HistorySink(self.store, self._outbox, objects, prefix)
-            if sending:
-                self._sink.start()
+        self._sink = HistorySink(store, objects, prefix) if objects else None
+        if self._sink and store.sender:
+            self._sink.start()
 
     @classmethod
     def open(cls, path: Path, settings: SinkSettings, *, sending: bool = True) -> "Library":
         """With the sink that the settings name, if any. Raises StoreError, and ConfigError where obstore is missing."""
         objects = objects_of(settings)
-        return cls(path, objects, prefix=settings.prefix, flush_seconds=settings.flush_seconds, sending=sending)
+        store = open_store(path, sender=secrets.token_hex(8) if objects and sending else "")
+        return cls(store, objects, prefix=settings.prefix, flush_seconds=settings.flush_seconds)
 
     def put(
         self,
@@ -124,14 +114,14 @@ class Library:
         name: str = "",
         shown_form: PageId | None = None,
     ) -> PageId:
-        page = self.store.put(content, history=history, now=now, kind=kind, name=name, shown_form=shown_form)
+        page = self.store.pages.put(content, history=history, now=now, kind=kind, name=name, shown_form=shown_form)
         if self._sink and history:
             self._sink.wake()
         return page
 
     def recall(self, handle: str, *, within: str | None = None) -> RecallAnswer:
         """The whole page, from the store or else from the sink; with `within`, only a page of that history."""
-        found = recalling.recall(self.store, handle, within=within)
+        found = recalling.recall(self.store.pages, handle, within=within)
         if not isinstance(found, Recalled):
             found = self._from_sink(handle, within, found, self._whole)
         self._answers[_ANSWERS[type(found)]] += 1
@@ -139,7 +129,7 @@ class Library:
 
     def read(self, handle: str, start: int, end: int, *, within: str | None = None) -> RecallAnswer:
         """The bytes from `start` up to `end` of a page. From the sink only they are read, and cannot be checked."""
-        found = recalling.recall(self.store, handle, within=within)
+        found = recalling.recall(self.store.pages, handle, within=within)
         if isinstance(found, Recalled):
             found = Recalled(found.page, found.content[max(0, start) : max(0, end)])
         else:
@@ -173,22 +163,20 @@ class Library:
         """The pages of the store that speak of it, in one history or in all."""
         self._searches += 1
         try:
-            if self._index is None:
-                self._index = SqliteSearch(self.store)
-            return SearchResults(query, tuple(self._index.search(query, history=within, limit=limit)))
+            return SearchResults(query, tuple(self.store.search_index.search(query, history=within, limit=limit)))
         except StoreError as error:
             return SearchFailed(query, str(error))
 
     def status(self, *, levels: Mapping[str, int] | None = None, faults: Mapping[str, int] | None = None) -> Status:
         """Raises StoreError."""
-        held = self.store.stats()
+        stats = self.store.pages.stats()
         return Status(
-            str(self.store.path),
-            held.pages,
-            held.bytes,
-            held.stored_bytes,
-            held.held,
-            self.store.histories(),
+            self.store.where,
+            stats.pages,
+            stats.bytes,
+            stats.stored_bytes,
+            stats.held,
+            stats.histories,
             dict(self._answers),
             self._searches,
             self._sink.state() if self._sink else None,
@@ -203,7 +191,7 @@ class Library:
     def send(self, session: str) -> int:
         """Have all of a session sent, what was put before there was a sink too; how many pages that adds."""
         self._required()
-        added = self._outbox.enqueue(session)
+        added = self.store.outbox.enqueue(session)
         if self._sink:
             self._sink.wake()
         return added
@@ -220,13 +208,13 @@ class Library:
             for at in range(0, len(entries), _CHUNK):
                 chunk = entries[at : at + _CHUNK]
                 # Noted first: what came from the sink does not await being sent there.
-                self._outbox.note_sunk(session, [entry.page for entry in chunk])
+                self.store.outbox.note_in_sink(session, [entry.page for entry in chunk])
                 contents = pool.map(lambda entry: self._content(objects, folder, entry), chunk)
                 for entry, (content, local) in zip(chunk, contents, strict=True):
                     if content is None:
                         missing.append(entry.page)
                         continue
-                    self.store.put(content, history=session, now=now, kind=entry.kind, name=entry.name)
+                    self.store.pages.put(content, history=session, now=now, kind=entry.kind, name=entry.name)
                     present += local
                     pages += not local
                     length += 0 if local else len(content)
@@ -236,9 +224,6 @@ class Library:
         """Let the sink send what waits, for as long as the settings say; whether nothing was left to send."""
         sink, self._sink = self._sink, None
         done = sink.close(self._flush_seconds) if sink else True
-        if self._index:
-            self._index.close()
-        self._outbox.close()
         self.store.close()
         return done
 
@@ -251,7 +236,7 @@ class Library:
 
     def _content(self, objects: ObjectStorage, folder: str, entry: ManifestEntry) -> tuple[bytes | None, bool]:
         """A page's content, and whether it was here already."""
-        if (content := self.store.get(entry.page)) is not None:
+        if (content := self.store.pages.get(entry.page)) is not None:
             return content, True
         content = objects.get(page_key(folder, entry.page))
         return (content if content is not None and id_of(content) == entry.page else None), False
@@ -284,7 +269,7 @@ class Library:
         """Which pages a handle may name, and in which folders. The store's notes go before asking over the network."""
         noted = [
             (page, folder_of(self._prefix, session))
-            for page, session in self._outbox.sunk(handle)
+            for page, session in self.store.outbox.find_sent(handle)
             if within in (None, session)
         ]
         if noted or not within:

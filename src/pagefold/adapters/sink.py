@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Protocol
 
-from pagefold.adapters.sqlite.outbox import SqliteOutbox, UnsentPage
-from pagefold.adapters.sqlite.pages import SqlitePages
 from pagefold.errors import DeniedError, StoreError
 from pagefold.pages.manifest import ManifestPart, folder_of, page_key, part_key, render_part
+from pagefold.pages.store import Store, UnsentPage
 
 _BATCH_PAGES = 32
 _BATCH_BYTES = 8_000_000
@@ -67,8 +66,8 @@ class SinkState:
 class HistorySink:
     """Sends what the outbox holds, in a thread of its own, from `start` to `close`."""
 
-    def __init__(self, store: SqlitePages, outbox: SqliteOutbox, objects: ObjectStorage, prefix: str) -> None:
-        self._store, self._outbox, self._objects, self._prefix = store, outbox, objects, prefix
+    def __init__(self, store: Store, objects: ObjectStorage, prefix: str) -> None:
+        self._pages, self._outbox, self._objects, self._prefix = store.pages, store.outbox, objects, prefix
         self._sent = self._sent_bytes = self._failures = self._denials = 0
         self._last_error = ""
         self._pause = 0.0
@@ -104,10 +103,10 @@ class HistorySink:
                 with suppress(RuntimeError):
                     self._loop.call_soon_threadsafe(self._task.cancel)
                 self._thread.join(1.0)
-        return self._outbox.waiting()[0] == 0
+        return self._outbox.backlog()[0] == 0
 
     def state(self) -> SinkState:
-        waiting, length = self._outbox.waiting()
+        waiting, length = self._outbox.backlog()
         return SinkState(
             self._objects.where,
             waiting,
@@ -141,7 +140,7 @@ class HistorySink:
             closing = self._closing
             try:
                 adopted = adopted or self._outbox.adopt() >= 0
-                batch = self._outbox.batch(_BATCH_PAGES, _BATCH_BYTES)
+                batch = self._outbox.next_batch(_BATCH_PAGES, _BATCH_BYTES)
                 whole = await self._send(batch)
             except StoreError as error:
                 batch, whole = [], False
@@ -189,21 +188,21 @@ class HistorySink:
             sent = [one for one, ok in zip(members, await self._put_pages(folder, members), strict=True) if ok]
             if sent:
                 entries = tuple(one.entry for one in sorted(sent, key=lambda one: one.entry.place))
-                part = render_part(ManifestPart(session, self._outbox.store, entries))
+                part = render_part(ManifestPart(session, self._outbox.store_id, entries))
                 if not await self._put(part_key(folder, part), part):
                     sent = []
             if sent:
-                self._outbox.sent(sent)
+                self._outbox.mark_sent(sent)
                 self._sent += len(sent)
                 self._sent_bytes += sum(one.entry.bytes for one in sent)
             if failed := [one for one in members if one not in sent]:
-                self._outbox.tried(failed)
+                self._outbox.mark_tried(failed)
                 whole = False
         return whole
 
     async def _put_pages(self, folder: str, members: Sequence[UnsentPage]) -> list[bool]:
         async def one(page: UnsentPage) -> bool:
-            content = self._store.get(page.entry.page)
+            content = self._pages.get(page.entry.page)
             # Collected since the batch was made: its note went with it.
             return content is not None and await self._put(page_key(folder, page.entry.page), content)
 

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from pagefold.derive.policy import Derived
 from pagefold.pages.facts import facts_of, opened
 from pagefold.pages.faults import (
-    Boundary,
     CallReturned,
     ContextEvent,
     Crossed,
@@ -25,6 +24,7 @@ from pagefold.pages.faults import (
     Requested,
     signature_of,
 )
+from pagefold.pages.journal import Boundary
 from pagefold.pages.kinds import PageKind, ResidencyLevel, classify
 from pagefold.pages.page import HANDLE, Page, PageId, handle_of
 from pagefold.wire.message import BlockKind, Message

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from pagefold import config
-from pagefold.adapters.sqlite.pages import SqlitePages
+from pagefold.adapters.stores import open_existing
 from pagefold.cli import output
 from pagefold.cli.encode import as_bytes, read, shown_as
 from pagefold.encode import decode
@@ -39,13 +39,12 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _kept(form: str, path: Path) -> bytes | None:
-    if not path.exists():
-        return None
     try:
-        store = SqlitePages(path)
+        store = open_existing(path)
+        if store is None:
+            return None
         try:
-            listed = store.listed(shown_as(form))
-            return store.get(listed[-1]) if listed else None
+            return store.notes.newest(shown_as(form))
         finally:
             store.close()
     except StoreError as error:

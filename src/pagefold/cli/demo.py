@@ -16,7 +16,7 @@ from typing import Any
 from rich.console import Console
 
 from pagefold.adapters import recordings
-from pagefold.adapters.sqlite.pages import SqlitePages
+from pagefold.adapters.stores import open_store
 from pagefold.analysis.engine import Engine, run_on_sessions, sessions_of
 from pagefold.analysis.replay import replay
 from pagefold.analysis.replay_job import ReplayJob, replay_session
@@ -126,7 +126,7 @@ def _fold(session: Session, console: Console) -> dict[str, Any]:
 def _store(session: Session, console: Console) -> dict[str, Any]:
     console.print("\n[bold]4. Store and recall[/]: every tool result becomes a page that comes back byte for byte.\n")
     with tempfile.TemporaryDirectory() as folder:
-        store = SqlitePages(Path(folder, "store.sqlite3"))
+        store = open_store(Path(folder, "store.sqlite3"))
         pages = [
             Page.of(classify(message), block.text, block.name)
             for message in session.messages
@@ -134,9 +134,11 @@ def _store(session: Session, console: Console) -> dict[str, Any]:
             if block.kind is BlockKind.RESULT
         ]
         for page in pages:
-            store.put(page.content, history=session.id, now=time.time())
-        exact = sum(recall(store, page.handle, within=session.id) == Recalled(page.id, page.content) for page in pages)
-        held = store.stats()
+            store.pages.put(page.content, history=session.id, now=time.time())
+        exact = sum(
+            recall(store.pages, page.handle, within=session.id) == Recalled(page.id, page.content) for page in pages
+        )
+        held = store.pages.stats()
         store.close()
     largest = max(pages, key=lambda page: len(page.content))
     console.print(

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 from pagefold import config
-from pagefold.adapters.sqlite.pages import SqlitePages
+from pagefold.adapters.stores import open_store
 from pagefold.cli import output
 from pagefold.encode.choose import candidates, encode
 from pagefold.errors import ConfigError, StoreError
@@ -82,9 +82,9 @@ def shown_as(form: str) -> str:
 def _keep(content: bytes, form: str, path: Path) -> str:
     """Puts the original where `decode` finds it by what it was shown as. What went wrong, or nothing."""
     try:
-        store = SqlitePages(path)
+        store = open_store(path)
         try:
-            store.put(content, history=shown_as(form), now=time.time())
+            store.notes.put(shown_as(form), content, now=time.time())
         finally:
             store.close()
     except StoreError as error:

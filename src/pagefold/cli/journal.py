@@ -10,17 +10,15 @@ Examples:
 
 import argparse
 import json
-from pathlib import Path
 from typing import Any
 
 from rich.markup import escape
 
 from pagefold import config
-from pagefold.adapters.sqlite.journal import SqliteJournal, beside
+from pagefold.adapters.stores import read_journal
 from pagefold.cli import output
-from pagefold.pages.journal import JournalLine, LineState, Rules
+from pagefold.pages.journal import JournalLine, LineState
 from pagefold.pages.page import handle_of
-from pagefold.pages.store import MemoryPages
 
 _SHOWN = 48
 
@@ -33,28 +31,21 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     settings = config.load(flags={"store.path": options.store, "config": options.config}).settings
-    path = beside(config.store_path(settings).absolute())
-    lines = _lines(path, options)
-    if options.json:
-        output.print_json({"path": str(path), "lines": [_as_dict(line) for line in lines]})
-        return 0
-    if not lines:
-        output.to_stderr(f"{path}: " + ("nothing was written back yet" if not path.exists() else "no such lines"))
-        return 0
-    columns = ("line", "state", "op", "scope", "key", "version", "what it says, or why not")
-    output.console().print(output.table(str(path), columns, map(_row, lines), left=True), soft_wrap=True)
-    return 0
-
-
-def _lines(path: Path, options: argparse.Namespace) -> list[JournalLine]:
-    # Looking at a journal that is not there does not make one.
-    if not path.exists():
-        return []
-    journal = SqliteJournal(path, Rules({}, frozenset()), MemoryPages())
+    journal = read_journal(config.store_path(settings))
     try:
-        return list(journal.lines(scope=options.scope, state=LineState(options.state) if options.state else None))
+        lines = journal.lines(scope=options.scope, state=LineState(options.state) if options.state else None)
+        is_empty = not lines and not journal.lines()
     finally:
         journal.close()
+    if options.json:
+        output.print_json({"path": journal.where, "lines": [_as_dict(line) for line in lines]})
+        return 0
+    if not lines:
+        output.to_stderr(f"{journal.where}: " + ("nothing was written back yet" if is_empty else "no such lines"))
+        return 0
+    columns = ("line", "state", "op", "scope", "key", "version", "what it says, or why not")
+    output.console().print(output.table(journal.where, columns, map(_row, lines), left=True), soft_wrap=True)
+    return 0
 
 
 def _row(line: JournalLine) -> tuple[str, ...]:

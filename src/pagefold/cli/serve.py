@@ -17,6 +17,7 @@ import json
 from collections import Counter
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -97,7 +98,7 @@ def library_for(settings: Settings) -> Library | None:
 
 def serving_from(library: Library | None) -> AbstractContextManager[None]:
     """Tells the MCP proxies on the same store that their forms are read here. Raises StoreError."""
-    return hold_model_proxy_lock(library.store.path) if library else nullcontext()
+    return hold_model_proxy_lock(Path(library.store.where)) if library else nullcontext()
 
 
 def counted(proxy: Proxy, settings: Settings) -> AbstractContextManager[None]:

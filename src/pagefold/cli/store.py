@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
             return _send(library, options)
         if options.action == "collect":
             age, size = settings.store.max_age_days, settings.store.max_bytes
-            gone = library.store.collect(before=time.time() - age * _DAY if age else None, max_bytes=size or None)
+            gone = library.store.pages.collect(before=time.time() - age * _DAY if age else None, max_bytes=size or None)
             words = f"{gone.pages:,} pages, {short(gone.bytes)} bytes removed; {gone.held:,} held pages stay"
             lost = f"; {gone.unsent:,} of them had not been sent to the history sink" if gone.unsent else ""
             _say(options.json, asdict(gone), words + lost)

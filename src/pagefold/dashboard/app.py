@@ -153,16 +153,16 @@ class Dashboard:
 
     def _listings(self, session: LiveSession) -> list[ListedPage]:
         library = self._store_view.library()
-        return list(library.store.listings(session.name))[-_LISTED:][::-1] if library else []
+        return list(library.store.pages.listings(session.name))[-_LISTED:][::-1] if library else []
 
     def _page(self, handle: str, within: str, chosen: str) -> HttpReply:
         library = self._store_view.library()
-        found = recall(library.store, handle) if library else None
+        found = recall(library.store.pages, handle) if library else None
         if not isinstance(found, Recalled):
             words = found.text if found else "There is no store yet."
             return _html(404, layout.notice("No such page", words))
         text = found.content.decode("utf-8", "replace")
-        listed = library.store.listings(within) if library and within else ()
+        listed = library.store.pages.listings(within) if library and within else ()
         name = next((one.name for one in listed if one.page == found.page), "")
         levels = levels_of(found.page, text, name)
         other = next((one for one in levels[1:] if one.level == chosen), levels[-1])

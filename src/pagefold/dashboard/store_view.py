@@ -81,7 +81,7 @@ class StoreView:
             library = self.library()
             if library is None:
                 return StoreFigures(mcp=dict(sums))
-            stats = library.store.stats()
-            return StoreFigures(stats.pages, stats.bytes, stats.stored_bytes, library.store.histories(), dict(sums))
+            stats = library.store.pages.stats()
+            return StoreFigures(stats.pages, stats.bytes, stats.stored_bytes, stats.histories, dict(sums))
         except PagefoldError as error:
             return StoreFigures(wrong=str(error))

@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 from pagefold.derive.pinned_policy import LOST, PASSED, PinnedPolicy, Root, parse
 from pagefold.derive.policy import NOTHING, Notes
 from pagefold.errors import WireError
+from pagefold.pages.memory_store import MemoryStore
 from pagefold.pages.page import PageId
-from pagefold.pages.store import MemoryPages, PageStore
+from pagefold.pages.store import NoteStore
 from pagefold.wire import json_text
 from pagefold.wire.json_text import as_list, as_object
 
@@ -34,15 +35,15 @@ class Begun(NamedTuple):
 class Notebook:
     """Raises StoreError where the store does."""
 
-    def __init__(self, store: PageStore | None = None) -> None:
-        self.store = store or MemoryPages()
+    def __init__(self, notes: NoteStore | None = None) -> None:
+        self.notes = notes or MemoryStore().notes
         self._known: dict[bytes, Notes] = {}
         self._begun: dict[str, PinnedPolicy] = {}
 
     def get(self, link: bytes) -> Notes:
         found = self._known.get(link)
         if found is None:
-            content = self.newest(f"note-{link.hex()}")
+            content = self.notes.newest(f"note-{link.hex()}")
             found = _kept(self._known, link, NOTHING if content is None else _parsed(content))
         return found
 
@@ -50,7 +51,7 @@ class Notebook:
         said: dict[str, Any] = {"link": link.hex(), "cold": notes.cold, "smaller": notes.smaller}
         # What is rare is left out where it is not there, so that a note stays the few bytes it is.
         said |= {"recalled": list(notes.recalled)} if notes.recalled else {}
-        self.store.put(json_text.bytes_of(json_text.dumps(said)), history=f"note-{link.hex()}", now=now)
+        self.notes.put(f"note-{link.hex()}", json_text.bytes_of(json_text.dumps(said)), now=now)
         _kept(self._known, link, notes)
 
     def begun(self, root: Root, asked: str, now: float) -> Begun:
@@ -73,21 +74,16 @@ class Notebook:
         except ValueError:  # a policy of the caller's own: whoever has the same caller has the same policy
             said = ""
         if said:
-            self.store.put(json_text.bytes_of(said), history=name, now=now)
+            self.notes.put(name, json_text.bytes_of(said), now=now)
         _kept(self._begun, name, beginning)
 
     def _beginning(self, name: str) -> tuple[PinnedPolicy | None, bool]:
         """The beginning of this name, and whether there is a note of it at all."""
         if (known := self._begun.get(name)) is not None:
             return known, True
-        content = self.newest(name)
+        content = self.notes.newest(name)
         found = None if content is None else parse(json_text.text_of(content))
         return found and _kept(self._begun, name, found), content is not None
-
-    def newest(self, name: str) -> bytes | None:
-        """What was put last under this name."""
-        pages = self.store.listed(name)
-        return self.store.get(pages[-1]) if pages else None
 
 
 def _kept(known: dict[Any, Any], key: Any, value: Any) -> Any:

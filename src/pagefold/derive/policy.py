@@ -9,7 +9,7 @@ from dataclasses import field
 from typing import Any, NamedTuple, Protocol
 
 from pagefold.frozen import frozen
-from pagefold.pages.faults import Boundary
+from pagefold.pages.journal import Boundary
 from pagefold.pages.kinds import ResidencyLevel
 from pagefold.pages.page import Page, PageId
 from pagefold.pages.pins import NONE, Pins

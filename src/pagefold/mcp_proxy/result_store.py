@@ -13,18 +13,17 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from pagefold.adapters.library import Library
-from pagefold.adapters.writeback import Writeback
 from pagefold.errors import ConfigError, StoreError
 from pagefold.mcp_proxy.fail_open import to_stderr
 from pagefold.pages import context_calls
 from pagefold.pages.context_calls import Answered, ResetAsked
 from pagefold.pages.context_tools import PARTS
-from pagefold.pages.faults import Boundary
+from pagefold.pages.journal import Boundary
 from pagefold.pages.kinds import PageKind
 from pagefold.pages.page import id_of
 from pagefold.pages.pins import Pins
 from pagefold.pages.search import SearchFailed
-from pagefold.pages.writeback import Scopes
+from pagefold.pages.writeback import Scopes, Writeback
 
 _WAITING_PAGES = 256
 _RECALL_TOKENS = 20_000  # more than that some clients refuse to take from a tool

@@ -23,7 +23,7 @@ from pagefold.model_proxy.recalling import UpstreamTurn, gist
 from pagefold.model_proxy.request_cache import ParsedRequest, RequestCache
 from pagefold.model_proxy.usage_estimate import CostEstimator
 from pagefold.pages.page import id_of
-from pagefold.pages.store import PageStore
+from pagefold.pages.store import Store
 from pagefold.wire.apis import api_named
 from pagefold.wire.message import BlockKind, Message, Role
 
@@ -48,7 +48,7 @@ class Conversations:
         self,
         policy: Policy | None = None,
         *,
-        store: PageStore | None = None,
+        store: Store | None = None,
         window: int = 0,
         prices: Mapping[str, Prices] | None = None,
         recall_rounds: int = 0,
@@ -60,7 +60,7 @@ class Conversations:
         # What nobody derives is read when it is counted, maybe in another thread, and two must not extend one history.
         self.request_cache_aside = RequestCache(message_hashes=self.request_cache.message_hashes)
         self.reckoner = CostEstimator(self.prices)
-        self.notebook = Notebook(store)
+        self.notebook = Notebook(store.notes if store else None)
         self._derivations: dict[tuple[str, Policy], Derivations] = {}
         self._unasked: dict[str, Derivations] = {}
         self._known_begun: dict[tuple[object, ...], Begun] = {}
@@ -118,7 +118,7 @@ class Conversations:
             return message
         for index, block in enumerate(message.blocks):
             if block.kind is BlockKind.RESULT and block.path:
-                content = self._store.original_of(id_of(block.text.encode("utf-8", "surrogatepass")))
+                content = self._store.pages.original_of(id_of(block.text.encode("utf-8", "surrogatepass")))
                 if content is not None:
                     message = message.with_text(index, content.decode("utf-8", "surrogatepass"))
         return message

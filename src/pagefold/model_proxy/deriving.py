@@ -19,7 +19,7 @@ from pagefold.derive.policy import NOTHING, Decision, Notes, Policy
 from pagefold.frozen import frozen
 from pagefold.log import Log
 from pagefold.model_proxy.request_cache import ParsedRequest
-from pagefold.pages.faults import Boundary
+from pagefold.pages.journal import Boundary
 from pagefold.pages.page import Page, PageId
 from pagefold.pages.pins import Pins
 from pagefold.wire.message import Message, Role

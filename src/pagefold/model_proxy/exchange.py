@@ -19,7 +19,7 @@ from pagefold.model_proxy.recalling import RecallTurn, offered, turn_of
 from pagefold.model_proxy.request_cache import ParsedRequest, RequestCache
 from pagefold.model_proxy.totals import NO_PREFIX, NO_WORK, NOT_RECKONED, Ending, Seen, Work
 from pagefold.model_proxy.turn_recorder import ExchangeRecord
-from pagefold.pages.faults import Boundary
+from pagefold.pages.journal import Boundary
 from pagefold.pages.page import Page, PageId
 from pagefold.pages.pins import Pins
 from pagefold.wire import sse

@@ -11,14 +11,14 @@ class Notebook(notebook.Notebook):
 
     def said(self, link: bytes, gist: str) -> UpstreamTurn | None:
         """What was really said in the turn that a client saw as a message of this gist, after this history."""
-        content = self.newest(_name_of_turn(link, gist))
+        content = self.notes.newest(_name_of_turn(link, gist))
         try:
             return None if content is None else UpstreamTurn.parse(json_text.text_of(content))
         except WireError:
             return None
 
     def put_said(self, link: bytes, gist: str, said: UpstreamTurn, now: float) -> None:
-        self.store.put(said.to_json().encode("utf-8", "surrogatepass"), history=_name_of_turn(link, gist), now=now)
+        self.notes.put(_name_of_turn(link, gist), said.to_json().encode("utf-8", "surrogatepass"), now=now)
 
 
 def _name_of_turn(link: bytes, gist: str) -> str:

@@ -35,8 +35,8 @@ from pagefold.model_proxy.recalling import ENOUGH
 from pagefold.model_proxy.totals import Seen, Totals
 from pagefold.model_proxy.turn_recorder import TurnRecorder
 from pagefold.model_proxy.upstreams import Upstreams
+from pagefold.pages.memory_store import MemoryPages
 from pagefold.pages.page import PageId
-from pagefold.pages.store import MemoryPages
 from pagefold.wire import json_text
 from pagefold.wire.api import error_json
 from pagefold.wire.apis import error_at

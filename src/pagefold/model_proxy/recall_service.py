@@ -7,14 +7,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from pagefold.adapters.library import Library
-from pagefold.adapters.writeback import Writeback
 from pagefold.errors import StoreError
 from pagefold.pages.context_tools import PARTS
-from pagefold.pages.faults import Boundary
+from pagefold.pages.journal import Boundary
 from pagefold.pages.kinds import PageKind
 from pagefold.pages.page import PageId
 from pagefold.pages.pins import Pins
-from pagefold.pages.writeback import Scopes
+from pagefold.pages.writeback import Scopes, Writeback
 
 _RECALL_TOKENS = 8_000
 _MOST = 20
@@ -29,7 +28,7 @@ class PageKeeper:
     def __call__(self, content: bytes, *, history: str, now: float, kind: PageKind, name: str) -> PageId:
         """Raises StoreError."""
         page = self._library.put(content, history=history, now=now, kind=kind, name=name)
-        self._library.store.hold(page, history)
+        self._library.store.pages.hold(page, history)
         return page
 
     def write_back(self, pins: Pins, boundary: Boundary, *, history: str, now: float) -> None:

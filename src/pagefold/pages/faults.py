@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, TypeAlias
 
+from pagefold.pages.journal import Boundary
 from pagefold.pages.kinds import PageKind, ResidencyLevel
 from pagefold.pages.page import PageId
 from pagefold.pages.recall import Denied, Failed, RecallAnswer, Unknown
@@ -39,15 +40,6 @@ class FaultKind(StrEnum):
 
 
 _APART = (FaultKind.WRONG_CONTENT, FaultKind.PHYSICAL_INSUFFICIENCY, FaultKind.DUPLICATE_ALERT)
-
-
-class Boundary(StrEnum):
-    """Where context is destroyed, and so where what must outlive it has to be committed before."""
-
-    COMPACTION = "compaction"
-    PRUNE = "prune"
-    RESET = "reset"
-    SHUTDOWN = "shutdown"
 
 
 class RecallOutcome(StrEnum):

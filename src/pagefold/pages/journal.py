@@ -13,18 +13,29 @@ Everything here is pure; `adapters.sqlite.journal` keeps the same promises on di
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
-from pagefold.pages.faults import Boundary
 from pagefold.pages.page import PageId
+
+Resolves: TypeAlias = Callable[[PageId], bool]
+"""Tells whether a page can be read."""
 
 
 class Op(StrEnum):
     APPEND = "append"
     MERGE = "merge"
     SET = "set"
+
+
+class Boundary(StrEnum):
+    """Where context is destroyed, and so where what must outlive it has to be committed before."""
+
+    COMPACTION = "compaction"
+    PRUNE = "prune"
+    RESET = "reset"
+    SHUTDOWN = "shutdown"
 
 
 class LineState(StrEnum):
@@ -147,7 +158,11 @@ class Flushed:
 
 
 class Journal(Protocol):
-    """Every method may raise StoreError. Lines of other owners are read, never moved."""
+    """Every method may raise StoreError. Lines of other owners are read, never changed."""
+
+    @property
+    def where(self) -> str:
+        """The file or address, for people; without any key."""
 
     def stage(self, entry: JournalEntry, *, token: str = "", now: float = 0.0) -> JournalLine:
         """Note an entry down; nothing is applied. The same token is staged once, however often it is tried."""
@@ -168,6 +183,8 @@ class Journal(Protocol):
 
     def pending(self) -> Sequence[JournalLine]:
         """The owner's lines that are neither committed nor rejected."""
+
+    def close(self) -> None: ...
 
 
 def flush(journal: Journal, boundary: Boundary) -> Flushed:
@@ -201,9 +218,7 @@ def applied(entry: JournalEntry, record: JournalRecord | None) -> JournalRecord:
     return JournalRecord(entry.scope, entry.key, entry.schema, version, value)
 
 
-def rejection(
-    entry: JournalEntry, record: JournalRecord | None, rules: Rules, resolves: Callable[[PageId], bool]
-) -> Rejection | None:
+def rejection(entry: JournalEntry, record: JournalRecord | None, rules: Rules, resolves: Resolves) -> Rejection | None:
     """Why an entry may not be committed on top of a record, or None where it may."""
     if detail := _schema_problem(entry, record, rules):
         return Rejection(Rejected.SCHEMA_MISMATCH, detail)
@@ -352,81 +367,3 @@ SCHEMAS: Mapping[str, Schema] = {
     )
 }
 """The records pagefold keeps itself."""
-
-
-@dataclass(slots=True)
-class MemoryJournal:
-    """The journal over a list: for tests, and for a run that must leave nothing behind."""
-
-    rules: Rules
-    resolves: Callable[[PageId], bool]
-    owner: str = ""
-    _lines: list[JournalLine] = field(default_factory=list)
-    _tokens: dict[str, int] = field(default_factory=dict)
-
-    def stage(self, entry: JournalEntry, *, token: str = "", now: float = 0.0) -> JournalLine:
-        if token and token in self._tokens:
-            return self._lines[self._tokens[token] - 1]
-        line = JournalLine(len(self._lines) + 1, self.owner, entry, staged_at=now)
-        self._lines.append(line)
-        if token:
-            self._tokens[token] = line.number
-        return line
-
-    def validate(self, number: int) -> JournalLine:
-        line = self._line(number)
-        if line.state is not LineState.STAGED:
-            return line
-        return self._put(judged(line, self.record(line.entry.scope, line.entry.key), self.rules, self.resolves))
-
-    def commit(self, number: int, boundary: Boundary) -> JournalLine:
-        line = self._line(number)
-        record = self.record(line.entry.scope, line.entry.key)
-        return self._put(ended(line, record, self.rules, self.resolves, boundary))
-
-    def record(self, scope: str, key: str) -> JournalRecord | None:
-        found = (line for line in self._lines if line.version and (line.entry.scope, line.entry.key) == (scope, key))
-        return record_of(sorted(found, key=lambda line: line.version))
-
-    def lines(self, *, scope: str | None = None, state: LineState | None = None) -> Sequence[JournalLine]:
-        return [line for line in self._lines if scope in (None, line.entry.scope) and state in (None, line.state)]
-
-    def pending(self) -> Sequence[JournalLine]:
-        return [line for line in self._lines if line.pending]
-
-    def _line(self, number: int) -> JournalLine:
-        if not 0 < number <= len(self._lines):
-            raise ValueError(f"the journal has no line {number}")
-        return self._lines[number - 1]
-
-    def _put(self, line: JournalLine) -> JournalLine:
-        self._lines[line.number - 1] = line
-        return line
-
-
-def judged(
-    line: JournalLine, record: JournalRecord | None, rules: Rules, resolves: Callable[[PageId], bool]
-) -> JournalLine:
-    """A staged line after it was validated."""
-    against = rejection(line.entry, record, rules, resolves)
-    if against is None:
-        return replace(line, state=LineState.VALIDATED)
-    return replace(line, state=LineState.REJECTED, reason=against.reason, detail=against.detail)
-
-
-def ended(
-    line: JournalLine,
-    record: JournalRecord | None,
-    rules: Rules,
-    resolves: Callable[[PageId], bool],
-    boundary: Boundary,
-) -> JournalLine:
-    """A validated line after its commit: what was committed since it was validated may still reject it."""
-    if line.state is LineState.COMMITTED:
-        return line
-    if line.state is not LineState.VALIDATED:
-        raise ValueError(f"line {line.number} is {line.state}: only a validated line can be committed")
-    checked = judged(line, record, rules, resolves)
-    if checked.state is LineState.REJECTED:
-        return replace(checked, boundary=boundary)
-    return replace(line, state=LineState.COMMITTED, boundary=boundary, version=1 + (record.version if record else 0))

@@ -1,11 +1,11 @@
-"""Search: which stored pages speak of something. What a query asks for, and how what is found is told.
+"""Search over stored pages: what a query asks for, the index protocol, and how hits are shown.
 
-A term that names something (`load_config`, `loadConfig`, `src/app.py`, `E0308`, `404`, a quoted phrase) counts most
-where it stands as it was typed; ordinary words rank the rest. Finding nothing is an answer and not an error.
+A term that names something (`load_config`, `src/app.py`, `E0308`, a quoted phrase) counts most where it stands as it
+was typed; ordinary words rank the rest. Finding nothing is an answer and not an error.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
@@ -57,7 +57,7 @@ class SearchResults:
     def text(self) -> str:
         if not self.found:
             return f"No page speaks of {self.query!r}."
-        return "\n\n".join(f"{number}. {_told(one)}" for number, one in enumerate(self.found, 1))
+        return "\n\n".join(f"{number}. {_shown(hit)}" for number, hit in enumerate(self.found, 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,38 @@ SearchAnswer: TypeAlias = SearchResults | SearchFailed
 
 class SearchIndex(Protocol):
     def search(self, query: str, *, history: str | None = None, limit: int = LIMIT) -> Sequence[SearchHit]:
-        """The pages that speak of it, in one history or in all. Raises StoreError."""
+        """Returns the pages that match, best first, of one history or of all. Raises StoreError."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A page as a search reads it: its text, where it is listed, and the naming terms it has as they were typed."""
+
+    text: str
+    history: str
+    kind: PageKind | None
+    name: str
+    exact: tuple[str, ...]
+
+    @classmethod
+    def of(cls, content: bytes, query: Query, history: str, kind: PageKind | None, name: str) -> "Document":
+        text = content.decode("utf-8", "replace")
+        exact = tuple(term for term in query.naming if stands_in(term, text) or stands_in(term, name))
+        return cls(text, history, kind, name, exact)
+
+
+def ranked(
+    documents: Mapping[PageId, Document], scores: Mapping[PageId, float], query: Query, limit: int
+) -> list[SearchHit]:
+    """The best documents: most naming terms as typed first, however common the words in them are, then by score."""
+    best = sorted(documents, key=lambda page: (-len(documents[page].exact), -scores[page], page))
+    hits = []
+    for page in best[:limit]:
+        document = documents[page]
+        line, cut = excerpt(document.text, query)
+        about = (document.name, document.kind, document.history, document.exact)
+        hits.append(SearchHit(page, *about, scores[page], line, cut))
+    return hits
 
 
 def parse_query(text: str) -> Query:
@@ -120,6 +151,12 @@ def excerpt(text: str, query: Query, length: int = _EXCERPT) -> tuple[int, str]:
     return text.count("\n", 0, start) + 1, f"{opening}{cut}{closing}"
 
 
+def pattern_of(term: str, *, part_of_word: bool = False) -> re.Pattern[str]:
+    """Finds the words of a term in their order, whatever their case and whatever marks stand between them."""
+    words = r"[\W_]+".join(map(re.escape, re.findall(r"[^\W_]+", term)))
+    return re.compile(words if part_of_word else rf"(?<![^\W_]){words}(?![^\W_])", re.IGNORECASE)
+
+
 def _bare(word: str) -> str:
     return word.strip(_AROUND).rstrip(".:") or word
 
@@ -134,13 +171,11 @@ def _place(text: str, query: Query) -> int:
         if stands_in(term, text):
             return text.index(term)
     for term in ordered:
-        # What the index calls the same may be spelled with other case, or other marks between the words.
-        loose = r"[\W_]+".join(map(re.escape, re.findall(r"[^\W_]+", term)))
-        if match := re.search(loose, text, re.IGNORECASE):
+        if match := pattern_of(term, part_of_word=True).search(text):
             return match.start()
     return 0
 
 
-def _told(one: SearchHit) -> str:
-    about = ", ".join(filter(None, (one.name, one.kind, f"line {one.line}")))
-    return f"{one.handle} ({about})\n{one.excerpt}"
+def _shown(hit: SearchHit) -> str:
+    about = ", ".join(filter(None, (hit.name, hit.kind, f"line {hit.line}")))
+    return f"{hit.handle} ({about})\n{hit.excerpt}"

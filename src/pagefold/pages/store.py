@@ -1,22 +1,26 @@
-"""Where page contents live: the protocol every store keeps, and the store that needs nothing but memory.
+"""The protocols of a store: pages, notes, the outbox of the history sink, the search index and the journal.
 
-Contents are found by their hash and never change. A page that a live history was given a handle for is never collected.
-Every method may raise StoreError; the caller goes on without the store and counts it. Times come in as values.
+An implementation gives all five parts and passes tests/conformance. `pages.memory_store` needs nothing but memory,
+`adapters.sqlite` keeps files; `adapters.stores.open_store` is the one place that chooses. Every method may raise
+StoreError: the caller goes on without the store and counts it. Times come in as values.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
+from pagefold.pages.journal import Journal, Rules
 from pagefold.pages.kinds import PageKind
-from pagefold.pages.page import PageId, id_of, id_range
+from pagefold.pages.manifest import ManifestEntry
+from pagefold.pages.page import PageId
+from pagefold.pages.search import SearchIndex
 
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """What a collection removed, and what it kept because live histories name it.
+    """How much a collection removed, and how many pages it kept because a live history holds them.
 
-    `unsent` counts what it removed before the history sink had it.
+    `unsent` counts the pages that were removed before the history sink had them.
     """
 
     pages: int
@@ -27,7 +31,7 @@ class Collected:
 
 @dataclass(frozen=True, slots=True)
 class ListedPage:
-    """A page as it was first put under a history: what it is there, and by which name the model knows it."""
+    """A page as it was first put under a history: its kind there, and the name by which the model knows it."""
 
     page: PageId
     kind: PageKind | None = None
@@ -35,7 +39,28 @@ class ListedPage:
     first_put: float = 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class StoreStats:
+    """How much a store holds: contents as they were put and as they are stored, held pages, histories that list one."""
+
+    pages: int
+    bytes: int
+    stored_bytes: int
+    held: int
+    histories: int
+
+
+@dataclass(frozen=True, slots=True)
+class UnsentPage:
+    """A page of a session that the history sink does not have yet."""
+
+    session: str
+    entry: ManifestEntry
+
+
 class PageStore(Protocol):
+    """Contents under the hash of their bytes. They never change, and a page that a history holds is never collected."""
+
     def put(
         self,
         content: bytes,
@@ -46,124 +71,141 @@ class PageStore(Protocol):
         name: str = "",
         shown_form: PageId | None = None,
     ) -> PageId:
-        """Keep a content; when this returns it survives the process being killed.
+        """Keeps a content; once this returns it survives the process being killed.
 
-        Listed under `history` if given, with the kind and name of the first time. `shown_form` is the id of a text that
-        stands for the content, whole: `original_of` finds it again. The first content of such a text stays.
+        With a `history` it is listed there, with the kind and name of the first time. `shown_form` is the id of a text
+        that was shown in place of the content: `original_of` finds the content by it. The first content of a form
+        stays.
         """
 
     def get(self, page: PageId) -> bytes | None: ...
 
     def read(self, page: PageId, start: int, end: int) -> bytes | None:
-        """The bytes from `start` up to `end` of a content; short where it is shorter."""
+        """Returns the bytes from `start` up to `end`; fewer where the content is shorter."""
 
     def original_of(self, text: PageId) -> bytes | None:
-        """The content that a text was shown for, if that was noted and the content is kept."""
+        """Returns the content in place of which a text was shown, if that was noted and the content is kept."""
 
     def exists(self, page: PageId) -> bool: ...
 
     def find(self, handle: str) -> Sequence[PageId]:
-        """The pages a handle may name: one, none, or, once in a very long while, several."""
+        """Returns the pages that a handle may name: one, none, or in very rare cases several."""
 
     def listed(self, history: str) -> Sequence[PageId]:
-        """The pages put under a history, oldest first, each once."""
+        """Returns the pages put under a history, oldest first, each once."""
 
     def listings(self, history: str) -> Sequence[ListedPage]:
-        """The same, each with its kind and name."""
+        """Returns the same pages, each with its kind and name."""
 
     def hold(self, page: PageId, history: str) -> bool:
-        """A live history was given this page's handle: keep it until the history is released.
+        """Keeps a page until the history is released, because a live history was given its handle.
 
-        False where the page is not there (any more): it is held from the moment it is put again.
+        False where the page is not there: then it is held from the moment it is put again.
         """
 
     def release(self, history: str) -> None: ...
 
     def collect(self, *, before: float | None = None, max_bytes: int | None = None) -> Collected:
-        """Remove pages last put before a time, then the oldest until the rest fits; never one that is held."""
+        """Removes pages last put before a time, then the oldest until the rest fits; never one that is held."""
+
+    def stats(self) -> StoreStats: ...
+
+
+class NoteStore(Protocol):
+    """Small contents under names of the caller's: what cannot be recomputed from a history, and decisions."""
+
+    def newest(self, name: str) -> bytes | None:
+        """Returns the content that was put last under a name. One put twice counts at its first time."""
+
+    def put(self, name: str, content: bytes, *, now: float = 0.0) -> None: ...
+
+    def put_if_absent(self, name: str, content: bytes, *, now: float = 0.0) -> bytes:
+        """Puts a content where the name has none yet, and returns what stands under the name then.
+
+        Of several callers at once, in any process, one puts and all get the same answer.
+        """
+
+
+class Outbox(Protocol):
+    """What the history sink has yet to get, and what it has.
+
+    A store that was opened with a sender notes, together with each put under a history, that the page is to be sent. A
+    note belongs to one sender; one that starts adopts all that it finds.
+    """
+
+    @property
+    def store_id(self) -> str:
+        """The same for as long as the store lives, and another for every other store."""
+
+    def adopt(self) -> int:
+        """Takes over the notes of other senders: sending a page twice does no harm."""
+
+    def enqueue(self, session: str) -> int:
+        """Notes all pages of a session that were not sent; returns how many that adds."""
+
+    def next_batch(self, pages: int, length: int) -> Sequence[UnsentPage]:
+        """Returns what to send next, the least tried and oldest first: as much as fits, and at least one."""
+
+    def mark_sent(self, batch: Sequence[UnsentPage]) -> None: ...
+
+    def mark_tried(self, batch: Sequence[UnsentPage]) -> None: ...
+
+    def note_in_sink(self, session: str, pages: Sequence[PageId]) -> None:
+        """Notes pages that the sink has, because they came from there."""
+
+    def find_sent(self, handle: str) -> Sequence[tuple[PageId, str]]:
+        """Returns the sent pages that a handle may name, each with its session, also those collected since."""
+
+    def backlog(self) -> tuple[int, int]:
+        """Returns how many pages are to be sent, by whichever sender, and their bytes."""
+
+
+class Store(Protocol):
+    """One store with its five parts. `sender` names who sends to the history sink what is put here, if anybody does."""
+
+    @property
+    def where(self) -> str:
+        """The file or address, for people; without any key."""
+
+    @property
+    def sender(self) -> str: ...
+
+    @property
+    def pages(self) -> PageStore: ...
+
+    @property
+    def notes(self) -> NoteStore: ...
+
+    @property
+    def outbox(self) -> Outbox: ...
+
+    @property
+    def search_index(self) -> SearchIndex: ...
+
+    def open_journal(self, rules: Rules, owner: str = "") -> Journal:
+        """The journal as one owner writes it; whoever opens it closes it. Opening it writes nothing."""
 
     def close(self) -> None: ...
 
 
-@dataclass(slots=True)
-class MemoryPages:
-    """The store protocol over dictionaries: for tests, and for a run that must leave nothing behind."""
+class NotesAsPages:
+    """Notes kept as pages that are listed under the note's name.
 
-    _contents: dict[PageId, bytes] = field(default_factory=dict)
-    _times: dict[PageId, float] = field(default_factory=dict)
-    _histories: dict[str, dict[PageId, ListedPage]] = field(default_factory=dict)
-    _held: dict[str, set[PageId]] = field(default_factory=dict)
-    _shown: dict[PageId, PageId] = field(default_factory=dict)
+    `put_if_absent` is safe within one thread; a store that several processes share overrides it.
+    """
 
-    def put(
-        self,
-        content: bytes,
-        *,
-        history: str = "",
-        now: float = 0.0,
-        kind: PageKind | None = None,
-        name: str = "",
-        shown_form: PageId | None = None,
-    ) -> PageId:
-        page = id_of(content)
-        self._contents[page] = content
-        self._times[page] = max(now, self._times.get(page, now))
-        if history:
-            self._histories.setdefault(history, {}).setdefault(page, ListedPage(page, kind, name, now))
-        if shown_form:
-            self._shown.setdefault(shown_form, page)
-        return page
+    def __init__(self, pages: PageStore) -> None:
+        self._pages = pages
 
-    def get(self, page: PageId) -> bytes | None:
-        return self._contents.get(page)
+    def newest(self, name: str) -> bytes | None:
+        pages = self._pages.listed(name)
+        return self._pages.get(pages[-1]) if pages else None
 
-    def read(self, page: PageId, start: int, end: int) -> bytes | None:
-        content = self._contents.get(page)
-        return None if content is None else content[max(0, start) : max(0, end)]
+    def put(self, name: str, content: bytes, *, now: float = 0.0) -> None:
+        self._pages.put(content, history=name, now=now)
 
-    def original_of(self, text: PageId) -> bytes | None:
-        page = self._shown.get(text)
-        return None if page is None else self._contents.get(page)
-
-    def exists(self, page: PageId) -> bool:
-        return page in self._contents
-
-    def find(self, handle: str) -> Sequence[PageId]:
-        span = id_range(handle)
-        return [] if span is None else sorted(page for page in self._contents if span[0] <= page < span[1])
-
-    def listed(self, history: str) -> Sequence[PageId]:
-        return list(self._histories.get(history, ()))
-
-    def listings(self, history: str) -> Sequence[ListedPage]:
-        return list(self._histories.get(history, {}).values())
-
-    def hold(self, page: PageId, history: str) -> bool:
-        self._held.setdefault(history, set()).add(page)
-        return page in self._contents
-
-    def release(self, history: str) -> None:
-        self._held.pop(history, None)
-
-    def collect(self, *, before: float | None = None, max_bytes: int | None = None) -> Collected:
-        held = set().union(*self._held.values()) & self._contents.keys()
-        total = sum(map(len, self._contents.values()))
-        pages = freed = 0
-        for page in self._oldest_first():
-            old = before is not None and self._times[page] < before
-            large = max_bytes is not None and total - freed > max_bytes
-            if page in held or not (old or large):
-                continue
-            freed += len(self._contents.pop(page))
-            pages += 1
-            del self._times[page]
-            for listed in self._histories.values():
-                listed.pop(page, None)
-            self._shown = {text: said for text, said in self._shown.items() if said != page}
-        return Collected(pages, freed, len(held))
-
-    def close(self) -> None:
-        pass
-
-    def _oldest_first(self) -> Iterator[PageId]:
-        return iter(sorted(self._contents, key=lambda page: (self._times[page], page)))
+    def put_if_absent(self, name: str, content: bytes, *, now: float = 0.0) -> bytes:
+        if (standing := self.newest(name)) is not None:
+            return standing
+        self.put(name, content, now=now)
+        return content

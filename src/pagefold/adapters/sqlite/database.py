@@ -125,6 +125,15 @@ def migrate(db: sqlite3.Connection, path: Path, what: str, application: int, ste
         db.execute(f"PRAGMA user_version = {len(steps)}")
 
 
+def spelled(text: str) -> bytes:
+    """Text of the caller's as it stands in a column, as bytes: not every str is SQLite text."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def read_back(column: bytes) -> str:
+    return column.decode("utf-8", "surrogatepass")
+
+
 def _pragma(db: sqlite3.Connection, name: str) -> int:
     value: int = db.execute(f"PRAGMA {name}").fetchone()[0]
     return value

@@ -1,23 +1,25 @@
-"""The journal on disk: one SQLite file that many processes and threads write to.
+"""The journal in one SQLite file that many processes and threads write to.
 
-Promises: what `stage` or `commit` answered is there after any kill and any power failure; a line is moved by one
+Promises: what `stage` or `commit` answered is there after any kill and any power failure; a line changes by one
 statement in one transaction, so no kill leaves it in between; writers take turns, and one that had read an older
-version is rejected, never merged. The pages that a committed line came from are held in the store and stay readable.
+version is rejected, never merged.
 
-The file is not the store's: the store may lose its newest pages in a power failure, is collected, and starts anew when
-it is damaged, and none of that may happen to what has to outlive the window. Nor does a line wait for somebody's large
-page to be written.
+The file is not that of the pages: that one may lose its newest pages in a power failure, is collected, and is replaced
+when it is damaged, and none of that may happen to what has to outlive the window. Nor does a line wait for a large page
+to be written.
 """
 
 import json
 import os
-from collections.abc import Sequence
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from pagefold.adapters.sqlite.database import DAMAGED, Guard, open_database, refusal, transaction
-from pagefold.pages.faults import Boundary
+from pagefold.adapters.sqlite.database import DAMAGED, Guard, open_database, read_back, refusal, spelled, transaction
 from pagefold.pages.journal import (
+    Boundary,
     JournalEntry,
     JournalLine,
     JournalRecord,
@@ -26,9 +28,8 @@ from pagefold.pages.journal import (
     Rejected,
     Rules,
     applied,
-    ended,
-    judged,
 )
+from pagefold.pages.journal_steps import JournalBase
 from pagefold.pages.page import PageId
 from pagefold.pages.store import PageStore
 
@@ -66,84 +67,69 @@ def beside(store: Path) -> Path:
     return store.with_name(f"{store.stem}.journal.sqlite3")
 
 
-class SqliteJournal:
-    """The journal at `path` as one owner writes it. Lines belong to their owner, and its next process goes on.
+class SqliteJournal(JournalBase):
+    """The journal in the SQLite file at `path`, which is made by the first write: reading makes none."""
 
-    `store` keeps the pages that entries come from.
-    """
-
-    def __init__(self, path: str | os.PathLike[str], rules: Rules, store: PageStore, *, owner: str = "") -> None:
+    def __init__(self, path: str | os.PathLike[str], rules: Rules, pages: PageStore, *, owner: str = "") -> None:
         self.path = Path(path).absolute()
-        self.rules, self.owner = rules, owner
-        self._store = store
+        super().__init__(rules, pages, owner, str(self.path))
         self._guard = Guard(self.path, _WHAT)
         # Committed lines never change, so what they said needs reading only once.
         self._records: dict[tuple[str, str], JournalRecord] = {}
-        with self._guard:
-            self._db = open_database(self.path, _WHAT, _APPLICATION_ID, _MIGRATIONS, synchronous="FULL")
+        self._connection: sqlite3.Connection | None = None
 
     def stage(self, entry: JournalEntry, *, token: str = "", now: float = 0.0) -> JournalLine:
-        owner, mark = _spelled(self.owner), _spelled(token) if token else None
-        row = (owner, mark, _spelled(entry.scope), _spelled(entry.key), _written(entry), LineState.STAGED, b"", now)
-        with self._guard, transaction(self._db) as db:
-            known = db.execute(_ALREADY, (owner, mark)).fetchone() if mark else None
+        owner, mark = spelled(self.owner), spelled(token) if token else None
+        row = (owner, mark, spelled(entry.scope), spelled(entry.key), _written(entry), LineState.STAGED, b"", now)
+        with self._changing():
+            known = self._db.execute(_ALREADY, (owner, mark)).fetchone() if mark else None
             if known is not None:
                 return self._line(known)
-            number = db.execute(_STAGE, row).lastrowid
+            number = self._db.execute(_STAGE, row).lastrowid
             assert number is not None
             return JournalLine(number, self.owner, entry, staged_at=now)
 
-    def validate(self, number: int) -> JournalLine:
-        with self._guard, transaction(self._db):
-            line = self._one(number)
-            if line.state is not LineState.STAGED:
-                return line
-            record = self._record(line.entry.scope, line.entry.key)
-            return self._move(judged(line, record, self.rules, self._store.exists))
-
-    def commit(self, number: int, boundary: Boundary) -> JournalLine:
-        with self._guard:
-            line = self._one(number)
-        if line.state is not LineState.VALIDATED:
-            return ended(line, None, self.rules, self._store.exists, boundary)
-        # Held before the lock is taken: a page that is there afterwards stays for as long as the line does.
-        hold = f"{_WHAT} {self.path} {number}"
-        held = {page: self._store.hold(page, hold) for page in line.entry.provenance}
-        with self._guard, transaction(self._db):
-            line = self._one(number)
-            record = self._record(line.entry.scope, line.entry.key)
-            line = self._move(ended(line, record, self.rules, held.__getitem__, boundary))
-        if line.state is LineState.REJECTED:
-            self._store.release(hold)
-        return line
-
     def record(self, scope: str, key: str) -> JournalRecord | None:
         with self._guard:
-            return self._record(scope, key)
+            return self._record(scope, key) if self._is_there() else None
 
     def lines(self, *, scope: str | None = None, state: LineState | None = None) -> Sequence[JournalLine]:
-        wanted = {"scope": None if scope is None else _spelled(scope), "state": state}
-        with self._guard:
-            return [self._line(row) for row in self._db.execute(_LISTED, wanted)]
+        return self._listed(_LISTED, {"scope": None if scope is None else spelled(scope), "state": state})
 
     def pending(self) -> Sequence[JournalLine]:
-        with self._guard:
-            return [self._line(row) for row in self._db.execute(_PENDING, (_spelled(self.owner),))]
+        return self._listed(_PENDING, (spelled(self.owner),))
 
     def close(self) -> None:
         with self._guard:
-            self._db.close()
+            if self._connection is not None:
+                self._connection.close()
 
-    def _one(self, number: int) -> JournalLine:
-        row = self._db.execute(_ONE, (number, _spelled(self.owner))).fetchone()
-        if row is None:
-            raise ValueError(f"{self.path} has no line {number} of {self.owner!r}")
-        return self._line(row)
+    @property
+    def _db(self) -> sqlite3.Connection:
+        if self._connection is None:
+            self._connection = open_database(self.path, _WHAT, _APPLICATION_ID, _MIGRATIONS, synchronous="FULL")
+        return self._connection
+
+    def _is_there(self) -> bool:
+        return self._connection is not None or self.path.exists()
+
+    def _listed(self, statement: str, wanted: Any) -> list[JournalLine]:
+        with self._guard:
+            return [self._line(row) for row in self._db.execute(statement, wanted)] if self._is_there() else []
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        with self._guard, transaction(self._db):
+            yield
+
+    def _own_line(self, number: int) -> JournalLine | None:
+        row = self._db.execute(_ONE, (number, spelled(self.owner))).fetchone()
+        return None if row is None else self._line(row)
 
     def _record(self, scope: str, key: str) -> JournalRecord | None:
         record = self._records.get((scope, key))
         seen = record.version if record else 0
-        for row in self._db.execute(_COMMITTED, (_spelled(scope), _spelled(key), seen)):
+        for row in self._db.execute(_COMMITTED, (spelled(scope), spelled(key), seen)):
             line = self._line(row)
             record = applied(line.entry, record)
             if line.version != record.version:
@@ -152,10 +138,9 @@ class SqliteJournal:
             self._records[scope, key] = record
         return record
 
-    def _move(self, line: JournalLine) -> JournalLine:
-        row = (line.state, line.reason, _spelled(line.detail), line.boundary, line.version or None, line.number)
+    def _replace(self, line: JournalLine) -> None:
+        row = (line.state, line.reason, spelled(line.detail), line.boundary, line.version or None, line.number)
         self._db.execute(_MOVE, row)
-        return line
 
     def _line(self, row: tuple[Any, ...]) -> JournalLine:
         try:
@@ -177,22 +162,22 @@ def _line_of(
     version: int | None,
     staged_at: float,
 ) -> JournalLine:
-    said = json.loads(entry)
+    fields = json.loads(entry)
     return JournalLine(
         number,
-        _read(owner),
+        read_back(owner),
         JournalEntry(
-            Op(said["op"]),
-            _read(scope),
-            _read(key),
-            said["schema"],
-            said["value"],
-            tuple(PageId(page) for page in said["provenance"]),
-            said["read"],
+            Op(fields["op"]),
+            read_back(scope),
+            read_back(key),
+            fields["schema"],
+            fields["value"],
+            tuple(PageId(page) for page in fields["provenance"]),
+            fields["read"],
         ),
         LineState(state),
         None if reason is None else Rejected(reason),
-        _read(detail),
+        read_back(detail),
         None if boundary is None else Boundary(boundary),
         version or 0,
         staged_at,
@@ -202,11 +187,3 @@ def _line_of(
 def _written(entry: JournalEntry) -> str:
     names = ("op", "schema", "value", "provenance", "read")
     return json.dumps({name: getattr(entry, name) for name in names})
-
-
-def _spelled(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")
-
-
-def _read(text: bytes) -> str:
-    return text.decode("utf-8", "surrogatepass")

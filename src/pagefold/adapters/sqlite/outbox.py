@@ -1,18 +1,16 @@
-"""What a store has yet to send to the history sink, and what it has sent: the notes beside the pages.
+"""The outbox in the file of the pages: notes of what is to be sent to the history sink, and of what was sent.
 
-The store notes in the transaction of a put that the page awaits being sent, so nothing is forgotten by a kill, and the
-backlog needs no memory. Every note has one owner, the process that put it; one that starts adopts all that it finds.
-Everything may raise StoreError.
+The note is written in the transaction of the put, so a kill forgets nothing, and the backlog needs no memory.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-from pagefold.adapters.sqlite.database import Guard, transaction
-from pagefold.adapters.sqlite.pages import connect, kind_of, read_back, spelled
+from pagefold.adapters.sqlite.database import Guard, read_back, spelled, transaction
+from pagefold.adapters.sqlite.pages import connect, kind_of
 from pagefold.pages.manifest import ManifestEntry
 from pagefold.pages.page import PageId, id_range
+from pagefold.pages.store import UnsentPage
 
 _BATCH = """
     SELECT history, page, kind, name, bytes, first_put, place
@@ -34,36 +32,27 @@ _ENQUEUE = """
 """
 
 
-@dataclass(frozen=True, slots=True)
-class UnsentPage:
-    session: str
-    entry: ManifestEntry
-
-
 class SqliteOutbox:
-    """The notes in the store at `path`, over a connection of its own: sending holds up no put of the same process."""
+    """The notes in the store at `path`, over a connection of its own: sending delays no put of the same process."""
 
-    def __init__(self, path: Path, owner: str) -> None:
-        self._owner = owner
+    def __init__(self, path: Path, sender: str) -> None:
+        self._sender = sender
         self._guard = Guard(path, "page store")
         with self._guard:
             self._db = connect(path)
-            self.store: str = self._db.execute("SELECT identity FROM facts").fetchone()[0]
+            self.store_id: str = self._db.execute("SELECT identity FROM facts").fetchone()[0]
 
     def adopt(self) -> int:
-        """Take over what other processes left behind, or are about to send: sending a page twice does no harm."""
         with self._guard:
-            return self._db.execute("UPDATE awaiting SET owner = ? WHERE owner != ?", (self._owner,) * 2).rowcount
+            return self._db.execute("UPDATE awaiting SET owner = ? WHERE owner != ?", (self._sender,) * 2).rowcount
 
     def enqueue(self, session: str) -> int:
-        """Have all of a session sent that was not: what was put before there was a sink, too."""
         with self._guard:
-            return self._db.execute(_ENQUEUE, (self._owner, spelled(session))).rowcount
+            return self._db.execute(_ENQUEUE, (self._sender, spelled(session))).rowcount
 
-    def batch(self, pages: int, length: int) -> Sequence[UnsentPage]:
-        """What is to be sent next, the least tried and the oldest first: as much as fits, and at least one."""
+    def next_batch(self, pages: int, length: int) -> Sequence[UnsentPage]:
         with self._guard:
-            rows = self._db.execute(_BATCH, (self._owner, pages)).fetchall()
+            rows = self._db.execute(_BATCH, (self._sender, pages)).fetchall()
         batch: list[UnsentPage] = []
         for history, page, kind, name, size, first_put, place in rows:
             length -= size
@@ -73,25 +62,23 @@ class SqliteOutbox:
             batch.append(UnsentPage(read_back(history), entry))
         return batch
 
-    def sent(self, batch: Sequence[UnsentPage]) -> None:
-        rows = [(spelled(one.session), one.entry.page) for one in batch]
+    def mark_sent(self, batch: Sequence[UnsentPage]) -> None:
+        rows = [(spelled(unsent.session), unsent.entry.page) for unsent in batch]
         with self._guard, transaction(self._db) as db:
             db.executemany(_SENT, rows)
             db.executemany("INSERT OR IGNORE INTO sunk (history, page) VALUES (?, ?)", rows)
 
-    def tried(self, batch: Sequence[UnsentPage]) -> None:
+    def mark_tried(self, batch: Sequence[UnsentPage]) -> None:
         with self._guard, transaction(self._db) as db:
-            rows = [(one.entry.place,) for one in batch]
+            rows = [(unsent.entry.place,) for unsent in batch]
             db.executemany("UPDATE awaiting SET tries = tries + 1 WHERE place = ?", rows)
 
-    def note_sunk(self, session: str, pages: Sequence[PageId]) -> None:
-        """These are known to be in the sink: they came from there."""
+    def note_in_sink(self, session: str, pages: Sequence[PageId]) -> None:
         with self._guard, transaction(self._db) as db:
             rows = [(page, spelled(session)) for page in pages]
             db.executemany("INSERT OR IGNORE INTO sunk (page, history) VALUES (?, ?)", rows)
 
-    def sunk(self, handle: str) -> Sequence[tuple[PageId, str]]:
-        """The pages a handle may name that were sent, each with its session, also when the store has them no more."""
+    def find_sent(self, handle: str) -> Sequence[tuple[PageId, str]]:
         span = id_range(handle)
         if span is None:
             return []
@@ -99,8 +86,7 @@ class SqliteOutbox:
             rows = self._db.execute("SELECT page, history FROM sunk WHERE page >= ? AND page < ?", span).fetchall()
         return [(PageId(page), read_back(history)) for page, history in rows]
 
-    def waiting(self) -> tuple[int, int]:
-        """How many pages await being sent, whoever owns them, and their bytes."""
+    def backlog(self) -> tuple[int, int]:
         with self._guard:
             pages, length = self._db.execute(_WAITING).fetchone()
         return pages, length

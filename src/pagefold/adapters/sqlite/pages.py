@@ -1,28 +1,25 @@
-"""Pages on disk: the store protocol over one SQLite file that many processes and threads share.
+"""Pages in one SQLite file that many processes and threads share.
 
 Promises: a page that `put` acknowledged is whole after any kill (a power failure may take the last few, never the
 file); a held page is never collected, whoever collects; a content that does not match its id is never handed out.
 Refuses a file that is damaged, another program's or a newer pagefold's, with a StoreError that names the file and what
 to do. What a collection frees is used again by later pages; the file itself does not shrink.
 
-A store that was opened with an `outbox` notes, in the same transaction, that what is put under a history awaits being
-sent to the history sink; `adapters.sqlite.outbox` reads those notes.
-
-A store object stays in the process that made it: SQLite does not survive a fork.
+With a `sender`, a put under a history notes in the same transaction that the page is to be sent to the history sink;
+`adapters.sqlite.outbox` reads those notes. An object stays in the process that made it: SQLite does not survive a fork.
 """
 
 import os
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import zstandard
 
-from pagefold.adapters.sqlite.database import DAMAGED, Guard, open_database, refusal, transaction
+from pagefold.adapters.sqlite.database import DAMAGED, Guard, open_database, read_back, refusal, spelled, transaction
 from pagefold.pages.kinds import PageKind
 from pagefold.pages.page import PageId, id_of, id_range
-from pagefold.pages.store import Collected, ListedPage
+from pagefold.pages.store import Collected, ListedPage, StoreStats
 
 _APPLICATION_ID = 0x70666F6C
 _ZSTD_LEVEL = 3
@@ -62,10 +59,14 @@ _DOOMED = """
         FROM pages WHERE id NOT IN (SELECT page FROM holds))
     WHERE last_put < :before OR (SELECT coalesce(sum(bytes), 0) FROM pages) - earlier > :max_bytes
 """
-_FOUND = "SELECT bytes, stored FROM pages LEFT JOIN contents USING (key) WHERE id = ?"
-_SAID_BY = "SELECT id, bytes, stored FROM shown JOIN pages ON id = page LEFT JOIN contents USING (key) WHERE text = ?"
+_CONTENT = "SELECT bytes, stored FROM pages LEFT JOIN contents USING (key) WHERE id = ?"
+_ORIGINAL = "SELECT id, bytes, stored FROM shown JOIN pages ON id = page LEFT JOIN contents USING (key) WHERE text = ?"
 _BETWEEN = "SELECT id FROM pages WHERE id >= ? AND id < ? ORDER BY id"
 _LISTED = "SELECT page FROM listings WHERE history = ? ORDER BY place"
+_NEWEST = """
+    SELECT id, bytes, stored FROM listings JOIN pages ON id = page LEFT JOIN contents USING (key)
+    WHERE history = ? ORDER BY place DESC LIMIT 1
+"""
 _LISTINGS = "SELECT page, kind, name, first_put FROM listings WHERE history = ? ORDER BY place"
 _LIST = "INSERT OR IGNORE INTO listings (history, page, kind, name, first_put) VALUES (?, ?, ?, ?, ?)"
 _AWAIT = """
@@ -76,30 +77,20 @@ _AWAIT = """
 _HELD = "SELECT count(*) FROM pages WHERE id IN (SELECT page FROM holds)"
 _STATS = """
     SELECT count(*), coalesce(sum(bytes), 0), coalesce(sum(stored_bytes), 0), count(*) FILTER (
-        WHERE id IN (SELECT page FROM holds))
+        WHERE id IN (SELECT page FROM holds)), (SELECT count(DISTINCT history) FROM listings)
     FROM pages
 """
-
-
-@dataclass(frozen=True, slots=True)
-class StoreStats:
-    """How much a store keeps: contents as they were put and as they are stored, and how many pages are held."""
-
-    pages: int
-    bytes: int
-    stored_bytes: int
-    held: int
 
 
 class SqlitePages:
     """The pages in the SQLite file at `path`, which is made, with its directory, where there is none.
 
-    `outbox` is who sends to the history sink what is put here; where it is empty, nothing awaits being sent.
+    `sender` names who sends to the history sink what is put here; where it is empty, nothing is noted to be sent.
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, outbox: str = "") -> None:
+    def __init__(self, path: str | os.PathLike[str], *, sender: str = "") -> None:
         self.path = Path(path).absolute()
-        self._outbox = outbox
+        self._sender = sender
         self._guard = Guard(self.path, "page store")
         self._compressor = zstandard.ZstdCompressor(level=_ZSTD_LEVEL)
         self._decompressor = zstandard.ZstdDecompressor()
@@ -116,34 +107,37 @@ class SqlitePages:
         name: str = "",
         shown_form: PageId | None = None,
     ) -> PageId:
-        page = id_of(content)
         with self._guard:
+            page = id_of(content)
             # Compressed before the write lock is taken, so that processes wait only for each other's writes.
             stored = None if self._has(page) else self._stored(content)
             with transaction(self._db) as db:
-                refreshed = db.execute("UPDATE pages SET last_put = max(last_put, ?) WHERE id = ?", (now, page))
-                if not refreshed.rowcount:
-                    stored = self._stored(content) if stored is None else stored
-                    key = db.execute("INSERT INTO contents (stored) VALUES (?)", (stored,)).lastrowid
-                    row = (page, key, len(content), len(stored), now)
-                    db.execute("INSERT INTO pages (id, key, bytes, stored_bytes, last_put) VALUES (?, ?, ?, ?, ?)", row)
+                self._keep(page, content, stored, now)
                 if history:
-                    under = spelled(history)
-                    db.execute(_LIST, (under, page, kind or "", spelled(name), now))
-                    if self._outbox:
-                        db.execute(_AWAIT, (self._outbox, under, page))
+                    self._list(page, history, kind or "", name, now)
                 if shown_form:
                     db.execute("INSERT OR IGNORE INTO shown (text, page) VALUES (?, ?)", (shown_form, page))
         return page
 
+    def put_first(self, content: bytes, *, history: str, now: float = 0.0) -> bytes:
+        """Puts a content under a history that lists nothing yet; returns what the history listed last, or lists now."""
+        with self._guard, transaction(self._db) as db:
+            newest = db.execute(_NEWEST, (spelled(history),)).fetchone()
+            if newest is not None:
+                return self._content(*newest)
+            page = id_of(content)
+            self._keep(page, content, None, now)
+            self._list(page, history, "", "", now)
+        return content
+
     def get(self, page: PageId) -> bytes | None:
         with self._guard:
-            row = self._db.execute(_FOUND, (page,)).fetchone()
+            row = self._db.execute(_CONTENT, (page,)).fetchone()
             return None if row is None else self._content(page, *row)
 
     def original_of(self, text: PageId) -> bytes | None:
         with self._guard:
-            row = self._db.execute(_SAID_BY, (text,)).fetchone()
+            row = self._db.execute(_ORIGINAL, (text,)).fetchone()
             return None if row is None else self._content(*row)
 
     def read(self, page: PageId, start: int, end: int) -> bytes | None:
@@ -170,12 +164,6 @@ class SqlitePages:
         with self._guard:
             rows = self._db.execute(_LISTINGS, (spelled(history),)).fetchall()
         return [ListedPage(PageId(page), kind_of(kind), read_back(name), put) for page, kind, name, put in rows]
-
-    def histories(self) -> int:
-        """Under how many histories something is listed."""
-        with self._guard:
-            count: int = self._db.execute("SELECT count(DISTINCT history) FROM listings").fetchone()[0]
-            return count
 
     def hold(self, page: PageId, history: str) -> bool:
         with self._guard:
@@ -212,6 +200,20 @@ class SqlitePages:
         with self._guard:
             self._db.close()
 
+    def _keep(self, page: PageId, content: bytes, stored: bytes | None, now: float) -> None:
+        refreshed = self._db.execute("UPDATE pages SET last_put = max(last_put, ?) WHERE id = ?", (now, page))
+        if not refreshed.rowcount:
+            stored = self._stored(content) if stored is None else stored
+            key = self._db.execute("INSERT INTO contents (stored) VALUES (?)", (stored,)).lastrowid
+            row = (page, key, len(content), len(stored), now)
+            self._db.execute("INSERT INTO pages (id, key, bytes, stored_bytes, last_put) VALUES (?, ?, ?, ?, ?)", row)
+
+    def _list(self, page: PageId, history: str, kind: str, name: str, now: float) -> None:
+        column = spelled(history)
+        self._db.execute(_LIST, (column, page, kind, spelled(name), now))
+        if self._sender:
+            self._db.execute(_AWAIT, (self._sender, column, page))
+
     def _has(self, page: PageId) -> bool:
         return self._db.execute("SELECT 1 FROM pages WHERE id = ?", (page,)).fetchone() is not None
 
@@ -233,17 +235,8 @@ class SqlitePages:
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """The file of a store, for whoever reads or notes beside it. Raises what sqlite3 raises."""
+    """Opens the file of a store. Raises what sqlite3 raises."""
     return open_database(path, "page store", _APPLICATION_ID, _MIGRATIONS, synchronous="NORMAL")
-
-
-def spelled(text: str) -> bytes:
-    """A history or a name as it stands in a column: not every str is SQLite text."""
-    return text.encode("utf-8", "surrogatepass")
-
-
-def read_back(column: bytes) -> str:
-    return column.decode("utf-8", "surrogatepass")
 
 
 def kind_of(column: str) -> PageKind | None:

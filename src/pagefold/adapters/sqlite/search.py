@@ -1,8 +1,8 @@
-"""Search over the pages of a store: SQLite's full-text index with BM25 ranking, in a file of its own beside the store.
+"""Search over the pages of a store: SQLite's full-text index with BM25 ranking, in a file of its own beside the pages.
 
-The index is filled when it is asked, so a put costs what it cost without one, in this process and in every other. It
-holds words and places, not texts: those stay in the store alone. It can be deleted at any time and is made again. Pages
-that the store has collected are never found; their words go when the index is made anew, once they are too many.
+The index is brought up to date when it is searched, so that a put costs nothing more. It holds words and places, not
+texts. It can be deleted at any time and is made again. Collected pages are never found; their words leave the index
+when it is made anew, once they are too many.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,11 +11,10 @@ from typing import TypeAlias
 
 import zstandard
 
-from pagefold.adapters.sqlite.database import Guard, open_database, transaction
-from pagefold.adapters.sqlite.pages import SqlitePages, kind_of, read_back, spelled
-from pagefold.pages.kinds import PageKind
+from pagefold.adapters.sqlite.database import Guard, open_database, read_back, spelled, transaction
+from pagefold.adapters.sqlite.pages import SqlitePages, kind_of
 from pagefold.pages.page import PageId, id_of
-from pagefold.pages.search import LIMIT, Query, SearchHit, excerpt, parse_query, stands_in
+from pagefold.pages.search import LIMIT, Document, Query, SearchHit, parse_query, ranked
 
 _APPLICATION_ID = 0x70666C73
 # A document is a page's content, or, where its place is not 0, the name of that listing. Numbers are never given again:
@@ -94,28 +93,17 @@ class _Progress:
     place: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Read:
-    """A candidate with its text, where it is listed, and which naming terms it has as they were typed."""
-
-    text: str
-    history: str
-    kind: PageKind | None
-    name: str
-    exact: tuple[str, ...]
-
-
 class SqliteSearch:
-    """The search protocol over a store. The file is the store's with `.search` behind its name."""
+    """The index of the pages in one file. Its own file has the same name with `.search` behind it."""
 
-    def __init__(self, store: SqlitePages) -> None:
-        self.path = store.path.with_name(store.path.name + ".search")
-        self._store = store
+    def __init__(self, pages: SqlitePages) -> None:
+        self.path = pages.path.with_name(pages.path.name + ".search")
+        self._pages = pages
         self._guard = Guard(self.path, "search index")
         self._decompressor = zstandard.ZstdDecompressor()
         with self._guard:
             self._db = open_database(self.path, "search index", _APPLICATION_ID, _MIGRATIONS, synchronous="NORMAL")
-            self._db.execute("ATTACH ? AS store", (str(store.path),))
+            self._db.execute("ATTACH ? AS store", (str(pages.path),))
 
     def search(self, query: str, *, history: str | None = None, limit: int = LIMIT) -> Sequence[SearchHit]:
         asked = parse_query(query)
@@ -123,10 +111,10 @@ class SqliteSearch:
             return ()
         with self._guard:
             self._refresh()
-            return self._found(asked, None if history is None else spelled(history), limit)
+            return self._hits(asked, None if history is None else spelled(history), limit)
 
     def refresh(self) -> int:
-        """Bring the index up to the store; how many documents that took."""
+        """Brings the index up to date; returns how many documents that took."""
         with self._guard:
             return self._refresh()
 
@@ -136,25 +124,23 @@ class SqliteSearch:
 
     # ---- asking ----------------------------------------------------------------------------------------------
 
-    def _found(self, asked: Query, history: bytes | None, limit: int) -> list[SearchHit]:
-        """What has the naming terms as typed goes first, however common the words in them are."""
+    def _hits(self, asked: Query, history: bytes | None, limit: int) -> list[SearchHit]:
         scores: dict[PageId, float] = {}
-        read: dict[PageId, _Read] = {}
+        documents: dict[PageId, Document] = {}
         whole = 0
         if asked.naming:
             for page, score in self._matches(asked.naming, " AND ", history, _EXAMINED):
-                if page not in read and (known := self._read(page, asked, history)):
-                    scores[page], read[page] = score, known
-                    whole += known.exact == asked.naming
+                if page not in documents and (document := self._document(page, asked, history)):
+                    scores[page], documents[page] = score, document
+                    whole += document.exact == asked.naming
                 if whole >= limit:
                     break
         for page, score in self._matches(asked.terms, " OR ", history, 4 * limit):
-            if page in read or (known := self._read(page, asked, history)) is None:
+            if page in documents or (document := self._document(page, asked, history)) is None:
                 scores[page] = max(score, scores.get(page, score))
             else:
-                scores[page], read[page] = score, known
-        best = sorted(read, key=lambda page: (-len(read[page].exact), -scores[page], page))
-        return [_told(page, read[page], scores[page], asked) for page in best[:limit]]
+                scores[page], documents[page] = score, document
+        return ranked(documents, scores, asked, limit)
 
     def _matches(
         self, terms: Sequence[str], joined: str, history: bytes | None, limit: int
@@ -164,16 +150,14 @@ class SqliteSearch:
         statement = _MATCHES + ("" if history is None else _WITHIN) + _BEST_FIRST
         return self._db.execute(statement, {"words": words, "limit": limit, "history": history}).fetchall()
 
-    def _read(self, page: PageId, asked: Query, history: bytes | None) -> _Read | None:
-        content = self._store.get(page)
+    def _document(self, page: PageId, asked: Query, history: bytes | None) -> Document | None:
+        content = self._pages.get(page)
         if content is None:
             return None
-        text = content.decode("utf-8", "replace")
         listed = _LAST_LISTED if history is None else _LISTED
         row = self._db.execute(listed, {"page": page, "history": history}).fetchone()
-        where, kind, name = (read_back(row[0]), kind_of(row[1]), read_back(row[2])) if row else ("", None, "")
-        exact = tuple(term for term in asked.naming if stands_in(term, text) or stands_in(term, name))
-        return _Read(text, where, kind, name, exact)
+        listing = (read_back(row[0]), kind_of(row[1]), read_back(row[2])) if row else ("", None, "")
+        return Document.of(content, asked, *listing)
 
     # ---- filling ---------------------------------------------------------------------------------------------
 
@@ -245,8 +229,8 @@ class SqliteSearch:
     def _documents(self, pages: _Numbers, listings: _Numbers) -> Iterator[tuple[str, int, str]]:
         for key in pages:
             row = self._db.execute("SELECT stored FROM store.contents WHERE key = ?", key).fetchone()
-            if row and (known := self._content(*key, row[0])):
-                yield known[0], 0, _indexable(known[1].decode("utf-8", "replace"))
+            if row and (page := self._content(*key, row[0])):
+                yield page[0], 0, _indexable(page[1].decode("utf-8", "replace"))
         for place in listings:
             row = self._db.execute("SELECT page, name FROM store.listings WHERE place = ?", place).fetchone()
             if row:
@@ -269,11 +253,6 @@ class SqliteSearch:
         except zstandard.ZstdError:
             return None
         return None
-
-
-def _told(page: PageId, read: _Read, score: float, asked: Query) -> SearchHit:
-    line, cut = excerpt(read.text, asked)
-    return SearchHit(page, read.name, read.kind, read.history, read.exact, score, line, cut)
 
 
 def _indexable(text: str) -> str:

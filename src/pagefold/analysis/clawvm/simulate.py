@@ -15,12 +15,13 @@ from pagefold.analysis.clawvm.policies import PolicyFlags
 from pagefold.analysis.clawvm.windows import PINNED, Levels, window
 from pagefold.analysis.clawvm.workloads import Need, Workload, WorkPage, WorkTurn
 from pagefold.pages import faults
-from pagefold.pages.faults import Boundary, FaultObserver, RecallOutcome, outcome_of
-from pagefold.pages.journal import JournalEntry, MemoryJournal, Op, Rules, Schema, flush
+from pagefold.pages.faults import FaultObserver, RecallOutcome, outcome_of
+from pagefold.pages.journal import Boundary, JournalEntry, Op, Rules, Schema, flush
 from pagefold.pages.kinds import PageKind, ResidencyLevel
+from pagefold.pages.memory_store import MemoryStore
 from pagefold.pages.page import PageId, handle_of
 from pagefold.pages.recall import recall
-from pagefold.pages.store import MemoryPages, PageStore
+from pagefold.pages.store import Store
 from pagefold.tools.call_memo import CallMemo
 from pagefold.tools.model import SideEffectClass, ToolValueModel
 from pagefold.tools.prefetch import WriteEpochs
@@ -42,23 +43,23 @@ class SimulationOutcome:
 
 
 def simulate(
-    workload: Workload, policy: PolicyFlags, budget: int, *, strict: bool = False, store: PageStore | None = None
+    workload: Workload, policy: PolicyFlags, budget: int, *, strict: bool = False, store: Store | None = None
 ) -> SimulationOutcome:
-    run = _Simulation(workload, policy, budget, strict, store or MemoryPages())
+    run = _Simulation(workload, policy, budget, strict, store or MemoryStore())
     for number, turn in enumerate(workload.turns):
         run.turn(turn, run.ahead(number))
     return SimulationOutcome(run.observer, run.short)
 
 
 class _Simulation:
-    def __init__(self, workload: Workload, policy: PolicyFlags, budget: int, strict: bool, store: PageStore) -> None:
+    def __init__(self, workload: Workload, policy: PolicyFlags, budget: int, strict: bool, store: Store) -> None:
         self.workload = workload
         self.policy = policy
         self.strict = strict
         self.window = window(policy, budget)
         self.observer = FaultObserver()
         self.store = store
-        self.journal = MemoryJournal(_RULES, self.store.exists)
+        self.journal = store.open_journal(_RULES)
         self.memory: CallMemo[PageId] = CallMemo(_KNOWN, WriteEpochs(_KNOWN))
         self.standing: Levels = {}
         self.known: dict[PageId, WorkPage] = {}
@@ -148,7 +149,7 @@ class _Simulation:
 
     def _recall(self, work: WorkPage) -> None:
         """By its handle, from the store; the store's answer is checked against the hash by `recall` itself."""
-        answer = recall(self.store, handle_of(work.page.id))
+        answer = recall(self.store.pages, handle_of(work.page.id))
         outcome = outcome_of(answer)
         self.observer.see(faults.RecallEnded(outcome, outcome, work.page.id))
         if outcome is not RecallOutcome.FOUND:
@@ -160,7 +161,7 @@ class _Simulation:
         page = work.page
         self.known[page.id] = work
         self.standing[page.id] = ResidencyLevel.FULL
-        self.store.put(page.content)
+        self.store.pages.put(page.content)
         if work.signature:
             self.observer.see(faults.CallReturned(work.signature, page.id))
             self.memory.remember(_TOOL, _arguments(work), page.id, 0.0, failed=False)

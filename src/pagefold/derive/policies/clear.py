@@ -11,7 +11,7 @@ from pagefold.derive.fold import Folded
 from pagefold.derive.policies.folding import Folding, State
 from pagefold.derive.policies.masking import masked
 from pagefold.derive.policy import Notes
-from pagefold.pages.faults import Boundary
+from pagefold.pages.journal import Boundary
 
 TRIGGER = 100_000
 KEEP = 3

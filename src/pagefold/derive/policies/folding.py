@@ -20,7 +20,7 @@ from pagefold.derive.values import SHIPPED
 from pagefold.frozen import frozen
 from pagefold.log import Log
 from pagefold.pages import context_calls
-from pagefold.pages.faults import Boundary
+from pagefold.pages.journal import Boundary
 from pagefold.pages.page import Page, PageId
 from pagefold.pages.pins import Pins
 from pagefold.pages.producers import Held, constraints_in

@@ -23,7 +23,7 @@ from pagefold.derive.policy import NOTHING, Decision, Derived, Notes
 from pagefold.derive.task import is_substantive
 from pagefold.log import Log
 from pagefold.pages import context_calls
-from pagefold.pages.faults import Boundary
+from pagefold.pages.journal import Boundary
 from pagefold.pages.kinds import PageKind, ResidencyLevel, classify
 from pagefold.pages.page import Page
 from pagefold.pages.pins import Pins

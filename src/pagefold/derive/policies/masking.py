@@ -12,7 +12,7 @@ from pagefold.derive.fold import Folded
 from pagefold.derive.policies.folding import Folding, State
 from pagefold.derive.policy import Decision, Notes
 from pagefold.log import Log
-from pagefold.pages.faults import Boundary
+from pagefold.pages.journal import Boundary
 from pagefold.pages.kinds import PageKind, ResidencyLevel
 from pagefold.pages.page import Page
 from pagefold.wire.message import BlockKind

@@ -1,0 +1,53 @@
+"""What every store promises about notes."""
+
+import pytest
+
+from pagefold.pages.store import NoteStore, Store
+
+
+class NoteSuite:
+    @pytest.fixture
+    def notes(self, store: Store) -> NoteStore:
+        return store.notes
+
+    def test_the_note_that_was_put_last_is_the_newest_under_its_name(self, notes: NoteStore) -> None:
+        assert notes.newest("a") is None
+        notes.put("a", b"first", now=1.0)
+        notes.put("b", b"other", now=2.0)
+        notes.put("a", b"second", now=3.0)
+
+        assert (notes.newest("a"), notes.newest("b"), notes.newest("c")) == (b"second", b"other", None)
+
+    def test_a_content_that_was_put_before_under_the_name_counts_at_its_first_time(self, notes: NoteStore) -> None:
+        for content in (b"first", b"second", b"first"):
+            notes.put("a", content)
+
+        assert notes.newest("a") == b"second"
+
+    def test_of_two_that_put_if_absent_the_first_stands_and_both_are_told(self, notes: NoteStore) -> None:
+        assert notes.put_if_absent("a", b"mine", now=1.0) == b"mine"
+        assert notes.put_if_absent("a", b"yours", now=2.0) == b"mine"
+        assert notes.put_if_absent("b", b"yours", now=2.0) == b"yours"
+        assert (notes.newest("a"), notes.newest("b")) == (b"mine", b"yours")
+
+    def test_what_was_put_stands_against_a_later_put_if_absent(self, notes: NoteStore) -> None:
+        notes.put("a", b"first")
+        notes.put("a", b"second")
+
+        assert notes.put_if_absent("a", b"third") == b"second"
+
+    def test_names_and_contents_may_be_anything(self, notes: NoteStore) -> None:
+        for name in ("a", "nul\0", "lone \udcff", "x" * 700, "a/../b"):
+            assert notes.put_if_absent(name, name.encode("utf-8", "surrogatepass")) == notes.newest(name)
+        assert notes.put_if_absent("empty", b"") == notes.newest("empty") == b""
+
+    def test_notes_survive_reopening_the_store(
+        self, notes: NoteStore, store: Store, request: pytest.FixtureRequest
+    ) -> None:
+        notes.put("a", b"kept")
+        assert notes.put_if_absent("b", b"kept too") == b"kept too"
+        store.close()
+        again: Store = request.getfixturevalue("reopen")()
+
+        assert (again.notes.newest("a"), again.notes.put_if_absent("b", b"late")) == (b"kept", b"kept too")
+        again.close()
