@@ -20,9 +20,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     rows = list(config.setting_rows(config.load(flags={"config": options.config})))
-    if options.json:
-        output.print_json([row._asdict() for row in rows])
-        return 0
     columns = ["setting", "value", "from", "meaning"]
-    output.console().print(output.table("Settings", columns, [list(map(str, row)) for row in rows], left=True))
+    table = output.table("Settings", columns, [list(map(str, row)) for row in rows], left=True)
+    output.print_result(options.json, [row._asdict() for row in rows], table)
     return 0

@@ -16,6 +16,7 @@ from dataclasses import replace
 
 from pagefold import config
 from pagefold.cli import serve, telemetry_setup
+from pagefold.cli.arguments import add_store, load_settings
 from pagefold.dashboard.app import Dashboard
 from pagefold.dashboard.auth import DashboardAuth
 from pagefold.model_proxy import server
@@ -25,12 +26,11 @@ from pagefold.telemetry.live import LiveView
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--port", type=int, default=0, metavar="N", help="port to listen on (default: any free one)")
-    command.add_argument("--store", metavar="FILE", help="the store (default: the user's)")
+    add_store(command)
 
 
 def run(options: argparse.Namespace) -> int:
-    flags = {"store.path": options.store, "config": options.config, "serve.port": options.port}
-    settings = config.load(flags=flags).settings
+    settings = load_settings(options, {"serve.port": options.port})
     settings = replace(settings, serve=replace(settings.serve, host="127.0.0.1"))
     path = trace.beside(config.store_path(settings))
     key, live = telemetry_setup.dashboard_key(settings), LiveView()

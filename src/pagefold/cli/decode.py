@@ -13,19 +13,20 @@ from pathlib import Path
 from pagefold import config
 from pagefold.adapters.stores import open_existing
 from pagefold.cli import output
-from pagefold.cli.encode import as_bytes, read, shown_as
+from pagefold.cli.arguments import add_store, load_settings, read_input
+from pagefold.cli.encode import as_bytes, shown_as
 from pagefold.encode import decode
 from pagefold.errors import ConfigError, StoreError
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("file", metavar="FILE", help="a form, or - for standard input")
-    command.add_argument("--store", metavar="FILE", help="the store (default: the user's)")
+    add_store(command)
 
 
 def run(options: argparse.Namespace) -> int:
-    settings = config.load(flags={"store.path": options.store, "config": options.config}).settings
-    form = read(options.file).decode("utf-8", "surrogateescape")
+    settings = load_settings(options)
+    form = read_input(options.file).decode("utf-8", "surrogateescape")
     kept = _kept(form, config.store_path(settings))
     try:
         content = kept if kept is not None else as_bytes(decode(form))

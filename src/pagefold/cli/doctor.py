@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from pagefold import config
 from pagefold.adapters.library import Library
 from pagefold.cli import output
+from pagefold.cli.arguments import add_store, load_settings
 from pagefold.cli.serve import upstreams_of
 from pagefold.derive.policies import policy_named
 from pagefold.errors import ConfigError, StoreError
@@ -30,11 +31,11 @@ _SECONDS = 3.0
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--offline", action="store_true", help="connect to nothing but this computer")
-    command.add_argument("--store", metavar="FILE", help="the store (default: in the user data directory)")
+    add_store(command)
 
 
 def run(options: argparse.Namespace) -> int:
-    settings = config.load(flags={"store.path": options.store, "config": options.config}).settings
+    settings = load_settings(options)
     findings = [*_policy(settings), *_store(settings), *_proxy(settings)]
     if not options.offline:
         for name, url in upstreams_of(settings).addresses.items():

@@ -16,8 +16,9 @@ from pathlib import Path
 from pagefold import config
 from pagefold.adapters.stores import open_store
 from pagefold.cli import output
+from pagefold.cli.arguments import add_store, load_settings, read_input
 from pagefold.encode.choose import candidates, encode
-from pagefold.errors import ConfigError, StoreError
+from pagefold.errors import StoreError
 from pagefold.number_format import share
 from pagefold.pages.kinds import PageKind
 from pagefold.pages.page import Page
@@ -28,14 +29,13 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("file", metavar="FILE", help="a tool's result, or - for standard input")
     command.add_argument("--tool", default="", metavar="NAME", help="the tool it came from")
     command.add_argument("--tokens", metavar="NAME", help="counter: o200k, cl100k, claude-3, claude-5")
-    command.add_argument("--store", metavar="FILE", help="the store (default: the user's)")
+    add_store(command)
 
 
 def run(options: argparse.Namespace) -> int:
-    flags = {"store.path": options.store, "tokens": options.tokens, "config": options.config}
-    settings = config.load(flags=flags).settings
+    settings = load_settings(options, {"tokens": options.tokens})
     count = counter(settings.tokens)
-    content = read(options.file)
+    content = read_input(options.file)
     text = content.decode("utf-8", "surrogateescape")  # bytes that are no text go through as halves of characters
     shown = encode(text, tool=options.tool, count=count.count)
     kept = _keep(content, shown.text, config.store_path(settings))
@@ -56,14 +56,6 @@ def run(options: argparse.Namespace) -> int:
     if kept:
         output.to_stderr(f"{kept}: pagefold decode gives the values back, JSON compact")
     return 0
-
-
-def read(name: str) -> bytes:
-    """Raises ConfigError."""
-    try:
-        return sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
-    except OSError as error:
-        raise ConfigError(f"{name}: cannot be read: {error.strerror}") from error
 
 
 def as_bytes(text: str) -> bytes:

@@ -17,6 +17,7 @@ from rich.markup import escape
 from pagefold import config
 from pagefold.adapters.stores import read_journal
 from pagefold.cli import output
+from pagefold.cli.arguments import add_store, load_settings
 from pagefold.pages.journal import JournalLine, LineState
 from pagefold.pages.page import handle_of
 
@@ -26,12 +27,11 @@ _SHOWN = 48
 def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--scope", metavar="SCOPE", help="only lines of this scope, such as session:3f2a")
     command.add_argument("--state", choices=list(map(str, LineState)), help="only lines in this state")
-    command.add_argument("--store", metavar="FILE", help="the store whose journal it is (default: the user's)")
+    add_store(command)
 
 
 def run(options: argparse.Namespace) -> int:
-    settings = config.load(flags={"store.path": options.store, "config": options.config}).settings
-    journal = read_journal(config.store_path(settings))
+    journal = read_journal(config.store_path(load_settings(options)))
     try:
         lines = journal.lines(scope=options.scope, state=LineState(options.state) if options.state else None)
         is_empty = not lines and not journal.lines()

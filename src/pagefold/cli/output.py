@@ -4,13 +4,11 @@ import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
-
-T = TypeVar("T")
 
 
 def console() -> Console:
@@ -25,6 +23,16 @@ def to_stderr(text: str) -> None:
 
 def print_json(value: Any) -> None:
     print(json.dumps(value, ensure_ascii=False))
+
+
+def print_result(as_json: bool, value: Any, shown: str | Table) -> None:
+    """Prints a command's result: `value` as JSON where that was asked for, else `shown`."""
+    if as_json:
+        print_json(value)
+    elif isinstance(shown, str):
+        print(shown)
+    else:
+        console().print(shown)
 
 
 def table(

@@ -20,6 +20,7 @@ import sys
 from pagefold import config
 from pagefold.adapters.library import Library
 from pagefold.cli import output
+from pagefold.cli.arguments import add_store, load_settings
 from pagefold.encode.recall_reply import RecallReply
 from pagefold.errors import ConfigError
 from pagefold.pages.recall import Denied, Failed, Recalled, Unknown
@@ -36,11 +37,11 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--find", default="", metavar="WORD", help="only the lines with this word, and those around")
     command.add_argument("--cursor", default="", metavar="CURSOR", help="the piece that the last one's cursor leads to")
     command.add_argument("--budget", type=int, metavar="TOKENS", help="in pieces of at most so many tokens")
-    command.add_argument("--store", metavar="FILE", help="the store (default: the user's)")
+    add_store(command)
 
 
 def run(options: argparse.Namespace) -> int:
-    settings = config.load(flags={"store.path": options.store, "config": options.config}).settings
+    settings = load_settings(options)
     span = _span(options.bytes) if options.bytes else None
     library = Library.open(config.store_path(settings), settings.sink, sending=False)
     asked = {name: getattr(options, name) for name in ("lines", "path", "find", "cursor", "budget")}

@@ -15,24 +15,23 @@ from dataclasses import asdict
 from pagefold import config
 from pagefold.adapters.library import Library
 from pagefold.cli import output
+from pagefold.cli.arguments import add_store, load_settings
 from pagefold.number_format import short
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("session", nargs="?", metavar="SESSION", help="which one; without it, list them")
-    command.add_argument("--store", metavar="FILE", help="the store (default: the user's)")
+    add_store(command)
 
 
 def run(options: argparse.Namespace) -> int:
-    settings = config.load(flags={"store.path": options.store, "config": options.config}).settings
+    settings = load_settings(options)
     library = Library.open(config.store_path(settings), settings.sink, sending=False)
     try:
         if options.session is None:
             sessions = library.sessions()
-            if options.json:
-                output.print_json({"sessions": sessions})
-            else:
-                print("\n".join(sessions) or "the history sink holds no session")
+            shown = "\n".join(sessions) or "the history sink holds no session"
+            output.print_result(options.json, {"sessions": sessions}, shown)
             return 0
         restored = library.restore(options.session, now=time.time())
     finally:

@@ -16,6 +16,7 @@ import subprocess
 
 from pagefold import config
 from pagefold.cli import output, serve, telemetry_setup
+from pagefold.cli.arguments import add_store
 from pagefold.errors import ConfigError
 from pagefold.model_proxy import agents
 from pagefold.model_proxy.server import running
@@ -24,7 +25,7 @@ from pagefold.model_proxy.server import running
 def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--policy", metavar="NAME", help="identity, lossless (default) or economic")
     command.add_argument("--observe", action="store_true", default=None, help="change nothing, count what passes")
-    command.add_argument("--store", metavar="FILE", help="where pages are kept (default: in the user data directory)")
+    add_store(command)
     command.add_argument("program", help="the agent: claude, codex, opencode or any other program")
     command.add_argument("arguments", nargs=argparse.REMAINDER, help="its arguments")
 

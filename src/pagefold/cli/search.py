@@ -14,6 +14,7 @@ from dataclasses import asdict
 from pagefold import config
 from pagefold.adapters.library import Library
 from pagefold.cli import output
+from pagefold.cli.arguments import add_store, load_settings
 from pagefold.pages.search import LIMIT, SearchFailed
 
 
@@ -21,11 +22,11 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("query", nargs="+", metavar="QUERY", help="words, names, paths, codes, quoted phrases")
     command.add_argument("--history", metavar="ID", help="only pages of this history")
     command.add_argument("--limit", type=int, default=LIMIT, metavar="N", help=f"at most so many (default: {LIMIT})")
-    command.add_argument("--store", metavar="FILE", help="the store (default: the user's)")
+    add_store(command)
 
 
 def run(options: argparse.Namespace) -> int:
-    settings = config.load(flags={"store.path": options.store, "config": options.config}).settings
+    settings = load_settings(options)
     library = Library.open(config.store_path(settings), settings.sink, sending=False)
     # The shell took the quotes of an argument that has spaces in it.
     query = " ".join(f'"{word}"' if " " in word and len(options.query) > 1 else word for word in options.query)

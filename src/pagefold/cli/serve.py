@@ -26,6 +26,7 @@ from pagefold.adapters.instructions import instructions_in
 from pagefold.adapters.library import Library
 from pagefold.adapters.model_proxy_lock import hold_model_proxy_lock
 from pagefold.cli import counter_writer, output, telemetry_setup
+from pagefold.cli.arguments import add_store, load_settings
 from pagefold.derive.cost import TABLES, Prices, prices_named
 from pagefold.derive.learned import learned_of
 from pagefold.derive.models import known
@@ -53,12 +54,12 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--port", type=int, metavar="N", help="port to listen on (default: 8377; 0: any free one)")
     command.add_argument("--anthropic-url", metavar="URL", help="where Anthropic requests go")
     command.add_argument("--openai-url", metavar="URL", help="where OpenAI requests go")
-    command.add_argument("--store", metavar="FILE", help="where pages are kept (default: in the user data directory)")
+    add_store(command)
 
 
 def run(options: argparse.Namespace) -> int:
     flags = {f"serve.{name}": getattr(options, name) for name in _FLAGS}
-    settings = config.load(flags={**flags, "store.path": options.store, "config": options.config}).settings
+    settings = load_settings(options, flags)
     serve = settings.serve
     library = library_for(settings)
     proxy = proxy_for(settings, library)

@@ -16,16 +16,17 @@ from datetime import UTC, datetime, timedelta
 from pagefold import config
 from pagefold.adapters import counters
 from pagefold.cli import output
+from pagefold.cli.arguments import add_store, load_settings
 from pagefold.number_format import share, short
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--days", type=int, metavar="N", help="only the last N days")
-    command.add_argument("--store", metavar="FILE", help="the store (default: the user's)")
+    add_store(command)
 
 
 def run(options: argparse.Namespace) -> int:
-    settings = config.load(flags={"store.path": options.store, "config": options.config}).settings
+    settings = load_settings(options)
     since = ""
     if options.days is not None:
         since = f"{datetime.now(tz=UTC) - timedelta(days=max(0, options.days - 1)):%Y-%m-%d}"

@@ -8,14 +8,13 @@ Examples:
 """
 
 import argparse
-import sys
 import time
 from dataclasses import asdict
-from pathlib import Path
 
 from pagefold import config
 from pagefold.adapters.library import Library, Status
 from pagefold.cli import output
+from pagefold.cli.arguments import add_store, load_settings, read_input
 from pagefold.errors import ConfigError
 from pagefold.number_format import short
 from pagefold.pages.page import handle_of
@@ -31,7 +30,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "file", nargs="?", metavar="FILE", help="put: a file, or - for standard input; send: a session"
     )
     command.add_argument("--history", default="", metavar="ID", help="put it under this history")
-    command.add_argument("--store", metavar="FILE", help="the store (default: the user's)")
+    add_store(command)
     command.add_argument("--max-age-days", type=int, metavar="N", help="collect: what was put longer ago; 0 for never")
     command.add_argument(
         "--max-bytes", type=int, metavar="N", help="collect: the oldest above this size; 0 for no bound"
@@ -39,13 +38,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    flags = {
-        "config": options.config,
-        "store.path": options.store,
-        "store.max_age_days": options.max_age_days,
-        "store.max_bytes": options.max_bytes,
-    }
-    settings = config.load(flags=flags).settings
+    flags = {"store.max_age_days": options.max_age_days, "store.max_bytes": options.max_bytes}
+    settings = load_settings(options, flags)
     sending = options.action == "send" or (options.action == "put" and bool(options.history))
     library = Library.open(config.store_path(settings), settings.sink, sending=sending)
     try:
@@ -58,10 +52,10 @@ def run(options: argparse.Namespace) -> int:
             gone = library.store.pages.collect(before=time.time() - age * _DAY if age else None, max_bytes=size or None)
             words = f"{gone.pages:,} pages, {short(gone.bytes)} bytes removed; {gone.held:,} held pages stay"
             lost = f"; {gone.unsent:,} of them had not been sent to the history sink" if gone.unsent else ""
-            _say(options.json, asdict(gone), words + lost)
+            output.print_result(options.json, asdict(gone), words + lost)
             return 0
         status = library.status()
-        _say(options.json, asdict(status), _words(status))
+        output.print_result(options.json, asdict(status), _words(status))
         return 0
     finally:
         library.close()
@@ -70,12 +64,9 @@ def run(options: argparse.Namespace) -> int:
 def _put(library: Library, options: argparse.Namespace) -> int:
     if not options.file:
         raise ConfigError("pagefold store put: expected a FILE, or - for standard input")
-    try:
-        content = sys.stdin.buffer.read() if options.file == "-" else Path(options.file).read_bytes()
-    except OSError as error:
-        raise ConfigError(f"{options.file}: cannot be read: {error.strerror}") from error
+    content = read_input(options.file)
     page = library.put(content, history=options.history, now=time.time(), name=options.file)
-    _say(options.json, {"handle": handle_of(page), "page": page, "bytes": len(content)}, handle_of(page))
+    output.print_result(options.json, {"handle": handle_of(page), "page": page, "bytes": len(content)}, handle_of(page))
     return 0
 
 
@@ -84,7 +75,7 @@ def _send(library: Library, options: argparse.Namespace) -> int:
     added = library.send(options.file) if options.file else 0
     done = library.close()
     words = "everything has been sent" if done else "not everything could be sent in time; the rest waits"
-    _say(options.json, {"added": added, "sent": done}, f"{added:,} pages added; {words}")
+    output.print_result(options.json, {"added": added, "sent": done}, f"{added:,} pages added; {words}")
     return 0 if done else 1
 
 
@@ -95,10 +86,3 @@ def _words(status: Status) -> str:
         return words
     waiting, length = status.sink.waiting, short(status.sink.waiting_bytes)
     return f"{words}\n{status.sink.where}: {waiting:,} pages, {length} bytes wait to be sent"
-
-
-def _say(as_json: bool, value: object, words: str) -> None:
-    if as_json:
-        output.print_json(value)
-    else:
-        print(words)

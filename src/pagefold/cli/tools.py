@@ -35,11 +35,8 @@ def run(options: argparse.Namespace) -> int:
             for entry in registry.entries()
             if (entry.in_force or options.all) and options.layer in (None, str(entry.layer))
         ]
-    if options.json:
-        output.print_json(rows)
-        return 0
     columns = ["tool", "from", "entry", "value", "effect", "run early", "kB", "then"]
-    output.console().print(output.table("Tools", columns, map(_cells, rows), left=True))
+    output.print_result(options.json, rows, output.table("Tools", columns, map(_cells, rows), left=True))
     return 0
 
 

@@ -22,8 +22,8 @@ from rich.live import Live as Screen
 from rich.table import Table
 from rich.text import Text
 
-from pagefold import config
 from pagefold.cli import output, serve, telemetry_setup
+from pagefold.cli.arguments import add_store, load_settings
 from pagefold.errors import UpstreamError
 from pagefold.number_format import share, short
 from pagefold.settings import Settings
@@ -42,11 +42,11 @@ _NOWHERE = "no pagefold serve is reached, and there is no trace: telemetry.trace
 def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--once", action="store_true", help="print once and end")
     command.add_argument("--url", metavar="URL", help="the proxy to ask (default: by serve.host and serve.port)")
-    command.add_argument("--store", metavar="FILE", help="the store (default: the user's)")
+    add_store(command)
 
 
 def run(options: argparse.Namespace) -> int:
-    settings = config.load(flags={"store.path": options.store, "config": options.config}).settings
+    settings = load_settings(options)
     ask = source_of(settings, options.url)
     if options.json:
         output.print_json(ask())
