@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pagefold.analysis.clawvm import matrix, picture
+from pagefold import charts
+from pagefold.analysis.clawvm import matrix
 from pagefold.analysis.clawvm.policies import ABLATIONS, POLICIES, TYPED, PolicyFlags
 from pagefold.analysis.clawvm.simulate import simulate
 from pagefold.analysis.clawvm.windows import PINNED, window
@@ -165,7 +166,7 @@ def test_the_paper_counts_a_missing_bootstrap_once_a_boundary_and_strictly_every
 
 
 def test_the_picture_has_a_line_and_a_name_for_every_policy_and_needs_nothing_else() -> None:
-    drawn = picture.faults_by_budget({"a <b>": [(120, 60.0), (500, 61.0)], "c": [(120, 0.0), (500, 0.0)]})
+    drawn = charts.faults_by_budget({"a <b>": [(120, 60.0), (500, 61.0)], "c": [(120, 0.0), (500, 0.0)]})
 
     assert drawn.count("<polyline") == 2
     assert "a &lt;b&gt;" in drawn

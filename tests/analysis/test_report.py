@@ -19,9 +19,9 @@ from pagefold.analysis.replay_job import ReplayJob
 from pagefold.analysis.report import SavingsReport
 from pagefold.analysis.report.html_page import page
 from pagefold.analysis.report.markdown import markdown
-from pagefold.analysis.report.pictures import unbeaten
 from pagefold.analysis.session_report import POLICIES, ReportOptions, SessionReport
 from pagefold.analysis.timeline import timeline
+from pagefold.charts import CostPoint, is_unbeaten
 from pagefold.derive.cost import prices_named
 from pagefold.derive.learned import Folds, Learned
 from pagefold.derive.policies import policy_named
@@ -209,8 +209,8 @@ def test_logs_with_little_or_nothing_in_them_give_a_sensible_page(
 
 def test_nobody_beats_the_points_in_bold(tmp_path: Path) -> None:
     path = written(tmp_path / "logs.jsonl", talk("one", turns=30))
-    points = report_of(path, rivals=(("masking", 200_000), ("clear", 200_000))).points()
-    best = unbeaten(points)
+    found = report_of(path, rivals=(("masking", 200_000), ("clear", 200_000))).points()
+    points = [CostPoint(one.policy, one.effective, one.missed) for one in found]
 
     for one in points:
         beaten = [
@@ -220,7 +220,7 @@ def test_nobody_beats_the_points_in_bold(tmp_path: Path) -> None:
             and other.missed <= one.missed
             and (other.effective, other.missed) != (one.effective, one.missed)
         ]
-        assert ((one.policy, one.window) in best) is (not beaten)
+        assert is_unbeaten(one, points) is (not beaten)
 
 
 @needs_traces

@@ -18,9 +18,9 @@ from pagefold.cli import telemetry_setup
 from pagefold.dashboard import overview
 from pagefold.dashboard.app import Dashboard
 from pagefold.dashboard.auth import COOKIE, DashboardAuth, key_beside
-from pagefold.dashboard.html import Html, el
 from pagefold.dashboard.page_levels import difference, levels_of
 from pagefold.dashboard.store_view import StoreFigures
+from pagefold.html import Html, el
 from pagefold.model_proxy.server import running
 from pagefold.pages.kinds import PageKind, ResidencyLevel
 from pagefold.pages.page import handle_of, id_of

@@ -1,15 +1,15 @@
-"""One session over its turns: at which level every page stood, where it was folded and why, what was missed.
+"""Follows one session over its turns: at which level every page stood, where it was folded and why, what was missed.
 
-Holds what a chart needs and nothing else: figures and labels, no text of any page.
+A `Timeline` holds what its chart needs and nothing else: figures and labels, no text of any page.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from pagefold.analysis.demand import demands
 from pagefold.analysis.faults import observe
 from pagefold.analysis.replay import SessionReplay, Terms
+from pagefold.charts import Mark, Timeline, Track
 from pagefold.derive.arrival import label_of
 from pagefold.derive.policy import Derived
 from pagefold.pages.context_tools import RECALL
@@ -20,14 +20,6 @@ from pagefold.wire.transcripts import Session
 _RECALL = RECALL.name
 
 
-class Mark(NamedTuple):
-    """Something that happened before an answer: the answer's number, what it was, and why."""
-
-    turn: int
-    what: str
-    why: str
-
-
 class LevelChange(NamedTuple):
     """When a page changed its level, and why. `shown` is the message it arrived as; at a fold it is None."""
 
@@ -36,32 +28,6 @@ class LevelChange(NamedTuple):
     level: ResidencyLevel
     reason: str
     shown: Message | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Track:
-    """A page: its size as it came, since which answer it stood, and its levels from then on."""
-
-    label: str
-    tokens: int
-    since: int
-    levels: tuple[tuple[int, ResidencyLevel], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Timeline:
-    """`before` and `after` are the tokens of each request as it was sent and as it would have been."""
-
-    session: str
-    source: str
-    window: int
-    before: tuple[int, ...]
-    after: tuple[int, ...]
-    tracks: tuple[Track, ...]
-    folds: tuple[Mark, ...]
-    faults: tuple[Mark, ...]
-    misses: tuple[Mark, ...]
-    recalls: tuple[Mark, ...]
 
 
 def timeline(session: Session, plain: Terms, terms: Terms) -> Timeline:

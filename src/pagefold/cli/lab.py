@@ -16,7 +16,8 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from pagefold.analysis.clawvm import matrix, picture
+from pagefold import charts
+from pagefold.analysis.clawvm import matrix
 from pagefold.analysis.clawvm.matrix import MatrixRow, Summary
 from pagefold.analysis.clawvm.workloads import BUDGETS, SEEDS
 from pagefold.cli import output
@@ -72,7 +73,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _draw(path: Path, rows: Sequence[MatrixRow]) -> None:
     try:
-        path.write_text(picture.faults_by_budget(matrix.by_budget(rows)), encoding="utf-8")
+        path.write_text(charts.faults_by_budget(matrix.by_budget(rows)), encoding="utf-8")
     except OSError as error:
         raise ConfigError(f"--svg {path}: cannot be written ({error.strerror})") from error
     output.to_stderr(f"wrote {path}")

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from urllib.parse import urlencode
 
 from pagefold import number_format
-from pagefold.dashboard.html import Child, el
+from pagefold.html import HtmlChild, el
 
 SHORT = 8
 """Letters of a session's name that are shown."""
@@ -28,7 +28,7 @@ def link(handle: str, within: str) -> str:
     return f"/pagefold/page/{handle}?{urlencode({'in': within})}"
 
 
-def page(title: str, *content: Child, query: str = "", live: str = "", seen: tuple[int, int] = (0, 0)) -> str:
+def page(title: str, *content: HtmlChild, query: str = "", live: str = "", seen: tuple[int, int] = (0, 0)) -> str:
     """`live` is what the script follows: "now", or the name of a session; `seen` is what it has seen already."""
     head = el(
         "head",
@@ -61,7 +61,7 @@ def page(title: str, *content: Child, query: str = "", live: str = "", seen: tup
     return "<!doctype html>" + el("html", head, el("body", skip, header, main), lang="en")
 
 
-def notice(title: str, *words: Child) -> str:
+def notice(title: str, *words: HtmlChild) -> str:
     return page(title, el("section", el("h1", title), *(el("p", one) for one in words), class_="notice"))
 
 

@@ -2,11 +2,10 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from pagefold.dashboard.drawings import bar, legend
-from pagefold.dashboard.html import Html, el
+from pagefold.charts import LEVELS, legend, level_bar
 from pagefold.dashboard.layout import SHORT, clock, link, page, share, short
 from pagefold.dashboard.store_view import StoreFigures
-from pagefold.telemetry.events import LEVELS
+from pagefold.html import Html, el
 from pagefold.telemetry.live import Incident, LiveSession, LiveView
 
 ROWS = 100
@@ -81,12 +80,13 @@ def overview_page(live: LiveView, figures: StoreFigures, now: float, *, notes: S
     )
     empty = el("p", "No session has been heard of yet.", id="empty", class_="quiet", hidden=bool(rows))
     wrong = [el("p", one, class_="wary note") for one in (*notes, figures.wrong) if one]
+    levels = legend(((f"dot {level}", level) for level in LEVELS), "Levels")
     return page(
         "Now",
         el("h1", "Now", class_="unseen"),
         wrong,
         tiles,
-        el("section", el("div", el("h2", "Sessions"), legend(), class_="title"), empty, table, aria_label="Sessions"),
+        el("section", el("div", el("h2", "Sessions"), levels, class_="title"), empty, table, aria_label="Sessions"),
         el("section", el("h2", "What happened"), happened_list(live.happened), aria_label="What happened"),
         el("template", session_row(LiveSession("0" * 64, 0, 0)), id="row"),
         live="now",
@@ -105,7 +105,7 @@ def session_row(session: LiveSession) -> Html:
             el("span", about, class_="about"),
             scope="row",
         ),
-        el("td", bar([session.levels.get(level, 0) for level in LEVELS]), class_="bar"),
+        el("td", level_bar([session.levels.get(level, 0) for level in LEVELS]), class_="bar"),
         _cell("Tokens", short(session.tokens)),
         _cell("Saved", short(session.saved)),
         _cell("Cache", share(session.cache_read, session.prompt)),

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from urllib.parse import urlencode
 
-from pagefold.dashboard.drawings import legend, strip, timeline
-from pagefold.dashboard.html import Child, Html, el
+from pagefold.charts import LEVELS, context_timeline, legend, request_strip
 from pagefold.dashboard.layout import SHORT, clock, link, page, share, short
 from pagefold.dashboard.overview import happened_list
 from pagefold.dashboard.page_levels import DiffLine, Level
+from pagefold.html import Html, HtmlChild, el
 from pagefold.pages.page import handle_of
 from pagefold.pages.search import SearchAnswer, SearchFailed, SearchHit
 from pagefold.pages.store import ListedPage
@@ -46,14 +46,15 @@ def session_part(session: LiveSession, live: LiveView) -> Html:
     }
     tiles = el("dl", (el("div", el("dt", k), el("dd", v)) for k, v in figures.items()), class_="tiles small")
     own = [one for one in live.happened if one.session == session.name]
-    parts: list[Child] = [tiles]
+    parts: list[HtmlChild] = [tiles]
     if session.bands:
+        keys = ((f"dot {level}", f"{level} {session.levels.get(level, 0):,}") for level in LEVELS)
         parts += [
-            el("div", el("h2", "The last request"), legend(session.levels), class_="title"),
-            strip(session.bands, session.tokens, session.head),
+            el("div", el("h2", "The last request"), legend(keys, "Levels"), class_="title"),
+            request_strip(session.bands, session.tokens, session.head),
         ]
     if session.points:
-        parts += [el("h2", "Turn by turn"), timeline(list(session.points))]
+        parts += [el("h2", "Turn by turn"), context_timeline(list(session.points))]
     if fold := session.last_fold:
         rows = [
             el("tr", el("td", one.place, class_="n"), el("td", one.level), el("td", one.reason))
@@ -136,7 +137,7 @@ def page_view(
 
 def search_page(query: str, searched: SearchAnswer | None) -> str:
     if searched is None:
-        what: Child = el("p", "Words, names, paths, codes, quoted phrases.", class_="quiet")
+        what: HtmlChild = el("p", "Words, names, paths, codes, quoted phrases.", class_="quiet")
     elif isinstance(searched, SearchFailed):
         what = el("p", searched.text, class_="wary note")
     elif not searched.found:

@@ -16,7 +16,7 @@ from pagefold.analysis.replay_figures import ReplayFigures
 from pagefold.analysis.replay_job import ReplayJob
 from pagefold.analysis.replay_totals import ReplayTotals
 from pagefold.analysis.session_report import POLICIES, ReportOptions, SessionReport, Share, Waste
-from pagefold.analysis.timeline import Timeline
+from pagefold.charts import Timeline
 from pagefold.tokens import counter
 
 _SESSIONS = 10
