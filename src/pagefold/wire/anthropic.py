@@ -207,13 +207,7 @@ class MessagesStream(sse.StreamedAnswer):
     _content: dict[int, dict[str, Any]] = field(default_factory=dict)
     _pieces: dict[tuple[int, str], list[str]] = field(default_factory=dict)
     _stop: str = ""
-    _usage: dict[str, Any] = field(default_factory=dict)
     _editing: Any = None
-
-    @property
-    def usage(self) -> dict[str, Any]:
-        """What the provider says it read and wrote, as far as it has come."""
-        return dict(self._usage)
 
     def response(self) -> Response:
         """The answer as far as it has come."""
@@ -237,7 +231,7 @@ class MessagesStream(sse.StreamedAnswer):
             case "message_start":
                 start = as_object(value.get("message"))
                 self._model = as_string(start.get("model"))
-                self._usage |= as_object(start.get("usage"))
+                self._usage = {**self.usage, **as_object(start.get("usage"))}
                 self._editing = start.get(_EDITING)
             case "content_block_start":
                 self._content[as_count(value.get("index"))] = dict(as_object(value.get("content_block")))
@@ -245,9 +239,8 @@ class MessagesStream(sse.StreamedAnswer):
                 self._delta(as_count(value.get("index")), as_object(value.get("delta")))
             case "message_delta":
                 self._stop = as_string(as_object(value.get("delta")).get("stop_reason")) or self._stop
-                for part, count in as_object(value.get("usage")).items():
-                    if count is not None:
-                        self._usage[part] = count
+                counts = as_object(value.get("usage")).items()
+                self._usage = self.usage | {part: count for part, count in counts if count is not None}
                 self._editing = value.get(_EDITING) or self._editing
             case "message_stop":
                 self.ended = True

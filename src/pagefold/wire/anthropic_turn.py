@@ -7,21 +7,17 @@ from typing import Any
 from pagefold.wire import anthropic, json_text, sse
 from pagefold.wire.json_text import as_count, as_list, as_object, as_string
 from pagefold.wire.message import Message
-from pagefold.wire.turn import HiddenCall, TurnAnswer, TurnView
+from pagefold.wire.turn import HiddenCall, ListTurnView, TurnAnswer
 
 _THOUGHTS = ("thinking", "redacted_thinking")  # no message consists of them alone
 _OF_A_BLOCK = ("content_block_start", "content_block_delta", "content_block_stop")
 
 
 @dataclass(slots=True)
-class MessagesTurn(TurnView):
-    _reader: anthropic.MessagesStream = field(default_factory=anthropic.MessagesStream)
-    _places: dict[int, int] = field(default_factory=dict)
-    _left_out: set[int] = field(default_factory=set)
-    _next: int = 0
+class MessagesTurn(ListTurnView):
+    reads, parts_key, stop_key = anthropic.MessagesStream, "content", "stop_reason"
+
     _delta: dict[str, Any] = field(default_factory=dict)
-    _shown: list[Any] = field(default_factory=list)
-    _value: dict[str, Any] = field(default_factory=dict)
 
     @staticmethod
     def tool(name: str, description: str, arguments: Mapping[str, Any]) -> str:
@@ -47,8 +43,7 @@ class MessagesTurn(TurnView):
         return [anthropic.parse_message(json_text.parse(raw), raw)]
 
     def _begin(self) -> None:
-        self._reader = anthropic.MessagesStream()
-        self._places, self._left_out, self._delta = {}, set(), {}
+        self._delta = {}
 
     def _event(self, event: sse.StreamEvent) -> bytes:
         self._reader.take(event)
@@ -57,12 +52,7 @@ class MessagesTurn(TurnView):
         if kind == "message_start":
             return b"" if self._later else event.raw
         if kind == "content_block_start":
-            if self._is_hidden(value.get("content_block")):
-                self._left_out.add(index)
-                self._altered = True
-            else:
-                self._places[index] = self._next
-                self._next += 1
+            self._place(index, value.get("content_block"))
         if kind in _OF_A_BLOCK:
             place = self._places.get(index, index)
             if index in self._left_out:
@@ -81,17 +71,8 @@ class MessagesTurn(TurnView):
         content = as_object(json_text.parse(response.message.raw)).get("content")
         return self._answer(as_list(content), self._reader.usage, response.stop)
 
-    def _read(self, value: dict[str, Any]) -> TurnAnswer | None:
-        self._value = value
-        blocks = value.get("content")
-        stop = as_string(value.get("stop_reason"))
-        return self._answer(blocks, value.get("usage"), stop) if isinstance(blocks, list) else None
-
-    def _answer(self, blocks: list[Any], usage: Any, stop: str) -> TurnAnswer:
-        self._sum(usage)
-        ours = [as_object(block) for block in blocks if self._is_hidden(block)]
-        theirs = [block for block in blocks if not self._is_hidden(block)]
-        self._altered = self._altered or bool(ours)
+    def _answer(self, parts: list[Any], usage: Any, stop: str) -> TurnAnswer:
+        ours, theirs = self._parted(parts, usage)
         self._shown += theirs
         calls = (
             HiddenCall(as_string(block.get("id")), as_string(block.get("name")), as_object(block.get("input")))
@@ -99,7 +80,7 @@ class MessagesTurn(TurnView):
         )
         mixed = any(as_object(block).get("type") == "tool_use" for block in theirs)
         says = any(as_object(block).get("type") not in _THOUGHTS for block in theirs)
-        return TurnAnswer(_said(blocks), _said(theirs) if says else (), tuple(calls), mixed, stop)
+        return TurnAnswer(_said(parts), _said(theirs) if says else (), tuple(calls), mixed, stop)
 
     def _end_of_stream(self, *, cut: bool) -> bytes:
         delta = as_object(self._delta.get("delta")) | ({"stop_reason": "end_turn"} if cut else {})
@@ -111,8 +92,8 @@ class MessagesTurn(TurnView):
         stop = {"stop_reason": "end_turn"} if cut else {}
         return json_text.dumps({**self._value, "content": self._shown, **stop, "usage": self.usage})
 
-    def _is_hidden(self, block: Any) -> bool:
-        return isinstance(block, dict) and block.get("type") == "tool_use" and block.get("name") in self.hidden
+    def _is_hidden(self, part: Any) -> bool:
+        return isinstance(part, dict) and part.get("type") == "tool_use" and part.get("name") in self.hidden
 
 
 def _said(blocks: list[Any]) -> tuple[str, ...]:

@@ -133,13 +133,7 @@ class ChatStream(sse.StreamedAnswer):
     _calls: dict[int, dict[str, Any]] = field(default_factory=dict)
     _pieces: dict[int, list[str]] = field(default_factory=dict)
     _stop: str = ""
-    _usage: Any = None
     _model: str = ""
-
-    @property
-    def usage(self) -> dict[str, Any]:
-        """What the provider says it read and wrote, as far as it has come."""
-        return as_object(self._usage)
 
     def response(self) -> Response:
         """The answer as far as it has come."""

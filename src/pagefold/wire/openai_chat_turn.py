@@ -5,11 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pagefold.errors import WireError
 from pagefold.wire import json_text, openai_chat, sse
 from pagefold.wire.json_text import as_count, as_list, as_object, as_string
-from pagefold.wire.message import Message, Request
-from pagefold.wire.turn import HiddenCall, TurnAnswer, TurnView
+from pagefold.wire.message import Request
+from pagefold.wire.turn import HiddenCall, TurnAnswer, TurnView, hidden_call
 
 _BETWEEN = "\n\n"
 _OF_THE_TURN = ("id", "created", "system_fingerprint")  # the client knows them from the first answer
@@ -17,18 +16,14 @@ _OF_THE_TURN = ("id", "created", "system_fingerprint")  # the client knows them 
 
 @dataclass(slots=True)
 class ChatTurn(TurnView):
-    telling_error = ""
+    telling_error, reads = "", openai_chat.ChatStream
 
-    _reader: openai_chat.ChatStream = field(default_factory=openai_chat.ChatStream)
-    _places: dict[int, int] = field(default_factory=dict)
-    _left_out: set[int] = field(default_factory=set)
     _first: dict[str, Any] = field(default_factory=dict)
     _spoken: set[str] = field(default_factory=set)
     _begun: set[str] = field(default_factory=set)
     _ending: list[dict[str, Any]] = field(default_factory=list)
     _words: dict[str, list[str]] = field(default_factory=dict)
     _calls: list[Any] = field(default_factory=list)
-    _value: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, request: Request, hidden: frozenset[str]) -> "ChatTurn | None":
@@ -44,13 +39,8 @@ class ChatTurn(TurnView):
     def results(answered: Sequence[tuple[HiddenCall, str]]) -> list[str]:
         return [openai_chat.result(call.id, text) for call, text in answered]
 
-    @staticmethod
-    def joined(results: Sequence[Message], message: Message) -> list[Message]:
-        return [*results, message]
-
     def _begin(self) -> None:
-        self._reader = openai_chat.ChatStream()
-        self._places, self._left_out, self._ending, self._begun = {}, set(), [], set()
+        self._ending, self._begun = [], set()
 
     # ---- streams
 
@@ -142,11 +132,7 @@ class ChatTurn(TurnView):
         return self._answer(message, value.get("usage"), as_string(as_object(choices[0]).get("finish_reason")))
 
     def _answer(self, message: dict[str, Any], usage: Any, stop: str) -> TurnAnswer:
-        self._sum(usage)
-        calls = as_list(message.get("tool_calls"))
-        ours = [as_object(call) for call in calls if self._is_hidden(call)]
-        theirs = [call for call in calls if not self._is_hidden(call)]
-        self._altered = self._altered or bool(ours)
+        ours, theirs = self._parted(as_list(message.get("tool_calls")), usage)
         self._calls = theirs
         for name, text in message.items():
             if isinstance(text, str) and text and name != "role":
@@ -154,7 +140,7 @@ class ChatTurn(TurnView):
         shown = {name: value for name, value in message.items() if name != "tool_calls"}
         shown |= {"tool_calls": theirs} if theirs else {}
         says = bool(theirs) or bool(message.get("content")) or bool(message.get("refusal"))
-        hidden = tuple(HiddenCall(as_string(call.get("id")), *_asked(as_object(call.get("function")))) for call in ours)
+        hidden = tuple(hidden_call(call.get("id"), as_object(call.get("function"))) for call in ours)
         return TurnAnswer((_said(message),), (_said(shown),) if says else (), hidden, bool(theirs), stop)
 
     def _whole_answer(self, *, cut: bool) -> str:
@@ -166,18 +152,9 @@ class ChatTurn(TurnView):
         told = {**self._value, **self._first, "choices": [choice]}
         return json_text.dumps(told | ({"usage": self.usage} if self.usage else {}))
 
-    def _is_hidden(self, call: Any) -> bool:
-        return as_object(as_object(call).get("function")).get("name") in self.hidden
+    def _is_hidden(self, part: Any) -> bool:
+        return as_object(as_object(part).get("function")).get("name") in self.hidden
 
 
 def _said(message: dict[str, Any]) -> str:
     return json_text.dumps({"role": "assistant"} | message)
-
-
-def _asked(function: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """The name and the arguments of a call; a model may write what is no JSON."""
-    try:
-        arguments = as_object(json_text.parse(as_string(function.get("arguments")) or "{}"))
-    except WireError:
-        arguments = {}
-    return as_string(function.get("name")), arguments

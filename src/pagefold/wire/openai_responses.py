@@ -138,11 +138,6 @@ class ResponsesStream(sse.StreamedAnswer):
     _whole: dict[str, Any] = field(default_factory=dict)
     _data: str = ""
 
-    @property
-    def usage(self) -> dict[str, Any]:
-        """What the provider says it read and wrote, as far as it has come."""
-        return as_object(self._whole.get("usage"))
-
     def response(self) -> Response:
         """The answer as far as it has come."""
         # Some servers leave the output of the last event empty.
@@ -159,6 +154,7 @@ class ResponsesStream(sse.StreamedAnswer):
             self.error = data
         if isinstance(value.get("response"), dict):
             self._whole, self._data = value["response"], data
+            self._usage = self._whole.get("usage")
         elif kind in ("response.output_item.added", "response.output_item.done"):
             self._items[index] = as_object(value.get("item"))
             # Whatever came in pieces before is in the item by now.

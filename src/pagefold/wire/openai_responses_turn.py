@@ -7,27 +7,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pagefold.errors import WireError
 from pagefold.wire import json_text, openai_responses, sse
 from pagefold.wire.json_text import as_count, as_list, as_object, as_string
 from pagefold.wire.message import BlockKind, Message, Request
-from pagefold.wire.turn import HiddenCall, TurnAnswer, TurnView
+from pagefold.wire.turn import HiddenCall, ListTurnView, TurnAnswer, hidden_call
 
 _FIRST = ("response.created", "response.in_progress", "response.queued")
 _ADDED = "response.output_item.added"
 
 
 @dataclass(slots=True)
-class ResponsesTurn(TurnView):
+class ResponsesTurn(ListTurnView):
+    reads, parts_key, stop_key = openai_responses.ResponsesStream, "output", "status"
+
     kept: bool = True
-    _reader: openai_responses.ResponsesStream = field(default_factory=openai_responses.ResponsesStream)
-    _places: dict[int, int] = field(default_factory=dict)
-    _left_out: set[int] = field(default_factory=set)
-    _next: int = 0
     _number: int = -1
     _last: dict[str, Any] = field(default_factory=dict)
-    _shown: list[Any] = field(default_factory=list)
-    _value: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, request: Request, hidden: frozenset[str]) -> "ResponsesTurn | None":
@@ -46,10 +41,6 @@ class ResponsesTurn(TurnView):
         return [openai_responses.result(call.id, text) for call, text in answered]
 
     @staticmethod
-    def joined(results: Sequence[Message], message: Message) -> list[Message]:
-        return [*results, message]
-
-    @staticmethod
     def standing(answer: Sequence[Message]) -> Sequence[Message]:
         """Reasoning at its end led to a hidden call; the provider refuses it without what it led to."""
         end = len(answer)
@@ -58,8 +49,7 @@ class ResponsesTurn(TurnView):
         return answer[:end]
 
     def _begin(self) -> None:
-        self._reader = openai_responses.ResponsesStream()
-        self._places, self._left_out, self._last = {}, set(), {}
+        self._last = {}
 
     # ---- streams
 
@@ -80,14 +70,6 @@ class ResponsesTurn(TurnView):
                 return b""
             value["output_index"] = self._places.get(index, index)
         return self._numbered(event, value)
-
-    def _place(self, index: int, item: Any) -> None:
-        if self._is_hidden(item):
-            self._left_out.add(index)
-            self._altered = True
-        else:
-            self._places[index] = self._next
-            self._next += 1
 
     def _numbered(self, event: sse.StreamEvent, value: dict[str, Any]) -> bytes:
         """An event with its number in the client's stream, and as it came until something was left out."""
@@ -116,23 +98,14 @@ class ResponsesTurn(TurnView):
 
     # ---- both
 
-    def _read(self, value: dict[str, Any]) -> TurnAnswer | None:
-        self._value = value
-        items = value.get("output")
-        stop = as_string(value.get("status"))
-        return self._answer(items, value.get("usage"), stop) if isinstance(items, list) else None
-
-    def _answer(self, items: list[Any], usage: Any, stop: str) -> TurnAnswer:
-        self._sum(usage)
-        ours = [as_object(item) for item in items if self._is_hidden(item)]
-        theirs = [item for item in items if not self._is_hidden(item)]
-        self._altered = self._altered or bool(ours)
+    def _answer(self, parts: list[Any], usage: Any, stop: str) -> TurnAnswer:
+        ours, theirs = self._parted(parts, usage)
         self._shown += theirs
-        calls = tuple(HiddenCall(as_string(item.get("call_id")), *_asked(item)) for item in ours)
+        calls = tuple(hidden_call(item.get("call_id"), item) for item in ours)
         mixed = any(as_string(as_object(item).get("type")).endswith("_call") and "call_id" in item for item in theirs)
         while ours and theirs and as_object(theirs[-1]).get("type") == "reasoning":
             theirs.pop()  # it led to a hidden call, and may not stand without what it led to
-        said, shown = (tuple(map(json_text.dumps, filter(self._stands, some))) for some in (items, theirs))
+        said, shown = (tuple(map(json_text.dumps, filter(self._stands, some))) for some in (parts, theirs))
         return TurnAnswer(said, shown, calls, mixed, stop)
 
     def _stands(self, item: Any) -> bool:
@@ -143,14 +116,5 @@ class ResponsesTurn(TurnView):
     def _whole_answer(self, *, cut: bool) -> str:
         return json_text.dumps({**self._value, "output": self._shown, "usage": self.usage or None})
 
-    def _is_hidden(self, item: Any) -> bool:
-        return isinstance(item, dict) and item.get("type") == "function_call" and item.get("name") in self.hidden
-
-
-def _asked(item: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """The name and the arguments of a call; a model may write what is no JSON."""
-    try:
-        arguments = as_object(json_text.parse(as_string(item.get("arguments")) or "{}"))
-    except WireError:
-        arguments = {}
-    return as_string(item.get("name")), arguments
+    def _is_hidden(self, part: Any) -> bool:
+        return isinstance(part, dict) and part.get("type") == "function_call" and part.get("name") in self.hidden

@@ -95,6 +95,12 @@ class StreamedAnswer(ABC):
     error: str = ""
     gist: bool = False
     _events: EventSplitter = field(default_factory=EventSplitter)
+    _usage: Any = None
+
+    @property
+    def usage(self) -> dict[str, Any]:
+        """What the provider says it read and wrote, as far as it has come."""
+        return json_text.as_object(self._usage)
 
     def feed(self, data: bytes) -> list[StreamEvent]:
         """The events that are whole now, untouched; none of them for the gist. Raises WireError where one is not what

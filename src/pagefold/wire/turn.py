@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from pagefold.errors import WireError
 from pagefold.wire import json_text, sse
-from pagefold.wire.json_text import as_object
+from pagefold.wire.json_text import as_object, as_string
 from pagefold.wire.message import Message, Request
 
 _CUT_SHORT = frozenset(("max_tokens", "model_context_window_exceeded", "refusal"))
@@ -57,6 +57,16 @@ class TurnView(ABC):
     _held: list[bytes] = field(default_factory=list)
     _whole: bytearray = field(default_factory=bytearray)
     _events: sse.EventSplitter = field(default_factory=sse.EventSplitter)
+    _reader: sse.StreamedAnswer = field(init=False)
+    _places: dict[int, int] = field(default_factory=dict)  # of the parts of an answer: where the client sees them
+    _left_out: set[int] = field(default_factory=set)
+    _value: dict[str, Any] = field(default_factory=dict)
+
+    reads: ClassVar[type[sse.StreamedAnswer]]
+    """Reads the streams of this format."""
+
+    def __post_init__(self) -> None:
+        self._reader = self.reads()
 
     @classmethod
     def of(cls, request: Request, hidden: frozenset[str]) -> "TurnView | None":
@@ -100,6 +110,7 @@ class TurnView(ABC):
         """Another answer follows, to a request that goes on with this turn."""
         self._later = self._altered = True
         self._held, self._whole, self._events = [], bytearray(), sse.EventSplitter()
+        self._reader, self._places, self._left_out = self.reads(), {}, set()
         self._begin()
 
     def _taken(self, event: sse.StreamEvent) -> bytes:
@@ -114,9 +125,6 @@ class TurnView(ABC):
             return event.raw
         self._held.append(event.raw)
         return b""
-
-    def _sum(self, usage: Any) -> None:
-        self.usage = added(self.usage, as_object(usage))
 
     telling_error: ClassVar[str] = "error"
     """The name of the event by which a stream says that it failed; empty where events have no names."""
@@ -137,9 +145,9 @@ class TurnView(ABC):
         """The messages by which hidden calls are answered."""
 
     @staticmethod
-    @abstractmethod
     def joined(results: Sequence[Message], message: Message) -> list[Message]:
         """The client's own results with those of hidden calls of the same answer before them."""
+        return [*results, message]
 
     @staticmethod
     def standing(answer: Sequence[Message]) -> Sequence[Message]:
@@ -148,7 +156,17 @@ class TurnView(ABC):
 
     @abstractmethod
     def _begin(self) -> None:
-        """Forgets what belongs to one answer."""
+        """Forgets what else a format keeps of one answer."""
+
+    def _parted(self, parts: Sequence[Any], usage: Any) -> tuple[list[dict[str, Any]], list[Any]]:
+        """The hidden calls among the parts of an answer, and the others. Adds up the usage."""
+        self.usage = added(self.usage, as_object(usage))
+        hidden = [part for part in parts if self._is_hidden(part)]
+        self._altered = self._altered or bool(hidden)
+        return hidden, [part for part in parts if not self._is_hidden(part)]
+
+    @abstractmethod
+    def _is_hidden(self, part: Any) -> bool: ...
 
     @abstractmethod
     def _event(self, event: sse.StreamEvent) -> bytes:
@@ -165,6 +183,44 @@ class TurnView(ABC):
 
     @abstractmethod
     def _whole_answer(self, *, cut: bool) -> str: ...
+
+
+@dataclass(slots=True)
+class ListTurnView(TurnView):
+    """The view where an answer is a list of parts that a stream sends by their numbers, over all answers of a turn:
+    parts are left out, and those behind them move up."""
+
+    parts_key: ClassVar[str]
+    stop_key: ClassVar[str]
+
+    _next: int = 0
+    _shown: list[Any] = field(default_factory=list)
+
+    def _place(self, index: int, part: Any) -> None:
+        """Gives a part that begins its place, or leaves it out."""
+        if self._is_hidden(part):
+            self._left_out.add(index)
+            self._altered = True
+        else:
+            self._places[index] = self._next
+            self._next += 1
+
+    def _read(self, value: dict[str, Any]) -> TurnAnswer | None:
+        self._value = value
+        parts, stop = value.get(self.parts_key), as_string(value.get(self.stop_key))
+        return self._answer(parts, value.get("usage"), stop) if isinstance(parts, list) else None
+
+    @abstractmethod
+    def _answer(self, parts: list[Any], usage: Any, stop: str) -> TurnAnswer: ...
+
+
+def hidden_call(call_id: Any, call: Mapping[str, Any]) -> HiddenCall:
+    """A call whose arguments are JSON in a string; a model may write what is no JSON."""
+    try:
+        arguments = as_object(json_text.parse(as_string(call.get("arguments")) or "{}"))
+    except WireError:
+        arguments = {}
+    return HiddenCall(as_string(call_id), as_string(call.get("name")), arguments)
 
 
 def added(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
