@@ -259,10 +259,11 @@ class MemoryStore:
         self.notes = NotesAsPages(self.pages)
         self.outbox = MemoryOutbox(self.pages)
         self.search_index = MemorySearch(self.pages)
-        self._journal: tuple[list[JournalLine], dict[tuple[str, str], int]] = ([], {})
+        self.lines: list[JournalLine] = []
+        self.tokens: dict[tuple[str, str], int] = {}
 
     def open_journal(self, rules: Rules, owner: str = "") -> MemoryJournal:
-        return MemoryJournal(rules, self.pages, owner, *self._journal)
+        return MemoryJournal(rules, self.pages, owner, self.lines, self.tokens)
 
     def close(self) -> None:
         pass
