@@ -33,23 +33,23 @@ bench: $(READY)
 	$(BIN)/python bench/store.py --kills 200
 	$(BIN)/python bench/search.py
 	$(BIN)/python bench/sink.py
-	$(BIN)/python bench/replay.py
+	$(BIN)/python -m bench.replay
 	$(BIN)/python bench/proxy.py
 	$(BIN)/python bench/dashboard.py
-	$(BIN)/python bench/codecs.py
-	$(BIN)/python bench/prefetch.py --cases 5000
+	$(BIN)/python -m bench.codecs
+	$(BIN)/python -m bench.prefetch --cases 5000
 	$(BIN)/python bench/bad_input.py
 
 # Longer ones, each of some minutes: the solver, the selection, trimming, the fold's laws and all policies on recordings.
 bench-long: $(READY)
 	$(BIN)/python bench/knapsack.py
 	$(BIN)/python bench/selection.py
-	$(BIN)/python bench/trim.py
+	$(BIN)/python -m bench.trim
 	$(BIN)/python bench/journal.py --runs 1200
 	$(BIN)/python bench/fold.py
-	$(BIN)/python bench/policies.py --picture docs/pareto.svg
+	$(BIN)/python -m bench.policies --picture docs/pareto.svg
 	$(BIN)/python -m bench.tune
-	$(BIN)/python bench/aggregate.py
+	$(BIN)/python -m bench.aggregate
 
 # pagefold beside the rivals that are installed under PEERS_DIR: a quarter of an hour on two cores. Writes docs/field.md and its picture.
 bench-field: $(READY)
@@ -60,7 +60,7 @@ fuzz: $(READY)
 	$(BIN)/python bench/fuzz.py
 
 earnings: $(READY)
-	$(BIN)/python bench/earnings.py
+	$(BIN)/python -m bench.earnings
 
 docs: $(READY)
 	$(BIN)/python docs/generate.py

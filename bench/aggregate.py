@@ -1,6 +1,6 @@
 """How long DuckDB takes to add up the decisions of ten thousand sessions, against reading the same rows without adding.
 
-    python bench/aggregate.py [--sessions 10000]
+    python -m bench.aggregate [--sessions 10000]
 
 The sessions are those of a recorded family, exported once and repeated under other names. Prints seconds of the clock
 and of all processors, rows, bytes a row of the export itself, and the ratio to a bare scan in the same run.
@@ -14,14 +14,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from bench.recorded import JOB, family
 from pagefold.adapters import parquet
 from pagefold.analysis.engine import Engine, SessionResult, run_on_sessions
 from pagefold.analysis.export import BY_LEVEL, BY_TOOL, DECISIONS, SESSIONS, export_session, session_rows
-from pagefold.analysis.replay_job import ReplayJob
-from pagefold.derive.cost import prices_named
 
-TRACES = Path(__file__).parent.parent.parent / "shared" / "traces"
-FAMILY = TRACES / "mcp-servers.jsonl.xz"
+FAMILY = family("mcp-servers")
 SCAN = (
     "SELECT sum(tokens + coalesce(shown_tokens, 0) + place + request + length(reason) + length(session)) FROM decisions"
 )
@@ -38,16 +36,15 @@ def main() -> None:
     parser.add_argument("--sessions", type=int, default=10_000)
     wanted = parser.parse_args().sessions
     if not FAMILY.exists():
-        raise SystemExit(f"no recordings in {TRACES}")
-    job = ReplayJob(prices_named("anthropic"), "o200k", 200_000, max_line_bytes=1 << 30)
+        raise SystemExit(f"{FAMILY}: no such recordings")
     work = partial(export_session, policies=("economic",))
-    results = run_on_sessions([FAMILY], work, job, Engine())
+    results = run_on_sessions([FAMILY], work, JOB, Engine())
     found = [result for result in results if isinstance(result, SessionResult)]
     with tempfile.TemporaryDirectory() as name:
         once, many = Path(name, "once"), Path(name, "many")
         with parquet.tables(once, sessions=SESSIONS, decisions=DECISIONS) as tables:
             for one in found:
-                tables["sessions"].add(session_rows(one, job))
+                tables["sessions"].add(session_rows(one, JOB))
                 tables["decisions"].add(one.value.decisions)
         many.mkdir()
         times = -(-wanted // len(found))

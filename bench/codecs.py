@@ -1,7 +1,7 @@
 """The lossless codecs side by side: the same results through pagefold and the published rivals, in one run.
 
-    python bench/codecs.py [--peers DIR] [--only payloads|github|mcp|speed|latency] [--json]
-    python bench/codecs.py --peers ~/peers --only payloads --only speed        for example
+    python -m bench.codecs [--peers DIR] [--only payloads|github|mcp|speed|latency] [--json]
+    python -m bench.codecs --peers ~/peers --only payloads --only speed        for example
 
 Rivals run through the adapters in ../shared/peers, each in an environment of its own under DIR or DIR/env (terse,
 headroom, toon, mcpc), set up as the README there says. One that is not there is shown as not installed.
@@ -25,22 +25,19 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from pagefold.adapters import recordings
+from bench.recorded import ADAPTERS, PROJECT, TRACES, families, family, sessions, table
 from pagefold.derive.policies.lossless import Lossless
 from pagefold.encode import decode, encode
 from pagefold.tokens import counter
 from pagefold.wire import transcripts
 from pagefold.wire.message import Message, Role
-from pagefold.wire.transcripts import Format, Session
+from pagefold.wire.transcripts import Session
 
-PROJECT = Path(__file__).parent.parent
-SHARED = PROJECT.parent / "shared"
-ADAPTERS, TRACES = SHARED / "peers", SHARED / "traces"
 JSON = ("issues200", "rows300", "nested", "issues200_pretty", "rows300_pretty", "nested_pretty")
 PAYLOADS = (*(f"{name}.json" for name in JSON), "log500.txt", "code.py", "search.txt")
-LINE_BYTES = 1 << 26
 SECONDS = 1800
 ROUNDS = 3
+ITSELF = (sys.executable, "-m", "bench.codecs")
 # terse's own work, without what its adapter adds to check the way back
 TERSE_TIMER = """
 import sys, time
@@ -86,9 +83,7 @@ def output(command: Sequence[str], venvs: Path) -> str:
 def measured(peer: tuple[str, ...], venvs: Path, files: Sequence[Path]) -> list[Row] | str:
     """What the adapter says of each file, or why it says nothing."""
     venv, adapter, *options = peer
-    command = (
-        [str(venvs / venv / "bin" / "python"), str(ADAPTERS / adapter)] if venv else [sys.executable, __file__, adapter]
-    )
+    command = [str(venvs / venv / "bin" / "python"), str(ADAPTERS / adapter)] if venv else [*ITSELF, adapter]
     if not Path(command[0]).exists():
         return "not installed"
     print(*peer, "…", file=sys.stderr)
@@ -153,7 +148,7 @@ def generated(folder: Path) -> list[Path]:
 def recorded(folder: Path) -> list[Path]:
     """Every recorded API payload as a file of compact JSON."""
     files = []
-    with lzma.open(TRACES / "payloads-github.jsonl.xz", "rt", encoding="utf-8") as lines:
+    with lzma.open(family("payloads-github"), "rt", encoding="utf-8") as lines:
         for number, line in enumerate(lines):
             files.append(folder / f"github{number:03}.json")
             text = json.dumps(json.loads(line)["payload"], separators=(",", ":"), ensure_ascii=False)
@@ -220,7 +215,7 @@ def mcp(folder: Path, venvs: Path) -> list[Row]:
             if message.role is Role.TOOL:
                 back = decode(state.waiting[-1].text, ledger)
                 results, exact = results + 1, exact + (common.compare(back, message.text) == common.Grade.EXACT)
-    lines = measured(TERSE_DIFF, venvs, [TRACES / "mcp-servers.jsonl.xz"])
+    lines = measured(TERSE_DIFF, venvs, [family("mcp-servers")])
     theirs: Row = {"prompt tokens": lines}
     if not isinstance(lines, str):
         total = sum(line["tokens_out"] for line in lines)
@@ -234,7 +229,7 @@ def mcp(folder: Path, venvs: Path) -> list[Row]:
 
 
 def opened(common: Any) -> Iterator[Session]:
-    with lzma.open(TRACES / "mcp-servers.jsonl.xz", "rt", encoding="utf-8") as lines:
+    with lzma.open(family("mcp-servers"), "rt", encoding="utf-8") as lines:
         for number, line in enumerate(lines):
             record = json.loads(line)
             for message in record["messages"]:
@@ -248,7 +243,7 @@ def speed(folder: Path, venvs: Path) -> list[Row]:
     names = [str(file) for file in (*generated(folder), *recorded(folder)) if file.suffix == ".json"]
     python = venvs / "terse" / "bin" / "python"
     commands = {
-        "pagefold": [sys.executable, __file__, "--adapter", "seconds"],
+        "pagefold": [*ITSELF, "--adapter", "seconds"],
         "terse": [str(python), "-c", TERSE_TIMER],
     }
     taken: dict[str, list[float]] = {name: [] for name in commands}
@@ -273,7 +268,7 @@ def latency(folder: Path, venvs: Path) -> list[Row]:
 
 def percentiles(how: str) -> Row:
     warm()
-    taken = sorted(1000 * took for path in sorted(TRACES.glob("[!p]*.jsonl.xz")) for took in arrivals(path, how))
+    taken = sorted(1000 * took for path in families() for took in arrivals(path, how))
     row: Row = {name: taken[int(share * (len(taken) - 1))] for name, share in (("median", 0.5), ("p99", 0.99))}
     return {"results": len(taken), **row, "worst": taken[-1], "all": sum(taken)}
 
@@ -284,36 +279,21 @@ def arrivals(path: Path, how: str) -> Iterator[float]:
     Of this process alone: what else the machine does would show first in the slowest hundredth.
     """
     policy = Lossless()
-    for batch in recordings.batches(path, given=Format.CHAT, max_bytes=LINE_BYTES):
-        for session in recordings.sessions(batch, max_bytes=LINE_BYTES):
-            state = policy.begin()
-            for message in session.messages if isinstance(session, Session) else ():
-                if message.role is Role.ASSISTANT:
-                    state, _ = policy.request(state)
-                started = time.process_time()
-                if how == "with references":
-                    state = policy.step(state, message)
-                elif message.role is Role.TOOL:
-                    encode(message.text) if how == "self-contained" else count(message.text)
-                if message.role is Role.TOOL:
-                    yield time.process_time() - started
+    for session in sessions(path):
+        state = policy.begin()
+        for message in session.messages:
+            if message.role is Role.ASSISTANT:
+                state, _ = policy.request(state)
+            started = time.process_time()
+            if how == "with references":
+                state = policy.step(state, message)
+            elif message.role is Role.TOOL:
+                encode(message.text) if how == "self-contained" else count(message.text)
+            if message.role is Role.TOOL:
+                yield time.process_time() - started
 
 
 SECTIONS = {"payloads": payloads, "github": github, "mcp": mcp, "speed": speed, "latency": latency}
-
-
-def table(rows: Sequence[Row]) -> str:
-    head = list(dict.fromkeys(key for row in rows for key in row))
-    cells = [head, *([cell(row.get(key, "")) for key in head] for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    lines = ["| " + " | ".join(c.rjust(w) for c, w in zip(line, widths, strict=True)) + " |" for line in cells]
-    return "\n".join([lines[0], "|" + "|".join("-" * (width + 1) + ":" for width in widths) + "|", *lines[1:]])
-
-
-def cell(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:,.3f}" if value < 10 else f"{value:,.1f}"
-    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def main() -> None:

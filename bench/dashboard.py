@@ -9,6 +9,7 @@ second and CPU a request. Then each makes ten turns a second, with shorter reque
 not keep up; for every turn that a viewer sees it is told how long after its answer's last byte the update was there.
 """
 
+import argparse
 import asyncio
 import json
 import os
@@ -258,4 +259,6 @@ if __name__ == "__main__":
     if len(sys.argv) > 3:
         play(*sys.argv[1:4])
     else:
-        main(int(sys.argv[1]) if len(sys.argv) > 1 else ROUNDS)
+        parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+        parser.add_argument("rounds", type=int, nargs="?", default=ROUNDS)
+        main(parser.parse_args().rounds)

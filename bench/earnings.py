@@ -1,6 +1,6 @@
 """What each codec earns on recorded sessions: alone, and as part of the chain.
 
-    python bench/earnings.py [--families coding-bash,mcp-servers] [--every 1]
+    python -m bench.earnings [--families coding-bash,mcp-servers] [--every 1]
 
 In per cent of the tokens of all tool results. *Alone* is what a codec saves by itself, beyond opening frames for it;
 *chain* what is lost when it is left out of the whole chain. A codec that made nothing in the whole chain of a family
@@ -10,15 +10,14 @@ recordings lie beside the project. `--every 4` takes every fourth session, for a
 
 import argparse
 from concurrent.futures import ProcessPoolExecutor
+from itertools import islice
 from pathlib import Path
 
-from pagefold.adapters import recordings
+from bench.recorded import families, name_of, sessions
 from pagefold.derive.arrival import Standings, arrive
 from pagefold.tokens import counter
 from pagefold.wire.message import Role
-from pagefold.wire.transcripts import Session
 
-FOLDER = Path(__file__).parent.parent.parent / "shared" / "traces"
 FRAMES = ("mcp-text", "json-text", "web-page", "returncode", "chunk", "exit", "output", "stdout")
 CODECS = (
     "json",
@@ -41,21 +40,17 @@ ALL = (*FRAMES, *CODECS, *HINTS)
 def results(path: Path, every: int, without: frozenset[str] = frozenset()) -> tuple[int, int, set[str]]:
     """Tokens of all tool results, before and after, and the codecs that made something of them."""
     count = counter("o200k").count
-    before = after = number = 0
+    before = after = 0
     used: set[str] = set()
-    for batch in recordings.batches(path, given=None, max_bytes=1 << 26):
-        for session in recordings.sessions(batch, max_bytes=1 << 26):
-            number += 1
-            if not isinstance(session, Session) or number % every:
-                continue
-            standings = Standings()
-            for message in session.messages:
-                arrived = arrive(standings, message, without)
-                standings = arrived.standings
-                if message.role is Role.TOOL:
-                    before += count(message.text)
-                    after += count(arrived.message.text)
-                    used |= set(arrived.codecs)
+    for session in islice(sessions(path), every - 1, None, every):
+        standings = Standings()
+        for message in session.messages:
+            arrived = arrive(standings, message, without)
+            standings = arrived.standings
+            if message.role is Role.TOOL:
+                before += count(message.text)
+                after += count(arrived.message.text)
+                used |= set(arrived.codecs)
     return before, after, used
 
 
@@ -73,13 +68,8 @@ def main() -> None:
     parser.add_argument("--families", default="", help="names, separated by commas")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="every Nth session (default: all)")
     options = parser.parse_args()
-    chosen = [name for name in options.families.split(",") if name]
-    paths = [
-        path for path in sorted(FOLDER.glob("[!p]*.jsonl.xz")) if not chosen or path.name.partition(".")[0] in chosen
-    ]
-    if not paths:
-        raise SystemExit(f"no recordings in {FOLDER}")
-    names = [path.name.partition(".")[0] for path in paths]
+    paths = families(options.families)
+    names = [name_of(path) for path in paths]
     every = options.every
     with ProcessPoolExecutor() as pool:
         bare = [pool.submit(results, path, every, frozenset(ALL) - set(FRAMES)) for path in paths]

@@ -31,7 +31,9 @@ from pathlib import Path
 from typing import Any
 
 from bench import codecs, field_page
-from bench.policies import SCORER, TRACES, made, requests_of, scorer
+from bench.policies import made, requests_of
+from bench.recorded import SCORER, TRACES, families, name_of, scorer
+from bench.recorded import family as recording
 from pagefold.wire.transcripts import parse_line
 
 HERE = Path(__file__).parent
@@ -115,7 +117,7 @@ class Chunk:
 
 
 def chunks(family: str, folder: Path, every: int, sample: int) -> Iterator[Chunk]:
-    with lzma.open(TRACES / f"{family}.jsonl.xz", "rt", encoding="utf-8") as file:
+    with lzma.open(recording(family), "rt", encoding="utf-8") as file:
         lines = [opened(line) if family.startswith("mcp") else line for line in file if line.strip()][::every]
     sample = min(sample, 1 + sum(map(len, lines)) // LEAST_SAMPLED)
     for sampled in (True, False):
@@ -334,10 +336,10 @@ def main() -> None:
         raise SystemExit("skipped: the scorer and the recordings are not beside the project")
     venvs = given.peers.expanduser().absolute()
     venvs = venvs / "env" if (venvs / "env").is_dir() else venvs
-    families = [path.name.partition(".")[0] for path in sorted(TRACES.glob("[!p]*.jsonl.xz"))]
-    if odd := sorted({name for name in given.family.split(",") if name} - {*families}):
-        raise SystemExit(f"--family {', '.join(odd)}: expected {', '.join(families)}")
-    chosen = [name for name in families if not given.family or name in given.family.split(",")]
+    names = [name_of(path) for path in families()]
+    if odd := sorted({name for name in given.family.split(",") if name} - {*names}):
+        raise SystemExit(f"--family {', '.join(odd)}: expected {', '.join(names)}")
+    chosen = [name for name in names if not given.family or name in given.family.split(",")]
     starts = tuple(name for name in given.contender.split(",") if name)
     asked = [one for one in CONTENDERS if not starts or one.name.startswith(starts) or one.kind == "nothing"]
     here = [one for one in asked if one.kind != "rival" or (venvs / one.how[0] / "bin" / "python").exists()]

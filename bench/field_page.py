@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from bench.codecs import cell
-from bench.codecs import table as plain_table
+from bench.recorded import cell
+from bench.recorded import table as plain_table
 
 MISSED = 0.003
 HARNESS = "compaction at 142k"
@@ -150,7 +150,7 @@ def _table(told: Told, rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _payloads(rows: Sequence[Row]) -> str:
-    """Without the milliseconds: they are in the tables of `python bench/codecs.py`."""
+    """Without the milliseconds: they are in the tables of `python -m bench.codecs`."""
     kept = [{key: value for key, value in row.items() if not key.startswith("ms ")} for row in rows]
     return plain_table([{key.replace("pagefold / best rival", "ours / best"): v for key, v in r.items()} for r in kept])
 

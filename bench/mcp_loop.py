@@ -1,6 +1,6 @@
 """One agent's eight turns through MCP proxies side by side: prompt tokens over all requests, in one run.
 
-    python bench/mcp_loop.py --payloads DIR [--peers DIR]
+    python -m bench.mcp_loop --payloads DIR [--peers DIR]
 
 The agent reads code, issues, a log, rows, nested records, search hits, the issues again with a few changed, and the
 code again. pagefold runs as a user runs it: `pagefold mcp` over stdio in front of a server that hands out the files,
@@ -23,13 +23,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
 
+from bench.recorded import ADAPTERS
 from pagefold.derive.arrival import Standings, arrive
 from pagefold.encode import decode, encode
 from pagefold.pages.ledger import Ledger
 from pagefold.tokens import counter
 from pagefold.wire import openai_chat
 
-ADAPTERS = Path(__file__).parent.parent.parent / "shared" / "peers"
 PEERS = {
     "terse, proxy": ("terse", "peer_terse.py", "--proxy"),
     "terse, proxy --diff": ("terse", "peer_terse.py", "--diff"),

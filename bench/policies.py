@@ -1,6 +1,6 @@
 """Every policy on recorded sessions, by the scorer's own reckoning: what each costs and what it misses.
 
-    python bench/policies.py [--family coding-bash,mcp-servers] [--window 32000,64000,200000] [--overhead 25000]
+    python -m bench.policies [--family coding-bash,mcp-servers] [--window 32000,64000,200000] [--overhead 25000]
                              [--half 0] [--every 6] [--policy economic,clear] [--picture docs/pareto.svg]
                              [--resume FILE]
 
@@ -13,19 +13,17 @@ and the scorer lie beside the project.
 """
 
 import argparse
-import importlib.util
 import json
-import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
-from pagefold.adapters import recordings
+from bench.recorded import SCORER, SHARED, TRACES, families, in_half, name_of, scorer, sessions
+from bench.recorded import family as recording
 from pagefold.analysis.replay import SessionReplay, Terms
 from pagefold.derive.cost import TABLES
 from pagefold.derive.policies import NAMES, policy_named
@@ -34,8 +32,6 @@ from pagefold.derive.policy import Policy
 from pagefold.tokens import counter
 from pagefold.wire.transcripts import Session
 
-SHARED = Path(__file__).parent.parent.parent / "shared"
-SCORER, TRACES = SHARED / "score" / "score.py", SHARED / "traces"
 EXTRA = {"clear 30k": partial(Clear, trigger=30_000)}
 POLICIES = (*NAMES, *EXTRA)
 COLUMNS = ("policy", "tokens", "cost", "effective", "missed", "lines", "own", "moved", "over", "broken", "worst")
@@ -60,26 +56,10 @@ class Unmissed(SessionReplay):
 
 
 @cache
-def scorer() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("score", SCORER)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-@cache
 def recorded(family: str) -> list[tuple[Session, Any]]:
-    path = TRACES / f"{family}.jsonl.xz"
-    found = [
-        session
-        for batch in recordings.batches(path, given=None, max_bytes=1 << 30)
-        for session in recordings.sessions(batch, max_bytes=1 << 30)
-    ]
-    rows = list(scorer().read_jsonl(str(path)))
-    assert [getattr(session, "id", None) for session in found] == [row["id"] for row in rows]
-    return [(session, row) for session, row in zip(found, rows, strict=True) if isinstance(session, Session)]
+    found, rows = list(sessions(recording(family))), list(scorer().read_jsonl(str(recording(family))))
+    assert [session.id for session in found] == [row["id"] for row in rows]
+    return list(zip(found, rows, strict=True))
 
 
 def made(name: str, window: int) -> Policy:
@@ -243,7 +223,7 @@ def main() -> None:
     if not SCORER.exists() or not TRACES.exists():
         raise SystemExit(f"skipped: the scorer and the recordings ({SHARED}) are not on this machine")
     chosen = [name for name in options.family.split(",") if name]
-    names = [path.name.partition(".")[0] for path in sorted(TRACES.glob("[!p]*.jsonl.xz"))]
+    names = [name_of(path) for path in families()]
     if odd := sorted({*chosen} - {*names}):
         raise SystemExit(f"--family {', '.join(odd)}: expected {', '.join(names)}")
     if odd := sorted({*options.policy.split(",")} - {*POLICIES}):
@@ -252,8 +232,8 @@ def main() -> None:
     known = Rows(options.resume)
     with ProcessPoolExecutor(options.jobs) as pool:
         for family in chosen or names:
-            rows = enumerate(scorer().read_jsonl(str(TRACES / f"{family}.jsonl.xz")))
-            taken = [at for at, row in rows if options.half < 0 or zlib.crc32(row["id"].encode()) % 2 == options.half]
+            rows = enumerate(scorer().read_jsonl(str(recording(family))))
+            taken = [at for at, row in rows if options.half < 0 or in_half(row["id"], options.half)]
             for window in map(int, options.window.split(",")):
                 tasks = [
                     Task(family, at, window, options.overhead, tuple(options.policy.split(",")))

@@ -1,6 +1,6 @@
 """Prefetch on recorded sessions, and how safe and how quick its parts are. No tool is run, nothing uses a network.
 
-    python bench/prefetch.py [--only fit|shipped|repeats|latency|planner|safety] [--cases N] [--json]
+    python -m bench.prefetch [--only fit|shipped|repeats|latency|planner|safety] [--cases N] [--json]
 
 Sessions are split by task: what was fitted on one half is tested on the other, and the other way round. A prefetch is
 used if a later turn makes the identical call before anything was written that it reads. Wasted bytes are reckoned with
@@ -12,11 +12,11 @@ import json
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from random import Random
 from typing import Any
 
-from pagefold.adapters import recordings
+from bench.recorded import TRACES, sessions
+from bench.recorded import family as recording
 from pagefold.settings import FollowUpLink
 from pagefold.tools.defaults import learned_tool_value_models
 from pagefold.tools.follow_up_fit import fit_follow_ups, with_follow_ups
@@ -26,27 +26,17 @@ from pagefold.tools.prefetch import PrefetchedAnswers, WriteEpochs
 from pagefold.tools.prefetch_replay import PrefetchFigures, halves, replay_prefetch, turns_of
 from pagefold.tools.projection import extract_host
 from pagefold.tools.registry import ToolRegistry
-from pagefold.wire.transcripts import Session
 
-TRACES = Path(__file__).parent.parent.parent / "shared" / "traces"
 JUDGED = "mcp-servers"
 FAMILIES = (JUDGED, "coding-claude-code", "service-airline", "research-web")
-LINE_BYTES = 1 << 26
 THINK_MS = 5_000
 BARE = {name: replace(model, follow_up=()) for name, model in learned_tool_value_models().items()}
 Turns = list[list[AnsweredCall]]
 Row = dict[str, Any]
 
 
-def read(family: str) -> list[Session]:
-    found: list[Session] = []
-    for batch in recordings.batches(TRACES / f"{family}.jsonl.xz", given=None, max_bytes=LINE_BYTES):
-        found += [one for one in recordings.sessions(batch, max_bytes=LINE_BYTES) if isinstance(one, Session)]
-    return found
-
-
 def turns(family: str) -> list[Turns]:
-    return [turns_of(one) for one in read(family)]
+    return [turns_of(one) for one in sessions(recording(family))]
 
 
 def hosts_of(registry: ToolRegistry, sessions: Sequence[Turns]) -> set[str]:
@@ -93,10 +83,10 @@ def without_links() -> ToolRegistry:
 
 def fitted(family: str, by: str, *, network: bool) -> list[PrefetchFigures]:
     """Both ways round. `by` task keeps one task's sessions on one side; `by` session splits them as they come."""
-    sessions = read(family)
-    names = [one.id.rpartition("_")[2] if by == "task" else f"{at:04}" for at, one in enumerate(sessions)]
+    recorded = list(sessions(recording(family)))
+    names = [one.id.rpartition("_")[2] if by == "task" else f"{at:04}" for at, one in enumerate(recorded)]
     parts = []
-    for fit_on, test_on in halves([turns_of(one) for one in sessions], names):
+    for fit_on, test_on in halves([turns_of(one) for one in recorded], names):
         registry = without_links()
         ready = ToolRegistry({**BARE, **with_follow_ups(registry, fit_follow_ups(fit_on, registry))})
         hosts = hosts_of(ready, test_on) if network else set()

@@ -1,6 +1,6 @@
 """How long a replay takes, against reading the same lines with json.loads and counting the same text: the floor.
 
-    python bench/replay.py [RECORDINGS ...]        default: the recorded families beside the project
+    python -m bench.replay [RECORDINGS ...]        default: the recorded families beside the project
 
 Both read the same compressed files in one process, one after another in the same run; then the replay on all cores, and
 the memory of a process that replays everything twice over. Prints ratios.
@@ -14,14 +14,11 @@ import time
 from functools import partial
 from pathlib import Path
 
+from bench.recorded import JOB, families
 from pagefold.adapters import recordings
 from pagefold.analysis.engine import Engine, SessionResult, run_on_sessions
-from pagefold.analysis.replay_job import ReplayJob, replay_session
-from pagefold.derive.cost import prices_named
+from pagefold.analysis.replay_job import replay_session
 from pagefold.tokens import counter
-
-FAMILIES = Path(__file__).parent.parent.parent / "shared" / "traces"
-JOB = ReplayJob(prices_named("anthropic"), "o200k", 200_000)
 
 
 def floor(paths: list[Path]) -> tuple[float, float, int]:
@@ -62,7 +59,7 @@ def peak() -> int:
 
 def memory(paths: list[Path], times: int) -> int:
     """Peak megabytes of a fresh process that replays the paths this often."""
-    command = [sys.executable, __file__, "--repeat", str(times), *map(str, paths)]
+    command = [sys.executable, "-m", "bench.replay", "--repeat", str(times), *map(str, paths)]
     return int(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 
 
@@ -71,9 +68,7 @@ def main() -> None:
     parser.add_argument("recordings", nargs="*")
     parser.add_argument("--repeat", type=int, help="only replay this often in one process, and print its peak memory")
     given = parser.parse_args()
-    paths = recordings.find(given.recordings) if given.recordings else sorted(FAMILIES.glob("[!p]*.jsonl.xz"))
-    if not paths:
-        raise SystemExit(f"no recordings in {FAMILIES}: name some")
+    paths = recordings.find(given.recordings) if given.recordings else families()
     if given.repeat:
         ours(paths * given.repeat, 1)
         print(peak())

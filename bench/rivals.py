@@ -99,4 +99,7 @@ def main(adapter: str, *arguments: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    if sys.argv[1:2] in ([], ["--help"]):
+        print(__doc__)
+    else:
+        main(*sys.argv[1:])

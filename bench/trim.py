@@ -1,7 +1,7 @@
 """What the first chunk of a large result is worth, and whether anything is ever lost.
 
-    python bench/trim.py [--families mcp-servers,coding-claude-code] [--budgets 1000,2000] [--peers DIR] [--json]
-    python bench/trim.py --only usefulness|reassembly|shrinkfit
+    python -m bench.trim [--families mcp-servers,coding-claude-code] [--budgets 1000,2000] [--peers DIR] [--json]
+    python -m bench.trim --only usefulness|reassembly|shrinkfit
 
 *Usefulness*: of the facts that a session later demanded from a result, the share that stands in its first chunk. A fact
 is demanded from the newest message that held it when an answer used it. Keywords come from the first and the latest
@@ -23,12 +23,13 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pagefold.adapters import recordings
+from bench.recorded import ADAPTERS, sessions
+from bench.recorded import family as recording
 from pagefold.encode.cursor import Cursor, read_cursor
 from pagefold.encode.mcp_text_view import view_of
 from pagefold.encode.page_pieces import LEAST, piece
@@ -41,7 +42,6 @@ from pagefold.tokens import counter
 from pagefold.wire.message import BlockKind, Role
 from pagefold.wire.transcripts import Session
 
-SHARED = Path(__file__).resolve().parent.parent.parent / "shared"
 RECENT = 12
 LARGE = 2_000
 # What the adapter prints of a result is only how large it is; here it prints the result.
@@ -68,16 +68,6 @@ class Result:
     context: list[str] = field(default_factory=list)
     known: frozenset[str] = frozenset()
     demanded: set[str] = field(default_factory=set)
-
-
-def sessions(family: str) -> Iterator[Session]:
-    path = SHARED / "traces" / f"{family}.jsonl.xz"
-    if not path.exists():
-        raise SystemExit(f"{family}: there are no such recordings beside the project")
-    for batch in recordings.batches(path, given=None, max_bytes=1 << 26):
-        for session in recordings.sessions(batch, max_bytes=1 << 26):
-            if isinstance(session, Session):
-                yield session
 
 
 def results(session: Session) -> list[Result]:
@@ -182,7 +172,7 @@ WAYS: dict[str, Callable[[Result, int], str]] = {
 def usefulness(families: Sequence[str], budgets: Sequence[int]) -> dict[str, Any]:
     figures: dict[str, Any] = {}
     for family in families:
-        found = [result for session in sessions(family) for result in results(session) if result.demanded]
+        found = [result for session in sessions(recording(family)) for result in results(session) if result.demanded]
         for budget in budgets:
             large = [result for result in found if len(result.text) > budget and count(result.text) > budget]
             facts = sum(len(result.demanded) for result in large)
@@ -204,7 +194,7 @@ def reassembly(families: Sequence[str]) -> dict[str, Any]:
     figures: dict[str, Any] = {}
     for family in families:
         tally: Counter[str] = Counter()
-        for session in sessions(family):
+        for session in sessions(recording(family)):
             for result in results(session):
                 if len(result.text) <= LARGE or count(result.text) <= LARGE:
                     continue
@@ -239,7 +229,7 @@ def shrinkfit(peers: Path) -> dict[str, Any]:
     if log is None or python is None:
         print("mcp-compressor or the log payload is not there (--peers)")
         return {}
-    command = [str(python), "-c", SHRINKFIT, str(SHARED / "peers"), "--shrinkfit", "8000", str(log)]
+    command = [str(python), "-c", SHRINKFIT, str(ADAPTERS), "--shrinkfit", "8000", str(log)]
     said = subprocess.run(command, capture_output=True, check=True, timeout=300, encoding="utf-8").stdout
     theirs: str = json.loads(said)
     tokens = count(theirs)

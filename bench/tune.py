@@ -10,21 +10,19 @@ every nth session of either. The recordings and the scorer lie beside the projec
 import argparse
 import json
 import tempfile
-import zlib
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from bench.policies import TRACES, requests_of, scorer
+from bench.policies import requests_of
+from bench.recorded import JOB, families, in_half, name_of, scorer
 from pagefold.analysis.engine import Engine
-from pagefold.analysis.replay_job import ReplayJob
 from pagefold.analysis.tune import Tuned, tune
-from pagefold.derive.cost import TABLES
 from pagefold.derive.learned import SHIPPED, Learned
 from pagefold.derive.policies import policy_named
 from pagefold.wire.transcripts import parse_line
 
-WINDOW = 200_000
+WINDOW = JOB.window
 
 
 def scored(task: tuple[str, tuple[Learned, ...]]) -> list[Any]:
@@ -48,16 +46,15 @@ def halves(path: Path, half: int, every: int) -> tuple[list[str], list[str]]:
         lines = [line for line in file if line.strip()][::every]
     parts: tuple[list[str], list[str]] = ([], [])
     for line in lines:
-        parts[zlib.crc32(json.loads(line)["id"].encode()) % 2 == half].append(line)
+        parts[in_half(json.loads(line)["id"], half)].append(line)
     return parts
 
 
 def learned_from(lines: list[str], jobs: int) -> Tuned:
-    job = ReplayJob(TABLES["anthropic"], "o200k", WINDOW, max_line_bytes=1 << 30)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "half.jsonl")
         path.write_text("".join(lines), encoding="utf-8")
-        return tune([path], job, engine=Engine(jobs=jobs))
+        return tune([path], JOB, engine=Engine(jobs=jobs))
 
 
 def main() -> None:
@@ -67,12 +64,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=0)
     parser.add_argument("--every", type=int, default=1)
     options = parser.parse_args()
-    names = [name for name in options.family.split(",") if name]
-    paths = [
-        path for path in sorted(TRACES.glob("[!p]*.jsonl.xz")) if not names or path.name.partition(".")[0] in names
-    ]
-    if not paths:
-        raise SystemExit(f"no recordings in {TRACES}")
+    paths = families(options.family)
     columns = ("family", "shipped", "learned", "change", *("missed", "learned", "lines missed", "learned"))
     print(f"| {' | '.join((*columns, 'worst', 'learned', 'what was taken'))} |\n|---|{'--:|' * 9}---|", flush=True)
     better = 0
@@ -95,7 +87,7 @@ def main() -> None:
             better += change < 0
             taken = "; ".join(f"{one.what} {one.after}" for one in tuned.changes if one.taken) or "nothing"
             print(
-                f"| {path.name.partition('.')[0]} | {exact[0]:.4f} | {exact[1]:.4f} | {change:+.2%} "
+                f"| {name_of(path)} | {exact[0]:.4f} | {exact[1]:.4f} | {change:+.2%} "
                 f"| {before['miss_rate']:.2%} | {after['miss_rate']:.2%} "
                 f"| {before['line_miss_rate']:.2%} | {after['line_miss_rate']:.2%} "
                 f"| {worst[0]:.2f} | {worst[1]:.2f} | {taken} |",
