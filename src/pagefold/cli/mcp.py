@@ -1,7 +1,7 @@
 """`pagefold mcp`: in front of MCP servers.
 
-Stands where the server's own command stood: every message passes as it came, and tool results in their cheapest
-lossless form. What was saved: pagefold stats.
+Put it where the server's own command was: every message passes as it came, and tool results in their cheapest
+lossless form. `pagefold stats` shows what was saved.
 
 Examples:
   pagefold mcp -- npx -y @modelcontextprotocol/server-filesystem .
@@ -41,15 +41,15 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    alone = bool(options.server) and not options.server[0].startswith(("http://", "https://"))
-    if not alone or options.http is not None:
+    is_command = bool(options.server) and not options.server[0].startswith(("http://", "https://"))
+    if not is_command or options.http is not None:
         from pagefold.cli import mcp_run
 
         return mcp_run.run(options)
     if options.config and options.config.endswith(".json"):
         raise ConfigError(f"--config {options.config} names the servers: expected no command beside it")
     # A client may drop a server that is slow to start, so the server is started before the rest is imported.
-    child = launch(options.server)
+    child = launch(options.server)  # before the rest is imported: a client may drop a server that is slow to start
     try:
         from pagefold.cli import mcp_run
 

@@ -1,1 +1,1 @@
-"""The MCP proxy: in front of any MCP servers, every tool result denser, and nothing else noticed."""
+"""The MCP proxy: stands in front of any MCP servers and makes tool results shorter, without changing anything else."""

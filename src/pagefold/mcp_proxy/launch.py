@@ -1,7 +1,6 @@
-"""Starts a server's process, with as little imported as that takes.
+"""Starts a server's process, and imports no more than that takes.
 
-A client waits for the server and not for us: the server's start is the long part, so it comes before everything that
-can be done meanwhile.
+The client waits for the server, whose start takes longest, so it comes before everything that can be done meanwhile.
 """
 
 import os
@@ -14,9 +13,9 @@ from pagefold.errors import ConfigError
 
 
 def launch(command: Sequence[str], environment: Mapping[str, str] | None = None, folder: str = "") -> "ChildProcess":
-    """A new process in a group of its own. Raises ConfigError where there is no such program, or it cannot be run."""
+    """Starts a process in a group of its own. Raises ConfigError where there is no such program or it cannot be run."""
     try:
-        # The pipes are closed by whoever owns the child; it outlives this block.
+        # The owner of the process closes the pipes.
         process = subprocess.Popen(  # noqa: S603 - the command is the user's own
             list(command),
             stdin=subprocess.PIPE,
@@ -44,7 +43,7 @@ class ChildProcess:
         return f"was killed by signal {-code}" if code < 0 else f"exited with code {code}"
 
     def signal_all(self, sign: int) -> None:
-        """To the server and to what it has started. The leader of a group may be gone while the group is not."""
+        """Signals the server and what it has started: that may still run when the server itself has ended."""
         with suppress(ProcessLookupError, PermissionError):
             if hasattr(os, "killpg"):
                 os.killpg(self.process.pid, sign)
@@ -52,7 +51,7 @@ class ChildProcess:
                 self.process.send_signal(sign)
 
     def end_now(self) -> None:
-        """For a child that nobody will use."""
+        """Kills a process that nobody will use."""
         self.signal_all(signal.SIGKILL)
         for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
             if stream is not None:

@@ -1,4 +1,4 @@
-"""The signals that ask a proxy to end: it ends its servers first, so none of them may simply kill it."""
+"""Catches the signals that ask a proxy to end, so that it can end its servers first."""
 
 import asyncio
 import signal
@@ -8,7 +8,7 @@ _SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT")
 
 
 def asked_to_end() -> asyncio.Event:
-    """Is set when any of them comes. Not every system has all of them."""
+    """An event that is set when a signal asks the proxy to end. Not every system has all of these signals."""
     asked, loop = asyncio.Event(), asyncio.get_running_loop()
     for name in _SIGNALS:
         with suppress(NotImplementedError, AttributeError, ValueError):

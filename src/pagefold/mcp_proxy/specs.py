@@ -1,7 +1,7 @@
-"""Which servers there are: a command or an address each, as the files of MCP clients describe them.
+"""Reads the servers, each a command or an address, from the configuration file of an MCP client.
 
-Reads the `mcpServers` of Claude Code, Cursor and Claude Desktop, the `servers` of VS Code and the `mcp` of opencode.
-What pagefold adds stands under `pagefold` in a server's own entry. Refuses, with ConfigError, what names no server.
+Knows the `mcpServers` of Claude Code, Cursor and Claude Desktop, the `servers` of VS Code and the `mcp` of opencode.
+Settings of pagefold's stand under `pagefold` in a server's entry. Refuses, with ConfigError, a file without servers.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ _OWN_KEYS = {"encode": bool, "slim_tools": str, "structured": str, "as_is": str}
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """One server: a command with its arguments, or a URL. `own` are the settings that hold for it alone."""
+    """One server: a command with its arguments, or a URL. `own` are the settings that apply to it alone."""
 
     name: str
     command: tuple[str, ...] = ()
@@ -66,16 +66,16 @@ def _spec(name: str, entry: object, label: str) -> Spec:
 
 
 def _texts(entry: Mapping[str, Any], keys: tuple[str, ...], place: str) -> dict[str, str]:
-    found: Any = next((entry[key] for key in keys if entry.get(key)), {})
-    if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
+    texts: Any = next((entry[key] for key in keys if entry.get(key)), {})
+    if not isinstance(texts, dict) or not all(isinstance(value, str) for value in texts.values()):
         raise ConfigError(f"{place}: {keys[0]}: expected an object of texts")
-    return found
+    return texts
 
 
 def _own(value: object, place: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ConfigError(f"{place}: pagefold: expected an object")
-    for key, given in value.items():
-        if key not in _OWN_KEYS or not isinstance(given, _OWN_KEYS[key]):
+    for key, setting in value.items():
+        if key not in _OWN_KEYS or not isinstance(setting, _OWN_KEYS[key]):
             raise ConfigError(f"{place}: pagefold.{key}: known are {', '.join(_OWN_KEYS)}")
     return value
