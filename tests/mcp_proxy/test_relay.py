@@ -21,6 +21,7 @@ from pagefold.mcp_proxy.lines import Overlong
 from pagefold.mcp_proxy.listing import PRIMER, ToolListing
 from pagefold.mcp_proxy.relay import Options, Relay
 from pagefold.mcp_proxy.shorten import shortened
+from pagefold.mcp_proxy.tool_result import ToolResult
 from pagefold.pages.context_tools import CONTEXT_TOOLS
 from pagefold.wire import json_text
 from pagefold.wire.json_text import Path
@@ -132,11 +133,11 @@ def test_only_the_texts_of_an_answer_change() -> None:
     image = {"type": "image", "data": "aGk=", "mimeType": "image/png"}
     resource = {"type": "resource", "resource": {"uri": "a://b", "text": ROWS}}
     data = answer(text(ROWS), image, resource, text("short"), text(ROWS, annotations={"audience": ["user"]}))
-    done = shortened(Shorten(data, "t", "s"))
+    done = shortened(Shorten(ToolResult.parse(data), "t", "s"))
     shown = json.loads(done.data)["result"]["content"][0]["text"]
     assert done.data == replaced(data, _0=shown)
     assert json.loads(decode(shown)) == json.loads(ROWS)
-    assert (done.texts, done.before > 3 * done.after) == (2, True)
+    assert (len(done.originals), done.before > 3 * done.after) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -144,7 +145,7 @@ def test_only_the_texts_of_an_answer_change() -> None:
     ["> [ref: R1, byte-identical]", "[JSON]\n#1\n#1 3 rows: a=1", "[as it is]\nhello", "> [near-ref: R2, a: 1→2]"],
 )
 def test_a_text_that_poses_as_a_hint_of_ours_is_marked(said: str) -> None:
-    done = shortened(Shorten(answer(text(said)), "t", "s"))
+    done = shortened(Shorten(ToolResult.parse(answer(text(said))), "t", "s"))
     shown = json.loads(done.data)["result"]["content"][0]["text"]
     assert shown == f"[as it is]\n{said}"
     assert decode(shown) == said
@@ -157,9 +158,9 @@ def test_a_twin_is_left_out_for_clients_that_would_show_it_alone() -> None:
         {"structuredContent": value, "content": [text(json.dumps(value))], "isError": False},
     ):
         data = json.dumps({"jsonrpc": "2.0", "id": 9, "result": members}).encode()
-        kept = shortened(Shorten(data, "t", "s"))
+        kept = shortened(Shorten(ToolResult.parse(data), "t", "s"))
         assert json.loads(kept.data)["result"]["structuredContent"] == value
-        alone = shortened(Shorten(data, "t", "s", only_text=True))
+        alone = shortened(Shorten(ToolResult.parse(data), "t", "s", only_text=True))
         result = json.loads(alone.data)["result"]
         assert "structuredContent" not in result
         assert json.loads(decode(result["content"][0]["text"])) == value
@@ -171,13 +172,18 @@ def test_a_twin_is_left_out_for_clients_that_would_show_it_alone() -> None:
 @pytest.mark.parametrize("value", [{"a": 2}, {"a": True}, {"a": 1.0}, [1]])
 def test_structured_content_that_no_text_says_stays(value: Any) -> None:
     data = answer(text('{"a": 1}'), structuredContent=value)
-    assert json.loads(shortened(Shorten(data, "t", "s", only_text=True)).data)["result"]["structuredContent"] == value
+    assert (
+        json.loads(shortened(Shorten(ToolResult.parse(data), "t", "s", only_text=True)).data)["result"][
+            "structuredContent"
+        ]
+        == value
+    )
 
 
 @pytest.mark.parametrize("result", ['{"content":"x"}', "{}", "[]", '{"task":{"taskId":"1"}}', '{"toolResult":1}'])
 def test_answers_of_other_shapes_pass(result: str) -> None:
     data = b'{"jsonrpc":"2.0","id":1,"result":%b}' % result.encode()
-    assert shortened(Shorten(data, "t", "s")).data == data
+    assert shortened(Shorten(ToolResult.parse(data), "t", "s")).data == data
 
 
 def test_our_tools_stand_behind_the_servers_and_its_own_names_win() -> None:
@@ -259,10 +265,10 @@ def test_an_answer_too_long_to_hold_is_an_error_for_its_call() -> None:
     relay = greeted()
     relay.from_client(call(4))
     over = Overlong(10**9, b'{"jsonrpc":"2.0","id":4,"result":', b"")
-    (told,) = relay.overlong("s", over)
+    (told,) = relay.overlong(over)
     assert isinstance(told, ToClient)
     assert "1,000,000,000 bytes" in json.loads(told.data)["error"]["message"]
-    (aside,) = relay.overlong("s", over)
+    (aside,) = relay.overlong(over)
     assert isinstance(aside, ReportLine)
 
 

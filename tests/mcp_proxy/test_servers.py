@@ -35,7 +35,8 @@ class Talk:
     def carry_out(self, commands: list[Command]) -> None:
         for command in commands:
             if isinstance(command, ToClient | Shorten):
-                self.told.append(json.loads(command.data))
+                data = command.data if isinstance(command, ToClient) else command.result.data
+                self.told.append(json.loads(data))
             elif isinstance(command, ToServer):
                 self.asked.append((command.server, asked := json.loads(command.data)))
                 if command.server not in self.silent and "id" in asked and "method" in asked:

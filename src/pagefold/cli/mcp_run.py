@@ -1,4 +1,4 @@
-"""What `pagefold mcp` does once its server is on its way: the settings, the connection, the end."""
+"""Runs `pagefold mcp` once its server has been started: reads the settings, connects client and servers, ends them."""
 
 import argparse
 import asyncio
@@ -27,26 +27,26 @@ _LAST_PORT = 65_535
 
 
 def run(options: argparse.Namespace, child: ChildProcess | None = None) -> int:
-    """`child` is the server where it has been started already."""
-    # Both files are JSON or TOML by their names: clients keep their servers in one, pagefold its settings in the other.
+    """`child` is the server, where it has been started already."""
+    # --config names a client's list of servers, which is JSON, or pagefold's settings, which are TOML.
     servers_file = options.config if options.config and options.config.endswith(".json") else None
     names = ("tools", "slim_tools", "references", "budget", "parameters", "as_is", "structured")
     flags: dict[str, object] = {f"mcp.{name}": getattr(options, name) for name in names}
     settings = config.load(
         flags={**flags, "store.path": options.store, "config": None if servers_file else options.config}
     ).settings
-    # uvloop takes what is beyond for another port.
+    # uvloop would take a number out of range for another port.
     if options.http is not None and not 0 <= options.http <= _LAST_PORT:
         raise ConfigError(f"--http {options.http}: expected a port from 0 to {_LAST_PORT}")
     specs = _specs(options.server, servers_file, options.name)
     counts: Counter[str] = Counter()
-    front = ConnectionFactory(
+    factory = ConnectionFactory(
         specs,
         settings.mcp,
         config.process_environment,
-        context=_context(settings),
+        open_store=_store_opener(settings),
         remote=_remote(settings) if any(spec.url for spec in specs) else None,
-        early=_early(settings, counts) if settings.prefetch.enabled else None,
+        open_prefetch=_prefetch_opener(settings, counts) if settings.prefetch.enabled else None,
         counts=counts,
         children={options.name: child} if child else {},
         watch=_watch(settings),
@@ -54,22 +54,22 @@ def run(options: argparse.Namespace, child: ChildProcess | None = None) -> int:
     count = counter_writer.adding(settings, "mcp", lambda: counts)
     if options.http is not None:
         with asyncio.Runner(loop_factory=new_event_loop) as runner:
-            runner.run(_http(front, options.http, count, as_json=options.json))
+            runner.run(_http(factory, options.http, count, as_json=options.json))
         return 0
     try:
         with asyncio.Runner(loop_factory=new_event_loop) as runner:
-            return runner.run(_stdio(front, count))
+            return runner.run(_stdio(factory, count))
     finally:
         stdio.leave()
 
 
-async def _stdio(front: ConnectionFactory, count: Callable[[], None]) -> int:
+async def _stdio(factory: ConnectionFactory, count: Callable[[], None]) -> int:
     sessions: list[ProxySession] = []
 
     async def begin(output: stdio.Output) -> ProxySession:
-        session = front.session(output.tell)
+        session = factory.session(output.tell)
         sessions.append(session)
-        await front.start(session)
+        await factory.start(session)
         return session
 
     flushing = asyncio.ensure_future(_flush(count))
@@ -78,11 +78,11 @@ async def _stdio(front: ConnectionFactory, count: Callable[[], None]) -> int:
     finally:
         flushing.cancel()
         for session in sessions:
-            session.work.close()
+            session.processor.close()
         count()
 
 
-async def _http(front: ConnectionFactory, port: int, count: Callable[[], None], *, as_json: bool) -> None:
+async def _http(factory: ConnectionFactory, port: int, count: Callable[[], None], *, as_json: bool) -> None:
     from pagefold.mcp_proxy import http
     from pagefold.mcp_proxy.http_passthrough import HttpPassthrough
 
@@ -90,7 +90,8 @@ async def _http(front: ConnectionFactory, port: int, count: Callable[[], None], 
         url = f"http://127.0.0.1:{port}/mcp"
         print(json.dumps({"url": url}) if as_json else f"pagefold serves MCP on {url}; Ctrl-C ends it", flush=True)
 
-    endpoint = HttpPassthrough(front) if len(front.specs) == 1 and front.specs[0].url else http.HttpEndpoint(front)
+    speaks_http = len(factory.specs) == 1 and factory.specs[0].url
+    endpoint = HttpPassthrough(factory) if speaks_http else http.HttpEndpoint(factory)
     flushing = asyncio.ensure_future(_flush(count))
     try:
         await http.run(endpoint, port, started=started, until=asked_to_end())
@@ -106,23 +107,23 @@ async def _flush(count: Callable[[], None]) -> None:
         await asyncio.to_thread(count)
 
 
-def _specs(given: Sequence[str], file: str | None, name: str) -> list[Spec]:
+def _specs(command: Sequence[str], file: str | None, name: str) -> list[Spec]:
     if file:
         try:
             text = Path(file).read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
             raise ConfigError(f"{file}: cannot be read: {error}") from error
         return specs_of(config.with_variables(text), file)
-    if not given:
+    if not command:
         raise ConfigError("pagefold mcp: expected -- and a command, the address of a server, or --config mcp.json")
-    if given[0].startswith(("http://", "https://")):
-        if len(given) > 1:
-            raise ConfigError(f"pagefold mcp: expected nothing behind the address {given[0]}")
-        return [Spec(name, url=given[0])]
-    return [Spec(name, tuple(given))]
+    if command[0].startswith(("http://", "https://")):
+        if len(command) > 1:
+            raise ConfigError(f"pagefold mcp: expected nothing behind the address {command[0]}")
+        return [Spec(name, url=command[0])]
+    return [Spec(name, tuple(command))]
 
 
-def _context(settings: Settings) -> Callable[[Counter[str], Callable[[], None]], Any]:
+def _store_opener(settings: Settings) -> Callable[[Counter[str], Callable[[], None]], Any]:
     def make(counts: Counter[str], forget: Callable[[], None]) -> Any:
         from pagefold.adapters.library import Library
         from pagefold.adapters.model_proxy_lock import model_proxy_is_running
@@ -132,7 +133,7 @@ def _context(settings: Settings) -> Callable[[Counter[str], Callable[[], None]],
             return Library.open(config.store_path(settings), settings.sink)
 
         def is_read() -> bool:
-            with suppress(ConfigError):  # whoever has nowhere to keep a store shares none
+            with suppress(ConfigError):  # without a place for a store there is none to share
                 return model_proxy_is_running(config.store_path(settings))
             return False
 
@@ -143,11 +144,11 @@ def _context(settings: Settings) -> Callable[[Counter[str], Callable[[], None]],
 
 
 def _history() -> str:
-    """One client may start a proxy for each of its servers: they share what the agent was shown."""
+    """The name of the conversation. A client may start a proxy for each of its servers: they share what was shown."""
     return f"mcp-{os.getppid()}-{datetime.now(tz=UTC):%Y%m%d}"
 
 
-def _early(settings: Settings, counts: Counter[str]) -> Callable[[], Any]:
+def _prefetch_opener(settings: Settings, counts: Counter[str]) -> Callable[[], Any]:
     def make() -> Any:
         from pagefold.mcp_proxy.prefetch_driver import PrefetchDriver
 
@@ -157,7 +158,7 @@ def _early(settings: Settings, counts: Counter[str]) -> Callable[[], Any]:
 
 
 def _watch(settings: Settings) -> Callable[[str, Mapping[str, int]], None] | None:
-    """Tells the decision trace of every call, where one is written."""
+    """Writes every call to the decision trace, where there is one."""
     if not (settings.telemetry.trace or settings.telemetry.otel_endpoint):
         return None
     from pagefold.cli import telemetry_setup

@@ -1,15 +1,17 @@
-"""What the pure half of the MCP proxy commands, and a session carries out: values, in the order they are to happen."""
+"""The commands by which the pure half of the MCP proxy says what a session has to do, in order."""
 
 from collections.abc import Mapping
 from dataclasses import field
 from typing import Any, TypeAlias
 
 from pagefold.frozen import frozen
+from pagefold.mcp_proxy.tool_result import ToolResult
+from pagefold.wire.jsonrpc import Batch, Single
 
 
 @frozen
 class ToolCall:
-    """A call of a server's tool. `arguments` are the tool's own."""
+    """A client's call of a server's tool. `arguments` are those that the tool itself knows."""
 
     id: str
     server: str
@@ -19,9 +21,9 @@ class ToolCall:
 
 @frozen
 class ToServer:
-    """`now` where it belongs to the greeting of a new process, which comes before everything that waits for it.
+    """Sends a message to a server. `call` is set where the message begins the call of a tool.
 
-    `call` where it begins the call of a tool; in what goes to the client, where it ends one.
+    `now` marks what greets a new process: it goes before everything that waits for that process.
     """
 
     server: str
@@ -32,27 +34,30 @@ class ToServer:
 
 @frozen
 class ToClient:
+    """Sends a message to the client. `call` is set where it ends the call of a tool, `message` where it is parsed."""
+
     data: bytes
     call: ToolCall | None = field(default=None, compare=False)
+    message: Single | Batch | None = field(default=None, compare=False)
 
 
 @frozen
 class Shorten:
-    """The answer to a tool's call: its texts are to be said in their cheapest form before it goes to the client."""
+    """Sends a tool's result to the client, its texts in their cheapest form."""
 
-    data: bytes
+    result: ToolResult
     tool: str
     server: str
     call: ToolCall | None = field(default=None, compare=False)
     wish: Any = None
-    """How the agent asked for the answer, where its tool has parameters of ours."""
+    """The format, budget or chunk that the agent asked for (`encode.output_parameters`)."""
     only_text: bool = False
-    """Whether the client would show the model `structuredContent` in place of the texts that say the same."""
+    """Whether the client would show its model `structuredContent` and not the texts that say the same."""
 
 
 @frozen
 class AnswerOwnTool:
-    """A call of a tool of ours."""
+    """Answers a call of one of pagefold's own tools."""
 
     id: str
     tool: str
@@ -62,15 +67,15 @@ class AnswerOwnTool:
 
 @frozen
 class OwnCallAnswered:
-    """The answer to a call that was ours and not the client's."""
+    """A server has answered a call that the proxy made; `result` is None where it failed or nobody waits for it."""
 
     id: str
-    data: bytes
+    result: ToolResult | None = None
 
 
 @frozen
 class ReportLine:
-    """What a server wrote between its messages: for people to see, and for no client to parse."""
+    """Shows people a line of a server that is not a message. No client gets it."""
 
     server: str
     line: bytes
@@ -78,21 +83,21 @@ class ReportLine:
 
 @frozen
 class ServerReady:
-    """A new process has been greeted: what waits for it can go."""
+    """A new process has been greeted: sends it what waits."""
 
     server: str
 
 
 @frozen
 class CallCancelled:
-    """A call that will have no answer: the client does not want one any more."""
+    """The client cancelled a call, so no answer will end it."""
 
     call: ToolCall
 
 
 @frozen
 class ForgetShown:
-    """The client says that its model sees no more of what was shown so far."""
+    """The client says that its model no longer sees what was shown so far."""
 
 
 Command: TypeAlias = (

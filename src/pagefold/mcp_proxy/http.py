@@ -1,10 +1,10 @@
-"""Clients that speak streamable HTTP, on loopback: one address for whatever stands behind.
+"""Serves clients that speak streamable HTTP, on loopback, at one address for all servers.
 
 A client of the handshake era gets a session with servers of its own. Requests of the stateless era share one set of
-servers: their ids and progress tokens are told apart on the way in and put back on the way out. An answer that is the
-first thing to say is one JSON body; where something else comes first, it is a stream.
+servers: their ids and progress tokens are made unique on the way in and restored on the way out. Where the answer is
+the first message to send, it is one JSON body; otherwise it is an event stream.
 
-Refuses what a web page could send: another host's name, or an origin that is not this machine.
+Refuses what a web page could send: a request for another host's name, or with an origin that is not this machine.
 """
 
 import asyncio
@@ -19,24 +19,27 @@ from aiohttp import web
 from pagefold.errors import ConfigError, WireError
 from pagefold.loopback import is_loopback_url
 from pagefold.mcp_proxy.connection import ConnectionFactory
-from pagefold.mcp_proxy.replies import SERVER_LOST, failure, respelled
+from pagefold.mcp_proxy.relay import VERSION
+from pagefold.mcp_proxy.replies import SERVER_LOST, failure, respelled, value_text, with_id
 from pagefold.mcp_proxy.session import ProxySession
 from pagefold.wire import json_text, jsonrpc
 from pagefold.wire.json_text import as_object, as_string
 from pagefold.wire.jsonrpc import Batch, Call, Failure, Notification, Reply
 
-_VERSION = "io.modelcontextprotocol/protocolVersion"
 _SESSIONS = 64
 _BACKLOG = 1000
 _IDLE_SECONDS = 1800.0
 _ALIVE_SECONDS = 15.0
 _GRACE_SECONDS = 0.2
 _EVENT = b"event: message\ndata: %b\n\n"
+_ALIVE = b": alive\n\n"
+_TOKEN = ("params", "_meta", "progressToken")
+_NOTICE_TOKEN = ("params", "progressToken")
 
 
 @dataclass(eq=False, slots=True)
-class AnswerStream:
-    """What one request is answered with: messages until the last of its calls is answered."""
+class RequestStream:
+    """The messages that answer one request. `open` are its calls that are not answered yet."""
 
     open: set[str] = field(default_factory=set)
     queue: asyncio.Queue[bytes] = field(default_factory=asyncio.Queue)
@@ -45,69 +48,73 @@ class AnswerStream:
 class HttpSession:
     """One set of servers, and the requests that wait for them."""
 
-    def __init__(self, front: ConnectionFactory, *, shared: bool) -> None:
-        self.session: ProxySession = front.session(self.tell, shared=shared)
+    def __init__(self, factory: ConnectionFactory, *, shared: bool) -> None:
+        self.session: ProxySession = factory.session(self.tell, shared=shared)
         self.used = asyncio.get_running_loop().time()
-        self.listener: AnswerStream | None = None
-        self._front, self._shared = front, shared
+        self.listener: RequestStream | None = None
+        self._factory, self._shared = factory, shared
         self._starting: asyncio.Task[None] | None = None
-        self._calls: dict[str, tuple[AnswerStream, str]] = {}
-        self._tokens: dict[str, tuple[AnswerStream, str]] = {}
+        # By the id or token that the servers know: the stream, and the id or token of the client's.
+        self._calls: dict[str, tuple[RequestStream, str]] = {}
+        self._tokens: dict[str, tuple[RequestStream, str]] = {}
         self._backlog: deque[bytes] = deque(maxlen=_BACKLOG)
         self._counted = 0
 
     async def start(self) -> None:
         if self._starting is None:
-            self._starting = asyncio.ensure_future(self._front.start(self.session))
+            self._starting = asyncio.ensure_future(self._factory.start(self.session))
         await asyncio.shield(self._starting)
 
-    async def ask(self, message: jsonrpc.Single | Batch, data: bytes) -> AnswerStream:
-        """Gives a message to the servers. The stream has what comes of it."""
-        stream = AnswerStream()
+    async def ask(self, message: jsonrpc.Single | Batch, data: bytes) -> RequestStream:
+        """Gives a message to the servers. Returns the stream of its answers."""
+        stream = RequestStream()
         for call in message.messages if isinstance(message, Batch) else (message,):
             if not isinstance(call, Call):
                 continue
-            id = call.id
+            id, token = call.id, value_text(call.raw, _TOKEN)
             if self._shared:
                 self._counted += 1
                 id = f'"h-{self._counted}"'
-                data = self._apart(call, stream, id)
+                data = respelled(call.raw, ("id",), id)
+                data = respelled(json_text.text_of(data), _TOKEN, id) if token else data
             self._calls[id] = (stream, call.id)
             stream.open.add(id)
-            self._note_token(call, stream)
+            if token:
+                self._tokens[id if self._shared else token] = (stream, token)
         await self.session.asked(data)
         return stream
 
-    def leave(self, stream: AnswerStream) -> None:
+    def leave(self, stream: RequestStream) -> None:
         """Nobody reads this stream any more."""
         for id in stream.open:
             self._calls.pop(id, None)
         for token in [token for token, (owner, _) in self._tokens.items() if owner is stream]:
             del self._tokens[token]
 
-    async def tell(self, data: bytes) -> None:
+    async def tell(self, data: bytes, message: jsonrpc.Single | Batch | None) -> None:
+        """Puts a message into the stream that it belongs to."""
         try:
-            message = jsonrpc.parse(data)
+            message = message or jsonrpc.parse(data)
         except WireError:
-            return  # nobody would know whose it is
+            return  # nobody can tell whose it is
         if isinstance(message, Reply | Failure) and message.id in self._calls:
             stream, id = self._calls.pop(message.id)
             stream.open.discard(message.id)
             if not stream.open:
                 self.leave(stream)
-            stream.queue.put_nowait(data if id == message.id else respelled(message.raw, ("id",), id))
+            stream.queue.put_nowait(data if id == message.id else with_id(data, message.id, id))
             return
         if isinstance(message, Notification) and message.method == "notifications/progress":
-            token = _at(message.raw, ("params", "progressToken"))
+            token = value_text(message.raw, _NOTICE_TOKEN)
             if token in self._tokens:
-                stream, there = self._tokens[token]
-                stream.queue.put_nowait(respelled(message.raw, ("params", "progressToken"), there))
+                stream, client_token = self._tokens[token]
+                stream.queue.put_nowait(respelled(message.raw, _NOTICE_TOKEN, client_token))
                 return
-        self._aside(data)
+        self._tell_listener(data)
 
-    def listen(self) -> AnswerStream:
-        """The stream for what belongs to no request."""
-        self.listener = AnswerStream()
+    def listen(self) -> RequestStream:
+        """The stream for messages that belong to no request."""
+        self.listener = RequestStream()
         while self._backlog:
             self.listener.queue.put_nowait(self._backlog.popleft())
         return self.listener
@@ -117,10 +124,10 @@ class HttpSession:
             with suppress(ConfigError, asyncio.CancelledError):
                 await self._starting
         await self.session.close(_GRACE_SECONDS)
-        await asyncio.to_thread(self.session.work.close)
+        await asyncio.to_thread(self.session.processor.close)
 
-    def _aside(self, data: bytes) -> None:
-        """To whoever is there: the listener, or a request that is open; else it waits."""
+    def _tell_listener(self, data: bytes) -> None:
+        """To the listener, or else to a request that is open; otherwise the message waits."""
         if self.listener is not None and self.listener.queue.qsize() < _BACKLOG:
             self.listener.queue.put_nowait(data)
         elif self._calls and not self._shared:
@@ -129,144 +136,128 @@ class HttpSession:
         else:
             self._backlog.append(data)
 
-    def _apart(self, call: Call, stream: AnswerStream, id: str) -> bytes:
-        raw = json_text.text_of(respelled(call.raw, ("id",), id))
-        token = _at(raw, ("params", "_meta", "progressToken"))
-        if token:
-            self._tokens[id] = (stream, token)
-            return respelled(raw, ("params", "_meta", "progressToken"), id)
-        return json_text.bytes_of(raw)
-
-    def _note_token(self, call: Call, stream: AnswerStream) -> None:
-        if not self._shared and (token := _at(call.raw, ("params", "_meta", "progressToken"))):
-            self._tokens[token] = (stream, token)
-
 
 class HttpEndpoint:
-    """The handler of every request. `http_passthrough` takes them instead where one server speaks HTTP itself."""
+    """Handles every request. Where the only server speaks HTTP itself, `http_passthrough` does instead."""
 
-    def __init__(self, front: ConnectionFactory) -> None:
-        self._front = front
-        self._clients: dict[str, HttpSession] = {}
+    def __init__(self, factory: ConnectionFactory) -> None:
+        self._factory = factory
+        self._sessions: dict[str, HttpSession] = {}
         self._shared: HttpSession | None = None
         self._sweeping: asyncio.Task[None] | None = None
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
-        if not is_local(request):
-            return web.Response(status=403, text="pagefold answers to this machine alone")
         if self._sweeping is None:
             self._sweeping = asyncio.ensure_future(self._sweep())
         name = request.headers.get("Mcp-Session-Id", "")
-        if name and name not in self._clients:
-            return _refusal(404, "pagefold knows no such session; greet again")
-        client = self._clients.get(name)
-        if client is not None:
-            client.used = asyncio.get_running_loop().time()
+        if name and name not in self._sessions:
+            return refusal(404, "pagefold knows no such session; greet again")
+        session = self._sessions.get(name)
+        if session is not None:
+            session.used = asyncio.get_running_loop().time()
         match request.method:
             case "POST":
-                return await self._post(request, client)
-            case "GET" if client is not None:
-                return await self._listen(request, client)
-            case "DELETE" if client is not None:
-                del self._clients[name]
-                await client.close()
+                return await self._post(request, session)
+            case "GET" if session is not None:
+                return await self._listen(request, session)
+            case "DELETE" if session is not None:
+                del self._sessions[name]
+                await session.close()
                 return web.Response(status=204)
         return web.Response(status=405, headers={"Allow": "POST"})
 
     async def close(self) -> None:
         if self._sweeping is not None:
             self._sweeping.cancel()
-        clients = [*self._clients.values(), *([self._shared] if self._shared else [])]
-        await asyncio.gather(*(client.close() for client in clients))
+        sessions = [*self._sessions.values(), *([self._shared] if self._shared else [])]
+        await asyncio.gather(*(session.close() for session in sessions))
 
-    async def _post(self, request: web.BaseRequest, client: HttpSession | None) -> web.StreamResponse:
+    async def _post(self, request: web.BaseRequest, session: HttpSession | None) -> web.StreamResponse:
         data = (await request.read()).replace(b"\r\n", b" ").replace(b"\n", b" ")
         try:
             message = jsonrpc.parse(data)
         except WireError as error:
-            return _refusal(400, f"pagefold: {error}", code=-32700)
+            return refusal(400, f"pagefold: {error}", code=-32700)
         headers: dict[str, str] = {}
-        if client is None:
+        if session is None:
             if isinstance(message, Call) and message.method == "initialize":
-                if len(self._clients) >= _SESSIONS:
-                    return _refusal(503, f"pagefold: {_SESSIONS} sessions are open already")
+                if len(self._sessions) >= _SESSIONS:
+                    return refusal(503, f"pagefold: {_SESSIONS} sessions are open already")
                 name = secrets.token_urlsafe(24)
-                client = self._clients[name] = HttpSession(self._front, shared=False)
+                session = self._sessions[name] = HttpSession(self._factory, shared=False)
                 headers["Mcp-Session-Id"] = name
             elif isinstance(message, Call) and _is_stateless(message):
                 if self._shared is None:
-                    self._shared = HttpSession(self._front, shared=True)
-                client = self._shared
+                    self._shared = HttpSession(self._factory, shared=True)
+                session = self._shared
             else:
-                return _refusal(400, "pagefold: greet with initialize first, and name the session")
+                return refusal(400, "pagefold: greet with initialize first, and name the session")
         try:
-            await client.start()
+            await session.start()
         except ConfigError as error:
-            return _refusal(502, f"pagefold: {error}")
-        stream = await client.ask(message, data)
+            return refusal(502, f"pagefold: {error}")
+        stream = await session.ask(message, data)
         if not stream.open and stream.queue.empty():
             return web.Response(status=202, headers=headers)
-        return await _answer(request, client, stream, headers)
+        return await _answer(request, session, stream, headers)
 
-    async def _listen(self, request: web.BaseRequest, client: HttpSession) -> web.StreamResponse:
-        response = await _begun(request, {})
-        stream = client.listen()
+    async def _listen(self, request: web.BaseRequest, session: HttpSession) -> web.StreamResponse:
+        response = await _begin_events(request, {})
+        stream = session.listen()
         try:
-            while True:
-                try:
-                    data = await asyncio.wait_for(stream.queue.get(), _ALIVE_SECONDS)
-                except TimeoutError:
-                    await response.write(b": alive\n\n")
-                else:
-                    await response.write(_EVENT % data)
-        except ConnectionError:
-            return response
+            with suppress(ConnectionError):
+                await _write_events(response, stream, forever=True)
         finally:
-            if client.listener is stream:
-                client.listener = None
+            if session.listener is stream:
+                session.listener = None
+        return response
 
     async def _sweep(self) -> None:
-        """Lets sessions go that nobody has used for long; their servers are processes."""
+        """Closes sessions that nobody has used for long: their servers are processes."""
         while True:
             await asyncio.sleep(60)
             before = asyncio.get_running_loop().time() - _IDLE_SECONDS
-            for name, client in list(self._clients.items()):
-                if client.used < before and client.listener is None:
-                    del self._clients[name]
-                    await client.close()
+            for name, session in list(self._sessions.items()):
+                if session.used < before and session.listener is None:
+                    del self._sessions[name]
+                    await session.close()
 
 
 async def _answer(
-    request: web.BaseRequest, client: HttpSession, stream: AnswerStream, headers: dict[str, str]
+    request: web.BaseRequest, session: HttpSession, stream: RequestStream, headers: dict[str, str]
 ) -> web.StreamResponse:
-    """One body where the answer comes first, else a stream."""
+    """One JSON body where the answer comes first, otherwise an event stream."""
     try:
         first = await stream.queue.get()
         if not stream.open and stream.queue.empty():
             return web.Response(body=first, content_type="application/json", headers=headers)
-        response = await _begun(request, headers)
+        response = await _begin_events(request, headers)
         await response.write(_EVENT % first)
-        while stream.open or not stream.queue.empty():
-            try:
-                data = await asyncio.wait_for(stream.queue.get(), _ALIVE_SECONDS)
-            except TimeoutError:
-                await response.write(b": alive\n\n")
-            else:
-                await response.write(_EVENT % data)
+        await _write_events(response, stream)
         await response.write_eof()
     except ConnectionError:
         return web.Response(status=499)
     finally:
-        client.leave(stream)
+        session.leave(stream)
     return response
 
 
-async def _begun(request: web.BaseRequest, headers: dict[str, str]) -> web.StreamResponse:
+async def _begin_events(request: web.BaseRequest, headers: dict[str, str]) -> web.StreamResponse:
     response = web.StreamResponse(
         headers={"Content-Type": "text/event-stream", "Cache-Control": "no-cache, no-transform", **headers}
     )
     await response.prepare(request)
     return response
+
+
+async def _write_events(response: web.StreamResponse, stream: RequestStream, *, forever: bool = False) -> None:
+    """Writes what comes, and a comment now and then while nothing comes, until the last call is answered."""
+    while forever or stream.open or not stream.queue.empty():
+        try:
+            event = _EVENT % await asyncio.wait_for(stream.queue.get(), _ALIVE_SECONDS)
+        except TimeoutError:
+            event = _ALIVE
+        await response.write(event)
 
 
 async def run(
@@ -276,8 +267,14 @@ async def run(
     started: Callable[[int], None],
     until: asyncio.Event,
 ) -> None:
-    """Serves on loopback until the event is set. Raises ConfigError where it cannot listen."""
-    runner = web.ServerRunner(web.Server(handler), handler_cancellation=True)
+    """Serves requests of this machine until the event is set. Raises ConfigError where it cannot listen."""
+
+    async def handle(request: web.BaseRequest) -> web.StreamResponse:
+        if not is_local(request):
+            return web.Response(status=403, text="pagefold answers to this machine alone")
+        return await handler(request)
+
+    runner = web.ServerRunner(web.Server(handle), handler_cancellation=True)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", port, backlog=2048, shutdown_timeout=0.5)
     try:
@@ -292,24 +289,15 @@ async def run(
 
 
 def is_local(request: web.BaseRequest) -> bool:
-    """A page in a browser can send requests here under a name of its own; such a name is not this machine's."""
+    """Whether Host and Origin name this machine: a page in a browser sends requests under the name of its own host."""
     origin = request.headers.get("Origin")
     return is_loopback_url(f"//{request.headers.get('Host', '')}") and (origin is None or is_loopback_url(origin))
 
 
 def _is_stateless(call: Call) -> bool:
-    params = as_object(as_object(json_text.parse(call.raw)).get("params"))
-    return bool(as_string(as_object(params.get("_meta")).get(_VERSION)))
+    return bool(as_string(as_object(as_object(call.params).get("_meta")).get(VERSION)))
 
 
-def _refusal(status: int, words: str, code: int = SERVER_LOST) -> web.Response:
-    return web.Response(status=status, body=failure("", code, words), content_type="application/json")
-
-
-def _at(raw: str, path: json_text.Path) -> str:
-    """The JSON text of the value at `path`, or "" where there is none."""
-    try:
-        start, end = json_text.find(raw, path)
-    except WireError:
-        return ""
-    return raw[start:end]
+def refusal(status: int, words: str, *, id: str = "", code: int = SERVER_LOST) -> web.Response:
+    """A JSON-RPC error in place of an answer."""
+    return web.Response(status=status, body=failure(id, code, words), content_type="application/json")

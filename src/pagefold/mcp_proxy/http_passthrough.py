@@ -1,168 +1,124 @@
-"""HTTP in front of a server that speaks HTTP itself: every request goes on as it came, and so does every answer.
+"""Passes HTTP requests on to a server that speaks HTTP itself, and its answers back.
 
 Sessions, versions, resumption and whatever a later protocol puts into headers stay between client and server. Only the
 answers to calls are read, whole or event by event, and only those that a relay changes are written anew.
 """
 
-import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 
 import aiohttp
 from aiohttp import web
 
-from pagefold.errors import WireError
 from pagefold.mcp_proxy.commands import ToServer
 from pagefold.mcp_proxy.connection import ConnectionFactory
-from pagefold.mcp_proxy.http import is_local
+from pagefold.mcp_proxy.http import refusal
+from pagefold.mcp_proxy.lines import Overlong
 from pagefold.mcp_proxy.relay import Relay
-from pagefold.mcp_proxy.replies import SERVER_LOST, failure
+from pagefold.mcp_proxy.remote import body_within, open_http
+from pagefold.mcp_proxy.replies import value_text
 from pagefold.mcp_proxy.session import ProxySession
 from pagefold.wire import json_text, sse
-from pagefold.wire.jsonrpc import Call, parse
 
-_OF_ONE_CONNECTION = frozenset(
+_HOP_BY_HOP = frozenset(
     ("connection", "keep-alive", "transfer-encoding", "te", "trailer", "upgrade", "host", "content-length", "expect")
 )
-_CONNECT_SECONDS = 20
 _KEPT_CLIENTS = 10_000
 
 
 class HttpPassthrough:
-    """The handler of every request, for the one server at `front.specs[0].url`."""
+    """Handles every request, for the one server at `factory.specs[0].url`."""
 
-    def __init__(self, front: ConnectionFactory) -> None:
-        self._front, self._spec = front, front.specs[0]
-        self._work = front.session(_nowhere, shared=True).work
-        self._options = front.options(self._spec)
-        self._names: dict[str, str] = {}
+    def __init__(self, factory: ConnectionFactory) -> None:
+        self._factory, self._spec = factory, factory.specs[0]
+        self._processor = factory.processor(shared=True)
+        self._options = factory.options(self._spec)
+        self._client_names: dict[str, str] = {}
         self._http: aiohttp.ClientSession | None = None
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
-        if not is_local(request):
-            return web.Response(status=403, text="pagefold answers to this machine alone")
         if self._http is None:
-            self._http = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0),
-                timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS),
-                cookie_jar=aiohttp.DummyCookieJar(),
-            )
+            self._http = open_http(cookie_jar=aiohttp.DummyCookieJar())
         data = await request.read()
-        told: list[bytes] = []
+        messages: list[bytes] = []
 
-        async def tell(message: bytes) -> None:
-            told.append(message)
+        async def tell(data: bytes, message: object) -> None:
+            messages.append(data)
 
-        session, relay = self._session(request.headers.get("Mcp-Session-Id", ""), tell)
+        client = self._client_names.get(request.headers.get("Mcp-Session-Id", ""), "")
+        relay = Relay(self._spec.name, self._options, client)
+        session = self._factory.session_of(relay, self._processor, tell)
         if request.method == "POST":
             commands = session.commands_for(data, self._spec.name)
             if not any(isinstance(command, ToServer) for command in commands):
                 await session.carry_out(commands)
-                return web.Response(body=b"".join(told), content_type="application/json")
-        headers = {key: value for key, value in request.headers.items() if key.lower() not in _OF_ONE_CONNECTION}
+                return web.Response(body=b"".join(messages), content_type="application/json")
         # What comes back compressed could not be read here.
-        headers |= {"Accept-Encoding": "identity", **self._spec.headers}
+        headers = _end_to_end(request.headers) | {"Accept-Encoding": "identity", **self._spec.headers}
         target = self._spec.url + (f"?{request.query_string}" if request.query_string else "")
         try:
             async with self._http.request(
                 request.method, target, headers=headers, data=data or None, allow_redirects=False
             ) as answer:
-                return await self._passed(request, answer, session, relay, told)
+                return await self._answered(request, answer, session, relay, messages)
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
-            body = failure(_id(data), SERVER_LOST, f"pagefold: the server cannot be reached ({type(error).__name__})")
-            return web.Response(status=502, body=body, content_type="application/json")
+            words = f"pagefold: the server cannot be reached ({type(error).__name__})"
+            return refusal(502, words, id=value_text(json_text.text_of(data), ("id",)))
 
     async def close(self) -> None:
-        self._work.close()
+        self._processor.close()
         if self._http is not None:
             await self._http.close()
 
-    def _session(self, name: str, tell: Callable[[bytes], Awaitable[None]]) -> tuple[ProxySession, Relay]:
-        relay = Relay(self._spec.name, self._options, self._names.get(name, ""))
-        session = ProxySession(relay, self._work, tell, counts=self._front.counts)
-        session.watch = self._front.watch
-        return session, relay
-
-    async def _passed(
+    async def _answered(
         self,
         request: web.BaseRequest,
         answer: aiohttp.ClientResponse,
         session: ProxySession,
         relay: Relay,
-        told: list[bytes],
+        messages: list[bytes],
     ) -> web.StreamResponse:
         if (name := answer.headers.get("Mcp-Session-Id")) and relay.client:
-            self._names[name] = relay.client
-            if len(self._names) > _KEPT_CLIENTS:
-                del self._names[next(iter(self._names))]
-        headers = _kept(answer.headers)
-        if request.method != "POST" or not relay.calls:
-            return await _as_it_is(request, answer, headers)
-        if answer.content_type == "application/json":
-            body = await _whole(answer, self._front.settings.max_message_bytes)
-            if body is None:
+            self._client_names[name] = relay.client
+            if len(self._client_names) > _KEPT_CLIENTS:
+                del self._client_names[next(iter(self._client_names))]
+        headers = _end_to_end(answer.headers)
+        is_read = request.method == "POST" and bool(relay.calls)
+        if is_read and answer.content_type == "application/json":
+            body = await body_within(answer, self._factory.settings.max_message_bytes)
+            if isinstance(body, Overlong):
                 words = "pagefold: the answer is longer than mcp.max_message_bytes; ask for less of it"
-                ids = list(relay.calls)
-                return web.Response(body=failure(ids[0], SERVER_LOST, words), content_type="application/json")
+                return refusal(200, words, id=next(iter(relay.calls)))
             await session.heard(self._spec.name, body)
-            return web.Response(status=answer.status, body=b"".join(told), headers=headers)
-        if answer.content_type != "text/event-stream":
-            return await _as_it_is(request, answer, headers)
+            return web.Response(status=answer.status, body=b"".join(messages), headers=headers)
         response = web.StreamResponse(status=answer.status, headers=headers)
+        is_read = is_read and answer.content_type == "text/event-stream"
+        if not is_read and answer.content_length is not None:
+            response.content_length = answer.content_length
         await response.prepare(request)
         reader = sse.EventSplitter()
         async for piece in answer.content.iter_any():
+            if not is_read:
+                await response.write(piece)
+                continue
             for event in reader.feed(piece):
-                await response.write(await self._event(event, session, told))
+                await response.write(await self._event(event, session, messages))
         for event in reader.finish():
             await response.write(event.raw)
         await response.write_eof()
         return response
 
-    async def _event(self, event: sse.StreamEvent, session: ProxySession, told: list[bytes]) -> bytes:
+    async def _event(self, event: sse.StreamEvent, session: ProxySession, messages: list[bytes]) -> bytes:
         if not event.data.strip():
             return event.raw
         before = json_text.bytes_of(event.data)
-        told.clear()
+        messages.clear()
         await session.heard(self._spec.name, before)
-        if told == [before] or not told:
+        if messages == [before] or not messages:
             return event.raw
         lines = [line for line in event.raw.splitlines() if line and not line.startswith(b"data:")]
-        return b"\n".join([*lines, b"data: " + told[0], b"", b""])
+        return b"\n".join([*lines, b"data: " + messages[0], b"", b""])
 
 
-async def _as_it_is(
-    request: web.BaseRequest, answer: aiohttp.ClientResponse, headers: Mapping[str, str]
-) -> web.StreamResponse:
-    response = web.StreamResponse(status=answer.status, headers=headers)
-    if answer.content_length is not None:
-        response.content_length = answer.content_length
-    await response.prepare(request)
-    async for piece in answer.content.iter_any():
-        await response.write(piece)
-    await response.write_eof()
-    return response
-
-
-async def _whole(answer: aiohttp.ClientResponse, most: int) -> bytes | None:
-    body = bytearray()
-    async for piece in answer.content.iter_any():
-        body += piece
-        if len(body) > most:
-            return None
-    return bytes(body)
-
-
-async def _nowhere(data: bytes) -> None:
-    await asyncio.sleep(0)
-
-
-def _kept(headers: Mapping[str, str]) -> dict[str, str]:
-    return {key: value for key, value in headers.items() if key.lower() not in _OF_ONE_CONNECTION}
-
-
-def _id(data: bytes) -> str:
-    try:
-        message = parse(data)
-    except WireError:
-        return ""
-    return message.id if isinstance(message, Call) else ""
+def _end_to_end(headers: Mapping[str, str]) -> dict[str, str]:
+    """Without the headers that belong to one connection only."""
+    return {key: value for key, value in headers.items() if key.lower() not in _HOP_BY_HOP}

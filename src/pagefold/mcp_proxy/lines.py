@@ -1,7 +1,7 @@
-"""Lines out of a stream that may hold anything: whole lines, lines that are too long, a half line at the end.
+"""Splits a stream of bytes into lines, and lets go of lines that are too long to be held.
 
-A line that is too long is never held: what stands in its first and last few kilobytes is kept, which is where a
-JSON-RPC message says whose it is, and the lines after it are read as ever.
+Of a line that is too long only the first and last few kilobytes are kept, which is where a JSON-RPC message has its id.
+The lines after it are read as usual.
 """
 
 import re
@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 LONGEST_BYTES = 64 << 20
 _KEPT_BYTES = 4096
 _ID = rb'"id"\s*:\s*(-?\d+|"(?:[^"\\]|\\.){0,512}")'
-# Members come in any order, but the id stands in front of the result or behind it: there is no third large one.
-_ID_IN_FRONT = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?' + _ID + rb"\s*,")
+# Members come in any order, but the id stands before the result or after it: there is no third large member.
+ID_IN_FRONT = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?' + _ID + rb"\s*,")
 _ID_BEHIND = re.compile(rb"[}\]\"\w]\s*,\s*" + _ID + rb'\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$')
 
 
@@ -25,13 +25,13 @@ class Overlong:
 
     @property
     def id(self) -> str:
-        """The JSON text of the id that the message has, or "" where it cannot be told."""
+        """The JSON text of the message's id, or "" where it cannot be told."""
         return id_of(self.head, self.tail)
 
 
 @dataclass(slots=True)
 class LineSplitter:
-    """Feed it what arrives. Lines come without their line feed, blank ones never."""
+    """Takes bytes as they arrive. Lines are returned without their line feed; blank lines are left out."""
 
     limit_bytes: int = LONGEST_BYTES
     _rest: bytearray = field(default_factory=bytearray)
@@ -39,20 +39,19 @@ class LineSplitter:
 
     def feed(self, data: bytes) -> list[bytes | Overlong]:
         *ends, rest = data.split(b"\n")
-        found: list[bytes | Overlong] = []
+        lines: list[bytes | Overlong] = []
         for end in ends:
             self._take(end)
-            found += self.finish()
+            lines += self.finish()
         self._take(rest)
-        return found
+        return lines
 
     def finish(self) -> list[bytes | Overlong]:
-        """What is there when a line ends, or the stream: where it is the stream, half a line at most."""
+        """What is held when a line ends, or the stream: at the end of a stream that may be half a line."""
         if self._over is not None:
             over, self._over = self._over, None
             return [over]
-        line = bytes(self._rest)
-        self._rest = bytearray()
+        line, self._rest = bytes(self._rest), bytearray()
         return [line] if line.strip(b" \t\r") else []
 
     def _take(self, piece: bytes) -> None:
@@ -69,6 +68,6 @@ class LineSplitter:
 
 
 def id_of(head: bytes, tail: bytes) -> str:
-    """The id of a message by how it begins and ends, as JSON text, or "" where that does not tell."""
-    found = _ID_IN_FRONT.match(head) or _ID_BEHIND.search(tail)
-    return found[1].decode("utf-8", "surrogateescape") if found else ""
+    """The id of a message, as JSON text, by how the message begins and ends; "" where that does not tell."""
+    match = ID_IN_FRONT.match(head) or _ID_BEHIND.search(tail)
+    return match[1].decode("utf-8", "surrogateescape") if match else ""

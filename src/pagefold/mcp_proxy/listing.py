@@ -1,6 +1,6 @@
-"""The list of tools as the client gets it: the servers' own, smaller where that is asked for, and ours behind them.
+"""Changes the list of tools on its way to the client: shortens the server's tools, and adds pagefold's own after them.
 
-A tool that is not changed stays as the bytes that came. A name that a server has already is the server's.
+A tool that is not changed stays as the bytes that came. Where a server uses a name of pagefold's, the server keeps it.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,45 +17,45 @@ PRIMER = (
     "Long results may stand in a denser form that explains itself; where part of one is left out, "
     "context_recall(handle) returns it."
 )
-"""What the instructions of a server say of us."""
+"""What pagefold adds to the instructions of a server."""
 
 STRUCTURED_ALONE = frozenset({"claude-code", "codex-mcp-client"})
-"""Clients that show their model `structuredContent` and not the texts beside it, by the names they give themselves."""
+"""Clients that show their model `structuredContent` and not the texts beside it, by the names they greet with."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolListing:
-    """`slim` makes a page of tools smaller; `whole` then keeps what the server said, by name."""
+    """`slim` shortens a page of tools; `whole` then keeps what the server sent, by the name of the tool."""
 
     slim: Callable[[Sequence[Any]], list[Any]] | None = None
     tools: Sequence[ContextTool] = CONTEXT_TOOLS
     whole: dict[str, str] = field(default_factory=dict)
     with_parameters: Callable[[Any], tuple[Any, dict[str, str]]] | None = None
     wanted: Sequence[str] = ()
-    """Patterns of the tools that get parameters of ours."""
+    """Patterns of the tools that get pagefold's parameters."""
     names: dict[str, dict[str, str]] = field(default_factory=dict)
-    """By which names each tool has them."""
+    """For each such tool, the name that each parameter has there."""
 
     def __call__(self, result: str, page: ListPage) -> str:
-        """The result of `tools/list` as JSON text, changed."""
+        """Takes and returns the result of `tools/list` as JSON text."""
         start, end = json_text.find(result, ("tools",))
         spots = json_text.elements(result, start)
-        given = [spot.value for spot in spots]
-        wanted = given if self.slim is None else self.slim(given)
+        tools = [spot.value for spot in spots]
+        changed = [self._parametrised(_without_twin(tool, page)) for tool in (self.slim(tools) if self.slim else tools)]
         changes = [
-            (spot.start, spot.end, json_text.dumps(less))
-            for spot, less in zip(spots, (self._with_ours(_without_twin(tool, page)) for tool in wanted), strict=True)
-            if less != spot.value
+            (spot.start, spot.end, json_text.dumps(tool))
+            for spot, tool in zip(spots, changed, strict=True)
+            if tool != spot.value
         ]
         if self.slim is not None:
             self.whole.update((named(spot.value), result[spot.start : spot.end]) for spot in spots)
         if page.last:
-            taken = {named(tool) for tool in given}
-            ours = ",".join(described(tool) for tool in self.tools if tool.name not in taken)
-            changes.append((end - 1, end - 1, "," + ours if spots and ours else ours))
+            taken = {named(tool) for tool in tools}
+            own_tools = ",".join(described(tool) for tool in self.tools if tool.name not in taken)
+            changes.append((end - 1, end - 1, "," + own_tools if spots and own_tools else own_tools))
         return json_text.splice(result, changes)
 
-    def _with_ours(self, tool: Any) -> Any:
+    def _parametrised(self, tool: Any) -> Any:
         name = named(tool)
         if self.with_parameters is None or not any(fnmatchcase(name, pattern) for pattern in self.wanted):
             return tool
@@ -68,7 +68,7 @@ def named(tool: Any) -> str:
 
 
 def _without_twin(tool: Any, page: ListPage) -> Any:
-    """Where the client gets a text in place of `structuredContent`, no schema asks for that."""
+    """Without the schema of `structuredContent`, where the client gets a text in its place."""
     if not page.only_text or not isinstance(tool, dict):
         return tool
     return {key: value for key, value in tool.items() if key != "outputSchema"}

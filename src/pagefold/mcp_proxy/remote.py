@@ -1,8 +1,8 @@
 """One MCP server that is reached by its address, over streamable HTTP.
 
-Each message is a request of its own, answered by one message or by a stream of them. The session that a server opens is
-kept, and where it is gone the server is greeted again, as a new process would be. Messages that belong to no request
-come over a stream of their own, for as long as the server offers one.
+Each message is a request of its own, answered by one message or by a stream of them. The session that the server opens
+is kept; where it is gone, the server is greeted again, as a new process would be. Messages that belong to no request
+come over a stream of their own, as long as the server offers one.
 """
 
 import asyncio
@@ -17,25 +17,30 @@ import aiohttp
 
 from pagefold.errors import WireError
 from pagefold.mcp_proxy.lines import LONGEST_BYTES, Overlong
-from pagefold.mcp_proxy.process import Owner
+from pagefold.mcp_proxy.relay import VERSION
+from pagefold.mcp_proxy.replies import value_text
+from pagefold.mcp_proxy.session import ProxySession
 from pagefold.mcp_proxy.specs import Spec
 from pagefold.wire import json_text, jsonrpc, sse
 from pagefold.wire.json_text import as_object, as_string
-from pagefold.wire.jsonrpc import Call, Notification
+from pagefold.wire.jsonrpc import Batch, Call, Notification, Single
 
-_VERSION = "io.modelcontextprotocol/protocolVersion"
 _NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 _PLAIN = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?")
 _CONNECT_SECONDS = 20
 _LONGEST_PAUSE_SECONDS = 30.0
+_UNREACHABLE = (aiohttp.ClientError, OSError, TimeoutError)
+
+Parsed = Single | Batch | None
+"""A message as it was parsed; None where it could not be."""
 
 
 class Remote:
-    def __init__(self, spec: Spec, owner: Owner, *, longest_bytes: int = LONGEST_BYTES) -> None:
-        self.name, self.url, self.owner = spec.name, spec.url, owner
+    def __init__(self, spec: Spec, session: ProxySession, *, longest_bytes: int = LONGEST_BYTES) -> None:
+        self.name, self.url, self.session = spec.name, spec.url, session
         self._headers, self._longest = dict(spec.headers), longest_bytes
-        self._client: aiohttp.ClientSession | None = None
-        self._session = self._version = ""
+        self._http: aiohttp.ClientSession | None = None
+        self._session_id = self._version = ""
         self._open: dict[str, asyncio.Task[None]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._greeting: asyncio.Task[None] | None = None
@@ -47,9 +52,9 @@ class Remote:
         if not self._ready and not now:
             self._waiting.append(data)
             return
-        message = _read(data)
+        message = _parsed(data)
         if isinstance(message, Call) and message.method == "initialize":
-            self._session, self._greeting = "", self._begin(data, message)
+            self._session_id, self._greeting = "", self._begin(data, message)
         elif isinstance(message, Notification) and self._cancels(message):
             return
         elif self._greeting is not None:
@@ -76,14 +81,14 @@ class Remote:
             task.cancel()
             with suppress(asyncio.CancelledError):
                 await task
-        client, self._client = self._client, None
-        if client is not None:
-            if self._session:
-                with suppress(aiohttp.ClientError, OSError, TimeoutError):
-                    await asyncio.wait_for(client.delete(self.url, headers=self._head()), 1.0)
-            await client.close()
+        http, self._http = self._http, None
+        if http is not None:
+            if self._session_id:
+                with suppress(*_UNREACHABLE):
+                    await asyncio.wait_for(http.delete(self.url, headers=self._request_headers()), 1.0)
+            await http.close()
 
-    def _begin(self, data: bytes, message: object) -> asyncio.Task[None]:
+    def _begin(self, data: bytes, message: Parsed) -> asyncio.Task[None]:
         task = asyncio.ensure_future(self._post(data, message))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -93,72 +98,57 @@ class Remote:
         return task
 
     def _cancels(self, notice: Notification) -> bool:
-        """In the stateless era a call is cancelled by closing its answer, and no notice is taken."""
-        if notice.method != "notifications/cancelled" or self._session or self._version < "2026":
+        """In the stateless era a call is cancelled by closing its answer; the server takes no notification."""
+        if notice.method != "notifications/cancelled" or self._session_id or self._version < "2026":
             return False
-        with suppress(WireError):
-            start, end = json_text.find(notice.raw, ("params", "requestId"))
-            if task := self._open.get(notice.raw[start:end]):
-                task.cancel()
+        if task := self._open.get(value_text(notice.raw, ("params", "requestId"))):
+            task.cancel()
         return True
 
-    async def _post(self, data: bytes, message: object) -> None:
-        if self._client is None:
-            self._client = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0),
-                timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS),
-            )
-        headers = self._head(message) | {
+    async def _post(self, data: bytes, message: Parsed) -> None:
+        if self._http is None:
+            self._http = open_http()
+        headers = self._request_headers(message) | {
             "Content-Type": "application/json",
             "Accept": "application/json, text/event-stream",
         }
         try:
-            async with self._client.post(self.url, data=data, headers=headers) as response:
+            async with self._http.post(self.url, data=data, headers=headers) as response:
                 await self._answered(response, data, message)
-        except (aiohttp.ClientError, OSError, TimeoutError) as error:
-            await self.owner.refused(self.name, data, f"cannot be reached ({type(error).__name__})")
+        except _UNREACHABLE as error:
+            await self.session.refused(self.name, data, f"cannot be reached ({type(error).__name__})")
 
-    async def _answered(self, response: aiohttp.ClientResponse, data: bytes, message: object) -> None:
-        self._session = response.headers.get("Mcp-Session-Id", self._session)
+    async def _answered(self, response: aiohttp.ClientResponse, data: bytes, message: Parsed) -> None:
+        self._session_id = response.headers.get("Mcp-Session-Id", self._session_id)
         kind = response.content_type
-        if response.status == 404 and self._session and isinstance(message, Call) and message.method != "initialize":
-            await self._greet_again(data)
+        if response.status == 404 and self._session_id and isinstance(message, Call) and message.method != "initialize":
+            self._session_id, self._ready = "", False
+            self._waiting.append(data)
+            await self.session.back(self.name)
         elif kind == "text/event-stream":
             await self._stream(response, data)
-        elif kind == "application/json" and (body := await self._body(response)):
-            if isinstance(body, bytes) and response.status >= 400 and not _is_message(body):
-                await self.owner.refused(self.name, data, f"answered with HTTP status {response.status}")
+        elif kind == "application/json" and (body := await body_within(response, self._longest)):
+            if isinstance(body, bytes):
+                body = body.replace(b"\r\n", b" ").replace(b"\n", b" ")
+            if isinstance(body, bytes) and response.status >= 400 and _parsed(body) is None:
+                await self.session.refused(self.name, data, f"answered with HTTP status {response.status}")
             else:
                 self._note_version(body)
-                await self.owner.heard(self.name, body)
+                await self.session.heard(self.name, body)
         elif response.status >= 400:
-            await self.owner.refused(self.name, data, f"answered with HTTP status {response.status}")
+            await self.session.refused(self.name, data, f"answered with HTTP status {response.status}")
         if isinstance(message, Notification) and message.method == "notifications/initialized" and not self._listening:
             self._listening = asyncio.ensure_future(self._listen())
-
-    async def _greet_again(self, data: bytes) -> None:
-        self._session, self._ready = "", False
-        self._waiting.append(data)
-        await self.owner.back(self.name)
-
-    async def _body(self, response: aiohttp.ClientResponse) -> bytes | Overlong:
-        body = bytearray()
-        async for piece in response.content.iter_any():
-            body += piece
-            if len(body) > self._longest:
-                length = int(response.headers.get("Content-Length", len(body)))
-                return Overlong(length, bytes(body[:4096]), b"")
-        return bytes(body).replace(b"\r\n", b" ").replace(b"\n", b" ")
 
     async def _stream(self, response: aiohttp.ClientResponse, data: bytes) -> None:
         async for line in self._messages(response):
             if isinstance(line, Overlong):
-                await self.owner.refused(self.name, data, "answered with more than mcp.max_message_bytes")
+                await self.session.refused(self.name, data, "answered with more than mcp.max_message_bytes")
                 return
             self._note_version(line)
-            await self.owner.heard(self.name, line)
-        # Where the answer has come this finds no open call any more, and says nothing.
-        await self.owner.refused(self.name, data, "broke off before it answered")
+            await self.session.heard(self.name, line)
+        # Where the answer has come, no call is open any more and this has no effect.
+        await self.session.refused(self.name, data, "broke off before it answered")
 
     async def _messages(self, response: aiohttp.ClientResponse) -> AsyncIterator[bytes | Overlong]:
         reader, held = sse.EventSplitter(), 0
@@ -173,20 +163,20 @@ class Remote:
                     yield json_text.bytes_of(event.data.replace("\n", " "))
 
     async def _listen(self) -> None:
-        """The stream for what belongs to no call, opened again whenever it ends."""
-        assert self._client is not None
+        """Reads the stream of messages that belong to no call, and opens it again whenever it ends."""
+        assert self._http is not None
         pause = 1.0
         while True:
             try:
-                headers = self._head() | {"Accept": "text/event-stream"}
-                async with self._client.get(self.url, headers=headers) as response:
+                headers = self._request_headers() | {"Accept": "text/event-stream"}
+                async with self._http.get(self.url, headers=headers) as response:
                     if response.status >= 400 or response.content_type != "text/event-stream":
                         return
                     pause = 1.0
                     async for line in self._messages(response):
                         if isinstance(line, bytes):
-                            await self.owner.heard(self.name, line)
-            except (aiohttp.ClientError, OSError, TimeoutError):
+                            await self.session.heard(self.name, line)
+            except _UNREACHABLE:
                 pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
             await asyncio.sleep(pause)
 
@@ -197,41 +187,48 @@ class Remote:
             result = as_object(as_object(json_text.parse(json_text.text_of(body))).get("result"))
             self._version = as_string(result.get("protocolVersion")) or self._version
 
-    def _head(self, message: object = None) -> dict[str, str]:
+    def _request_headers(self, message: Parsed = None) -> dict[str, str]:
         headers = dict(self._headers)
-        params = _params(message)
-        envelope = as_string(as_object(params.get("_meta")).get(_VERSION))
-        if envelope and isinstance(message, Call):
-            self._version = envelope
+        params = as_object(message.params) if isinstance(message, Call) else {}
+        version = as_string(as_object(params.get("_meta")).get(VERSION))
+        if version and isinstance(message, Call):
+            self._version = version
             headers["Mcp-Method"] = message.method
-            if named := as_string(params.get(_NAMED_BY.get(message.method, ""))):
-                headers["Mcp-Name"] = _header(named)
+            if name := as_string(params.get(_NAMED_BY.get(message.method, ""))):
+                headers["Mcp-Name"] = _header_value(name)
         if self._version:
             headers["Mcp-Protocol-Version"] = self._version
-        if self._session:
-            headers["Mcp-Session-Id"] = self._session
+        if self._session_id:
+            headers["Mcp-Session-Id"] = self._session_id
         return headers
 
 
-def _read(data: bytes) -> object:
+def open_http(**options: Any) -> aiohttp.ClientSession:
+    """A client for servers: as many connections as there are calls, and no limit to the time that an answer takes."""
+    timeout = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS)
+    return aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), timeout=timeout, **options)
+
+
+async def body_within(response: aiohttp.ClientResponse, most: int) -> bytes | Overlong:
+    """The whole body, unless it is longer than this."""
+    body = bytearray()
+    async for piece in response.content.iter_any():
+        body += piece
+        if len(body) > most:
+            length = int(response.headers.get("Content-Length", len(body)))
+            return Overlong(length, bytes(body[:4096]), b"")
+    return bytes(body)
+
+
+def _parsed(data: bytes) -> Parsed:
     try:
         return jsonrpc.parse(data)
     except WireError:
         return None
 
 
-def _is_message(body: bytes) -> bool:
-    return _read(body) is not None
-
-
-def _params(message: object) -> dict[str, Any]:
-    if not isinstance(message, Call):
-        return {}
-    return as_object(as_object(json_text.parse(message.raw)).get("params"))
-
-
-def _header(value: str) -> str:
+def _header_value(name: str) -> str:
     """A name as a header may carry it: what is not plain ASCII is wrapped as the protocol says."""
-    if _PLAIN.fullmatch(value) and not value.startswith("=?base64?"):
-        return value
-    return f"=?base64?{base64.b64encode(value.encode()).decode()}?="
+    if _PLAIN.fullmatch(name) and not name.startswith("=?base64?"):
+        return name
+    return f"=?base64?{base64.b64encode(name.encode()).decode()}?="

@@ -1,11 +1,21 @@
-"""Messages that the MCP proxy makes itself, or adds a word to; ids and the rest are written as they came."""
+"""Builds the messages that the MCP proxy makes itself, and changes single values in others.
+
+Ids are JSON text and are written as they came.
+"""
 
 from typing import Any
 
+from pagefold.errors import WireError
+from pagefold.mcp_proxy.lines import ID_IN_FRONT
 from pagefold.wire import json_text
 
 SERVER_LOST = -32000
-"""The code of an error that says that the server is gone; of those that JSON-RPC leaves to implementations."""
+"""The error code for a server that is gone; one of those that JSON-RPC leaves to implementations."""
+
+
+def request(id: str, method: str, params: Any) -> bytes:
+    head = f'{{"jsonrpc":"2.0","id":{id},"method":{json_text.dumps(method)}'
+    return json_text.bytes_of(f'{head},"params":{json_text.dumps(params)}}}')
 
 
 def failure(id: str, code: int, message: str) -> bytes:
@@ -18,7 +28,7 @@ def reply(id: str, result: Any) -> bytes:
 
 
 def text_reply(id: str, text: str, *, failed: bool = False, modern: bool = False) -> bytes:
-    """The answer of a tool of ours."""
+    """The answer of one of pagefold's own tools."""
     result: dict[str, Any] = {"content": [{"type": "text", "text": text}], "isError": failed}
     if modern:
         result["resultType"] = "complete"
@@ -31,16 +41,32 @@ def respelled(raw: str, path: json_text.Path, text: str) -> bytes:
     return json_text.bytes_of(json_text.splice(raw, [(start, end, text)]))
 
 
+def with_id(data: bytes, id: str, new: str) -> bytes:
+    """A message with another id. It is parsed only where the id does not come first."""
+    front = ID_IN_FRONT.match(data)
+    if front is None or front[1] != json_text.bytes_of(id):
+        return respelled(json_text.text_of(data), ("id",), new)
+    return data[: front.start(1)] + json_text.bytes_of(new) + data[front.end(1) :]
+
+
+def value_text(raw: str, path: json_text.Path) -> str:
+    """The JSON text of the value at `path`, or "" where there is none."""
+    try:
+        start, end = json_text.find(raw, path)
+    except WireError:
+        return ""
+    return raw[start:end]
+
+
 def with_primer(raw: str, primer: str) -> str:
-    """A greeting whose instructions end in our line."""
+    """A greeting whose instructions end with the primer."""
     if not primer:
         return raw
     start, _ = json_text.find(raw, ("result",))
-    spots = json_text.members(raw, start)
-    said = json_text.member(spots, "instructions")
-    if said is not None:
-        told = f"{said.value}\n\n{primer}" if isinstance(said.value, str) and said.value else primer
-        return json_text.splice(raw, [(said.start, said.end, json_text.dumps(told))])
-    at = start + 1
-    comma = "," if spots else ""
-    return json_text.splice(raw, [(at, at, f'"instructions":{json_text.dumps(primer)}{comma}')])
+    members = json_text.members(raw, start)
+    spot = json_text.member(members, "instructions")
+    if spot is not None:
+        text = f"{spot.value}\n\n{primer}" if isinstance(spot.value, str) and spot.value else primer
+        return json_text.splice(raw, [(spot.start, spot.end, json_text.dumps(text))])
+    comma = "," if members else ""
+    return json_text.splice(raw, [(start + 1, start + 1, f'"instructions":{json_text.dumps(primer)}{comma}')])

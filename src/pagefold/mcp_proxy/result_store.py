@@ -1,8 +1,8 @@
-"""The tools of our own as they are answered, and what the client was shown, kept so that it can be recalled and found.
+"""Keeps what the tools answered, so that it can be recalled and searched, and answers pagefold's own tools.
 
-Pages are put by a thread of their own: no answer waits for a disk, and where the disk is slower than the tools, what is
-not yet kept is let go and counted. The store is opened when something is to be put or asked for, and where it cannot be
-used, that is said once and the proxy goes on without it.
+Pages are stored by a thread, so that no answer waits for a disk; where the disk is slower than the tools, pages are
+dropped and counted. The store is opened when it is first needed. Where it cannot be used, that is reported once and the
+proxy goes on without it.
 """
 
 import queue
@@ -26,9 +26,9 @@ from pagefold.pages.search import SearchFailed
 from pagefold.pages.writeback import Scopes, Writeback
 
 _WAITING_PAGES = 256
-_RECALL_TOKENS = 20_000  # more than that some clients refuse to take from a tool
+_RECALL_TOKENS = 20_000  # some clients refuse longer results of a tool
 _PAUSE_SECONDS = 0.02
-_ASK_SECONDS = 0.25  # no client has its model answer, and calls a tool, within so short a time of the proxy's start
+_ASK_SECONDS = 0.25  # less than it takes a new model proxy to be asked and its model to call a tool
 _READ = "pagefold stands before the model too: what a request holds already is referred to there."
 _ALONE = (
     "This proxy stands before tools: it keeps this and tells it in context_status; requests carry it where pagefold "
@@ -37,8 +37,9 @@ _ALONE = (
 
 
 class ResultStore:
-    """What is known about one client's conversation. `library` opens the store; `is_read` says whether a model proxy
-    works on it; `history` is "" where texts are to be found by nothing but what was shown for them."""
+    """The results of one client's conversation. `library` opens the store, and `is_read` says whether a model proxy
+    works on it. `history` names the conversation; with "", a text is found only by the form that was shown for it.
+    """
 
     def __init__(
         self,
@@ -48,47 +49,45 @@ class ResultStore:
         *,
         reset: Callable[[], None] = lambda: None,
         is_read: Callable[[], bool] = lambda: False,
-        report: Callable[[str], None] = to_stderr,
     ) -> None:
-        self._report, self._asks = report, is_read
-        self._read, self._asked = False, -_ASK_SECONDS
+        self._ask_is_read, self._is_read, self._asked = is_read, False, -_ASK_SECONDS
         self._open, self.history, self._counts, self._reset = library, history, counts, reset
         self._library: Library | None = None
         self._opening = threading.Lock()
         self._pins = Pins()
         self._writeback: Writeback | None = None
-        self._pages: queue.Queue[tuple[bytes, PageKind, str] | None] = queue.Queue(_WAITING_PAGES)
+        self._pages: queue.Queue[tuple[str, str] | None] = queue.Queue(_WAITING_PAGES)
         self._keeping: threading.Thread | None = None
-        self._said = False
+        self._reported = False
         self._closing = threading.Event()
 
     @property
     def is_read(self) -> bool:
-        """Whether a model proxy reads along; once it has, it may be back at any time."""
-        if not self._read and (now := time.monotonic()) - self._asked >= _ASK_SECONDS:
-            self._read, self._asked = self._asks(), now
-        return self._read
+        """Whether a model proxy works on the same store, or has done so before: then it may be back at any time."""
+        if not self._is_read and (now := time.monotonic()) - self._asked >= _ASK_SECONDS:
+            self._is_read, self._asked = self._ask_is_read(), now
+        return self._is_read
 
     def keep(self, text: str, tool: str) -> None:
-        """Puts what a tool said into the store, soon."""
+        """Stores what a tool answered, soon."""
         if self._keeping is None:
             self._keeping = threading.Thread(target=self._keep, daemon=True, name="pagefold keeps pages")
             self._keeping.start()
         try:
-            self._pages.put_nowait((text.encode("utf-8", "surrogatepass"), PageKind.EVIDENCE, tool))
+            self._pages.put_nowait((text, tool))
         except queue.Full:
             self._counts["pages not kept"] += 1
 
     def keep_now(self, text: str, tool: str, form: str = "") -> bool:
-        """Puts it before this returns: what is cut has to be there when it is asked for, and what stands behind a form
-        when the form is read."""
+        """Stores a text before this returns: one that is cut may be recalled, and one shown as a form may be read, at
+        once. Returns whether it is stored."""
         content = text.encode("utf-8", "surrogatepass")
         shown = id_of(form.encode("utf-8", "surrogatepass")) if form else None
         try:
-            library, now = self._at_hand(), time.time()
+            library, now = self._opened(), time.time()
             library.put(content, history=self.history, now=now, kind=PageKind.EVIDENCE, name=tool, shown_form=shown)
         except (StoreError, ConfigError) as error:
-            self._say_once(error)
+            self._report_once(error)
             return False
         return True
 
@@ -107,7 +106,7 @@ class ResultStore:
             return f"The store cannot be used: {error}", True
 
     def close(self) -> None:
-        """Puts what still waits, within bounds, and lets the store go."""
+        """Stores what still waits, within bounds, and closes the store."""
         if self._keeping is not None:
             self._closing.set()
             self._pages.put(None)
@@ -116,7 +115,7 @@ class ResultStore:
             try:
                 self._writeback.write(self._pins, Boundary.SHUTDOWN, now=time.time())
             except StoreError as error:
-                self._say_once(error)
+                self._report_once(error)
             self._writeback.close()
         with self._opening:
             if self._library is not None:
@@ -124,17 +123,17 @@ class ResultStore:
 
     def _recall(self, arguments: Mapping[str, Any]) -> tuple[str, bool]:
         part = {name: str(arguments.get(name) or "") for name in PARTS}
-        found = self._at_hand().answer(str(arguments.get("handle", "")), **part, budget=_RECALL_TOKENS)
-        return found.text, found.page is None
+        recalled = self._opened().answer(str(arguments.get("handle", "")), **part, budget=_RECALL_TOKENS)
+        return recalled.text, recalled.page is None
 
     def _search(self, query: str, limit: object) -> tuple[str, bool]:
         most = limit if isinstance(limit, int) and 0 < limit <= 20 else 5
-        found = self._at_hand().search(query, within=self.history, limit=most)
-        return found.text, isinstance(found, SearchFailed)
+        matches = self._opened().search(query, within=self.history, limit=most)
+        return matches.text, isinstance(matches, SearchFailed)
 
     def _status(self) -> str:
-        status = self._at_hand().status()
-        self._held()
+        status = self._opened().status()
+        self._pin_journal()
         before, after = self._counts["tokens before"], self._counts["tokens after"]
         saved = f"{before - after:,} of {before:,} tokens saved" if before else "nothing encoded yet"
         lines = [
@@ -146,44 +145,40 @@ class ResultStore:
         return "\n".join(lines)
 
     def _call(self, tool: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
-        held, now = self._held(), time.time()
+        journal, now = self._pin_journal(), time.time()
         answered = context_calls.answer(tool, arguments, self._pins)
         if not isinstance(answered, Answered | ResetAsked):
             return answered.text, True
         page = answered.page
-        self._at_hand().put(page.content, history=self.history, now=now, kind=page.kind, name=tool)
+        self._opened().put(page.content, history=self.history, now=now, kind=page.kind, name=tool)
         if isinstance(answered, Answered):
             self._pins = answered.pins
-            held.stage(self._pins, now=now)
+            journal.stage(self._pins, now=now)
         else:
-            held.write(self._pins, Boundary.RESET, now=now)
+            journal.write(self._pins, Boundary.RESET, now=now)
             self._reset()
         return f"{answered.text} {_ALONE}", False
 
-    def _held(self) -> Writeback:
-        """Where what is held is written back; what was held before in this conversation is held again."""
+    def _pin_journal(self) -> Writeback:
+        """Where pins are written back to. When it is opened, what this conversation pinned before is held again."""
         if self._writeback is None:
-            self._writeback = Writeback(self._at_hand().store, Scopes(self.history))
+            self._writeback = Writeback(self._opened().store, Scopes(self.history))
             self._pins = self._writeback.read().holding(*self._pins.held)
         return self._writeback
 
     def _keep(self) -> None:
         while (page := self._pages.get()) is not None:
-            # Not at once: whoever was just answered is likely to ask again, and should not find us busy.
+            # Not at once: a client that was just answered is likely to ask again and should not have to wait.
             self._closing.wait(_PAUSE_SECONDS)
-            content, kind, name = page
-            try:
-                self._at_hand().put(content, history=self.history, now=time.time(), kind=kind, name=name)
-            except (StoreError, ConfigError) as error:
+            if not self.keep_now(*page):
                 self._counts["pages not kept"] += 1
-                self._say_once(error)
 
-    def _say_once(self, error: Exception) -> None:
-        if not self._said:
-            self._said = True
-            self._report(f"going on without the store: {error}")
+    def _report_once(self, error: Exception) -> None:
+        if not self._reported:
+            self._reported = True
+            to_stderr(f"going on without the store: {error}")
 
-    def _at_hand(self) -> Library:
+    def _opened(self) -> Library:
         with self._opening:
             if self._library is None:
                 self._library = self._open()

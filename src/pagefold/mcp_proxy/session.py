@@ -1,64 +1,37 @@
-"""One client and the servers behind it: carries out what a relay commands.
+"""One client and the servers behind it: carries out the commands of a relay.
 
-Where code of ours raises, the bytes go on as they came (`fail_open`). Commands of one direction are carried out one
-after the other, so that answers, progress and notices keep their order; a large answer is worked on in a thread while
-the other direction goes on.
+Where pagefold's own code raises, the bytes go on as they came (`fail_open`). Commands of one direction are carried out
+one after the other, so that answers, progress and notifications keep their order; a large answer is encoded in a thread
+while the other direction goes on.
 """
 
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Any, Protocol
+from typing import Protocol, TypeAlias
 
-from pagefold.mcp_proxy.commands import (
-    AnswerOwnTool,
-    CallCancelled,
-    Command,
-    ForgetShown,
-    OwnCallAnswered,
-    ReportLine,
-    ServerReady,
-    Shorten,
-    ToClient,
-    ToolCall,
-    ToServer,
-)
+from pagefold.mcp_proxy import commands as do
 from pagefold.mcp_proxy.fail_open import FailOpen, to_stderr
 from pagefold.mcp_proxy.lines import Overlong
+from pagefold.mcp_proxy.relay import Relay
 from pagefold.mcp_proxy.replies import SERVER_LOST, failure, text_reply
+from pagefold.mcp_proxy.result_processor import ResultProcessor
+from pagefold.mcp_proxy.servers import Servers
+from pagefold.mcp_proxy.tool_result import ToolResult
+from pagefold.wire.jsonrpc import Batch, Single
 
 _INLINE_BYTES = 20_000
 
+Switch: TypeAlias = Relay | Servers
+"""The pure half, for one server or for several."""
 
-class Switch(Protocol):
-    """The pure half, for one server or for many."""
-
-    def from_client(self, data: bytes) -> list[Command]: ...
-
-    def from_server(self, server: str, data: bytes) -> list[Command]: ...
-
-    def overlong(self, server: str, line: Overlong) -> list[Command]: ...
-
-    def lost(self, server: str, why: str) -> list[Command]: ...
-
-    def back(self, server: str) -> list[Command]: ...
-
-    def refused(self, server: str, data: bytes, why: str) -> list[Command]: ...
-
-    def is_known(self, server: str) -> bool: ...
-
-    def drop(self, server: str, id: str) -> None: ...
-
-    @property
-    def annotations(self) -> Mapping[str, Mapping[str, Any]]: ...
-
-    @property
-    def envelope(self) -> Mapping[str, Any]: ...
-
-    def overdue(self) -> list[Command]: ...
+Tell: TypeAlias = Callable[[bytes, Single | Batch | None], Awaitable[None]]
+"""Sends the client a message: its bytes, and the message as it was parsed before its texts changed, if it was."""
 
 
 class Upstream(Protocol):
+    """A server: `process.Process` or `remote.Remote`."""
+
     async def send(self, data: bytes, *, now: bool = False) -> None: ...
 
     async def ready(self) -> None: ...
@@ -66,225 +39,171 @@ class Upstream(Protocol):
     async def close(self, grace_seconds: float) -> None: ...
 
 
-class Early(Protocol):
-    """Answers that are there before a server is asked; `prefetch_driver.PrefetchDriver` is one."""
-
-    annotations: dict[str, Mapping[str, Any]]
-    envelope: Mapping[str, Any]
-
-    def attach(self, send: Callable[[str, bytes], Awaitable[None]]) -> None: ...
-
-    def refusal(self, call: ToolCall) -> str | None: ...
-
-    async def begin(self, call: ToolCall) -> bytes | None: ...
-
-    def end(self, call: ToolCall, data: bytes | None) -> None: ...
-
-    def settle(self, id: str, data: bytes) -> None: ...
-
-    async def close(self) -> None: ...
-
-
-class ResultProcessor(Protocol):
-    """What is done to what passes; imported late, since a client waits for the greeting and for nothing else."""
-
-    @property
-    def warm(self) -> bool: ...
-
-    @property
-    def early(self) -> Early | None: ...
-
-    def begin(self) -> None:
-        """A greeting has gone by: there is time now."""
-
-    @property
-    def may_wait(self) -> bool: ...
-
-    def shorten(self, command: Shorten) -> tuple[bytes, Callable[[], Mapping[str, int]]]: ...
-
-    def forget(self) -> None: ...
-
-    def close(self) -> None: ...
-
-    def answer(self, command: AnswerOwnTool) -> tuple[str, bool]: ...
-
-
 class ProxySession:
+    """`watch` is for telemetry: it gets the name of a tool and the counts of each of its results."""
+
     def __init__(
         self,
         switch: Switch,
-        work: ResultProcessor,
-        tell: Callable[[bytes], Awaitable[None]],
+        processor: ResultProcessor,
+        tell: Tell,
         *,
-        counts: Counter[str] | None = None,
-        report: Callable[[str], None] = to_stderr,
-        aside: Callable[[str, bytes], None] | None = None,
+        counts: Counter[str],
+        watch: Callable[[str, Mapping[str, int]], None] | None = None,
     ) -> None:
-        self.switch, self.work, self.counts = switch, work, Counter() if counts is None else counts
+        self.switch, self.processor, self.counts = switch, processor, counts
         self.upstreams: dict[str, Upstream] = {}
-        self._tell, self._report = tell, report
-        self._aside = aside or self._report_aside
-        self._fail_open = FailOpen(self.counts, report)
+        self._tell, self._watch = tell, watch
+        self._fail_open = FailOpen(self.counts)
         self._begun: set[str] = set()
-        self.watch: Callable[[str, Mapping[str, int]], None] | None = None  # of telemetry: a tool, and what was counted
-        self.never_came: set[str] = set()
+        self._never_answered: set[str] = set()
         self.ended = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
         self._late: asyncio.Future[None] | None = None
 
     async def asked(self, data: bytes) -> None:
-        """A message of the client's."""
+        """The client sent a message."""
         await self.carry_out(self.commands_for(data, next(iter(self.upstreams), "")))
 
-    def commands_for(self, data: bytes, otherwise: str) -> list[Command]:
-        """What becomes of a message of the client's; it goes to the server `otherwise` where code of ours fails."""
-        return self._told([ToServer(otherwise, data)], self.switch.from_client, data)
+    def commands_for(self, data: bytes, fallback: str) -> list[do.Command]:
+        """What a message of the client's leads to; it goes to the server `fallback` where pagefold's own code fails."""
+        return self._commanded([do.ToServer(fallback, data)], self.switch.from_client, data)
 
-    def _told(self, otherwise: list[Command], step: Callable[..., list[Command]], *shown: object) -> list[Command]:
-        """What the switch commands; where code of ours fails, what is to be done otherwise."""
+    def _commanded(
+        self, otherwise: list[do.Command], step: Callable[..., list[do.Command]], *arguments: object
+    ) -> list[do.Command]:
+        """The commands that a step of the switch returns, or `otherwise` where it raises."""
         with self._fail_open:
-            return step(*shown)
+            return step(*arguments)
         return otherwise
 
     async def heard(self, server: str, line: bytes | Overlong) -> None:
-        """A message of a server's."""
+        """A server sent a message."""
         if isinstance(line, Overlong):
-            await self.carry_out(self._told([], self.switch.overlong, server, line))
+            await self.carry_out(self._commanded([], self.switch.relay_of(server).overlong, line))
         else:
-            await self.carry_out(self._told([ToClient(line)], self.switch.from_server, server, line))
+            await self.carry_out(self._commanded([do.ToClient(line)], self.switch.from_server, server, line))
 
     async def lost(self, server: str, why: str) -> bool:
-        """Answers for what it cannot answer any more. Whether a new process of it makes sense."""
+        """Answers the open calls of a server that has ended. Returns whether it is worth starting again."""
         self.counts["servers lost"] += 1
-        self._report(f"the server {server} {why}" if server else f"the server {why}")
-        await self.carry_out(self._told([], self.switch.lost, server, why))
-        if self.switch.is_known(server):
+        to_stderr(f"the server {server} {why}" if server else f"the server {why}")
+        await self.carry_out(self._commanded([], self.switch.lost, server, why))
+        if self.switch.relay_of(server).greeted:
             return True
-        self.never_came.add(server)
-        if self.never_came >= self.upstreams.keys():
+        self._never_answered.add(server)
+        if self._never_answered >= self.upstreams.keys():
             self.ended.set()
         return False
 
     async def back(self, server: str) -> None:
-        await self.carry_out(self._told([ServerReady(server)], self.switch.back, server))
+        await self.carry_out(self._commanded([do.ServerReady(server)], self.switch.back, server))
 
     async def refused(self, server: str, data: bytes, why: str) -> None:
-        await self.carry_out(self._told([], self.switch.refused, server, data, why))
+        await self.carry_out(self._commanded([], self.switch.refused, server, data, why))
 
     def wait_for_greetings(self, seconds: float) -> None:
-        """Several servers: those that have not greeted by then are not waited for."""
-        loop = asyncio.get_running_loop()
+        """With several servers: greets the client after this time without those that have not greeted."""
 
         def overdue() -> None:
-            self._late = asyncio.ensure_future(self.carry_out(self._told([], self.switch.overdue)))
+            self._late = asyncio.ensure_future(self.carry_out(self._commanded([], self.switch.overdue)))
 
-        self._timer = loop.call_later(seconds, overdue)
+        self._timer = asyncio.get_running_loop().call_later(seconds, overdue)
 
-    async def carry_out(self, commands: Iterable[Command]) -> None:
+    async def carry_out(self, commands: Iterable[do.Command]) -> None:
         for command in commands:
             match command:
-                case ToServer():
+                case do.ToServer():
                     await self._to_server(command)
-                case ToClient():
-                    await self._tell(command.data)
-                    self._ended(command.call, None)
-                    if not self.work.warm:
-                        self.work.begin()
-                case Shorten():
-                    data, noted = await self._shortened(command)
-                    await self._tell(data)
-                    self._count(command, noted)
-                    self._ended(command.call, command.data)
-                case AnswerOwnTool():
-                    await self._tell(await self._answered(command))
-                case ForgetShown():
-                    await asyncio.to_thread(self.work.forget)
-                case ServerReady():
+                case do.ToClient():
+                    await self._tell(command.data, command.message)
+                    self._call_ended(command.call, None)
+                    self.processor.begin()
+                case do.Shorten():
+                    data, count = await self._shortened(command)
+                    await self._tell(data, command.result.reply)
+                    self._count(command, count)
+                    self._call_ended(command.call, command.result)
+                case do.AnswerOwnTool():
+                    await self._tell(await self._answered(command), None)
+                case do.ForgetShown():
+                    await asyncio.to_thread(self.processor.forget)
+                case do.ServerReady():
                     await self.upstreams[command.server].ready()
-                case ReportLine() | OwnCallAnswered() | CallCancelled():
-                    self._note(command)
+                case do.ReportLine():
+                    self.counts["lines aside"] += 1
+                    text = command.line[:500].decode("utf-8", "replace")
+                    to_stderr(f"{command.server or 'the server'} wrote what is no message: {text}")
+                case do.OwnCallAnswered() if self.processor.prefetch is not None:
+                    self.processor.prefetch.settle(command.id, command.result)
+                case do.CallCancelled():
+                    self._call_ended(command.call, None)
 
-    def _note(self, command: ReportLine | OwnCallAnswered | CallCancelled) -> None:
-        """What nobody waits for."""
-        match command:
-            case ReportLine():
-                self._aside(command.server, command.line)
-            case OwnCallAnswered() if self.work.early is not None:
-                self.work.early.settle(command.id, command.data)
-            case CallCancelled():
-                self._ended(command.call, None)
-
-    async def _to_server(self, command: ToServer) -> None:
+    async def _to_server(self, command: do.ToServer) -> None:
         upstream = self.upstreams.get(command.server)
         if upstream is None:
             await self.refused(command.server, command.data, "is not there")
         elif command.call is None or not await self._answered_early(command.call):
             await upstream.send(command.data, now=command.now)
 
-    async def _answered_early(self, call: ToolCall) -> bool:
+    async def _answered_early(self, call: do.ToolCall) -> bool:
         """Whether a call was answered without asking the server for it now."""
-        early = self.work.early
-        if early is None:
+        prefetch = self.processor.prefetch
+        if prefetch is None:
             return False
-        early.attach(self._send)
-        told = data = None  # the server is asked as if there were none of this
+        refusal, result = None, None  # where this fails, the server is asked
         with self._fail_open:
-            early.annotations.update(self.switch.annotations)
-            early.envelope = self.switch.envelope
-            told = early.refusal(call)
-            if told is None:
+            prefetch.attach(self._send, self.switch.annotations, self.switch.envelope)
+            refusal = prefetch.refusal(call)
+            if refusal is None:
                 self._begun.add(call.id)
-                data = await early.begin(call)
-        if told is not None:
-            self.switch.drop(call.server, call.id)
-            await self._tell(text_reply(call.id, told, modern=bool(early.envelope)))
-            return True
-        if data is not None:
-            await self.heard(call.server, data)
-        return data is not None
+                result = await prefetch.begin(call)
+        if refusal is not None:
+            self.switch.relay_of(call.server).close(call.id)
+            await self._tell(text_reply(call.id, refusal, modern=bool(self.switch.envelope)), None)
+        if result is not None:
+            passed: list[do.Command] = [do.ToClient(result.data, call)]
+            await self.carry_out(self._commanded(passed, self.switch.relay_of(call.server).answered_early, result))
+        return refusal is not None or result is not None
 
-    def _ended(self, call: ToolCall | None, data: bytes | None) -> None:
-        early = self.work.early
-        if call is None or early is None or call.id not in self._begun:
+    def _call_ended(self, call: do.ToolCall | None, result: ToolResult | None) -> None:
+        prefetch = self.processor.prefetch
+        if call is None or prefetch is None or call.id not in self._begun:
             return
         self._begun.discard(call.id)
         with self._fail_open:  # the client has its answer already
-            early.end(call, data)
+            prefetch.end(call, result)
 
     async def _send(self, server: str, data: bytes) -> None:
         if (upstream := self.upstreams.get(server)) is not None:
             await upstream.send(data)
 
-    async def _shortened(self, command: Shorten) -> tuple[bytes, Callable[[], Mapping[str, int]]]:
+    async def _shortened(self, command: do.Shorten) -> tuple[bytes, Callable[[], Mapping[str, int]]]:
         with self._fail_open:
-            if len(command.data) > _INLINE_BYTES or self.work.may_wait:
-                return await asyncio.to_thread(self.work.shorten, command)
-            return self.work.shorten(command)
-        return command.data, dict
+            if len(command.result.data) > _INLINE_BYTES or self.processor.may_wait:
+                return await asyncio.to_thread(self.processor.shorten, command)
+            return self.processor.shorten(command)
+        return command.result.data, dict
 
-    def _count(self, command: Shorten, noted: Callable[[], Mapping[str, int]]) -> None:
+    def _count(self, command: do.Shorten, count: Callable[[], Mapping[str, int]]) -> None:
         self.counts["calls"] += 1
         with self._fail_open:  # the client has its answer already
-            counts = noted()
+            counts = count()
             for name, times in counts.items():
                 self.counts[name] += times
-            if self.watch is not None:
-                self.watch(command.tool, counts)
+            if self._watch is not None:
+                self._watch(command.tool, counts)
 
-    async def _answered(self, command: AnswerOwnTool) -> bytes:
+    async def _answered(self, command: do.AnswerOwnTool) -> bytes:
         self.counts[f"own calls {command.tool}"] += 1
         with self._fail_open:
-            text, failed = await asyncio.to_thread(self.work.answer, command)
+            text, failed = await asyncio.to_thread(self.processor.answer, command)
             return text_reply(command.id, text, failed=failed, modern=command.modern)
-        # There is no original to pass on, so it is said.
+        # There is no original answer to pass on, so the client is told.
         return failure(command.id, SERVER_LOST, "pagefold: a fault of pagefold itself; do not try it again")
 
     async def close(self, grace_seconds: float) -> None:
-        """Ends what runs early, and every server."""
-        if self.work.early is not None:
-            await self.work.early.close()
+        """Ends the early calls, and every server."""
+        if self.processor.prefetch is not None:
+            await self.processor.prefetch.close()
         await asyncio.gather(*(upstream.close(grace_seconds) for upstream in self.upstreams.values()))
-
-    def _report_aside(self, server: str, line: bytes) -> None:
-        self.counts["lines aside"] += 1
-        self._report(f"{server or 'the server'} wrote what is no message: {line[:500].decode('utf-8', 'replace')}")

@@ -1,10 +1,10 @@
-"""The texts of a tool's answer in their cheapest lossless form; every other byte of the answer as it came.
+"""Writes the texts of a tool's result in their cheapest lossless form and leaves every other byte as it came.
 
-Images, audio, resources and `structuredContent` pass. A text that is meant for the user alone passes too. A text that
-looks like a form or hint of ours, whoever wrote it, is marked as being what it is.
+Images, audio, resources, `structuredContent` and texts meant for the user alone pass unchanged. A text that looks like
+one of pagefold's own forms or hints, whoever wrote it, is marked as what it is.
 
-Where a client shows its model nothing but `structuredContent`, and a text says the same value, the text is what it
-gets: the model would be shown one of the two, and the dearer one.
+Some clients show their model nothing but `structuredContent`. Where a text says the same value, such a client gets the
+text alone: its model would otherwise be shown the more expensive of the two.
 """
 
 import json
@@ -17,20 +17,20 @@ from pagefold.encode.choose import EncodedText
 from pagefold.encode.codecs import TOP
 from pagefold.encode.codecs.toon import ToonCodec
 from pagefold.encode.cursor import read_cursor
-from pagefold.encode.output_parameters import OutputRequest as Wish
+from pagefold.encode.output_parameters import OutputRequest
 from pagefold.encode.page_pieces import BudgetError, piece
 from pagefold.encode.trim import trim
 from pagefold.frozen import frozen
 from pagefold.mcp_proxy.commands import Shorten
+from pagefold.mcp_proxy.tool_result import ToolResult
 from pagefold.pages.ledger import Ledger
 from pagefold.pages.page import id_of
 from pagefold.tokens import counter
-from pagefold.wire import json_text, jsonrpc
-from pagefold.wire.json_text import Spot, as_object
+from pagefold.wire import json_text
 
 
 class Original(NamedTuple):
-    """A text as the tool said it. `form` is what was shown in its place, where that says all of it by itself."""
+    """A text as the tool wrote it. `form` is what was shown in its place, if that says all of it without references."""
 
     text: str
     form: str = ""
@@ -38,96 +38,76 @@ class Original(NamedTuple):
 
 @frozen
 class Shortened:
-    """The answer as the client gets it, and what its texts cost before and after."""
+    """The message as the client gets it, with what its texts cost in tokens before and after."""
 
     data: bytes
-    texts: int = 0
-    before: int = 0
-    after: int = 0
-    skipped: int = 0
-    twins: int = 0
-    cut: int = 0
-    originals: tuple["Original", ...] = field(default=(), repr=False)
-    ledger: Ledger | None = field(default=None, repr=False)
+    before: int
+    after: int
+    skipped: int
+    twins: int
+    cut: int
+    originals: tuple[Original, ...] = field(repr=False)
+    ledger: Ledger | None = field(repr=False)
 
 
-Encode = Callable[..., EncodedText]
 Keep = Callable[[str, str], bool]
 
 _CODECS = frozenset(codec.name for codec in TOP) | {"numbered"}
 
 
-def shortened(
-    command: Shorten,
-    encode: Encode = choose.encode,
-    ledger: Ledger | None = None,
-    budget: int = 0,
-    keep: Keep | None = None,
-) -> Shortened:
-    """`ledger`, where there is one, is what the model can still see; the one that comes back knows this answer too.
+def shortened(command: Shorten, ledger: Ledger | None = None, budget: int = 0, keep: Keep | None = None) -> Shortened:
+    """`ledger`, if there is one, is what the model can still see; the one returned includes this result.
 
-    A text that is over the budget is cut, if `keep` has kept it first.
+    A text over the budget is cut if `keep` has stored it first.
     """
-    raw = json_text.text_of(command.data)
-    whole = json_text.opened(raw, jsonrpc.TEXTS)
-    result = json_text.member(whole.value, "result") if json_text.is_object(raw, whole) else None
-    if result is None or not json_text.is_object(raw, result):
-        return Shortened(command.data, ledger=ledger)
-    members: list[Spot] = result.value
-    content = json_text.member(members, "content")
-    if content is None or not json_text.is_array(raw, content):
-        return Shortened(command.data, ledger=ledger)
-    is_error = json_text.member(members, "isError")
-    failed = is_error is not None and is_error.value is True
+    result = command.result
+    failed = result.failed
     changes: list[tuple[int, int, str]] = []
     originals: list[Original] = []
     before = after = skipped = cut = 0
-    for block in content.value:
-        spot = _text_of(raw, block)
-        if spot is None:
-            continue
-        shown = _form(spot.value, command, failed, encode, ledger)
-        part = _part(spot.value, shown, command, budget, keep) if not failed else None
+    for spot in result.texts():
+        text: str = spot.value
+        shown = _form(text, command, failed, ledger)
+        part = _part(text, shown, command, budget, keep) if not failed else None
         if part is not None:
             shown, cut = part, cut + 1
         if ledger is not None:
             for standing in shown.standing:
                 ledger = ledger.with_text(standing)
-        alone = shown.text != spot.value and part is None and not shown.references and not _wished(command)
-        originals.append(Original(spot.value, shown.text if alone else ""))
+        alone = shown.text != text and part is None and not shown.references and not _wished(command)
+        originals.append(Original(text, shown.text if alone else ""))
         skipped += len(shown.skipped)
         before, after = before + shown.before, after + shown.tokens
-        if shown.text != spot.value:
+        if shown.text != text:
             changes.append((spot.start, spot.end, json_text.dumps(shown.text)))
-    twin = _twin(raw, members, content) if command.only_text else None
+    twin = _twin(result) if command.only_text else None
     if twin is not None:
-        changes = sorted([*changes, (*twin, "")])
-    data = json_text.bytes_of(json_text.splice(raw, changes)) if changes else command.data
-    twins = int(twin is not None)
-    return Shortened(data, len(originals), before, after, skipped, twins, cut, tuple(originals), ledger)
+        changes.append((*twin, ""))
+    data = result.with_changes(changes)
+    return Shortened(data, before, after, skipped, int(twin is not None), cut, tuple(originals), ledger)
 
 
-def _form(text: str, command: Shorten, failed: bool, encode: Encode, ledger: Ledger | None) -> EncodedText:
+def _form(text: str, command: Shorten, failed: bool, ledger: Ledger | None) -> EncodedText:
     """The cheapest form, or the one that the agent asked for."""
     match _wished(command):
         case "json":
-            return encode(text, tool=command.tool, failed=failed, without=_CODECS)
+            return choose.encode(text, tool=command.tool, failed=failed, without=_CODECS)
         case "toon":
             toon = ToonCodec().encode(text, str)
             if toon is not None:
                 count = counter("o200k").count
                 return EncodedText(toon, ("toon",), count(toon), count(text))
-    return encode(text, tool=command.tool, failed=failed, ledger=ledger)
+    return choose.encode(text, tool=command.tool, failed=failed, ledger=ledger)
 
 
 def _wished(command: Shorten) -> str | None:
-    """The form that the agent asked for by name."""
+    """The format that the agent asked for by name."""
     return getattr(command.wish, "format", None)
 
 
 def _part(text: str, shown: EncodedText, command: Shorten, budget: int, keep: Keep | None) -> EncodedText | None:
     """The part of a text that fits the budget, or the chunk that was asked for; None where all of it fits."""
-    wish = command.wish or Wish()
+    wish = command.wish or OutputRequest()
     most = wish.budget or budget
     if keep is None or not most or (shown.tokens <= most and not wish.chunk) or not keep(text, command.tool):
         return None
@@ -136,37 +116,25 @@ def _part(text: str, shown: EncodedText, command: Shorten, budget: int, keep: Ke
         part = trim(text, most, tool=command.tool, arguments=arguments)
     except BudgetError:
         return None
-    said, tokens = part.text, part.tokens
+    chunk, tokens = part.text, part.tokens
     if wish.chunk and wish.chunk > 1:
         if wish.chunk - 2 >= len(part.chunks):
-            said = f"There is no chunk {wish.chunk}: this result has {len(part.chunks) + 1}."
+            chunk = f"There is no chunk {wish.chunk}: this result has {len(part.chunks) + 1}."
         else:
             page = id_of(text.encode("utf-8", "surrogatepass"))
             cursor = read_cursor(part.chunks[wish.chunk - 2].cursor, page, len(text))
-            said = piece(text, cursor, counter("o200k").count).text
-        tokens = counter("o200k").count(said)
-    return EncodedText(said, ("trim",), tokens, shown.before or part.before)
+            chunk = piece(text, cursor, counter("o200k").count).text
+        tokens = counter("o200k").count(chunk)
+    return EncodedText(chunk, ("trim",), tokens, shown.before or part.before)
 
 
-def _text_of(raw: str, block: Spot) -> Spot | None:
-    """Where the text of a block stands, if it is a text that the model reads."""
-    if not json_text.is_object(raw, block):
-        return None
-    spots: dict[str, Spot] = {spot.key: spot for spot in block.value}  # of two members of one name the last counts
-    kind, text, notes = spots.get("type"), spots.get("text"), spots.get("annotations")
-    if kind is None or kind.value != "text" or text is None or not isinstance(text.value, str):
-        return None
-    if notes is not None and as_object(notes.value).get("audience") == ["user"]:
-        return None
-    return text
-
-
-def _twin(raw: str, members: list[Spot], content: Spot) -> tuple[int, int] | None:
-    """The span of `structuredContent` with its key and one comma, where a text says the same."""
-    place = next((at for at, spot in enumerate(members) if spot.key == "structuredContent"), None)
+def _twin(result: ToolResult) -> tuple[int, int] | None:
+    """The span of `structuredContent` with its key and one comma, if a text says the same value."""
+    members, raw = result.members, result.reply.raw
+    place = next((place for place, spot in enumerate(members) if spot.key == "structuredContent"), None)
     if place is None or len(members) < 2:
         return None
-    texts = (json_text.member(block.value, "text") for block in content.value if json_text.is_object(raw, block))
+    texts = (result.text_in(block) for block in result.blocks)
     if not any(text is not None and _says(text.value, members[place].value) for text in texts):
         return None
     if place:
@@ -176,19 +144,19 @@ def _twin(raw: str, members: list[Spot], content: Spot) -> tuple[int, int] | Non
 
 
 def _says(text: Any, value: Any) -> bool:
-    """Whether a text is this value as JSON, or the one that a wrapper such as `{"result": …}` holds."""
+    """Whether a text is this value as JSON, or the one value in a wrapper such as `{"result": …}`."""
     if not isinstance(text, str):
         return False
     wrapped = next(iter(value.values())) if isinstance(value, dict) and len(value) == 1 else value
     if wrapped == text:
         return True
     try:
-        said = json.loads(text)
+        parsed = json.loads(text)
     except (ValueError, RecursionError):
         return False
-    return _spelled(said) in (_spelled(value), _spelled(wrapped))
+    return _spelled(parsed) in (_spelled(value), _spelled(wrapped))
 
 
 def _spelled(value: Any) -> str:
-    """Equal for equal values alone: to Python 1, 1.0 and True are one."""
+    """The same text for equal JSON values only: Python takes 1, 1.0 and True for equal."""
     return json.dumps(value, sort_keys=True)

@@ -10,7 +10,6 @@ Bytes become text by `text_of` and go back by `bytes_of`; the pair is the identi
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache
 from itertools import starmap
 from typing import Any, AnyStr, NamedTuple, TypeAlias
 
@@ -119,14 +118,11 @@ def following(text: str, at: int, path: tuple[str, ...] = ()) -> tuple[list[tupl
     return found, _expect(text, at, "]")
 
 
-@lru_cache(maxsize=1)
 def opened(text: str, path: tuple[str, ...]) -> Spot:
     """The whole value, with containers opened along `path`: the `value` of an opened one is the list of its spots.
 
     Each step is a key; where its member is an array, the objects in it are opened by the next. So every character is
     read once, however deep the path goes. Raises WireError, also where more text follows the value.
-
-    The newest is remembered: who tells what a message is, and who changes it, come one after the other.
     """
     start = _after_space(text, 0)
     value, end = _inside(text, start, path)

@@ -4,6 +4,7 @@ Keeps every message as the text it arrived as, `_meta` and unknown fields includ
 `1`, `1.0`, `"1"` and `null` are four ids. Refuses, with WireError, what is not JSON-RPC 2.0.
 """
 
+from collections.abc import Sequence
 from dataclasses import field
 from typing import Any, TypeAlias
 
@@ -31,12 +32,16 @@ class Call:
 class Notification:
     method: str
     raw: str
+    params: Any = field(default=None, repr=False, compare=False)
 
 
 @frozen
 class Reply:
+    """An answer. `members` are the spots of `raw`, opened along `TEXTS`, so that nobody has to parse it again."""
+
     id: str
     raw: str
+    members: Sequence[json_text.Spot] = field(default=(), repr=False, compare=False)
 
 
 @frozen
@@ -76,11 +81,12 @@ def _single(text: str) -> Single:
         raise WireError('a JSON-RPC message is an object with "jsonrpc": "2.0"')
     spelled = _id(text, json_text.member(spots, "id"))
     if isinstance(method := said.get("method"), str):
-        return Call(spelled, method, text, said.get("params")) if spelled else Notification(method, text)
+        params = said.get("params")
+        return Call(spelled, method, text, params) if spelled else Notification(method, text, params)
     if isinstance(error := said.get("error"), dict):
         return Failure(spelled, as_count(error.get("code")), as_string(error.get("message")), text)
     if "result" in said and spelled:
-        return Reply(spelled, text)
+        return Reply(spelled, text, spots)
     raise WireError("a JSON-RPC message has a method, or an id with a result or an error")
 
 
