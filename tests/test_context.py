@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -26,14 +27,16 @@ from pagefold.derive.policies import LIVE, policy_named
 from pagefold.derive.policies.compaction import Compaction
 from pagefold.derive.policies.economic import Economic
 from pagefold.derive.policy import Policy
+from pagefold.derive.prefix_hashes import NO_HASH
 from pagefold.errors import ConfigError, StoreError, WindowError
 from pagefold.model_proxy.scripted import ScriptedCall, ScriptedModel, ScriptedTurn
 from pagefold.model_proxy.server import running
 from pagefold.pages.memory_store import MemoryStore
 from pagefold.pages.page import HANDLE
 from pagefold.pages.writeback import Scopes
+from pagefold.wire import json_text
 
-FOLDING = [policy for name in LIVE if hasattr(policy := policy_named(name, window=12_000), "window")]
+FOLDING = [policy for name in LIVE if (policy := policy_named(name, window=12_000)).abilities.folds]
 # A compaction comes at a fill of its own, which would take long to reach.
 FOLDING = [replace(policy, at=8_000) if isinstance(policy, Compaction) else policy for policy in FOLDING]
 HOSTILE = (
@@ -340,14 +343,27 @@ def test_the_example_loop_runs_past_its_window(tmp_path: Path) -> None:
     assert context.report().requests == 41
 
 
+@pytest.mark.parametrize("hashed", ["canonically", "as spelled"])
 @pytest.mark.parametrize("policy", ["economic", Economic(12_000, folds=Folds(least=500, rent=0.0, miss=900))])
-def test_a_history_added_again_by_another_process_goes_on_as_it_began(opened: Opened, policy: Any) -> None:
+def test_a_history_added_again_by_another_process_goes_on_as_it_began(
+    opened: Opened, policy: Any, hashed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def as_spelled(values: list[Any], before: bytes) -> list[bytes]:
+        """As contexts hashed histories when they were not yet hashed as in the model proxy."""
+        hashes = [b"" if before == NO_HASH else before]
+        for value in values:
+            hashes.append(sha256(hashes[-1] + json_text.bytes_of(json_text.dumps(value))).digest())
+        return hashes[1:]
+
     store, now = MemoryStore(), [0.0]
-    context = opened(12_000, store=store, head=4_096, clock=lambda: now[0])
-    requests = []
-    for turn, request in enumerate(loop(context, 40)):
-        requests.append(request)
-        now[0] += 400 if turn in (7, 22) else 5  # the cache was cold: only a note can tell afterwards
+    with monkeypatch.context() as patched:
+        if hashed == "as spelled":
+            patched.setattr(pagefold.context, "prefix_hashes_of", as_spelled)
+        context = opened(12_000, store=store, head=4_096, clock=lambda: now[0])
+        requests = []
+        for turn, request in enumerate(loop(context, 40)):
+            requests.append(request)
+            now[0] += 400 if turn in (7, 22) else 5  # the cache was cold: only a note can tell afterwards
     assert context.report().folds > 2
 
     for turn in (1, 8, 9, 22, 30, 39):

@@ -10,7 +10,6 @@ before anything is folded away, and a context of the same history, store and pro
 """
 
 import asyncio
-import hashlib
 import json
 import re
 import time
@@ -23,11 +22,11 @@ from pagefold.adapters.instructions import instructions_in
 from pagefold.adapters.stores import open_store
 from pagefold.derive.cost import TABLES, Prices
 from pagefold.derive.notebook import Notebook
-from pagefold.derive.pinned_policy import PinnedPolicy, root_of
+from pagefold.derive.pinned_policy import PinnedPolicy
 from pagefold.derive.policies import policy_named
-from pagefold.derive.policies.folding import Folding
-from pagefold.derive.policies.legacy import Legacy
-from pagefold.derive.policy import NOTHING, Decision, Derived, Notes, Policy
+from pagefold.derive.policy import NOTHING, Decision, Derived, Notes, Policy, configured, window_of
+from pagefold.derive.prefix_hashes import NO_HASH, prefix_hashes_of, raw_prefix_hashes, root_of
+from pagefold.derive.runner import Run, as_it_is, begin, run
 from pagefold.encode.recall_reply import reply_to_recall
 from pagefold.errors import ConfigError, WindowError
 from pagefold.pages import producers
@@ -42,7 +41,7 @@ from pagefold.pages.writeback import Scopes, Writeback
 from pagefold.tokens import FRAME, counter_for
 from pagefold.wire import json_text
 from pagefold.wire.apis import message_of
-from pagefold.wire.message import BlockKind, Message, Role
+from pagefold.wire.message import BlockKind, Message
 
 _TITLE = re.compile(r"\[(R\d+)[ \]]")
 _NAMED = 60
@@ -107,31 +106,26 @@ class Context:
         self._counter = counter_for(model)
         if isinstance(policy, str):
             policy = policy_named(policy, window=window, prices=prices, tokens=self._counter.name)
-        self._policy, self._prices, self._clock = policy, prices, clock
+        self._prices, self._clock = prices, clock
         self._owns = isinstance(store, str | Path)
         self._store = open_store(store) if isinstance(store, str | Path) else store or MemoryStore()
         self._writeback = Writeback(self._store, Scopes(history, project))
         self._notebook = Notebook(self._store.notes)
         self._history, self._head = history, head
-        self._asked_for = f"{history}\n{model}\n{policy.name}\n{getattr(policy, 'window', 0)}"
+        self._asked_for = f"{history}\n{model}\n{policy.name}\n{window_of(policy)}"
         self._messages: list[Message] = []
-        self._links: list[bytes] = []
-        self._beginning: PinnedPolicy | None = None
+        self._prefix_hashes: list[bytes] = []
+        self._hashes_raw = False  # whether the history began under the hashes of an earlier version
+        self._pinned_policy: PinnedPolicy | None = None
         self._answered = False  # and so noted under what no other history has
         self._stepped = 0  # messages that the policy has been shown
-        self._state: Any = policy.begin(head)  # before it is asked, and after
-        self._after: Any = None
-        self._stood: list[Message] = []  # what was sent before the request that was asked for last
-        self._sent: list[Message] = []
-        self._owed: list[Page] = []
-        self._crossed: Boundary | None = None
-        self._pinned: list[Held] = []
-        if isinstance(policy, Folding | Legacy):
-            self._pinned += self._writeback.read().held
-            self._policy = policy = replace(policy, instructions=instructions_in(instructions))
-            self._state = policy.begin(head)
+        self._waiting: list[Held] = []  # to be pinned as soon as the history has begun
+        if policy.abilities.pins:
+            self._waiting += self._writeback.read().held
+            policy = configured(policy, instructions=instructions_in(instructions))
         elif instructions:
             raise ConfigError(f"instructions: {_FOLDS}; this one is {policy.name}")
+        self._run: Run[Message] = begin(policy, head, spoke=True)
         self._decisions: tuple[Decision, ...] = ()
         self._plain = self._plain_sent = 0
         self._counted: dict[str, int] = {}
@@ -160,8 +154,6 @@ class Context:
         """The next messages of the history, as they are sent to a provider or came from it."""
         for given in messages:
             message = given if isinstance(given, Message) else message_of(given)
-            link = self._links[-1] if self._links else b""
-            self._links.append(hashlib.sha256(link + json_text.bytes_of(message.raw)).digest())
             self._messages.append(message)
             self._plain += self._counter.count(message.text) + FRAME
 
@@ -175,24 +167,20 @@ class Context:
         if cold is None:
             life = self._prices.ttl_seconds
             cold = self._asked is not None and life > 0 and now - self._asked > life
-        link = self._links[-1] if self._links else b""
+        prefix_hash = self._prefix_hashes[-1] if self._prefix_hashes else b""
         notes = Notes(cold=cold, recalled=tuple(self._missed))
-        notes = self._notebook.get(link) if notes == NOTHING else notes
-        after, derived = self._policy.request(self._state, notes)
+        notes = self._notebook.get(prefix_hash) if notes == NOTHING else notes
+        asked, before = self._run.ask(notes, as_it_is), self._sent
+        assert asked.asked is not None
+        derived = asked.asked.derived
         if derived.short:
             raise WindowError(derived.short)
         if notes != NOTHING:
-            self._notebook.put(link, notes, now)
+            self._notebook.put(prefix_hash, notes, now)
         self._missed.clear()
-        before = self._sent
-        self._send(after, derived)
-        for page in self._owed:
-            self._store.pages.put(page.content, history=self._history, now=now, kind=page.kind, name=page.name)
-            self._store.pages.hold(page.id, self._history)
-        self._owed.clear()
-        if self._crossed is not None:
-            self._writeback.write(self.pins, self._crossed, now=now)
-            self._crossed = None
+        self._run = asked
+        self._decide(derived)
+        self._save(now)
         self._account(before, derived, cold=cold)
         self._asked = now
         return [json.loads(message.raw) for message in self._sent]
@@ -230,11 +218,11 @@ class Context:
     @property
     def pins(self) -> Pins:
         """What is held: by the library, by the agent's own tools, by instruction files."""
-        if not isinstance(self._policy, Folding | Legacy):
+        if not self._run.policy.abilities.pins:
             return NONE
         self._catch_up(self._clock())
-        held: Pins = self._state.pins
-        return held.holding(*self._pinned)
+        held: Pins = self._run.state.pins
+        return held.holding(*self._waiting)
 
     def explain(self) -> list[Standing]:
         """Why each message stands as it does."""
@@ -253,69 +241,89 @@ class Context:
     async def recall_async(self, handle: str, **part: Any) -> str:
         return await asyncio.to_thread(self.recall, handle, **part)
 
+    @property
+    def _sent(self) -> Sequence[Message]:
+        """The last request: the one that was asked for since the last message, or the one before."""
+        return self._run.asked.request if self._run.asked is not None else self._run.sent
+
     def _catch_up(self, now: float) -> None:
         """Shows the policy what was added, and asks it where an answer shows that it was asked."""
+        added = self._messages[len(self._prefix_hashes) :]
+        if self._hashes_raw:
+            self._prefix_hashes += raw_prefix_hashes(added, self._prefix_hashes[-1])
+        else:
+            before = self._prefix_hashes[-1] if self._prefix_hashes else NO_HASH
+            self._prefix_hashes += prefix_hashes_of([json_text.parse(message.raw) for message in added], before)
         if self._messages and not self._answered:
             self._begin(now)
-        for place in range(self._stepped, len(self._messages)):
-            message = self._messages[place]
-            answers = message.role is Role.ASSISTANT and place > 0
-            if answers and self._messages[place - 1].role is not Role.ASSISTANT:
-                if self._after is None:
-                    self._send(*self._policy.request(self._state, self._notebook.get(self._links[place - 1])))
-                self._state, self._stood = self._after, self._sent
-            # A request that led to no answer leaves no trace.
-            self._sent, self._after = self._stood, None
-            self._state = self._policy.step(self._state, replace(message, place=place))
+        start = self._stepped
+        new = [replace(message, place=place) for place, message in enumerate(self._messages[start:], start)]
+        self._run = run(self._run, new, start, self._ask_again)
         self._stepped = len(self._messages)
+
+    def _ask_again(self, place: int, at: Run[Message]) -> Run[Message]:
+        """Asks as it was asked before the answer at a place was given."""
+        asked = at.ask(self._notebook.get(self._prefix_hashes[place - 1]), as_it_is)
+        assert asked.asked is not None
+        self._decide(asked.asked.derived)
+        return asked
 
     def _begin(self, now: float) -> None:
         """Begins with what the history began with, and notes that: under its first request, then its first answer."""
-        root = root_of(self._messages, self._links)
+        root = root_of(self._messages, self._prefix_hashes)
         begun = self._notebook.begun(root, self._asked_for, now)
-        if self._beginning is None:
-            self._beginning = begun.beginning or PinnedPolicy(self._policy, self._head, now)
-            self._policy, self._head = self._beginning.policy, self._beginning.head
-            self._state = self._policy.begin(self._head)
-            self._hold()
+        if self._pinned_policy is None:
+            if begun.beginning is None:
+                raw = raw_prefix_hashes(self._messages)
+                earlier = self._notebook.begun(root_of(self._messages, raw), self._asked_for, now)
+                if earlier.beginning is not None:
+                    begun, self._prefix_hashes, self._hashes_raw = earlier, raw, True
+            self._pinned_policy = begun.beginning or PinnedPolicy(self._run.policy, self._head, now)
+            self._head = self._pinned_policy.head
+            self._run = begin(self._pinned_policy.policy, self._head, spoke=True)
+            self._pin_waiting()
         if begun.unnoted:
-            self._notebook.put_begun(begun.unnoted, self._beginning, now)
+            self._notebook.put_begun(begun.unnoted, self._pinned_policy, now)
         self._answered = root.answered is not None
 
-    def _send(self, after: Any, derived: Derived) -> None:
-        self._after = after
-        self._sent = [*self._stood[: derived.keep], *derived.append]
-        self._owed += derived.pages
-        self._crossed = derived.boundary or self._crossed
+    def _decide(self, derived: Derived) -> None:
         if derived.decisions:  # a fold decides anew about everything
             self._decisions = (*(() if derived.reason else self._decisions), *derived.decisions)
 
-    def _hold(self) -> None:
-        """Pins what waits to be pinned, in what was asked for already too: whatever comes next goes on from one of
-        them."""
-        if not self._pinned:
-            return
-        policy = self._policy
-        assert isinstance(policy, Folding | Legacy)
-        self._state = policy.pin(self._state, *self._pinned)
-        self._after = None if self._after is None else policy.pin(self._after, *self._pinned)
-        self._pinned.clear()
+    def _save(self, now: float) -> None:
+        """Saves what the request names and what a fold would lose. Where that fails, the next request tries again."""
+        asked = self._run.asked
+        unsaved = asked.unsaved if asked is not None else self._run.unsaved
+        for page in unsaved.pages:
+            self._store.pages.put(page.content, history=self._history, now=now, kind=page.kind, name=page.name)
+            self._store.pages.hold(page.id, self._history)
+        if unsaved.boundary is not None:
+            self._writeback.write(self.pins, unsaved.boundary, now=now)
+        self._run = self._run.saved()
+
+    def _pin_waiting(self) -> None:
+        """Pins what waits to be pinned, in what was asked for already too."""
+        if self._waiting:
+            policy: Any = self._run.policy
+            held = tuple(self._waiting)
+            self._run = self._run.pinned(lambda state: policy.pin(state, *held))
+            self._waiting.clear()
 
     def _take(self, what: str, held: Held | Refused) -> None:
         if isinstance(held, Refused):
             raise ConfigError(f"{what}: {held.text}")
-        if not isinstance(self._policy, Folding | Legacy):
-            raise ConfigError(f"{what}: {_FOLDS}; this one is {self._policy.name}")
+        if not self._run.policy.abilities.pins:
+            raise ConfigError(f"{what}: {_FOLDS}; this one is {self._run.policy.name}")
         now = self._clock()
         self._catch_up(now)
-        self._pinned.append(held)
+        self._waiting.append(held)
         if self._messages:
-            self._hold()
+            self._pin_waiting()
         self._writeback.stage(self.pins, now=now)
 
     def _resize(self, window: int) -> None:
-        if isinstance(self._policy, Folding | Legacy):
-            self._policy = replace(self._policy, window=window)
+        if self._run.policy.abilities.folds:
+            self._run = replace(self._run, policy=configured(self._run.policy, window=window))
 
     def _titled(self, title: str) -> str | None:
         """The whole of the newest result that stands under this title."""
@@ -326,7 +334,7 @@ class Context:
                     return self._messages[message.place].blocks[index].text
         return None
 
-    def _account(self, before: list[Message], derived: Derived, *, cold: bool) -> None:
+    def _account(self, before: Sequence[Message], derived: Derived, *, cold: bool) -> None:
         total, plain = self._head + self._tokens(self._sent), self._head + self._plain
         kept = self._tokens(before[: derived.keep])
         asked_before = self._report.requests > 0 and not cold

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -11,7 +11,7 @@ from pagefold.analysis.faults import observe
 from pagefold.analysis.replay import SessionReplay, Terms
 from pagefold.derive.cost import prices_named
 from pagefold.derive.policies import policy_named
-from pagefold.derive.policy import NOTHING, Derived, Notes, Policy
+from pagefold.derive.policy import NOTHING, Abilities, Derived, Notes, Policy
 from pagefold.pages.faults import FaultKind, FaultObserver, PageFault
 from pagefold.pages.kinds import PageKind
 from pagefold.pages.page import Page, handle_of, id_of
@@ -31,6 +31,8 @@ class Recent:
     said: str = ""
     pages: tuple[Page, ...] = ()
     name: str = "recent"
+
+    abilities: ClassVar[Abilities] = Abilities()
 
     def begin(self, head: int = 0) -> tuple[Message, ...]:
         return ()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -17,7 +17,7 @@ from pagefold.analysis.replay_figures import ReplayFigures
 from pagefold.analysis.replay_job import ReplayedSession, ReplayJob, replay_session
 from pagefold.derive.cost import prices_named
 from pagefold.derive.policies import policy_named
-from pagefold.derive.policy import NOTHING, Derived, Notes
+from pagefold.derive.policy import NOTHING, Abilities, Derived, Notes
 from pagefold.errors import ConfigError
 from pagefold.pages.facts import facts_of, opened
 from pagefold.tokens import FRAME, counter
@@ -114,6 +114,8 @@ class Forgetful:
     """Sends the first message and the newest, and nothing in between."""
 
     name: str = "forgetful"
+
+    abilities: ClassVar[Abilities] = Abilities()
 
     def begin(self, head: int = 0) -> tuple[Message, ...]:
         return ()

@@ -8,13 +8,14 @@ import pytest
 
 from pagefold.derive.cost import TABLES
 from pagefold.derive.learned import SHIPPED, Folds, Learned, forms_of
-from pagefold.derive.pinned_policy import VERSION, PinnedPolicy, parse, root_of
+from pagefold.derive.pinned_policy import VERSION, PinnedPolicy, parse
 from pagefold.derive.policies import LIVE, policy_named
 from pagefold.derive.policies.incremental import Incremental
 from pagefold.derive.policies.lossless import Lossless
 from pagefold.derive.policies.oracle import OracleReplay
 from pagefold.derive.policies.reset import Reset
 from pagefold.derive.policy import Policy
+from pagefold.derive.prefix_hashes import root_of
 from pagefold.derive.remaining import TurnsLeft
 from pagefold.derive.values import Priors
 from pagefold.wire import openai_chat

@@ -3,11 +3,11 @@
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from pagefold.derive.policies import policy_named
 from pagefold.derive.policies.economic import Economic
-from pagefold.derive.policy import NOTHING, Derived, Notes, Policy
+from pagefold.derive.policy import NOTHING, Abilities, Derived, Notes, Policy
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.exchange import Exchange
 from pagefold.pages.kinds import PageKind
@@ -30,7 +30,10 @@ class Folding:
 
     window: int = 7
     prices: object = None
+    tokens: str = "o200k"
     name: str = "folding"
+
+    abilities: ClassVar[Abilities] = Abilities(folds=True)
 
     def begin(self, head: int = 0) -> tuple[tuple[Message, ...], tuple[Message, ...]]:
         return (), ()

@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import given, settings
@@ -12,7 +12,7 @@ from pagefold.derive.cost import TABLES
 from pagefold.derive.models import known
 from pagefold.derive.policies import policy_named
 from pagefold.derive.policies.economic import Economic
-from pagefold.derive.policy import NOTHING, Derived, Notes
+from pagefold.derive.policy import NOTHING, Abilities, Derived, Notes
 from pagefold.encode.choose import decode
 from pagefold.errors import PagefoldError
 from pagefold.model_proxy.conversations import Conversations
@@ -206,7 +206,7 @@ def test_what_is_only_counted_extends_no_history_that_is_derived_from() -> None:
     off.answer_began(200, "application/json")
 
     assert off.finish(Ending.WHOLE).messages == len(history(4))
-    assert off.told is not None
+    assert off.record is not None
     assert len(known.request.messages._items) == len(known.prefix_hashes._items) == len(history(3))
 
 
@@ -278,6 +278,8 @@ class Spy:
     name: str = "spy"
     shown: list[int] = field(default_factory=list)
 
+    abilities: ClassVar[Abilities] = Abilities()
+
     def begin(self, head: int = 0) -> tuple[Message, ...]:
         return ()
 
@@ -303,15 +305,15 @@ def test_a_new_turn_shows_the_policy_its_new_messages_only() -> None:
 
 
 def test_what_is_remembered_is_bounded() -> None:
-    conversations = Conversations(policy_named("lossless"))
-    derivations = conversations.derivations_for("messages")
-    assert derivations is not None
+    policy = policy_named("lossless")
+    conversations = Conversations(policy)
+    derivations = conversations.derivations_for("messages", policy)
     derivations._most = 100_000
     for number in range(30):
         sent(conversations, body(history(3, first=f"Task {number}")))
 
     assert derivations._characters <= 100_000
-    assert derivations._characters == sum(turn.characters for turn in derivations._turns.values())
+    assert derivations._characters == sum(run.characters for run in derivations._cached.values())
 
 
 def test_a_reading_seen_before_shares_its_messages() -> None:
@@ -374,8 +376,8 @@ def test_a_smaller_window_folds_sooner() -> None:
 )
 def test_a_policy_that_folds_goes_by_the_model(model: str, window: int, prices: str, counter: str) -> None:
     def chosen(conversations: Conversations, said: int = 0) -> Economic:
-        found = conversations.derivations_for(MESSAGES.name, window=said, model=model)
-        assert found is not None
+        assert conversations.policy is not None
+        found = conversations.derivations_for(MESSAGES.name, conversations.policy, said, model)
         assert isinstance(found.policy, Economic)
         return found.policy
 

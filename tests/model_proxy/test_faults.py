@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 import pytest
@@ -22,7 +22,7 @@ from pagefold.adapters.stores import open_store
 from pagefold.derive.policies import policy_named
 from pagefold.derive.policies.economic import Economic
 from pagefold.derive.policies.lossless import Lossless
-from pagefold.derive.policy import NOTHING, Derived, Notes
+from pagefold.derive.policy import NOTHING, Abilities, Derived, Notes
 from pagefold.errors import StoreError
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.proxy import Proxy
@@ -45,6 +45,8 @@ class Broken:
     """A policy with a mistake in it."""
 
     name: str = "broken"
+
+    abilities: ClassVar[Abilities] = Abilities()
 
     def begin(self, head: int = 0) -> Any:
         return None
@@ -177,6 +179,45 @@ def test_what_cannot_be_stored_is_not_folded_away() -> None:
     first, second = (received.body for received in model.received)
     assert first == data
     assert second.count(b"[folded]") > 0
+
+
+def test_pages_that_could_not_be_stored_wait_for_their_own_conversation() -> None:
+    full = True
+    tried: dict[str, set[bytes]] = {}
+    stored: dict[str, set[bytes]] = {}
+
+    def put(content: bytes, *, history: str, **more: object) -> PageId:
+        tried.setdefault(history, set()).add(content)
+        if full:
+            raise StoreError("the disk is full")
+        stored.setdefault(history, set()).add(content)
+        return Page(PageKind.EVIDENCE, content).id
+
+    def conversation(name: str, turns: int) -> bytes:
+        messages = history(turns, first=f"I am {name}.")
+        return body(json.loads(json.dumps(messages).replace("function", name)))
+
+    with upstream(answers(whole(ANSWER))) as model:
+        conversations = Conversations(Economic(window=3_000))
+        proxy = Proxy(Upstreams({"anthropic": model.url}), conversations, put=put, report=lambda line: None)
+        with running(proxy) as url:
+            first = conversation("anne", 12)
+            ask(url, body=first)
+            full = False
+            ask(url, body=conversation("bert", 12))
+            of_bert = {name: set(pages) for name, pages in stored.items()}
+            ask(url, body=conversation("anne", 13))
+
+    assert model.received[0].body == first  # what was not stored was not folded away
+    (anne,), (bert,) = tried.keys() - of_bert.keys(), of_bert.keys()
+    assert of_bert[bert]
+    assert not any(b"anne" in content for content in of_bert[bert])
+    assert stored[bert] == of_bert[bert]
+    assert tried[anne] == stored[anne]
+    assert all(b"anne" in content for content in stored[anne])
+    recalled = set(re.findall("pf-[a-z2-7]{10}", model.received[2].body.decode()))
+    assert recalled
+    assert recalled <= {Page(PageKind.EVIDENCE, content).handle for content in stored[anne]}
 
 
 @pytest.mark.parametrize("status", [b"429 Too Many Requests", b"529 Overloaded", b"500 Oops", b"400 Bad Request"])

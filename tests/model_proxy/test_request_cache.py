@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pagefold.derive.prefix_hashes import NO_HASH
 from pagefold.errors import WireError
-from pagefold.model_proxy.histories import NO_HASH
 from pagefold.model_proxy.request_cache import ParsedRequest, RequestCache
 from pagefold.wire.api import Api
 from pagefold.wire.apis import CHAT, MESSAGES, RESPONSES

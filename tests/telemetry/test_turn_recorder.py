@@ -72,8 +72,8 @@ def test_a_result_that_is_let_in_in_part_is_told_with_its_reason_though_nothing_
         assert exchange.read()
         exchange.derive()
         exchange.answer_began(200, "application/json")
-        assert exchange.told is not None
-        teller.tell(exchange.told, exchange.finish(Ending.WHOLE), user_agent="", began=0.0, now=0.0)
+        assert exchange.record is not None
+        teller.tell(exchange.record, exchange.finish(Ending.WHOLE), user_agent="", began=0.0, now=0.0)
     teller.flush()
     assert [event.fold for event in events] == ["", ""]
     assert [(one.place, bool(one.reason)) for one in events[-1].decisions] == [(2, True)]

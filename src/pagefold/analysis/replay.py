@@ -8,12 +8,14 @@ import re
 from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass
+from typing import Any
 
 from pagefold.analysis.demand import demands
 from pagefold.analysis.replay_figures import ReplayFigures, ToolFigures
 from pagefold.derive.cost import Prices
-from pagefold.derive.policies.oracle import OracleReplay
 from pagefold.derive.policy import Derived, Notes, Policy
+from pagefold.derive.runner import Run, as_it_is, begin
+from pagefold.log import Log
 from pagefold.tokens import FRAME, Counter
 from pagefold.wire import json_text
 from pagefold.wire.message import BlockKind, Message, Role
@@ -56,11 +58,9 @@ class SessionReplay:
         if held is not None:
             self.figures.add(ReplayFigures(tools=deepcopy(held.tools), **{name: getattr(held, name) for name in _HELD}))
         # An oracle is shown the recording; everybody else meets it message by message.
-        self._policy = (
-            terms.policy.foreseeing(session.messages) if isinstance(terms.policy, OracleReplay) else terms.policy
-        )
+        policy: Any = terms.policy
+        self._policy: Policy = policy.foreseeing(session.messages) if policy.abilities.foresees else policy
         self._tokens: dict[int, tuple[Message, int]] = {}
-        self._sent: list[Message] = []
         self._total = 0
         self._recorded = terms.head
         self._cold = frozenset(expired(session, terms.prices.ttl_seconds))
@@ -70,26 +70,27 @@ class SessionReplay:
         self._lines: set[str] = set()
 
     def __iter__(self) -> Iterator[tuple[int, Derived]]:
-        policy = self._policy
-        state = policy.begin(self.terms.head)
+        run: Run[Message] = begin(self._policy, self.terms.head, each=True)
         for turn, message in enumerate(self.session.messages):
-            if message.role is Role.ASSISTANT:
+            if run.is_answered_by(message):
                 if self._look:
                     self.figures.history_tokens = self._recorded
-                state, derived = policy.request(state, Notes(cold=turn in self._cold))
-                self._request(turn, derived)
-                yield turn, derived
+                run = run.ask(Notes(cold=turn in self._cold), as_it_is)
+                assert run.asked is not None
+                self._request(turn, run.sent, run.asked.derived)
+                yield turn, run.asked.derived
             elif self._look:
                 self._arrived(message)
             if self._look:
                 self._recorded += self.count(message)
-            state = policy.step(state, message)
+            run = run.step(message)
         if not self._exact:
             self._misses()
 
-    def _request(self, turn: int, derived: Derived) -> None:
+    def _request(self, turn: int, sent: Log[Message], derived: Derived) -> None:
+        """Counts one request. `sent` is the one before it."""
         figures, prices = self.figures, self.terms.prices
-        old = self._sent[derived.keep :]
+        old = sent.since(derived.keep)
         common = 0
         for before, now in zip(old, derived.append, strict=False):
             if before.raw != now.raw:
@@ -98,7 +99,6 @@ class SessionReplay:
         lost = sum(map(self.count, old[common:]))
         added = sum(map(self.count, derived.append[common:]))
         cached, self._total = self._total - lost, self._total - lost + added
-        self._sent[derived.keep + common :] = derived.append[common:]
         cold = turn in self._cold
         figures.expired += cold
         figures.moved += not cold and common < len(old)
@@ -121,9 +121,9 @@ class SessionReplay:
             figures.add(ReplayFigures(logged=usage))
 
     def _is_history(self, turn: int, derived: Derived) -> bool:
-        start = len(self._sent) - len(derived.append)
-        recorded = self.session.messages[start:turn]
-        return len(self._sent) == turn and all(a is b for a, b in zip(recorded, derived.append, strict=True))
+        if derived.keep + len(derived.append) != turn:
+            return False
+        return all(a is b for a, b in zip(self.session.messages[derived.keep : turn], derived.append, strict=True))
 
     def count(self, message: Message) -> int:
         """Counted once. The message is held so that its id stays its own."""

@@ -5,6 +5,7 @@ what the economic one had encoded before its first fold.
 """
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from pagefold.analysis.cost_shares import HEAD
 from pagefold.derive.arrival import Standings, arrive
@@ -12,7 +13,7 @@ from pagefold.derive.entry import Entry
 from pagefold.derive.learned import Forms
 from pagefold.derive.policies.economic import Economic
 from pagefold.derive.policies.folding import State
-from pagefold.derive.policy import NOTHING, Derived, Notes
+from pagefold.derive.policy import NOTHING, Abilities, Derived, Notes
 from pagefold.wire.message import Message
 
 
@@ -28,6 +29,8 @@ class WatchedEconomic:
     reasons: list[str] = field(default_factory=list)
     before_fold: State | None = None  # as it was before the first fold
     name: str = "economic"
+
+    abilities: ClassVar[Abilities] = Economic.abilities
 
     @property
     def sound(self) -> bool:
@@ -74,6 +77,8 @@ class LosslessFrom:
     begun: State
     forms: Forms
     name: str = "lossless"
+
+    abilities: ClassVar[Abilities] = Abilities(encodes=True)
 
     def begin(self, head: int = 0) -> _LosslessState:
         return _LosslessState(standings=self.begun.standings)

@@ -34,7 +34,6 @@ from pagefold.derive.policies import policy_named
 from pagefold.errors import ConfigError
 from pagefold.model_proxy import server
 from pagefold.model_proxy.conversations import Conversations
-from pagefold.model_proxy.deriving import folds
 from pagefold.model_proxy.proxy import Proxy
 from pagefold.model_proxy.recall_service import PageKeeper, RecallAnswers
 from pagefold.model_proxy.upstreams import Upstreams
@@ -160,7 +159,7 @@ def upstreams_of(settings: Settings) -> Upstreams:
 def _policy(settings: Settings) -> Any:
     policy: Any = policy_named(settings.serve.policy, learned=learned_of(settings))
     files = [name.strip() for name in settings.serve.instructions.split(",") if name.strip()]
-    if files and not folds(policy):
+    if files and not policy.abilities.pins:
         raise ConfigError(f"serve.instructions: expected a policy that folds; serve.policy is {policy.name}")
     return replace(policy, instructions=instructions_in(files)) if files else policy
 

@@ -8,8 +8,9 @@ live as long as the process.
 import hashlib
 from typing import Any, NamedTuple
 
-from pagefold.derive.pinned_policy import LOST, PASSED, PinnedPolicy, Root, parse
+from pagefold.derive.pinned_policy import LOST, PASSED, PinnedPolicy, parse
 from pagefold.derive.policy import NOTHING, Notes
+from pagefold.derive.prefix_hashes import Root
 from pagefold.errors import WireError
 from pagefold.pages.memory_store import MemoryStore
 from pagefold.pages.page import PageId

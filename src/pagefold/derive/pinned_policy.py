@@ -10,32 +10,21 @@ is not what was done before counts as that. A version that can no longer be deri
 with what is derived today. That moves its prefix once, and says so.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from pagefold.derive.policies import LIVE, policy_named
 from pagefold.derive.policy import Policy
 from pagefold.errors import WireError
 from pagefold.wire import json_text
 from pagefold.wire.json_text import as_object
-from pagefold.wire.message import Message, Role
 
 VERSION = 3
 _DERIVED = frozenset((VERSION,))
 
 LOST = "how this history began is not known"
 PASSED = "this history began with what is no longer derived"
-
-
-class Root(NamedTuple):
-    """Where a history begins: the link of its first request, and of the first answer, where there is one.
-
-    Histories that begin with the same words share the first link; no two share an answer.
-    """
-
-    asked: bytes
-    answered: bytes | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +53,6 @@ def parse(text: str) -> PinnedPolicy | None:
         return PinnedPolicy(policy, int(said["head"]), float(said["at"]))
     except (WireError, LookupError, TypeError, ValueError):
         return None
-
-
-def root_of(messages: Sequence[Message], links: Sequence[bytes]) -> Root:
-    """Where a history with at least one message begins."""
-    first = next((at for at, message in enumerate(messages) if message.role is Role.ASSISTANT), None)
-    if first is None:
-        return Root(links[-1], None)
-    return Root(links[max(0, first - 1)], links[first])
 
 
 _SET = "set"

@@ -5,8 +5,8 @@ the request before. A policy reads no clock and no file, and never sees a messag
 same notes, same requests.
 """
 
-from dataclasses import field
-from typing import Any, NamedTuple, Protocol
+from dataclasses import field, replace
+from typing import Any, NamedTuple, Protocol, cast
 
 from pagefold.frozen import frozen
 from pagefold.pages.journal import Boundary
@@ -60,11 +60,29 @@ class Derived:
     pins: Pins = NONE
 
 
+@frozen
+class Abilities:
+    """What a policy can do. A policy declares it as a class variable; callers ask for nothing else.
+
+    `folds`: it may change what was sent, and has `window`, `prices` and `tokens`. `encodes`: it puts results into
+    lossless forms, by its `forms`. `pins`: it holds pins, has `instructions` and `pin(state, *held)`, and its states
+    have `pins`. `foresees`: it looks ahead in a recording, which `foreseeing(messages)` gives it.
+    """
+
+    folds: bool = False
+    encodes: bool = False
+    pins: bool = False
+    foresees: bool = False
+
+
 class Policy(Protocol):
     """The state is the policy's own; callers only hand it back."""
 
     @property
     def name(self) -> str: ...
+
+    @property
+    def abilities(self) -> Abilities: ...
 
     def begin(self, head: int = 0) -> Any:
         """The state before the first message. `head` is what stands before all messages, in tokens."""
@@ -72,3 +90,15 @@ class Policy(Protocol):
     def step(self, state: Any, message: Message) -> Any: ...
 
     def request(self, state: Any, notes: Notes = NOTHING) -> tuple[Any, Derived]: ...
+
+
+def configured(policy: Policy, **settings: Any) -> Policy:
+    """The policy with these settings, which its abilities say it has."""
+    changed: Any = policy
+    return cast(Policy, replace(changed, **settings))
+
+
+def window_of(policy: Policy) -> int:
+    """How many tokens a policy folds at; 0 where it never folds."""
+    folding: Any = policy
+    return int(folding.window) if policy.abilities.folds else 0

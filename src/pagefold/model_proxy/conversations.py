@@ -5,7 +5,6 @@ gives the same requests.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, TypeAlias
 
 from pagefold.derive.cost import TABLES, Prices
@@ -13,11 +12,12 @@ from pagefold.derive.models import Known
 from pagefold.derive.notebook import Begun
 from pagefold.derive.pinned_policy import PinnedPolicy
 from pagefold.derive.policies import policy_named
-from pagefold.derive.policy import NOTHING, Notes, Policy
+from pagefold.derive.policy import NOTHING, Notes, Policy, configured, window_of
+from pagefold.derive.prefix_hashes import NO_HASH
+from pagefold.derive.runner import as_it_is
 from pagefold.encode.choose import REFERRING
 from pagefold.log import Log
-from pagefold.model_proxy.deriving import Derivation, Derivations, folds
-from pagefold.model_proxy.histories import NO_HASH
+from pagefold.model_proxy.deriving import Derivation, Derivations
 from pagefold.model_proxy.notebook import Notebook
 from pagefold.model_proxy.recalling import UpstreamTurn, gist
 from pagefold.model_proxy.request_cache import ParsedRequest, RequestCache
@@ -62,7 +62,6 @@ class Conversations:
         self.reckoner = CostEstimator(self.prices)
         self.notebook = Notebook(store.notes if store else None)
         self._derivations: dict[tuple[str, Policy], Derivations] = {}
-        self._unasked: dict[str, Derivations] = {}
         self._known_begun: dict[tuple[object, ...], Begun] = {}
         self._said: dict[bytes, UpstreamTurn | None] = {}
 
@@ -71,39 +70,41 @@ class Conversations:
         known = self._known(model)
         return self._prices.get(api) or (known.prices if known else TABLES[api_named(api).provider.prices])
 
+    def policy_for(self, name: str = "") -> Policy | None:
+        """The policy that a client names, or the one that was set; None where requests are only observed, whatever a
+        client names. Raises ConfigError for a name that is no policy's."""
+        named = policy_named(name) if name else self.policy
+        return named if self.policy is not None else None
+
     def derivations_for(
-        self, api: str, name: str = "", window: int = 0, model: str = "", *, alone: bool = False
-    ) -> Derivations | None:
-        """A policy at work: the one that was set, or the one that a client names. `alone` is for requests of which the
-        provider may clear results: what it clears does not stand, and nothing may refer to it. Raises ConfigError."""
-        if not name and not alone and api in self._unasked:
-            return self._unasked[api]
-        policy: Any = policy_named(name) if name else self.policy
-        if self.policy is None:  # whatever a client names: who observes has no place for what would be left out
-            return None
-        if folds(policy):
+        self, api: str, policy: Policy, window: int = 0, model: str = "", *, alone: bool = False
+    ) -> Derivations:
+        """The derivations by a policy, fitted to this model and window. `alone` is for requests of which the provider
+        may clear results: nothing may refer to what it clears."""
+        if policy.abilities.folds:
             known = self._known(model)
-            fits = window or self.window or (known.window if known else policy.window)
-            counted = {"tokens": known.tokens} if known and hasattr(policy, "tokens") else {}
-            # Who names another policy is held to the same instructions.
-            ours = getattr(self.policy, "instructions", ())
-            held = {"instructions": ours} if ours and hasattr(policy, "instructions") else {}
-            policy = replace(policy, window=fits, prices=self.prices(api, model), **counted, **held)
-        elif alone and encodes(policy):
-            policy = replace(policy, without=policy.without | REFERRING)
-        elif not name:  # the same for every request that asks for nothing else
-            self._unasked[api] = self.cached_derivations(api, policy)
+            fitted: dict[str, Any] = {"prices": self.prices(api, model)}
+            fitted["window"] = window or self.window or (known.window if known else window_of(policy))
+            if known:
+                fitted["tokens"] = known.tokens
+            ours: Any = self.policy
+            if policy.abilities.pins and ours.abilities.pins:  # who names another policy is held to the same
+                fitted["instructions"] = ours.instructions
+            policy = configured(policy, **fitted)
+        elif alone and policy.abilities.encodes:
+            encoding: Any = policy
+            policy = configured(policy, without=encoding.without | REFERRING)
         return self.cached_derivations(api, policy)
 
     def cached_derivations(self, api: str, policy: Policy) -> Derivations:
-        """A policy at work on what is spelled like this."""
+        """The derivations by a policy, of requests of this API."""
         found = self._derivations.get((api, policy))
         if found is None:
-            opened = self.with_original_results if encodes(policy) else _as_it_is
-            made = Derivations(policy, shown=opened)
-            if folds(policy):
+            original = self.with_original_results if policy.abilities.encodes else as_it_is
+            made = Derivations(policy, shown=original)
+            if policy.abilities.folds:
                 plain = api_named(api).plain
-                made = Derivations(policy, noted=self.notebook.get, shown=lambda message: opened(plain(message)))
+                made = Derivations(policy, noted=self.notebook.get, shown=lambda message: original(plain(message)))
             self._derivations[api, policy] = found = made
             if len(self._derivations) > _POLICIES:  # a client may name any window
                 del self._derivations[next(iter(self._derivations))]
@@ -178,7 +179,7 @@ class Conversations:
         """What the history is derived with from here on; noted, where it was not yet."""
         beginning = begun.beginning
         if beginning is None:
-            head = sum(self.reckoner.head(reading).values()) if derivations.folds else 0
+            head = sum(self.reckoner.head(reading).values()) if derivations.policy.abilities.folds else 0
             beginning = PinnedPolicy(derivations.policy, -(-head // _HEAD_STEP) * _HEAD_STEP, now)
         if begun.unnoted:
             self.notebook.put_begun(begun.unnoted, beginning, now)
@@ -209,12 +210,3 @@ def _answer_end(messages: Sequence[Message], at: int) -> int:
     while at < len(messages) and messages[at].role is Role.ASSISTANT:
         at += 1
     return at
-
-
-def encodes(policy: Policy) -> bool:
-    """Whether a policy puts results into lossless forms: those that do know which forms to use."""
-    return hasattr(policy, "forms")
-
-
-def _as_it_is(message: Message) -> Message:
-    return message

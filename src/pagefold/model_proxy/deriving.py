@@ -1,28 +1,25 @@
-"""From the history that a client sends to the request that goes upstream, by a policy.
+"""Derives the request that goes upstream from the history that a client sends, by a policy.
 
-Deriving is a function of the history alone. A policy is shown every message in order and asked for a request before
-each answer that stands in the history, as it was asked then, and once more at the end. What was worked out for a
-history is remembered under its link, so that a new turn costs its new messages; without it the same bytes come out.
+Deriving is a function of the history alone: `derive.runner` shows the policy every message and asks it before every
+answer. `Derivations` remembers the run of each history under its prefix hash, so that a new turn costs its new
+messages; without that memory the same bytes come out. What a derivation needs saved is part of the derivation.
 
-What a policy changes is kept as *what* it changed (which block of which message says something else), not as bytes:
-the client moves its cache marks and respells its messages from turn to turn, and everything but the changed texts goes
-on as it came this time.
+What a policy changed is kept as which block of which message says something else, not as bytes: clients move their
+cache marks and respell messages from turn to turn, and everything but the changed texts goes on as it came this time.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from operator import is_
-from typing import Any, TypeAlias
+from typing import NamedTuple
 
 from pagefold import tokens
 from pagefold.derive.policy import NOTHING, Decision, Notes, Policy
+from pagefold.derive.runner import NOTHING_UNSAVED, Run, Unsaved, begin, run
 from pagefold.frozen import frozen
 from pagefold.log import Log
-from pagefold.model_proxy.request_cache import ParsedRequest
-from pagefold.pages.journal import Boundary
-from pagefold.pages.page import Page, PageId
-from pagefold.pages.pins import Pins
-from pagefold.wire.message import Message, Role
+from pagefold.wire.message import Message
 
 _CHARACTERS = 256 << 20
 _LINE = 16  # what a message costs that is only listed once more
@@ -30,217 +27,218 @@ _LINE = 16  # what a message costs that is only listed once more
 
 @frozen
 class Sent:
-    """One message as it goes upstream: where it stands in the client's history and which of its blocks say something
+    """One message as it goes upstream: where it stands in the client's history, and which of its blocks say something
     else there. A message that the policy made itself has no place. `source` is the client's, as it came this time."""
 
     place: int
     edits: tuple[tuple[int, str], ...]
     source: Message
     message: Message
-    saved: int = 0
+    saved_tokens: int = 0
 
     def over(self, source: Message) -> "Sent":
         """The same changes, made to the message as it came this time."""
         message = source
         for index, text in self.edits:
             message = message.with_text(index, text)
-        return replace(self, source=source, message=message)
+        return Sent(self.place, self.edits, source, message, self.saved_tokens)
 
 
 @frozen
 class Derivation:
-    """A request to be sent, made over these messages of the client: the tokens it holds fewer than they do, and why it
-    is a fold point."""
+    """A request for one history: its messages, made over those of the client, and all that follows from it.
+
+    `saved_tokens` is how many tokens fewer it has than the client's; `reason` says why it is a fold point. `decisions`
+    are what the policy decided about single messages. `unsaved` has to be saved before the request leaves.
+    """
 
     sent: Log[Sent]
     over: Log[Message] = field(repr=False)
     changed: bool
-    saved: int = 0
+    saved_tokens: int = 0
     reason: str = ""
+    decisions: tuple[Decision, ...] = field(default=(), repr=False)
+    unsaved: Unsaved = NOTHING_UNSAVED
 
     @property
     def messages(self) -> list[Message]:
-        return [one.message for one in self.sent]
+        return [sent.message for sent in self.sent]
 
 
 @dataclass(slots=True)
-class _Turn:
-    """What is known of a history with this head that was asked about: the state and what stood, before asking and
-    after."""
+class _Cached:
+    """The run of one history with this head, asked for its request, and the newest derivation of it."""
 
     head: int
-    stepped: Any
-    stood: Log[Sent]
-    asked: Any
+    run: Run[Sent]
     derivation: Derivation
     characters: int
 
 
-_Near: TypeAlias = tuple[Log[bytes] | None, int, _Turn | None]
-_NOWHERE: _Near = (None, 0, None)
+class Nearest(NamedTuple):
+    """The longest beginning of a history whose run is cached: how many messages it has, and the characters after it."""
+
+    hashes: Log[bytes]
+    length: int
+    cached: _Cached | None
+    fresh: int = 0
 
 
 class Derivations:
-    """One policy at work on many histories. What it remembers is bounded by the characters of their requests.
+    """One policy for many histories. What it remembers is bounded by the characters of their requests.
 
     `noted` returns the notes stored under a prefix hash; a policy that never folds has none. `shown` turns a message
     into what the policy reads: one that makes pages of messages must not see how they happened to be spelled.
-    `unsaved_pages` are recalled by handles in derived requests and are not in the store yet, `unsaved_pins` were not
-    written back before a fold: no such request may leave before they are.
     """
 
     def __init__(
         self,
         policy: Policy,
         *,
-        noted: Callable[[bytes], Notes] = lambda link: NOTHING,
+        noted: Callable[[bytes], Notes] = lambda prefix_hash: NOTHING,
         shown: Callable[[Message], Message] = lambda message: message,
         most: int = _CHARACTERS,
     ) -> None:
-        self.policy, self.folds = policy, folds(policy)
-        self.unsaved_pages: dict[PageId, Page] = {}
-        self.unsaved_pins: tuple[Pins, Boundary] | None = None
-        self.decided: tuple[Decision, ...] = ()  # in the last request that was asked for; the trace tells it
-        self._noted, self._shown = noted, shown
-        self._most = most
-        self._turns: dict[bytes, _Turn] = {}
-        self._near = _NOWHERE  # for the hashes that were asked about last, while nothing was remembered since
+        self.policy = policy
+        self._noted, self._shown, self._most = noted, shown, most
+        self._cached: dict[bytes, _Cached] = {}
         self._characters = 0
 
-    def fresh(self, reading: ParsedRequest, head: int | None = None) -> int:
-        """How many characters of a request would have to be worked on."""
-        hashes, known = reading.prefix_hashes, reading.after
-        turn = self._turns.get(hashes[known - 1]) if known else None  # mostly that is the nearest
-        if turn is None or (head is not None and head != turn.head):
-            known, turn = self._nearest(hashes, head)
-        self._near = hashes, known, turn
-        characters = 0
-        for message in reading.request.messages.since(known):
-            characters += len(message.raw)
-        return characters
+    def nearest(self, messages: Log[Message], hashes: Log[bytes], head: int | None = None, after: int = 0) -> Nearest:
+        """What is known of a history. `after` is how long it was when it was read before: mostly the answer."""
+        length, cached = after, self._cached.get(hashes[after - 1]) if after else None
+        if cached is None or (head is not None and head != cached.head):
+            length, cached = hashes.length, None
+            for prefix_hash in reversed(hashes):
+                found = self._cached.get(prefix_hash)
+                if found is not None and (head is None or head == found.head):
+                    cached = found
+                    break
+                length -= 1
+        return Nearest(hashes, length, cached, sum([len(message.raw) for message in messages.since(length)]))
 
     def derive(
-        self, messages: Log[Message], hashes: Log[bytes], head: int = 0, notes: Notes = NOTHING, characters: int = 0
+        self,
+        messages: Log[Message],
+        hashes: Log[bytes],
+        head: int = 0,
+        notes: Notes = NOTHING,
+        *,
+        characters: int = 0,
+        nearest: Nearest | None = None,
     ) -> Derivation:
-        """What goes upstream for this history, whose hashes these are. `head` is the tokens of what stands before it,
-        `characters` how long the whole is."""
-        self.decided = ()
-        of, at, turn = self._near
-        if of is not hashes or turn is None or turn.head != head:
-            at, turn = self._nearest(hashes, head)
-        if turn is not None and at == messages.length:
-            return self._remember(hashes, turn, _derivation(turn.derivation.sent, messages, turn.derivation.reason))
-        new = messages.since(at)
-        spoke = at > 0 and messages[at - 1].role is Role.ASSISTANT  # whether the model did, in the message before
-        state: Any
-        sent: Log[Sent]
-        if turn is None:
-            state, sent, asked = self.policy.begin(head), Log(), False
-        elif new[0].role is Role.ASSISTANT and not spoke:
-            state, sent, asked = turn.asked, turn.derivation.sent, True
-        else:
-            state, sent, asked = turn.stepped, turn.stood, False
-        for place, message in enumerate(new, at):
-            speaks = message.role is Role.ASSISTANT
-            if speaks and not spoke and not asked:
-                state, sent = self._pass(state, sent, messages.upto(place), hashes.upto(place), head)
-            shown = self._shown(message)
-            if shown.place != place:
-                shown = Message(shown.role, shown.blocks, shown.raw, place)
-            state = self.policy.step(state, shown)
-            spoke, asked = speaks, False
-        if self.folds and notes is NOTHING and hashes.length:
-            notes = self._noted(hashes[-1])
-        after, asked_for, reason = self._ask(state, sent, messages, notes)
-        derivation = _derivation(asked_for, messages, reason, turn.derivation if turn else None)
-        if turn is not None:  # it shares nearly everything with its child, and is of use for a retry only
-            self._characters -= turn.characters
-            turn.characters = 0
-        return self._remember(hashes, _Turn(head, state, sent, after, derivation, characters), derivation)
+        """What goes upstream for this history, which has these prefix hashes. `head` is the tokens of what stands
+        before it, `characters` how long the whole is, `nearest` what is known of it, if somebody looked already."""
+        if (
+            nearest is None
+            or nearest.hashes is not hashes
+            or (nearest.cached is not None and nearest.cached.head != head)
+        ):
+            nearest = self.nearest(messages, hashes, head)
+        start, cached = nearest.length, nearest.cached
+        if cached is not None and start == messages.length:
+            before = cached.derivation
+            return self._remember(
+                hashes, cached, _derivation(before.sent, messages, reason=before.reason, unsaved=before.unsaved)
+            )
 
-    def _pass(
-        self, state: Any, sent: Log[Sent], messages: Log[Message], hashes: Log[bytes], head: int
-    ) -> tuple[Any, Log[Sent]]:
-        """Asks as it was asked when the history was no longer than this, and remembers it for whoever forks here."""
-        after, stands, reason = self._ask(state, sent, messages, self._noted(hashes[-1]) if hashes else NOTHING)
-        derivation = _derivation(stands, messages, reason)
-        self._remember(hashes, _Turn(head, state, sent, after, derivation, _LINE * len(stands)), derivation)
-        return after, derivation.sent
+        def ask(place: int, at: Run[Sent]) -> Run[Sent]:
+            """Asks as it was asked when the history was no longer than this, and remembers that for forks."""
+            made, upto = messages.upto(place), hashes.upto(place)
+            asked = at.ask(self._noted(upto[-1]) if place else NOTHING, partial(_sent, messages=made))
+            derivation = _derived(asked, made)
+            entry = _Cached(head, asked, derivation, _LINE * derivation.sent.length)
+            self._remember(upto, entry, derivation)
+            return entry.run
+
+        known = cached.run if cached is not None else begin(self.policy, head)
+        shown = [self._placed(message, place) for place, message in enumerate(messages.since(start), start)]
+        known = run(known, shown, start, ask)
+        if notes is NOTHING and hashes.length:
+            notes = self._noted(hashes[-1])
+        asked = known.ask(notes, partial(_sent, messages=messages))
+        derivation = _derived(asked, messages, cached.derivation if cached else None)
+        if cached is not None:  # it shares nearly everything with its child, and is of use for a retry only
+            self._characters -= cached.characters
+            cached.characters = 0
+        return self._remember(hashes, _Cached(head, asked, derivation, characters), derivation)
 
     def again(self, messages: Log[Message], hashes: Log[bytes], notes: Notes) -> Derivation | None:
         """The request derived last, derived anew with notes; None where that comes to the same."""
-        turn = self._turns.get(hashes[-1]) if hashes else None
-        if turn is None:
+        cached = self._cached.get(hashes[-1]) if hashes else None
+        if cached is None:
             return None
-        after, sent, reason = self._ask(turn.stepped, turn.stood, messages, notes)
-        derivation = _derivation(sent, messages, reason)
-        if [one.message.raw for one in derivation.sent] == [one.message.raw for one in turn.derivation.sent]:
+        asked = cached.run.ask(notes, partial(_sent, messages=messages))
+        derivation = _derived(asked, messages)
+        if [sent.message.raw for sent in derivation.sent] == [sent.message.raw for sent in cached.derivation.sent]:
             return None
-        turn.asked = after
-        return self._remember(hashes, turn, derivation)
+        cached.run = asked
+        return self._remember(hashes, cached, derivation)
 
-    def _nearest(self, hashes: Log[bytes], head: int | None) -> tuple[int, _Turn | None]:
-        turns, known = self._turns, hashes.length
-        for link in reversed(hashes):
-            turn = turns.get(link)
-            if turn is not None and (head is None or head == turn.head):
-                return known, turn
-            known -= 1
-        return 0, None
+    def saved(self, prefix_hash: bytes) -> None:
+        """What was unsaved of this history is saved. Until then every derivation that goes on from it says it again."""
+        if (cached := self._cached.get(prefix_hash)) is not None:
+            cached.run = cached.run.saved()
+            cached.derivation = replace(cached.derivation, unsaved=NOTHING_UNSAVED)
 
-    def _ask(self, state: Any, sent: Log[Sent], messages: Log[Message], notes: Notes) -> tuple[Any, Log[Sent], str]:
-        state, derived = self.policy.request(state, notes)
-        self.decided = derived.decisions
-        for page in derived.pages:
-            self.unsaved_pages[page.id] = page
-        if derived.boundary and derived.pins.held:
-            self.unsaved_pins = derived.pins, derived.boundary
-        made = [_sent(message, messages) for message in derived.append]
-        return state, sent.with_items(made, min(derived.keep, sent.length)), derived.reason
+    def _placed(self, message: Message, place: int) -> Message:
+        shown = self._shown(message)
+        return shown if shown.place == place else Message(shown.role, shown.blocks, shown.raw, place)
 
-    def _remember(self, hashes: Log[bytes], turn: _Turn, derivation: Derivation) -> Derivation:
+    def _remember(self, hashes: Log[bytes], entry: _Cached, derivation: Derivation) -> Derivation:
         if not hashes.length:
             return derivation
-        self._near = _NOWHERE
-        turn.derivation = derivation
-        link = hashes[-1]
-        known = self._turns.pop(link, None)
-        if known is not turn:
-            self._characters += turn.characters - (known.characters if known else 0)
-        self._turns[link] = turn
-        while self._characters > self._most and len(self._turns) > 1:
-            self._characters -= self._turns.pop(next(iter(self._turns))).characters
+        entry.derivation, asked = derivation, entry.run.asked
+        if asked is not None and asked.request is not derivation.sent:  # what goes on extends it as it came this time
+            entry.run = replace(entry.run, asked=replace(asked, request=derivation.sent))
+        prefix_hash = hashes[-1]
+        before = self._cached.pop(prefix_hash, None)
+        if before is not entry:
+            self._characters += entry.characters - (before.characters if before else 0)
+        self._cached[prefix_hash] = entry
+        while self._characters > self._most and len(self._cached) > 1:
+            self._characters -= self._cached.pop(next(iter(self._cached))).characters
         return derivation
 
 
-def folds(policy: Policy) -> bool:
-    """Whether a policy ever changes what was sent: those that do know how much fits."""
-    return hasattr(policy, "window")
+def _derived(run: Run[Sent], messages: Log[Message], before: Derivation | None = None) -> Derivation:
+    """The derivation that a run makes which was asked for its request."""
+    asked = run.asked
+    assert asked is not None
+    derived = asked.derived
+    return _derivation(asked.request, messages, before, derived.reason, derived.decisions, asked.unsaved)
 
 
-def _derivation(sent: Log[Sent], messages: Log[Message], reason: str, before: Derivation | None = None) -> Derivation:
+def _derivation(
+    sent: Log[Sent],
+    messages: Log[Message],
+    before: Derivation | None = None,
+    reason: str = "",
+    decisions: tuple[Decision, ...] = (),
+    unsaved: Unsaved = NOTHING_UNSAVED,
+) -> Derivation:
     """The request that `sent` makes with the messages as they came this time. `before` is one that it may extend: what
     it has more than that was made of these very messages."""
     if before is not None and sent.extends(before.sent) and messages.extends(before.over):
-        begun, changed, saved = before.sent.length, before.changed, before.saved
+        begun, changed, saved = before.sent.length, before.changed, before.saved_tokens
     else:
         begun, changed, saved = 0, False, 0
-        fresh = [_current(one, messages) for one in sent]
-        sent = sent if all(map(is_, fresh, sent)) else Log(fresh)
-    for at, one in enumerate(sent.since(begun), begun):
-        if one.edits or one.place != at:
+        current = [_current(each, messages) for each in sent]
+        sent = sent if all(map(is_, current, sent)) else Log(current)
+    for place, each in enumerate(sent.since(begun), begun):
+        if each.edits or each.place != place:
             changed = True
-        saved += one.saved
+        saved += each.saved_tokens
     if sent.length != messages.length:
-        placed = {one.place for one in sent}
-        changed, saved = True, sum(one.saved for one in sent)
+        placed = {each.place for each in sent}
+        changed, saved = True, sum(each.saved_tokens for each in sent)
         saved += sum(_cost(message) for place, message in enumerate(messages) if place not in placed)
-    return Derivation(sent, messages, changed, saved if changed else 0, reason)
+    return Derivation(sent, messages, changed, saved if changed else 0, reason, decisions, unsaved)
 
 
-def _current(one: Sent, messages: Log[Message]) -> Sent:
-    source = one.source if one.place < 0 else messages[one.place]
-    return one if source is one.source or source.raw == one.source.raw else one.over(source)
+def _current(sent: Sent, messages: Log[Message]) -> Sent:
+    source = sent.source if sent.place < 0 else messages[sent.place]
+    return sent if source is sent.source or source.raw == sent.source.raw else sent.over(source)
 
 
 def _sent(message: Message, messages: Log[Message]) -> Sent:
@@ -258,8 +256,8 @@ def _sent(message: Message, messages: Log[Message]) -> Sent:
     edits = tuple((index, new.text) for index, (old, new) in enumerate(pairs) if old.text != new.text)
     count = tokens.counter().count
     saved = sum(count(source.blocks[index].text) - count(text) for index, text in edits)
-    one = Sent(message.place, edits, source, source, saved)
-    return one.over(source) if edits else one
+    sent = Sent(message.place, edits, source, source, saved)
+    return sent.over(source) if edits else sent
 
 
 def _cost(message: Message) -> int:

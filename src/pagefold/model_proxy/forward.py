@@ -147,7 +147,7 @@ class ProxiedRequest:
         fresh, derived = await self._step(self._read, self._upload.bytes // _READ_FASTER) or (0, None)
         if fresh > AT_ONCE:
             derived = await self._step(exchange.derive, fresh, self._began)
-        if not self._faulty and (exchange.unsaved_pages or exchange.unsaved_pins):  # it was read at once
+        if not self._faulty and not exchange.unsaved.is_empty:  # it was derived at once, and saving is for the worker
             await self._step(self._save, AT_ONCE + 1)
         await asyncio.sleep(0)
         # What could not be stored must not be named in a request.
@@ -166,20 +166,23 @@ class ProxiedRequest:
         return self._observe(await self._proxy.work(partial(self._worked, step, *shown)))
 
     def _worked(self, step: Callable[..., Any], *shown: object) -> Any:
-        """A step in the worker. What it owes is stored before anybody else takes one, whose own would be among it."""
+        """A step in the worker, which also saves what the step needs saved."""
         made = step(*shown)
         self._save()
         return made
 
     def _save(self) -> None:
+        """Saves what the derived request names. Raises StoreError; then it stays unsaved, and the next request of this
+        history tries again."""
         assert self._exchange is not None
-        unsaved_pages = self._exchange.unsaved_pages
-        for key, page in list(unsaved_pages.items()):
-            self._proxy.put(page.content, history=self._exchange.name, now=time.time(), kind=page.kind, name=page.name)
-            del unsaved_pages[key]
-        if unsaved_pins := self._exchange.unsaved_pins:
-            self._proxy.write_back(*unsaved_pins, history=self._exchange.name, now=time.time())
-            self._exchange.written()
+        unsaved, history = self._exchange.unsaved, self._exchange.name
+        if unsaved.is_empty:
+            return
+        for page in {page.id: page for page in unsaved.pages}.values():
+            self._proxy.put(page.content, history=history, now=time.time(), kind=page.kind, name=page.name)
+        if unsaved.boundary is not None and unsaved.pins.held:
+            self._proxy.write_back(unsaved.pins, unsaved.boundary, history=history, now=time.time())
+        self._exchange.saved()
 
     async def _relay(self, body: bytes, derived: bytes | None) -> None:
         try:
@@ -417,10 +420,10 @@ class ProxiedRequest:
         )
         self._proxy.count(seen)
         self._counted = True
-        if self._proxy.teller is not None and (told := self._exchange.told) is not None:
+        if self._proxy.teller is not None and (record := self._exchange.record) is not None:
             # The hook of telemetry: what the decision trace and the dashboard get to know.
             agent = self._named.get(b"user-agent", b"").decode("latin-1")
-            self._proxy.teller.tell(told, seen, user_agent=agent, began=self._began, now=self._ended)
+            self._proxy.teller.tell(record, seen, user_agent=agent, began=self._began, now=self._ended)
 
     def count(self) -> None:
         if self._exchange is not None:

@@ -7,9 +7,8 @@ compared before they are used.
 
 from dataclasses import dataclass, field
 
-from pagefold.derive.pinned_policy import Root
+from pagefold.derive.prefix_hashes import MessageHashes, Root, prefix_hashes_of
 from pagefold.log import Log
-from pagefold.model_proxy.histories import MessageHashes, prefix_hashes_of
 from pagefold.wire.api import Api
 from pagefold.wire.incremental_parse import Reparsed, parse_again
 from pagefold.wire.message import Request, Role

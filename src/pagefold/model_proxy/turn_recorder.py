@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import NamedTuple, TypeAlias
 
-from pagefold.derive.policy import Decision
 from pagefold.log import Log
 from pagefold.model_proxy.deriving import Derivation, Sent
 from pagefold.model_proxy.request_cache import ParsedRequest
@@ -48,15 +47,14 @@ _NO_USAGE = Usage()
 
 
 class ExchangeRecord(NamedTuple):
-    """What an exchange knows at its end: the request as it came, the messages it was derived from with the link of
-    each, what was derived, by which policy, and what was decided at a fold point."""
+    """What an exchange knows at its end: the request as it came, the messages it was derived from with their prefix
+    hashes, what was derived, by which policy, and whether context tools are answered inside the turn."""
 
-    reading: ParsedRequest
+    parsed: ParsedRequest
     messages: Log[Message]
     prefix_hashes: Sequence[bytes]
     derivation: Derivation | None
     policy: str
-    decisions: tuple[Decision, ...]
     inline: bool
 
 
@@ -129,10 +127,10 @@ class TurnRecorder:
             self._made(*self._waiting.popleft())
 
     def _made(self, told: ExchangeRecord, seen: Seen, user_agent: str, began: float, now: float) -> None:
-        reading = told.reading
-        if not reading.prefix_hashes.length:
+        parsed = told.parsed
+        if not parsed.prefix_hashes.length:
             return
-        session = (reading.answered or reading.prefix_hashes[-1]).hex()
+        session = (parsed.answered or parsed.prefix_hashes[-1]).hex()
         watched, continued = self._watch(session, told.prefix_hashes)
         results, recalls, shown = self._news(watched, told, continued=continued)
         estimated, derivation = seen.estimated, told.derivation
@@ -151,7 +149,7 @@ class TurnRecorder:
         turn = TurnEvent(  # in their order: by their names it takes twice as long
             now,
             session,
-            reading.prefix_hashes[reading.first - 1].hex() if reading.answered and reading.first else "",
+            parsed.prefix_hashes[parsed.first - 1].hex() if parsed.answered and parsed.first else "",
             agent_name(user_agent),
             seen.api,
             model_name(seen.model, answered=seen.usage is not None),
@@ -176,7 +174,7 @@ class TurnRecorder:
             reason,
             levels,
             bands,
-            _decided(told) if told.decisions else (),
+            _decided(derivation) if derivation and derivation.decisions else (),
             tuple(results),
             tuple(recalls),
             tuple(shown),
@@ -248,8 +246,8 @@ class TurnRecorder:
         watched.waiting.append((signature, page, ResidencyLevel(_level_of(sent)) if sent else ResidencyLevel.FULL))
 
 
-def _decided(told: ExchangeRecord) -> tuple[TracedDecision, ...]:
-    return tuple(TracedDecision(one.place, str(one.level), one.reason) for one in told.decisions)
+def _decided(derivation: Derivation) -> tuple[TracedDecision, ...]:
+    return tuple(TracedDecision(place, str(level), reason) for place, level, reason in derivation.decisions)
 
 
 def _drawn(derivation: Derivation, policy: str, before: _Drawn | None) -> _Drawn:

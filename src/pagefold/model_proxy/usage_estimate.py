@@ -1,20 +1,24 @@
-"""What requests cost in tokens, reckoned beforehand, and held against what the provider says they cost.
+"""Estimates what a request costs in tokens, and compares that with the usage that the provider reports.
 
-An estimate is made from the messages by the counter nearest to the model, and drawn towards the truth by the usage of
-earlier replies: `Calibration`. Where the provider should have read a prefix from its cache and did not, the cache was
-cold. Times come in as values.
+Messages are counted by the counter nearest to the model; `Calibration` draws the estimate towards the reported usage of
+earlier replies. Where the provider should have read a prefix from its prompt cache and did not, the cache was cold.
+`Histories` tells how a request relates to earlier ones. Times come in as values.
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from typing import NamedTuple
 
 from pagefold import tokens
 from pagefold.derive.cost import Prices
-from pagefold.model_proxy.histories import Histories, Last
+from pagefold.log import Log
 from pagefold.model_proxy.request_cache import ParsedRequest
 from pagefold.model_proxy.totals import NOT_RECKONED, CostCheck, Prefix
 from pagefold.wire.message import BlockKind, Message, Role, Usage
 
 _HEADS = 1_000
+_HASHES = 50_000
 _NAMES = {role: role.value for role in Role}
 _LEAST_CACHED = 1024
 """Providers cache no prefix shorter than about this."""
@@ -46,6 +50,66 @@ def _sampled(text: str, counter: tokens.Counter) -> int:
     places = range(0, len(text), -(-len(text) // _SAMPLES))
     sampled = [text[at : at + _SAMPLE] for at in places]
     return round(sum(map(counter.count, sampled)) * len(text) / sum(map(len, sampled)))
+
+
+class Last(NamedTuple):
+    """What the newest request of a history came to: tokens of its messages by what they are spent on, as some counter
+    has them, all tokens that went upstream, and when."""
+
+    parts: Mapping[str, int]
+    counter: str
+    estimated: int
+    at: float
+
+
+@dataclass(slots=True)
+class Tip:
+    """The newest request that went through some hashes: how long it was, its head, and what it came to."""
+
+    length: int
+    head: bytes
+    last: Last | None = None
+
+
+class Histories:
+    """Tells how a request relates to earlier ones. Keeps only hashes and counts, and forgets the least recently used.
+
+    A fork (an edited turn, a side question) looks like a prefix that moved, until its parent goes on.
+    """
+
+    def __init__(self, most: int = _HASHES) -> None:
+        self._most = most
+        self._newest: dict[bytes, Tip] = {}
+
+    def nearest(self, hashes: Log[bytes]) -> tuple[Tip | None, int]:
+        """The newest request that has the most messages in common with this one, and how many they are."""
+        newest, kept = self._newest, hashes.length
+        for link in reversed(hashes):
+            if (tip := newest.get(link)) is not None:
+                return tip, kept
+            kept -= 1
+        return None, 0
+
+    def place(self, hashes: Log[bytes], head: bytes) -> tuple[Prefix, Tip]:
+        """How this request stands to what was seen before it; it is remembered from here on, as the tip. That still
+        says what the request before it came to."""
+        tip, kept = self.nearest(hashes)
+        if tip is None:
+            found, tip = Prefix(histories=1), Tip(0, head)
+        else:
+            found = Prefix(0, kept, tip.length - kept, int(head != tip.head))
+            if tip.length != kept:  # it is no mere continuation: from now on all its hashes lead here
+                tip, kept = Tip(0, head, tip.last), 0
+        tip.length, tip.head = hashes.length, head
+        newest = self._newest
+        for link in hashes.since(kept):
+            newest.pop(link, None)
+            newest[link] = tip
+        if len(newest) > self._most:
+            # Many at once: to find its first key, a dict looks past all that were deleted before it.
+            for link in list(islice(newest, len(newest) - self._most + self._most // 16)):
+                del newest[link]
+        return found, tip
 
 
 class Calibration:

@@ -17,7 +17,7 @@ from pagefold.derive.entry import Entry, again, enter
 from pagefold.derive.fold import FRONT_SHARE, Folded, Frame, Rule, fold
 from pagefold.derive.learned import AS_IT_COMES, FOLDS, Folds, Forms
 from pagefold.derive.policies import folding
-from pagefold.derive.policy import Decision, Notes
+from pagefold.derive.policy import Abilities, Decision, Notes
 from pagefold.derive.remaining import SHIPPED as LASTING
 from pagefold.derive.remaining import TurnsLeft
 from pagefold.derive.trim_tail import squeezed
@@ -49,6 +49,7 @@ class Economic(folding.Folding):
     folds: Folds = FOLDS
     forms: Forms = AS_IT_COMES
 
+    abilities: ClassVar[Abilities] = Abilities(folds=True, encodes=True, pins=True)
     lossless: ClassVar[bool] = True
 
     @property

@@ -13,7 +13,7 @@ from pagefold.derive.cost import TABLES, Prices
 from pagefold.derive.entry import Entry, counted, enter
 from pagefold.derive.fold import Folded, Frame, Rule, fold
 from pagefold.derive.pairing import Paired, Pairing, paired, settled
-from pagefold.derive.policy import NOTHING, Decision, Derived, Notes
+from pagefold.derive.policy import NOTHING, Abilities, Decision, Derived, Notes
 from pagefold.derive.quotable import passages
 from pagefold.derive.resetting import REASON, reset_asked
 from pagefold.derive.values import SHIPPED
@@ -65,6 +65,7 @@ class Folding:
     tokens: str = "o200k"
     instructions: tuple[tuple[str, str], ...] = field(default=(), kw_only=True)
 
+    abilities: ClassVar[Abilities] = Abilities(folds=True, pins=True)
     lossless: ClassVar[bool] = False
     """Whether results enter in their cheapest lossless form, or as they came."""
     destroys: ClassVar[Boundary] = Boundary.COMPACTION

@@ -1,8 +1,9 @@
 """identity: the history as it is. What every other policy is compared with."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
-from pagefold.derive.policy import NOTHING, Derived, Notes
+from pagefold.derive.policy import NOTHING, Abilities, Derived, Notes
 from pagefold.wire.message import Message
 
 
@@ -15,6 +16,8 @@ class State:
 @dataclass(frozen=True, slots=True)
 class Identity:
     name: str = "identity"
+
+    abilities: ClassVar[Abilities] = Abilities()
 
     def begin(self, head: int = 0) -> State:
         return State()

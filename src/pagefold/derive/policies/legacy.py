@@ -13,13 +13,14 @@ import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 from pagefold.derive.arrival import label_of
 from pagefold.derive.cost import TABLES, Prices
 from pagefold.derive.entry import counted
 from pagefold.derive.pairing import Paired, Pairing, paired, settled
 from pagefold.derive.policies.folding import common, instructed, usable_of
-from pagefold.derive.policy import NOTHING, Decision, Derived, Notes
+from pagefold.derive.policy import NOTHING, Abilities, Decision, Derived, Notes
 from pagefold.derive.task import is_substantive
 from pagefold.log import Log
 from pagefold.pages import context_calls
@@ -88,6 +89,8 @@ class Legacy:
     tokens: str = "o200k"
     name: str = "legacy"
     instructions: tuple[tuple[str, str], ...] = field(default=(), kw_only=True)
+
+    abilities: ClassVar[Abilities] = Abilities(folds=True, pins=True)
 
     def begin(self, head: int = 0) -> State:
         return State(head=head, pins=instructed(self.instructions))

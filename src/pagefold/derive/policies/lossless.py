@@ -1,10 +1,11 @@
 """lossless: every new tool result enters in its cheapest lossless form; nothing that was sent is touched again."""
 
 from dataclasses import field
+from typing import ClassVar
 
 from pagefold.derive.arrival import Standings, arrive
 from pagefold.derive.learned import AS_IT_COMES, Forms
-from pagefold.derive.policy import NOTHING, Derived, Notes
+from pagefold.derive.policy import NOTHING, Abilities, Derived, Notes
 from pagefold.frozen import frozen
 from pagefold.wire.message import Message
 
@@ -23,6 +24,8 @@ class Lossless:
     name: str = "lossless"
     without: frozenset[str] = frozenset()
     forms: Forms = AS_IT_COMES
+
+    abilities: ClassVar[Abilities] = Abilities(encodes=True)
 
     def begin(self, head: int = 0) -> State:
         return State()

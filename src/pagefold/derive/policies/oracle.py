@@ -7,9 +7,11 @@ used for a live request.
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 from pagefold.derive.policies import folding
 from pagefold.derive.policies.economic import Economic, State
+from pagefold.derive.policy import Abilities
 from pagefold.errors import ConfigError
 from pagefold.pages.facts import facts_of, opened
 from pagefold.wire.message import Message, Role
@@ -27,6 +29,8 @@ class OracleReplay(Economic):
 
     lookahead: int | None = LOOKAHEAD
     future: tuple[frozenset[str], ...] | None = field(default=None, repr=False, compare=False)
+
+    abilities: ClassVar[Abilities] = Abilities(folds=True, encodes=True, pins=True, foresees=True)
 
     @property
     def name(self) -> str:
