@@ -5,8 +5,9 @@ from pathlib import Path
 from pagefold.adapters import counters
 from pagefold.telemetry.events import CallEvent
 from pagefold.telemetry.metrics import of_mcp
-from pagefold.telemetry.trace import beside, read
+from pagefold.telemetry.trace import beside
 from tests.mcp_proxy.peer import ODD, PAGEFOLD, Peer
+from tests.telemetry.trace_files import read
 
 STORE = Path("data") / "pagefold" / "store.sqlite3"
 

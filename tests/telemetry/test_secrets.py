@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from pagefold.model_proxy.scripted import ScriptedCall, ScriptedTurn
-from pagefold.telemetry.trace import beside, read
+from pagefold.telemetry.trace import beside
 from tests.dashboard import traffic
 from tests.dashboard.traffic import Agent, behind, settled, shown
+from tests.telemetry.trace_files import read
 
 KEYS = {
     place: f"sk-ant-{place}-0123456789abcdef"

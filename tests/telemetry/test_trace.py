@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from pagefold.telemetry.events import CALL, CallEvent, TraceEvent, TurnEvent
-from pagefold.telemetry.trace import TraceReader, TraceWriter, beside, older, read
+from pagefold.telemetry.trace import TraceReader, TraceWriter, beside, older
+from tests.telemetry.trace_files import read
 
 
 def call(number: int) -> CallEvent:

@@ -12,8 +12,9 @@ from pagefold.model_proxy.totals import Ending
 from pagefold.model_proxy.turn_recorder import TurnRecorder
 from pagefold.pages.page import HANDLE
 from pagefold.telemetry.events import TurnEvent
-from pagefold.telemetry.trace import beside, read
+from pagefold.telemetry.trace import beside
 from tests.dashboard.traffic import Agent, behind, settled, shown
+from tests.telemetry.trace_files import read
 
 
 def told(folder: Path, agents: int = 1, turns: int = 16) -> list[TurnEvent]:

@@ -1,1 +1,1 @@
-"""What was decided and what it came to: events, what they add up to, and where they are written."""
+"""The decision trace: its events, the live view and metrics made from them, and the file and spans they go to."""

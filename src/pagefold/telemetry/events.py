@@ -1,11 +1,11 @@
-"""The events of the decision trace, each one line of JSON, and the way back.
+"""Defines the events of the decision trace, writes each as one line of JSON, and reads such lines.
 
-No event holds a header, a text that a client, a tool or a model wrote, or an argument of a call: there are figures,
-hashes, the names that pagefold itself gives, and the name of a model that a provider answered to. Tools that ship with
-pagefold are named, others are a hash unless their names were asked for. A line that is no event is not an error:
-`parse` gives None for it, and whoever reads counts it.
+An event holds no header, no argument of a call, and no text that a client, a tool or a model wrote. It holds figures,
+hashes, names that pagefold gives, and the name of a model that a provider answered to. Tools that ship with pagefold
+are named; others are a hash unless the user asked for their names. A line that is no event is not an error: `parse`
+returns None, and the reader counts it.
 
-Events are named tuples: one is made with every turn, and a frozen dataclass so large takes three times as long.
+Events are named tuples because one is made at every turn, and a frozen dataclass this large takes three times as long.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ _HASHED = 10
 
 
 class TracedFault(NamedTuple):
-    """The agent needed what was not there. `page` is a handle."""
+    """The agent needed a page that was not in the request. `page` is its handle."""
 
     kind: str
     page: str
@@ -31,14 +31,14 @@ class TracedFault(NamedTuple):
 
 
 class TracedRecall(NamedTuple):
-    """A page was asked for by its handle; `how` says by whom it was answered."""
+    """The agent asked for a page by its handle; `how` says who answered."""
 
     page: str
     how: str
 
 
 class TracedResult(NamedTuple):
-    """A tool's answer that came with a turn, in characters as it came and as it went on."""
+    """A tool result that is new in a turn: its characters as the client sent it and as pagefold sent it on."""
 
     tool: str
     before: int
@@ -46,7 +46,7 @@ class TracedResult(NamedTuple):
 
 
 class TracedDecision(NamedTuple):
-    """At which level the message at `place` stands from a fold point on, and why."""
+    """The level that the message at `place` has after a fold point, and why."""
 
     place: int
     level: str
@@ -56,10 +56,10 @@ class TracedDecision(NamedTuple):
 class TurnEvent(NamedTuple):
     """One request to a model and its answer.
 
-    `session` names the conversation by a hash of its beginning; `began` is the name that its first request had, which
-    could not know the answer that tells it from others. `tokens` is what was sent, as estimated, and `levels` how that
-    divides. `bands` are its messages in their order, in characters, neighbours of a level together; the `head` stands
-    before them.
+    `session` is a hash of the conversation's beginning, its first answer included; `began` is the name of its first
+    request, which came before that answer. `tokens` is the estimated size of the request sent, and `levels` divides it
+    by level. `bands` are the request's messages in order, in characters, with neighbours of one level joined; `head`
+    is the tokens before them (system prompt, tools).
     """
 
     at: float
@@ -101,7 +101,7 @@ class TurnEvent(NamedTuple):
 
 
 class CallEvent(NamedTuple):
-    """One tool call through the MCP proxy: tokens of its answer as the server sent it and as the agent read it."""
+    """One tool call through the MCP proxy: tokens of the result as the server sent it and as the agent read it."""
 
     at: float
     session: str
@@ -114,7 +114,7 @@ TraceEvent: TypeAlias = TurnEvent | CallEvent
 
 _KINDS: Mapping[str, type[TurnEvent] | type[CallEvent]] = {"turn": TurnEvent, "call": CallEvent}
 CALL = b'"event":"call"'
-"""Stands in every line that tells of a call."""
+"""These bytes are in every line of a CallEvent and in no other."""
 _NAMES = {made: name for name, made in _KINDS.items()}
 _PARTS: Mapping[str, Any] = {
     "decisions": TracedDecision,
@@ -125,38 +125,37 @@ _PARTS: Mapping[str, Any] = {
 
 
 def line_of(event: TraceEvent) -> str:
-    """One line without its end. What is as it would be anyway is left out."""
-    told: dict[str, Any] = {"v": VERSION, "event": _NAMES[type(event)]}
+    """Returns the event as one line of JSON without its newline. Fields that have their default are left out."""
+    fields: dict[str, Any] = {"v": VERSION, "event": _NAMES[type(event)]}
     defaults = event._field_defaults
     for name, value in zip(event._fields, event, strict=True):
         if name in defaults and value == defaults[name]:
             continue
-        told[name] = round(value, 3) if isinstance(value, float) else value
-    return json.dumps(told, separators=(",", ":"))
+        fields[name] = round(value, 3) if isinstance(value, float) else value
+    return json.dumps(fields, separators=(",", ":"))
 
 
 def parse(line: str | bytes) -> TraceEvent | None:
-    """The event that a line says, or None where it says none: half a line, another program's, a later pagefold's."""
+    """Returns the event of a line, or None for half a line, another program's line, or one of a later version."""
     try:
-        said = json.loads(line)
-        if not isinstance(said, dict) or said.get("v") != VERSION:
+        fields = json.loads(line)
+        if not isinstance(fields, dict) or fields.get("v") != VERSION:
             return None
-        made = _KINDS[said["event"]]
-        values = {name: _value(made, name, said[name]) for name in made._fields if name in said}
-        return made(**values)
+        kind = _KINDS[fields["event"]]
+        return kind(**{name: _value(kind, name, fields[name]) for name in kind._fields if name in fields})
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
 
 
-def _value(made: type[TurnEvent] | type[CallEvent], name: str, value: Any) -> Any:
-    """A member as its field has it. Raises TypeError or ValueError where it is something else."""
+def _value(kind: type[TurnEvent] | type[CallEvent], name: str, value: Any) -> Any:
+    """Returns a JSON value as its field holds it. Raises TypeError or ValueError for a value of another type."""
     if name in _PARTS:
-        return tuple(_part(_PARTS[name], one) for one in value)
+        return tuple(_part(_PARTS[name], part) for part in value)
     if name == "bands":
         return tuple((_level(level), int(count)) for level, count in value)
     if name == "levels":
         return {_level(level): int(count) for level, count in value.items()}
-    expected = made.__annotations__[name]
+    expected = kind.__annotations__[name]
     if isinstance(value, bool) is not (expected is bool) or not isinstance(
         value, (int, float) if expected is float else expected
     ):
@@ -164,30 +163,27 @@ def _value(made: type[TurnEvent] | type[CallEvent], name: str, value: Any) -> An
     return value
 
 
-def _part(made: Any, value: Any) -> Any:
-    kinds = made.__annotations__.values()
-    if len(value) != len(kinds) or not all(type(one) is kind for one, kind in zip(value, kinds, strict=True)):
-        raise TypeError(made.__name__)
-    return made(*value)
+def _part(kind: Any, values: Any) -> Any:
+    if [type(value) for value in values] != list(kind.__annotations__.values()):
+        raise TypeError(kind.__name__)
+    return kind(*values)
 
 
 def _level(level: Any) -> str:
-    if level not in LEVELS:
-        raise ValueError("levels")
-    return str(level)
+    return LEVELS[LEVELS.index(level)]
 
 
 # ---- names ------------------------------------------------------------------------------------------------------
 
 
 def hashed(text: str) -> str:
-    """A name in place of a text: the same for the same text, and nothing of it."""
+    """Returns a short hash that stands for a text and reveals nothing of it."""
     return "#" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_HASHED]
 
 
 @lru_cache(maxsize=1000)
 def tool_name(tool: str, known: frozenset[str], *, spelled: bool = False) -> str:
-    """A tool as an event names it: those that pagefold ships with, and all where `spelled`; others by a hash."""
+    """Returns how an event names a tool: by its name where it is `known` or `spelled` is set, else by a hash."""
     if tool in known or (spelled and _NAME.fullmatch(tool)):
         return tool
     return hashed(tool) if tool else ""
@@ -195,7 +191,7 @@ def tool_name(tool: str, known: frozenset[str], *, spelled: bool = False) -> str
 
 @lru_cache(maxsize=1000)
 def model_name(model: str, *, answered: bool) -> str:
-    """A model as an event names it: only what a provider answered to, since a client can ask for anything."""
+    """Returns how an event names a model: only if a provider `answered` to it, because clients can send any text."""
     return model if answered and _NAME.fullmatch(model) else ""
 
 
@@ -207,9 +203,7 @@ _AGENTS = {
     "ai-sdk": "AI SDK",
     "langchain": "LangChain",
     "anthropic": "Anthropic SDK",
-    "asyncanthropic": "Anthropic SDK",
     "openai": "OpenAI SDK",
-    "asyncopenai": "OpenAI SDK",
     "python": "a script",
     "aiohttp": "a script",
     "httpx": "a script",
@@ -219,6 +213,6 @@ _AGENTS = {
 
 @lru_cache(maxsize=256)
 def agent_name(user_agent: str) -> str:
-    """Which of the agents that pagefold knows this is, by how it introduces itself; nothing else of that is kept."""
-    first = user_agent[:200].lower()
-    return next((name for sign, name in _AGENTS.items() if sign in first), "another agent" if user_agent else "")
+    """Returns the product name of a known agent by its User-Agent header; nothing else of the header is kept."""
+    start = user_agent[:200].lower()
+    return next((name for sign, name in _AGENTS.items() if sign in start), "another agent" if user_agent else "")

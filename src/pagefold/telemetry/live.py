@@ -1,13 +1,13 @@
-"""What is going on, added up from events in the order they came: sessions, their context, what happened lately.
+"""Adds up events into a view of what goes on: sessions, their context by level, and the latest incidents.
 
-The same events give the same view, whether they are handed over as they happen or read from a trace. Everything is
-bounded: the sessions longest unheard of are let go, and of each only its newest turns are kept.
+The same events in the same order give the same view, whether they come from a running proxy or from a trace file. Its
+size is bounded: the sessions that were silent longest are dropped, and of each session only the newest turns are kept.
 """
 
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from operator import attrgetter
+from itertools import islice
 from typing import Any, NamedTuple
 
 from pagefold.frozen import frozen
@@ -17,13 +17,14 @@ _SESSIONS = 500
 _TURNS = 240
 _HAPPENED = 200
 _MCP = "MCP"
+_NOT_SHOWN = {"head", "cost", "seconds", "levels", "bands", "points", "last_fold", "changed"}
+_ADDED = ("saved", "fresh", "cache_read", "cache_write", "output", "cost", "seconds")  # of each turn to its session
 _SUMMED = ("turns", "failed", "saved", "fresh", "cache_read", "cache_write", "output", "cost", "folds", "calls")
-_SUMS = attrgetter(*_SUMMED)
-_ALERT = "duplicate_alert"  # a call made again although its result stands: told, but no fault
+_ALERT = "duplicate_alert"  # a call made again although its result is in the request: an incident, but no fault
 
 
 class TimelinePoint(NamedTuple):
-    """One turn in a session's timeline: tokens by level, whether it was a fold point, and whether it showed a fault."""
+    """One turn of a session's timeline: tokens by level, whether it was a fold point, and whether it had a fault."""
 
     levels: Mapping[str, int]
     fold: bool
@@ -32,7 +33,7 @@ class TimelinePoint(NamedTuple):
 
 @frozen
 class Incident:
-    """Something worth telling by itself: a fold, a fault, a recall, an error, a cold cache."""
+    """Something that the dashboard lists by itself: a fold, a fault, a recall, an error, a cold cache."""
 
     number: int
     at: float
@@ -44,7 +45,7 @@ class Incident:
 
 @dataclass(slots=True)
 class LiveSession:
-    """One conversation as it stands. `changed` is the number of the event that changed it last."""
+    """One conversation so far. `changed` is the number of the event that changed it last."""
 
     name: str
     began: float
@@ -73,24 +74,21 @@ class LiveSession:
     points: deque[TimelinePoint] = field(default_factory=lambda: deque(maxlen=_TURNS))
     last_fold: TurnEvent | None = None
     changed: int = 0
-    summed: tuple[Any, ...] = (0,) * len(_SUMMED)
 
     @property
     def prompt(self) -> int:
         return self.fresh + self.cache_read + self.cache_write
 
     def to_dict(self) -> dict[str, Any]:
-        plain = ("name", "began", "last", "agent", "model", "policy", "api", "turns", "failed", "tokens", "saved")
-        more = ("fresh", "cache_read", "cache_write", "output", "folds", "recalls", "faults", "calls")
         return {
-            **{name: getattr(self, name) for name in (*plain, *more)},
+            **{name: getattr(self, name) for name in self.__dataclass_fields__ if name not in _NOT_SHOWN},
             "levels": {level: self.levels.get(level, 0) for level in LEVELS},
             "bands": [list(band) for band in self.bands],
         }
 
 
 class LiveView:
-    """The view. `number` counts events, `told` what happened; a session that changed after a number says so."""
+    """The view. `number` counts the events so far, `told` the incidents. It keeps at most `most` sessions."""
 
     def __init__(self, most: int = _SESSIONS) -> None:
         self._most = most
@@ -99,8 +97,8 @@ class LiveView:
         self.faults: Counter[str] = Counter()
         self.recalls: Counter[str] = Counter()
         self.number = self.told = 0
-        self._sums: Counter[str] = Counter()
-        self._summed = 0
+        self._dropped: Counter[str] = Counter()
+        self._cold = 0
 
     def see(self, event: TraceEvent) -> None:
         self.number += 1
@@ -111,30 +109,29 @@ class LiveView:
 
     @property
     def totals(self) -> Counter[str]:
-        """Sums over all sessions, those that were let go too. Added up when asked for, which is not every turn, and
-        only of the sessions that have changed since."""
-        for session in self.changed_since(self._summed):
-            self._sum(session)
-        self._summed = self.number
-        return self._sums
+        """Sums over all sessions, dropped ones included. Made when asked for, which is not at every turn."""
+        sums = self._dropped.copy()
+        sums["cold"] = self._cold
+        for session in self.sessions.values():
+            _add(sums, session)
+        return sums
 
     def changed_since(self, number: int) -> Iterator[LiveSession]:
-        """The sessions that an event after this number changed, the newest first."""
+        """Yields the sessions that an event after this number changed, the newest first."""
         for session in reversed(self.sessions.values()):
             if session.changed <= number:
                 return
             yield session
 
     def newest(self, most: int | None = None) -> list[LiveSession]:
-        found = list(reversed(self.sessions.values()))
-        return found if most is None else found[:most]
+        return list(islice(reversed(self.sessions.values()), most))
 
     def named(self, name: str) -> LiveSession | None:
-        """The session of this name, or the only one whose name begins so."""
-        if found := self.sessions.get(name):
-            return found
-        some = [session for key, session in self.sessions.items() if name and key.startswith(name)]
-        return some[0] if len(some) == 1 else None
+        """Returns the session of this name, or the only one whose name begins with it, or None."""
+        if session := self.sessions.get(name):
+            return session
+        matches = [session for key, session in self.sessions.items() if name and key.startswith(name)]
+        return matches[0] if len(matches) == 1 else None
 
     def _turn(self, turn: TurnEvent) -> None:
         session = self._session(turn.session, turn.began, turn.at)
@@ -143,13 +140,8 @@ class LiveView:
         session.model, session.policy = turn.model or session.model, turn.policy or session.policy
         session.turns += 1
         session.failed += failed
-        session.saved += turn.saved
-        session.fresh += turn.fresh
-        session.cache_read += turn.cache_read
-        session.cache_write += turn.cache_write
-        session.output += turn.output
-        session.cost += turn.cost
-        session.seconds += turn.seconds
+        for name in _ADDED:
+            setattr(session, name, getattr(session, name) + getattr(turn, name))
         if turn.tokens:
             session.tokens, session.head = turn.tokens, turn.head
             session.levels, session.bands = turn.levels, turn.bands
@@ -172,7 +164,7 @@ class LiveView:
             self.recalls[recall.how] += 1
             self._note(turn, "recall", recall.how, recall.page)
         if turn.cold:
-            self._sums["cold"] += 1
+            self._cold += 1
             self._note(turn, "cold", "the provider's cache held nothing of it any more")
         if turn.shrunk:
             self._note(turn, "shrunk", "the provider found the request too long, and a smaller one was sent")
@@ -187,32 +179,34 @@ class LiveView:
         session.tokens += call.after
 
     def _session(self, name: str, began: str, at: float) -> LiveSession:
-        """The session an event is of, moved to the end. The first request of a conversation had another name; of two
-        that began with the same words, the first to go on takes it over."""
+        """Returns the session of an event and moves it to the end of the list.
+
+        The first request of a conversation has another name, `began`. Where two conversations began with the same
+        words, the first that goes on takes over what that request counted.
+        """
         session = self.sessions.pop(name, None)
         if session is None and began and (session := self.sessions.pop(began, None)):
             session.name = name
         if session is None:
             session = LiveSession(name, at, at)
             while len(self.sessions) >= self._most:
-                self._sum(self.sessions.pop(next(iter(self.sessions))))
+                _add(self._dropped, self.sessions.pop(next(iter(self.sessions))))
         session.last, session.changed = at, self.number
         self.sessions[name] = session
         return session
-
-    def _sum(self, session: LiveSession) -> None:
-        now: tuple[Any, ...] = _SUMS(session)
-        for name, value, before in zip(_SUMMED, now, session.summed, strict=True):
-            self._sums[name] += value - before
-        session.summed = now
 
     def _note(self, turn: TurnEvent, what: str, reason: str, page: str = "") -> None:
         self.told += 1
         self.happened.append(Incident(self.told, turn.at, turn.session, what, reason, page))
 
 
+def _add(sums: Counter[str], session: LiveSession) -> None:
+    for name in _SUMMED:
+        sums[name] += getattr(session, name)
+
+
 def snapshot(live: LiveView, most: int | None = None) -> dict[str, Any]:
-    """All of it as plain values, for whoever asks from outside."""
+    """Returns the view as values that JSON can hold."""
     return {
         "number": live.number,
         "totals": {name: round(value, 3) for name, value in live.totals.items()},

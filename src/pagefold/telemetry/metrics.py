@@ -1,9 +1,10 @@
-"""Figures in the text format of Prometheus, under names that stay.
+"""Makes metrics in the text format of Prometheus from the proxies' counts, the live view and the store.
 
-`METRICS` is every name there is, with its type and meaning; docs/telemetry.md lists the same. A label's value is one of
-pagefold's own words, or a model that a provider answered to.
+`METRICS` lists every name with its type and meaning, as docs/telemetry.md does; names do not change between versions. A
+label's value is one of pagefold's own words, or a model that a provider answered to.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -49,15 +50,15 @@ class Sample:
 
 
 def render(samples: Iterable[Sample]) -> str:
-    """Samples of one name together, with its meaning above them."""
+    """Returns the samples as text, those of one name together below its meaning and type."""
     by_name: dict[str, list[Sample]] = {}
     for sample in samples:
         by_name.setdefault(sample.name, []).append(sample)
     lines: list[str] = []
     for name, (kind, meaning) in METRICS.items():
-        if found := by_name.pop(name, None):
+        if of_name := by_name.pop(name, None):
             lines += [f"# HELP {name} {meaning}", f"# TYPE {name} {kind}"]
-            lines += map(_line, found)
+            lines += map(_line, of_name)
     assert not by_name, f"metrics without a meaning: {', '.join(by_name)}"
     return "\n".join(lines) + "\n" if lines else "\n"
 
@@ -73,67 +74,61 @@ def _escaped(value: str) -> str:
 
 
 def of_model_proxy(totals: Mapping[str, Any]) -> Iterator[Sample]:
-    """From the proxy's own counts, as `/pagefold/status` tells them."""
+    """Yields the model proxy's counts, as `/pagefold/status` shows them."""
+    work, prefix, reckoned = totals["work"], totals["prefix"], totals["reckoned"]
     yield Sample("pagefold_requests_total", totals["requests"])
     yield Sample("pagefold_requests_abandoned_total", totals["abandoned"])
     yield Sample("pagefold_own_faults_total", totals["faults"], (("surface", "model"),))
-    for kind, count in totals["errors"].items():
-        yield Sample("pagefold_requests_failed_total", count, (("error", kind),))
+    yield from _by("pagefold_requests_failed_total", "error", totals["errors"])
     for model, counts in totals["by_model"].items():
         for part, count in counts["usage"].items():
             yield Sample("pagefold_tokens_total", count, (("model", model), ("part", part)))
-    work, prefix, reckoned = totals["work"], totals["prefix"], totals["reckoned"]
     yield Sample("pagefold_tokens_saved_total", work["saved"])
     yield Sample("pagefold_requests_changed_total", work["changed"])
     yield Sample("pagefold_folds_total", work["folds"])
     yield Sample("pagefold_shrunk_total", work["shrunk"])
     yield Sample("pagefold_cache_cold_total", reckoned["cold"])
-    for state in ("kept", "moved"):
-        yield Sample("pagefold_prefix_messages_total", prefix[state], (("state", state),))
-    for how in ("predicted", "real"):
-        yield Sample("pagefold_cost_tokens_total", reckoned[how], (("how", how),))
-    for direction in ("up", "down"):
-        yield Sample("pagefold_bytes_total", totals[f"bytes_{direction}"], (("direction", direction),))
+    yield from _by("pagefold_prefix_messages_total", "state", {state: prefix[state] for state in ("kept", "moved")})
+    yield from _by("pagefold_cost_tokens_total", "how", {how: reckoned[how] for how in ("predicted", "real")})
+    yield from _by("pagefold_bytes_total", "direction", {to: totals[f"bytes_{to}"] for to in ("up", "down")})
 
 
 def of_live(live: LiveView, now: float) -> Iterator[Sample]:
-    """What only the events tell: sessions, context by level, faults and recalls."""
+    """Yields what only the events say: sessions, context by level, faults and recalls."""
     recent = [session for session in live.sessions.values() if now - session.last <= RECENT_SECONDS]
-    yield Sample("pagefold_sessions", len(recent))
-    levels: dict[str, int] = {}
+    levels: Counter[str] = Counter()
     for session in recent:
-        for level, count in session.levels.items():
-            levels[level] = levels.get(level, 0) + count
-    for level, count in levels.items():
-        yield Sample("pagefold_context_tokens", count, (("level", level),))
-    for kind, count in live.faults.items():
-        yield Sample("pagefold_page_faults_total", count, (("kind", kind),))
-    for how, count in live.recalls.items():
-        yield Sample("pagefold_recalls_total", count, (("how", how),))
+        levels.update(session.levels)
+    yield Sample("pagefold_sessions", len(recent))
+    yield from _by("pagefold_context_tokens", "level", levels)
+    yield from _by("pagefold_page_faults_total", "kind", live.faults)
+    yield from _by("pagefold_recalls_total", "how", live.recalls)
 
 
-_MCP_TOKENS = {"tokens before": "sent", "tokens after": "read"}
+_MCP: Mapping[str, tuple[str, tuple[tuple[str, str], ...]]] = {
+    "calls": ("pagefold_mcp_calls_total", ()),
+    "faults": ("pagefold_own_faults_total", (("surface", "mcp"),)),
+    "tokens before": ("pagefold_mcp_tokens_total", (("as", "sent"),)),
+    "tokens after": ("pagefold_mcp_tokens_total", (("as", "read"),)),
+}
 
 
 def of_mcp(counts: Mapping[str, int]) -> Iterator[Sample]:
-    """From what MCP proxies count, by the names of `pagefold stats`."""
+    """Yields what MCP proxies count, from the names that `pagefold stats` uses."""
     for name, count in sorted(counts.items()):
-        if name == "calls":
-            yield Sample("pagefold_mcp_calls_total", count)
-        elif name == "faults":
-            yield Sample("pagefold_own_faults_total", count, (("surface", "mcp"),))
-        elif name in _MCP_TOKENS:
-            yield Sample("pagefold_mcp_tokens_total", count, (("as", _MCP_TOKENS[name]),))
-        else:
-            yield Sample("pagefold_mcp_counts_total", count, (("name", name),))
+        metric, labels = _MCP.get(name, ("pagefold_mcp_counts_total", (("name", name),)))
+        yield Sample(metric, count, labels)
 
 
 def of_store(pages: int, put: int, stored: int) -> Iterator[Sample]:
     yield Sample("pagefold_store_pages", pages)
-    yield Sample("pagefold_store_bytes", put, (("as", "put"),))
-    yield Sample("pagefold_store_bytes", stored, (("as", "stored"),))
+    yield from _by("pagefold_store_bytes", "as", {"put": put, "stored": stored})
 
 
 def of_trace(counts: Mapping[str, int]) -> Iterator[Sample]:
-    for state, count in counts.items():
-        yield Sample("pagefold_trace_events_total", count, (("state", state),))
+    return _by("pagefold_trace_events_total", "state", counts)
+
+
+def _by(metric: str, label: str, counts: Mapping[str, float]) -> Iterator[Sample]:
+    """Yields a sample for each count, whose key is the value of the label."""
+    return (Sample(metric, count, ((label, value),)) for value, count in counts.items())

@@ -1,7 +1,7 @@
-"""Turns and calls as OpenTelemetry spans, where the extra `otel` is installed and a collector is named.
+"""Sends turns and calls as OpenTelemetry spans, if the extra `otel` is installed and a collector is set.
 
-A span is made after the fact, with the times of the event, on the thread that writes the trace: no turn waits for it.
-Its attributes are the event's figures, under the names of `ATTRIBUTES`; there is no text in them.
+A span is made when its event is written, on the trace writer's thread, so that no turn waits for it. Its attributes are
+the event's figures under the names in `ATTRIBUTES`; they hold no text of clients, tools or models.
 """
 
 from collections.abc import Callable, Mapping
@@ -35,9 +35,9 @@ _NANO = 1_000_000_000
 
 
 def spans_to(endpoint: str) -> Callable[[TraceEvent], None] | None:
-    """Makes spans and sends them to the collector at this address (OTLP over HTTP); None where none is named.
+    """Returns a function that sends an event to the collector at `endpoint` (OTLP over HTTP), or None without one.
 
-    Raises ConfigError where the extra is missing.
+    Raises ConfigError if the extra is not installed.
     """
     if not endpoint:
         return None
@@ -55,7 +55,7 @@ def spans_to(endpoint: str) -> Callable[[TraceEvent], None] | None:
 
 
 def spans_by(tracer: Any) -> Callable[[TraceEvent], None]:
-    """Makes each event a span of this tracer."""
+    """Returns a function that makes each event a span of this tracer."""
 
     def see(event: TraceEvent) -> None:
         seconds = event.seconds if isinstance(event, TurnEvent) else 0.0
@@ -64,19 +64,16 @@ def spans_by(tracer: Any) -> Callable[[TraceEvent], None]:
             start_time=int((event.at - seconds) * _NANO),
             attributes=attributes_of(event),
         )
-        if isinstance(event, TurnEvent):
-            for fault in event.faults:
-                attributes = {"pagefold.kind": fault.kind, "pagefold.reason": fault.reason, "pagefold.page": fault.page}
-                span.add_event("pagefold.fault", attributes, timestamp=int(event.at * _NANO))
-            for recall in event.recalls:
-                attributes = {"pagefold.how": recall.how, "pagefold.page": recall.page}
-                span.add_event("pagefold.recall", attributes, timestamp=int(event.at * _NANO))
+        for name, parts in (("fault", event.faults), ("recall", event.recalls)) if isinstance(event, TurnEvent) else ():
+            for part in parts:
+                attributes = {f"pagefold.{key}": value for key, value in part._asdict().items()}
+                span.add_event(f"pagefold.{name}", attributes, timestamp=int(event.at * _NANO))
         span.end(end_time=int(event.at * _NANO))
 
     return see
 
 
 def attributes_of(event: TraceEvent) -> dict[str, Any]:
-    """The attributes of an event's span; what says nothing is left out."""
-    found = {name: getattr(event, of, None) for name, of in ATTRIBUTES.items()}
-    return {name: value for name, value in found.items() if value not in (None, "", 0, False)}
+    """Returns the attributes of an event's span. Empty and zero values are left out."""
+    values = {name: getattr(event, field, None) for name, field in ATTRIBUTES.items()}
+    return {name: value for name, value in values.items() if value not in (None, "", 0, False)}

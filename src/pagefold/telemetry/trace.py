@@ -1,9 +1,9 @@
-"""The decision trace as a file beside the store: one line an event, appended by whoever runs a proxy.
+"""Writes and reads the decision trace: a file beside the store, to which proxies append one line per event.
 
-Writing never holds up a turn: `Writer.see` puts an event into a bounded queue and returns, and a thread writes. What
-does not fit into the queue is dropped and counted; a disk that cannot be written is told once, counted, and tried again
-later. The file is the user's alone (0600). When it is longer than it may be, it becomes the older one (`.1`), whose
-predecessor goes. Many processes append to one file, each a batch of whole lines at a time.
+Writing never delays a turn: `TraceWriter.see` puts an event into a bounded queue and returns, and a thread writes. An
+event that does not fit into the queue is dropped and counted. A disk that cannot be written is reported once, counted,
+and tried again later. Only the user can read the file (mode 0600). A file that has reached its size limit is renamed to
+`.1` and replaces the one before. Several processes append to one file, each a batch of whole lines at a time.
 """
 
 import contextlib
@@ -30,7 +30,7 @@ except ImportError:  # Windows: two processes that end a file at the same moment
 
 
 def beside(store: Path) -> Path:
-    """The file of a store's trace."""
+    """Returns the path of a store's trace."""
     return store.with_name(f"{store.stem}.trace.jsonl")
 
 
@@ -39,9 +39,9 @@ def older(path: Path) -> Path:
 
 
 class TraceWriter:
-    """Appends events to the file at `path`. `counts` says how many were written, dropped, or met a broken disk.
+    """Appends events to the file at `path`. `counts` says how many were written, dropped, or could not be written.
 
-    `also` gets every event that is written, on the writer's thread: spans are made there.
+    `also` is called with every event on the writer's thread; spans are made there. `report` gets the first failure.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class TraceWriter:
         self._queue: queue.SimpleQueue[TraceEvent | None] = queue.SimpleQueue()
         self._waiting = waiting
         self._file = -1
-        self._told = False
+        self._reported = False
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._work, daemon=True, name="pagefold traces")
         self._thread.start()
@@ -70,7 +70,7 @@ class TraceWriter:
             self._queue.put(event)
 
     def close(self) -> None:
-        """Writes what waits, within bounds."""
+        """Writes what is in the queue, for a few seconds at most, and ends the thread."""
         self._closing.set()
         self._queue.put(None)
         self._thread.join(_CLOSE_SECONDS)
@@ -80,13 +80,12 @@ class TraceWriter:
             batch, ended = self._next()
             if batch:
                 self._write(batch)
-                for event in batch if self._also else ():
-                    self._tell(event)
+                if self._also is not None:
+                    self._pass_on(batch, self._also)
             if ended:
-                if self._file >= 0:
-                    os.close(self._file)
+                self._close_file()
                 return
-            # Not at once: a pause makes one write of many lines, and leaves the processor to whoever is served.
+            # The pause makes one write of many lines, and leaves the processor to the requests being served.
             self._closing.wait(_PAUSE_SECONDS)
 
     def _next(self) -> tuple[list[TraceEvent], bool]:
@@ -99,65 +98,62 @@ class TraceWriter:
             event = self._queue.get()
         return batch, True
 
-    def _tell(self, event: TraceEvent) -> None:
-        assert self._also is not None
-        try:
-            self._also(event)
-        except Exception as error:  # noqa: BLE001 - whatever a collector's library does, the trace goes on
-            self.counts["unwritable"] += 1
-            self._say(f"spans cannot be made ({type(error).__name__})")
+    def _pass_on(self, batch: list[TraceEvent], also: Callable[[TraceEvent], None]) -> None:
+        for event in batch:
+            try:
+                also(event)
+            except Exception as error:  # noqa: BLE001 - the trace goes on whatever a collector's library raises
+                self.counts["unwritable"] += 1
+                self._report_once(f"spans cannot be made ({type(error).__name__})")
 
     def _write(self, batch: list[TraceEvent]) -> None:
-        if self._path is None:
-            self.counts["written"] += len(batch)
-            return
-        data = "".join(line_of(event) + "\n" for event in batch).encode()
         try:
-            os.write(self._opened(len(data)), data)
+            if self._path is not None:
+                data = "".join(line_of(event) + "\n" for event in batch).encode()
+                os.write(self._opened(self._path, len(data)), data)
+            self.counts["written"] += len(batch)
         except OSError as error:
             self.counts["unwritable"] += len(batch)
-            self._say(f"the trace {self._path} cannot be written ({error.strerror}); the proxy goes on without it")
-            if self._file >= 0:
-                os.close(self._file)
-                self._file = -1
-        else:
-            self.counts["written"] += len(batch)
+            why = f"the trace {self._path} cannot be written ({error.strerror})"
+            self._report_once(f"{why}; the proxy goes on without it")
+            self._close_file()
 
-    def _say(self, words: str) -> None:
-        if not self._told:
-            self._told = True
+    def _report_once(self, words: str) -> None:
+        if not self._reported:
+            self._reported = True
             self._report(words)
 
-    def _opened(self, more: int) -> int:
-        """The file to append to: another one where this one has become the older one, or is now long enough."""
-        assert self._path is not None
-        if self._file >= 0 and not self._is_current():
+    def _close_file(self) -> None:
+        if self._file >= 0:
             os.close(self._file)
-            self._file = -1
+        self._file = -1
+
+    def _opened(self, path: Path, more: int) -> int:
+        """Returns the file to append to: a new one if another process renamed this one, or if it is full."""
+        if self._file >= 0 and not self._is_current(path):
+            self._close_file()
         if self._file < 0:
-            self._file = _open(self._path)
-        if self._max_bytes and os.fstat(self._file).st_size + more > self._max_bytes and self._turn_over():
-            os.close(self._file)
-            self._file = _open(self._path)
+            self._file = _open(path)
+        if self._max_bytes and os.fstat(self._file).st_size + more > self._max_bytes and self._rotate(path):
+            self._close_file()
+            self._file = _open(path)
         return self._file
 
-    def _is_current(self) -> bool:
-        assert self._path is not None
+    def _is_current(self, path: Path) -> bool:
         try:
-            there, mine = self._path.stat(), os.fstat(self._file)
+            there, mine = path.stat(), os.fstat(self._file)
         except OSError:
             return False
         return (there.st_dev, there.st_ino) == (mine.st_dev, mine.st_ino)
 
-    def _turn_over(self) -> bool:
-        """Under a lock on the file itself: whoever comes second finds that it is no longer the current one."""
-        assert self._path is not None
+    def _rotate(self, path: Path) -> bool:
+        """Renames a full file under a lock: a second process then finds that it is no longer the current one."""
         if os.fstat(self._file).st_size == 0:
             return False
         if fcntl is not None:
             fcntl.flock(self._file, fcntl.LOCK_EX)
-        if self._is_current():
-            self._path.replace(older(self._path))
+        if self._is_current(path):
+            path.replace(older(path))
         return True
 
 
@@ -167,22 +163,21 @@ def _open(path: Path) -> int:
 
 
 class TraceReader:
-    """Reads a trace from its beginning and then what is added to it. `damaged` counts lines that are no event."""
+    """Reads a trace from its beginning, then what is added to it. `damaged` counts lines that are no event."""
 
     def __init__(self, path: Path, *, most_bytes: int = 0, only: bytes = b"") -> None:
-        """With `most_bytes` it begins that far from the end: what is older is not looked at. Lines that do not hold
-        `only` are passed over unread."""
+        """`most_bytes` makes it begin that far from the end of the file. Lines without `only` are skipped unread."""
         self._path, self._at, self._rest, self._file = path, 0, b"", (0, 0)
         self._most, self._only = most_bytes, only
         self.damaged = 0
 
     def read(self) -> Iterator[TraceEvent]:
-        """What was added since the last time. A file that is not there has nothing to say."""
+        """Yields the events that were added since the last call; none if there is no file."""
         with contextlib.suppress(FileNotFoundError), self._path.open("rb") as file:
-            found = os.fstat(file.fileno())
-            if (found.st_dev, found.st_ino) != self._file or found.st_size < self._at:
-                skipped = max(0, found.st_size - self._most) if self._most else 0
-                self._file, self._at, self._rest = (found.st_dev, found.st_ino), skipped, b""
+            stat = os.fstat(file.fileno())
+            if (stat.st_dev, stat.st_ino) != self._file or stat.st_size < self._at:
+                skipped = max(0, stat.st_size - self._most) if self._most else 0
+                self._file, self._at, self._rest = (stat.st_dev, stat.st_ino), skipped, b""
                 if skipped:
                     file.seek(skipped)
                     self._at += len(file.readline(_LINE))
@@ -203,14 +198,3 @@ class TraceReader:
                 self.damaged += 1
             else:
                 yield event
-
-
-def read(path: Path) -> tuple[list[TraceEvent], int]:
-    """All events of a trace, the older file first, and how many lines were damaged."""
-    events: list[TraceEvent] = []
-    damaged = 0
-    for one in (older(path), path):
-        reader = TraceReader(one)
-        events += reader.read()
-        damaged += reader.damaged
-    return events, damaged
