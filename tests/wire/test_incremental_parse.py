@@ -1,6 +1,7 @@
 """Reading from where two bodies differ says what reading the whole says: properties over all three formats."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,9 +11,9 @@ from hypothesis import strategies as st
 from pagefold.errors import WireError
 from pagefold.wire import anthropic, openai_chat, openai_responses
 from pagefold.wire.incremental_parse import parse_again
-from pagefold.wire.message import Request
+from pagefold.wire.message import Request, RequestShape
 
-FORMATS = {
+FORMATS: dict[str, tuple[Callable[[bytes], Request], RequestShape]] = {
     "messages": (anthropic.parse_request, anthropic.SHAPE),
     "chat": (openai_chat.parse_request, openai_chat.SHAPE),
     "responses": (openai_responses.parse_request, openai_responses.SHAPE),

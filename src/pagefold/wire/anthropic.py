@@ -5,7 +5,8 @@ without a text of their own and never written anew. Refuses, with WireError, wha
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from pagefold.errors import WireError
@@ -16,7 +17,6 @@ from pagefold.wire.message import (
     Block,
     BlockKind,
     Message,
-    Request,
     RequestShape,
     Response,
     Role,
@@ -24,6 +24,8 @@ from pagefold.wire.message import (
     as_result,
     parse_body,
     role_of,
+    text_parts,
+    typed_part,
 )
 
 _EDITING = "context_management"
@@ -32,12 +34,13 @@ _CONTENT = ("content",)
 _COUNTS = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
 _OWN_BLOCKS = ("tool_use", "tool_result", "thinking", "redacted_thinking", "server_tool_use", "image", "document")
 _MARK, _UNMARKED = "cache_control", ("thinking", "redacted_thinking")
-_WORDS = {"text": BlockKind.TEXT, "thinking": BlockKind.THINKING}  # a block type whose text lies under its own name
-
-
-def parse_request(body: bytes) -> Request:
-    """Raises WireError."""
-    return parse_body(body, SHAPE)
+_TEXTS = {"text": "text", "thinking": "thinking"}
+_MEDIA = ("image", "document")
+_DELTAS = {  # deltas that come in pieces: the key of a block, and the key of the piece
+    "text_delta": ("text", "text"),
+    "thinking_delta": ("thinking", "thinking"),
+    "input_json_delta": ("input", "partial_json"),
+}
 
 
 def parse_message(value: Any, raw: str, place: int = -1) -> Message:
@@ -50,6 +53,7 @@ def _system(value: Any, raw: str) -> Message:
 
 
 SHAPE = RequestShape("messages", parse_message, "system", _system)
+parse_request = partial(parse_body, shape=SHAPE)
 
 
 def parse_response(body: bytes) -> Response:
@@ -249,17 +253,14 @@ class MessagesStream(sse.StreamedAnswer):
 
     def _delta(self, index: int, delta: dict[str, Any]) -> None:
         block = self._content.setdefault(index, {})
-        match delta.get("type"):
-            case "text_delta":
-                self._pieces.setdefault((index, "text"), []).append(as_string(delta.get("text")))
-            case "thinking_delta":
-                self._pieces.setdefault((index, "thinking"), []).append(as_string(delta.get("thinking")))
-            case "input_json_delta":
-                self._pieces.setdefault((index, "input"), []).append(as_string(delta.get("partial_json")))
-            case "signature_delta":
-                block["signature"] = delta.get("signature")
-            case "citations_delta":
-                block["citations"] = [*as_list(block.get("citations")), delta.get("citation")]
+        kind = as_string(delta.get("type"))
+        if kind in _DELTAS:
+            key, piece = _DELTAS[kind]
+            self._pieces.setdefault((index, key), []).append(as_string(delta.get(piece)))
+        elif kind == "signature_delta":
+            block["signature"] = delta.get("signature")
+        elif kind == "citations_delta":
+            block["citations"] = [*as_list(block.get("citations")), delta.get("citation")]
 
 
 def _blocks(block: Any, path: json_text.Path) -> Sequence[Block]:
@@ -268,22 +269,15 @@ def _blocks(block: Any, path: json_text.Path) -> Sequence[Block]:
         arguments = json_text.dumps(block.get("input"))
         return (Block(BlockKind.CALL, arguments, (), as_string(block.get("id")), as_string(block.get("name"))),)
     if kind == "tool_result":
-        content = block.get("content")
-        at = (*path, "content")
-        parts = [_part(part, (*at, index)) for index, part in enumerate(as_list(content))]
-        if isinstance(content, str):
-            parts = [Block(BlockKind.TEXT, content, at)]
+        parts = text_parts(block.get("content"), (*path, "content"), _part)
         return as_result(parts, as_string(block.get("tool_use_id")), failed=block.get("is_error") is True)
     return (_part(block, path),)
 
 
 def _part(block: Any, path: json_text.Path) -> Block:
-    kind = block.get("type") if isinstance(block, dict) else None
-    if isinstance(kind, str) and kind in _WORDS and isinstance(block.get(kind), str):
-        return Block(_WORDS[kind], block[kind], (*path, kind))
-    if kind in ("image", "document"):
-        return Block(BlockKind.MEDIA, "")
-    return Block(BlockKind.OTHER, json_text.dumps(block))
+    part = typed_part(block, path, _TEXTS, _MEDIA)
+    is_thinking = part.kind is BlockKind.TEXT and part.path[-1] == "thinking"
+    return replace(part, kind=BlockKind.THINKING) if is_thinking else part
 
 
 def _json_or_text(text: str) -> Any:

@@ -4,7 +4,7 @@ Keep what arrived: a message carries its own JSON text, and a request the whole 
 from that text byte for byte, whatever it holds; a changed block is spliced into it. Nothing here knows a provider.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from enum import StrEnum
 from typing import Any, Protocol, TypeAlias
@@ -288,6 +288,30 @@ def role_of(value: Any) -> Role:
             raise WireError(f"expected a message, found {json_text.dumps(value)[:40]}") from error
         role = json_text.dumps(value.get("role"))[:40]
         raise WireError(f"role {role}: expected one of {', '.join(Role)}") from error
+
+
+def text_parts(content: Any, path: json_text.Path, part: Callable[[Any, json_text.Path], Block]) -> Iterator[Block]:
+    """The blocks of content that is a string or a list of parts, each read by `part`."""
+    if isinstance(content, str):
+        yield Block(BlockKind.TEXT, content, path)
+    elif isinstance(content, list):
+        for index, value in enumerate(content):
+            yield part(value, (*path, index))
+
+
+def typed_part(value: Any, path: json_text.Path, texts: Mapping[str, str], media: Sequence[str]) -> Block:
+    """A part of content by its type: `texts` maps types to the key of their text, `media` are types that hold none."""
+    kind = value.get("type") if isinstance(value, dict) else None
+    key = texts.get(kind) if isinstance(kind, str) else None
+    if key is not None and isinstance(value.get(key), str):
+        return Block(BlockKind.TEXT, value[key], (*path, key))
+    return Block(BlockKind.MEDIA, "") if kind in media else Block(BlockKind.OTHER, json_text.dumps(value))
+
+
+def usage_of(prompt: Any, details: Any, output: Any) -> Usage:
+    """Usage where the prompt's count holds the tokens read from the cache, which `details` tells."""
+    cached, total = json_text.as_count(json_text.as_object(details).get("cached_tokens")), json_text.as_count(prompt)
+    return Usage(max(0, total - cached), cached, 0, json_text.as_count(output))
 
 
 def as_result(content: Iterable[Block], call_id: str, name: str = "", *, failed: bool = False) -> list[Block]:

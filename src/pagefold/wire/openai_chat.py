@@ -7,6 +7,7 @@ what was recorded in another: thinking and images have no place there and are le
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from pagefold.errors import WireError
@@ -17,7 +18,6 @@ from pagefold.wire.message import (
     Block,
     BlockKind,
     Message,
-    Request,
     RequestShape,
     Response,
     Role,
@@ -25,24 +25,23 @@ from pagefold.wire.message import (
     as_result,
     parse_body,
     role_of,
+    text_parts,
+    typed_part,
+    usage_of,
     with_result_id,
 )
 
 _ARGUMENTS = {"function": "arguments", "custom": "input"}  # by the type of the tool: where a call keeps its text
+_TEXTS = {"text": "text", "refusal": "refusal"}
 _MEDIA = ("image_url", "input_audio", "file")
 _LEGACY = -1  # where a stream keeps the one call of a `function_call`, before all that have an index
-
-
-def parse_request(body: bytes) -> Request:
-    """Raises WireError."""
-    return parse_body(body, SHAPE)
 
 
 def parse_message(value: Any, raw: str, place: int = -1) -> Message:
     """Raises WireError."""
     # The role of results before calls had ids.
     role = Role.TOOL if isinstance(value, dict) and value.get("role") == "function" else role_of(value)
-    content = _content(value.get("content"))
+    content = text_parts(value.get("content"), ("content",), _part)
     if role is Role.TOOL:
         call_id, name = as_string(value.get("tool_call_id")), as_string(value.get("name"))
         return Message(role, tuple(as_result(content, call_id, name)), raw, place)
@@ -50,6 +49,7 @@ def parse_message(value: Any, raw: str, place: int = -1) -> Message:
 
 
 SHAPE = RequestShape("messages", parse_message)
+parse_request = partial(parse_body, shape=SHAPE)
 
 
 def _speaks(value: Mapping[str, Any]) -> bool:
@@ -95,9 +95,7 @@ def parse_response(body: bytes) -> Response:
 def parse_usage(value: Any) -> Usage | None:
     if not isinstance(value, dict):
         return None
-    prompt = as_count(value.get("prompt_tokens"))
-    cached = as_count(as_object(value.get("prompt_tokens_details")).get("cached_tokens"))
-    return Usage(max(0, prompt - cached), cached, 0, as_count(value.get("completion_tokens")))
+    return usage_of(value.get("prompt_tokens"), value.get("prompt_tokens_details"), value.get("completion_tokens"))
 
 
 def render_message(role: Role, blocks: Sequence[Block]) -> Message:
@@ -185,23 +183,10 @@ class ChatStream(sse.StreamedAnswer):
         self._pieces.setdefault(index, []).append(as_string(tool.get(_ARGUMENTS[kind])))
 
 
-def _content(content: Any) -> Iterator[Block]:
-    if isinstance(content, str):
-        yield Block(BlockKind.TEXT, content, ("content",))
-    elif isinstance(content, list):
-        for index, part in enumerate(content):
-            yield _part(part, ("content", index))
-
-
 def _part(part: Any, path: json_text.Path) -> Block:
     if isinstance(part, str):
         return Block(BlockKind.TEXT, part, path)
-    kind = part.get("type") if isinstance(part, dict) else None
-    if kind in ("text", "refusal") and isinstance(part.get(kind), str):
-        return Block(BlockKind.TEXT, part[kind], (*path, kind))
-    if kind in _MEDIA:
-        return Block(BlockKind.MEDIA, "")
-    return Block(BlockKind.OTHER, json_text.dumps(part))
+    return typed_part(part, path, _TEXTS, _MEDIA)
 
 
 def _refusal(value: dict[str, Any]) -> Iterator[Block]:

@@ -26,10 +26,14 @@ from pagefold.wire.message import (
     as_result,
     read_request,
     role_of,
+    text_parts,
+    typed_part,
+    usage_of,
     with_result_id,
 )
 
-_TEXTS = ("input_text", "output_text", "summary_text", "reasoning_text", "text")
+_TEXTS = dict.fromkeys(("input_text", "output_text", "summary_text", "reasoning_text", "text"), "text")
+_TEXTS["refusal"] = "refusal"
 _MEDIA = ("input_image", "input_file", "input_audio", "computer_screenshot", "image_generation_call")
 _ARGUMENTS = ("arguments", "input", "action", "actions", "operation")  # where a call says what it asks for
 _FROM_USER = ("mcp_approval_response", "compaction_trigger")
@@ -121,9 +125,7 @@ def parse_response(body: bytes) -> Response:
 def parse_usage(value: Any) -> Usage | None:
     if not isinstance(value, dict):
         return None
-    prompt = as_count(value.get("input_tokens"))
-    cached = as_count(as_object(value.get("input_tokens_details")).get("cached_tokens"))
-    return Usage(max(0, prompt - cached), cached, 0, as_count(value.get("output_tokens")))
+    return usage_of(value.get("input_tokens"), value.get("input_tokens_details"), value.get("output_tokens"))
 
 
 @dataclass(slots=True)
@@ -225,20 +227,10 @@ def _call(item: dict[str, Any], kind: str, path: json_text.Path) -> Block:
 
 
 def _content(content: Any, path: json_text.Path) -> Iterator[Block]:
-    if isinstance(content, str):
-        yield Block(BlockKind.TEXT, content, path)
-    elif isinstance(content, list):
-        yield from (_part(part, (*path, index)) for index, part in enumerate(content))
-    elif content is not None:
+    yield from text_parts(content, path, _part)
+    if content is not None and not isinstance(content, str | list):
         yield _part(content, path)
 
 
 def _part(part: Any, path: json_text.Path) -> Block:
-    kind = part.get("type") if isinstance(part, dict) else None
-    if kind in _TEXTS and isinstance(part.get("text"), str):
-        return Block(BlockKind.TEXT, part["text"], (*path, "text"))
-    if kind == "refusal" and isinstance(part.get("refusal"), str):
-        return Block(BlockKind.TEXT, part["refusal"], (*path, "refusal"))
-    if kind in _MEDIA:
-        return Block(BlockKind.MEDIA, "")
-    return Block(BlockKind.OTHER, json_text.dumps(part))
+    return typed_part(part, path, _TEXTS, _MEDIA)

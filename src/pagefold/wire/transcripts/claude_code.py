@@ -13,7 +13,7 @@ from typing import Any
 from pagefold.errors import WireError
 from pagefold.wire import anthropic, json_text
 from pagefold.wire.message import Block, Role
-from pagefold.wire.transcripts.session import Builder, Problem, Session, seconds
+from pagefold.wire.transcripts.session import Builder, Problem, Session, read_lines, seconds
 
 _SOURCE = "claude-code"
 
@@ -23,18 +23,7 @@ def looks_like(value: Any) -> bool:
 
 
 def read(lines: Iterable[tuple[int, str]], *, name: str) -> Iterator[Session | Problem]:
-    reader = _ClaudeCodeReader(name)
-    for number, line in lines:
-        try:
-            record = json_text.parse(line)
-        except WireError as error:
-            yield Problem(number, str(error))
-            continue
-        try:
-            yield from reader.take(record)
-        except WireError as error:
-            yield Problem(number, str(error))
-    yield from reader.finish()
+    return read_lines(_ClaudeCodeReader(name), lines)
 
 
 @dataclass(slots=True)

@@ -11,7 +11,7 @@ from typing import Any
 from pagefold.errors import WireError
 from pagefold.wire import json_text, openai_responses
 from pagefold.wire.message import Role
-from pagefold.wire.transcripts.session import Builder, Problem, Session, seconds
+from pagefold.wire.transcripts.session import Builder, Problem, Session, read_lines, seconds
 
 _SOURCE = "codex"
 
@@ -21,13 +21,7 @@ def looks_like(value: Any) -> bool:
 
 
 def read(lines: Iterable[tuple[int, str]], *, name: str) -> Iterator[Session | Problem]:
-    reader = _CodexReader(Builder(name, _SOURCE))
-    for number, line in lines:
-        try:
-            yield from reader.take(json_text.parse(line))
-        except WireError as error:
-            yield Problem(number, str(error))
-    yield from reader.finish()
+    return read_lines(_CodexReader(Builder(name, _SOURCE)), lines)
 
 
 @dataclass(slots=True)

@@ -7,9 +7,10 @@ images are not part of a session: chat has no place for the one, and the other i
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
-from pagefold.wire import openai_chat
+from pagefold.errors import WireError
+from pagefold.wire import json_text, openai_chat
 from pagefold.wire.message import Block, BlockKind, Message, Role, Usage
 
 
@@ -36,6 +37,26 @@ class Problem:
     line: int
     what: str
     skipped: bool = True
+
+
+class RecordReader(Protocol):
+    """Reads a log record by record."""
+
+    def take(self, record: Any) -> Iterator[Session]:
+        """The sessions that end with this record. Raises WireError where it cannot be used."""
+
+    def finish(self) -> Iterator[Session]:
+        """The sessions that are left at the end."""
+
+
+def read_lines(reader: RecordReader, lines: Iterable[tuple[int, str]]) -> Iterator[Session | Problem]:
+    """The sessions in the numbered lines of a log; a line that cannot be used is a problem, and reading goes on."""
+    for number, line in lines:
+        try:
+            yield from reader.take(json_text.parse(line))
+        except WireError as error:
+            yield Problem(number, str(error))
+    yield from reader.finish()
 
 
 def unanswered(session: Session) -> Iterator[str]:
