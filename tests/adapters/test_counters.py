@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from pagefold.adapters.counters import Counted, add, beside, read
+from pagefold.adapters.counters import Counted, add, read
+from pagefold.adapters.local_files import LocalFiles
 from pagefold.errors import StoreError
 
 
 def test_counts_add_up_by_day_and_surface(tmp_path: Path) -> None:
-    path = beside(tmp_path / "data" / "store.sqlite3")
+    path = LocalFiles(tmp_path / "data" / "store.sqlite3").counters
     assert path.name == "store.counts.sqlite3"
     assert read(path) == []
     add(path, "mcp", "2026-11-15", {"calls": 2, "faults": 0})

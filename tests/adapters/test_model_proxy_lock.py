@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pagefold.adapters.model_proxy_lock import beside, hold_model_proxy_lock, model_proxy_is_running
+from pagefold.adapters.model_proxy_lock import hold_model_proxy_lock, model_proxy_is_running
 from pagefold.errors import StoreError
 
 HOLD = """
@@ -20,33 +20,33 @@ with hold_model_proxy_lock(Path(sys.argv[1])):
 
 
 def test_a_store_is_served_while_somebody_says_so_however_they_end(tmp_path: Path) -> None:
-    store = tmp_path / "data" / "store.sqlite3"
-    assert not model_proxy_is_running(store)
-    children = [subprocess.Popen([sys.executable, "-c", HOLD, str(store)], stdout=subprocess.PIPE) for _ in range(2)]
+    lock = tmp_path / "data" / "store.serving"
+    assert not model_proxy_is_running(lock)
+    children = [subprocess.Popen([sys.executable, "-c", HOLD, str(lock)], stdout=subprocess.PIPE) for _ in range(2)]
     try:
         for child in children:
             assert child.stdout is not None
             assert child.stdout.readline() == b"held\n"
-        assert model_proxy_is_running(store)
+        assert model_proxy_is_running(lock)
         for child in children:
-            assert model_proxy_is_running(store)
+            assert model_proxy_is_running(lock)
             child.kill()
             child.wait()
-        assert not model_proxy_is_running(store)
+        assert not model_proxy_is_running(lock)
     finally:
         for child in children:
             child.kill()
             child.communicate()
-    assert beside(store).stat().st_mode & 0o777 == 0o600
+    assert lock.stat().st_mode & 0o777 == 0o600
 
 
 def test_asking_does_not_disturb_who_serves_later(tmp_path: Path) -> None:
-    store = tmp_path / "store.sqlite3"
-    with hold_model_proxy_lock(store), hold_model_proxy_lock(store):
-        assert model_proxy_is_running(store)
-    assert not model_proxy_is_running(store)
-    with hold_model_proxy_lock(store):
-        assert model_proxy_is_running(store)
+    lock = tmp_path / "store.serving"
+    with hold_model_proxy_lock(lock), hold_model_proxy_lock(lock):
+        assert model_proxy_is_running(lock)
+    assert not model_proxy_is_running(lock)
+    with hold_model_proxy_lock(lock):
+        assert model_proxy_is_running(lock)
 
 
 def test_a_folder_that_cannot_be_written_is_said_in_words(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from pagefold.adapters.local_files import LocalFiles
 from pagefold.telemetry.events import TurnEvent, line_of
-from pagefold.telemetry.trace import beside
 from tests.analysis.logs import talk, written
 from tests.cli.program import pagefold
 
@@ -73,7 +73,7 @@ def test_tune_writes_between_its_marks_and_show_tells_what_is_in_force(logs: Pat
 def test_tune_finds_the_decision_trace_and_learns_from_it_how_long_sessions_last(logs: Path, tmp_path: Path) -> None:
     (tmp_path / "pagefold.toml").write_text("[store]\npath = 'store.sqlite3'\n")
     turns = [TurnEvent(at=float(turn), session=f"{at:064x}", status=200) for at in range(30) for turn in range(at + 1)]
-    beside(tmp_path / "store.sqlite3").write_text("".join(f"{line_of(turn)}\n" for turn in turns))
+    LocalFiles(tmp_path / "store.sqlite3").trace.write_text("".join(f"{line_of(turn)}\n" for turn in turns))
 
     told = json.loads(pagefold("tune", logs, "--json", home=tmp_path).stdout)
 

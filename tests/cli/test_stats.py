@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from pagefold.adapters import counters
+from pagefold.adapters.local_files import LocalFiles
 from pagefold.dashboard.store_view import StoreView
 from pagefold.model_proxy.scripted import ScriptedModel, ScriptedTurn
 from pagefold.model_proxy.server import running
@@ -30,7 +31,7 @@ def test_what_a_model_proxy_saved_is_told_when_it_has_ended(tmp_path: Path) -> N
     assert found["model"] == {"requests": 2, "prompt tokens": 1_000, "cached tokens": 100}
     assert "Tool results, in tokens" in table
     assert "Requests to models" in table
-    store_view = StoreView(lambda: None, counters.beside(tmp_path / "data" / "pagefold" / "store.sqlite3"))
+    store_view = StoreView(lambda: None, LocalFiles(tmp_path / "data" / "pagefold" / "store.sqlite3").counters)
     assert store_view.ask().mcp == found["hook"]
 
 
@@ -44,5 +45,5 @@ def test_a_model_proxy_that_is_ended_has_counted(tmp_path: Path) -> None:
         subprocess.run([sys.executable, "-c", AGENT], env={"ANTHROPIC_BASE_URL": url}, check=False, capture_output=True)
         serve.terminate()
 
-    [counted] = [one for one in counters.read(counters.beside(store)) if one.name == "requests"]
+    [counted] = [one for one in counters.read(LocalFiles(store).counters) if one.name == "requests"]
     assert (counted.surface, counted.count) == ("model", 1)

@@ -13,11 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pagefold.adapters.library import Library
+from pagefold.adapters.local_files import LocalFiles
 from pagefold.adapters.stores import open_store
 from pagefold.cli import telemetry_setup
 from pagefold.dashboard import overview
 from pagefold.dashboard.app import Dashboard
-from pagefold.dashboard.auth import COOKIE, DashboardAuth, key_beside
+from pagefold.dashboard.auth import COOKIE, DashboardAuth, key_in
 from pagefold.dashboard.page_levels import difference, levels_of
 from pagefold.dashboard.store_view import StoreFigures
 from pagefold.html import Html, el
@@ -26,7 +27,7 @@ from pagefold.pages.kinds import PageKind, ResidencyLevel
 from pagefold.pages.page import handle_of, id_of
 from pagefold.telemetry.events import CallEvent, TracedFault, TurnEvent
 from pagefold.telemetry.live import LiveView
-from pagefold.telemetry.trace import TraceWriter, beside
+from pagefold.telemetry.trace import TraceWriter
 from tests.dashboard.traffic import Agent, Behind, behind, settings_for, settled, shown
 
 KEY = "a-key"
@@ -113,10 +114,10 @@ def test_nothing_can_be_changed_and_nothing_foreign_be_loaded(tmp_path: Path) ->
             assert address.startswith(("/pagefold/", "#", "data:,"))
 
 
-def test_the_key_beside_the_store_is_made_once_for_its_owner(tmp_path: Path) -> None:
-    key = key_beside(tmp_path / "deep" / "store.sqlite3")
+def test_the_key_in_the_store_is_made_once_for_its_owner(tmp_path: Path) -> None:
+    key = key_in(LocalFiles(tmp_path / "deep" / "store.sqlite3").dashboard_key)
     assert len(key) >= 32
-    assert key_beside(tmp_path / "deep" / "store.sqlite3") == key
+    assert key_in(LocalFiles(tmp_path / "deep" / "store.sqlite3").dashboard_key) == key
     assert (tmp_path / "deep" / "store.key").stat().st_mode & 0o777 == 0o600
 
 
@@ -143,7 +144,7 @@ def test_an_empty_store_gives_sensible_pages_and_is_not_made_by_looking(tmp_path
 
 
 def test_a_damaged_trace_is_shown_as_far_as_it_goes_and_the_damage_is_told(tmp_path: Path) -> None:
-    path = beside(tmp_path / "store.sqlite3")
+    path = LocalFiles(tmp_path / "store.sqlite3").trace
     path.write_bytes(b'{"v":1,"event":"tu\n\x00\xff\n[]\n')
     writer = TraceWriter(path)
     writer.see(TurnEvent(at=1.0, session=NAME, agent="Codex", status=200, tokens=5, levels={"full": 5}))

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from pagefold.adapters.local_files import LocalFiles
 from pagefold.cli import main
 from pagefold.telemetry.events import TracedFault, TurnEvent
-from pagefold.telemetry.trace import TraceWriter, beside
+from pagefold.telemetry.trace import TraceWriter
 from tests.dashboard.traffic import Agent, behind, settled
 
 NOBODY = "http://127.0.0.1:9"
@@ -37,7 +38,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def traced(store: Path) -> None:
-    writer = TraceWriter(beside(store))
+    writer = TraceWriter(LocalFiles(store).trace)
     writer.see(EVENT)
     writer.close()
 

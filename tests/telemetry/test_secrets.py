@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from pagefold.adapters.local_files import LocalFiles
 from pagefold.model_proxy.scripted import ScriptedCall, ScriptedTurn
-from pagefold.telemetry.trace import beside
 from tests.dashboard import traffic
 from tests.dashboard.traffic import Agent, behind, settled, shown
 from tests.telemetry.trace_files import read
@@ -69,7 +69,7 @@ def test_no_planted_key_is_in_the_trace_the_metrics_or_the_view(
         told = [shown(one, path)[1] for path in ("/pagefold/", "/pagefold/live.json", "/pagefold/metrics")]
         session = json.loads(told[1])["sessions"][0]["name"]
         told.append(shown(one, f"/pagefold/session/{session}/part")[1])
-    path = beside(Path(one.settings.store.path))
+    path = LocalFiles(Path(one.settings.store.path)).trace
     deadline = time.monotonic() + 20
     while len(read(path)[0]) < 6 and time.monotonic() < deadline:
         time.sleep(0.05)

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from pagefold.adapters.local_files import LocalFiles
 from pagefold.telemetry.events import CALL, CallEvent, TraceEvent, TurnEvent
-from pagefold.telemetry.trace import TraceReader, TraceWriter, beside, older
+from pagefold.telemetry.trace import TraceReader, TraceWriter, older
 from tests.telemetry.trace_files import read
 
 
@@ -27,7 +28,7 @@ def written(path: Path, *events: TraceEvent) -> TraceWriter:
 
 
 def test_it_lies_beside_the_store_and_is_its_owners_alone(tmp_path: Path) -> None:
-    path = beside(tmp_path / "new" / "store.sqlite3")
+    path = LocalFiles(tmp_path / "new" / "store.sqlite3").trace
     assert path == tmp_path / "new" / "store.trace.jsonl"
     writer = written(path, call(1), TurnEvent(at=2.0, session="a"))
     assert writer.counts == {"written": 2, "dropped": 0, "unwritable": 0}

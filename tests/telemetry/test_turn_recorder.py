@@ -5,6 +5,7 @@ import random
 import time
 from pathlib import Path
 
+from pagefold.adapters.local_files import LocalFiles
 from pagefold.derive.policies.economic import Economic
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.exchange import Exchange
@@ -12,7 +13,6 @@ from pagefold.model_proxy.totals import Ending
 from pagefold.model_proxy.turn_recorder import TurnRecorder
 from pagefold.pages.page import HANDLE
 from pagefold.telemetry.events import TurnEvent
-from pagefold.telemetry.trace import beside
 from tests.dashboard.traffic import Agent, behind, settled, shown
 from tests.telemetry.trace_files import read
 
@@ -23,7 +23,7 @@ def told(folder: Path, agents: int = 1, turns: int = 16) -> list[TurnEvent]:
         for _ in range(turns):
             for agent in some:
                 agent.turn()
-    path = beside(folder / "store.sqlite3")
+    path = LocalFiles(folder / "store.sqlite3").trace
     deadline = time.monotonic() + 20
     while len(read(path)[0]) < agents * turns and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -110,7 +110,7 @@ def test_the_page_that_a_fault_names_can_be_looked_at(tmp_path: Path) -> None:
 def test_without_a_trace_nothing_is_written(tmp_path: Path) -> None:
     with behind(tmp_path, 4) as one:
         Agent(one.url, "ada").turn()
-    assert not beside(tmp_path / "store.sqlite3").exists()
+    assert not LocalFiles(tmp_path / "store.sqlite3").trace.exists()
 
 
 def test_without_dashboard_and_trace_nothing_is_told(tmp_path: Path) -> None:

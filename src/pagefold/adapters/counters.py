@@ -34,11 +34,6 @@ class Counted:
     count: int
 
 
-def beside(store: Path) -> Path:
-    """The file for a store's counts."""
-    return store.with_name(f"{store.stem}.counts.sqlite3")
-
-
 def add(path: Path, surface: str, day: str, counts: Mapping[str, int]) -> None:
     """Adds to what was counted that day. Raises StoreError."""
     rows = [(surface, day, name, count) for name, count in counts.items() if count]

@@ -18,19 +18,14 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 
-def beside(store: Path) -> Path:
-    """The lock file of a store."""
-    return store.with_name(f"{store.stem}.serving")
-
-
 @contextmanager
-def hold_model_proxy_lock(store: Path) -> Iterator[None]:
+def hold_model_proxy_lock(lock: Path) -> Iterator[None]:
     """Holds the lock until the block ends; several processes may hold it. Raises StoreError."""
     try:
-        store.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor = os.open(beside(store), os.O_RDWR | os.O_CREAT, 0o600)
+        lock.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
-        raise StoreError(f"{beside(store)} cannot be opened ({error.strerror}): make its directory writable") from error
+        raise StoreError(f"{lock} cannot be opened ({error.strerror}): make its directory writable") from error
     try:
         with suppress(OSError):  # some file systems have no locks
             if fcntl is not None:
@@ -40,10 +35,10 @@ def hold_model_proxy_lock(store: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def model_proxy_is_running(store: Path) -> bool:
+def model_proxy_is_running(lock: Path) -> bool:
     """Whether any process holds the lock now."""
     try:
-        descriptor = os.open(beside(store), os.O_RDWR)
+        descriptor = os.open(lock, os.O_RDWR)
     except OSError:
         return False
     try:

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 
 from pagefold import config
+from pagefold.adapters.local_files import LocalFiles
 from pagefold.errors import ConfigError, StoreError
 from pagefold.settings import Settings
 
@@ -24,7 +25,7 @@ def adding(settings: Settings, surface: str, counts: Callable[[], Counter[str]])
         from pagefold.adapters import counters
 
         try:
-            path = counters.beside(config.store_path(settings))
+            path = LocalFiles(config.store_path(settings)).counters
             counters.add(path, surface, f"{datetime.now(tz=UTC):%Y-%m-%d}", counters.fresh(counts(), written))
         except (StoreError, ConfigError) as error:
             print(f"pagefold: {error}", file=sys.stderr)

@@ -15,12 +15,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from pagefold import config
+from pagefold.adapters.local_files import LocalFiles
 from pagefold.cli import serve, telemetry_setup
 from pagefold.cli.arguments import add_store, load_settings
 from pagefold.dashboard.app import Dashboard
 from pagefold.dashboard.auth import DashboardAuth
 from pagefold.model_proxy import server
-from pagefold.telemetry import trace
 from pagefold.telemetry.live import LiveView
 
 
@@ -32,7 +32,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     settings = load_settings(options, {"serve.port": options.port})
     settings = replace(settings, serve=replace(settings.serve, host="127.0.0.1"))
-    path = trace.beside(config.store_path(settings))
+    path = LocalFiles(config.store_path(settings)).trace
     key, live = telemetry_setup.dashboard_key(settings), LiveView()
     following = telemetry_setup.TraceFollower(path, live)
 

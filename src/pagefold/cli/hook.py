@@ -15,6 +15,7 @@ from collections import Counter
 from contextlib import suppress
 from datetime import UTC, datetime
 
+from pagefold.adapters.local_files import LocalFiles
 from pagefold.errors import PagefoldError
 from pagefold.wire import claude_hook, json_text
 
@@ -68,4 +69,6 @@ def _count(counts: Counter[str], options: argparse.Namespace) -> None:
 
     with suppress(PagefoldError):  # whoever counts goes on without it, and no code but 0 may reach the model
         settings = config.load(flags={"store.path": options.store, "config": options.config}).settings
-        counters.add(counters.beside(config.store_path(settings)), "hook", f"{datetime.now(tz=UTC):%Y-%m-%d}", counts)
+        counters.add(
+            LocalFiles(config.store_path(settings)).counters, "hook", f"{datetime.now(tz=UTC):%Y-%m-%d}", counts
+        )

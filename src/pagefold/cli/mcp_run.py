@@ -126,6 +126,7 @@ def _specs(command: Sequence[str], file: str | None, name: str) -> list[Spec]:
 def _store_opener(settings: Settings) -> Callable[[Counter[str], Callable[[], None]], Any]:
     def make(counts: Counter[str], forget: Callable[[], None]) -> Any:
         from pagefold.adapters.library import Library
+        from pagefold.adapters.local_files import LocalFiles
         from pagefold.adapters.model_proxy_lock import model_proxy_is_running
         from pagefold.mcp_proxy.result_store import ResultStore
 
@@ -134,7 +135,7 @@ def _store_opener(settings: Settings) -> Callable[[Counter[str], Callable[[], No
 
         def is_read() -> bool:
             with suppress(ConfigError):  # without a place for a store there is none to share
-                return model_proxy_is_running(config.store_path(settings))
+                return model_proxy_is_running(LocalFiles(config.store_path(settings)).model_proxy_lock)
             return False
 
         history = _history() if settings.mcp.tools else ""

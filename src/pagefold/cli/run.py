@@ -41,7 +41,7 @@ def run(options: argparse.Namespace) -> int:
     proxy = serve.proxy_for(settings, library, token="")
     telemetry_setup.attach(proxy, settings)
     try:
-        with serve.serving_from(library), serve.counted(proxy, settings), running(proxy) as url:
+        with serve.serving_from(settings), serve.counted(proxy, settings), running(proxy) as url:
             code = _wait(agents.start(command, url, settings.serve.anthropic_url, given))
     finally:
         if library:

@@ -17,13 +17,13 @@ import json
 from collections import Counter
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from pagefold import config
 from pagefold.adapters.instructions import instructions_in
 from pagefold.adapters.library import Library
+from pagefold.adapters.local_files import LocalFiles
 from pagefold.adapters.model_proxy_lock import hold_model_proxy_lock
 from pagefold.cli import counter_writer, output, telemetry_setup
 from pagefold.cli.arguments import add_store, load_settings
@@ -79,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
                 print(f"dashboard: {shown}{' (its key is the token)' if serve.token else ''}", flush=True)
 
     try:
-        with serving_from(library), counted(proxy, settings):
+        with serving_from(settings), counted(proxy, settings):
             server.run(proxy, serve.host, serve.port, started=started, tls=tls)
     finally:
         if library:
@@ -96,9 +96,11 @@ def library_for(settings: Settings) -> Library | None:
     return None if settings.serve.observe else Library.open(config.store_path(settings), settings.sink)
 
 
-def serving_from(library: Library | None) -> AbstractContextManager[None]:
+def serving_from(settings: Settings) -> AbstractContextManager[None]:
     """Tells the MCP proxies on the same store that their forms are read here. Raises StoreError."""
-    return hold_model_proxy_lock(Path(library.store.where)) if library else nullcontext()
+    if settings.serve.observe:
+        return nullcontext()
+    return hold_model_proxy_lock(LocalFiles(config.store_path(settings)).model_proxy_lock)
 
 
 def counted(proxy: Proxy, settings: Settings) -> AbstractContextManager[None]:

@@ -15,6 +15,7 @@ from datetime import UTC, datetime, timedelta
 
 from pagefold import config
 from pagefold.adapters import counters
+from pagefold.adapters.local_files import LocalFiles
 from pagefold.cli import output
 from pagefold.cli.arguments import add_store, load_settings
 from pagefold.number_format import share, short
@@ -32,7 +33,7 @@ def run(options: argparse.Namespace) -> int:
         since = f"{datetime.now(tz=UTC) - timedelta(days=max(0, options.days - 1)):%Y-%m-%d}"
     sums: dict[str, Counter[str]] = defaultdict(Counter)
     days: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
-    for one in counters.read(counters.beside(config.store_path(settings)), since):
+    for one in counters.read(LocalFiles(config.store_path(settings)).counters, since):
         sums[one.surface][one.name] += one.count
         days["model" if one.surface == "model" else "results", one.day][one.name] += one.count
     if options.json:

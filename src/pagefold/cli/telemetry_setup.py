@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pagefold import config
+from pagefold.adapters.local_files import LocalFiles
 from pagefold.errors import ConfigError
 from pagefold.loopback import is_loopback
 from pagefold.settings import Settings
@@ -37,10 +38,12 @@ def store_path(settings: Settings) -> Path | None:
 
 def dashboard_key(settings: Settings) -> str:
     """What the dashboard asks for: the proxy's token, or else the key beside the store."""
-    from pagefold.dashboard.auth import key_beside
+    from pagefold.dashboard.auth import key_in
 
     path = store_path(settings)
-    return settings.serve.token.strip() or (key_beside(path) if path else secrets.token_urlsafe(24))
+    return settings.serve.token.strip() or (
+        key_in(LocalFiles(path).dashboard_key) if path else secrets.token_urlsafe(24)
+    )
 
 
 def trace_writer(settings: Settings) -> trace.TraceWriter | None:
@@ -51,7 +54,7 @@ def trace_writer(settings: Settings) -> trace.TraceWriter | None:
         return None
     from pagefold.cli import output
 
-    file = trace.beside(path) if telemetry.trace and path else None
+    file = LocalFiles(path).trace if telemetry.trace and path else None
     writer = trace.TraceWriter(
         file, max_bytes=telemetry.max_bytes, also=spans, report=lambda line: output.to_stderr(f"pagefold: {line}")
     )
@@ -93,10 +96,10 @@ class TraceFollower:
 def session_lengths(settings: Settings) -> list[int]:
     """How many turns each session had that the trace tells of, where there is one."""
     path = store_path(settings)
-    if path is None or not trace.beside(path).exists():
+    if path is None or not LocalFiles(path).trace.exists():
         return []
     live = LiveView(most=_LENGTHS)
-    TraceFollower(trace.beside(path), live)()
+    TraceFollower(LocalFiles(path).trace, live)()
     return [session.turns for session in live.newest() if session.turns]
 
 
@@ -118,7 +121,7 @@ def attach(proxy: "Proxy", settings: Settings) -> str:
 
     proxy.teller = TurnRecorder(live.see if writer is None else see, spelled=telemetry.content)
     path, key = store_path(settings), dashboard_key(settings)
-    others = TraceFollower(trace.beside(path), live, only=CALL) if path and telemetry.trace else None
+    others = TraceFollower(LocalFiles(path).trace, live, only=CALL) if path and telemetry.trace else None
 
     def refresh() -> None:
         proxy.catch_up()
@@ -156,7 +159,6 @@ def _dashboard(
 
 
 def store_view_of(settings: Settings) -> "StoreView":
-    from pagefold.adapters import counters
     from pagefold.adapters.library import Library
     from pagefold.dashboard.store_view import StoreView
 
@@ -165,4 +167,4 @@ def store_view_of(settings: Settings) -> "StoreView":
     def opened() -> Library | None:
         return Library.open(path, settings.sink, sending=False) if path and path.exists() else None
 
-    return StoreView(opened, counters.beside(path) if path else None)
+    return StoreView(opened, LocalFiles(path).counters if path else None)

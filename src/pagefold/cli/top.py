@@ -22,12 +22,12 @@ from rich.live import Live as Screen
 from rich.table import Table
 from rich.text import Text
 
+from pagefold.adapters.local_files import LocalFiles
 from pagefold.cli import output, serve, telemetry_setup
 from pagefold.cli.arguments import add_store, load_settings
 from pagefold.errors import UpstreamError
 from pagefold.number_format import share, short
 from pagefold.settings import Settings
-from pagefold.telemetry import trace
 from pagefold.telemetry.events import LEVELS
 from pagefold.telemetry.live import LiveView, snapshot
 
@@ -71,7 +71,7 @@ def source_of(settings: Settings, url: str | None) -> Callable[[], dict[str, Any
     ).rstrip("/")
     live, store_view = LiveView(), telemetry_setup.store_view_of(settings)
     path = telemetry_setup.store_path(settings)
-    following = telemetry_setup.TraceFollower(trace.beside(path), live) if path else None
+    following = telemetry_setup.TraceFollower(LocalFiles(path).trace, live) if path else None
 
     def ask() -> dict[str, Any]:
         try:
@@ -83,7 +83,7 @@ def source_of(settings: Settings, url: str | None) -> Callable[[], dict[str, Any
             following()
         figures = store_view.ask()
         told = {name: getattr(figures, name) for name in figures.__dataclass_fields__}
-        source = str(trace.beside(path)) if path and trace.beside(path).exists() else ""
+        source = str(LocalFiles(path).trace) if path and LocalFiles(path).trace.exists() else ""
         return {"source": source, **snapshot(live), "figures": told}
 
     return ask

@@ -23,9 +23,8 @@ _KEY_BYTES = 24
 _MOST = 200
 
 
-def key_beside(store: Path) -> str:
-    """The key of a store's dashboard; it is made where there is none. Raises StoreError."""
-    path = store.with_name(f"{store.stem}.key")
+def key_in(path: Path) -> str:
+    """Returns the dashboard's key in this file; it is made where there is none. Raises StoreError."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:

@@ -29,11 +29,6 @@ except ImportError:  # Windows: two processes that end a file at the same moment
     fcntl = None  # type: ignore[assignment]
 
 
-def beside(store: Path) -> Path:
-    """Returns the path of a store's trace."""
-    return store.with_name(f"{store.stem}.trace.jsonl")
-
-
 def older(path: Path) -> Path:
     return path.with_name(path.name + ".1")
 
