@@ -178,7 +178,7 @@ def test_a_string_is_said_by_the_longest_name_it_begins_with(strings: dict[str, 
     names = PrefixNames(strings)
 
     for string in strings:
-        assert names.beginning(string) == max(filter(string.startswith, names.letters), key=len, default="")
+        assert names.prefix_of(string) == max(filter(string.startswith, names.letters), key=len, default="")
 
 
 @pytest.mark.parametrize(

@@ -101,7 +101,6 @@ def test_a_view_knows_where_everything_stands_outside(inside: str, ascii_only: b
     if not cut:
         assert view.opened
         assert view.text == f"x{inside}"
-        assert not view.broken
 
 
 def test_a_text_that_is_no_block_is_its_own_view() -> None:

@@ -18,6 +18,7 @@ from pagefold.pages.page import PageId, handle_of
 VERSION = 1
 _DIGITS = 8
 _NOT_OURS = "the cursor is not one that was given here; copy it as it stands, or recall the page anew"
+_CHANGED = "the cursor was changed since it was given; copy it as it stands, or recall the page anew"
 _NUMBERS = 400
 
 
@@ -54,25 +55,19 @@ class Cursor:
 def read_cursor(text: str, page: PageId, length: int) -> Cursor:
     """Parses a cursor for a page of this length. Raises one of the three errors above."""
     members = _members(text)
-    if members.get("v") != VERSION:
-        raise StaleCursorError(
-            f"this cursor is of version {members.get('v')!r}, expected {VERSION}; recall the page anew"
-        )
-    handle = handle_of(page)
-    if members.get("p") != handle[3:]:
-        raise ForeignCursorError(
-            f"this cursor belongs to pf-{members.get('p')}, not to {handle}; use the cursor of {handle}"
-        )
-    position, budget = members.get("a"), members.get("b")
+    version, name, handle = members.get("v"), members.get("p"), handle_of(page)
+    if version != VERSION:
+        raise StaleCursorError(f"this cursor is of version {version!r}, expected {VERSION}; recall the page anew")
+    if name != handle[3:]:
+        raise ForeignCursorError(f"this cursor belongs to pf-{name}, not to {handle}; use the cursor of {handle}")
+    position: Any = members.get("a")
+    budget: Any = members.get("b")
     runs = members.get("s", [])
-    if type(position) is not int or type(budget) is not int or not isinstance(runs, list):
-        raise ForgedCursorError(_NOT_OURS)
-    if min(position, budget) < 0 or not all(type(number) is int and number >= 0 for number in runs):
+    numbers = [position, budget, *runs] if isinstance(runs, list) else [None]
+    if not all(type(number) is int and number >= 0 for number in numbers):
         raise ForgedCursorError(_NOT_OURS)
     if members.get("c") != _check(page, position, budget, runs) or len(runs) > _NUMBERS or len(runs) % 2:
-        raise ForgedCursorError(
-            "the cursor was changed since it was given; copy it as it stands, or recall the page anew"
-        )
+        raise ForgedCursorError(_CHANGED)
     if position >= length:
         raise StaleCursorError(f"this cursor leads past the end of {handle}; everything has been seen")
     return Cursor(page, position, budget, _shown(position, runs))

@@ -4,25 +4,25 @@ The view of `{"type":"text","text":"…"}`, whole or cut off, is the string in i
 Whoever cuts the view can map its ranges back to ranges of the original.
 """
 
+import json
 import re
 from bisect import bisect_right
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 _OPENING = re.compile(r'\s*\[?\s*\{\s*"type"\s*:\s*"text"\s*,\s*"text"\s*:\s*"')
 _PLAIN = re.compile(r'[^"\\\x00-\x09\x0b-\x1f]+')
 _ESCAPE = re.compile(
-    r'\\(?:u([0-9a-fA-F]{4})(?:(?<=u[dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2}))?|(["\\/bfnrt]))'
+    r'\\(?:u[0-9a-fA-F]{4}(?:(?<=u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2})?|["\\/bfnrt])'
 )
-_MEANS = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 
 
 @dataclass(frozen=True, slots=True)
 class TextView:
-    """The text inside; `opened`: there was a block around it; `broken`: the block never closed."""
+    """The text inside; `opened`: there was a block around it."""
 
     text: str
     opened: bool = False
-    broken: bool = False
     _inside: tuple[int, ...] = field(default=(0,), repr=False)
     _outside: tuple[int, ...] = field(default=(0,), repr=False)
 
@@ -59,19 +59,16 @@ def view_of(text: str) -> TextView:
         escape = _ESCAPE.match(text, at)
         if escape is None:
             break
-        char = _unescaped(escape)
+        char = _unescaped(escape[0])
         parts.append(char)
         at, length = escape.end(), length + len(char)
         inside.append(length)
         outside.append(at)
     if length == 0:
         return TextView(text)
-    return TextView("".join(parts), True, text[at : at + 1] != '"', tuple(inside), tuple(outside))
+    return TextView("".join(parts), True, tuple(inside), tuple(outside))
 
 
-def _unescaped(escape: re.Match[str]) -> str:
-    if escape[3]:
-        return _MEANS[escape[3]]
-    if escape[2]:
-        return bytes.fromhex(escape[1] + escape[2]).decode("utf-16-be")
-    return chr(int(escape[1], 16))
+@lru_cache(maxsize=256)
+def _unescaped(escape: str) -> str:
+    return str(json.loads(f'"{escape}"'))

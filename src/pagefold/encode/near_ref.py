@@ -8,9 +8,9 @@ the signs it is written with. In doubt the answer is None.
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from pagefold.encode.notation.json_value import JsonValue, Members, Number, compact, container, parse
 
@@ -134,19 +134,9 @@ def _fields(text: str) -> dict[str, JsonValue] | None:
     return fields if len(fields) == len(value) else None
 
 
-def _is_shallow(value: JsonValue) -> bool:
-    level: list[Any] = [value]
-    for _ in range(_DEEPEST):
-        level = [inner for outer in level for inner in _inside(outer)]
-        if not level:
-            return True
-    return False
-
-
-def _inside(value: Any) -> Sequence[Any]:
-    if isinstance(value, Members):
-        return [inner for _, inner in value]
-    return value if isinstance(value, list) else ()
+def _is_shallow(value: JsonValue, levels: int = _DEEPEST) -> bool:
+    inside = [inner for _, inner in value] if isinstance(value, Members) else value if isinstance(value, list) else ()
+    return levels > 0 and all(_is_shallow(inner, levels - 1) for inner in inside)
 
 
 def _written(value: JsonValue) -> str:

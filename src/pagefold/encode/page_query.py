@@ -13,13 +13,12 @@ from collections.abc import Callable, Iterator, Sequence
 
 from pagefold.encode.mcp_text_view import view_of
 from pagefold.encode.page_pieces import usable
-from pagefold.encode.shape import TextShape, shape_of
+from pagefold.encode.shape import NUMBERED, TextShape, shape_of
 from pagefold.encode.trim.json_scan import Node, scan
 from pagefold.encode.trim.units import Unit, whole_lines
 from pagefold.errors import RecallError
 
 _SPAN = re.compile(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?")
-_NUMBER = re.compile(r" *(\d+)(?:→|\t)")
 _STEP = re.compile(r"\.?([^.\[\]]+)|\[(?:(-?\d+)|(\*)|\"([^\"]*)\"|'([^']*)')\]")
 _CUT = 24  # tokens for the line that says what was left out
 
@@ -83,7 +82,7 @@ def _around(line: str, wanted: str) -> str:
 
 def _numbers(page: Sequence[Unit]) -> list[int]:
     """Returns the number of each line: its own where most lines carry one, else its place from 1."""
-    own = [_NUMBER.match(line.text) for line in page]
+    own = [NUMBERED.match(line.text) for line in page]
     if 2 * sum(number is not None for number in own) < len(page):
         return list(range(1, len(page) + 1))
     numbers: list[int] = []

@@ -4,7 +4,7 @@ It never raises: an unknown handle, a page that is gone or belongs to another co
 that is too small is answered in words, because a model that gets an error tries again.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from pagefold.encode.cursor import Cursor, read_cursor
@@ -19,6 +19,8 @@ from pagefold.tokens import counter
 
 BUDGET = 8_000
 """Tokens of a part where the call names no budget."""
+
+_FIND = {"lines": find_lines, "path": find_path, "find": find_word}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,34 +54,22 @@ def reply_to_recall(
         return RecallReply(recalled.text, reason=type(recalled).__name__.lower())
     text = Page(PageKind.EVIDENCE, recalled.content).text
     count = count or counter("o200k").count
+    queries = {"cursor": cursor, "lines": lines, "path": path, "find": find}
     try:
-        part = _part(text, recalled.page, cursor, lines, path, find, budget, count)
+        part = _part(text, recalled.page, {name: query for name, query in queries.items() if query}, budget, count)
     except RecallError as error:
         return RecallReply(str(error), reason=type(error).__name__)
     return RecallReply(part, recalled.page)
 
 
-def _part(
-    text: str,
-    page: PageId,
-    cursor: str,
-    lines: str,
-    path: str,
-    find: str,
-    budget: int | None,
-    count: Callable[[str], int],
-) -> str:
-    if sum(map(bool, (cursor, lines, path, find))) > 1:
+def _part(text: str, page: PageId, queries: Mapping[str, str], budget: int | None, count: Callable[[str], int]) -> str:
+    if len(queries) > 1:
         raise RecallError("expected one of cursor, lines, path and find, got several")
     most = BUDGET if budget is None else usable(budget)
-    if lines:
-        return find_lines(text, lines, most, count)
-    if path:
-        return find_path(text, path, most, count)
-    if find:
-        return find_word(text, find, most, count)
-    if cursor:
-        return piece(text, read_cursor(cursor, page, len(text)), count).text
+    for name, query in queries.items():
+        if name == "cursor":
+            return piece(text, read_cursor(query, page, len(text)), count).text
+        return _FIND[name](text, query, most, count)
     if budget is None or count(text) <= budget:
         return text
     return piece(text, Cursor(page, 0, budget), count).text

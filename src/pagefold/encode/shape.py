@@ -12,7 +12,8 @@ from functools import lru_cache
 from typing import Any
 
 _SAMPLE = 400  # lines that are looked at
-_NUMBERED = re.compile(r" *\d+(?:→|\t)")
+NUMBERED = re.compile(r" *(\d+)(?:→|\t)")
+"""Matches the number before a line of a numbered file."""
 _HIT = re.compile(r"(?:[A-Za-z]:)?[^\s:][^:\n]{0,300}[:-]\d+[:-]")
 _STAMP = re.compile(
     r"\W{0,2}(?:\d{4}[-/]\d\d[-/]\d\d[T ]|\w{3} [ \d]\d )?\d\d:\d\d:\d\d|.{0,40}\b(?:INFO|DEBUG|TRACE|WARN)"
@@ -23,7 +24,7 @@ _TESTED = re.compile(
     r"|.*\b(?:PASSED|FAILED|XFAIL)\b *(?:\[ *\d+%\])?$|Ran \d+ tests? in |test \S+ \.\.\. (?:ok|FAILED)"
     r"|=== RUN |# (?:pass|fail) \d+"
 )
-_HEADING = re.compile(r"#{1,6} \S")
+HEADING = re.compile(r"(#{1,6}) \S")
 _PATH = re.compile(r"(?:[-dlrwxs.@+]{10,11} .*|(?:\.{0,2}/)?[\w.@+-]+(?:/[\w.@+ -]+)*/?)$")
 _CODE = re.compile(
     r"\s*(?:(?:export|public|private|protected|static|async|pub|abstract|final)\s+)*"
@@ -69,7 +70,7 @@ def json_of(text: str) -> dict[str, Any] | list[Any] | None:
 def shape_of_lines(lines: Sequence[str]) -> TextShape:
     sample = [line for line in lines[:_SAMPLE] if line.strip()]
     least = max(3, len(sample) // 2)
-    if _count(_NUMBERED, sample) >= least:
+    if _count(NUMBERED, sample) >= least:
         return TextShape.NUMBERED
     if any(map(_DIFF.match, sample)):
         return TextShape.DIFF
@@ -85,7 +86,7 @@ def shape_of_lines(lines: Sequence[str]) -> TextShape:
     fenced = any(line.startswith("```") for line in sample)
     if not fenced and (_count(_DEFINED, sample) >= 3 or _count(_CODE, sample) >= max(3, len(sample) // 4)):
         return TextShape.SOURCE
-    return TextShape.MARKDOWN if _count(_HEADING, sample) >= 2 else TextShape.TEXT
+    return TextShape.MARKDOWN if _count(HEADING, sample) >= 2 else TextShape.TEXT
 
 
 def _count(pattern: re.Pattern[str], lines: Sequence[str]) -> int:

@@ -115,101 +115,83 @@ class JsonStringEnvelope(Codec):
         return f"{header[2]}{json.dumps(inner(body), ensure_ascii=bool(header[1]))}{header[3]}"
 
 
-_PAGE = re.compile(
-    r"(Address: [^\n]*\n(?:Title: [^\n]*\n)?)"
-    r"Viewport position: Showing page (\d+) of (\d+)\.\n=======================\n(.*)",
-    re.DOTALL,
-)
-_RESULTS = re.compile(r"A Google search for '([^\n]*)' found (\d+) results:\n\n## Web Results\n")
-_SEARCHED = "Address: google: "
-
-
-class WebPageEnvelope(Codec):
-    """A page in a text browser. Its address stays; page number and search are written shorter."""
-
-    name = "web-page"
-    header = re.compile(r"\[page (\d+) of (\d+)(?:, (\d+) results)?\]")
-
-    def encode(self, text: str, inner: Inner) -> str | None:
-        if not text.startswith("Address: "):
-            return None
-        parts = _PAGE.fullmatch(text)
-        if parts is None:
-            return None
-        top, page, pages, body = parts.groups()
-        query = first_line(top).removeprefix(_SEARCHED)
-        results = _RESULTS.match(body)
-        if top == f"{_SEARCHED}{query}\nTitle: {query} - Search\n" and results and results[1] == query:
-            rest = inner(body[results.end() :])
-            return f"[page {page} of {pages}, {results[2]} results]\n{_SEARCHED}{query}\n{rest}"
-        return f"[page {page} of {pages}]\n{top}{inner(body)}" if "\nTitle: " not in f"\n{first_line(body)}" else None
-
-    def decode(self, form: str, inner: Inner) -> str:
-        header, rest = self.opened(form)
-        address, _, body = rest.partition("\n")
-        title = ""
-        if header[3]:
-            query = address.removeprefix(_SEARCHED)
-            title = f"Title: {query} - Search\n"
-            body = f"A Google search for '{query}' found {header[3]} results:\n\n## Web Results\n{inner(body)}"
-        else:
-            if body.startswith("Title: "):
-                title, _, body = body.partition("\n")
-                title += "\n"
-            body = inner(body)
-        where = f"Viewport position: Showing page {header[1]} of {header[2]}.\n=======================\n"
-        return f"{address}\n{title}{where}{body}"
-
-
-_SLOTS = {"code": r"-?\d+", "time": r"[\d.]+", "id": r"\w+", "count": r"\d+", "limit": r"\d+", "body": ".*"}
+_SLOTS = {
+    "code": r"-?\d+",
+    "time": r"[\d.]+",
+    "id": r"\w+",
+    **dict.fromkeys(("count", "limit", "page", "pages", "results"), r"\d+"),
+    "query": r"[^\n]*",
+    "top": r"Address: [^\n]*\n(?:Title: [^\n]*\n)?",
+    "body": ".*",
+}
+_LOOSE = dict.fromkeys(("code", "time", "id", "count", "limit"), r"[^\n]*?")  # in a header
 
 
 class TemplateEnvelope(Codec):
-    """An envelope of fixed words with a few slots; the header has the same slots."""
+    """Fixed words with a few slots around a text, and a form with the same slots, whose first line is the header."""
 
-    def __init__(self, name: str, envelope: str, header: str) -> None:
-        self.name, self._envelope, self._header = name, envelope, header
+    def __init__(self, name: str, envelope: str, form: str) -> None:
+        self.name, self._envelope, self._form = name, envelope, form
         self._pattern = re.compile(_with_slots(envelope, _SLOTS), re.DOTALL)
-        self.header = re.compile(_with_slots(header, dict.fromkeys(_SLOTS, r"[^\n]*?")))
+        self._form_pattern = re.compile(_with_slots(form, _SLOTS | _LOOSE), re.DOTALL)
+        self.header = re.compile(_with_slots(first_line(form), _SLOTS | _LOOSE))
 
     def encode(self, text: str, inner: Inner) -> str | None:
         parts = self._pattern.fullmatch(text)
         if parts is None:
             return None
-        slots = parts.groupdict()
-        body = slots.pop("body")
-        return f"{self._header.format(**slots)}\n{inner(body)}"
+        same = self._form_pattern.fullmatch(self._form.format(**parts.groupdict()))
+        if same is None or same.groupdict() != parts.groupdict():
+            return None
+        return self._form.format(**parts.groupdict() | {"body": inner(parts["body"])})
 
     def decode(self, form: str, inner: Inner) -> str:
-        header, body = self.opened(form)
-        return self._envelope.format(**header.groupdict(), body=inner(body))
+        parts = self._form_pattern.fullmatch(form)
+        assert parts is not None
+        return self._envelope.format(**parts.groupdict() | {"body": inner(parts["body"])})
 
 
 def _with_slots(template: str, slots: dict[str, str]) -> str:
     """Returns the pattern that matches a template with its slots filled."""
-    return re.sub(r"\\\{(\w+)\\\}", lambda slot: f"(?P<{slot[1]}>{slots[slot[1]]})", re.escape(template))
+    first, *rest = re.split(r"\\\{(\w+)\\\}", re.escape(template))
+    pattern, known = first, set[str]()
+    for slot, words in zip(rest[::2], rest[1::2], strict=True):
+        pattern += f"(?P={slot}){words}" if slot in known else f"(?P<{slot}>{slots[slot]}){words}"
+        known.add(slot)
+    return pattern
 
+
+_VIEWPORT = "Viewport position: Showing page {page} of {pages}.\n=======================\n"
 
 ENVELOPES: tuple[Codec, ...] = (
     McpTextEnvelope(),
     JsonStringEnvelope(),
-    WebPageEnvelope(),
-    TemplateEnvelope("returncode", "<returncode>{code}</returncode>\n<output>\n{body}</output>", "[returncode {code}]"),
+    # A page in a text browser, of search results or any other.
+    TemplateEnvelope(
+        "web-page",
+        f"Address: google: {{query}}\nTitle: {{query}} - Search\n{_VIEWPORT}"
+        "A Google search for '{query}' found {results} results:\n\n## Web Results\n{body}",
+        "[page {page} of {pages}, {results} results]\nAddress: google: {query}\n{body}",
+    ),
+    TemplateEnvelope("web-page", f"{{top}}{_VIEWPORT}{{body}}", "[page {page} of {pages}]\n{top}{body}"),
+    TemplateEnvelope(
+        "returncode", "<returncode>{code}</returncode>\n<output>\n{body}</output>", "[returncode {code}]\n{body}"
+    ),
     TemplateEnvelope(
         "chunk",
         "Chunk ID: {id}\nWall time: {time} seconds\nProcess exited with code {code}\n"
         "Original token count: {count}\nOutput:\n{body}",
-        "[chunk {id}, {time} s, exit {code}, {count} tokens]",
+        "[chunk {id}, {time} s, exit {code}, {count} tokens]\n{body}",
     ),
     TemplateEnvelope(
-        "exit", "Exit code: {code}\nWall time: {time} seconds\nOutput:\n{body}", "[exit {code}, {time} s]"
+        "exit", "Exit code: {code}\nWall time: {time} seconds\nOutput:\n{body}", "[exit {code}, {time} s]\n{body}"
     ),
-    TemplateEnvelope("output", "<output>\n{body}\n</output>", "[output]"),
+    TemplateEnvelope("output", "<output>\n{body}\n</output>", "[output]\n{body}"),
     TemplateEnvelope(
         "stdout",
         "=== STDOUT ===\n{body}\n=== EXECUTION INFO ===\nReturn code: {code}\n"
         "Execution time: {time} seconds\nTimeout limit: {limit} seconds",
-        "[stdout; return code {code}, {time} s of {limit}]",
+        "[stdout; return code {code}, {time} s of {limit}]\n{body}",
     ),
 )
 

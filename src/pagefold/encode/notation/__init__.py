@@ -1,8 +1,8 @@
-"""A denser way to write JSON, and the way back.
+"""A shorter notation for JSON, its writer and its reader.
 
-Quotes that nobody needs are left out; arrays of like objects become tables; what repeats is named once. Nothing else: a
-reader who knows JSON reads it unaided, and `read` gives the same values, types, key order, number lexemes and duplicate
-keys as `write` was given.
+Unneeded quotes are left out, arrays of similar objects become tables, and what repeats gets a name. A reader who knows
+JSON needs no explanation. `read` returns the values that `write` got: types, key order, spelling of numbers and
+duplicate keys included.
 
     $a=https://api.example.org/users           a string that others begin with
     {count:2,next:null,users:#1}               quotes left out, tables below

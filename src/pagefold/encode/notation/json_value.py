@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 JsonValue: TypeAlias = "str | Number | bool | list[Any] | Members | None"
 
@@ -30,6 +30,10 @@ class Members(tuple[tuple[str, Any], ...]):
     """The members of an object. It equals no list."""
 
     __slots__ = ()
+
+
+ABSENT: Final = object()
+"""The value of an empty cell in a table: the row's object has no such key."""
 
 
 @lru_cache(maxsize=4096)

@@ -1,4 +1,4 @@
-"""Which beginnings of strings deserve a name: URLs that share their first half, ids that come again and again."""
+"""Chooses prefixes of strings that get a one-letter name: URLs with the same first half, ids that recur."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pagefold.encode.notation.scalar import is_clear
 
 _LEAST = 12
-_SHORT = 8  # what comes often enough deserves a name even if it is short
+_SHORT = 8  # a prefix that occurs often enough may be this short
 _OFTEN = 8
 _MOST = 8
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -17,7 +17,7 @@ _USE = 3  # characters that a use costs
 
 @dataclass(slots=True, eq=False)
 class _Prefix:
-    """A beginning that strings share. `left` of them no longer name covers yet, and `covered` signs of it a shorter."""
+    """A prefix of `left` strings that no longer name covers; `covered` characters of it a shorter name covers."""
 
     text: str
     left: int
@@ -31,7 +31,7 @@ class _Prefix:
 
 
 class PrefixNames:
-    """Names for beginnings worth one: `letters` says which, the longest first."""
+    """Names for the prefixes that are worth one: `letters` maps prefixes to letters, the longest first."""
 
     def __init__(self, strings: Mapping[str, int]) -> None:
         names = _picked(strings)
@@ -40,15 +40,15 @@ class PrefixNames:
         self._ordered: list[str] = []
         self._shorter: dict[str, str] = {}
         for name in sorted(names):
-            self._shorter[name] = self.beginning(name)
+            self._shorter[name] = self.prefix_of(name)
             self._ordered.append(name)
 
-    def beginning(self, string: str) -> str:
-        """The longest name that a string begins with, or the empty string."""
+    def prefix_of(self, string: str) -> str:
+        """Returns the longest named prefix of a string, or the empty string."""
         if len(string) < _SHORT:
             return ""
         at = bisect_right(self._ordered, string)
-        # Whatever name it begins with, the last one before it in the alphabet begins with that too.
+        # Every named prefix of the string is also a prefix of the last name before it in the alphabet.
         name = self._ordered[at - 1] if at else ""
         while not string.startswith(name):
             name = self._shorter[name]
@@ -56,12 +56,12 @@ class PrefixNames:
 
 
 def _picked(strings: Mapping[str, int]) -> list[str]:
-    """The beginnings that save most, one after the other: each takes from those that share its strings."""
-    gains = {beginning: beginning.gain() for beginning in _linked(*_beginnings(strings))}
+    """Picks the prefix that saves most, again and again; each pick lowers the gain of those that share its strings."""
+    gains = {prefix: prefix.gain() for prefix in _linked(*_prefixes(strings))}
     picked: list[str] = []
     while gains and len(picked) < len(_LETTERS):
         most = max(gains.values())
-        best = max([one for one, gain in gains.items() if gain == most], key=lambda one: one.text)
+        best = max([prefix for prefix, gain in gains.items() if gain == most], key=lambda prefix: prefix.text)
         if most <= len(best.text) + _NAME:
             break
         picked.append(best.text)
@@ -71,10 +71,10 @@ def _picked(strings: Mapping[str, int]) -> list[str]:
     return picked
 
 
-def _beginnings(strings: Mapping[str, int]) -> tuple[dict[str, int], dict[str, str]]:
-    """How often strings have each beginning, and the next shorter one of each.
+def _prefixes(strings: Mapping[str, int]) -> tuple[dict[str, int], dict[str, str]]:
+    """Counts how many strings have each prefix, and finds the next shorter prefix of each.
 
-    A beginning ends before a slash, or is a whole string that comes again or that others go on from.
+    A prefix ends before a slash, or is a whole string that recurs or that others begin with.
     """
     times: dict[str, int] = {}
     above: dict[str, str] = {}
@@ -102,7 +102,7 @@ def _beginnings(strings: Mapping[str, int]) -> tuple[dict[str, int], dict[str, s
 
 
 def _cut(string: str) -> int:
-    """Where the last slash stands that is looked at."""
+    """Returns where the last slash stands that is considered."""
     end, at = 0, string.find("/", _LEAST)
     for _ in range(_MOST):
         if at > 0:
@@ -111,24 +111,25 @@ def _cut(string: str) -> int:
 
 
 def _linked(times: Mapping[str, int], above: Mapping[str, str]) -> Iterable[_Prefix]:
-    """The beginnings that pay, each below the next shorter one. Names only take from each other: no other will."""
-    found = {
+    """Returns the prefixes that pay, each linked to the next shorter one. Picks lower gains, so no other ever pays."""
+    paying = {
         text: _Prefix(text, count)
         for text, count in times.items()
         if count * (len(text) - _USE) > len(text) + _NAME and is_clear(text)
     }
-    for text, beginning in found.items():
+    for text, prefix in paying.items():
         shorter = above[text]
-        while shorter and shorter not in found:
+        while shorter and shorter not in paying:
             shorter = above[shorter]
         if shorter:
-            beginning.above = found[shorter]
-            found[shorter].below.append(beginning)
-    return found.values()
+            prefix.above = paying[shorter]
+            paying[shorter].below.append(prefix)
+    return paying.values()
 
 
 def _pick(best: _Prefix) -> list[_Prefix]:
-    """Those that save less once this one has a name: it covers all of its strings for shorter ones, most for longer."""
+    """Marks a prefix as picked, and returns those that save less now: shorter ones lose its strings, longer ones
+    the characters it covers."""
     best.picked = True
     changed: list[_Prefix] = []
     above = best.above
@@ -138,9 +139,9 @@ def _pick(best: _Prefix) -> list[_Prefix]:
         above = above.above
     below = list(best.below)
     while below:
-        one = below.pop()
-        if not one.picked:
-            one.covered = len(best.text)
-            changed.append(one)
-            below += one.below
+        longer = below.pop()
+        if not longer.picked:
+            longer.covered = len(best.text)
+            changed.append(longer)
+            below += longer.below
     return changed

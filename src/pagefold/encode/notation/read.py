@@ -1,13 +1,12 @@
-"""The notation back into values. Raises ValueError where the text is not in the notation."""
+"""Reads values from the notation. Raises ValueError where a text is not in the notation."""
 
-import json
 import re
 from collections.abc import Sequence
 from itertools import repeat
 from typing import Any
 
-from pagefold.encode.notation.json_value import JsonValue, Members
-from pagefold.encode.notation.row_reader import NOTHING, ColumnRule, Path, RowReader
+from pagefold.encode.notation.json_value import ABSENT, JsonValue, Members, scan_string
+from pagefold.encode.notation.row_reader import ColumnRule, Path, RowReader
 from pagefold.encode.notation.scalar import word
 
 _NAME = re.compile(r"\$([a-z])=(.*)")
@@ -23,12 +22,11 @@ _DIGITS = re.compile(r"\d+")
 _DELIMITED = re.compile(r'["{}\[\]]')
 _NOT_SCALARS = re.compile(r'["{}\[\n]')
 _MARKS = frozenset("$&*#")
-_ORDERED = frozenset("&*#")  # what they say depends on what was read before them
+_ORDERED = frozenset("&*#")  # their meaning depends on what was read before them
 _PLAIN = re.compile(r'[^,{}\[\]"]*')
 _ANCHOR = re.compile(r"\*\d+")
 _COUNTING = re.compile(r"(-?\d+)\.\.")
 _SLOT = re.compile(r"\{([^{}]*)\}")
-_scan_string = json.decoder.scanstring  # type: ignore[attr-defined]
 
 
 def read(text: str) -> JsonValue:
@@ -66,7 +64,7 @@ class _NotationReader:
     def _value(self, text: str, at: int) -> tuple[JsonValue, int]:
         sign = text[at : at + 1]
         if sign == '"':
-            return self._quoted(text, at)
+            return scan_string(text, at + 1, False)
         if sign == "{":
             return self._object(text, at + 1)
         if sign == "[":
@@ -81,15 +79,11 @@ class _NotationReader:
             raise ValueError(f"expected a value at {text[at : at + 20]!r}")
         return word(found[0]), found.end()
 
-    def _quoted(self, text: str, at: int) -> tuple[str, int]:
-        value, end = _scan_string(text, at + 1, False)
-        return value, end
-
     def _named(self, text: str, at: int) -> tuple[str, int]:
         name = self.names[text[at + 1]]
         at += 2
         if text[at : at + 1] == '"':
-            rest, at = self._quoted(text, at)
+            rest, at = scan_string(text, at + 1, False)
             return name + rest, at
         found = _BARE.match(text, at)
         assert found is not None
@@ -134,7 +128,7 @@ class _NotationReader:
 
     def _key(self, text: str, at: int) -> tuple[str, int]:
         if text[at : at + 1] == '"':
-            return self._quoted(text, at)
+            return scan_string(text, at + 1, False)
         found = _KEY.match(text, at)
         if found is None:
             raise ValueError(f"expected a key at {text[at : at + 20]!r}")
@@ -165,7 +159,7 @@ class _NotationReader:
     def _section(self, number: int) -> list[JsonValue]:
         kind, header, lines = self.sections[number]
         if kind == "lists":
-            return [[value for value in self._cells(line) if value is not NOTHING] for line in lines]
+            return [[value for value in self._cells(line) if value is not ABSENT] for line in lines]
         rows = RowReader(self._header(header))
         alike = self._alike(rows, lines)
         if alike is not None:
@@ -175,11 +169,11 @@ class _NotationReader:
             if line.startswith("!{"):
                 found.append(self._object(line, 2)[0])
             else:
-                found.append(rows.row(self._typed(rows.kinds, line)))
+                found.append(rows.row(self._cells(line, rows.kinds) if rows.kinds else []))
         return found
 
     def _alike(self, rows: RowReader, lines: list[str]) -> "list[JsonValue] | None":
-        """Rows whose cells hold no quotes and no brackets, column by column; None of others."""
+        """Reads rows without quotes and brackets column by column; returns None for other rows."""
         width, text = len(rows.kinds), ",".join(lines)
         if _DELIMITED.search(text) or set(map(str.count, lines, repeat(","))) != {max(0, width - 1)}:
             return None
@@ -191,16 +185,16 @@ class _NotationReader:
             column = cells[at::width]
             different = set(column)
             if kind == "shared":
-                typed.append([cell or NOTHING for cell in column] if "" in different else column)
+                typed.append([cell or ABSENT for cell in column] if "" in different else column)
                 continue
             if not _ORDERED.isdisjoint([cell[:1] for cell in different]):
                 return None
-            said = {cell: self._cell(cell) for cell in different}
-            typed.append([said[cell] for cell in column])
+            values = {cell: self._cell(cell) for cell in different}
+            typed.append([values[cell] for cell in column])
         return [rows.row(row) for row in zip(*typed, strict=True)] if "" in cells else rows.rows(typed, len(lines))
 
     def _header(self, header: str) -> list[ColumnRule]:
-        """Columns as (path, kind, what the kind needs)."""
+        """Reads the columns of a table as (path, kind, what the kind needs)."""
         columns: list[ColumnRule] = []
         at = 0
         while True:
@@ -226,7 +220,7 @@ class _NotationReader:
             at += 1
 
     def _rule(self, header: str, at: int) -> tuple[str, Any, int]:
-        """What follows the equals sign: a template with a slot, shared ends around a star, or a constant."""
+        """Reads what follows an equals sign: a template with a slot, shared ends around a star, or a constant."""
         found = _PLAIN.match(header, at)
         assert found is not None
         before, end = found[0], found.end()
@@ -250,53 +244,40 @@ class _NotationReader:
             return ()
         return path if end == len(text) else ()
 
-    def _cells(self, line: str) -> list[Any]:
-        """The cells of a row, each a value or nothing."""
+    def _cells(self, line: str, kinds: Sequence[str] | None = None) -> list[Any]:
+        """Reads the cells of a row. In a "shared" column a bare cell is part of a string, not a value."""
         if not _DELIMITED.search(line):
-            return [self._cell(cell) for cell in line.split(",")]
-        cells: list[Any] = []
+            cells = line.split(",")
+            typed = zip(kinds or repeat("", len(cells)), cells, strict=True)
+            return [cell if kind == "shared" and cell else self._cell(cell) for kind, cell in typed]
+        values: list[Any] = []
         at = 0
         while True:
+            kind = kinds[len(values)] if kinds and len(values) < len(kinds) else ""
             if at == len(line) or line[at] == ",":
-                cells.append(NOTHING)
+                values.append(ABSENT)
+            elif kind == "shared" and line[at] != '"':
+                bare = _BARE.match(line, at)
+                assert bare is not None
+                values.append(bare[0])
+                at = bare.end()
             else:
                 value, at = self._value(line, at)
-                cells.append(value)
+                values.append(value)
             if at == len(line):
-                return cells
+                break
             at = self._comma(line, at)
+        if kinds and len(values) != len(kinds):
+            raise ValueError(f"expected {len(kinds)} cells: {line[:40]!r}")
+        return values
 
     def _cell(self, cell: str) -> Any:
-        """What a cell says that holds no quotes and no brackets."""
+        """Reads a cell without quotes and brackets."""
         if not cell:
-            return NOTHING
+            return ABSENT
         if cell[0] not in _MARKS:
             return word(cell)
         value, at = self._value(cell, 0)
         if at != len(cell):
             raise ValueError(f"expected a comma at {cell[at : at + 20]!r}")
         return value
-
-    def _typed(self, kinds: Sequence[str], line: str) -> list[Any]:
-        """The cells of a table's row; in a column that shares its ends every cell is part of a string."""
-        if kinds and not _DELIMITED.search(line):
-            said = zip(kinds, line.split(","), strict=True)
-            return [cell if kind == "shared" and cell else self._cell(cell) for kind, cell in said]
-        cells: list[Any] = []
-        at = 0
-        for index, kind in enumerate(kinds):
-            if index:
-                at = self._comma(line, at)
-            if kind == "shared" and line[at : at + 1] not in ('"', ",", ""):
-                found = _BARE.match(line, at)
-                assert found is not None
-                cells.append(found[0])
-                at = found.end()
-            elif at == len(line) or line[at] == ",":
-                cells.append(NOTHING)
-            else:
-                value, at = self._value(line, at)
-                cells.append(value)
-        if at != len(line):
-            raise ValueError(f"more cells than columns: {line[:40]!r}")
-        return cells

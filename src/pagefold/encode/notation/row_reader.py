@@ -1,30 +1,22 @@
-"""The rows of a table back into objects: what the header says of all of them, and what each row says of one."""
+"""Turns the rows of a table back into objects, from the rules in its header and the cells of each row."""
 
 from collections.abc import Sequence
 from itertools import repeat
 from typing import Any
 
-from pagefold.encode.notation.json_value import Members, Number, number
+from pagefold.encode.notation.json_value import ABSENT, Members, Number, number
 
 Path = tuple[str, ...]
 ColumnRule = tuple[Path, str, Any]
 """A path, a kind, and what the kind needs: a constant, a first number, shared ends, or a base between two texts."""
 
 
-class _Nothing:
-    pass
-
-
-NOTHING = _Nothing()
-"""A cell that is empty: the object has no such key."""
-
-
 class RowReader:
-    """Makes one object after another. `kinds` are those of the columns that a row has a cell for."""
+    """Makes objects from cells. `kinds` are the kinds of the columns that rows have cells for."""
 
     def __init__(self, columns: Sequence[ColumnRule]) -> None:
         self.kinds: list[str] = []
-        self._said: list[tuple[int, tuple[str, str] | None]] = []
+        self._given: list[tuple[int, tuple[str, str] | None]] = []
         self._counting: list[tuple[int, int]] = []
         self._derived: list[tuple[int, str, int, str]] = []
         self._always: list[Any] = [None] * len(columns)
@@ -41,26 +33,26 @@ class RowReader:
                 self._derived.append((at, needs[0], self._paths.index(needs[1]), needs[2]))
             else:
                 self.kinds.append(kind)
-                self._said.append((at, needs))
+                self._given.append((at, needs))
 
     def row(self, cells: Sequence[Any]) -> Members:
         values = self._always.copy()
-        for (at, ends), cell in zip(self._said, cells, strict=True):
-            values[at] = ends[0] + cell + ends[1] if ends and cell is not NOTHING else cell
+        for (at, ends), cell in zip(self._given, cells, strict=True):
+            values[at] = ends[0] + cell + ends[1] if ends and cell is not ABSENT else cell
         for at, first in self._counting:
             values[at] = Number(first + self._made)
         for at, before, base, after in self._derived:
             values[at] = before + str.__str__(values[base]) + after
         self._made += 1
         if self._apart:
-            there = [at for at, value in enumerate(values) if value is not NOTHING]
+            there = [at for at, value in enumerate(values) if value is not ABSENT]
             return _members(_level([self._paths[at] for at in there]), [values[at] for at in there])
         return _members(self._level, values)
 
     def rows(self, cells: Sequence[Sequence[Any]], count: int) -> list[Any]:
-        """All objects at once, from the columns that rows have cells for, none of them empty."""
+        """Makes all objects at once, from whole columns without empty cells."""
         columns: list[Sequence[Any]] = [[value] * count for value in self._always]
-        for (at, ends), column in zip(self._said, cells, strict=True):
+        for (at, ends), column in zip(self._given, cells, strict=True):
             columns[at] = [f"{ends[0]}{cell}{ends[1]}" for cell in column] if ends else column
         for at, first in self._counting:
             columns[at] = list(map(number, map(str, range(first, first + count))))
@@ -76,7 +68,7 @@ def _columns(level: Sequence[tuple[str, Any]], columns: Sequence[Sequence[Any]])
 
 
 def _level(paths: Sequence[Path]) -> list[tuple[str, Any]]:
-    """Keys with their column, or with the level below them."""
+    """Arranges paths as a tree: keys with their column, or with the level below them."""
     root: list[tuple[str, Any]] = []
     for at, path in enumerate(paths):
         level = root
@@ -89,7 +81,7 @@ def _level(paths: Sequence[Path]) -> list[tuple[str, Any]]:
 
 
 def _stand_apart(level: Sequence[tuple[str, Any]]) -> bool:
-    """Whether columns below the same key have others between them: a row that lacks those says it as one object."""
+    """Whether columns below one key have others between them: a row that lacks those has them in one object."""
     below = [(key, inner) for key, inner in level if type(inner) is not int]
     return len({key for key, _ in below}) < len(below) or any(_stand_apart(inner) for _, inner in below)
 
@@ -98,7 +90,7 @@ def _members(level: Sequence[tuple[str, Any]], values: Sequence[Any]) -> Members
     members: list[tuple[str, Any]] = []
     for key, place in level:
         if type(place) is int:
-            if values[place] is not NOTHING:
+            if values[place] is not ABSENT:
                 members.append((key, values[place]))
         elif inner := _members(place, values):
             members.append((key, inner))

@@ -1,8 +1,8 @@
-"""Arrays of like objects as tables: which columns there are, and which of them say nothing new.
+"""Turns arrays of similar objects into tables, and finds columns that a rule in the header can replace.
 
-A nested object becomes dotted columns. A cell that is empty says that the row has no such key; null is `null`. A
-column that is the same in every row, counts up, follows from another column, or whose strings share their ends, says so
-in the header once. A row whose keys come in another order stands as an object of its own.
+A nested object becomes dotted columns. An empty cell means that the row has no such key; null is `null`. A column that
+is constant, counts up, follows from another column, or whose strings share their ends, gets a rule in the header. A row
+whose keys come in another order stays an object.
 """
 
 import re
@@ -11,25 +11,20 @@ from dataclasses import dataclass, field
 from itertools import chain, takewhile
 from typing import Any, NamedTuple
 
-from pagefold.encode.notation.json_value import Members, Number
+from pagefold.encode.codec import common_prefix
+from pagefold.encode.notation.json_value import ABSENT, Members, Number
 from pagefold.encode.notation.scalar import is_bare
 
 LEAST_ROWS = 2
 _AFFIX = 4
 FEW = 8
-"""Rows below which looking at them by columns saves nothing."""
+"""Rows from which on looking at them by columns is faster."""
 _DEPTH = 6
 _COUNTED = 4
 _WHOLE = re.compile(r"0|-?[1-9]\d{0,15}")
 _SIGN = re.compile(r'[{}*,"\\\[\]$\n\r\t=]')  # what means something in a header
 _WORDS = frozenset((str, Number))
 
-
-class _Absent:
-    pass
-
-
-ABSENT = _Absent()
 Path = tuple[str, ...]
 TableColumns = list[tuple[Path, Sequence[Any]]]
 
@@ -46,8 +41,7 @@ class Column(NamedTuple):
 
 
 class ObjectTable(NamedTuple):
-    """`lacking` counts the cells that are empty. Where every row has a cell for every column, `cells` are these, column
-    by column, in place of the rows."""
+    """`lacking` counts empty cells. Where no cell is empty, `cells` has them column by column, in place of `rows`."""
 
     columns: Sequence[Column]
     length: int
@@ -58,14 +52,14 @@ class ObjectTable(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class _KeyPath:
-    """Where a key stands below others: one object for each column, so that rows are compared without their paths."""
+    """A key below others. There is one object for each path, so that rows are compared by identity."""
 
     path: Path = ()
     below: dict[str, "_KeyPath"] = field(default_factory=dict)
     column: int = -1
 
     def flatten(self, row: Members, places: list["_KeyPath"], values: list[Any]) -> None:
-        """A row as what it says where; a nested object says it below its key."""
+        """Collects the values of a row and the key path of each; a nested object is flattened."""
         for key, value in row:
             place = self.below.get(key)
             if place is None:
@@ -78,7 +72,7 @@ class _KeyPath:
 
 
 def table_of(array: Sequence[Any], alike: TableColumns | None = None) -> ObjectTable | None:
-    """The table an array makes, or None where it makes none worth writing. `alike` are its columns, where known."""
+    """Returns the table of an array, or None where there is none worth writing. `alike` are its columns, if known."""
     if alike is None:
         if len(array) < LEAST_ROWS or not all(type(row) is Members and row for row in array):
             return None
@@ -100,29 +94,29 @@ def table_of(array: Sequence[Any], alike: TableColumns | None = None) -> ObjectT
     whole = [row for row in rows if row is not None]
     if len(whole) < 0.8 * len(rows):
         return None
-    said = sum(len(values) for (_, values), row in zip(flat, rows, strict=True) if row is not None)
+    given = sum(len(values) for (_, values), row in zip(flat, rows, strict=True) if row is not None)
     columns = list(_columns([place.path for place in order], list(zip(*whole, strict=True))))
-    standing = [array[index] if row is None else row for index, row in enumerate(rows)]
-    return ObjectTable(columns, len(array), standing, len(whole) * len(order) - said)
+    kept = [array[index] if row is None else row for index, row in enumerate(rows)]
+    return ObjectTable(columns, len(array), kept, len(whole) * len(order) - given)
 
 
-def said_by(rows: Sequence[Members]) -> list[Any]:
-    """Keys and values in turn, one row behind the other."""
+def pairs_of(rows: Sequence[Members]) -> list[Any]:
+    """Returns the keys and values of rows in turn, one row after the other."""
     return list(chain.from_iterable(chain.from_iterable(rows)))
 
 
-def alike_of(rows: Sequence[Members], above: Path = (), said: list[Any] | None = None) -> TableColumns | None:
-    """The columns of rows that all say the same keys in the same order; None of others, and of few rows."""
+def alike_of(rows: Sequence[Members], above: Path = (), items: list[Any] | None = None) -> TableColumns | None:
+    """Returns the columns of rows that all have the same keys in the same order; None for other or few rows."""
     width = len(rows[0])
     if len(rows) < FEW or set(map(len, rows)) != {width}:
         return None
-    said = said or said_by(rows)
-    keys = said[: 2 * width : 2]
-    if len(set(keys)) < width or said[::2] != keys * len(rows):
+    items = items or pairs_of(rows)
+    keys = items[: 2 * width : 2]
+    if len(set(keys)) < width or items[::2] != keys * len(rows):
         return None
     columns: TableColumns = []
     for at, key in enumerate(keys):
-        column = said[2 * at + 1 :: 2 * width]
+        column = items[2 * at + 1 :: 2 * width]
         path = (*above, key)
         if Members not in set(map(type, column)) or len(path) >= _DEPTH:
             columns.append((path, column))
@@ -135,9 +129,9 @@ def alike_of(rows: Sequence[Members], above: Path = (), said: list[Any] | None =
 
 
 def _order(rows: Sequence[list[_KeyPath]], most: int) -> list[_KeyPath] | None:
-    """All columns, a new one right after the one it follows. None where a row says a key twice, or of too many."""
+    """Orders all columns, each after the one it follows in its row. None where a row repeats a key, or for too many."""
     order: list[_KeyPath] = []
-    known: set[_KeyPath] = set()
+    ordered: set[_KeyPath] = set()
     last: list[_KeyPath] = []
     for places in rows:
         if places == last:
@@ -145,16 +139,16 @@ def _order(rows: Sequence[list[_KeyPath]], most: int) -> list[_KeyPath] | None:
         last = places
         if len(set(places)) != len(places):
             return None
-        if known.issuperset(places):
+        if ordered.issuperset(places):
             continue
         at = -1
         for place in places:
-            if place in known:
+            if place in ordered:
                 at = order.index(place)
             else:
                 at += 1
                 order.insert(at, place)
-                known.add(place)
+                ordered.add(place)
         if len(order) > most:
             return None
     return order
@@ -184,8 +178,8 @@ def _columns(order: Sequence[Path], cells: Sequence[Sequence[Any]]) -> Iterator[
             yield Column(path, "counting", first)
         elif type(first) is not str or set(map(type, column)) != {str}:
             yield Column(path)
-        elif index not in bases and (found := _derived(index, cells, constant, derived)):
-            base, before, after = found
+        elif index not in bases and (rule := _derived(index, cells, constant, derived)):
+            base, before, after = rule
             derived.add(index)
             bases.add(base)
             yield Column(path, "derived", before=before, after=after, base=base)
@@ -203,7 +197,7 @@ def _constant(column: Sequence[Any]) -> bool:
 
 
 def _counts(column: Sequence[Any]) -> bool:
-    """Whether numbers are whole, and each is one more than the one before."""
+    """Whether all are whole numbers, each one more than the one before."""
     if len(column) < _COUNTED or not _WHOLE.fullmatch(column[0]):
         return False
     start = int(column[0])
@@ -238,24 +232,17 @@ def _derived(
 
 
 def _ends(column: Sequence[str]) -> tuple[str, str]:
-    """What all strings of a column begin with and end in, where that is worth saying."""
-    before = _clean(_common(min(column), max(column)))
+    """Returns what all strings of a column begin and end with, or empty strings where that saves too little."""
+    before = _clean(common_prefix(column))
     while _is_word(before[-1:]):  # no word and no number is cut in two
         before = before[:-1]
     rest = [cell[len(before) :][::-1] for cell in column]
-    after = _common(min(rest), max(rest))[::-1]
+    after = common_prefix(rest)[::-1]
     while _is_word(after[:1]):
         after = after[1:]
     if not _is_plain(after):
         after = ""
     return (before, after) if len(before) + len(after) >= _AFFIX else ("", "")
-
-
-def _common(one: str, other: str) -> str:
-    for at, (left, right) in enumerate(zip(one, other, strict=False)):
-        if left != right:
-            return one[:at]
-    return min(one, other, key=len)
 
 
 def _is_word(sign: str) -> bool:
@@ -267,7 +254,7 @@ def _is_plain(text: str) -> bool:
 
 
 def _clean(text: str) -> str:
-    """The beginning of a text up to the first sign that means something in a header, or that nobody sees."""
+    """Returns the beginning of a text, up to the first sign that has a meaning in a header or is not printable."""
     if text.startswith(("#", "&", "<", "!", " ")):
         return ""
     if found := _SIGN.search(text):
@@ -276,5 +263,5 @@ def _clean(text: str) -> str:
 
 
 def rest_of(cell: str, column: Column) -> str:
-    """What is left of a string once the ends that its column shares are gone."""
+    """Returns a string without the ends that its column shares."""
     return cell[len(column.before) : len(cell) - len(column.after)]

@@ -1,4 +1,4 @@
-"""Values into the notation. `write` gives None where the value is too deep, or holds more than anybody reads."""
+"""Writes JSON values in the notation."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -6,37 +6,28 @@ from dataclasses import dataclass, field
 from itertools import repeat
 from typing import Any, TypeAlias
 
-from pagefold.encode.notation.json_value import JsonValue, Members, Number
+from pagefold.encode.notation.json_value import ABSENT, JsonValue, Members, Number
 from pagefold.encode.notation.prefix_names import PrefixNames
-from pagefold.encode.notation.scalar import is_bare, is_clear, key_text, quoted, scalar_text
-from pagefold.encode.notation.table import (
-    ABSENT,
-    FEW,
-    Column,
-    ObjectTable,
-    TableColumns,
-    alike_of,
-    rest_of,
-    said_by,
-    table_of,
-)
+from pagefold.encode.notation.scalar import is_bare, is_clear, key_text, part_text, quoted, scalar_text
+from pagefold.encode.notation.table import FEW, Column, ObjectTable, TableColumns, alike_of, pairs_of, rest_of, table_of
 
 _DEPTH = 100
 MOST = 40_000
-"""Elements, and cells of rows that are alike, beyond which nothing is written."""
-_MEMBER = 4  # a member of any other object takes about as long as so many of them
+"""Elements, and cells of similar rows, beyond which nothing is written."""
+_MEMBER = 4  # a member of any other object takes about as long as four cells
 _LONG = 100  # characters of a container that gets lines of its own inside another
 _ANCHORED = 40  # characters below which naming a repeated container saves nothing
 _LISTS = 3
 _FIRST = 2  # the first number of a container: 0 and 1 equal False and True
 _CONTAINERS = frozenset({Members, list})
 _NAMED = frozenset({Members, list, str})
-_SAID = frozenset({"plain", "shared"})  # kinds of columns that rows have cells for
+_WITH_CELLS = frozenset({"plain", "shared"})  # kinds of columns that rows have cells for
 ContainerKind: TypeAlias = int | Members
-"""What equal containers have in common: a number, or, of an object that holds no others, itself."""
+"""Identifies equal containers: by a number, or, for an object that holds no containers, by itself."""
 
 
 def write(value: JsonValue) -> str | None:
+    """Returns a value in the notation, or None where it is nested too deeply or too large."""
     writer = _NotationWriter()
     try:
         if isinstance(value, Members | list):
@@ -53,7 +44,7 @@ class _TooManyError(Exception):
 
 @dataclass(slots=True)
 class _Piece:
-    """The body, or a table below it, on its way into text. `strings` is where strings stand that a name may yet say."""
+    """The body, or a table below it, as parts of text. `strings` are the indices of strings that may get a name."""
 
     parts: list[str] = field(default_factory=list)
     strings: list[int] = field(default_factory=list)
@@ -79,7 +70,7 @@ class _NotationWriter:
     _looked: int = 0
 
     def number(self, value: "Members | list[Any]", depth: int = 0) -> ContainerKind:
-        """Gives equal containers one kind, and counts them: whatever comes twice is written once."""
+        """Gives equal containers the same kind, and counts them: what occurs twice is written once."""
         if depth > _DEPTH:
             raise RecursionError
         inner: tuple[Any, ...]
@@ -87,22 +78,22 @@ class _NotationWriter:
             self._look(_MEMBER * len(value))
             if _is_flat(value):
                 self._times[value] = self._times.get(value, 0) + 1
-                return value  # the members as they are tell one object from another
+                return value
             inner = tuple([(key, self.number(it, depth + 1) if type(it) in _CONTAINERS else it) for key, it in value])
-        elif said := _flat(value):
-            alike = self._alike[id(value)] = alike_of(value, said=said)
+        elif items := _flat_objects(value):
+            alike = self._alike[id(value)] = alike_of(value, items=items)
             self._look(len(alike) * len(value) if alike else _MEMBER * sum(map(len, value)))
             self._times.update(value)
             inner = (list, *value)
         else:
             self._look(len(value))
             inner = (list, *[self.number(item, depth + 1) if type(item) in _CONTAINERS else item for item in value])
-        known = self._ids[id(value)] = self._kinds.setdefault(inner, len(self._kinds) + _FIRST)
-        self._times[known] = self._times.get(known, 0) + 1
-        return known
+        kind = self._ids[id(value)] = self._kinds.setdefault(inner, len(self._kinds) + _FIRST)
+        self._times[kind] = self._times.get(kind, 0) + 1
+        return kind
 
     def _look(self, values: int) -> None:
-        """Raises where more would be looked at than a moment allows."""
+        """Counts the values that were looked at, and raises where they are too many."""
         self._looked += values
         if self._looked > MOST:
             raise _TooManyError
@@ -162,19 +153,19 @@ class _NotationWriter:
         piece.parts.append("]" if value else before + "]")
 
     def _broken(self, before: str, item: "Members | list[Any]", depth: int) -> str:
-        """A comma, and a line break after it where something long comes not far inside."""
+        """Adds a line break to a comma where something long follows near the top."""
         return ",\n" if before == "," and depth < 2 and _size(item, _LONG + 1) > _LONG else before
 
     def _pays(self, table: ObjectTable) -> bool:
-        """A header costs the names once; rows save them, but pay for what they lack."""
+        """Whether a table is shorter: its header costs the names once, rows save them but pay for empty cells."""
         columns = len(table.columns)
         names = sum([len(column.path[-1]) + 2 for column in table.columns])
         rows = table.length - sum([isinstance(row, Members) for row in table.rows])
-        said = rows * columns - table.lacking
-        return (said - columns) * (names / columns) > rows + 2 * table.lacking + 4
+        given = rows * columns - table.lacking
+        return (given - columns) * (names / columns) > rows + 2 * table.lacking + 4
 
     def _section(self, before: str, fill: Callable[[int], None]) -> None:
-        """A table stands below the text that mentions it."""
+        """Writes a table below the text that refers to it by number."""
         number = len(self._sections) + 1
         self._piece.parts.append(f"{before}#{number}")
         outer, self._piece = self._piece, _Piece()
@@ -188,9 +179,9 @@ class _NotationWriter:
         for column, name in zip(table.columns, names, strict=True):
             self._header(column, before + name, names)
             before = ","
-        said = [(at, column) for at, column in enumerate(table.columns) if column.kind in _SAID]
-        if table.cells and said:
-            texts = [_texts(column, table.cells[at]) for at, column in said]
+        given = [(at, column) for at, column in enumerate(table.columns) if column.kind in _WITH_CELLS]
+        if table.cells and given:
+            texts = [_texts(column, table.cells[at]) for at, column in given]
             if None not in texts:
                 self._piece.parts += ["\n", "\n".join(map(",".join, zip(*texts, strict=True)))]
                 return
@@ -199,10 +190,10 @@ class _NotationWriter:
                 self._object(row, _DEPTH, "\n!")
                 continue
             before = "\n"
-            for at, column in said:
+            for at, column in given:
                 self._cell(column, row[at], before)
                 before = ","
-            if not said:
+            if not given:
                 self._piece.parts.append(before)
 
     def _header(self, column: Column, name: str, names: Sequence[str]) -> None:
@@ -223,8 +214,7 @@ class _NotationWriter:
         if cell is ABSENT:
             self._piece.parts.append(before)
         elif column.kind == "shared":
-            rest = rest_of(cell, column)
-            self._piece.parts.append(before + (rest if is_clear(rest) else quoted(rest)))
+            self._piece.parts.append(before + part_text(rest_of(cell, column)))
         elif type(cell) in _CONTAINERS:
             self.value(cell, _DEPTH, before)
         else:
@@ -258,15 +248,14 @@ class _NotationWriter:
 
 
 def _texts(column: Column, cells: Sequence[Any]) -> list[str] | None:
-    """The cells of a column, where none of them is a container or a string that a name may yet say."""
+    """Returns the cells of a column as texts; None where one is a container or a string that may get a name."""
     if column.kind == "shared":
-        rests = [rest_of(cell, column) for cell in cells]
-        return [rest if is_clear(rest) else quoted(rest) for rest in rests]
+        return [part_text(rest_of(cell, column)) for cell in cells]
     return None if _NAMED.intersection(map(type, cells)) else [scalar_text(cell) for cell in cells]
 
 
 def _size(value: "Members | list[Any]", enough: int) -> int:
-    """How long a container is, or that it is long enough."""
+    """Returns about how long a container is; stops once it is long enough."""
     size = 2
     for key, item in value if isinstance(value, Members) else zip(repeat(""), value, strict=False):
         size += len(key) + 2
@@ -286,12 +275,12 @@ def _is_flat(members: Members) -> bool:
     return True
 
 
-def _flat(rows: Sequence[Any]) -> list[Any] | None:
-    """What an array of objects says that hold no others, keys and values in turn; None of anything else."""
+def _flat_objects(rows: Sequence[Any]) -> list[Any] | None:
+    """Returns keys and values in turn of an array of objects that hold no containers; None for other arrays."""
     if len(rows) < FEW or set(map(type, rows)) != {Members} or not all(rows):
         return None
-    said = said_by(rows)
-    return said if _CONTAINERS.isdisjoint(map(type, said[1::2])) else None
+    items = pairs_of(rows)
+    return items if _CONTAINERS.isdisjoint(map(type, items[1::2])) else None
 
 
 def _is_constant(text: str) -> bool:
@@ -299,7 +288,7 @@ def _is_constant(text: str) -> bool:
 
 
 def _spelled(string: str, names: PrefixNames) -> str:
-    name = names.beginning(string)
+    name = names.prefix_of(string)
     if not name:
         return string if is_bare(string) else quoted(string)
     rest = string[len(name) :]

@@ -16,16 +16,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from pagefold.encode.shape import TextShape
+from pagefold.encode.shape import HEADING, TextShape
 from pagefold.encode.trim.landmarks import HIT, is_symbol, without_numbers
 from pagefold.encode.trim.units import Unit
 
 _RUN = 12
 _LONG = 24  # units after which a block is cut into runs
 _ABOVE = re.compile(r"\s*(?:#(?!#)|//|/\*|\*|@|--|\"\"\")")
-_HEADING = re.compile(r"(#{1,6}) \S")
-_DIFF_FILE = re.compile(r"diff --git |Index: ")
-_HUNK = re.compile(r"@@ ")
 _TEST = re.compile(
     r"=+ .* =+$|_{3,} \S.* _{3,}$|--- (?:FAIL|PASS)|=== RUN|(?:FAIL|ok|PASS|FAILED|PASSED)\b[ :\t]|FAIL: |ERROR: "
 )
@@ -121,7 +118,7 @@ def _symbols(texts: Sequence[str]) -> list[_Head]:
 
 
 def _sections(texts: Sequence[str]) -> list[_Head]:
-    found = ((index, _HEADING.match(text)) for index, text in enumerate(texts))
+    found = ((index, HEADING.match(text)) for index, text in enumerate(texts))
     return [_Head(index, len(heading[1]), index) for index, heading in found if heading]
 
 
@@ -129,11 +126,11 @@ def _hunks(texts: Sequence[str]) -> list[_Head]:
     heads: list[_Head] = []
     path = ""
     for index, text in enumerate(texts):
-        if _DIFF_FILE.match(text):
+        if text.startswith(("diff --git ", "Index: ")):
             name = _FILE_NAME.match(text)
             path = (name[1] or name[2] or "") if name else ""
             heads.append(_Head(index, 0, index, path))
-        elif _HUNK.match(text):
+        elif text.startswith("@@ "):
             heads.append(_Head(index, 1, index, path))
     return heads
 

@@ -6,8 +6,8 @@ one line. A gap that would cost as much as what it leaves out is filled instead.
 
 from collections.abc import Collection, Sequence
 
-from pagefold.encode.shape import TextShape
-from pagefold.encode.trim.landmarks import NUMBER, bare
+from pagefold.encode.shape import NUMBERED, TextShape
+from pagefold.encode.trim.landmarks import bare
 from pagefold.encode.trim.units import Unit
 
 _FREE = 12  # characters that cost no more than the mark that would stand for them
@@ -47,7 +47,7 @@ def _mark(units: Sequence[Unit], start: int, end: int, shape: TextShape) -> str:
     within = not first.first and (end < len(units) and not units[end].first)
     if within and first.line == last.line:
         return " … "
-    if shape is TextShape.NUMBERED and NUMBER.match(first.text):
+    if shape is TextShape.NUMBERED and NUMBERED.match(first.text):
         return "…"
     if first.line == last.line:
         return f"… line {first.line + 1}" if first.first else f"… rest of line {first.line + 1}"

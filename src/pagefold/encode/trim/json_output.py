@@ -62,7 +62,8 @@ class JsonSelection:
             parts.append("{")
             for at, child in enumerate(shown):
                 node = self.entries[child].node
-                parts.append(f"{',' if at else ''}{_key(self.text, node)}:")
+                key = self.text[node.begin : node.start].rstrip().removesuffix(":").rstrip()
+                parts.append(f"{',' if at else ''}{key}:")
                 self._write(child, parts)
             parts.append("}")
         else:
@@ -119,7 +120,3 @@ class JsonSelection:
             if above and not present[index] and entry.node.key is not None:
                 gone[_INDEX.sub("[*]", entry.path)] += 1
         return tuple(f"{path}{f' ({times})' if times > 1 else ''}" for path, times in gone.most_common())
-
-
-def _key(text: str, node: Node) -> str:
-    return text[node.begin : node.start].rstrip().removesuffix(":").rstrip()

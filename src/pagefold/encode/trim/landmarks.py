@@ -8,9 +8,8 @@ import re
 from collections.abc import Sequence
 from enum import IntEnum
 
-from pagefold.encode.shape import TextShape, shape_of_lines
+from pagefold.encode.shape import HEADING, NUMBERED, TextShape, shape_of_lines
 
-NUMBER = re.compile(r" *\d+(?:→|\t)")
 HIT = re.compile(r"((?:[A-Za-z]:)?[^\s:][^:\n]{0,300}?)([:-])(\d+)\2")
 _ALARM = re.compile(
     r"\b(?:ERROR|FATAL|CRITICAL|PANIC|SEVERE|EMERG|ALERT|FAILED|FAILURE|FAIL|Traceback|Exception|panic)\b"
@@ -27,7 +26,6 @@ _SYMBOL = re.compile(
 )
 _C_SYMBOL = re.compile(r"(?:[A-Za-z_][\w:<>,*&~\[\]]*\s+)+[*&]?~?[A-Za-z_][\w:]*\s*\([^;]*$")
 _NO_SYMBOL = re.compile(r"(?:return|else|if|for|while|switch|case|throw|new|delete|await|yield)\b")
-_HEADING = re.compile(r"#{1,6} \S")
 _DIFF_SIGN = re.compile(r"diff --git |Index: |@@ ")
 _TEST_SIGN = re.compile(
     r"=+ .*(?:FAILURES|ERRORS|summary|passed|failed)|_{3,} \S.* _{3,}|(?:--- )?FAIL\b|FAILED\b|Ran \d+ |\s*Tests?:"
@@ -43,7 +41,7 @@ class Landmark(IntEnum):
 
 def bare(line: str, shape: TextShape) -> str:
     """Returns a line of a text of this shape without the number before it, if it has one."""
-    return NUMBER.sub("", line, count=1) if shape is TextShape.NUMBERED else line
+    return NUMBERED.sub("", line, count=1) if shape is TextShape.NUMBERED else line
 
 
 def without_numbers(lines: Sequence[str], shape: TextShape) -> tuple[Sequence[str], TextShape]:
@@ -62,7 +60,7 @@ def landmarks(lines: Sequence[str], shape: TextShape) -> list[Landmark]:
         return [Landmark.SIGN if is_symbol(line) else Landmark.NONE for line in lines]
     if shape is TextShape.HITS:
         return _first_hits(lines)
-    sign = {TextShape.DIFF: _DIFF_SIGN, TextShape.TESTS: _TEST_SIGN, TextShape.MARKDOWN: _HEADING}.get(shape)
+    sign = {TextShape.DIFF: _DIFF_SIGN, TextShape.TESTS: _TEST_SIGN, TextShape.MARKDOWN: HEADING}.get(shape)
     marks = [Landmark.SIGN if sign is not None and sign.match(line) else Landmark.NONE for line in lines]
     if shape in (TextShape.LOG, TextShape.TESTS, TextShape.TEXT):
         marks = [Landmark.ALARM if is_alarm(line) else mark for line, mark in zip(lines, marks, strict=True)]
