@@ -64,7 +64,7 @@ class Limits:
 
 @dataclass(slots=True)
 class Counts:
-    """What the driver did; what became of the answers is in `Answers.tally`."""
+    """What the driver did; what became of the answers is in `PrefetchedAnswers.tally`."""
 
     started: int = 0
     joined: int = 0

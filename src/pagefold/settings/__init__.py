@@ -1,8 +1,7 @@
-"""Every setting there is, as one frozen value: name, default, what is allowed, and what it means.
+"""Declares every setting, with its name, default, meaning and the values it takes, as fields of one frozen value.
 
-Adding a setting is adding a field to a section: the reader, the listing and the reference page follow from it. A field
-that is kept out of `repr` is a secret and is masked wherever settings are shown. Nothing here reads a file, an
-environment variable or a flag; `config` does, and checks every value against its rule before it gets here.
+To add a setting, add a field to a section: the reader, the listing and the reference page follow from it. Nothing here
+reads a file, an environment variable or a flag; `config` does, and checks every value against its rule.
 """
 
 from pagefold.settings.knobs import (

@@ -1,4 +1,4 @@
-"""Settings by their paths: each with its default, rule and origin on the command line, and values to and from them."""
+"""Lists every setting by its path (KNOBS), and converts between values by path and a `Settings` value."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import Field, dataclass, fields, is_dataclass
@@ -15,7 +15,7 @@ NAME = "NAME"
 
 @dataclass(frozen=True, slots=True)
 class Knob:
-    """One setting as the reader and the reference page see it."""
+    """One setting: what the reader and the reference page need to know about it."""
 
     path: KeyPath
     section: type
@@ -31,16 +31,14 @@ class Knob:
         return "_".join(("PAGEFOLD", *self.path)).upper()
 
     def path_of(self, variable: str) -> KeyPath | None:
-        """The path that an environment variable sets, free name included, or None where it sets another setting."""
+        """Returns the path that an environment variable sets, free name included; None if it sets another setting."""
         if NAME not in self.path:
             return self.path if variable == self.variable else None
-        at = self.path.index(NAME)
-        head = "_".join(("PAGEFOLD", *self.path[:at], "")).upper()
-        tail = "_".join(("", *self.path[at + 1 :])).upper()
+        place = self.path.index(NAME)
+        before, after = self.path[:place], self.path[place + 1 :]
+        head, tail = "_".join(("PAGEFOLD", *before, "")).upper(), "_".join(("", *after)).upper()
         name = variable.removeprefix(head).removesuffix(tail)
-        return (
-            (*self.path[:at], name.lower(), *self.path[at + 1 :]) if name and head + name + tail == variable else None
-        )
+        return (*before, name.lower(), *after) if name and head + name + tail == variable else None
 
 
 def _section_of(item: Field[Any]) -> Any:
@@ -67,7 +65,7 @@ SECTIONS = frozenset(path[:end] for path in KNOBS for end in range(1, len(path))
 
 
 def generic_path(path: KeyPath) -> KeyPath:
-    """The path with NAME in place of a table's free name: what KNOBS and SECTIONS are keyed by."""
+    """Returns the path with NAME in place of a table's free name, as KNOBS and SECTIONS have it."""
     named = (*path[:1], NAME, *path[2:])
     return named if len(path) > 1 and named[:2] in SECTIONS else path
 
@@ -92,7 +90,7 @@ def tool_tables(tables: Mapping[str, Mapping[str, Any]]) -> tuple[ToolTable, ...
 
 
 def settings_of(values: Mapping[KeyPath, object]) -> Settings:
-    """The defaults with these values in place. They have to have passed their rules."""
+    """Returns the defaults with these values in place. The values must have passed their rules."""
     nested: dict[str, Any] = {}
     for path, value in values.items():
         table = nested
@@ -105,7 +103,7 @@ def settings_of(values: Mapping[KeyPath, object]) -> Settings:
 
 
 def _filled(shape: Any, values: Mapping[str, Any]) -> object:
-    given: dict[str, object] = {}
+    arguments: dict[str, object] = {}
     for item in fields(shape):
         if item.name not in values:
             continue
@@ -114,12 +112,12 @@ def _filled(shape: Any, values: Mapping[str, Any]) -> object:
             value = tuple(_filled(tables, {**entry, "name": name}) for name, entry in sorted(value.items()))
         elif section := _section_of(item):
             value = _filled(section, value)
-        given[item.name] = value
-    return shape(**given)
+        arguments[item.name] = value
+    return shape(**arguments)
 
 
 def values_of(settings: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, object]]:
-    """Each setting with its value, in the order they are declared; what a price table leaves out is left out."""
+    """Yields each setting with its value in the order of declaration, without what a named table leaves out."""
     for item in fields(settings):
         here, value = (*path, item.name), getattr(settings, item.name)
         if "tables" in item.metadata:

@@ -1,4 +1,4 @@
-"""What a setting may be: rules in the words of an error message, and the metadata that ties one to a field."""
+"""Declares settings: `setting` makes the field, and a rule says which values it takes, in the words of a refusal."""
 
 import re
 import sys
@@ -12,10 +12,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class ValueRule:
-    """What a setting may be. `words` completes "expected …"; `holds` is asked of values of the type `of` only.
+    """Which values a setting takes. `words` completes "expected …" in a refusal.
 
-    Lists and tables have a `made`, which turns what a file gives into the tuple that is kept; their `holds` is asked of
-    anything.
+    `of` is the type; `holds` is asked only about values of that type. Rules for lists and tables have `made`, which
+    turns what a file gives into the tuple that the settings keep; their `holds` is asked about any value.
     """
 
     of: type
@@ -27,7 +27,7 @@ class ValueRule:
     def admits(self, value: object) -> bool:
         if self.made is not None:
             return self.holds(value)
-        # To Python True is the number 1; to whoever wrote `port = true` it is a mistake.
+        # In Python True is a number; in a file, `port = true` is a mistake.
         if isinstance(value, bool) is not (self.of is bool):
             return False
         return isinstance(value, int | float if self.of is float else self.of) and self.holds(value)
@@ -77,7 +77,7 @@ SWITCH = ValueRule(bool, "true or false")
 
 
 def are_names(value: Any) -> bool:
-    return isinstance(value, list | tuple) and all(isinstance(one, str) and one.strip() for one in value)
+    return isinstance(value, list | tuple) and all(isinstance(name, str) and name.strip() for name in value)
 
 
 NAMES = ValueRule(tuple, "a list of names", are_names, made=tuple)
@@ -91,7 +91,7 @@ PATHS = ValueRule(
 
 def _are_turns(value: Any) -> bool:
     right = isinstance(value, list | tuple) and len(value) in (0, 6)
-    return right and all(type(one) is int and one > 0 for one in value)
+    return right and all(type(turns) is int and turns > 0 for turns in value)
 
 
 TURNS = ValueRule(tuple, "six whole numbers of at least 1, or none", _are_turns, made=tuple)

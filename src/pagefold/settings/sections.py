@@ -1,4 +1,4 @@
-"""The sections of a settings file, and all of them together as one frozen value."""
+"""Declares the sections of a settings file, and all of them together as one frozen value."""
 
 from dataclasses import dataclass, field
 
@@ -22,7 +22,7 @@ from pagefold.settings.tools import PrefetchSettings, ToolTable
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriceTable:
-    """USD per million tokens, in a table of your own or over a shipped one, where what is left out stays as shipped."""
+    """USD per million tokens, in a table of your own or over a shipped one, whose other prices stay."""
 
     name: str
     read: float | None = setting(None, "Prompt tokens read from the provider's cache.", number(0))
@@ -62,13 +62,13 @@ class SinkSettings:
 
     endpoint: str = setting("", "The address of the object storage.", MAYBE_ADDRESS, own=True)
     bucket: str = setting("", "The bucket, which has to exist.", TEXT, own=True)
-    prefix: str = setting("history/", "What every key begins with, before the session.", FOLDER_OF_KEYS, own=True)
+    prefix: str = setting("history/", "The beginning of every key, before the session.", FOLDER_OF_KEYS, own=True)
     region: str = setting("us-east-1", "The region requests are signed for.", NAMED, own=True)
     access_key: str = setting("", "The key id; empty for requests without a signature.", TEXT, own=True, secret=True)
     secret_key: str = setting("", "The secret key.", TEXT, own=True, secret=True)
     timeout_seconds: float = setting(10.0, "How long one request may take.", number(0.1), own=True)
     flush_seconds: float = setting(
-        5.0, "How long sending may go on at the end; the rest is sent at the next start.", number(0)
+        5.0, "How long sending may go on when the program ends; the rest is sent at the next start.", number(0)
     )
 
 
@@ -84,20 +84,18 @@ class ServeSettings:
         "https://api.anthropic.com", "Where Anthropic requests are sent on to.", ADDRESS, own=True
     )
     openai_url: str = setting("https://api.openai.com", "Where OpenAI requests are sent on to.", ADDRESS, own=True)
-    token: str = setting(
-        "", "What a client must present to be served; empty asks for nothing.", TEXT, own=True, secret=True
-    )
+    token: str = setting("", "The token that a client must present; empty asks for none.", TEXT, own=True, secret=True)
     tls_certificate: str = setting(
         "", "The certificate chain (PEM) to serve https with; empty serves http.", FILE, own=True
     )
     tls_key: str = setting("", "The certificate's private key (PEM), where it is not in the same file.", FILE, own=True)
-    observe: bool = setting(False, "Send every request on as it came and only count what passes.", SWITCH)
+    observe: bool = setting(False, "Send every request on unchanged, and only count.", SWITCH)
     policy: str = setting("lossless", "The policy that derives live requests: identity, lossless or economic.", NAMED)
-    window: int = setting(0, "How many tokens a live request may hold; 0 goes by the model.", whole(0))
+    window: int = setting(0, "How many tokens a live request may hold; 0 takes the model's own window.", whole(0))
     instructions: str = setting(
         "",
-        "Instruction files, divided by commas: where the policy folds, every section of them is a constraint that "
-        "stands in every request.",
+        "Instruction files, divided by commas: where the policy folds, each of their sections is a constraint that "
+        "stays in every request.",
         TEXT,
         own=True,
     )
@@ -116,8 +114,8 @@ class McpSettings:
     )
     slim_tools: str = setting(
         "off",
-        "How tools are described: as they are, in smaller schemas that mean the same, or by a signature with the "
-        "whole on demand.",
+        "How tools are described: as they are, in smaller schemas that mean the same, or by a signature, with the "
+        "whole schema on demand.",
         one_of("off", "same", "lazy"),
     )
     structured: str = setting(
@@ -130,13 +128,13 @@ class McpSettings:
         False,
         "Without the model proxy: refer to earlier results of the connection. Only for a client with one agent "
         "that reports compaction by `notifications/pagefold/compacted` or `context_reset`. With the model proxy on "
-        "the same store, it refers to what stands.",
+        "the same store, it refers to results that are still in the request.",
         SWITCH,
     )
     budget: int = setting(
         0,
-        "Tokens above which a result is cut to its most useful part, the rest to be had by `context_recall`; 0 "
-        "cuts nothing.",
+        "Tokens above which a result is cut to its most useful part; `context_recall` returns the rest. 0 cuts "
+        "nothing.",
         whole(0),
     )
     parameters: str = setting(
@@ -144,12 +142,16 @@ class McpSettings:
         "Tools that get the parameters `format`, `budget` and `chunk`: names or patterns with `*`, divided by commas.",
         TEXT,
     )
-    as_is: str = setting("", "Tools whose results pass untouched: names or patterns with `*`, divided by commas.", TEXT)
+    as_is: str = setting(
+        "", "Tools whose results are not changed: names or patterns with `*`, divided by commas.", TEXT
+    )
     max_message_bytes: int = setting(
-        67_108_864, "The longest message of a server that is held; a call that it answers fails.", whole(65_536)
+        67_108_864, "The longest message of a server that is read; a call with a longer answer fails.", whole(65_536)
     )
     start_seconds: float = setting(
-        5.0, "How long several servers are waited for before the client is greeted without the rest.", number(0)
+        5.0,
+        "How long to wait for several servers before the client is answered without those that are late.",
+        number(0),
     )
 
 
@@ -164,15 +166,19 @@ class ReplaySettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TelemetrySettings:
-    """What the proxies tell about their work: figures and hashes, never texts, headers or arguments."""
+    """What the proxies report about their work: figures and hashes, never texts, headers or arguments."""
 
     dashboard: bool = setting(True, "Show the dashboard on the model proxy's port, below /pagefold/.", SWITCH)
     trace: bool = setting(False, "Write every decision to a file beside the store, a JSON line each.", SWITCH)
     content: bool = setting(
-        False, "Spell the names of all tools in the trace; without it, those not shipped are hashed.", SWITCH
+        False,
+        "Write the names of all tools in the trace; otherwise only shipped tools are named and others are hashed.",
+        SWITCH,
     )
     max_bytes: int = setting(
-        64_000_000, "How long the trace may get before it becomes the older one; 0 is no bound.", whole(0)
+        64_000_000,
+        "The size at which a new trace file is begun and the old one kept beside it; 0 is no bound.",
+        whole(0),
     )
     otel_endpoint: str = setting(
         "", "The OpenTelemetry collector that gets spans (OTLP over HTTP).", MAYBE_ADDRESS, own=True
@@ -181,19 +187,19 @@ class TelemetrySettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What holds everywhere."""
+    """Settings that belong to no section."""
 
     policy: str = setting(
-        "identity", "The policy that recordings are replayed by. Live requests go by `serve.policy`.", NAMED
+        "identity", "The policy that recordings are replayed with. Live requests use `serve.policy`.", NAMED
     )
     window: int = setting(
-        200_000, "How many tokens a replayed request may hold. Live ones go by `serve.window`.", whole(1)
+        200_000, "How many tokens a replayed request may hold. Live requests use `serve.window`.", whole(1)
     )
     tokens: str = setting(
         "o200k", "The vocabulary tokens are counted with.", one_of("o200k", "cl100k", "claude-3", "claude-5")
     )
-    prices: str = setting("anthropic", "The price table costs are reckoned with.", NAMED)
-    # Sorted by name and not a dict: equal, hashable and fit for another process whatever order a file had.
+    prices: str = setting("anthropic", "The price table that costs are computed with.", NAMED)
+    # Tuples sorted by name, and not dicts: so settings are hashable, and equal whatever order a file had.
     prices_usd: tuple[PriceTable, ...] = field(default=(), metadata={"tables": PriceTable})
     upstreams: tuple[UpstreamTable, ...] = field(default=(), metadata={"tables": UpstreamTable})
     store: StoreSettings = field(default_factory=StoreSettings)

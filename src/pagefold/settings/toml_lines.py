@@ -1,4 +1,4 @@
-"""On which line of a TOML text each key stands. A line number is either right or left out."""
+"""Finds the line of each key in a TOML text. A line number is either right or left out."""
 
 import re
 import tomllib
@@ -7,18 +7,18 @@ from typing import Any
 
 from pagefold.settings.toml_text import KeyPath
 
-# Finding the end of a statement takes one more parse per line of it; past this, lines are not worth the wait.
+# Each line of a statement costs one more parse; after a longer statement no lines are given.
 _STATEMENT_LINES = 200
 
 
 def key_lines(text: str) -> dict[KeyPath, int]:
-    """The line on which each key or table first appears, in a text that tomllib accepts.
+    """Returns the line on which each key or table first appears, in a text that tomllib accepts.
 
-    tomllib itself finds the statements: a run of lines is one as soon as it parses on its own, since no beginning of
-    a longer statement does. Left out are keys inside arrays of tables and, in a value of several lines, keys below
-    its own.
+    tomllib itself finds the statements: lines are a statement as soon as they parse on their own, since no beginning
+    of a longer statement does. Keys inside arrays of tables are left out, and in a value of several lines the keys
+    below its own.
     """
-    found: dict[KeyPath, int] = {}
+    first_lines: dict[KeyPath, int] = {}
     lists: set[KeyPath] = set()
     above: KeyPath | None = ()
     for line, statement, table in _statements(text):
@@ -38,12 +38,12 @@ def key_lines(text: str) -> dict[KeyPath, int]:
             paths = {(*above, *path) for path in ([own] if own else _paths(table))}
         for path in paths:
             for end in range(1, len(path) + 1):
-                found.setdefault(path[:end], line)
-    return found
+                first_lines.setdefault(path[:end], line)
+    return first_lines
 
 
 def _statements(text: str) -> Iterator[tuple[int, str, dict[str, Any]]]:
-    """Each statement with its first line and what it says on its own. Stops at one that is too long."""
+    """Yields each statement with its first line and its value. Stops at a statement that is too long."""
     pending: list[str] = []
     for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), 1):
         pending.append(line)
@@ -60,7 +60,7 @@ def _statements(text: str) -> Iterator[tuple[int, str, dict[str, Any]]]:
 
 
 def _own_key(statement: str) -> KeyPath | None:
-    """The key before the equals sign: the first one at which cutting leaves a key, and not half a quoted name."""
+    """Returns the key before the equals sign. A sign inside a quoted name is skipped: the part before it is no key."""
     for sign in re.finditer("=", statement):
         try:
             return first_path(tomllib.loads(statement[: sign.start()] + "= 0"))
@@ -70,7 +70,7 @@ def _own_key(statement: str) -> KeyPath | None:
 
 
 def first_path(table: dict[str, Any]) -> KeyPath:
-    """The path of the one key that a table of one key holds, however deep."""
+    """Returns the path of the only key in a table, at any depth."""
     path: list[str] = []
     inner: object = table
     while isinstance(inner, dict) and inner:

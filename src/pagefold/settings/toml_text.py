@@ -1,4 +1,4 @@
-"""Keys and values as TOML spells them, with nothing in them that a terminal would obey."""
+"""Writes keys and values as TOML, with control characters escaped so that a terminal shows them."""
 
 import re
 from collections.abc import Iterable
@@ -8,14 +8,14 @@ KeyPath = tuple[str, ...]
 
 
 def toml_key(path: KeyPath) -> str:
-    """A path as a TOML key."""
+    """Returns a path as a TOML key."""
     return ".".join(part if re.fullmatch(r"[A-Za-z0-9_-]+", part) else toml_value(part) for part in path)
 
 
 def toml_value(value: object) -> str:
-    """A value as TOML spells it, with nothing in it that a terminal would obey."""
+    """Returns a value as TOML spells it, with control characters escaped. Raw lists and tables are only named."""
     if isinstance(value, str):
-        return '"' + "".join(map(_spelled_character, value)) + '"'
+        return '"' + "".join(map(_escaped, value)) + '"'
     if is_dataclass(value):
         members = ((item.name, getattr(value, item.name)) for item in fields(value))
         return _inline_table((name, member) for name, member in members if member not in (None, ()))
@@ -36,7 +36,7 @@ def _inline_table(members: Iterable[tuple[str, object]]) -> str:
     return "{" + ", ".join(f"{toml_key((name,))} = {toml_value(value)}" for name, value in members) + "}"
 
 
-def _spelled_character(character: str) -> str:
+def _escaped(character: str) -> str:
     if character in '"\\':
         return "\\" + character
     if character.isprintable():

@@ -1,4 +1,4 @@
-"""The settings of tools: what is known of each, and how likely reads are run early."""
+"""Declares the settings about tools: what is known of each, and when likely reads are run early."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -54,7 +54,7 @@ _LINK_MEMBERS: Mapping[str, Callable[[Any], bool]] = {
     "projection_arg": NAMED.admits,
     "keep": are_names,
     "constants": lambda value: (
-        isinstance(value, dict) and all(isinstance(one, str | int | float) for one in value.values())
+        isinstance(value, dict) and all(isinstance(constant, str | int | float) for constant in value.values())
     ),
     "limit": whole(1, MAX_CALLS_PER_LINK).admits,
     "most": whole(1).admits,
@@ -67,7 +67,7 @@ _GROUP_MEMBERS: Mapping[str, Callable[[Any], bool]] = {
 
 
 def _is_entry(value: Any, members: Mapping[str, Callable[[Any], bool]]) -> bool:
-    return isinstance(value, dict) and all(name in members and members[name](one) for name, one in value.items())
+    return isinstance(value, dict) and all(name in members and members[name](part) for name, part in value.items())
 
 
 FOLLOW_UPS = ValueRule(
@@ -92,14 +92,14 @@ class ToolCost:
 
     typical_kb: float | None = setting(None, "The typical length of an answer.", number(0))
     max_kb: float | None = setting(None, "The length of the longest answers.", number(0))
-    latency_ms_p50: int | None = setting(None, "How long half of its calls take.", whole(0))
+    latency_ms_p50: int | None = setting(None, "The median time that a call takes.", whole(0))
     dollars: float | None = setting(None, "What a call costs in USD.", number(0))
     freshness_ttl_s: int | None = setting(None, "How many seconds an answer may wait before it is old.", whole(0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolTable:
-    """What is known of a tool. NAME is its live name, a glob, or `*`; the table replaces a shipped one as a whole."""
+    """What is known about a tool. NAME is its name, a glob, or `*`; the table replaces a shipped one as a whole."""
 
     name: str
     value_class: str | None = setting(
@@ -113,7 +113,9 @@ class ToolTable:
         one_of("pure", "read_only", "mutates_local", "mutates_external", "indeterminate"),
         own=lambda value: value in ("pure", "read_only"),
     )
-    speculate: bool | None = setting(None, "False: never run early. True changes no class.", SWITCH)
+    speculate: bool | None = setting(
+        None, "False: never run early. True allows nothing that the effect forbids.", SWITCH
+    )
     open_world: bool | None = setting(
         None,
         "Whether it reaches beyond this machine; counts as true where it is left out.",
@@ -127,11 +129,13 @@ class ToolTable:
     memoise: bool | None = setting(
         None, "Answer a repeated call of a pure tool without running it.", SWITCH, own=lambda value: value is True
     )
-    fail_fast_after_n: int | None = setting(None, "Refuse a query after so many empty answers in a row.", whole(1))
-    invalidates: tuple[str, ...] | None = setting(
-        None, "Tools whose answers are old after a call; globs are allowed.", NAMES
+    fail_fast_after_n: int | None = setting(
+        None, "Refuse a repeated query after this many empty answers in a row.", whole(1)
     )
-    follow_up: tuple[FollowUpLink, ...] | None = setting(None, "What usually comes next.", FOLLOW_UPS)
+    invalidates: tuple[str, ...] | None = setting(
+        None, "Tools whose earlier answers a call makes old; globs are allowed.", NAMES
+    )
+    follow_up: tuple[FollowUpLink, ...] | None = setting(None, "The calls that usually follow.", FOLLOW_UPS)
     field_groups: tuple[tuple[str, ToolFieldGroup], ...] | None = setting(
         None, "Fields of an answer that are wanted or dropped together.", FIELD_GROUPS
     )
@@ -140,13 +144,13 @@ class ToolTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrefetchSettings:
-    """Running likely reads early. Only what reads, and only on this machine unless a host is named."""
+    """Running likely reads early: only calls that read, and only on this machine unless a host is named."""
 
     enabled: bool = setting(True, "Run likely reads early.", SWITCH)
     hosts: tuple[str, ...] = setting(
         (),
-        "Hosts that may be asked early: they learn what the agent may want. An MCP server whose host is not known "
-        "goes by its name.",
+        "Hosts that may be asked early; they learn what the agent may want. An MCP server whose host is not known is "
+        "named by its own name.",
         NAMES,
         own=True,
     )
