@@ -14,7 +14,8 @@ CHANGED = "bytes changed: raise VERSION"
 
 def test_forms_and_folds_are_the_same_bytes_as_when_the_version_was_raised() -> None:
     golden = json.loads(HASHES.read_text(encoding="utf-8"))
+    found = hashes()
 
-    changed = [case for case, found in hashes().items() if golden["hashes"].get(case) != found]
+    changed = [case for case, expected in golden["hashes"].items() if found.get(case) != expected]
     assert not changed, f"{CHANGED} (pagefold/derive/pinned_policy.py, then {HASHES.name}): {', '.join(changed)}"
     assert golden["version"] == VERSION, f"{HASHES.name} was written with VERSION {golden['version']}: write it anew"
