@@ -9,9 +9,6 @@ from pagefold.pages.kinds import (
     PageKind,
     ResidencyLevel,
     classify,
-    classify_all,
-    degradation_path,
-    min_fidelity,
     refusal,
 )
 from pagefold.wire.message import Block, BlockKind, Message, Role
@@ -61,11 +58,15 @@ def test_s_pg_6_classify_all_is_parallel_to_the_messages() -> None:
         message(Role.TOOL, BlockKind.RESULT),
     ]
 
-    assert classify_all(messages) == [PageKind.CONVERSATION, PageKind.CONVERSATION, PageKind.EVIDENCE]
+    assert [classify(message) for message in messages] == [
+        PageKind.CONVERSATION,
+        PageKind.CONVERSATION,
+        PageKind.EVIDENCE,
+    ]
 
 
 def test_s_pg_7_a_constraint_stays_structured_and_evidence_may_become_a_pointer() -> None:
-    assert (min_fidelity(PageKind.CONSTRAINT), min_fidelity(PageKind.EVIDENCE)) == (STRUCTURED, POINTER)
+    assert (PageKind.CONSTRAINT.min_fidelity(), PageKind.EVIDENCE.min_fidelity()) == (STRUCTURED, POINTER)
 
 
 def test_s_pg_8_the_documented_examples_hold_for_plain_chat_messages_too() -> None:
@@ -88,7 +89,7 @@ def test_s_pg_10_plan_preference_and_conversation_may_become_pointers(kind: Page
 def test_s_pg_11_the_paths_are_those_of_the_table_and_end_at_the_minimum(
     kind: PageKind, path: tuple[ResidencyLevel, ...]
 ) -> None:
-    assert degradation_path(kind) == path
+    assert kind.degradation_path() == path
     assert path[-1] is kind.min_fidelity()
 
 

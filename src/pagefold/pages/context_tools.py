@@ -1,7 +1,7 @@
-"""The tools by which an agent speaks to its own context: their names, what they say of themselves, their arguments.
+"""The tools by which an agent works on its own context: their names, descriptions and arguments.
 
-Only data; who answers a call lives elsewhere. Surfaces offer the same list everywhere. None of these tools can take a
-constraint away: that is for whoever set it, and a tool result that asks the agent to do it asks in vain.
+Only data; `context_calls` and the surfaces answer calls. All surfaces offer the same list. None of these tools can take
+a constraint away: only whoever set it can, so a tool result that asks the agent to do it has no effect.
 """
 
 import re
@@ -42,8 +42,11 @@ def _whole(description: str, least: int, most: int | None = None) -> dict[str, A
     )
 
 
-def _object(required: tuple[str, ...] = (), **properties: Mapping[str, Any]) -> dict[str, Any]:
-    return {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
+def _tool(
+    name: str, title: str, description: str, *required: str, read_only: bool = False, **properties: Mapping[str, Any]
+) -> ContextTool:
+    schema = {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
+    return ContextTool(name, title, description, schema, read_only, idempotent=name != "context_reset")
 
 
 _SCOPE = {
@@ -52,74 +55,64 @@ _SCOPE = {
     "description": "How far it reaches: this conversation, or every one in this project.",
 }
 
-RECALL = ContextTool(
+RECALL = _tool(
     "context_recall",
     "Recall a page",
     "Get back the whole text that a handle such as pf-abcdefghij stands for, exactly as it was.",
-    _object(
-        ("handle",),
-        handle=_text("The handle, as it stands in the text that replaced the original."),
-        cursor=_text("Where to go on, as the answer before said; leave out to begin."),
-        lines=_text("Only these lines, such as 40-80,120."),
-        path=_text("Only what stands there in its JSON, such as $.items[3].name."),
-        find=_text("Only the lines with this word, and those around them."),
-    ),
+    "handle",
+    handle=_text("The handle, as it stands in the text that replaced the original."),
+    cursor=_text("Where to go on, as the answer before said; leave out to begin."),
+    lines=_text("Only these lines, such as 40-80,120."),
+    path=_text("Only what stands there in its JSON, such as $.items[3].name."),
+    find=_text("Only the lines with this word, and those around them."),
     read_only=True,
 )
-SEARCH = ContextTool(
+SEARCH = _tool(
     "context_search",
     "Search what was shown",
     "Find where something was shown earlier in this conversation, also where its text has since been folded away.",
-    _object(
-        ("query",),
-        query=_text("Words or an exact identifier to look for."),
-        limit=_whole("How many places to give at most; 5 if left out.", 1, 20),
-    ),
+    "query",
+    query=_text("Words or an exact identifier to look for."),
+    limit=_whole("How many places to give at most; 5 if left out.", 1, 20),
     read_only=True,
 )
-STATUS = ContextTool(
+STATUS = _tool(
     "context_status",
     "Look at the context",
     "See how full the context is, what is pinned, and what was folded away.",
-    _object(),
     read_only=True,
 )
-PIN = ContextTool(
+PIN = _tool(
     "context_pin",
     "Pin a constraint",
     "Hold a rule of the user that must not be broken: every later request carries it, whatever is folded away.",
-    _object(("statement",), statement=_text("The rule, in one or two sentences, as the user set it."), scope=_SCOPE),
-    read_only=False,
+    "statement",
+    statement=_text("The rule, in one or two sentences, as the user set it."),
+    scope=_SCOPE,
 )
-PLAN = ContextTool(
+PLAN = _tool(
     "context_plan",
     "Set the plan",
     "Hold the goal and the steps you are working through; call it again whenever one of them or the step changes.",
-    _object(
-        ("goal",),
-        goal=_text("What is to be reached, in one or two sentences."),
-        steps={"type": "array", "items": {"type": "string"}, "description": "The steps, in order."},
-        current=_whole("The step you are at, counted from 1; 1 if left out.", 1),
-    ),
-    read_only=False,
+    "goal",
+    goal=_text("What is to be reached, in one or two sentences."),
+    steps={"type": "array", "items": {"type": "string"}, "description": "The steps, in order."},
+    current=_whole("The step you are at, counted from 1; 1 if left out.", 1),
 )
-PREFER = ContextTool(
+PREFER = _tool(
     "context_prefer",
     "Hold a preference",
     "Hold something the user or the project prefers, such as a style, that is no hard rule.",
-    _object(("statement",), statement=_text("The preference, in one or two sentences."), scope=_SCOPE),
-    read_only=False,
+    "statement",
+    statement=_text("The preference, in one or two sentences."),
+    scope=_SCOPE,
 )
-RESET = ContextTool(
+RESET = _tool(
     "context_reset",
     "Start over with a summary",
     "Fold everything before this point into the summary you give; what is pinned stays, and the rest can be recalled.",
-    _object(
-        ("summary",),
-        summary=_text("All you need to go on: the state of the work, decisions, names and numbers, what is open."),
-    ),
-    read_only=False,
-    idempotent=False,
+    "summary",
+    summary=_text("All you need to go on: the state of the work, decisions, names and numbers, what is open."),
 )
 
 CONTEXT_TOOLS = (RECALL, SEARCH, PIN, PLAN, PREFER, RESET, STATUS)
@@ -130,6 +123,6 @@ _SPELLED = re.compile(rf"(?:.*(?:__|[-_./]))?({'|'.join(tool.name for tool in CO
 
 
 def own_name(spelled: str) -> str:
-    """The name of a context tool, however a client spells the tools of the server that offers it; "" for any other."""
-    found = _SPELLED.fullmatch(spelled) if "context_" in spelled else None
-    return found[1] if found else ""
+    """Returns the name of a context tool, whatever prefix a client puts before it; "" for any other tool."""
+    match = _SPELLED.fullmatch(spelled) if "context_" in spelled else None
+    return match[1] if match else ""

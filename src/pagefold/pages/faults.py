@@ -1,12 +1,10 @@
-"""Faults: the agent needed what was not there. Every one is classified, counted, and carries its page, reason and turn.
+"""Finds page faults: moments at which the agent needed a page that was not in its context.
 
-The observer is told what happened, in order, and answers each event with the faults it shows. It changes nothing, keeps
-no text, and counts the same online and over a recording. Six kinds are faults that a policy could have avoided. Wrong
-content and physical insufficiency are counted apart: no choice of levels cures them. A repeated call whose result still
-stands is an alert and no fault.
-
-A call that is made again and brings something else is neither: the world had changed. Events are for results that say
-something; a caller leaves out empty ones, which are all alike.
+`FaultObserver` gets the events of a session in order and returns the faults that each event shows, with page, reason
+and turn. It keeps no text and counts the same online and over a recording. Six kinds are faults that a policy could
+have avoided. Wrong content and physical insufficiency are counted apart, because no choice of levels avoids them. A
+repeated call whose result is still in the context is an alert and no fault; one that brings another result is neither.
+Callers leave out empty results, which are all alike.
 """
 
 import json
@@ -35,7 +33,7 @@ class FaultKind(StrEnum):
 
     @property
     def controllable(self) -> bool:
-        """Whether a policy could have avoided it: what the word fault stands for in a figure."""
+        """Whether a policy could have avoided it. Only these are counted as faults in figures."""
         return self not in _APART
 
 
@@ -58,17 +56,39 @@ class PageFault:
 
 
 @dataclass(frozen=True, slots=True)
+class PageEvent:
+    """An event that only names a page."""
+
+    page: PageId
+
+
+class Dropped(PageEvent):
+    """The page left the context."""
+
+
+class Unpinned(PageEvent):
+    """Requests need not carry the page any more."""
+
+
+class Served(PageEvent):
+    """A repeated call was answered from what is kept, without running it."""
+
+
+class Dirtied(PageEvent):
+    """The page holds something that must outlive the window and is not committed yet."""
+
+
+class Committed(PageEvent):
+    """What the page holds was committed to the journal."""
+
+
+@dataclass(frozen=True, slots=True)
 class PageShown:
-    """A page stands in the context at this level from now on: it is new there, or its level changed."""
+    """A page is in the context at this level from now on: it is new there, or its level changed."""
 
     page: PageId
     kind: PageKind
     level: ResidencyLevel = ResidencyLevel.FULL
-
-
-@dataclass(frozen=True, slots=True)
-class Dropped:
-    page: PageId
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,16 +100,11 @@ class Pinned:
 
 
 @dataclass(frozen=True, slots=True)
-class Unpinned:
-    page: PageId
-
-
-@dataclass(frozen=True, slots=True)
 class CallReturned:
     """A call was made and brought this page. `signature` is the same for equivalent calls.
 
-    `resolves`: a handle that stands in place of the earlier result would have given it back, so that calling again was
-    a habit and no need. Who cannot know that leaves it out.
+    `resolves`: the context has a handle of the earlier result that would have given it back. Callers that do not know
+    leave it out.
     """
 
     signature: str
@@ -98,15 +113,8 @@ class CallReturned:
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
-    """A repeated call was answered from what is kept, without running it."""
-
-    page: PageId
-
-
-@dataclass(frozen=True, slots=True)
 class Demanded:
-    """The agent needed a page, at this level at least. `resolves`: a handle in its place gives the whole text back."""
+    """The agent needed a page, at this level at least. `resolves`: its handle gives the whole text back."""
 
     page: PageId
     level: ResidencyLevel = ResidencyLevel.STRUCTURED
@@ -115,7 +123,7 @@ class Demanded:
 
 @dataclass(frozen=True, slots=True)
 class RecallEnded:
-    """A recall or a search ended so, and the model was told so."""
+    """A recall or a search ended with `outcome`, and the model was told `told`."""
 
     outcome: RecallOutcome
     told: RecallOutcome
@@ -124,22 +132,10 @@ class RecallEnded:
 
 @dataclass(frozen=True, slots=True)
 class Mismatched:
-    """What was shown or committed for a page turned out not to be what the page says."""
+    """What was shown or committed for a page is not what the page says."""
 
     page: PageId
     reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Dirtied:
-    """The page holds something that must outlive the window and is not committed yet."""
-
-    page: PageId
-
-
-@dataclass(frozen=True, slots=True)
-class Committed:
-    page: PageId
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +148,7 @@ class Crossed:
 
 @dataclass(frozen=True, slots=True)
 class Requested:
-    """A request left. `pages` is all it carried, where the caller knows it; `short` is what could not have fitted."""
+    """A request was sent. `pages` is all it carried, if known; `short` are pages that could not have fitted."""
 
     pages: Mapping[PageId, ResidencyLevel] | None = None
     short: Collection[PageId] = ()
@@ -196,11 +192,11 @@ class FaultObserver:
     _short: Collection[PageId] = ()
 
     def see(self, event: ContextEvent) -> tuple[PageFault, ...]:
-        """The faults that this event shows, counted."""
-        found = self._seen(event)
-        for fault in found:
+        """Counts and returns the faults that this event shows."""
+        faults = self._seen(event)
+        for fault in faults:
             self.counts[fault.kind] += 1
-        return tuple(found)
+        return tuple(faults)
 
     @property
     def faults(self) -> int:
@@ -212,12 +208,12 @@ class FaultObserver:
 
     @property
     def thrash(self) -> float:
-        """F / (H + 1): faults and duplicate alerts for every need that was met. A pointer that resolves is a hit."""
+        """Faults and alerts per need that was met: F / (H + 1). A pointer that resolves is a hit."""
         return (self.faults + self.alerts) / (self.hits + 1)
 
     @property
     def strict_thrash(self) -> float:
-        """The same with every recall a fault and no hit: what it costs when recovery is not free."""
+        """The same, where every recall counts as a fault and not as a hit."""
         return (self.faults + self.alerts + self.recalls) / (self.hits - self.recalls + 1)
 
     def to_dict(self) -> dict[str, Any]:
@@ -272,15 +268,15 @@ class FaultObserver:
     def _called(self, event: CallReturned) -> list[PageFault]:
         before, page = self._calls.get(event.signature), event.page
         self._calls[event.signature] = page
-        at = self._resident.get(page)
+        level = self._resident.get(page)
         if before == page:
-            if at in _WHOLE or (at is not None and event.resolves):
-                reason = f"called again while its result stands at {at}"
+            if level in _WHOLE or (level is not None and event.resolves):
+                reason = f"called again while its result stands at {level}"
                 return [self._fault(FaultKind.DUPLICATE_ALERT, page, reason)]
-            reason = f"called again: {_absence(at)}"
+            reason = f"called again: {_absence(level)}"
             return [self._fault(self._cause(page, FaultKind.DUPLICATE_TOOL), page, reason)]
-        if page in self._known and at is None:
-            reason = f"brought back by another call: {_absence(at)}"
+        if page in self._known and level is None:
+            reason = f"brought back by another call: {_absence(level)}"
             return [self._fault(self._cause(page, FaultKind.REFETCH), page, reason)]
         return []
 
@@ -288,15 +284,17 @@ class FaultObserver:
         page = event.page
         if page not in self._known:
             return []
-        at = self._resident.get(page)
-        if at is not None and _RANK[at] <= _RANK[event.level]:
+        level = self._resident.get(page)
+        if level is not None and _RANK[level] <= _RANK[event.level]:
             self.hits += 1
             return []
-        if at is not None and event.resolves:
+        if level is not None and event.resolves:
             self.hits += 1
             self.recalls += 1
             return []
-        reason = f"needed at {event.level}: {_absence(at)}" + ("" if at is None else " and its handle does not resolve")
+        reason = f"needed at {event.level}: {_absence(level)}" + (
+            "" if level is None else " and its handle does not resolve"
+        )
         return [self._fault(self._cause(page, FaultKind.REFETCH), page, reason)]
 
     def _recalled(self, event: RecallEnded) -> list[PageFault]:
@@ -308,7 +306,7 @@ class FaultObserver:
         reason = f"the model was told {event.told}, but the recall ended in {event.outcome}"
         if event.told is RecallOutcome.FOUND:
             return [self._fault(FaultKind.WRONG_CONTENT, event.page, reason)]
-        # Told of an error, the model knows that it may ask again; an empty answer ends its search.
+        # After an error the model may ask again; after an empty answer it does not.
         silent = event.told is RecallOutcome.NO_MATCH
         return [self._fault(FaultKind.SILENT_RECALL, event.page, reason)] if silent else []
 
@@ -330,18 +328,18 @@ class FaultObserver:
             self._known |= event.pages.keys()
         found = []
         for page, kind in self._pinned.items():
-            at = self._resident.get(page)
-            if at is not None and kind.allows(at):
+            level = self._resident.get(page)
+            if level is not None and kind.allows(level):
                 self._owed.discard(page)
                 continue
             owed = page in self._owed
             missed = FaultKind.POST_COMPACTION_BOOTSTRAP if owed else FaultKind.PINNED_INVARIANT_MISS
-            reason = f"a pinned {kind} page: {_absence(at)}"
+            reason = f"a pinned {kind} page: {_absence(level)}"
             found.append(self._fault(self._cause(page, missed), page, reason))
         return found
 
     def _lost(self, pages: Collection[PageId], why: str) -> list[PageFault]:
-        """The dirty ones among these pages can never be committed any more: each is missed once."""
+        """Counts the dirty ones among these pages, which can never be committed any more, once each."""
         lost = [page for page in dict.fromkeys(pages) if page in self._dirty]
         for page in lost:
             del self._dirty[page]
@@ -366,14 +364,13 @@ def outcome_of(answer: RecallAnswer) -> RecallOutcome:
 
 
 def signature_of(tool: str, arguments: str) -> str:
-    """The same for equivalent calls: the tool and its arguments, whatever their order and spacing in JSON."""
+    """Returns the same text for equivalent calls: tool and arguments, whatever their order and spacing in JSON."""
     try:
         arguments = json.dumps(json.loads(arguments), sort_keys=True, separators=(",", ":"))
     except (ValueError, RecursionError):
-        # Not JSON, so its own spelling is all there is to compare.
         arguments = arguments.strip()
     return f"{tool} {arguments}"
 
 
-def _absence(at: ResidencyLevel | None) -> str:
-    return "it is not in the context" if at is None else f"it stands only at {at}"
+def _absence(level: ResidencyLevel | None) -> str:
+    return "it is not in the context" if level is None else f"it stands only at {level}"

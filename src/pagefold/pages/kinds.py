@@ -1,10 +1,10 @@
-"""What a page is, and how far it may degrade.
+"""Kinds of pages and levels of residency: what a page is, and how far it may degrade in the context.
 
-A kind is a promise: no selection takes a page below its minimum fidelity; one that tries is refused with a reason.
-Constraint, plan and preference come from explicit producers and are never guessed from a message.
+No selection takes a page below the minimum fidelity of its kind; one that tries is refused with a reason. Constraint,
+plan and preference come from explicit producers and are never guessed from a message.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
@@ -12,7 +12,7 @@ from pagefold.wire.message import BlockKind, Message, Role
 
 
 class ResidencyLevel(StrEnum):
-    """At which level a page stands in the context, from the whole text to a handle."""
+    """How much of a page is in the context, from the whole text to a handle."""
 
     FULL = "full"
     COMPRESSED = "compressed"
@@ -29,7 +29,7 @@ class PageKind(StrEnum):
     CONVERSATION = "conversation"
 
     def degradation_path(self) -> tuple[ResidencyLevel, ...]:
-        """The levels this kind may visit, from full down to its minimum fidelity."""
+        """Returns the levels this kind may have, from full down to its minimum fidelity."""
         return _PATHS[self]
 
     def min_fidelity(self) -> ResidencyLevel:
@@ -50,12 +50,9 @@ _PATHS: Mapping[PageKind, tuple[ResidencyLevel, ...]] = {
     PageKind.CONVERSATION: _WHOLE,
 }
 
-min_fidelity = PageKind.min_fidelity
-degradation_path = PageKind.degradation_path
-
 
 def refusal(kind: PageKind, level: ResidencyLevel) -> str | None:
-    """Why a page of this kind may not stand at this level, or None where it may."""
+    """Returns why a page of this kind may not have this level, or None where it may."""
     if kind.allows(level):
         return None
     path = ", ".join(kind.degradation_path())
@@ -63,18 +60,13 @@ def refusal(kind: PageKind, level: ResidencyLevel) -> str | None:
 
 
 def classify(message: Message | Mapping[str, Any]) -> PageKind:
-    """The kind of one message, or of a chat message as a plain mapping."""
+    """Returns the kind of one message, or of a chat message as a plain mapping."""
     role = message.role if isinstance(message, Message) else message.get("role")
     if role in (Role.SYSTEM, Role.DEVELOPER):
         return PageKind.BOOTSTRAP
     if role == Role.TOOL or _holds_result(message):
         return PageKind.EVIDENCE
     return PageKind.CONVERSATION
-
-
-def classify_all(messages: Iterable[Message | Mapping[str, Any]]) -> list[PageKind]:
-    """One kind per message, in order."""
-    return [classify(message) for message in messages]
 
 
 def _holds_result(message: Message | Mapping[str, Any]) -> bool:
