@@ -1,8 +1,8 @@
-"""Whose cost a session's cost is: every page's share, to the last token.
+"""Divides the cost of a replayed session among its pages, to the last token.
 
-A message that stands from one request to another is written once and then read, unless the cache expired in between. A
-digest belongs to the pages whose lines stand in it, by what they cost before they were folded; a handle alone costs its
-page nothing. All shares together are the cost of the replay.
+A message that stays from one request to the next is written to the cache once and then read, unless the cache expired
+in between. The cost of a digest belongs to the pages whose lines it quotes, in proportion to what they cost before they
+were folded; a page of which only a handle is left costs nothing. All shares together are the cost of the replay.
 """
 
 from collections import Counter, defaultdict
@@ -16,14 +16,15 @@ from pagefold.pages.kinds import ResidencyLevel
 from pagefold.wire.message import Message
 
 HEAD = -1
-"""Stands for what no page of the history brought: pins, and what was there before all messages."""
+"""The owner of what no page of the history brought: pins, and what is sent before all messages."""
 
 
 _Owners: TypeAlias = tuple[tuple[int, float], ...]
+"""The places of the pages that share a message, and the share of each."""
 
 
 class _SentMessage(NamedTuple):
-    """A message of the last request: its text's own spelling, its cost, since which request, and whose it is."""
+    """A message of the last request: its JSON text, its tokens, the first request that held it, and its owners."""
 
     raw: str
     tokens: int
@@ -33,10 +34,11 @@ class _SentMessage(NamedTuple):
 
 @dataclass(slots=True)
 class CostShares:
-    """Told every request of a session, in order. `cost` is complete after `end`.
+    """Takes every request of a session, in order. `cost` is complete after `end`.
 
-    `places` says which message of the history a message of a request shows, by its id; `logged` the same for the places
-    that a policy's decisions name, where that has repaired the history it was shown.
+    `places` maps the id of a message in a request to the place in the history of the message it shows. `logged` maps
+    the places that a policy's decisions name to places in the history; they differ where the policy repaired the
+    history.
     """
 
     prices: Prices
@@ -45,83 +47,85 @@ class CostShares:
     places: Mapping[int, int]
     logged: Sequence[int]
     cost: dict[int, float] = field(default_factory=lambda: defaultdict(float))
-    requests: Counter[int] = field(default_factory=Counter)  # in how many requests each page stood, in some form
-    _standing: list[_SentMessage] = field(default_factory=list)
-    _colds: list[int] = field(default_factory=lambda: [0])  # how many requests were cold, up to each
-    _shown: dict[int, int] = field(default_factory=dict)
+    requests: Counter[int] = field(default_factory=Counter)  # how many requests held each page in some form
+    _sent: list[_SentMessage] = field(default_factory=list)
+    _expiries: list[int] = field(default_factory=lambda: [0])  # how many requests were cold, up to each
+    _tokens: dict[int, int] = field(default_factory=dict)  # of each page before it was folded
 
     def request(self, turn: int, derived: Derived) -> None:
-        now = len(self._colds) - 1
-        self._colds.append(self._colds[-1] + (turn in self.cold))
-        old, same = self._standing[derived.keep :], 0
+        number = len(self._expiries) - 1
+        self._expiries.append(self._expiries[-1] + (turn in self.cold))
+        old, same = self._sent[derived.keep :], 0
         for before, message in zip(old, derived.append, strict=False):
             if before.raw != message.raw:
                 break
             same += 1
-        for gone in old[same:]:
-            self._close(gone, now)
-        whose = self._owners(derived)[same:]
+        for dropped in old[same:]:
+            self._charge(dropped, number)
+        owners = self._owners(derived)[same:]
         fresh = derived.append[same:]
-        self._standing[derived.keep + same :] = [
-            _SentMessage(message.raw, self.count(message), now, owners)
-            for message, owners in zip(fresh, whose, strict=True)
+        self._sent[derived.keep + same :] = [
+            _SentMessage(message.raw, self.count(message), number, owner)
+            for message, owner in zip(fresh, owners, strict=True)
         ]
 
     def end(self) -> dict[int, float]:
-        for standing in self._standing:
-            self._close(standing, len(self._colds) - 1)
-        self._standing.clear()
+        """Charges what the last request held, and returns the cost of each page by its place."""
+        for message in self._sent:
+            self._charge(message, len(self._expiries) - 1)
+        self._sent.clear()
         return self.cost
 
-    def _close(self, gone: _SentMessage, end: int) -> None:
-        again = self._colds[end] - self._colds[gone.since + 1]
-        reads = end - gone.since - 1 - again
-        cost = self.prices.cost(gone.tokens * reads, gone.tokens * (1 + again))
-        for place, share in gone.owners:
+    def _charge(self, message: _SentMessage, end: int) -> None:
+        """Charges a message to its owners for the requests from its first up to `end`, which no longer holds it."""
+        rewrites = self._expiries[end] - self._expiries[message.since + 1]
+        reads = end - message.since - 1 - rewrites
+        cost = self.prices.cost(message.tokens * reads, message.tokens * (1 + rewrites))
+        for place, share in message.owners:
             self.cost[place] += cost * share
-            self.requests[place] += end - gone.since
+            self.requests[place] += end - message.since
 
     def _owners(self, derived: Derived) -> list[_Owners]:
-        """Whose each appended message is."""
+        """Returns the owners of each appended message."""
         size = len(derived.append)
         if not derived.decisions or not derived.reason:
-            # Only grown: what came since, each message its own.
+            # No fold: every new message belongs to its own page.
             places = [self.places.get(id(message), HEAD) for message in derived.append]
-            self._shown.update((place, self.count(one)) for place, one in zip(places, derived.append, strict=True))
+            self._tokens.update(zip(places, map(self.count, derived.append), strict=True))
             return [((place, 1.0),) for place in places]
-        # A repair that is told along with a fold is about a place that the fold decides as well.
+        # A repair that comes with a fold is about a place that the fold decides as well.
         decisions = list({decision.place: decision for decision in derived.decisions}.values())
-        whole = self._folded(sorted(decisions, key=lambda one: one.place))
-        missing = derived.keep + size - len(whole)
+        owners = self._after_fold(sorted(decisions, key=lambda decision: decision.place))
+        missing = derived.keep + size - len(owners)
         if missing > 0:
-            # What is pinned stands between the digests and the last exchanges.
-            at = len(whole) - sum(one.level is ResidencyLevel.COMPRESSED for one in decisions)
-            whole[at:at] = [((HEAD, 1.0),)] * missing
-        return whole[derived.keep : derived.keep + size]
+            # Pins come between the digests and the last exchanges.
+            before_last = len(owners) - sum(one.level is ResidencyLevel.COMPRESSED for one in decisions)
+            owners[before_last:before_last] = [((HEAD, 1.0),)] * missing
+        return owners[derived.keep : derived.keep + size]
 
     def _place(self, decision: Decision) -> int:
         return self.logged[decision.place] if decision.place < len(self.logged) else HEAD
 
-    def _folded(self, decisions: Sequence[Decision]) -> list[_Owners]:
-        """Whose each message is after a fold: what stays is its own, a run of folded pages shares a digest."""
-        found: list[_Owners] = []
+    def _after_fold(self, decisions: Sequence[Decision]) -> list[_Owners]:
+        """Returns the owners of each message after a fold: a run of folded pages shares one digest."""
+        owners: list[_Owners] = []
         run: list[Decision] = []
         for decision in decisions:
             if decision.level in (ResidencyLevel.STRUCTURED, ResidencyLevel.POINTER):
                 run.append(decision)
                 continue
             if run:
-                found.append(tuple(self._shared(run)))
+                owners.append(tuple(self._digest_shares(run)))
                 run = []
-            found.append(((self._place(decision), 1.0),))
+            owners.append(((self._place(decision), 1.0),))
         if run:
-            found.append(tuple(self._shared(run)))
-        return found
+            owners.append(tuple(self._digest_shares(run)))
+        return owners
 
-    def _shared(self, run: Sequence[Decision]) -> Iterator[tuple[int, float]]:
-        kept = [self._place(one) for one in run if one.level is ResidencyLevel.STRUCTURED]
-        kept = kept or [self._place(one) for one in run]
-        weights = [self._shown.get(place, 1) for place in kept]
+    def _digest_shares(self, run: Sequence[Decision]) -> Iterator[tuple[int, float]]:
+        quoted = [self._place(one) for one in run if one.level is ResidencyLevel.STRUCTURED]
+        quoted = quoted or [self._place(one) for one in run]
+        weights = [self._tokens.get(place, 1) for place in quoted]
         total = sum(weights)
-        for place, weight in zip(kept, weights, strict=True):
-            yield place, weight / total if total else 1 / len(kept)
+        for place, weight in zip(quoted, weights, strict=True):
+            yield place, weight / total if total else 1 / len(quoted)

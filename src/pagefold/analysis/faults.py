@@ -1,9 +1,8 @@
-"""Faults over a recording: what an agent that read a policy's requests would have had to fetch, call or ask again.
+"""Counts the faults of a policy on a recorded session: what the agent would have had to fetch, call or ask again.
 
-The recorded agent read everything. So a page counts as needed where the recorded answer used a fact that this page was
-the last to say, and as missing where the policy's request for that answer holds neither the fact nor a handle that
-recalls it.
-A recorded call that brought the same bytes as before is a duplicate where the policy had let go of them meanwhile.
+The recorded agent read the whole history. A page counts as needed where the recorded answer used a fact that this page
+was the last to hold, and as missing where the policy's request for that answer holds neither the fact nor a handle that
+recalls it. A recorded call that returned the same bytes as before is a duplicate where the policy had dropped them.
 """
 
 from collections import Counter
@@ -32,17 +31,17 @@ from pagefold.wire.transcripts import Session
 
 
 def observe(session: Session, requests: Iterable[tuple[int, Derived]]) -> tuple[FaultObserver, tuple[PageFault, ...]]:
-    """All faults of a session under a policy, in order, and the observer that counted them.
+    """Returns all faults of a session under a policy, in order, and the observer that counted them.
 
     `requests` are what the policy sent, by the turn it was sent at: a `replay.SessionReplay`.
     """
-    observer, told = FaultObserver(), FaultEvents()
-    return observer, tuple(fault for event in told.events(session, requests) for fault in observer.see(event))
+    observer, recording = FaultObserver(), FaultEvents()
+    return observer, tuple(fault for event in recording.events(session, requests) for fault in observer.see(event))
 
 
 @dataclass(slots=True)
 class _RecordedPage:
-    """A page of the recording: the messages it came in, and the facts it says."""
+    """A page of the recording: the messages it came in, and the facts it holds."""
 
     kind: PageKind
     raws: set[str]
@@ -51,13 +50,13 @@ class _RecordedPage:
 
 @dataclass(slots=True)
 class FaultEvents:
-    """What happened in a recorded session under a policy, as events for an observer."""
+    """Turns a recorded session and a policy's requests into events for a fault observer."""
 
     _pages: dict[PageId, _RecordedPage] = field(default_factory=dict)
-    _said_by: dict[str, PageId] = field(default_factory=dict)
+    _last_page: dict[str, PageId] = field(default_factory=dict)  # of each fact, the last page that held it
     _calls: dict[str, str] = field(default_factory=dict)
     _sent: list[Message] = field(default_factory=list)
-    _raws: Counter[str] = field(default_factory=Counter)
+    _raws: Counter[str] = field(default_factory=Counter)  # how often the last request holds each message
     _facts: Counter[str] = field(default_factory=Counter)
     _handles: Counter[str] = field(default_factory=Counter)
     _recalled: dict[str, frozenset[str]] = field(default_factory=dict)
@@ -77,13 +76,13 @@ class FaultEvents:
             if block.kind not in (BlockKind.RESULT, BlockKind.TEXT):
                 continue
             page, facts = Page.of(kind, block.text).id, facts_of(opened(block.text))
-            # A result that says nothing is like any other that says nothing.
+            # Results without facts are all alike.
             if block.kind is BlockKind.RESULT and facts and block.call_id in self._calls:
                 if page in self._pages:
-                    yield self._standing(page)
+                    yield self._level_event(page)
                 yield CallReturned(self._calls[block.call_id], page)
             self._pages.setdefault(page, _RecordedPage(kind, set(), facts)).raws.add(message.raw)
-            self._said_by.update(dict.fromkeys(facts, page))
+            self._last_page.update(dict.fromkeys(facts, page))
             yield PageShown(page, kind)
 
     def _requested(self, derived: Derived) -> Iterator[ContextEvent]:
@@ -95,40 +94,40 @@ class FaultEvents:
         self._sent[derived.keep :] = derived.append
         self._recalled.update((page.handle, facts_of(opened(page.text))) for page in derived.pages)
         if gone:
-            # A fold point: what is pinned has to be there again.
+            # After a fold point every pinned page has to be in the request again.
             yield Crossed(Boundary.COMPACTION, destroyed=())
-            pinned = (page for page, known in self._pages.items() if known.kind is PageKind.BOOTSTRAP)
-            yield from map(self._standing, list(pinned))
+            pinned = (page for page, recorded in self._pages.items() if recorded.kind is PageKind.BOOTSTRAP)
+            yield from map(self._level_event, list(pinned))
         yield Requested()
 
     def _answered(self, answer: Message) -> Iterator[ContextEvent]:
         needed: dict[PageId, set[str]] = {}
-        for fact in sorted(facts_of(opened(answer.text)) & self._said_by.keys()):
-            needed.setdefault(self._said_by[fact], set()).add(fact)
+        for fact in sorted(facts_of(opened(answer.text)) & self._last_page.keys()):
+            needed.setdefault(self._last_page[fact], set()).add(fact)
         for page, facts in needed.items():
-            yield self._standing(page, facts)
+            yield self._level_event(page, facts)
             yield Demanded(page)
         for block in answer.blocks:
             if block.kind is BlockKind.CALL:
                 self._calls[block.call_id] = signature_of(block.name, block.text)
 
-    def _standing(self, page: PageId, needed: set[str] | None = None) -> ContextEvent:
-        """At which level a page stands in the last request, so far as what is needed of it goes."""
-        known = self._pages[page]
-        if any(self._raws[raw] > 0 for raw in known.raws):
-            return PageShown(page, known.kind)
-        if all(self._facts[fact] > 0 for fact in known.facts) and known.facts:
-            return PageShown(page, known.kind, _on_path(known.kind, ResidencyLevel.COMPRESSED))
+    def _level_event(self, page: PageId, needed: set[str] | None = None) -> ContextEvent:
+        """Returns the event that says at which level the last request holds a page, or what is needed of it."""
+        recorded = self._pages[page]
+        if any(self._raws[raw] > 0 for raw in recorded.raws):
+            return PageShown(page, recorded.kind)
+        if all(self._facts[fact] > 0 for fact in recorded.facts) and recorded.facts:
+            return PageShown(page, recorded.kind, _allowed_level(recorded.kind, ResidencyLevel.COMPRESSED))
         if needed and all(self._facts[fact] > 0 for fact in needed):
-            return PageShown(page, known.kind, ResidencyLevel.STRUCTURED)
-        if self._handles[handle_of(page)] > 0 or self._in_recall(needed or known.facts):
-            # A page that may not be a pointer is missing where only its handle stands.
-            return PageShown(page, known.kind, ResidencyLevel.POINTER)
+            return PageShown(page, recorded.kind, ResidencyLevel.STRUCTURED)
+        if self._handles[handle_of(page)] > 0 or self._in_recall(needed or recorded.facts):
+            # The observer counts a page that may not be a pointer as missing.
+            return PageShown(page, recorded.kind, ResidencyLevel.POINTER)
         return Dropped(page)
 
     def _in_recall(self, facts: Collection[str]) -> bool:
-        """Whether one handle of the last request recalls all of these facts, whatever its page is cut from."""
-        return any(self._handles[handle] > 0 and said.issuperset(facts) for handle, said in self._recalled.items())
+        """Whether a page that one handle of the last request recalls holds all of these facts."""
+        return any(self._handles[handle] > 0 and held.issuperset(facts) for handle, held in self._recalled.items())
 
     def _count(self, message: Message, by: int) -> None:
         text = opened(message.text)
@@ -139,5 +138,5 @@ class FaultEvents:
             self._handles[handle] += by
 
 
-def _on_path(kind: PageKind, level: ResidencyLevel) -> ResidencyLevel:
+def _allowed_level(kind: PageKind, level: ResidencyLevel) -> ResidencyLevel:
     return level if kind.allows(level) else ResidencyLevel.STRUCTURED

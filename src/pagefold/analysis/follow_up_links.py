@@ -1,7 +1,7 @@
-"""Which calls follow which, learned from recorded sessions and rehearsed on others.
+"""Learns from recorded sessions which calls follow which, and tests that on other sessions.
 
-The links are fitted on two sessions in three and taken only if, on the third that was held back, more calls would have
-been answered early than with what is known now, and most of the early calls would have been used.
+The links are fitted on two sessions in three. They are taken only if, on the third that was held back, more calls would
+have been answered early than with the present links, and most of the early calls would have been used.
 """
 
 from collections.abc import Collection, Iterable
@@ -22,7 +22,7 @@ _LEAST = 10  # early calls on the sessions held back before anything is conclude
 
 @dataclass(frozen=True, slots=True)
 class LearnedLinks:
-    """Links by the tool they follow, what they are based on, and what they would have done where they were judged."""
+    """Links by the tool they follow, and what prefetching did with the present links (`before`) and these (`after`)."""
 
     links: dict[str, tuple[FollowUpLink, ...]]
     fitted: tuple[FittedLink, ...]
@@ -40,13 +40,14 @@ class LearnedLinks:
 
 
 def follow_ups(sessions: Iterable[Session], registry: ToolRegistry, hosts: Collection[str] = ()) -> LearnedLinks:
-    seen: list[list[list[AnsweredCall]]] = []
+    """Reads at most a few hundred sessions. `hosts` are those that early calls may ask."""
+    fitted_on: list[list[list[AnsweredCall]]] = []
     held: list[list[list[AnsweredCall]]] = []
     for session in sessions:
-        (held if is_held(session.id) else seen).append(turns_of(session))
-        if len(seen) + len(held) >= _MOST:
+        (held if is_held(session.id) else fitted_on).append(turns_of(session))
+        if len(fitted_on) + len(held) >= _MOST:
             break
-    fitted = tuple(fit_follow_ups(seen, registry))
+    fitted = tuple(fit_follow_ups(fitted_on, registry))
     models = with_follow_ups(registry, fitted)
     links = {name: model.follow_up for name, model in models.items()}
     before = replay_prefetch(held, registry, allowed_hosts=hosts)

@@ -1,4 +1,4 @@
-"""What was learned, as lines of a settings file: between two marks, so that learning anew replaces what was learned.
+"""Writes learned settings into a settings file, between two marks, in place of those that were learned before.
 
 Everything outside the marks is the user's own and stays as it is, byte for byte.
 """
@@ -19,13 +19,16 @@ _FOLDS = {"miss": "miss_tokens", "least": "least_tokens", "cold": "cold_tokens",
 
 
 def learned_lines(learned: Learned, links: Mapping[str, tuple[FollowUpLink, ...]]) -> str:
-    """The tables that differ from what ships; nothing where nothing does."""
+    """Returns the tables that differ from the shipped settings, as TOML; an empty text where nothing does."""
     lines = [*_values(learned), *_lasting(learned), *_folds(learned), *_references(learned), *_tools(learned, links)]
     return "\n".join([BEGIN, *lines, END, ""]) if lines else ""
 
 
 def with_learned(text: str, block: str) -> str:
-    """A settings file with this block in place of the one it had. Raises ConfigError where the user has such tables."""
+    """Returns a settings file with this block in place of its old one.
+
+    Raises ConfigError where the user has such tables outside the marks.
+    """
     before, mark, rest = text.partition(BEGIN)
     if mark:
         _, ended, after = rest.partition(END)

@@ -1,7 +1,7 @@
-"""Replay: what a policy would have sent on a recorded session, what that costs with prompt caching, and what it missed.
+"""Replays a recorded session under a policy: what it would have sent, the cost with prompt caching, and the misses.
 
-The policy sees one message at a time, in order. Nothing trusts its own accounting: tokens are counted here, and the
-cached prefix is found here, by comparing each request with the one before.
+The policy sees one message at a time, in order. Its own accounting is not used: tokens are counted here, and the cached
+prefix is found here, by comparing each request with the one before.
 """
 
 import re
@@ -30,7 +30,7 @@ _HELD = ("history_tokens", "result_tokens", "result_chars", "repeated_chars")
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """Under which terms a session is replayed."""
+    """The policy that a session is replayed under, and how its requests are counted and priced."""
 
     policy: Policy
     prices: Prices
@@ -51,13 +51,13 @@ class SessionReplay:
     """One session under one policy. Iterating gives every request as (turn, Derived); `figures` fill up meanwhile."""
 
     def __init__(self, session: Session, terms: Terms, *, held: ReplayFigures | None = None) -> None:
-        """`held` are the figures of another run of this session: what its results hold is not looked for again."""
+        """`held` are the figures of another replay of this session: what no policy changes is taken from them."""
         self.session, self.terms = session, terms
         self.figures = ReplayFigures(sessions=1, head_tokens=sum(map(terms.counter.count, session.head)))
         self._look = held is None
         if held is not None:
             self.figures.add(ReplayFigures(tools=deepcopy(held.tools), **{name: getattr(held, name) for name in _HELD}))
-        # An oracle is shown the recording; everybody else meets it message by message.
+        # An oracle is shown the whole recording; every other policy sees it message by message.
         policy: Any = terms.policy
         self._policy: Policy = policy.foreseeing(session.messages) if policy.abilities.foresees else policy
         self._tokens: dict[int, tuple[Message, int]] = {}

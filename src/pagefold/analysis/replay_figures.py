@@ -22,7 +22,7 @@ class ToolFigures:
 
 @dataclass(slots=True)
 class ReplayFigures:
-    """Tokens are prompt tokens unless they say otherwise; `cost` is in fresh input tokens at the given prices.
+    """Tokens are prompt tokens unless the name says otherwise; `cost` is in fresh input tokens at the given prices.
 
     `new_tokens` counts every message once, the first time it is sent: `tokens / new_tokens` is how often the average
     token was read. `history_tokens` are those of the recorded messages, whatever the policy made of them. `penalty` is

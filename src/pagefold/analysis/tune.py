@@ -1,10 +1,9 @@
-"""Settings learned from recorded sessions, each judged by sessions that had no part in it.
+"""Learns settings from recorded sessions, by cross-validation: each session judges only what was fitted without it.
 
-The sessions are three parts, by a hash of their names. For each part every setting gets the value that was best on the
-two others, and the part judges it; so every session judges once, and nothing that it was fitted on. A setting is
-changed only if that is cheaper, misses priced in, in most draws of the sessions, whichever single one is left out; if
-it hardly misses more; and if no session becomes dearer than without pagefold. Then it gets the value that is best on
-all. So few logs change little.
+The sessions are in three parts, by a hash of their names. For each part every setting gets the value that was best on
+the two others, and the part judges it. A setting is changed only if the change is cheaper, misses priced in, in most
+draws of the sessions, also without the session that gains most; if it hardly misses more; and if no session becomes
+dearer than without pagefold. Then the setting gets the value that is best on all sessions. So few logs change little.
 """
 
 import math
@@ -34,16 +33,16 @@ from pagefold.derive.learned import SHIPPED, Folds, Learned, forms_of
 
 T = TypeVar("T")
 
-_CERTAIN = 0.9  # of the draws in which a change has to be cheaper
+_CERTAIN = 0.9  # share of the draws in which a change has to be cheaper
 _LEAST_GAIN, _FORMS_GAIN = 0.0002, 0.0001
-# Half of what a policy may do on any sessions, so that it stays within that on others too: of the facts that answers
-# used, those that are missed; and what a session costs at most of what it costs as it is.
+# The share of facts missed, and the cost of a session relative to its cost as it is, may be at most this. It is half of
+# what `compare` allows a policy, so that the policy stays within that on other sessions too.
 _MISSED, _DEAREST = MISSED / 2, 1.01
 _SAMPLED = 120  # sessions that judge
 
 
 class Change(NamedTuple):
-    """One change: what it is about, from what to what, what it is based on, and what it did where it was judged."""
+    """One change of a setting: its name, old and new value, what it is based on, and its effect where it was judged."""
 
     what: str
     before: str
@@ -55,7 +54,7 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Tuned:
-    """`before` and `after` are effective ratios on the sessions that judged, each under what was learned without it."""
+    """`before` and `after` are effective ratios on the sessions that judged, each under what was fitted without it."""
 
     learned: Learned
     changes: tuple[Change, ...]
@@ -69,17 +68,17 @@ class Tuned:
 
 
 Picks = tuple[int, ...]
-"""The trial for each part of the sessions, chosen on the others, and the one chosen on all. 0 is what is in force."""
+"""The trial for each part of the sessions, chosen on the others, and the one chosen on all. 0 is the present value."""
 
 _NONE: Picks = (0,) * (PARTS + 1)
 _FIRST: Picks = (1,) * (PARTS + 1)
 
 
 class _Verdict(NamedTuple):
-    gain: float  # of the bill as it is
-    error: float  # of that, by how much the sessions differ
+    gain: float  # share of the cost as it is
+    error: float  # standard error of the gain
     rest: float  # the gain without the session that gained most: one alone proves nothing
-    certain: float  # in which share of the draws it was cheaper
+    certain: float  # share of the draws in which it was cheaper
     before: float
     after: float
     missed_before: float
@@ -89,7 +88,7 @@ class _Verdict(NamedTuple):
 
     @property
     def surely(self) -> float:
-        """What may be hoped for: of two values with the same gain, the one that gains in more sessions."""
+        """The gain less its error: of two values with the same gain, the one that gains in more sessions is better."""
         return self.gain - self.error
 
     @property
@@ -98,8 +97,8 @@ class _Verdict(NamedTuple):
 
     @property
     def allowed(self) -> bool:
-        misses = self.missed > max(_MISSED, self.missed_before)
-        return not misses and self.worst <= max(_DEAREST, self.worst_before)
+        misses_more = self.missed > max(_MISSED, self.missed_before)
+        return not misses_more and self.worst <= max(_DEAREST, self.worst_before)
 
     @property
     def helps(self) -> bool:
@@ -140,15 +139,15 @@ def tune(
     now, outcome, taken = always(start), _verdict(judged, _NONE), list[_Weighed]()
     # Changes that help by themselves are added one after another, the best first, as long as they help together.
     for one in sorted((one for one in weighed if one.helps), key=lambda one: -one.verdict.gain):
-        more = _with(start, now, (trials[pick][part] for part, pick in enumerate(one.picks)))
-        together = _beside(judged, judge([more], "judging together"))
+        more = _with_change(start, now, (trials[pick][part] for part, pick in enumerate(one.picks)))
+        together = _side_by_side(judged, judge([more], "judging together"))
         verdict = _verdict(together, _FIRST)
         if verdict.helps and verdict.gain >= outcome.gain + _least_gain(one):
             now, outcome = more, verdict
             taken.append(one)
     return Tuned(
         now[-1],
-        tuple(one.told(taken=one in taken, sessions=len(judged)) for one in weighed),
+        tuple(one.change(taken=one in taken, sessions=len(judged)) for one in weighed),
         len(evidence),
         len(judged),
         outcome.before,
@@ -166,26 +165,26 @@ def _sampled(evidence: Sequence[SessionEvidence]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Weighed:
-    """An option, which of its values is picked, and what those picks did on the sessions they were not chosen on."""
+    """An option, the picks among its values, and the verdict of the sessions that each pick was not chosen on."""
 
     option: TuningOption
     picks: Picks
     verdict: _Verdict
-    best: int  # of its values, on all sessions
-    gain: float  # of that one, there
+    best: int  # index of the value that is best on all sessions
+    gain: float  # of that value on all sessions
 
     @property
     def helps(self) -> bool:
         return self.picks[-1] > 0 and self.verdict.helps
 
-    def told(self, *, taken: bool, sessions: int) -> Change:
+    def change(self, *, taken: bool, sessions: int) -> Change:
         option, verdict = self.option, self.verdict
         among = f"the best of {len(option.values)} values on {sessions:,} sessions, {-self.gain:+.3%}"
         effect = (
             f"{-verdict.gain:+.3%} of the bill by itself, cheaper in {verdict.certain:.0%} of the draws, "
             f"{verdict.missed:.2%} missed"
         )
-        after = option.values[self.best].said
+        after = option.values[self.best].text
         return Change(option.name, option.before, after, option.evidence or among, effect, taken)
 
 
@@ -206,13 +205,13 @@ def _gain(judged: Sequence[JudgedSession], at: int) -> float:
 
 
 def _best(judged: Sequence[JudgedSession], places: Sequence[int]) -> int:
-    """The trial that is most surely cheaper on these sessions, and not because of one of them; 0 where none is."""
+    """Returns the trial that is most surely cheaper on these sessions, and not because of one of them, or else 0."""
     verdicts = {at: _verdict(judged, (at,) * (PARTS + 1), draws=False) for at in places}
     return max((at for at in places if verdicts[at].promises), key=lambda at: verdicts[at].surely, default=0)
 
 
 def _verdict(judged: Sequence[JudgedSession], picks: Picks, *, draws: bool = True) -> _Verdict:
-    """What the picks cost, each session under that of its part, against what is in force."""
+    """Compares the picks with the present values, each session under the pick for its part."""
     base = sum(one.base for one in judged)
     if not base:
         return _Verdict(0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0)
@@ -246,22 +245,22 @@ def _worst(judged: Sequence[JudgedSession], figures: Sequence[ReplayFigures]) ->
     return max(ratios, default=0.0)
 
 
-def _beside(judged: Sequence[JudgedSession], others: Sequence[JudgedSession]) -> list[JudgedSession]:
-    """The same sessions under what is in force, and under one trial."""
+def _side_by_side(judged: Sequence[JudgedSession], others: Sequence[JudgedSession]) -> list[JudgedSession]:
+    """Returns the same sessions under the present values, and under one trial."""
     return [replace(one, figures=(one.figures[0], other.figures[0])) for one, other in zip(judged, others, strict=True)]
 
 
 def _least_gain(one: _Weighed) -> float:
-    """Of the bill: less is noise. Forms change little and lose nothing, so less will do for them."""
+    """The least share of the cost that is not noise. Forms change little and lose nothing, so less will do for them."""
     return _FORMS_GAIN if one.option.name.startswith(("learned.", "references.")) else _LEAST_GAIN
 
 
-def _with(start: Learned, now: Trial, more: Iterable[Learned]) -> Trial:
+def _with_change(start: Learned, now: Trial, more: Iterable[Learned]) -> Trial:
     return tuple(_merged(start, mine, added) for mine, added in zip(now, more, strict=True))
 
 
 def _merged(start: Learned, now: Learned, more: Learned) -> Learned:
-    """`now` with what `more` changes of `start`."""
+    """Returns `now` with what `more` changes of `start`."""
     folds = now.folds
     for name in Folds.__slots__:
         if getattr(more.folds, name) != getattr(start.folds, name):

@@ -1,8 +1,8 @@
-"""What may be learned from recorded sessions, and which values are tried for it.
+"""Lists the settings that tuning may change, and the values it tries for each.
 
-Some values are fitted: how likely facts are needed again, how long sessions last. Of those there is one for each part
-of the sessions, fitted without it. Others are a few steps around what is in force: when a fold is due, which codec is
-left out for which tool, what is worth a reference. Nothing here says which of them is better.
+Some values are fitted: how likely facts are needed again, how long sessions last. Each of those is fitted once for each
+part of the sessions, without that part. Others are a few steps around the present value: when a fold is due, which
+codec is left out for which tool, from which length on a reference is used. Which value is better is not decided here.
 """
 
 from collections import Counter
@@ -15,7 +15,7 @@ from pagefold.analysis.tuning_trials import PARTS, SessionEvidence, Trial
 from pagefold.derive.learned import Folds, Learned, forms_of
 
 LEAST_CALLS = 20
-"""Results of a tool before anything is said of its codecs."""
+"""Results of a tool before leaving out one of its codecs is tried."""
 
 _PAIRS = 12
 _FLOORS = (2, 4, 6, 14, 20)
@@ -23,13 +23,15 @@ _FLOORS = (2, 4, 6, 14, 20)
 
 @dataclass(frozen=True, slots=True)
 class OptionValue:
-    said: str
+    """`text` is how the value is shown to the user."""
+
+    text: str
     learned: Trial
 
 
 @dataclass(frozen=True, slots=True)
 class TuningOption:
-    """One setting: what is in force, what is known of it, and the values that are tried."""
+    """One setting: its present value, what the tried values are based on, and those values."""
 
     name: str
     before: str
@@ -38,39 +40,39 @@ class TuningOption:
 
 
 def always(learned: Learned) -> Trial:
-    """The same whichever sessions it is judged on."""
+    """Returns a trial that is the same for every part of the sessions."""
     return (learned,) * (PARTS + 1)
 
 
-def options(seen: Sequence[SessionEvidence], start: Learned, lengths: Sequence[int]) -> Iterator[TuningOption]:
-    yield from _fitted(seen, start, lengths)
+def options(evidence: Sequence[SessionEvidence], start: Learned, lengths: Sequence[int]) -> Iterator[TuningOption]:
+    yield from _fitted(evidence, start, lengths)
     yield from _folds(start)
-    yield from _codecs(seen, start)
+    yield from _codecs(evidence, start)
     floor = start.forms.floor
     values = [OptionValue(str(one), always(replace(start, forms=replace(start.forms, floor=one)))) for one in _FLOORS]
-    yield TuningOption("references.floor", str(floor), "", tuple(one for one in values if one.said != str(floor)))
+    yield TuningOption("references.floor", str(floor), "", tuple(one for one in values if one.text != str(floor)))
 
 
-def _fitted(seen: Sequence[SessionEvidence], start: Learned, lengths: Sequence[int]) -> Iterator[TuningOption]:
-    """What is fitted on each two parts for the third, and on all for good."""
-    fits = [_fit([one for one in seen if one.part != part], start, lengths) for part in range(PARTS + 1)]
+def _fitted(evidence: Sequence[SessionEvidence], start: Learned, lengths: Sequence[int]) -> Iterator[TuningOption]:
+    """What is fitted on two parts for the third to judge, and on all parts for the result."""
+    fits = [_fit([one for one in evidence if one.part != part], start, lengths) for part in range(PARTS + 1)]
     whole = fits[-1]
     if whole.asked and whole.priors != start.priors:
-        told = f"{whole.sessions:,} sessions, {whole.asked:,} facts asked for, {whole.needed:,} needed again"
+        basis = f"{whole.sessions:,} sessions, {whole.asked:,} facts asked for, {whole.needed:,} needed again"
         each = tuple(replace(start, priors=one.priors) for one in fits)
         before, after = _spelled(start.priors.weights()), _spelled(whole.priors.weights())
-        yield TuningOption("values", before, told, (OptionValue(after, each),))
+        yield TuningOption("values", before, basis, (OptionValue(after, each),))
     if whole.lasting != start.lasting:
         each = tuple(replace(start, lasting=one.lasting) for one in fits)
         before, after = str(list(start.lasting.left)), str(list(whole.lasting.left))
         yield TuningOption("lasting", before, f"{whole.sessions:,} sessions", (OptionValue(after, each),))
 
 
-def _fit(seen: Sequence[SessionEvidence], start: Learned, lengths: Sequence[int]) -> FittedValues:
+def _fit(evidence: Sequence[SessionEvidence], start: Learned, lengths: Sequence[int]) -> FittedValues:
     rows: Observed = Counter()
-    for one in seen:
+    for one in evidence:
         rows.update(one.rows)
-    return fitted(rows, [*lengths, *(one.turns for one in seen)], priors=start.priors, lasting=start.lasting)
+    return fitted(rows, [*lengths, *(one.turns for one in evidence)], priors=start.priors, lasting=start.lasting)
 
 
 def _folds(start: Learned) -> Iterator[TuningOption]:
@@ -83,7 +85,7 @@ def _folds(start: Learned) -> Iterator[TuningOption]:
 
 
 def _around(folds: Folds) -> dict[str, list[Any]]:
-    """A few values around those in force."""
+    """A few values around the present ones."""
     return {
         "rent": [round(folds.rent * factor, 2) for factor in (0.4, 0.67, 1.5)],
         "least": [round(folds.least * factor) for factor in (0.25, 0.5, 0.75, 1.5)],
@@ -93,16 +95,16 @@ def _around(folds: Folds) -> dict[str, list[Any]]:
     }
 
 
-def _codecs(seen: Sequence[SessionEvidence], start: Learned) -> Iterator[TuningOption]:
-    """Codecs that may lose more than they win for a tool: because its results cannot be referred to later, say."""
+def _codecs(evidence: Sequence[SessionEvidence], start: Learned) -> Iterator[TuningOption]:
+    """Codecs that may cost more than they save for a tool, for example because nothing refers to its results."""
     used: Counter[tuple[str, str]] = Counter()
     weight: Counter[tuple[str, str]] = Counter()
-    for one in seen:
+    for one in evidence:
         used.update(one.used)
         weight.update(one.weight)
-    known = dict(start.forms.without)
+    left_out = dict(start.forms.without)
     for tool, codec in [pair for pair, _ in weight.most_common() if used[pair] >= LEAST_CALLS][:_PAIRS]:
-        without = known | {tool: known.get(tool, frozenset()) | {codec}}
+        without = left_out | {tool: left_out.get(tool, frozenset()) | {codec}}
         forms = forms_of(without.items(), start.forms.floor)
         value = OptionValue(f"without {codec}", always(replace(start, forms=forms)))
         yield TuningOption(f"learned.{tool}.without", "used", f"used for {used[tool, codec]:,} results", (value,))

@@ -1,7 +1,7 @@
-"""The whole matrix: families, budgets, seeds and policies, with and without the paper's handicap, and the ablations.
+"""Runs the whole matrix: families, budgets, seeds and policies, with and without the paper's handicap, and ablations.
 
-Thrash is decided by who answers calls that are made once more. So the policies that let no fault happen are also run
-with the memory that typed pages have, and typed pages without it.
+Thrash depends on whether repeated calls are answered from a memory of calls. So the policies without faults are also
+run with the memory that typed pages have, and typed pages without it.
 """
 
 from collections import Counter
@@ -55,19 +55,19 @@ def row(workload: Workload, policy: PolicyFlags, budget: int, *, handicap: bool 
     scaled = handicap and workload.family == HANDICAPPED
     tokens = int(budget * policy.handicap) if scaled else budget
     outcome = simulate(workload, policy, tokens)
-    # A policy that pins is held to its pins either way.
+    # For a policy that pins, the strict count is the same.
     strict = outcome if policy.pins else simulate(workload, policy, tokens, strict=True)
     return _row(workload, policy, budget, outcome, strict)
 
 
 def matrix(*, seeds: Sequence[int] = SEEDS, budgets: Sequence[int] = BUDGETS) -> list[MatrixRow]:
-    """All policies, each with the whole budget."""
+    """Runs all policies, each with the whole budget."""
     workloads = [family(seed) for family in FAMILIES.values() for seed in seeds]
     return [row(workload, policy, budget) for policy in POLICIES for budget in budgets for workload in workloads]
 
 
 def handicapped(rows: Sequence[MatrixRow]) -> list[MatrixRow]:
-    """The same rows with the paper's smaller budgets for its baselines in the multi-session family."""
+    """Returns the same rows with the paper's smaller budgets for its baselines in the multi-session family."""
     policies = {policy.name: policy for policy in POLICIES if policy.handicap < 1}
     return [
         row(FAMILIES[one.family](one.seed), policies[one.policy], one.budget, handicap=True)
@@ -78,7 +78,7 @@ def handicapped(rows: Sequence[MatrixRow]) -> list[MatrixRow]:
 
 
 def by_memory(*, seeds: Sequence[int] = SEEDS, budgets: Sequence[int] = BUDGETS) -> list[MatrixRow]:
-    """The faultless policies, each without a memory of calls and with it."""
+    """Runs the policies without faults, each without a memory of calls and with it."""
     workloads = [family(seed) for family in FAMILIES.values() for seed in seeds]
     faultless = [policy for policy in POLICIES if policy.pins]
     each = [
@@ -90,7 +90,7 @@ def by_memory(*, seeds: Sequence[int] = SEEDS, budgets: Sequence[int] = BUDGETS)
 
 
 def ablations(*, budget: int = ABLATION_BUDGET, seeds: Sequence[int] = SEEDS) -> dict[str, list[MatrixRow]]:
-    """For every part that is taken away, the rows of all families and seeds at one budget."""
+    """Returns, for every part that is taken away, the rows of all families and seeds at one budget."""
     workloads = [family(seed) for family in FAMILIES.values() for seed in seeds]
     return {part: [row(workload, policy, budget) for workload in workloads] for part, policy in ABLATIONS.items()}
 
@@ -99,7 +99,7 @@ def summaries(rows: Iterable[MatrixRow]) -> list[Summary]:
     by_policy: dict[str, list[MatrixRow]] = {}
     for one in rows:
         by_policy.setdefault(one.policy, []).append(one)
-    return [_summary(policy, found) for policy, found in by_policy.items()]
+    return [_summary(policy, of_policy) for policy, of_policy in by_policy.items()]
 
 
 def as_dict(rows: Sequence[MatrixRow]) -> list[dict[str, Any]]:
@@ -148,11 +148,11 @@ def _summary(policy: str, rows: Sequence[MatrixRow]) -> Summary:
 
 
 def by_budget(rows: Iterable[MatrixRow]) -> dict[str, list[tuple[int, float]]]:
-    """For every policy the mean faults of a workload at each budget."""
-    found: dict[str, dict[int, list[int]]] = {}
+    """Returns, for every policy, the mean faults of a workload at each budget."""
+    faults_of: dict[str, dict[int, list[int]]] = {}
     for one in rows:
-        found.setdefault(one.policy, {}).setdefault(one.budget, []).append(one.faults)
+        faults_of.setdefault(one.policy, {}).setdefault(one.budget, []).append(one.faults)
     return {
         policy: [(budget, sum(faults) / len(faults)) for budget, faults in sorted(budgets.items())]
-        for policy, budgets in found.items()
+        for policy, budgets in faults_of.items()
     }

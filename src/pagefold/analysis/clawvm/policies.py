@@ -1,4 +1,4 @@
-"""Policies as sets of flags, as the paper has them, and the parts that an ablation takes away one at a time."""
+"""The policies of the matrix as sets of flags, as in the paper, and typed pages with one part taken away each."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Score(StrEnum):
-    """By what a page that nobody demands is kept: typed is by kind, recency and what it costs to get it again."""
+    """What decides which undemanded pages are kept. Typed: kind, recency, and the cost of getting the page again."""
 
     NONE = "none"
     RECENCY = "recency"
@@ -16,12 +16,13 @@ class Score(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PolicyFlags:
-    """`exact` chooses by this package's selection, else by the paper's one-pass greedy.
+    """What one policy of the matrix may do.
 
-    `pins`: bootstrap and constraint pages stand in every request. `pointers`: absent pages are kept as handles where
-    that fits. `resolves`: an absent or shortened page is brought back by its handle. `memory`: a pure call made once
-    more is answered from what is kept and not run. `foresight` is in turns. `handicap` scales the budget in the
-    multi-session family, as the paper does for its baselines.
+    `exact`: pages are chosen by this package's selection, else by the paper's one-pass greedy selector. `pins`: every
+    request holds the bootstrap and constraint pages. `pointers`: absent pages are kept as handles where that fits.
+    `resolves`: an absent or shortened page is recalled by its handle. `memory`: a repeated pure call is answered from
+    what is kept and not run. `foresight` is in turns. `handicap` scales the budget in the multi-session family, as the
+    paper does for its baselines.
     """
 
     name: str
@@ -50,7 +51,7 @@ POLICIES = (
 )
 
 ABLATIONS: Mapping[str, PolicyFlags] = {
-    # The memory answers with pages that resolve, so it goes with them.
+    # The memory answers with pages that resolve, so without resolution there is no memory.
     "pointer resolution": replace(TYPED, name="no pointer resolution", resolves=False, memory=False),
     "write-back at compaction": replace(TYPED, name="no write-back at compaction", writes_at_compaction=False),
     "pinning": replace(TYPED, name="no pinning", pins=False),

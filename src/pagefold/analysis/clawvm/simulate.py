@@ -1,11 +1,10 @@
-"""One workload under one policy and budget, turn by turn; the one fault observer counts.
+"""Simulates one workload under one policy and budget, turn by turn, and counts faults by the one fault observer.
 
-Pointers resolve for real: pages lie in a store under their hash, and a recall that brings nothing, or something else,
-is a fault. Write-back goes through a journal with its rules; the memory of calls is the MCP proxy's. A need is met by
-what stood in the last request, or by a recall where the policy can; an agent that has neither calls its tool again. A
-policy without pins has promised nothing about pinned pages, so that only a bootstrap page missing right after a
-boundary is held against it, as the paper does; with `strict` every request without its bootstrap and constraint pages
-is.
+Handles are resolved for real: pages lie in a store under their hash, and a recall that returns nothing, or another
+page, is a fault. Write-back goes through a journal with its rules; the memory of calls is the MCP proxy's. A need is
+met by what the last request held, or by a recall where the policy can; an agent that has neither calls its tool again.
+For a policy without pins only a bootstrap page that is missing right after a boundary is a fault, as in the paper; with
+`strict` every request without its bootstrap and constraint pages is one.
 """
 
 from collections.abc import Iterable
@@ -36,7 +35,7 @@ _RULES = Rules({"note": Schema("note", {"text": "string"}, many=True)}, frozense
 
 @dataclass(frozen=True, slots=True)
 class SimulationOutcome:
-    """`observer` holds the counts; `short` is how many requests could not hold what they had to."""
+    """`observer` holds the counts; `short` is the number of requests that could not hold what they had to."""
 
     observer: FaultObserver
     short: int
@@ -61,7 +60,7 @@ class _Simulation:
         self.store = store
         self.journal = store.open_journal(_RULES)
         self.memory: CallMemo[PageId] = CallMemo(_KNOWN, WriteEpochs(_KNOWN))
-        self.standing: Levels = {}
+        self.levels: Levels = {}
         self.known: dict[PageId, WorkPage] = {}
         self.dirty: dict[PageId, WorkPage] = {}
         self.lost: set[PageId] = set()
@@ -92,15 +91,15 @@ class _Simulation:
             self.dirty[work.page.id] = work
             self.lost.discard(work.page.id)
             see(faults.Dirtied(work.page.id))
-        self.standing, short = self.window.fit(turn.shown, needs, ahead, gone)
+        self.levels, short = self.window.fit(turn.shown, needs, ahead, gone)
         self.short += bool(short)
-        see(faults.Requested(dict(self.standing), short))
+        see(faults.Requested(dict(self.levels), short))
         if turn.boundary and not (self.policy.pins or self.strict):
             for work in self._pinned():
                 see(faults.Unpinned(work.page.id))
 
     def _cross(self, boundary: Boundary) -> list[PageId]:
-        """Write back what the policy writes back and lose the window; the pages of a session that ended."""
+        """Writes back what the policy writes back, empties the window, and returns the pages that a reset ended."""
         if not (self.policy.pins or self.strict):
             for work in self._pinned():
                 if work.page.kind is PageKind.BOOTSTRAP:
@@ -111,7 +110,7 @@ class _Simulation:
         self.lost |= self.dirty.keys()
         self.dirty.clear()
         self.observer.see(faults.Crossed(boundary))
-        self.standing = {}
+        self.levels = {}
         if boundary is not Boundary.RESET:
             return []
         gone = [page for page, work in self.known.items() if work.page.kind in _PRIVATE]
@@ -133,8 +132,8 @@ class _Simulation:
 
     def _need(self, need: Need) -> None:
         work = need.page
-        page, at = work.page.id, self.standing.get(work.page.id)
-        if at is not None and _LEVELS.index(at) <= _LEVELS.index(need.level):
+        page, level = work.page.id, self.levels.get(work.page.id)
+        if level is not None and _LEVELS.index(level) <= _LEVELS.index(need.level):
             self.observer.see(faults.Demanded(page, need.level))
         elif page in self.lost:
             pass  # never written back: counted when it was lost, and nothing can bring it
@@ -148,7 +147,7 @@ class _Simulation:
             self.observer.see(faults.Demanded(page, need.level, resolves=False))
 
     def _recall(self, work: WorkPage) -> None:
-        """By its handle, from the store; the store's answer is checked against the hash by `recall` itself."""
+        """Recalls a page from the store by its handle. `recall` itself checks the answer against the hash."""
         answer = recall(self.store.pages, handle_of(work.page.id))
         outcome = outcome_of(answer)
         self.observer.see(faults.RecallEnded(outcome, outcome, work.page.id))
@@ -160,7 +159,7 @@ class _Simulation:
     def _show(self, work: WorkPage) -> None:
         page = work.page
         self.known[page.id] = work
-        self.standing[page.id] = ResidencyLevel.FULL
+        self.levels[page.id] = ResidencyLevel.FULL
         self.store.pages.put(page.content)
         if work.signature:
             self.observer.see(faults.CallReturned(work.signature, page.id))
@@ -170,10 +169,10 @@ class _Simulation:
             self.observer.see(faults.Unpinned(page.id))
 
     def _repeat(self, work: WorkPage) -> None:
-        """Out of habit. A result stands at whatever level it has; one that does not is brought by its handle."""
+        """Repeats a call out of habit: answered from memory, or by its handle if the request lacks the result."""
         page, resolves = work.page.id, self.policy.resolves
         remembered = self.policy.memory and self.memory.recall(_TOOL, _arguments(work), 0.0) == page
-        if remembered or (resolves and page not in self.standing):
+        if remembered or (resolves and page not in self.levels):
             self.observer.see(faults.Served(page))
         else:
             self.observer.see(faults.CallReturned(work.signature, page, resolves))

@@ -1,4 +1,4 @@
-"""What stands in a request under a budget: by this package's selection, or by the paper's one-pass greedy."""
+"""Chooses what a request holds under a budget, by this package's selection or the paper's one-pass greedy selector."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
@@ -23,7 +23,7 @@ class Window(Protocol):
     def fit(
         self, shown: Sequence[WorkPage], needs: Sequence[Need], ahead: Sequence[Need], gone: Iterable[PageId]
     ) -> tuple[Levels, Collection[PageId]]:
-        """The pages of the next request, and those that had to stand and could not have."""
+        """Returns the pages of the next request with their levels, and the required pages that did not fit."""
         ...
 
 
@@ -57,7 +57,7 @@ class SelectionWindow:
 
 
 class GreedyWindow:
-    """The paper's selector: what must stand, then pointers, then one pass over all upgrades by score a token."""
+    """The paper's selector: required pages, then pointers, then one pass over all upgrades by score a token."""
 
     def __init__(self, policy: PolicyFlags, budget: int) -> None:
         self.policy = policy

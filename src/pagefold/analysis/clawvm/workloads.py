@@ -1,7 +1,7 @@
-"""Four families of seeded workloads: what an agent is shown, calls, needs, changes and lives through, turn by turn.
+"""Generates four families of seeded workloads: what an agent is shown, calls, needs and changes, turn by turn.
 
-They know nothing of policies, and no policy's outcome has shaped them. Costs are tokens, small as the budgets of the
-matrix are. A workload is a pure function of its family and seed.
+They know nothing of policies, and were not adjusted to any policy's outcome. Costs are tokens, as small as the budgets
+of the matrix. A workload is a pure function of its family and seed.
 """
 
 import random
@@ -29,7 +29,7 @@ class WorkPage:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """A page that this turn cannot do without. `same_call`: an agent that finds it gone repeats the call for it."""
+    """A page that this turn needs. `same_call`: an agent that finds it gone repeats the call that brought it."""
 
     page: WorkPage
     level: ResidencyLevel = STRUCTURED
@@ -38,7 +38,7 @@ class Need:
 
 @dataclass(slots=True)
 class WorkTurn:
-    """`boundary` comes before everything else in the turn; `repeated` are calls made once more out of habit."""
+    """`boundary` comes before everything else in the turn; `repeated` are calls that the agent repeats out of habit."""
 
     boundary: Boundary | None = None
     shown: list[WorkPage] = field(default_factory=list)
@@ -58,7 +58,7 @@ class Workload:
         return 1 + sum(turn.boundary is Boundary.RESET for turn in self.turns)
 
 
-# Worth by kind: what must hold before what is done, what is done before what was said.
+# Worth by kind: rules before plans, plans before evidence, conversation last.
 _UTILITY = {
     PageKind.BOOTSTRAP: 8.0,
     PageKind.CONSTRAINT: 7.0,
@@ -95,7 +95,7 @@ _WORDS = (
 
 
 class _PageMaker:
-    """Pages of one workload, told apart by a running number."""
+    """Makes the pages of one workload, each with a running number in its name."""
 
     def __init__(self, family: str, seed: int) -> None:
         self.dice = random.Random(f"{family} {seed}")  # noqa: S311 - seeded, so that everybody gets the same
@@ -119,12 +119,12 @@ class _PageMaker:
         return WorkPage(Page.of(kind, text, name), costs, _UTILITY[kind], recompute, f"read {name}" if evidence else "")
 
     def need(self, page: WorkPage) -> Need:
-        """Mostly the fields of a page are enough; now and then it takes nearly all of it."""
+        """Mostly the structured level of a page is enough; now and then nearly all of it is needed."""
         deep = page.page.kind is PageKind.EVIDENCE and self.dice.random() < 0.15
         return Need(page, COMPRESSED if deep else STRUCTURED, same_call=self.dice.random() < 0.7)
 
     def some(self, pages: list[WorkPage], *, newest: int, old: float) -> WorkPage:
-        """One of the newest, or by the chance `old` any earlier one."""
+        """Picks one of the newest pages, or with probability `old` any earlier one."""
         if len(pages) > newest and self.dice.random() < old:
             return self.dice.choice(pages[:-newest])
         return self.dice.choice(pages[-newest:])

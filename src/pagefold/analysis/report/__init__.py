@@ -21,12 +21,12 @@ from pagefold.tokens import counter
 
 _SESSIONS = 10
 _WASTED = 10
-_LABELS = 20_000
+_LABELS = 20_000  # of what was read again; later ones are left out
 
 
 @dataclass(slots=True)
 class SessionSavings:
-    """A session as it was sent, and after."""
+    """The figures of one session as it was sent, in lossless forms, and folded."""
 
     id: str
     source: str
@@ -133,7 +133,7 @@ class SavingsReport:
         return self.job.prices.usd(cost)
 
     def logged_usd(self) -> tuple[float, float]:
-        """What the providers' own figures come to: prompts, and what the model wrote."""
+        """Returns what the usage that providers reported costs: prompts, and what the model wrote."""
         used, prices = self.before.logged, self.job.prices
         prompt = used.fresh * prices.fresh + used.cache_read * prices.read + used.cache_write * prices.write
         return prompt / 1e6, used.output * prices.output / 1e6
@@ -163,7 +163,7 @@ class SavingsReport:
         """What was measured, what was estimated, and what is not in the figures."""
         job, before = self.job, self.before
         counts = counter(job.tokens)
-        said = [
+        notes = [
             f"Tokens are counted as {counts.label}." if counts.exact else f"Tokens are {counts.label}.",
             (
                 f"Costs are prompt tokens at {job.prices.name} prices ({job.prices.source}): a cached prompt is read "
@@ -182,18 +182,18 @@ class SavingsReport:
             "After a fold a page is charged its share of the digest it stands in, by what it cost before.",
         ]
         if job.overhead:
-            said.append(f"Every request carries {job.overhead:,} tokens before all messages, as you said.")
+            notes.append(f"Every request carries {job.overhead:,} tokens before all messages, as you said.")
         elif before.head_tokens or before.requests:
-            said.append("System prompts and tool schemas are not in these figures: no policy changes them.")
+            notes.append("System prompts and tool schemas are not in these figures: no policy changes them.")
         if points := self.points():
             sampled, every = points[0].sessions, self.options.every
-            said.append(
+            notes.append(
                 f"The picture of policies is drawn from {sampled:,} of {self.sessions:,} sessions"
                 + (f", one in {every} by a hash of its name." if every > 1 else ".")
             )
         if not before.logged_requests and before.requests:
-            said.append("These logs hold no usage figures of the provider, so the bill is reckoned and not read.")
-        return said
+            notes.append("These logs hold no usage figures of the provider, so the bill is reckoned and not read.")
+        return notes
 
     def to_dict(self) -> dict[str, Any]:
         before, after = self.before, self.after

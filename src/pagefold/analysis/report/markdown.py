@@ -1,4 +1,4 @@
-"""A report as Markdown: what matters, in tables that fit an issue or a chat."""
+"""Writes a report as Markdown, in tables that fit an issue or a chat."""
 
 from collections.abc import Iterator, Sequence
 
@@ -31,7 +31,7 @@ def _lines(report: SavingsReport) -> Iterator[str]:
             money(report.usd(figures.cost)),
             share(figures.cost, before.cost),
             share(figures.effective, before.cost),
-            rate(figures.missed / figures.demanded) if figures.demanded else "0",
+            rate(figures.missed_share) if figures.demanded else "0",
             f"{figures.over:,}",
         )
         for name, figures in (("as logged", before), ("lossless", report.lossless), ("economic", after))
@@ -86,7 +86,7 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[st
 
 
 def _plain(text: str) -> str:
-    """Logs name tools and files as they like; none of it may become markup."""
+    """Escapes Markdown: names of tools and files come out of logs."""
     for sign in "\\`*_[]<>|":
         text = text.replace(sign, f"\\{sign}")
     return " ".join(text.split())

@@ -1,4 +1,4 @@
-"""How a report looks: light and dark, on paper and on a phone. Nothing is loaded from anywhere."""
+"""The style sheet of a report: light and dark, on paper and on a phone. Nothing is loaded from anywhere."""
 
 CSS = """
 :root { color-scheme: light dark; --ink: #1c1e21; --soft: #5a6069; --ground: #ffffff; --card: #f5f6f8;
