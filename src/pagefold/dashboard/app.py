@@ -1,8 +1,8 @@
-"""The dashboard as an ASGI application: server-made pages, and short updates for those who look.
+"""The dashboard as an ASGI application: HTML pages made here, and short updates for open browser pages.
 
-Mounted by the model proxy below /pagefold/ it shows what passes there; by itself it shows what a trace says. It reads
-and changes nothing. Whoever watches asks again and again: an answer waits until something happened, at most a second
-or two, so that no connection outlives the server's will to stop.
+The model proxy mounts it below /pagefold/ to show what passes; `pagefold dashboard` runs it alone to show what a trace
+says. It only reads. An open browser page asks for updates by long polling: an answer waits until something happens, at
+most one or two seconds, so that no connection keeps the server from stopping.
 """
 
 import asyncio
@@ -52,8 +52,8 @@ class HttpReply(NamedTuple):
 
 
 class Dashboard:
-    """`samples` gives what else is told at /pagefold/metrics; `refresh` is called before anything is shown: where the
-    view comes from a file, that is where it is read. `notes` are sentences for the top of the page."""
+    """The application. `samples` gives further metrics for /pagefold/metrics. `refresh` is called before anything is
+    shown; it reads the trace, if the view comes from one. `notes` gives sentences for the top of the page."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class Dashboard:
 
     async def __call__(self, scope: Event, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
-            await _live(receive, send, self._store_view.close)
+            await _lifespan(receive, send, self._store_view.close)
             return
         if scope["type"] != "http":
             await send({"type": "websocket.close"})
@@ -86,27 +86,30 @@ class Dashboard:
     async def _answer(self, scope: Event) -> HttpReply:
         headers: Mapping[bytes, bytes] = dict(scope["headers"])
         path = scope["raw_path"].decode("ascii", "replace").split("?")[0]
-        asked = {key: values[-1] for key, values in parse_qs(scope["query_string"].decode("latin-1")).items()}
+        query = {key: values[-1] for key, values in parse_qs(scope["query_string"].decode("latin-1")).items()}
         if self._auth.is_foreign(headers):
-            return _html(403, layout.notice("Not from there", "pagefold shows itself to this machine alone."))
+            return _html(403, layout.notice("Not from there", "Requests of other sites and hosts are refused."))
         if scope["method"] not in ("GET", "HEAD"):
-            return _html(405, layout.notice("Nothing to change here", "The dashboard only shows."))
+            return _html(
+                405,
+                layout.notice("Nothing to change here", "The dashboard only reads."),
+            )
         if (asset := self._assets.get(path.removeprefix("/pagefold/"))) is not None:
             return HttpReply(200, *asset)
         if path == "/":
             return HttpReply(303, _HTML, b"", ((b"location", b"/pagefold/"),))
-        if "key" in asked and self._auth.fits(asked["key"].encode()):
+        if "key" in query and self._auth.fits(query["key"].encode()):
             cookie = f"{COOKIE}={self._auth.cookie}; Path=/pagefold; HttpOnly; SameSite=Strict; Max-Age=31536000"
             return HttpReply(303, _HTML, b"", ((b"location", path.encode()), (b"set-cookie", cookie.encode())))
         if not self._auth.lets_in(headers):
             return _html(401, layout.key_form())
         self._refresh()
         try:
-            return await self._shown(path, asked)
+            return await self._shown(path, query)
         except PagefoldError as error:
             return _html(503, layout.notice("The store cannot be used", str(error)))
 
-    async def _shown(self, path: str, asked: Mapping[str, str]) -> HttpReply:
+    async def _shown(self, path: str, query: Mapping[str, str]) -> HttpReply:
         match path.removeprefix("/pagefold").strip("/").split("/"):
             case [""]:
                 figures = await self._store_view.fresh()
@@ -114,20 +117,20 @@ class Dashboard:
                     200, overview.overview_page(self._live, figures, self._clock(), notes=tuple(self._notes()))
                 )
             case ["live"]:
-                return await self._update(_number(asked.get("n")), _number(asked.get("k")))
+                return await self._update(_number(query.get("n")), _number(query.get("k")))
             case ["live.json"]:
                 return _json({**snapshot(self._live), "figures": _plain(await self._store_view.fresh())})
             case ["metrics"]:
                 return HttpReply(200, metrics.CONTENT_TYPE.encode(), (await self._metrics()).encode())
             case ["session", name, *rest]:
-                return await self._session(name, rest, _number(asked.get("n")))
+                return await self._session(name, rest, _number(query.get("n")))
             case ["page", handle]:
                 return await asyncio.to_thread(
-                    self._page, handle, asked.get("in", ""), asked.get("level", "compressed")
+                    self._page, handle, query.get("in", ""), query.get("level", "compressed")
                 )
             case ["search"]:
-                query = asked.get("q", "").strip()
-                return _html(200, views.search_page(query, await asyncio.to_thread(self._search, query)))
+                words = query.get("q", "").strip()
+                return _html(200, views.search_page(words, await asyncio.to_thread(self._search, words)))
         return _html(404, layout.notice("Not found", "There is no such page here."))
 
     async def _update(self, number: int, told: int) -> HttpReply:
@@ -143,7 +146,7 @@ class Dashboard:
     async def _session(self, name: str, rest: list[str], number: int) -> HttpReply:
         session = self._live.named(name)
         if session is None:
-            words = "It was not heard of since pagefold started, or too many others were."
+            words = "It has had no event since pagefold started, or it was dropped for newer sessions."
             return _html(404, layout.notice("No such session", words))
         if rest != ["part"]:
             listings = await asyncio.to_thread(self._listings, session)
@@ -164,7 +167,7 @@ class Dashboard:
         text = found.content.decode("utf-8", "replace")
         listed = library.store.pages.listings(within) if library and within else ()
         name = next((one.name for one in listed if one.page == found.page), "")
-        levels = levels_of(found.page, text, name)
+        levels = levels_of(found.content, name)
         other = next((one for one in levels[1:] if one.level == chosen), levels[-1])
         lines = list(difference(text, other.text)) if len(levels) > 1 else []
         where = " · ".join(filter(None, (name, f"{len(found.content):,} bytes", found.page)))
@@ -186,7 +189,7 @@ class Dashboard:
         )
 
 
-async def _live(receive: Receive, send: Send, close: Callable[[], None]) -> None:
+async def _lifespan(receive: Receive, send: Send, close: Callable[[], None]) -> None:
     await receive()
     await send({"type": "lifespan.startup.complete"})
     await receive()

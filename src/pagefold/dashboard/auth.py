@@ -1,9 +1,9 @@
-"""Who is let in: whoever shows the key, from this machine.
+"""Decides which requests the dashboard answers: those that show its key and do not come from another web site.
 
-The key is `serve.token` where that is set, and otherwise one that is made once and kept beside the store, readable by
-its owner alone: other users of the machine can reach a loopback port too. It is shown as `?key=…` once, after which a
-cookie stands for it, or in the header `x-pagefold-token`, or as a bearer. A page of another site can neither read nor
-frame anything here: its requests come under another name or say where they are from, and are refused.
+The key is `serve.token` if that is set, else one that is made once and kept beside the store, where only its owner can
+read it: other users of the machine can reach a loopback port too. A browser shows it once as `?key=…` and then has a
+cookie; programs send it in the header `x-pagefold-token` or as a bearer token. Requests of other sites carry a foreign
+Host or Origin and are refused, so that such a site can neither read nor frame the dashboard.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ _MOST = 200
 
 
 def key_in(path: Path) -> str:
-    """Returns the dashboard's key in this file; it is made where there is none. Raises StoreError."""
+    """Returns the dashboard's key in this file, and makes it if there is none. Raises StoreError."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
@@ -44,18 +44,18 @@ def key_in(path: Path) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DashboardAuth:
-    """`local`: only names of this machine are answered to."""
+    """Checks requests against the key. With `local`, the Host of a request must be a name of this machine."""
 
     key: str
     local: bool = True
 
     @property
     def cookie(self) -> str:
-        """What stands for the key in a browser: cookies go to every port of a machine, the key itself does not."""
+        """The cookie's value: a hash of the key, because browsers send cookies to every port of a machine."""
         return hmac.new(self.key.encode(), b"pagefold dashboard", hashlib.sha256).hexdigest()
 
     def is_foreign(self, headers: Mapping[bytes, bytes]) -> bool:
-        """Whether another site is asking, through the browser of somebody who is let in."""
+        """Returns whether another web site sent this request through the user's browser."""
         host = headers.get(b"host", b"").decode("latin-1")
         if self.local and not is_loopback_url(f"//{host}"):
             return True
@@ -63,22 +63,18 @@ class DashboardAuth:
         if origin and urlsplit(origin).netloc != host:
             return True
         site = headers.get(b"sec-fetch-site", b"none")
-        # A link from elsewhere may open a page; nothing else of another site may ask.
+        # A link on another site may open a page; its scripts, images and frames may not.
         return site in (b"cross-site", b"same-site") and headers.get(b"sec-fetch-mode") != b"navigate"
 
     def lets_in(self, headers: Mapping[bytes, bytes]) -> bool:
-        shown = headers.get(b"x-pagefold-token", b"")
+        key = headers.get(b"x-pagefold-token", b"")
         scheme, _, bearer = headers.get(b"authorization", b"").partition(b" ")
         if scheme.lower() == b"bearer":
-            shown = shown or bearer.strip()
-        return self.fits(shown) or _same(_cookie(headers).encode(), self.cookie.encode())
+            key = key or bearer.strip()
+        return self.fits(key) or hmac.compare_digest(_cookie(headers).encode(), self.cookie.encode())
 
     def fits(self, key: bytes) -> bool:
-        return _same(key[:_MOST], self.key.encode())
-
-
-def _same(one: bytes, other: bytes) -> bool:
-    return hmac.compare_digest(one, other)
+        return hmac.compare_digest(key[:_MOST], self.key.encode())
 
 
 def _cookie(headers: Mapping[bytes, bytes]) -> str:

@@ -1,4 +1,4 @@
-"""What every page of the dashboard stands in, and how it spells numbers, times and addresses."""
+"""The frame of every dashboard page (head, header, search field), and its numbers, times and links."""
 
 from datetime import UTC, datetime
 from urllib.parse import urlencode
@@ -24,12 +24,12 @@ def clock(at: float) -> str:
 
 
 def link(handle: str, within: str) -> str:
-    """To a page, as a history has it: there it has a name."""
+    """Returns the link to a page as listed in a history, where it has a name."""
     return f"/pagefold/page/{handle}?{urlencode({'in': within})}"
 
 
 def page(title: str, *content: HtmlChild, query: str = "", live: str = "", seen: tuple[int, int] = (0, 0)) -> str:
-    """`live` is what the script follows: "now", or the name of a session; `seen` is what it has seen already."""
+    """Returns a whole page. `live` is what the script follows: "now" or a session; `seen` is how far it already is."""
     head = el(
         "head",
         el("meta", charset="utf-8"),
@@ -66,7 +66,7 @@ def notice(title: str, *words: HtmlChild) -> str:
 
 
 def key_form() -> str:
-    """What whoever has no key is shown."""
+    """Returns the page that asks for the key."""
     words = "Open the address that pagefold serve or pagefold dashboard prints, or show the key here."
     form = el(
         "form",

@@ -1,4 +1,4 @@
-"""What goes on now: tiles, sessions and what happened, as a page and as what has changed of it since."""
+"""Makes the start page (tiles, sessions, incidents), and the updates that its script asks for."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -24,7 +24,7 @@ _TONES = {"fold": "calm", "recall": "calm", "cold": "wary", "shrunk": "wary", "d
 
 
 def tiles_of(live: LiveView, figures: StoreFigures, now: float) -> dict[str, tuple[str, str, str]]:
-    """By id: what is told, the figure, and words about it."""
+    """Returns by the tile's id: its title, its figure, and a few words about it."""
     totals, mcp = live.totals, figures.mcp
     recent = [session for session in live.sessions.values() if now - session.last < 300]
     prompt = totals["fresh"] + totals["cache_read"] + totals["cache_write"]
@@ -119,7 +119,7 @@ def session_row(session: LiveSession) -> Html:
 
 
 def _whose(session: LiveSession) -> tuple[str, str]:
-    """Who it is, and what tells it from others of the same agent."""
+    """Returns the agent's name, and what distinguishes this session from others of the same agent."""
     said = (session.name[:SHORT], session.model, session.policy)
     return session.agent or session.api or "session", " · ".join(filter(None, said))
 
@@ -137,7 +137,7 @@ def happened_list(happened: Iterable[Incident], *, of: bool = True) -> Html:
 
 
 def event_item(one: Incident, *, of: bool = True) -> Html:
-    """`of` says whose it is too."""
+    """Returns one incident as a list item; with `of`, with a link to its session."""
     tone = _TONES.get(one.what, "bad")
     return el(
         "li",
@@ -150,7 +150,7 @@ def event_item(one: Incident, *, of: bool = True) -> Html:
 
 
 def update(live: LiveView, figures: StoreFigures, now: float, number: int, told: int) -> dict[str, object]:
-    """What changed since, for the script: in short arrays, since it is sent ten times a second."""
+    """Returns what changed since the event `number` and the incident `told`, as short arrays for the script."""
     return {
         "n": live.number,
         "at": round(now),
@@ -164,7 +164,7 @@ def update(live: LiveView, figures: StoreFigures, now: float, number: int, told:
 def _changed(session: LiveSession, now: float) -> list[object]:
     cache = round(100 * session.cache_read / session.prompt) if session.prompt else -1
     about: list[object] = []
-    if session.turns + session.calls <= 2:  # who it is stays as it is
+    if session.turns + session.calls <= 2:  # sent only at the beginning: it does not change
         about = [*_whose(session)]
     return [
         session.name[:SHORT],
@@ -180,6 +180,6 @@ def _changed(session: LiveSession, now: float) -> list[object]:
 
 
 def status_of(counts: Mapping[str, int]) -> str:
-    """What the trace has to tell of itself, where something is wrong with it."""
+    """Returns a sentence about events that could not be written to the trace, or nothing."""
     lost = counts.get("dropped", 0) + counts.get("unwritable", 0)
     return f"{lost:,} events of the trace were not written." if lost else ""

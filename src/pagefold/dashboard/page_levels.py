@@ -1,27 +1,28 @@
-"""A page at each of its levels, as it would stand in a request, and how a level differs from the whole."""
+"""Makes a page at each of its levels, as requests may hold it, and the difference of a level to the whole text."""
 
 import difflib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pagefold.encode import choose
-from pagefold.encode.pointer import pointer
-from pagefold.encode.trim import trim
-from pagefold.errors import PagefoldError
-from pagefold.pages.kinds import ResidencyLevel
-from pagefold.pages.page import PageId, handle_of
-from pagefold.tokens import counter
+from pagefold.derive.representations import represent
+from pagefold.encode.choose import encode
+from pagefold.pages.kinds import PageKind, ResidencyLevel
+from pagefold.pages.page import Page
 
 MOST_CHARACTERS = 400_000
-_SHARE = 0.3  # of a page's tokens, what the structured level shown here may hold
-_LEAST = 120
 _MOST_LINES = 4_000
 _AROUND = 3
+_HOW = {
+    ResidencyLevel.FULL: "as it came",
+    ResidencyLevel.COMPRESSED: "as it is",
+    ResidencyLevel.STRUCTURED: "its outline, or all of it where it is short",
+    ResidencyLevel.POINTER: "one line and the way back",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """`how` says by what the text was made, or why there is none."""
+    """A page at one level. `how` says how the text was made."""
 
     level: ResidencyLevel
     text: str
@@ -29,42 +30,19 @@ class Level:
     how: str
 
 
-def levels_of(page: PageId, text: str, name: str = "") -> list[Level]:
-    """The four levels, from the whole text to a pointer. A text that is too long to be worked on has two."""
-    count = counter("o200k").count
-    handle = handle_of(page)
-    if len(text) > MOST_CHARACTERS:
-        cut = text[:MOST_CHARACTERS]
-        return [Level(ResidencyLevel.FULL, cut, 0, f"its first {MOST_CHARACTERS:,} characters")]
-    tokens = count(text)
-    tool, _, arguments = name.partition(" ")
-    return [
-        Level(ResidencyLevel.FULL, text, tokens, "as it came"),
-        _compressed(text, tool, tokens),
-        _structured(text, tool, arguments, tokens, handle),
-        _pointer(text, tool, arguments, handle),
-    ]
+def levels_of(content: bytes, name: str = "") -> list[Level]:
+    """Returns the four levels of a tool result, from the whole text to a pointer.
 
-
-def _compressed(text: str, tool: str, tokens: int) -> Level:
-    shown = choose.encode(text, tool=tool)
-    by = " > ".join(shown.codecs) if shown.codecs else shown.reason or "as it is"
-    return Level(ResidencyLevel.COMPRESSED, shown.text, shown.tokens or tokens, by)
-
-
-def _structured(text: str, tool: str, arguments: str, tokens: int, handle: str) -> Level:
-    budget = max(_LEAST, int(tokens * _SHARE))
-    try:
-        cut = trim(text, budget, tool=tool, arguments=arguments, handle=handle)
-    except PagefoldError as error:
-        return Level(ResidencyLevel.STRUCTURED, "", 0, str(error))
-    how = "it is short enough to stay whole" if cut.text == text else f"within {budget:,} tokens, for show"
-    return Level(ResidencyLevel.STRUCTURED, cut.text, cut.tokens, how)
-
-
-def _pointer(text: str, tool: str, arguments: str, handle: str) -> Level:
-    line = pointer(text, handle=handle, tool=tool, arguments=arguments)
-    return Level(ResidencyLevel.POINTER, line, counter("o200k").count(line), "one line and the way back")
+    A text of more than MOST_CHARACTERS is not worked on: it has one level, its first part.
+    """
+    page = Page(PageKind.EVIDENCE, content, name)
+    if len(page.text) > MOST_CHARACTERS:
+        part = f"its first {MOST_CHARACTERS:,} characters"
+        return [Level(ResidencyLevel.FULL, page.text[:MOST_CHARACTERS], 0, part)]
+    codecs = " > ".join(encode(page.text, tool=name).codecs)
+    how = {**_HOW, ResidencyLevel.COMPRESSED: codecs} if codecs else _HOW
+    made = (represent(page, level) for level in ResidencyLevel)
+    return [Level(one.level, one.text, one.tokens, how[one.level]) for one in made]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +54,7 @@ class DiffLine:
 
 
 def difference(whole: str, level: str) -> Iterator[DiffLine]:
-    """How a level differs from the whole text, line by line. Lines beyond the first few thousand are not compared."""
+    """Yields the difference between the whole text and a level, line by line, of the first few thousand lines."""
     before, after = whole.split("\n")[:_MOST_LINES], level.split("\n")[:_MOST_LINES]
     matcher = difflib.SequenceMatcher(None, before, after, autojunk=len(before) + len(after) > _MOST_LINES)
     for tag, start, end, from_, to in matcher.get_opcodes():

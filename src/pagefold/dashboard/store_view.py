@@ -1,6 +1,6 @@
-"""What stands still between turns and is dear to ask for: the store's size, and what the MCP proxies have counted.
+"""Opens the store for the dashboard, and keeps its size and the MCP proxies' counts, which take long to ask for.
 
-Asked for at most every few seconds, by a thread; whoever wants it gets what was found last.
+A thread asks for them every few seconds at most; meanwhile the last answer is shown.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ _SECONDS = 3.0
 
 @dataclass(frozen=True, slots=True)
 class StoreFigures:
-    """`wrong` says what could not be asked. Counts of MCP proxies are sums over all days, by their own names."""
+    """The store's size, and the MCP proxies' counts summed over all days. `wrong` says why they could not be read."""
 
     pages: int = 0
     bytes: int = 0
@@ -31,32 +31,34 @@ class StoreFigures:
 
 
 class StoreView:
-    """The store as the dashboard reads it. `open_library` is called until it gives one: a store that is not there yet
-    is not made by looking for it. Threads may ask at once; after `close` there is no store."""
+    """The store as the dashboard reads it. Thread-safe; after `close` there is no store.
+
+    `open_library` is called until it returns one: a store that does not exist yet is not made by looking for it.
+    """
 
     def __init__(self, open_library: Callable[[], Library | None], counts: Path | None) -> None:
         self._open, self._counts = open_library, counts
         self._library: Library | None = None
         self._guard, self._closed = threading.Lock(), False
-        self._found = StoreFigures()
+        self._last = StoreFigures()
         self._asked = 0.0
         self._asking: asyncio.Future[StoreFigures] | None = None
 
     @property
     def figures(self) -> StoreFigures:
-        """What was found last. Asking anew goes on beside."""
+        """The last answer. If it is old, a thread asks again."""
         if self._asking is not None and self._asking.done():
-            self._found, self._asking = self._asking.result(), None
+            self._last, self._asking = self._asking.result(), None
         if self._asking is None and time.monotonic() - self._asked > _SECONDS:
             self._asked = time.monotonic()
             self._asking = asyncio.ensure_future(asyncio.to_thread(self.ask))
-        return self._found
+        return self._last
 
     async def fresh(self) -> StoreFigures:
-        """What is found now."""
-        self._found = await asyncio.to_thread(self.ask)
+        """Asks in a thread and returns the answer."""
+        self._last = await asyncio.to_thread(self.ask)
         self._asked = time.monotonic()
-        return self._found
+        return self._last
 
     def library(self) -> Library | None:
         """Raises StoreError and ConfigError."""
@@ -72,12 +74,12 @@ class StoreView:
             library.close()
 
     def ask(self) -> StoreFigures:
-        """What is found now, for whoever may wait for it."""
+        """Asks in this thread and returns the answer."""
         try:
             sums: Counter[str] = Counter()
-            for one in counters.read(self._counts) if self._counts else ():
-                if one.surface != "model":
-                    sums[one.name] += one.count
+            for counted in counters.read(self._counts) if self._counts else ():
+                if counted.surface != "model":
+                    sums[counted.name] += counted.count
             library = self.library()
             if library is None:
                 return StoreFigures(mcp=dict(sums))

@@ -1,4 +1,4 @@
-"""The pages about one thing: a session, a page in its levels, what a search found. Nothing here asks for anything."""
+"""Makes the HTML of a session, of a page at its levels, and of search results, from values the caller looked up."""
 
 from collections.abc import Sequence
 from urllib.parse import urlencode
@@ -33,7 +33,7 @@ def session_page(session: LiveSession, live: LiveView, listings: Sequence[Listed
 
 
 def session_part(session: LiveSession, live: LiveView) -> Html:
-    """What changes while it is looked at."""
+    """Returns the part of a session's page that is updated while it is open."""
     figures = {
         "Tokens": short(session.tokens),
         "Saved": short(session.saved),
