@@ -83,25 +83,8 @@ def _tools(learned: Learned, links: Mapping[str, tuple[FollowUpLink, ...]]) -> I
     for tool in sorted({*without, *links}):
         yield f"[{toml_key(('learned', tool))}]"
         if tool in without:
-            yield f"without = [{', '.join(toml_value(codec) for codec in sorted(without[tool]))}]"
+            yield f"without = {toml_value(tuple(sorted(without[tool])))}"
         if tool in links:
             yield "follow_up = ["
-            yield from (f"  {_link(link)}," for link in links[tool])
+            yield from (f"  {toml_value(link)}," for link in links[tool])
             yield "]"
-
-
-def _link(link: FollowUpLink) -> str:
-    parts = [f"tool = {toml_value(link.tool)}", f"probability = {link.probability:g}"]
-    if link.projection is not None:
-        parts.append(f"projection = {toml_value(link.projection)}")
-    if link.projection_arg is not None:
-        parts.append(f"projection_arg = {toml_value(link.projection_arg)}")
-    if link.keep:
-        parts.append(f"keep = [{', '.join(map(toml_value, link.keep))}]")
-    if link.constants:
-        pairs = ", ".join(f"{toml_key((name,))} = {toml_value(value)}" for name, value in link.constants)
-        parts.append(f"constants = {{{pairs}}}")
-    parts.append(f"limit = {link.limit}")
-    if link.most is not None:
-        parts.append(f"most = {link.most}")
-    return f"{{{', '.join(parts)}}}"
