@@ -1,8 +1,8 @@
-"""What agents need to be told so that they work behind another address as they do without it.
+"""Sets the environment and command line of an agent so that it works behind the proxy as it does without it.
 
-Claude Code takes an address that is not the vendor's for a gateway that may lack features: it sends every tool's schema
-instead of searching for tools, and takes models with a window of a million tokens for smaller ones. The proxy passes
-everything on, so both are brought back by what is set here. Nothing that the user has set is overruled.
+Behind an address that is not the vendor's, Claude Code expects a gateway with fewer features: it sends every tool's
+schema instead of searching for tools, and takes a window of a million tokens for a smaller one. The proxy passes
+everything on, so variables set here bring both back. Nothing that the user has set is overruled.
 """
 
 import re
@@ -26,9 +26,9 @@ class Start:
 
 
 def upstreams(command: Sequence[str], environment: Mapping[str, str]) -> dict[str, str]:
-    """Where this agent would go without a proxy, as far as the environment says, by the setting that says it here.
+    """Returns where an agent would go without a proxy, by the environment, as settings of upstreams.
 
-    A key that was meant for that address must not end up with the vendor."""
+    A key for that address must not be sent to the vendor."""
     found: dict[str, str] = {}
     if address := _meant(command, ANTHROPIC, environment):
         found["serve.anthropic_url"] = address
@@ -38,7 +38,7 @@ def upstreams(command: Sequence[str], environment: Mapping[str, str]) -> dict[st
 
 
 def start(command: Sequence[str], url: str, upstream: str, environment: Mapping[str, str]) -> Start:
-    """`url` is the proxy's, `upstream` where it sends Anthropic requests."""
+    """Returns how to start an agent. `url` is the proxy's, `upstream` where it sends Anthropic requests."""
     variables: dict[str, str] = {}
     for name in (ANTHROPIC, OPENAI):
         # An address whose paths are not those of the API is left as it is.
@@ -64,12 +64,12 @@ def _name(command: Sequence[str]) -> str:
 
 
 def _versioned(command: Sequence[str], variable: str) -> bool:
-    """Whether the agent expects the API's version in this address. OpenCode does in both."""
+    """Returns whether the agent expects the API's version in this address. OpenCode does in both."""
     return variable == OPENAI or _name(command) == "opencode"
 
 
 def _meant(command: Sequence[str], variable: str, environment: Mapping[str, str]) -> str:
-    """The address without the version that the agent expects in it, or "" where there is none."""
+    """Returns the address in a variable without the API's version, or "" where the proxy cannot take its place."""
     address = environment.get(variable, "")
     if not _versioned(command, variable):
         return address
@@ -79,7 +79,7 @@ def _meant(command: Sequence[str], variable: str, environment: Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at. `remedy` is empty where nothing is to be done."""
+    """One thing that was checked. `remedy` is empty where nothing is to be done."""
 
     about: str
     found: str
@@ -87,7 +87,7 @@ class Finding:
 
 
 def looked_at(environment: Mapping[str, str]) -> list[Finding]:
-    """What an agent started from this environment would do."""
+    """Returns what an agent that is started from this environment would do."""
     address = environment.get(ANTHROPIC, "")
     if not address:
         return [Finding("Claude Code", f"{ANTHROPIC} is not set: it goes straight to {VENDOR}", "pagefold run claude")]

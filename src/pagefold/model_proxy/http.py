@@ -31,7 +31,7 @@ class ClientLeftError(Exception):
 
 
 class Upload:
-    """The body of a request as it arrives, and after it the news that the client has gone."""
+    """Receives the body of a request, and notices when the client leaves."""
 
     def __init__(self, receive: Receive) -> None:
         self._receive = receive
@@ -41,7 +41,7 @@ class Upload:
         self.gone = False
 
     async def read(self, most: int) -> bytes:
-        """All of it, or its beginning where it is longer than `most`. Raises ClientLeftError."""
+        """Returns the whole body, or its beginning where it is longer than `most`. Raises ClientLeftError."""
         pieces: list[bytes] = []
         while not self.whole and self.bytes <= most:
             pieces.append(self._data(await self._receive()))
@@ -53,7 +53,7 @@ class Upload:
             yield self._data(await self._receive())
 
     async def watch(self) -> None:
-        """Raises ClientLeftError as soon as that is known. Never returns."""
+        """Waits for the client to leave, and then raises ClientLeftError. Never returns."""
         if not self.whole and not self.gone:  # somebody else is reading it
             self._waiting = asyncio.Event()
             await self._waiting.wait()
@@ -75,7 +75,7 @@ class Upload:
 
 
 class EndsWithClient:
-    """What is done inside ends with ClientLeftError when the client leaves."""
+    """A context manager whose block ends with ClientLeftError when the client leaves."""
 
     def __init__(self, upload: Upload) -> None:
         self._upload = upload
@@ -106,7 +106,7 @@ class EndsWithClient:
 
 
 def passed_on(headers: Sequence[tuple[bytes, bytes]], dropped: frozenset[bytes] = frozenset()) -> Headers:
-    """The headers that go further than one connection, in their order, repeated ones included."""
+    """Returns the headers that are not of one connection, in their order, repeated ones included."""
     kept: Headers = []
     listed: list[bytes] = []
     for header in headers:
@@ -127,7 +127,7 @@ def _travels(name: bytes, dropped: frozenset[bytes]) -> bool:
 
 
 def are_text(headers: Headers) -> bool:
-    """Whether the values of all headers are UTF-8, which is what can be passed on."""
+    """Returns whether the values of all headers are UTF-8; others cannot be passed on."""
     try:
         b"\n".join(map(_VALUE, headers)).decode()
     except UnicodeDecodeError:
@@ -139,14 +139,17 @@ ILLEGIBLE = (zlib.error, zstandard.ZstdError)
 
 
 def decoder_for(encoding: str) -> Callable[[bytes], bytes] | None:
-    """Undoes a content encoding piece by piece; None where there is none, or none that is read. Raises ILLEGIBLE."""
+    """Returns a function that decodes a content encoding piece by piece, or None for one that is not known.
+
+    The function raises ILLEGIBLE.
+    """
     if encoding in ("gzip", "x-gzip", "deflate"):
         return zlib.decompressobj(wbits=32 + zlib.MAX_WBITS).decompress
     return zstandard.ZstdDecompressor().decompressobj().decompress if encoding == "zstd" else None
 
 
 async def beginning(answer: aiohttp.ClientResponse, most: int) -> bytes:
-    """What an answer begins with, up to so many bytes, in however many pieces it comes: of an error that is all."""
+    """Returns the first `most` bytes of an answer, in however many pieces they come."""
     found = b""
     while len(found) < most and (data := await answer.content.read(most - len(found))):
         found += data
@@ -154,7 +157,7 @@ async def beginning(answer: aiohttp.ClientResponse, most: int) -> bytes:
 
 
 def cause_of(error: Exception) -> str:
-    """Why there was no answer, in words that quote nothing of the request."""
+    """Says why there was no answer, without quoting the request."""
     match error:
         case aiohttp.ClientConnectorDNSError():
             return "its name could not be resolved"

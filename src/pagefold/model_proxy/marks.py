@@ -1,8 +1,8 @@
-"""Cache marks of a client in a request that was folded.
+"""Moves a client's cache marks in a request that was folded.
 
-A mark says: what stands up to here will be sent again. It stays on its message; where the message was folded away, it
-moves to the end of what stands in its place. So there are never more marks than the client set, and their order, which
-providers ask for where lifetimes differ, stays.
+A mark tells the provider to cache everything up to it. It stays on its message; where that was folded away, it moves to
+the last message before that place. So there are never more marks than the client set, and they keep their order, which
+providers require where lifetimes differ.
 """
 
 from pagefold.model_proxy.deriving import Derivation
@@ -11,7 +11,7 @@ from pagefold.wire.message import Message
 
 
 def with_marks(derivation: Derivation, marks: CacheMarks) -> list[Message]:
-    """The messages of a request, with the marks of messages that are in it no more."""
+    """Returns the messages of a request, with the marks of messages that are no longer in it."""
     messages = derivation.messages
     places = [one.place for one in derivation.sent]
     if places == list(range(len(derivation.over))):

@@ -1,6 +1,6 @@
-"""The model proxy's side of the library: pages that requests name are kept there, and context tools are answered.
+"""Stores the pages that requests name, and answers context tools, for the model proxy.
 
-An answer is always text for the model, a refusal too: a model that gets an error tries again.
+An answer is always text for the model, also when it is a refusal: a model that gets an error tries again.
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ _MOST = 20
 
 
 class PageKeeper:
-    """Puts pages whose handles a conversation was given, so that they are kept for as long as it lives."""
+    """Stores pages whose handles a conversation was given, and keeps them for as long as it lives."""
 
     def __init__(self, library: Library) -> None:
         self._library = library
@@ -32,7 +32,7 @@ class PageKeeper:
         return page
 
     def write_back(self, pins: Pins, boundary: Boundary, *, history: str, now: float) -> None:
-        """Commits what a conversation holds before part of it is folded away. Raises StoreError."""
+        """Commits the pins of a conversation before part of it is folded away. Raises StoreError."""
         writer = Writeback(self._library.store, Scopes(history))
         try:
             writer.write(pins, boundary, now=now)

@@ -24,14 +24,14 @@ ENOUGH = "Nothing more can be recalled in this turn. Go on with what you have."
 
 
 def offered(api: Api) -> list[str]:
-    """The context tools as requests of this API offer them."""
+    """Returns the context tools as requests of this API offer them."""
     return [api.turn.tool(tool.name, tool.description, tool.arguments) for tool in OFFERED] if api.turn else []
 
 
 @dataclass(frozen=True, slots=True)
 class UpstreamTurn:
-    """What was said upstream in a turn that the client saw as one answer: whole messages, and the results of ours that
-    belong beside the client's own."""
+    """The messages that were really exchanged in a turn that the client saw as one answer, and the results of hidden
+    calls that belong beside the client's own."""
 
     messages: tuple[str, ...]
     results: tuple[str, ...] = ()
@@ -66,16 +66,16 @@ class RecallTurn:
         return self.view.stream
 
     def feed(self, data: bytes) -> bytes:
-        """What the client gets for these bytes of the provider."""
+        """Returns what the client gets for these bytes of the provider."""
         return self.view.feed(data)
 
     def answered(self) -> bytes:
-        """The provider's answer is whole: what the client still gets, if it is its turn. `calls` are to be answered."""
+        """Ends an answer and returns what the client still gets of it. `calls` are then those to be answered."""
         answer = self.view.answered()
         self.calls = ()
         if answer is None:
             return self.view.broken_off()
-        # It would go on for ever: the turn ends here, and what was asked last is as if it had not been.
+        # After the last round the turn ends here, and the last calls are dropped.
         cut = bool(answer.calls) and not answer.mixed and not answer.short and self.done >= self.rounds
         self.calls, self._mixed = () if cut or answer.short else answer.calls, answer.mixed
         self._last = answer.shown if cut or answer.short else answer.said
@@ -84,8 +84,8 @@ class RecallTurn:
         return b"" if self.calls and not answer.mixed else self.view.end(cut=cut)
 
     def results(self, texts: Sequence[str]) -> list[Message]:
-        """The calls are answered by `texts`: the messages that the next request has more. None where the client's own
-        calls come first."""
+        """Answers the calls with these texts and returns the messages that the next request adds. Returns none where
+        the client has to answer calls of its own first."""
         made = self.view.results(list(zip(self.calls, texts, strict=True)))
         self.calls = ()
         self.done += 1
@@ -97,23 +97,23 @@ class RecallTurn:
         return [self.parse(raw) for raw in (*self._last, *made)]
 
     def note(self) -> tuple[str, UpstreamTurn] | None:
-        """The gist of what the client saw, and what was really said; None where that is the same."""
+        """Returns the gist of what the client saw, and what was really exchanged; None where that is the same."""
         if not self.done:
             return None
         return gist(list(map(self.parse, self._shown))), UpstreamTurn(tuple(self._said), tuple(self._results))
 
 
 def turn_of(api: Api, request: Request, rounds: int) -> RecallTurn | None:
-    """The turn that a request asks for, if context tools can be offered in it: not where it offers none itself, and not
-    where it offers these, which are then the client's to answer."""
+    """Returns the turn for a request, or None where context tools cannot be offered: the request has no tools, or it
+    offers these tools itself, and the client answers them."""
     theirs = any(f'"{name}"' in tool for tool in request.tools for name in NAMES) if rounds else False
     view = api.turn.of(request, NAMES) if api.turn and rounds and request.tools and not theirs else None
     return RecallTurn(view, api.parse_message, rounds) if view else None
 
 
 def gist(messages: Sequence[Message]) -> str:
-    """By what an answer is known again when a client sends it back, in however many messages, and whatever it does to
-    spaces, marks and thoughts: what was said, and which calls were made."""
+    """Returns a hash of an answer's text without spaces and of its call ids. It stays the same when a client sends the
+    answer back in several messages, or without marks and thinking."""
     blocks = [block for message in messages for block in message.blocks]
     words = "".join(block.text for block in blocks if block.kind is BlockKind.TEXT).split()
     calls = [block.call_id for block in blocks if block.kind is BlockKind.CALL]

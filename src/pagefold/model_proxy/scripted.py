@@ -1,8 +1,8 @@
-"""A model that plays a script over Anthropic Messages, streamed or whole, and remembers what it was asked.
+"""A model for tests that answers Anthropic Messages requests by a script, streamed or not, and keeps the requests.
 
-Which turn it plays follows from the request alone, by the answers that stand in it: a retry gets the same turn again,
-and two conversations do not disturb each other. Every reply has a message id of its own. A request that offers no tools
-is a side question and gets plain words where the turn would call one. It reads nothing but the body it is sent.
+The number of answers in a request tells which turn is played: a retry gets the same turn again, and conversations do
+not disturb each other. Every answer has a message id of its own. A request without tools is a side question and gets
+plain text where the turn would call a tool.
 """
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping, Sequence
@@ -25,7 +25,7 @@ class ScriptedCall:
 
 @dataclass(frozen=True, slots=True)
 class ScriptedTurn:
-    """One answer. `fail` are the statuses that are answered first, one a request; without `usage` it is reckoned."""
+    """One answer. `fail` are error statuses that come first, one per request; without `usage` it is estimated."""
 
     text: str = ""
     thinking: str = ""
@@ -41,7 +41,7 @@ ASIDE = ScriptedTurn("Noted.")
 class ScriptedModel:
     """The ASGI application. `requests` are the bodies of the Messages requests, as they arrived.
 
-    A folded history holds fewer answers than were given: `counting`, each request gets the next turn instead.
+    A folded history holds fewer answers than were given. With `counting`, each request gets the next turn instead.
     """
 
     def __init__(self, turns: Sequence[ScriptedTurn], *, counting: bool = False) -> None:
@@ -76,7 +76,7 @@ class ScriptedModel:
         await send({"type": "http.response.body"})
 
     def answer(self, method: str, path: str, body: bytes) -> tuple[int, bytes, Sequence[bytes]]:
-        """Status, content type, and the pieces to send one by one."""
+        """Returns the status, the content type, and the pieces to send one by one."""
         if method != "POST":
             return 200, b"application/json", [b"{}"]
         if path == "/v1/messages/count_tokens":

@@ -1,7 +1,7 @@
-"""Anthropic Messages: requests, whole responses and streams, as the values of `message`.
+"""Parses requests, responses and streams of Anthropic's Messages API, and writes its tool results and cache marks.
 
-Keeps block types it does not know, `cache_control`, signatures, citations and server tools: they are read as blocks
-without a text of their own and never written anew. Refuses, with WireError, what is not a Messages body at all.
+Unknown block types, signatures, citations and server tools are kept: they are parsed as blocks without a text of their
+own and never written anew. Refuses, with WireError, what is not a Messages body at all.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -57,7 +57,7 @@ parse_request = partial(parse_body, shape=SHAPE)
 
 
 def parse_response(body: bytes) -> Response:
-    """A whole answer. Raises WireError, also for an error body."""
+    """Parses an answer that is not streamed. Raises WireError, also for an error body."""
     text = json_text.text_of(body)
     value = json_text.parse(text)
     if not isinstance(value, dict) or not isinstance(value.get("content"), list):
@@ -77,7 +77,7 @@ def blocks_of(content: Any, path: json_text.Path) -> tuple[Block, ...]:
 
 
 def parse_usage(value: Any, editing: Any = None) -> Usage | None:
-    """`editing` is what the provider says it did to the request's context."""
+    """Parses usage. `editing` is the provider's report of what it cleared from the request."""
     if not isinstance(value, dict):
         return None
     fresh, read, written, output = [count if type(count) is int else 0 for count in map(value.get, _COUNTS)]
@@ -87,12 +87,12 @@ def parse_usage(value: Any, editing: Any = None) -> Usage | None:
 
 
 def clears_results(editing: str) -> bool:
-    """Whether a request's member asks the provider to clear results of tools. Raises WireError."""
+    """Returns whether the member `context_management` asks for clearing of tool results. Raises WireError."""
     return bool(editing) and editing != without_clearing(editing)
 
 
 def without_clearing(editing: str) -> str:
-    """The member with no edit that clears results; thinking is the client's to clear. Raises WireError."""
+    """Returns the member without edits that clear tool results; others are kept. Raises WireError."""
     value = as_object(json_text.parse(editing))
     edits = as_list(value.get("edits"))
     left = [edit for edit in edits if not str(as_object(edit).get("type")).startswith(_CLEARS)]
@@ -100,7 +100,7 @@ def without_clearing(editing: str) -> str:
 
 
 def mark_of(message: Message) -> str:
-    """The first of the cache marks that a message carries, as JSON, or "" where it carries none."""
+    """Returns the first cache mark in a message, as JSON, or "" where there is none."""
     if f'"{_MARK}"' not in message.raw:
         return ""
     content = as_list(as_object(json_text.parse(message.raw)).get("content"))
@@ -110,7 +110,7 @@ def mark_of(message: Message) -> str:
 
 
 def with_mark(message: Message, mark: str) -> Message | None:
-    """The message with a cache mark at its end, or None where nothing there can carry one."""
+    """Returns the message with a cache mark on its last block, or None where that block cannot carry one."""
     value = as_object(json_text.parse(message.raw))
     content = value.get("content")
     blocks = [{"type": "text", "text": content}] if isinstance(content, str) else list(as_list(content))
@@ -122,7 +122,7 @@ def with_mark(message: Message, mark: str) -> Message | None:
 
 
 def without_marks(message: Message) -> Message:
-    """A message as any spelling of it would have it: no cache marks, and a string as one text block."""
+    """Returns a message in one fixed spelling: without cache marks, and a string as one text block."""
     value = json_text.parse(message.raw)
     kept = {key: part for key, part in value.items() if key != _MARK}
     if "content" in kept:
@@ -132,8 +132,8 @@ def without_marks(message: Message) -> Message:
 
 
 def unmarked(content: Any) -> Any:
-    """Content without cache marks, those inside results included, and a string as one text block. What a call passes to
-    its tool is left as it is."""
+    """Returns content without cache marks, also inside results, and a string as one text block. The arguments of calls
+    are left as they are."""
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
     return [_unmarked_block(block) for block in content] if isinstance(content, list) else content
@@ -203,7 +203,7 @@ _UNHEARD = Message(Role.ASSISTANT, (), '{"role":"assistant","content":[]}')
 
 @dataclass(slots=True)
 class MessagesStream(sse.StreamedAnswer):
-    """Reads a Messages stream as it passes by. It has ended once it has said `message_stop`."""
+    """Reads a Messages stream; `message_stop` ends it."""
 
     telling = (b'"message_',)
 
@@ -214,7 +214,7 @@ class MessagesStream(sse.StreamedAnswer):
     _editing: Any = None
 
     def response(self) -> Response:
-        """The answer as far as it has come."""
+        """Returns the answer as far as it has come."""
         if self.gist:
             return Response(_UNHEARD, self._stop, parse_usage(self._usage or None, self._editing), self._model)
         blocks = {index: dict(block) for index, block in self._content.items()}
@@ -281,7 +281,7 @@ def _part(block: Any, path: json_text.Path) -> Block:
 
 
 def _json_or_text(text: str) -> Any:
-    """Arguments streamed in pieces; what was cut off in mid-value stays text."""
+    """Returns streamed arguments as a value, or as text where they were cut off."""
     try:
         return json_text.parse(text) if text else {}
     except WireError:

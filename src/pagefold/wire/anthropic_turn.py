@@ -1,4 +1,4 @@
-"""A turn over Anthropic Messages in which some calls are hidden: blocks are left out, and those behind them move up."""
+"""Hides calls in answers of Anthropic's Messages API: their blocks are left out, and later blocks get lower numbers."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,7 +30,7 @@ class MessagesTurn(ListTurnView):
 
     @staticmethod
     def joined(results: Sequence[Message], message: Message) -> list[Message]:
-        """In one message: all results of an answer stand together. Raises WireError where it has no content."""
+        """Returns one message, as all results of an answer have to be in one. Raises WireError without content."""
         start, end = json_text.find(message.raw, ("content",))
         content = message.raw[start:end]
         if content.startswith('"'):

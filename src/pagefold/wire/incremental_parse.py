@@ -17,20 +17,20 @@ _ENDS = b",}] \t\n\r"
 
 
 Reparsed: TypeAlias = tuple[Request, int, int, list[Any], bool]
-"""A request, how many leading messages it has in common with the earlier one and where they end, what the others say,
-and whether all that stands around the messages is alike."""
+"""A request; how many leading messages it shares with the earlier one, and where they end; the values of the other
+messages; whether everything but the messages is the same."""
 
 
 def parse_again(body: bytes, before: Request, shape: RequestShape) -> Reparsed | None:
-    """Raises WireError where what differs is not JSON, or no message."""
+    """Parses `body` given an earlier request. Raises WireError where the new part is not JSON, or no message."""
     old, ends, (start, old_end) = before.body, before._ends, before._array  # noqa: SLF001 - the other half of this type
     view = memoryview(old)
-    # A body that says its messages in another way than as a list has no ends.
+    # A body that does not have its messages as a list has no ends.
     kept = _kept(body, view, ends)
     if not kept:
         return None
     at = ends[kept - 1]
-    # Mostly all that stands behind the list, and its bracket, is as it was.
+    # Mostly everything after the list, its bracket included, is unchanged.
     stop = len(body) - (len(old) - old_end)
     alike = stop > at and body.endswith(view[old_end - 1 :])
     text = text_of(body[at:stop] if alike else body[at:])
@@ -77,7 +77,7 @@ def parse_again(body: bytes, before: Request, shape: RequestShape) -> Reparsed |
 
 
 def _kept(body: bytes, old: memoryview, ends: Log[int]) -> int:
-    """How many leading messages stand at the same bytes. Two requests of a conversation differ near the end."""
+    """Returns how many leading messages are the same bytes. Searches from the end, where requests usually differ."""
     least, most = 0, ends.length  # at least so many are equal, at most so many can be
     at, step = most, 1
     while least < most:
@@ -94,7 +94,7 @@ def _kept(body: bytes, old: memoryview, ends: Log[int]) -> int:
 def _rest(
     body: bytes, at: int, old: memoryview, old_at: int, members: list[Spot]
 ) -> tuple[list[Spot], BodyMembers] | None:
-    """The members behind the list, and what those say that say something else than before."""
+    """Returns the members after the list, and the values of those that changed."""
     found: list[Spot] = []
     said: dict[str, tuple[Any, str]] = {}
     for spot in members:

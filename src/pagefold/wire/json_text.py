@@ -1,10 +1,10 @@
-"""Where each value lies in a JSON text, so that one value can be replaced and every other byte stays.
+"""Finds where each value is in a JSON text, so that one value can be replaced while every other byte stays.
 
-Promises: spans are exact, duplicate keys are all seen, number lexemes and lone surrogates are never respelled because
-nothing outside a replaced span is written anew. Refuses, with WireError: what is not JSON, and nesting deeper than the
-interpreter's own limit.
+Promises: spans are exact, duplicate keys are all seen, and numbers and lone surrogates keep their spelling, because
+nothing outside a replaced span is written anew. Refuses, with WireError, what is not JSON and what is nested more
+deeply than the interpreter can parse.
 
-Bytes become text by `text_of` and go back by `bytes_of`; the pair is the identity on any bytes, broken UTF-8 included.
+`text_of` turns bytes into text and `bytes_of` turns it back, without loss for any bytes, broken UTF-8 included.
 """
 
 import json
@@ -34,7 +34,7 @@ def bytes_of(text: str) -> bytes:
 
 
 class Spot(NamedTuple):
-    """One value inside a text: `text[start:end]` is its JSON, `value` what it says. `key` is set for object members."""
+    """One value inside a text: `text[start:end]` is its JSON, `value` the parsed value. Object members have `key`."""
 
     start: int
     end: int
@@ -54,7 +54,7 @@ _encoder: Any = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), chec
 
 
 def _made_once(encoder: Any) -> Callable[[Any, int], Iterable[str]]:
-    """What an encoder makes anew for every value: with short ones that takes most of the time."""
+    """Returns the function that an encoder makes anew for every value, which for short ones takes most of the time."""
     make: Any = getattr(json.encoder, "c_make_encoder", None)
     if make is None:
         return lambda value, level: (encoder.encode(value),)
@@ -97,9 +97,9 @@ def elements(text: str, start: int = 0) -> list[Spot]:
 
 
 def following(text: str, at: int, path: tuple[str, ...] = ()) -> tuple[list[tuple[int, int, Any, str]], int]:
-    """The elements behind the one that ends at `at`, `opened` along `path`, and where their array ends. They are what
-    spots are made of: of a request hardly more is read than these, and most of the time goes into making values.
+    """Returns the array elements after the one that ends at `at`, and where the array ends.
 
+    Elements are tuples (start, end, value, ""), which is faster than making spots. They are `opened` along `path`.
     Raises WireError.
     """
     found: list[tuple[int, int, Any, str]] = []
@@ -119,10 +119,10 @@ def following(text: str, at: int, path: tuple[str, ...] = ()) -> tuple[list[tupl
 
 
 def opened(text: str, path: tuple[str, ...]) -> Spot:
-    """The whole value, with containers opened along `path`: the `value` of an opened one is the list of its spots.
+    """Parses a whole text, with containers opened along `path`: the `value` of an opened one is the list of its spots.
 
-    Each step is a key; where its member is an array, the objects in it are opened by the next. So every character is
-    read once, however deep the path goes. Raises WireError, also where more text follows the value.
+    Each step of the path is a key. Where its member is an array, the objects in it are opened by the next step. Every
+    character is read once. Raises WireError, also where more text follows the value.
     """
     start = _after_space(text, 0)
     value, end = _inside(text, start, path)
@@ -131,7 +131,7 @@ def opened(text: str, path: tuple[str, ...]) -> Spot:
 
 
 def is_object(text: str, spot: Spot) -> bool:
-    """Whether what lies there is an object, opened or not."""
+    """Returns whether a spot is an object, opened or not."""
     return text.startswith("{", spot.start)
 
 
@@ -146,7 +146,7 @@ def value_at(text: str, at: int) -> Spot:
 
 
 def member(spots: Sequence[Spot], key: str) -> Spot | None:
-    """The member that counts: with duplicate keys, parsers agree on the last."""
+    """Returns the member with this key. With duplicate keys it is the last, as in other parsers."""
     return next((spot for spot in reversed(spots) if spot.key == key), None)
 
 
@@ -189,7 +189,7 @@ def splice(text: AnyStr, changes: Iterable[tuple[int, int, AnyStr]]) -> AnyStr:
 
 
 def places_in_bytes(text: str, places: Sequence[int]) -> Sequence[int]:
-    """Where these places of a text, in their order, lie in its bytes."""
+    """Converts positions in a text, in ascending order, into positions in its bytes."""
     if text.isascii():
         return places
     found, at, size = list[int](), 0, 0
@@ -215,7 +215,7 @@ def indented(value: Any) -> str:
 
 
 def as_string(value: Any) -> str:
-    """What a field that should be a string says: nothing where it is null, its JSON where it is something else."""
+    """Returns a string as it is, "" for null, and the JSON of anything else."""
     if isinstance(value, str):
         return value
     return "" if value is None else dumps(value)
@@ -234,7 +234,7 @@ def as_count(value: Any) -> int:
 
 
 def lines(text: str) -> Iterator[str]:
-    """JSON lines that say something. Only a line feed ends one: U+2028 may stand inside a string."""
+    """Yields the JSON lines that are not blank. Only a line feed ends one: U+2028 may be inside a string."""
     return (line for line in text.split("\n") if line.strip())
 
 
@@ -271,7 +271,7 @@ def _escaped_key(text: str, at: int) -> tuple[str, int]:
 
 
 def _inside(text: str, at: int, path: tuple[str, ...]) -> tuple[Any, int]:
-    """What is said at `at`, opened along the path, and where it ends."""
+    """Returns the value at `at`, opened along the path, and where it ends."""
     if path and text.startswith("{", at):
         return _members(text, at, path)
     if path and text.startswith("[", at):
@@ -285,7 +285,7 @@ def _inside(text: str, at: int, path: tuple[str, ...]) -> tuple[Any, int]:
 
 
 def _element(text: str, at: int, path: tuple[str, ...]) -> tuple[Any, int]:
-    # An array in an array is not opened: whatever is nested how deeply, calls here are no deeper than the path.
+    # An array in an array is not opened, so that calls here are never nested deeper than the path.
     return _members(text, at, path) if text.startswith("{", at) else _scanned(text, at)
 
 

@@ -1,7 +1,7 @@
-"""The values every wire format is read into: a request of messages, a message of blocks.
+"""Defines what every wire format is parsed into: a request of messages, a message of blocks, a response with usage.
 
-Keep what arrived: a message carries its own JSON text, and a request the whole body. What nobody changed is rendered
-from that text byte for byte, whatever it holds; a changed block is spliced into it. Nothing here knows a provider.
+A message keeps the JSON text it arrived as, and a request the whole body. What nobody changed is rendered from that
+text byte for byte; a changed block is spliced into it. Nothing here knows a provider.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -37,9 +37,9 @@ class BlockKind(StrEnum):
 
 @frozen
 class Block:
-    """One piece of a message: what the model reads of it, and where that text lies in the message's JSON.
+    """One piece of a message: the text that the model reads, and the path of that text in the message's JSON.
 
-    `path` is empty where there is no single string to replace (an image, a block type from next year).
+    `path` is empty where there is no single string to replace (an image, a block type that is not known).
     """
 
     kind: BlockKind
@@ -70,8 +70,8 @@ class Usage:
 class Message:
     """One message with its blocks. `raw` is the JSON text it arrived as, in its own wire format.
 
-    `place` is where it stands in its request, or in the history that a policy is shown; what a policy makes of it keeps
-    that.
+    `place` is its index in the request, or in the history that a policy is shown. A message that a policy changed keeps
+    it; one that a policy wrote has -1.
     """
 
     role: Role
@@ -81,13 +81,13 @@ class Message:
 
     @property
     def text(self) -> str:
-        """All that a model reads of it, as one string: a call is its name and its arguments."""
+        """Returns all text that a model reads, as one string. A call is its name and its arguments."""
         if len(self.blocks) == 1 and self.blocks[0].kind is not BlockKind.CALL:
             return self.blocks[0].text
         return "\n".join(f"{b.name} {b.text}" if b.kind is BlockKind.CALL else b.text for b in self.blocks)
 
     def with_text(self, index: int, text: str) -> "Message":
-        """The message with one block saying `text`. Raises WireError where the block has no string of its own."""
+        """Returns the message with another text in one block. Raises WireError where the block has no path."""
         block = self.blocks[index]
         raw = json_text.replaced(self.raw, block.path, text)
         blocks = (*self.blocks[:index], replace(block, text=text), *self.blocks[index + 1 :])
@@ -96,7 +96,7 @@ class Message:
 
 class Parse(Protocol):
     def __call__(self, value: Any, raw: str, place: int = -1) -> Message:
-        """The message that says this value, spelled like this, at its place in a request. Raises WireError."""
+        """Parses a message from its JSON value; `raw` is that value's text. Raises WireError."""
 
 
 @frozen
@@ -115,11 +115,10 @@ class RequestShape:
 
 @frozen
 class Request:
-    """One call to a model: the body as it arrived, and what pagefold reads in it.
+    """One request to a model: the body as it arrived, and what was parsed from it.
 
-    `head` is what stands before the messages in cache order and is not a message of the list: the system prompt.
-    Places in the body are counted in bytes; those behind the list of messages from the end, so that they are the same
-    in a longer request that is otherwise the same.
+    `head` is the system prompt where it is not in the list of messages. Positions in the body are in bytes. Those after
+    the list of messages are counted from the end, so that they stay the same when only the list grows.
     """
 
     body: bytes
@@ -135,25 +134,24 @@ class Request:
 
     @property
     def end(self) -> int:
-        """Where in the body the messages end."""
+        """Returns the position in the body where the messages end."""
         return self._array[1]
 
     def end_of(self, count: int) -> int:
-        """Where in the body the first so many messages end; 0 where that is not known."""
+        """Returns the position where the first `count` messages end; 0 where that is not known."""
         return self._ends[count - 1] if 0 < count <= len(self._ends) else 0
 
     def member(self, key: str) -> str:
-        """The JSON of a member of the body beside the messages, or "" where it has none of that name."""
+        """Returns the JSON of a member of the body other than the messages, or "" where there is none."""
         spot = json_text.member(self._around, key)
         return json_text.text_of(self.body[spot.start : spot.end]) if spot else ""
 
     def render(
         self, messages: Sequence[Message], more_tools: Sequence[str] = (), members: Mapping[str, str] | None = None
     ) -> bytes:
-        """The body with `messages` in place of its own, more tools behind its own where it has any, and other JSON for
-        `members` that it has.
+        """Returns the body with these messages instead of its own. Messages that it already had keep their bytes.
 
-        Messages it already had keep their bytes.
+        `more_tools` are added after its own, if it has any. `members` replaces the JSON of members that it has.
         """
         changes = [*self._changes(messages), *self._offer(more_tools)]
         for key, raw in (members or {}).items():
@@ -165,7 +163,7 @@ class Request:
     def _changes(self, messages: Sequence[Message]) -> list[tuple[int, int, str]]:
         if [message.raw for message in messages] == [message.raw for message in self.messages]:
             return []
-        # There are no ends where the body says its messages in another way than as a list.
+        # There are no ends where the body does not have its messages as a list.
         if not len(messages) == len(self.messages) == len(self._ends):
             inner = ",".join(message.raw for message in messages)
             return [(*self._array, f"[{inner}]")]
@@ -188,7 +186,7 @@ class Request:
 
 @frozen
 class Response:
-    """What a model answered: one assistant message, why it stopped, and what the provider says it read."""
+    """A model's answer: one assistant message, why it stopped, and the usage that the provider reports."""
 
     message: Message
     stop: str
@@ -197,13 +195,13 @@ class Response:
 
 
 def parse_body(body: bytes, shape: RequestShape) -> Request:
-    """The request in a body. Raises WireError."""
+    """Parses a body by the shape of its API. Raises WireError."""
     text = json_text.text_of(body)
     return read_request(body, text, json_text.top(text), shape)
 
 
 def read_request(body: bytes, text: str, top: Sequence[json_text.Spot], shape: RequestShape) -> Request:
-    """The request in a body that is `text`, whose members are `top`. Raises WireError."""
+    """Parses a body, given as bytes and as text, whose members are `top`. Raises WireError."""
     array = json_text.member(top, shape.messages)
     if array is None or not isinstance(array.value, list):
         raise WireError(f"a request of this kind has a list under {shape.messages!r}")
@@ -228,7 +226,7 @@ def read_request(body: bytes, text: str, top: Sequence[json_text.Spot], shape: R
 def _around(
     body: bytes, text: str, top: Sequence[json_text.Spot], array: json_text.Spot
 ) -> tuple[tuple[json_text.Spot, ...], tuple[int, int]]:
-    """Where the other members lie in the body, and where the list does."""
+    """Returns the positions of the other members in the body, and those of the list of messages."""
     places = iter(json_text.places_in_bytes(text, [place for spot in top for place in spot[:2]]))
     found: list[json_text.Spot] = []
     listed = (0, 0)
@@ -236,14 +234,14 @@ def _around(
         if spot is array:
             listed = start, end
         else:
-            # Without their values: what they say is in the other fields, and a request may be kept for long.
+            # Without their values: the request has them parsed, and may be kept for long.
             off = len(body) if spot.start > array.start else 0
             found.append(json_text.Spot(start - off, end - off, None, spot.key))
     return tuple(found), listed
 
 
 BodyMembers: TypeAlias = Mapping[str, tuple[Any, str]]
-"""Members of a body: what each says, and its JSON. With duplicate keys the last one counts."""
+"""Members of a body by key: the value and its JSON. With duplicate keys the last one counts."""
 
 
 def model_of(members: BodyMembers, shape: RequestShape) -> str:
@@ -280,7 +278,7 @@ def user_text(text: str) -> Message:
 
 
 def role_of(value: Any) -> Role:
-    """The role a message names. Raises WireError where there is no message, or no such role."""
+    """Returns the role of a message. Raises WireError where the value is no message or has no known role."""
     try:
         return _ROLES[value["role"]]
     except (TypeError, KeyError) as error:
@@ -315,7 +313,7 @@ def usage_of(prompt: Any, details: Any, output: Any) -> Usage:
 
 
 def as_result(content: Iterable[Block], call_id: str, name: str = "", *, failed: bool = False) -> list[Block]:
-    """The blocks of a result's content: each text is a result, and what has no text at all is still an empty one."""
+    """Returns a result's content as blocks of that result. Content without any text begins with an empty result."""
     found: list[Block] = []
     empty = True
     for block in content:

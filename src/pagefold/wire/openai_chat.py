@@ -1,8 +1,8 @@
-"""OpenAI Chat Completions: requests, whole responses and streams, as the values of `message`.
+"""Parses requests, responses and streams of OpenAI's Chat Completions API, and writes its messages.
 
-System and developer messages stand in the list like any other, so a request has no head. Keeps part types and fields it
-does not know. Refuses, with WireError, what is not a Chat Completions body at all. `render_message` says in chat form
-what was recorded in another: thinking and images have no place there and are left out.
+System and developer messages are in the list like any other, so a request has no head. Unknown parts and fields are
+kept. Refuses, with WireError, what is not a Chat Completions body at all. `render_message` writes blocks of any format
+as a chat message, without thinking and images, for which there is no place.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -39,7 +39,7 @@ _LEGACY = -1  # where a stream keeps the one call of a `function_call`, before a
 
 def parse_message(value: Any, raw: str, place: int = -1) -> Message:
     """Raises WireError."""
-    # The role of results before calls had ids.
+    # `function` was the role of results before calls had ids.
     role = Role.TOOL if isinstance(value, dict) and value.get("role") == "function" else role_of(value)
     content = text_parts(value.get("content"), ("content",), _part)
     if role is Role.TOOL:
@@ -79,7 +79,7 @@ CALLS = CallFormat(_speaks, _call_id_paths, _result, _with_results)
 
 
 def parse_response(body: bytes) -> Response:
-    """The first choice of a whole answer. Raises WireError, also for an error body."""
+    """Parses the first choice of an answer that is not streamed. Raises WireError, also for an error body."""
     text = json_text.text_of(body)
     value = json_text.parse(text)
     choices = as_list(as_object(value).get("choices"))
@@ -99,7 +99,7 @@ def parse_usage(value: Any) -> Usage | None:
 
 
 def render_message(role: Role, blocks: Sequence[Block]) -> Message:
-    """The chat message that says these blocks: one message of a role, or one result with its parts."""
+    """Writes blocks as one chat message: a message of a role, or one result with its parts."""
     said = [block for block in blocks if block.kind in (BlockKind.TEXT, BlockKind.RESULT, BlockKind.OTHER)]
     calls = [block for block in blocks if block.kind is BlockKind.CALL]
     results = [block for block in blocks if block.kind is BlockKind.RESULT]
@@ -123,7 +123,7 @@ def render_message(role: Role, blocks: Sequence[Block]) -> Message:
 
 @dataclass(slots=True)
 class ChatStream(sse.StreamedAnswer):
-    """Reads the first choice of a stream as it passes by. It has ended once it has said `[DONE]`."""
+    """Reads the first choice of a stream; `[DONE]` ends it."""
 
     telling = (b'"usage":{', b'"usage": {', b'"finish_reason":"', b'"finish_reason": "', b"[DONE]")
 
@@ -134,7 +134,7 @@ class ChatStream(sse.StreamedAnswer):
     _model: str = ""
 
     def response(self) -> Response:
-        """The answer as far as it has come."""
+        """Returns the answer as far as it has come."""
         value: dict[str, Any] = {"role": "assistant", "content": None}
         value |= {name: text for name, pieces in self._words.items() if (text := "".join(pieces))}
         calls = []
@@ -212,7 +212,7 @@ def _call_of(tool: dict[str, Any], key: str, path: json_text.Path, call_id: str)
 
 
 def _arguments(call: Block) -> str:
-    """A chat call's arguments are a JSON object; the words of a call that takes plain text become one."""
+    """Returns a call's arguments as a JSON object; plain text becomes its member `input`."""
     try:
         if isinstance(json_text.parse(call.text or "{}"), dict):
             return call.text or "{}"

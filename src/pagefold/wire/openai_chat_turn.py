@@ -1,5 +1,5 @@
-"""A turn over Chat Completions in which some calls are hidden: the client sees one message, whose words are those of
-all answers with an empty line between them."""
+"""Hides calls in answers of OpenAI's Chat Completions API: the client sees one message with the texts of all answers,
+divided by empty lines."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,7 +27,7 @@ class ChatTurn(TurnView):
 
     @classmethod
     def of(cls, request: Request, hidden: frozenset[str]) -> "ChatTurn | None":
-        """Of several answers at once each would go on in its own way."""
+        """Returns None for a request for several choices: each would go on in its own way."""
         return cls(hidden, request.stream) if request.member("n") in ("", "null", "1") else None
 
     @staticmethod
@@ -72,7 +72,7 @@ class ChatTurn(TurnView):
         return sse.render_event(event.name, json_text.dumps(value)) if shown or not delta else b""
 
     def _delta(self, delta: dict[str, Any]) -> dict[str, Any]:
-        """What a client gets of it, over all answers of the turn."""
+        """Returns the part of a delta that the client gets."""
         shown: dict[str, Any] = {}
         for name, value in delta.items():
             if name == "tool_calls":
@@ -85,7 +85,7 @@ class ChatTurn(TurnView):
         return shown
 
     def _words_between(self, name: str) -> str:
-        """What stands before the next piece of some words, to tell them from those of an earlier answer."""
+        """Returns what divides the next piece of a text from the text of an earlier answer."""
         first = name not in self._begun
         self._begun.add(name)
         spoken = name in self._spoken

@@ -1,8 +1,8 @@
-"""OpenAI Responses: requests, whole responses and streams, as the values of `message`.
+"""Parses requests, responses and streams of OpenAI's Responses API, and writes its results.
 
-Every input item is one message, whatever its type; `instructions` are the head. Keeps encrypted reasoning, compactions,
-server tools and item types it does not know. Refuses, with WireError, what is not a Responses body at all. A string as
-`input` stays that string until its message changes: then it is sent as the list of one item that it stands for.
+Every input item is one message, whatever its type; `instructions` are the head. Encrypted reasoning, compactions,
+server tools and unknown items are kept. Refuses, with WireError, what is not a Responses body at all. A string as
+`input` stays a string until its message changes; then it is sent as a list of one item.
 """
 
 from collections.abc import Iterator, Mapping
@@ -107,14 +107,14 @@ CALLS = CallFormat(_speaks, lambda value: iter((("call_id",),)), _result, _with_
 
 
 def continues(request: Request) -> str:
-    """The response or conversation, kept by the provider, that this request goes on from; its messages are not here."""
+    """Returns the id of the provider's response or conversation that a request continues, or ""."""
     response = json_text.parse(request.member("previous_response_id") or "null")
     conversation = json_text.parse(request.member("conversation") or "null")
     return as_string(response) or as_string(as_object(conversation).get("id", conversation))
 
 
 def parse_response(body: bytes) -> Response:
-    """A whole answer: all its items are one assistant message, and its raw text is their list.
+    """Parses an answer that is not streamed: all its items are one assistant message, whose raw text is their list.
 
     Raises WireError, also for an error body.
     """
@@ -130,7 +130,7 @@ def parse_usage(value: Any) -> Usage | None:
 
 @dataclass(slots=True)
 class ResponsesStream(sse.StreamedAnswer):
-    """Reads a stream as it passes by. It has ended once the event came that carries the whole response."""
+    """Reads a stream; the event that carries the whole response ends it."""
 
     telling = (b'"response.completed"', b'"response.incomplete"', b'"response.failed"')
 
@@ -141,7 +141,7 @@ class ResponsesStream(sse.StreamedAnswer):
     _data: str = ""
 
     def response(self) -> Response:
-        """The answer as far as it has come."""
+        """Returns the answer as far as it has come."""
         # Some servers leave the output of the last event empty.
         if self.ended and as_list(self._whole.get("output")):
             return _response(self._whole, self._data, ("response", "output"))
@@ -159,7 +159,7 @@ class ResponsesStream(sse.StreamedAnswer):
             self._usage = self._whole.get("usage")
         elif kind in ("response.output_item.added", "response.output_item.done"):
             self._items[index] = as_object(value.get("item"))
-            # Whatever came in pieces before is in the item by now.
+            # The item now holds what came in pieces before.
             self._strings = {key: pieces for key, pieces in self._strings.items() if key[0] != index}
             self._parts = {key: part for key, part in self._parts.items() if key[0] != index}
         elif kind in _STRINGS:
@@ -184,7 +184,7 @@ class ResponsesStream(sse.StreamedAnswer):
 
 
 def _response(value: Any, text: str, path: json_text.Path) -> Response:
-    """`path` is where the list of items lies in `text`."""
+    """Makes the response; `path` leads to the list of items in `text`."""
     output = as_object(value).get("output")
     if not isinstance(output, list):
         raise WireError("a Responses answer has a list of output items")
@@ -196,7 +196,7 @@ def _response(value: Any, text: str, path: json_text.Path) -> Response:
 
 
 def _is_message(item: dict[str, Any]) -> bool:
-    """A message may leave out its type."""
+    """Returns whether an item is a message, which may leave out its type."""
     return item.get("type") == "message" or (item.get("type") is None and "role" in item)
 
 

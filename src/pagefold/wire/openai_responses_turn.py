@@ -1,6 +1,6 @@
-"""A turn over Responses in which some calls are hidden: items are left out, and those behind them move up.
+"""Hides calls in answers of OpenAI's Responses API: their items are left out, and later items get lower numbers.
 
-A reasoning item that the provider neither keeps nor sends along encrypted cannot be sent back: it would not be found.
+A reasoning item that the provider neither stores nor sends encrypted cannot be sent back, and is left out as well.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ class ResponsesTurn(ListTurnView):
 
     @classmethod
     def of(cls, request: Request, hidden: frozenset[str]) -> "ResponsesTurn | None":
-        """An answer in the background is fetched by its id, where nothing could be hidden."""
+        """Returns None for an answer in the background: it is fetched by its id, where nothing can be hidden."""
         if request.member("background") == "true":
             return None
         return cls(hidden, request.stream, kept=request.member("store") != "false")
@@ -42,7 +42,7 @@ class ResponsesTurn(ListTurnView):
 
     @staticmethod
     def standing(answer: Sequence[Message]) -> Sequence[Message]:
-        """Reasoning at its end led to a hidden call; the provider refuses it without what it led to."""
+        """Leaves out reasoning at the end: it led to a hidden call, and the provider refuses it without that call."""
         end = len(answer)
         while end and all(block.kind is BlockKind.THINKING for block in answer[end - 1].blocks):
             end -= 1
@@ -72,7 +72,7 @@ class ResponsesTurn(ListTurnView):
         return self._numbered(event, value)
 
     def _numbered(self, event: sse.StreamEvent, value: dict[str, Any]) -> bytes:
-        """An event with its number in the client's stream, and as it came until something was left out."""
+        """Returns an event with its number in the client's stream; unchanged until something was left out."""
         self._number = as_count(value.get("sequence_number")) if self._number < 0 else self._number + 1
         if not self._altered:
             return event.raw
@@ -93,7 +93,7 @@ class ResponsesTurn(ListTurnView):
         return self._numbered(event, value)
 
     def broken_off(self) -> bytes:
-        """A stream may say itself that it failed."""
+        """Returns the end of a stream that says itself that it failed, or else what the client has not got yet."""
         return self._end_of_stream(cut=False) if self._altered and self._last else self.unseen
 
     # ---- both
@@ -104,12 +104,12 @@ class ResponsesTurn(ListTurnView):
         calls = tuple(hidden_call(item.get("call_id"), item) for item in ours)
         mixed = any(as_string(as_object(item).get("type")).endswith("_call") and "call_id" in item for item in theirs)
         while ours and theirs and as_object(theirs[-1]).get("type") == "reasoning":
-            theirs.pop()  # it led to a hidden call, and may not stand without what it led to
+            theirs.pop()  # it led to a hidden call, and the provider refuses it without that call
         said, shown = (tuple(map(json_text.dumps, filter(self._stands, some))) for some in (parts, theirs))
         return TurnAnswer(said, shown, calls, mixed, stop)
 
     def _stands(self, item: Any) -> bool:
-        """Whether it can be sent back."""
+        """Returns whether an item can be sent back."""
         said = as_object(item)
         return self.kept or said.get("type") != "reasoning" or bool(said.get("encrypted_content"))
 

@@ -1,7 +1,7 @@
-"""Server-sent events: bytes in, whole events out; the reader owns no socket and does not care where the network cuts.
+"""Splits a byte stream into server-sent events, and reads a model's streamed answer from them.
 
-An event keeps the exact bytes it arrived as, so that a proxy can forward it untouched. Lines end in LF, CR LF or CR;
-comments and unknown fields stay in the bytes and are otherwise passed over.
+Works on any cut of the bytes. An event keeps the exact bytes it arrived as, so that a proxy can forward it untouched.
+Lines end in LF, CR LF or CR. Comments and unknown fields are kept in the bytes and otherwise ignored.
 """
 
 import re
@@ -28,7 +28,7 @@ class StreamEvent(NamedTuple):
 
 @dataclass(slots=True)
 class EventSplitter:
-    """Feed it what arrives; it keeps what is not a whole event yet."""
+    """Splits bytes into events as they arrive, and keeps what is not a whole event yet."""
 
     _rest: bytearray = field(default_factory=bytearray)
     _searched: int = 0
@@ -36,20 +36,20 @@ class EventSplitter:
 
     @property
     def between(self) -> bool:
-        """Whether what arrived so far are whole events."""
+        """Returns whether all bytes so far belong to whole events."""
         return not self._rest
 
     @property
     def rest(self) -> bytes:
-        """What arrived and is not a whole event yet."""
+        """Returns the bytes that are not a whole event yet."""
         return bytes(self._rest)
 
     def feed(self, data: bytes) -> list[StreamEvent]:
-        """The events that are whole now."""
+        """Adds bytes and returns the events that are whole now."""
         return [parse_event(raw) for raw in self.split(data)]
 
     def split(self, data: bytes) -> list[bytes]:
-        """The bytes of the events that are whole now."""
+        """Adds bytes and returns the bytes of each event that is whole now."""
         self._rest += data
         self._returns = self._returns or b"\r" in data
         found: list[bytes] = []
@@ -64,12 +64,12 @@ class EventSplitter:
         return found
 
     def finish(self) -> list[StreamEvent]:
-        """What is left when the stream ends: a last event that nobody terminated, if it says anything."""
+        """Returns the last event of a stream that ended without an empty line, if there is one."""
         rest, self._rest, self._searched = bytes(self._rest), bytearray(), 0
         return [parse_event(rest)] if rest else []
 
     def _end(self, at: int) -> int:
-        """Where the event ends that is searched from `at`, or 0."""
+        """Returns where the next event ends, searched from `at`, or 0."""
         if not self._returns:  # every provider's stream; twenty times as fast as looking for all line ends
             found = self._rest.find(b"\n\n", at)
             return 0 if found < 0 else found + 2
@@ -81,15 +81,15 @@ class EventSplitter:
 
 @dataclass(slots=True)
 class StreamedAnswer(ABC):
-    """Reads an answer out of a stream as it passes by: a provider's format says what each event means.
+    """Reads a model's answer from a stream while it passes. A format's subclass knows what its events mean.
 
-    `ended` once the stream has said that the answer is whole; `error` is the data of the event that said it failed.
-    A follower of the gist passes over what the model says, which is most of a stream, and reads how it ended and what
-    it cost.
+    `ended` is True once the stream has said that the answer is complete; `error` is the data of an event that says it
+    failed. With `gist`, events with the model's text, which are most of a stream, are skipped: only the end, the model
+    and the usage are read.
     """
 
     telling: ClassVar[tuple[bytes, ...]]
-    """What stands in an event that says something else than the model's words, but for one that says it failed."""
+    """Bytes that occur in every event that matters for the gist; error events are found without them."""
 
     ended: bool = False
     error: str = ""
@@ -99,12 +99,12 @@ class StreamedAnswer(ABC):
 
     @property
     def usage(self) -> dict[str, Any]:
-        """What the provider says it read and wrote, as far as it has come."""
+        """Returns the usage that the provider has reported so far, in its own names."""
         return json_text.as_object(self._usage)
 
     def feed(self, data: bytes) -> list[StreamEvent]:
-        """The events that are whole now, untouched; none of them for the gist. Raises WireError where one is not what
-        it claims."""
+        """Reads bytes and returns the events that are whole now; none for the gist. Raises WireError for an event that
+        cannot be parsed."""
         if self.gist:
             self._skim(data)
             return []
@@ -114,14 +114,14 @@ class StreamedAnswer(ABC):
         return events
 
     def finish(self) -> list[StreamEvent]:
-        """The event that the stream ended in, if it was not terminated. Raises WireError where it was cut off."""
+        """Reads the last event of a stream that ended without an empty line. Raises WireError where it was cut off."""
         events = self._events.finish()
         for event in events:
             self.take(event)
         return events
 
     def take(self, event: StreamEvent) -> None:
-        """An event that was split off elsewhere. Raises WireError where it is not what it claims."""
+        """Reads one event. Raises WireError where it cannot be parsed."""
         if event.data:
             self._take(event.name, event.data)
 
@@ -141,10 +141,10 @@ class StreamedAnswer(ABC):
 
     @abstractmethod
     def response(self) -> Response:
-        """The answer as far as it has come."""
+        """Returns the answer as far as it has come."""
 
     def _matters(self, raw: bytes) -> bool:
-        """Whether an event, or one of several, may say something else than what the model says."""
+        """Returns whether an event may matter for the gist."""
         for mark in (*_FAILING, *self.telling):  # noqa: SIM110 - half the time of any(), and this is asked for every event
             if mark in raw:
                 return True
@@ -155,7 +155,7 @@ class StreamedAnswer(ABC):
 
 
 def _holding(data: bytes, marks: tuple[bytes, ...]) -> list[bytes]:
-    """Of whole events those in which a mark stands, without a look at where the others begin and end."""
+    """Returns those of several whole events that contain a mark, without splitting the others."""
     found: dict[int, bytes] = {}
     for mark in marks:
         at = data.find(mark)
@@ -169,7 +169,7 @@ def _holding(data: bytes, marks: tuple[bytes, ...]) -> list[bytes]:
 
 
 def object_of(name: str, data: str) -> dict[str, Any]:
-    """The JSON object that an event carries. Raises WireError."""
+    """Returns the JSON object in an event's data. Raises WireError."""
     value = json_text.parse(data)
     if not isinstance(value, dict):
         raise WireError(f"stream event {name!r}: expected an object, found {data[:40]!r}")
@@ -181,7 +181,7 @@ def parse_event(raw: bytes) -> StreamEvent:
 
 
 def _said(raw: bytes) -> tuple[str, str]:
-    """Name and data of an event."""
+    """Returns the name and the data of an event."""
     text = raw.decode("utf-8", "surrogateescape")
     if "\r" not in text and (plain := _PLAIN.match(text)):
         return plain[1], plain[2]

@@ -1,8 +1,8 @@
-"""One turn of a model as its client sees it, over as many answers of the provider as the turn takes.
+"""Turns several answers of a provider into the one answer that a client sees.
 
-Calls to some tools are hidden from the client and answered by somebody else, and the turn goes on with another request.
-What the model says flows on as it comes; the end of an answer is held back until it is known to be the end of the turn.
-Usage is summed. Where nothing was hidden the client gets the provider's bytes. A format says what its events mean;
+Calls of some tools are hidden from the client and answered by pagefold; the turn then goes on with another request.
+The model's text is passed on as it comes. The end of an answer is held back until it is known to be the end of the
+turn. Usage is summed. Where nothing was hidden the client gets the provider's own bytes. A subclass knows one format;
 nothing here answers a call or sends anything.
 """
 
@@ -29,9 +29,8 @@ class HiddenCall:
 
 @dataclass(frozen=True, slots=True)
 class TurnAnswer:
-    """One answer of the provider: the messages that it adds to a history, the same as the client sees them, the calls
-    that are hidden, whether the client has calls of its own to answer, and why the model stopped. All messages are
-    JSON."""
+    """One answer of the provider. `said` are its messages as JSON, `shown` the same as the client sees them, `calls`
+    those that are hidden. `mixed`: the client has calls of its own to answer. `stop` is why the model stopped."""
 
     said: tuple[str, ...]
     shown: tuple[str, ...]
@@ -41,13 +40,13 @@ class TurnAnswer:
 
     @property
     def short(self) -> bool:
-        """Whether it was cut short: a call in it may not be whole."""
+        """Returns whether the answer was cut short, so that a call in it may be incomplete."""
         return self.stop in _CUT_SHORT
 
 
 @dataclass(slots=True)
 class TurnView(ABC):
-    """What a client gets for what a provider sends."""
+    """Makes what a client gets from what a provider sends. `hidden` are the names of the tools to hide."""
 
     hidden: frozenset[str]
     stream: bool
@@ -70,18 +69,18 @@ class TurnView(ABC):
 
     @classmethod
     def of(cls, request: Request, hidden: frozenset[str]) -> "TurnView | None":
-        """The view of the turn that a request asks for, or None where it cannot be given."""
+        """Returns the view for a request, or None where calls cannot be hidden in its answer."""
         return cls(hidden, request.stream)
 
     def feed(self, data: bytes) -> bytes:
-        """What the client gets for these bytes of the provider."""
+        """Returns what the client gets for these bytes of the provider."""
         if self.stream:
             return b"".join([self._taken(event) for event in self._events.feed(data)])
         self._whole += data
         return b""
 
     def answered(self) -> TurnAnswer | None:
-        """The provider has said all it says: its answer, or None where that is none or was broken off."""
+        """Returns the provider's answer after its last byte, or None where it is incomplete or cannot be parsed."""
         if self.stream:
             for event in self._events.finish():  # nobody terminated it
                 self._held.append(self._taken(event))
@@ -93,29 +92,29 @@ class TurnView(ABC):
 
     @property
     def unseen(self) -> bytes:
-        """What has come of the answer and the client has not got, as it came."""
+        """Returns the bytes of the answer that the client has not got yet."""
         return b"".join(self._held) + self._events.rest if self.stream else bytes(self._whole)
 
     def broken_off(self) -> bytes:
-        """The rest of a turn whose last answer is none, or was broken off: the client sees that it was."""
+        """Returns the rest of a turn whose last answer is incomplete, so that the client sees that it is."""
         return self.unseen
 
     def end(self, *, cut: bool = False) -> bytes:
-        """The rest of the turn. `cut` where it ends although the model would go on with a hidden call."""
+        """Returns the rest of the turn. With `cut` it ends although the model waits for a hidden call."""
         if not self._altered and not cut:
             return self.unseen
         return self._end_of_stream(cut=cut) if self.stream else json_text.bytes_of(self._whole_answer(cut=cut))
 
     def goes_on(self) -> None:
-        """Another answer follows, to a request that goes on with this turn."""
+        """Prepares for another answer in this turn."""
         self._later = self._altered = True
         self._held, self._whole, self._events = [], bytearray(), sse.EventSplitter()
         self._reader, self._places, self._left_out = self.reads(), {}, set()
         self._begin()
 
     def _taken(self, event: sse.StreamEvent) -> bytes:
-        """What the client gets for an event. One that says nothing, or is not what it claims, goes on as it came, in
-        its place."""
+        """Returns what the client gets for an event. An event that is empty or cannot be parsed is passed on as it
+        came, after those that are held back."""
         if event.data:
             try:
                 return self._event(event)
@@ -127,31 +126,31 @@ class TurnView(ABC):
         return b""
 
     telling_error: ClassVar[str] = "error"
-    """The name of the event by which a stream says that it failed; empty where events have no names."""
+    """The name of error events in a stream; empty where events have no names."""
 
     def broken(self, told: bytes) -> bytes:
-        """How the client is told that the provider refused to go on: by an event, in a stream that has begun."""
+        """Returns what the client gets when the provider refused to go on: an error event if a stream has begun."""
         line = " ".join(json_text.text_of(told).split())
         return sse.render_event(self.telling_error, line) if self.stream else told
 
     @staticmethod
     @abstractmethod
     def tool(name: str, description: str, arguments: Mapping[str, Any]) -> str:
-        """A tool as a request offers it."""
+        """Returns a tool as JSON, as a request offers it."""
 
     @staticmethod
     @abstractmethod
     def results(answered: Sequence[tuple[HiddenCall, str]]) -> list[str]:
-        """The messages by which hidden calls are answered."""
+        """Returns the messages, as JSON, that answer hidden calls."""
 
     @staticmethod
     def joined(results: Sequence[Message], message: Message) -> list[Message]:
-        """The client's own results with those of hidden calls of the same answer before them."""
+        """Returns a client's message of results together with the hidden results of the same answer."""
         return [*results, message]
 
     @staticmethod
     def standing(answer: Sequence[Message]) -> Sequence[Message]:
-        """What can be sent of an answer that a client sends back, where nobody knows any more what was hidden in it."""
+        """Returns what can be sent of an answer that a client sends back, when its hidden calls are not known."""
         return answer
 
     @abstractmethod
@@ -170,7 +169,7 @@ class TurnView(ABC):
 
     @abstractmethod
     def _event(self, event: sse.StreamEvent) -> bytes:
-        """What the client gets for an event with data. Raises WireError where it is not what it claims."""
+        """Returns what the client gets for an event with data. Raises WireError where it cannot be parsed."""
 
     @abstractmethod
     def _streamed(self) -> TurnAnswer | None: ...
@@ -187,8 +186,8 @@ class TurnView(ABC):
 
 @dataclass(slots=True)
 class ListTurnView(TurnView):
-    """The view where an answer is a list of parts that a stream sends by their numbers, over all answers of a turn:
-    parts are left out, and those behind them move up."""
+    """A view of a format whose answer is a list of numbered parts: hidden ones are left out, and later ones get lower
+    numbers."""
 
     parts_key: ClassVar[str]
     stop_key: ClassVar[str]
@@ -224,7 +223,7 @@ def hidden_call(call_id: Any, call: Mapping[str, Any]) -> HiddenCall:
 
 
 def added(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
-    """Counts added up, those inside as well; of what is no count the newer one."""
+    """Adds up two usages, nested counts included. Of a value that is no count, the newer one is kept."""
     summed = dict(one)
     for name, value in other.items():
         before = summed.get(name)
