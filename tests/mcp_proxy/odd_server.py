@@ -36,8 +36,8 @@ def reply(id: object, result: dict[str, Any]) -> None:
     say({"jsonrpc": "2.0", "id": id, "result": result})
 
 
-def text(id: object, said: str, **more: Any) -> None:
-    reply(id, {"content": [{"type": "text", "text": said}], **more})
+def text(id: object, words: str, **more: Any) -> None:
+    reply(id, {"content": [{"type": "text", "text": words}], **more})
 
 
 def call(id: object, name: str, arguments: dict[str, Any], meta: dict[str, Any]) -> None:  # noqa: C901 - one day each
@@ -111,8 +111,8 @@ def main() -> None:
             greeted = True
             capabilities = {"tools": {"listChanged": True}, "logging": {}, "resources": {"subscribe": True}}
             info = {"name": "odd", "version": str(os.getpid())}
-            said = {"protocolVersion": params["protocolVersion"], "capabilities": capabilities, "serverInfo": info}
-            reply(id, said | {"instructions": "Be odd."})
+            greeting = {"protocolVersion": params["protocolVersion"], "capabilities": capabilities, "serverInfo": info}
+            reply(id, greeting | {"instructions": "Be odd."})
         elif method == "tools/list":
             reply(id, {"tools": [{"name": name, "inputSchema": schema} for name, schema in TOOLS.items()]})
         elif method == "tools/call" and not greeted and STATELESS not in (params.get("_meta") or {}):

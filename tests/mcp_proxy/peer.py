@@ -27,8 +27,8 @@ SECONDS = 30.0
 def program(name: str) -> str:
     """A real server's or client's program; the test is skipped where it is not installed."""
     for folder in ("node_modules/.bin", "venv/bin", "venv-mcp1/bin"):
-        if (found := FOLDER / folder / name).exists():
-            return str(found)
+        if (path := FOLDER / folder / name).exists():
+            return str(path)
     pytest.skip(f"no {name} in {FOLDER}: run `make agents`, or set SERVERS_DIR or AGENTS_DIR")
 
 

@@ -18,13 +18,13 @@ def proxied(folder: Path, *options: str) -> Peer:
 
 def everything_after(peer: Peer, shown: str) -> str:
     """What the cursors lead to, one after the other."""
-    found = ""
+    rest = ""
     handle = re.search(r"pf-[a-z2-7]{10}", shown)
     assert handle
     while link := re.search(r'cursor="([^"]+)"', shown):
         shown = peer.text("context_recall", handle=handle[0], cursor=link[1])
-        found += shown
-    return found
+        rest += shown
+    return rest
 
 
 def test_a_result_over_the_budget_is_cut_and_all_of_it_can_be_had(tmp_path: Path) -> None:

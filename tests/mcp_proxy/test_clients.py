@@ -182,5 +182,5 @@ def test_init_finds_the_servers_that_claude_code_keeps_for_one_folder(below: str
     assert made[str(tmp_path / "other")] == servers
     assert init("--undo") == (0, "")
     assert (home / ".claude.json").read_text() == text
-    code, said = init(cwd=tmp_path)
-    assert (code, "no MCP servers of claude-code found" in said) == (2, True)
+    code, output = init(cwd=tmp_path)
+    assert (code, "no MCP servers of claude-code found" in output) == (2, True)

@@ -66,10 +66,10 @@ def test_a_fault_of_our_own_costs_nobody_anything(place: str, tmp_path: Path) ->
     assert peer.stderr.count("a fault of pagefold itself") == 1
     assert "LookupError at " in peer.stderr
     assert "what a client said" not in peer.stderr
-    told = subprocess.run(
+    stats = subprocess.run(
         [sys.executable, "-m", "pagefold", "stats", "--json"],
         env=environment(tmp_path),
         capture_output=True,
         check=True,
     )
-    assert json.loads(told.stdout)["mcp"]["faults"] >= 1
+    assert json.loads(stats.stdout)["mcp"]["faults"] >= 1

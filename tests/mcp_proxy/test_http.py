@@ -59,13 +59,13 @@ def post(url: str, message: object, **headers: str) -> tuple[int, dict[str, str]
     request = urllib.request.Request(url, data, {**ACCEPT, **named}, method="POST")
     try:
         with urllib.request.urlopen(request, timeout=30) as answer:
-            status, said, body = answer.status, dict(answer.headers), answer.read().decode()
+            status, headers, body = answer.status, dict(answer.headers), answer.read().decode()
     except urllib.error.HTTPError as error:
         with error:
-            status, said, body = error.code, dict(error.headers), error.read().decode()
+            status, headers, body = error.code, dict(error.headers), error.read().decode()
     if not body or body[0] in "{[":
-        return status, said, [json.loads(body)] if body else []
-    return status, said, [json.loads(line[5:]) for line in body.splitlines() if line.startswith("data:")]
+        return status, headers, [json.loads(body)] if body else []
+    return status, headers, [json.loads(line[5:]) for line in body.splitlines() if line.startswith("data:")]
 
 
 def call(id: object, tool: str, meta: dict[str, Any] | None = None, **arguments: Any) -> dict[str, Any]:
@@ -95,7 +95,8 @@ def test_a_client_over_http_has_a_server_of_its_own(tmp_path: Path) -> None:
             pids.add(answer["result"]["content"][0]["text"])
         assert len(pids) == 2
         _, _, messages = post(url, call("p", "progress", {"progressToken": 7}), Mcp_Session_Id=sessions[0])
-        assert [one.get("method", one.get("id")) for one in messages] == [*["notifications/progress"] * 3, "p"]
+        names = [message.get("method", message.get("id")) for message in messages]
+        assert names == [*["notifications/progress"] * 3, "p"]
         request = urllib.request.Request(url, method="DELETE", headers={"Mcp-Session-Id": sessions[0]})
         with urllib.request.urlopen(request, timeout=10) as answer:
             assert answer.status == 204
@@ -122,11 +123,11 @@ def test_sessions_that_come_and_go_leave_no_descriptor_and_no_thread(tmp_path: P
 
 def held(pid: int) -> int:
     """How many files and pipes a process has open; the socket of the last request may just be closing."""
-    found = 0
+    count = 0
     for descriptor in Path(f"/proc/{pid}/fd").iterdir():
         with suppress(FileNotFoundError):
-            found += not str(descriptor.readlink()).startswith("socket:")
-    return found
+            count += not str(descriptor.readlink()).startswith("socket:")
+    return count
 
 
 def test_many_calls_over_http_at_once_get_their_own_answers(tmp_path: Path) -> None:
@@ -134,8 +135,8 @@ def test_many_calls_over_http_at_once_get_their_own_answers(tmp_path: Path) -> N
         session = greet(url)
         with ThreadPoolExecutor(16) as pool:
             asked = [pool.submit(post, url, call(n, "echo", text=f"t{n}"), Mcp_Session_Id=session) for n in range(200)]
-            for n, one in enumerate(asked):
-                (answer,) = one.result()[2]
+            for n, future in enumerate(asked):
+                (answer,) = future.result()[2]
                 assert (answer["id"], answer["result"]["content"][0]["text"]) == (n, f"t{n}")
 
 
@@ -145,8 +146,8 @@ def test_clients_of_the_stateless_era_share_a_server_and_not_their_ids(tmp_path:
     with serving(tmp_path, "--", *command) as url, ThreadPoolExecutor(6) as pool:
         wanted = {"source_timezone": "UTC", "target_timezone": "UTC"}
         asked = [pool.submit(post, url, call(1, "convert_time", MODERN, **wanted, time=time)) for time in times]
-        for time, one in zip(times, asked, strict=True):
-            status, headers, (answer,) = one.result()
+        for time, future in zip(times, asked, strict=True):
+            status, headers, (answer,) = future.result()
             assert (status, answer["id"], "Mcp-Session-Id" in headers) == (200, 1, False)
             assert f"T{time}:00" in json.dumps(answer["result"])
 

@@ -12,8 +12,8 @@ from pagefold.mcp_proxy.lines import LineSplitter, Overlong, id_of
 
 def read(pieces: list[bytes], limit: int) -> list[bytes | Overlong]:
     lines = LineSplitter(limit)
-    found = [line for piece in pieces for line in lines.feed(piece)]
-    return [*found, *lines.finish()]
+    read = [line for piece in pieces for line in lines.feed(piece)]
+    return [*read, *lines.finish()]
 
 
 @settings(deadline=None)

@@ -104,8 +104,8 @@ def test_a_message_of_an_unknown_kind_passes() -> None:
 def test_an_answer_finds_its_call_by_the_spelling_of_the_id(id: str) -> None:
     relay = Relay("s")
     relay.from_client(b'{"jsonrpc":"2.0","id":%b,"method":"tools/call","params":{"name":"t"}}' % id.encode())
-    (told,) = relay.from_server("s", b'{"jsonrpc":"2.0","id":%b,"result":{"content":[]}}' % id.encode())
-    assert isinstance(told, Shorten)
+    (command,) = relay.from_server("s", b'{"jsonrpc":"2.0","id":%b,"result":{"content":[]}}' % id.encode())
+    assert isinstance(command, Shorten)
     assert relay.calls == {}
 
 
@@ -117,15 +117,15 @@ def answer(*content: Any, **more: Any) -> bytes:
     return json.dumps({"result": result, "jsonrpc": "2.0", "id": 9, "x": [1, 2]}, indent=1).encode()
 
 
-def text(said: str, **more: Any) -> dict[str, Any]:
-    return {"type": "text", "text": said, **more}
+def text(text: str, **more: Any) -> dict[str, Any]:
+    return {"type": "text", "text": text, **more}
 
 
 def replaced(data: bytes, **texts: str) -> bytes:
     raw = json_text.text_of(data)
-    for place, said in texts.items():
+    for place, new in texts.items():
         path: Path = ("result", "content", int(place[1:]), "text")
-        raw = json_text.replaced(raw, path, said)
+        raw = json_text.replaced(raw, path, new)
     return json_text.bytes_of(raw)
 
 
@@ -141,14 +141,14 @@ def test_only_the_texts_of_an_answer_change() -> None:
 
 
 @pytest.mark.parametrize(
-    "said",
+    "posing",
     ["> [ref: R1, byte-identical]", "[JSON]\n#1\n#1 3 rows: a=1", "[as it is]\nhello", "> [near-ref: R2, a: 1→2]"],
 )
-def test_a_text_that_poses_as_a_hint_of_ours_is_marked(said: str) -> None:
-    done = shortened(Shorten(ToolResult.parse(answer(text(said))), "t", "s"))
+def test_a_text_that_poses_as_a_hint_of_ours_is_marked(posing: str) -> None:
+    done = shortened(Shorten(ToolResult.parse(answer(text(posing))), "t", "s"))
     shown = json.loads(done.data)["result"]["content"][0]["text"]
-    assert shown == f"[as it is]\n{said}"
-    assert decode(shown) == said
+    assert shown == f"[as it is]\n{posing}"
+    assert decode(shown) == posing
 
 
 def test_a_twin_is_left_out_for_clients_that_would_show_it_alone() -> None:
@@ -192,9 +192,9 @@ def test_our_tools_stand_behind_the_servers_and_its_own_names_win() -> None:
     relay.from_client(line(id=1, method="tools/list"))
     theirs = [{"name": "context_recall", "inputSchema": {"type": "object"}}, {"name": "x"}]
     data = line(id=1, result={"tools": theirs, "_meta": {}})
-    (told,) = relay.from_server("s", data)
-    assert isinstance(told, ToClient)
-    tools = json.loads(told.data)["result"]["tools"]
+    (command,) = relay.from_server("s", data)
+    assert isinstance(command, ToClient)
+    tools = json.loads(command.data)["result"]["tools"]
     assert tools[:2] == theirs
     assert [tool["name"] for tool in tools[2:]] == [tool.name for tool in CONTEXT_TOOLS[1:]]
     assert relay.from_client(call(2, "context_recall")) == [ToServer("s", call(2, "context_recall"))]
@@ -206,13 +206,13 @@ def test_our_tools_stand_on_the_last_page_only() -> None:
     for cursor, names in (("more", ["x"]), (None, ["x", "context_recall"])):
         relay.from_client(line(id=1, method="tools/list"))
         more = {"nextCursor": cursor} if cursor else {}
-        (told,) = relay.from_server("s", line(id=1, result={"tools": [{"name": "x"}], **more}))
-        assert isinstance(told, ToClient)
-        assert [tool["name"] for tool in json.loads(told.data)["result"]["tools"]] == names
+        (command,) = relay.from_server("s", line(id=1, result={"tools": [{"name": "x"}], **more}))
+        assert isinstance(command, ToClient)
+        assert [tool["name"] for tool in json.loads(command.data)["result"]["tools"]] == names
 
 
 @pytest.mark.parametrize(
-    ("result", "told"),
+    ("result", "instructions"),
     [
         ({"instructions": "Be kind."}, "Be kind.\n\nOURS"),
         ({}, "OURS"),
@@ -221,13 +221,13 @@ def test_our_tools_stand_on_the_last_page_only() -> None:
     ],
 )
 @pytest.mark.parametrize("method", ["initialize", "server/discover"])
-def test_the_primer_stands_in_the_instructions(method: str, result: Any, told: str) -> None:
+def test_the_primer_stands_in_the_instructions(method: str, result: Any, instructions: str) -> None:
     relay = Relay("s", Options(primer="OURS"))
     relay.from_client(line(id=1, method=method))
     (command,) = relay.from_server("s", line(id=1, result=result))
     assert isinstance(command, ToClient)
     seen = json.loads(command.data)["result"]
-    assert seen.pop("instructions") == told
+    assert seen.pop("instructions") == instructions
     assert seen == {key: value for key, value in result.items() if key != "instructions"}
 
 
@@ -236,9 +236,9 @@ def test_each_open_call_is_answered_once_when_the_server_goes() -> None:
     for id in (1, "1", 2):
         relay.from_client(call(id))
     relay.from_client(line(method="notifications/cancelled", params={"requestId": 2}))
-    told = [json.loads(one.data) for one in relay.lost("s", "died") if isinstance(one, ToClient)]
-    assert [answer["id"] for answer in told] == [1, "1"]
-    assert all("died" in answer["error"]["message"] for answer in told)
+    answers = [json.loads(command.data) for command in relay.lost("s", "died") if isinstance(command, ToClient)]
+    assert [answer["id"] for answer in answers] == [1, "1"]
+    assert all("died" in answer["error"]["message"] for answer in answers)
     assert relay.lost("s", "died") == []
 
 
@@ -251,13 +251,14 @@ def test_a_new_process_is_greeted_as_the_old_one_was() -> None:
     relay.lost("s", "died")
     (hello,) = relay.back("s")
     assert isinstance(hello, ToServer)
-    said = json.loads(hello.data)
-    assert (said["method"], hello.now) == ("initialize", True)
-    *again, ready = relay.from_server("s", line(id=said["id"], result={}))
+    greeting = json.loads(hello.data)
+    assert (greeting["method"], hello.now) == ("initialize", True)
+    *again, ready = relay.from_server("s", line(id=greeting["id"], result={}))
     assert ready == ServerReady("s")
-    told = [json.loads(one.data) for one in again if isinstance(one, ToServer)]
-    assert [one["method"] for one in told] == ["notifications/initialized", "logging/setLevel", "resources/subscribe"]
-    (own,) = relay.from_server("s", line(id=told[1]["id"], result={}))
+    repeated = [json.loads(command.data) for command in again if isinstance(command, ToServer)]
+    methods = [message["method"] for message in repeated]
+    assert methods == ["notifications/initialized", "logging/setLevel", "resources/subscribe"]
+    (own,) = relay.from_server("s", line(id=repeated[1]["id"], result={}))
     assert isinstance(own, OwnCallAnswered)
 
 
@@ -265,9 +266,9 @@ def test_an_answer_too_long_to_hold_is_an_error_for_its_call() -> None:
     relay = greeted()
     relay.from_client(call(4))
     over = Overlong(10**9, b'{"jsonrpc":"2.0","id":4,"result":', b"")
-    (told,) = relay.overlong(over)
-    assert isinstance(told, ToClient)
-    assert "1,000,000,000 bytes" in json.loads(told.data)["error"]["message"]
+    (command,) = relay.overlong(over)
+    assert isinstance(command, ToClient)
+    assert "1,000,000,000 bytes" in json.loads(command.data)["error"]["message"]
     (aside,) = relay.overlong(over)
     assert isinstance(aside, ReportLine)
 

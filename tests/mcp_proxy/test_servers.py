@@ -22,21 +22,21 @@ class Talk:
     def __init__(self, **tools: list[str]) -> None:
         self.tools = tools
         self.servers = Servers({name: Relay(name) for name in tools})
-        self.told: list[dict[str, Any]] = []
+        self.received: list[dict[str, Any]] = []
         self.asked: list[tuple[str, dict[str, Any]]] = []
         self.silent: set[str] = set()
 
     def say(self, **message: Any) -> list[dict[str, Any]]:
         """What the client hears after saying this, with every server answering at once."""
-        self.told = []
+        self.received = []
         self.carry_out(self.servers.from_client(line(**message)))
-        return self.told
+        return self.received
 
     def carry_out(self, commands: list[Command]) -> None:
         for command in commands:
             if isinstance(command, ToClient | Shorten):
                 data = command.data if isinstance(command, ToClient) else command.result.data
-                self.told.append(json.loads(data))
+                self.received.append(json.loads(data))
             elif isinstance(command, ToServer):
                 self.asked.append((command.server, asked := json.loads(command.data)))
                 if command.server not in self.silent and "id" in asked and "method" in asked:
@@ -143,14 +143,14 @@ def test_a_task_stays_with_its_server(talk: Talk) -> None:
 def test_two_servers_may_ask_the_client_under_one_id(talk: Talk) -> None:
     ids = []
     for server in ("a", "b"):
-        talk.told = []
+        talk.received = []
         talk.carry_out(talk.servers.from_server(server, line(id=1, method="sampling/createMessage", params={})))
-        ids.append(talk.told[0]["id"])
+        ids.append(talk.received[0]["id"])
     assert len(set(ids)) == 2
     talk.asked = []
     for id in reversed(ids):
         talk.say(id=id, result={"to": id})
-    assert [(server, said["id"]) for server, said in talk.asked] == [("b", 1), ("a", 1)]
+    assert [(server, message["id"]) for server, message in talk.asked] == [("b", 1), ("a", 1)]
 
 
 def test_a_cancelled_call_reaches_the_server_that_has_it(talk: Talk) -> None:
@@ -167,9 +167,9 @@ def test_one_that_is_gone_takes_nobody_with_it(talk: Talk) -> None:
     talk.silent = {"b"}
     talk.say(id=2, method="tools/call", params={"name": "y"})
     talk.say(id=3, method="tools/list", params={})
-    talk.told = []
+    talk.received = []
     talk.carry_out(talk.servers.lost("b", "died"))
-    answers = {answer["id"]: answer for answer in talk.told}
+    answers = {answer["id"]: answer for answer in talk.received}
     assert "died" in answers[2]["error"]["message"]
     assert [tool["name"] for tool in answers[3]["result"]["tools"]] == ["x", "both", "task", "a_more"]
     assert talk.say(id=4, method="tools/call", params={"name": "x"})[0]["result"]["content"][0]["text"] == "a x"
@@ -180,11 +180,11 @@ def test_a_slow_one_joins_later() -> None:
     talk.silent = {"b"}
     assert talk.say(id=0, method="initialize", params={"protocolVersion": "2025-11-25"}) == []
     talk.carry_out(talk.servers.overdue())
-    assert talk.told[0]["id"] == 0
+    assert talk.received[0]["id"] == 0
     (_, asked) = next((server, asked) for server, asked in talk.asked if server == "b")
-    talk.told, talk.silent = [], set()
+    talk.received, talk.silent = [], set()
     talk.carry_out(talk.servers.from_server("b", talk.answer("b", asked)))
-    assert [told["method"] for told in talk.told] == ["notifications/tools/list_changed"]
+    assert [message["method"] for message in talk.received] == ["notifications/tools/list_changed"]
     (listed,) = talk.say(id=1, method="tools/list", params={})
     assert [tool["name"] for tool in listed["result"]["tools"]] == ["x", "a_more", "y", "b_more"]
 
@@ -227,10 +227,10 @@ def test_a_file_that_names_no_server_is_refused_in_words(text: str, words: str) 
 
 
 def test_each_server_has_its_own_settings_and_sees_none_of_our_parameters(tmp_path: Path) -> None:
-    one = {"command": ODD[0], "args": ODD[1:]}
+    odd = {"command": ODD[0], "args": ODD[1:]}
     servers = {
-        "one": {**one, "pagefold": {"as_is": "rows", "slim_tools": "lazy"}},
-        "two": {**one, "pagefold": {"structured": "keep"}},
+        "one": {**odd, "pagefold": {"as_is": "rows", "slim_tools": "lazy"}},
+        "two": {**odd, "pagefold": {"structured": "keep"}},
     }
     (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": servers}))
     with Peer([*PAGEFOLD, "--config", "mcp.json", "--parameters", "given,rows"], tmp_path) as peer:
@@ -250,12 +250,12 @@ def test_each_server_has_its_own_settings_and_sees_none_of_our_parameters(tmp_pa
 
 
 def test_a_server_that_dies_leaves_the_others_over_real_pipes(tmp_path: Path) -> None:
-    one = {"command": ODD[0], "args": ODD[1:]}
+    odd = {"command": ODD[0], "args": ODD[1:]}
     servers = {
-        "one": one,
-        "two": {**one, "env": {"ODD_START_SECONDS": "${PAUSE:-0}"}},
+        "one": odd,
+        "two": {**odd, "env": {"ODD_START_SECONDS": "${PAUSE:-0}"}},
         "off": {"command": sys.executable, "args": ["-c", "import sys; sys.exit(4)"]},
-        "plain": {**one, "pagefold": {"encode": False}},
+        "plain": {**odd, "pagefold": {"encode": False}},
     }
     (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": servers}))
     with Peer([*PAGEFOLD, "--no-tools", "--config", "mcp.json"], tmp_path) as peer:

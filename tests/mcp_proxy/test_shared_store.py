@@ -53,9 +53,9 @@ class Agent:
         self.messages.append(
             {"role": "assistant", "content": [{"type": "tool_use", "id": call, "name": "mcp__odd__echo", "input": {}}]}
         )
-        told = [{"type": "text", "text": shown}]
+        content = [{"type": "text", "text": shown}]
         self.messages.append(
-            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": call, "content": told}]}
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": call, "content": content}]}
         )
         return shown
 
@@ -116,13 +116,13 @@ def alone(messages: Sequence[dict[str, Any]]) -> list[str]:
 
 def original(agent: Agent, texts: dict[str, str]) -> list[dict[str, Any]]:
     """A history as it would be if the tools had been asked directly."""
-    found = json.loads(json.dumps(agent.messages))
-    for message in found:
+    messages = json.loads(json.dumps(agent.messages))
+    for message in messages:
         for block in message["content"] if isinstance(message["content"], list) else ():
             if block["type"] == "tool_result":
                 part = block["content"][0]
                 part["text"] = texts.get(part["text"], part["text"])
-    return list(found)
+    return list(messages)
 
 
 @pytest.mark.parametrize("options", [(), ("--no-tools",), ("--references",)], ids=["tools", "no tools", "references"])
@@ -156,11 +156,11 @@ def test_what_the_mcp_proxy_has_shown_is_referred_to_where_it_stands_and_only_th
         send(url, first.messages)
 
     sent = [results(body) for body in model.requests]
-    assert [len(one) for one in sent] == [3, 1, 5, 2, 1, 6]
-    for agent, one in ((first, sent[5]), (second, sent[3]), (compacted, sent[4])):
-        assert one == alone(original(agent, texts))
+    assert [len(shown) for shown in sent] == [3, 1, 5, 2, 1, 6]
+    for agent, shown in ((first, sent[5]), (second, sent[3]), (compacted, sent[4])):
+        assert shown == alone(original(agent, texts))
     issues = json.loads(ISSUES)
-    assert all(json.loads(decode(one[0])) == issues for one in sent[:5]), "whole where nothing stands before it"
+    assert all(json.loads(decode(shown[0])) == issues for shown in sent[:5]), "whole where nothing stands before it"
     assert sent[0][2] == f"[as it is]\n{POSING}", "marked once"
     assert "byte-identical" in sent[2][3]
     assert "byte-identical" in sent[2][4]
@@ -238,9 +238,9 @@ def test_a_request_is_what_the_model_proxy_alone_would_make_of_it(
             reply = {"jsonrpc": "2.0", "id": 1, "result": {"content": [{"type": "text", "text": text}]}}
             done = shortened(Shorten(ToolResult.parse(json.dumps(reply).encode()), "echo", ""))
             shown = json.loads(done.data)["result"]["content"][0]["text"]
-            for said, form in done.originals:
+            for original_text, form in done.originals:
                 if form:
-                    store.pages.put(said.encode(), shown_form=id_of(form.encode()))
+                    store.pages.put(original_text.encode(), shown_form=id_of(form.encode()))
         through.look(shown)
         direct.look(text)
 

@@ -124,8 +124,8 @@ def test_a_lazy_tool_is_a_signature() -> None:
 
 def test_the_whole_description_is_there_on_demand() -> None:
     listing = ToolListing(lazy, [DESCRIBE])
-    told = json.loads(listing(json.dumps({"tools": [TOOL]}), ListPage(last=True, only_text=False)))
-    assert [tool["name"] for tool in told["tools"]] == ["merge_request", "context_describe"]
+    listed = json.loads(listing(json.dumps({"tools": [TOOL]}), ListPage(last=True, only_text=False)))
+    assert [tool["name"] for tool in listed["tools"]] == ["merge_request", "context_describe"]
     assert json.loads(described_in_full(listing.whole, {"tools": ["merge_request"]})) == TOOL
     assert "known are merge_request" in described_in_full(listing.whole, {"tools": ["nothing"]})
 

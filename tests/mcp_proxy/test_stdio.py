@@ -42,9 +42,9 @@ def test_a_result_comes_shorter_and_whole_and_is_found_again(tmp_path: Path) -> 
         assert json.loads(decode(shown)) == ROWS
         assert len(shown) < 200
         end = time.monotonic() + 10
-        while "pf-" not in (found := peer.text("context_search", query='"row 39"')) and time.monotonic() < end:
+        while "pf-" not in (matches := peer.text("context_search", query='"row 39"')) and time.monotonic() < end:
             time.sleep(0.05)
-        handle = found.split()[1]
+        handle = matches.split()[1]
         assert json.loads(peer.text("context_recall", handle=handle)) == ROWS
         assert json.loads(peer.text("context_recall", handle=handle, path="$[39]")) == ROWS[39]
         assert peer.text("context_recall", handle=handle, find="row 39").startswith("[1 line with 'row 39']")
