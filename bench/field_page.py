@@ -39,10 +39,9 @@ class Told:
 
 INTRO = """# The field
 
-pagefold beside what else can be used: rivals that can be installed, run by adapters in environments of their own, and
-the published rules as comparison policies. Every contender gets the same sessions, and everything it would have sent
-is scored by the same scorer, which trusts nobody's own figures. `make bench-field` writes this page; nothing on it was
-typed in.
+pagefold beside its alternatives: rivals that can be installed, run by adapters in environments of their own, and the
+published rules as comparison policies. Every contender gets the same sessions, and everything it would have sent is
+scored by the same scorer, which uses nobody's own figures. `make bench-field` writes this page.
 
 *cost* is cache-priced (read 0.1, write 1.25, life five minutes where times are recorded), *effective* has the misses
 priced in; both, and *tokens*, are relative to sending the history as it is. *missed* are facts that an answer used and

@@ -1,5 +1,6 @@
 """The literature's matrix: the same workloads for everybody, no fault for typed pages, the orderings of the paper."""
 
+import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,7 +14,7 @@ from pagefold.analysis.clawvm import matrix
 from pagefold.analysis.clawvm.policies import ABLATIONS, POLICIES, TYPED, PolicyFlags
 from pagefold.analysis.clawvm.simulate import simulate
 from pagefold.analysis.clawvm.windows import PINNED, window
-from pagefold.analysis.clawvm.workloads import BUDGETS, FAMILIES, Need, Workload, WorkTurn
+from pagefold.analysis.clawvm.workloads import BUDGETS, FAMILIES, SEEDS, Need, Workload, WorkTurn
 from pagefold.cli import main
 from pagefold.pages.faults import FaultKind
 from pagefold.pages.kinds import PageKind, ResidencyLevel
@@ -34,6 +35,36 @@ def test_a_workload_is_a_function_of_its_family_and_seed(family: str) -> None:
 
     assert one == again
     assert one.turns != other.turns
+
+
+def test_the_workloads_are_those_that_were_written_before_any_policy_ran_on_them() -> None:
+    """docs/clawvm.md quotes this hash: of everything that happens in the workloads, whatever the code is called."""
+    rows = [
+        [family, seed, [_content(turn) for turn in make(seed).turns]]
+        for family, make in FAMILIES.items()
+        for seed in SEEDS
+    ]
+
+    digest = hashlib.sha256(json.dumps(rows).encode()).hexdigest()
+
+    assert digest == "22eb5b0f0424be28623cda18f4d346009103f738b1beace2057c4cb77b4440b6"
+    assert digest in (Path(__file__).parents[2] / "docs" / "clawvm.md").read_text(encoding="utf-8")
+
+
+def _content(turn: WorkTurn) -> list[object]:
+    shown = [
+        [
+            work.page.id,
+            {str(level): cost for level, cost in work.costs.items()},
+            work.utility,
+            work.recompute,
+            work.signature,
+        ]
+        for work in turn.shown
+    ]
+    needs = [[need.page.page.id, str(need.level), need.same_call] for need in turn.needs]
+    repeated, dirtied = ([work.page.id for work in works] for works in (turn.repeated, turn.dirtied))
+    return [str(turn.boundary or ""), shown, needs, repeated, dirtied]
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -35,8 +35,8 @@ T = TypeVar("T")
 
 _CERTAIN = 0.9  # share of the draws in which a change has to be cheaper
 _LEAST_GAIN, _FORMS_GAIN = 0.0002, 0.0001
-# The share of facts missed, and the cost of a session relative to its cost as it is, may be at most this. It is half of
-# what `compare` allows a policy, so that the policy stays within that on other sessions too.
+# Limits of what may be missed, and of a session's cost relative to its cost as it is. Both are stricter than what is
+# allowed on other sessions, so that the learned settings stay within that there too.
 _MISSED, _DEAREST = MISSED / 2, 1.01
 _SAMPLED = 120  # sessions that judge
 
