@@ -1,7 +1,7 @@
-"""Values: data classes that nobody changes once they are made.
+"""`frozen`, a decorator for data classes that the type checker treats as frozen and Python does not.
 
-Type checking holds that. At run time nothing looks: a frozen data class takes four times as long to make, and of those
-that stand for messages and requests two dozen are made with every request that passes a proxy.
+A data class that is frozen at run time takes four times as long to make, and two dozen are made for every request that
+passes a proxy.
 """
 
 from dataclasses import dataclass, field

@@ -1,7 +1,7 @@
-"""What the proxies have counted, day by day, in one small SQLite file beside the store that many processes share.
+"""Daily counts of the proxies, in one small SQLite file that many processes share.
 
-Only sums of numbers under names that pagefold itself chose: no text of a tool, a client or a model. A file that cannot
-be used raises StoreError, and whoever counts goes on without it.
+It holds only sums under names that pagefold itself chose: no text of a tool, a client or a model. A file that cannot be
+used raises StoreError, and whoever counts goes on without it.
 """
 
 import sqlite3
@@ -50,14 +50,14 @@ def add(path: Path, surface: str, day: str, counts: Mapping[str, int]) -> None:
 
 
 def fresh(counts: Counter[str], written: Counter[str]) -> Mapping[str, int]:
-    """What was counted since the last time this was asked; `written` is what was told before."""
-    found = Counter({name: count - written[name] for name, count in counts.items()})
-    written.update(found)
-    return found
+    """Returns what was counted since the last call, and adds it to `written`."""
+    since = Counter({name: count - written[name] for name, count in counts.items()})
+    written.update(since)
+    return since
 
 
 def read(path: Path, since: str = "") -> list[Counted]:
-    """Everything counted from a day on, in order. Raises StoreError."""
+    """Returns all counts from a day on, in order. Raises StoreError."""
     if not path.exists():
         return []
     try:

@@ -1,8 +1,8 @@
-"""The library: one store with what stands around it, as the proxies and the command line use it.
+"""The library: a store together with the history sink, as the proxies and the command line use them.
 
-Put, recall, search and status, over the store alone or with the history sink behind it. A recall asks the sink only for
-what the store has no more, and its answers stay apart: recalled, unknown, denied, failed. A put never waits for the
-sink; a recall from it, and a restore, wait as long as one request may take.
+It puts, recalls, searches and restores pages, and counts what was asked. A recall asks the sink only for what the store
+no longer has; its four answers are recalled, unknown, denied and failed. A put never waits for the sink; a recall from
+it, and a restore, wait as long as one request may take.
 """
 
 import secrets
@@ -45,7 +45,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """What a store keeps and what was asked of it; `levels` and `faults` are the caller's, where it knows them."""
+    """How much a store holds and what was asked of it; `levels` and `faults` come from the caller, if it knows them."""
 
     path: str
     pages: int
@@ -62,7 +62,7 @@ class Status:
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """What a restore brought back; `present` was in the store already, `missing` is not in the sink, or not whole."""
+    """How much a restore brought back. `present` was in the store already; `missing` is not in the sink, or damaged."""
 
     session: str
     pages: int
@@ -120,24 +120,19 @@ class Library:
         return page
 
     def recall(self, handle: str, *, within: str | None = None) -> RecallAnswer:
-        """The whole page, from the store or else from the sink; with `within`, only a page of that history."""
-        found = recalling.recall(self.store.pages, handle, within=within)
-        if not isinstance(found, Recalled):
-            found = self._from_sink(handle, within, found, self._whole)
-        self._answers[_ANSWERS[type(found)]] += 1
-        return found
+        """Returns the whole page, from the store or else from the sink; with `within`, only a page of that history."""
+        answer = recalling.recall(self.store.pages, handle, within=within)
+        if not isinstance(answer, Recalled):
+            answer = self._from_sink(handle, within, answer, self._whole)
+        return self._counted(answer)
 
     def read(self, handle: str, start: int, end: int, *, within: str | None = None) -> RecallAnswer:
-        """The bytes from `start` up to `end` of a page. From the sink only they are read, and cannot be checked."""
-        found = recalling.recall(self.store.pages, handle, within=within)
-        if isinstance(found, Recalled):
-            found = Recalled(found.page, found.content[max(0, start) : max(0, end)])
-        else:
-            found = self._from_sink(
-                handle, within, found, lambda objects, key, _: objects.read(key, start, max(0, end))
-            )
-        self._answers[_ANSWERS[type(found)]] += 1
-        return found
+        """Returns a part of a page. From the sink only that part is read, and it cannot be checked against the id."""
+        answer = recalling.recall(self.store.pages, handle, within=within)
+        if isinstance(answer, Recalled):
+            return self._counted(Recalled(answer.page, answer.content[max(0, start) : max(0, end)]))
+        part = self._from_sink(handle, within, answer, lambda objects, key, _: objects.read(key, start, max(0, end)))
+        return self._counted(part)
 
     def answer(
         self,
@@ -150,17 +145,17 @@ class Library:
         find: str = "",
         budget: int | None = None,
     ) -> RecallReply:
-        """What to tell an agent that recalls a page: all of it, its next piece, or the part it asked for."""
-        found = self.recall(handle, within=within)
-        if not isinstance(found, Recalled):
-            return RecallReply(found.text, reason=_ANSWERS[type(found)])
-        # Wherever it came from, parts are taken of what was recalled.
-        shelf = MemoryPages()
-        shelf.put(found.content)
-        return reply_to_recall(shelf, handle, cursor=cursor, lines=lines, path=path, find=find, budget=budget)
+        """Returns the text for an agent that recalls a page: all of it, its next piece, or the part it asked for."""
+        recalled = self.recall(handle, within=within)
+        if not isinstance(recalled, Recalled):
+            return RecallReply(recalled.text, reason=_ANSWERS[type(recalled)])
+        # It may have come from the sink, so parts are taken of what was recalled.
+        pages = MemoryPages()
+        pages.put(recalled.content)
+        return reply_to_recall(pages, handle, cursor=cursor, lines=lines, path=path, find=find, budget=budget)
 
     def search(self, query: str, *, within: str | None = None, limit: int = LIMIT) -> SearchAnswer:
-        """The pages of the store that speak of it, in one history or in all."""
+        """Returns the pages of the store that match, of one history or of all."""
         self._searches += 1
         try:
             return SearchResults(query, tuple(self.store.search_index.search(query, history=within, limit=limit)))
@@ -185,11 +180,11 @@ class Library:
         )
 
     def sessions(self) -> Sequence[str]:
-        """The sessions in the sink. Raises StoreError, and ConfigError where there is none."""
+        """Returns the sessions in the sink. Raises StoreError, and ConfigError where there is no sink."""
         return sessions_of(self._required().folders(self._prefix))
 
     def send(self, session: str) -> int:
-        """Have all of a session sent, what was put before there was a sink too; how many pages that adds."""
+        """Has all of a session sent, also what was put before there was a sink; returns how many pages that adds."""
         self._required()
         added = self.store.outbox.enqueue(session)
         if self._sink:
@@ -197,7 +192,7 @@ class Library:
         return added
 
     def restore(self, session: str, *, now: float) -> Restored:
-        """Bring a session's pages back into the store, each checked against its id. Raises StoreError."""
+        """Brings a session's pages back into the store, each checked against its id. Raises StoreError."""
         objects = self._required()
         folder = folder_of(self._prefix, session)
         with ThreadPoolExecutor(_AT_ONCE) as pool:
@@ -221,11 +216,15 @@ class Library:
         return Restored(session, pages, length, present, tuple(missing))
 
     def close(self) -> bool:
-        """Let the sink send what waits, for as long as the settings say; whether nothing was left to send."""
+        """Lets the sink send what waits, for as long as the settings say, then closes; returns whether all was sent."""
         sink, self._sink = self._sink, None
         done = sink.close(self._flush_seconds) if sink else True
         self.store.close()
         return done
+
+    def _counted(self, answer: RecallAnswer) -> RecallAnswer:
+        self._answers[_ANSWERS[type(answer)]] += 1
+        return answer
 
     # ---- the sink's side -------------------------------------------------------------------------------------
 
@@ -235,7 +234,7 @@ class Library:
         return self._objects
 
     def _content(self, objects: ObjectStorage, folder: str, entry: ManifestEntry) -> tuple[bytes | None, bool]:
-        """A page's content, and whether it was here already."""
+        """Returns a page's content, and whether the store had it already."""
         if (content := self.store.pages.get(entry.page)) is not None:
             return content, True
         content = objects.get(page_key(folder, entry.page))
@@ -248,7 +247,7 @@ class Library:
         locally: RecallAnswer,
         read: Callable[[ObjectStorage, str, PageId], bytes | None],
     ) -> RecallAnswer:
-        """What the sink has under a handle that the store did not recall; where it has nothing, the store's answer."""
+        """Returns what the sink has under a handle that the store did not recall, or else the store's answer."""
         if self._objects is None:
             return locally
         try:
@@ -266,7 +265,7 @@ class Library:
         return locally
 
     def _places(self, objects: ObjectStorage, handle: str, within: str | None) -> list[tuple[PageId, str]]:
-        """Which pages a handle may name, and in which folders. The store's notes go before asking over the network."""
+        """Returns the pages a handle may name, with their folders: by the outbox, else by asking over the network."""
         noted = [
             (page, folder_of(self._prefix, session))
             for page, session in self.store.outbox.find_sent(handle)
@@ -286,7 +285,7 @@ class Library:
 
 
 def objects_of(settings: SinkSettings) -> ObjectStorage | None:
-    """The object storage that the settings name, or None where they name none. Raises ConfigError."""
+    """Returns the object storage that the settings name, or None where they name none. Raises ConfigError."""
     if not (settings.endpoint and settings.bucket):
         return None
     try:

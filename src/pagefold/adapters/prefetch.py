@@ -1,8 +1,8 @@
-"""Runs likely reads early: the thin driver around the planner and the answers that wait.
+"""Runs likely read-only calls early: the driver around the planner and the answers that wait to be asked for.
 
 Real calls come first: while one runs nothing is started early, and one that arrives ends what runs early, except the
 very call that it asks for, which it waits for. At most a few early calls run side by side, all of them under one
-deadline; `close` cancels and awaits them. A failed early call is counted and has no other effect.
+deadline; `close` cancels and awaits them. A failed early call is only counted.
 
 Before an answer of a tool on this machine is served, the files it was made of are looked at again; it is served only
 if they are what they were before the tool read them.

@@ -1,7 +1,7 @@
-"""Recorded sessions on disk: found by path, folder or glob, opened whatever compresses them, read in bounded memory.
+"""Reads recorded sessions from disk: finds them by path, folder or glob, and reads them in bounded memory.
 
-Promises: a line longer than the bound is passed over without being held, compression is recognised by its first bytes,
-and what cannot be read is a Problem with the place, never an exception in the middle of a run.
+A line longer than the bound is skipped without being held. Compression is recognised by the first bytes. What cannot be
+read is a Problem with its place, never an exception in the middle of a run.
 """
 
 import gzip
@@ -37,8 +37,8 @@ class LogBatch:
 
 
 def find(patterns: Iterable[str]) -> list[Path]:
-    """The files that paths, folders and globs name, each once, in order. Raises ConfigError for a name without any."""
-    found: dict[Path, None] = {}
+    """Returns the files that paths, folders and globs name, each once, in order. Raises ConfigError for none."""
+    names: dict[Path, None] = {}
     for pattern in patterns:
         path = Path(pattern).expanduser()
         if path.is_dir():
@@ -51,8 +51,8 @@ def find(patterns: Iterable[str]) -> list[Path]:
         if not files:
             what = "a folder without recordings" if path.is_dir() else "no such file, folder or glob"
             raise ConfigError(f"{pattern}: {what} (recordings end in {', '.join(SUFFIXES[:3])} …)")
-        found.update(dict.fromkeys(files))
-    return list(found)
+        names.update(dict.fromkeys(files))
+    return list(names)
 
 
 def example() -> Path:

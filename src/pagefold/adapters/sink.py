@@ -1,9 +1,8 @@
-"""The history sink: what is put under a session is sent on to object storage, behind the turn and never in its way.
+"""The history sink: sends what is put under a session to object storage, in a thread of its own.
 
-Promises: a put waits for nothing here; memory is bounded by one batch, because the backlog is the store's own notes;
-whatever fails is tried again with growing pauses and counted; closing takes no longer than it was given, and what was
-not sent by then is found by the next process that starts. A page is noted as sent only when it and the part of the
-manifest that names it are both there.
+Promises: no put waits for it; it holds at most one batch in memory, because the backlog is in the store's outbox; what
+fails is tried again with growing pauses and counted; closing takes no longer than it is given, and the next process
+that starts sends the rest. A page is marked as sent only when it and the part of the manifest that names it are there.
 """
 
 import asyncio
@@ -50,7 +49,7 @@ class ObjectStorage(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SinkState:
-    """What stands between the store and the sink. Counts are this process's; what waits is everybody's."""
+    """How far sending has come. The counts are this process's; what waits is everybody's."""
 
     where: str
     waiting: int
@@ -75,8 +74,8 @@ class HistorySink:
         self._closing = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[None] | None = None
-        self._stirred = asyncio.Event()
-        self._told = False
+        self._woken = asyncio.Event()
+        self._is_woken = False
         self._ready = threading.Event()
         self._thread = threading.Thread(target=self._live, name="pagefold-sink", daemon=True)
 
@@ -85,18 +84,18 @@ class HistorySink:
         self._ready.wait()
 
     def wake(self) -> None:
-        """Something may await being sent. Costs a put next to nothing: a thread that was told is not told again."""
-        if not self._told and self._loop is not None:
-            self._told = True
+        """Tells the thread that something may wait to be sent; once it knows, telling it again costs nothing."""
+        if not self._is_woken and self._loop is not None:
+            self._is_woken = True
             # The loop is closed where the sink ended meanwhile: the note in the outbox stays.
             with suppress(RuntimeError):
-                self._loop.call_soon_threadsafe(self._stirred.set)
+                self._loop.call_soon_threadsafe(self._woken.set)
 
     def close(self, seconds: float) -> bool:
-        """Send what waits, for no longer than this; whether nothing was left."""
+        """Sends what waits, for no longer than this; returns whether nothing was left."""
         if self._thread.is_alive():
             self._closing = True
-            self._told = False
+            self._is_woken = False
             self.wake()
             self._thread.join(seconds)
             if self._thread.is_alive() and self._loop is not None and self._task is not None:
@@ -134,8 +133,8 @@ class HistorySink:
         adopted = False
         left = _LAST_TRIES
         while True:
-            self._told = False
-            self._stirred.clear()
+            self._is_woken = False
+            self._woken.clear()
             # Looked at before the batch is: what was put before closing is then in a batch before the end.
             closing = self._closing
             try:
@@ -155,15 +154,14 @@ class HistorySink:
             elif closing:
                 return
             else:
-                # Looked at once in a while without being told, too: not every put need come with a word to us.
+                # Looks once in a while without being woken, too: other processes put as well.
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self._stirred.wait(), _LOOK_AGAIN)
-                # The puts of one turn come close together: they are over before sending takes its share of the
-                # processor and the file, and go out as one batch.
+                    await asyncio.wait_for(self._woken.wait(), _LOOK_AGAIN)
+                # The puts of one turn come close together; waiting for all of them makes one batch.
                 await self._wait(_LINGER)
 
     async def _rest(self) -> None:
-        """A pause that grows with each failure in a row; a short one where there is little time."""
+        """Pauses longer with each failure in a row, and only shortly while closing."""
         self._pause = min(max(self._first_pause, 2 * self._pause), _LONGEST_PAUSE)
         if self._closing:
             await asyncio.sleep(_LAST_PAUSE)
@@ -171,42 +169,43 @@ class HistorySink:
             await self._wait(self._pause)
 
     async def _wait(self, seconds: float) -> None:
-        """Let time pass, whatever is put meanwhile; only closing ends it early."""
+        """Waits whatever is put meanwhile; only closing ends it early."""
         loop = asyncio.get_running_loop()
         end = loop.time() + seconds
         while (left := end - loop.time()) > 0 and not self._closing:
-            self._stirred.clear()
+            self._woken.clear()
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._stirred.wait(), left)
+                await asyncio.wait_for(self._woken.wait(), left)
 
     async def _send(self, batch: Sequence[UnsentPage]) -> bool:
-        """Send a batch, session by session; whether all of it got through."""
+        """Sends a batch, session by session; returns whether all of it was sent."""
         whole = True
-        for session, group in groupby(sorted(batch, key=lambda one: one.session), key=lambda one: one.session):
+        for session, group in groupby(sorted(batch, key=_session_of), key=_session_of):
             members = list(group)
             folder = folder_of(self._prefix, session)
-            sent = [one for one, ok in zip(members, await self._put_pages(folder, members), strict=True) if ok]
+            arrived = await self._put_pages(folder, members)
+            sent = [page for page, has_arrived in zip(members, arrived, strict=True) if has_arrived]
             if sent:
-                entries = tuple(one.entry for one in sorted(sent, key=lambda one: one.entry.place))
+                entries = tuple(sorted((page.entry for page in sent), key=lambda entry: entry.place))
                 part = render_part(ManifestPart(session, self._outbox.store_id, entries))
                 if not await self._put(part_key(folder, part), part):
                     sent = []
             if sent:
                 self._outbox.mark_sent(sent)
                 self._sent += len(sent)
-                self._sent_bytes += sum(one.entry.bytes for one in sent)
-            if failed := [one for one in members if one not in sent]:
+                self._sent_bytes += sum(page.entry.bytes for page in sent)
+            if failed := [page for page in members if page not in sent]:
                 self._outbox.mark_tried(failed)
                 whole = False
         return whole
 
     async def _put_pages(self, folder: str, members: Sequence[UnsentPage]) -> list[bool]:
-        async def one(page: UnsentPage) -> bool:
+        async def send(page: UnsentPage) -> bool:
             content = self._pages.get(page.entry.page)
             # Collected since the batch was made: its note went with it.
             return content is not None and await self._put(page_key(folder, page.entry.page), content)
 
-        return list(await asyncio.gather(*map(one, members)))
+        return list(await asyncio.gather(*map(send, members)))
 
     async def _put(self, key: str, content: bytes) -> bool:
         try:
@@ -221,3 +220,7 @@ class HistorySink:
             self._denials += 1
         self._failures += 1
         self._last_error = str(error)
+
+
+def _session_of(page: UnsentPage) -> str:
+    return page.session
