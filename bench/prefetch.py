@@ -10,7 +10,7 @@ the models' typical sizes, as what was never asked for was never recorded.
 import argparse
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -23,7 +23,7 @@ from pagefold.tools.follow_up_fit import fit_follow_ups, with_follow_ups
 from pagefold.tools.model import CostModel, SideEffectClass, ToolValueModel, ValueClass
 from pagefold.tools.planner import AnsweredCall, Planner, PrefetchBudget
 from pagefold.tools.prefetch import PrefetchedAnswers, WriteEpochs
-from pagefold.tools.prefetch_replay import PrefetchFigures, halves, replay_prefetch, turns_of
+from pagefold.tools.prefetch_replay import PrefetchFigures, replay_prefetch, turns_of
 from pagefold.tools.projection import extract_host
 from pagefold.tools.registry import ToolRegistry
 
@@ -37,6 +37,15 @@ Row = dict[str, Any]
 
 def turns(family: str) -> list[Turns]:
     return [turns_of(one) for one in sessions(recording(family))]
+
+
+def halves(sessions: Sequence[Any], names: Sequence[str]) -> Iterator[tuple[list[Any], list[Any]]]:
+    """Yields the sessions in two halves, then the halves in the other order. Sessions of one name stay together."""
+    order = {name: position for position, name in enumerate(sorted(set(names)))}
+    even = [session for session, name in zip(sessions, names, strict=True) if order[name] % 2 == 0]
+    odd = [session for session, name in zip(sessions, names, strict=True) if order[name] % 2]
+    yield even, odd
+    yield odd, even
 
 
 def hosts_of(registry: ToolRegistry, sessions: Sequence[Turns]) -> set[str]:

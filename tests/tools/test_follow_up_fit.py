@@ -9,7 +9,7 @@ from pagefold.settings import FollowUpLink
 from pagefold.tools.follow_up_fit import ToolLink, calls_ahead, discover, fit_follow_ups, with_follow_ups
 from pagefold.tools.model import SideEffectClass, ToolValueModel
 from pagefold.tools.planner import AnsweredCall
-from pagefold.tools.prefetch_replay import halves, replay_prefetch, turns_of
+from pagefold.tools.prefetch_replay import replay_prefetch, turns_of
 from pagefold.tools.registry import ToolRegistry
 from pagefold.wire.transcripts import Session
 from tests.shared import needs_traces
@@ -97,7 +97,7 @@ def test_a_rehearsal_compares_repeats_within_an_epoch() -> None:
 
 
 def test_halves_keep_a_name_together() -> None:
-    found = list(halves([1, 2, 3, 4], ["a", "b", "a", "b"]))
+    found = list(bench.halves([1, 2, 3, 4], ["a", "b", "a", "b"]))
     assert found == [([1, 3], [2, 4]), ([2, 4], [1, 3])]
 
 

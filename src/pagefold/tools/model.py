@@ -90,11 +90,6 @@ class ToolValueModel:
             }
         )
 
-    @classmethod
-    def audit_only(cls) -> "ToolValueModel":
-        """Returns the model of a tool whose calls are only for the record: outside every budget, of unknown effect."""
-        return cls(value_class=ValueClass.AUDIT_ONLY)
-
     def is_speculatable(self) -> bool:
         """Tells whether its effect allows running it early. No setting allows that for a tool that may write."""
         return self.side_effect_class in READING and self.speculate is not False

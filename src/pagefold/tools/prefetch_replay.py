@@ -6,14 +6,13 @@ early. What is planned after a turn can only serve later turns.
 """
 
 import json
-from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from pagefold.tools.call_memo import CallMemo
 from pagefold.tools.model import READING
-from pagefold.tools.planner import AnsweredCall, Planner, PrefetchBudget, PrefetchPlan
+from pagefold.tools.planner import AnsweredCall, PlannedCall, Planner, PrefetchBudget, PrefetchPlan
 from pagefold.tools.prefetch import PrefetchedAnswers, WriteEpochs, canonical
 from pagefold.tools.projection import opened
 from pagefold.tools.registry import ToolRegistry
@@ -28,12 +27,11 @@ class PrefetchFigures:
     """Counts over sessions.
 
     `planned` are the turns after which something was planned; `top_1` and `top_3` those whose very next turn made the
-    first, or one of the first three, planned calls. `followed` are the turns that came after another.
+    first, or one of the first three, planned calls.
     """
 
     calls: int = 0
     turns: int = 0
-    followed: int = 0
     planned: int = 0
     top_1: int = 0
     top_3: int = 0
@@ -45,8 +43,6 @@ class PrefetchFigures:
     tool_ms: float = 0.0
     repeats: int = 0
     repeats_alike: int = 0
-    by_link: Counter[tuple[str, str]] = field(default_factory=Counter)
-    used_by_link: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     @property
     def wasted(self) -> int:
@@ -120,15 +116,14 @@ class _ReplayedSession:
         self._total = total
         self._think_ms = think_ms
         self._epochs = WriteEpochs(registry)
-        self._answers: PrefetchedAnswers[tuple[str, str]] = PrefetchedAnswers(registry, self._epochs)
+        self._answers: PrefetchedAnswers[PlannedCall] = PrefetchedAnswers(registry, self._epochs)
         self._asked: dict[tuple[str, str], tuple[int, int]] = {}
         self._memo: CallMemo[Any] = CallMemo(registry, self._epochs, every=True)
 
     def run(self, session: Sequence[Sequence[AnsweredCall]]) -> None:
         plan = PrefetchPlan()
-        for position, turn in enumerate(session):
+        for turn in session:
             self._total.turns += 1
-            self._total.followed += position > 0
             self._compare_plan(plan, turn)
             for done in turn:
                 self._call(done)
@@ -136,10 +131,8 @@ class _ReplayedSession:
             for planned in plan.calls:
                 ticket = self._answers.begin(planned.tool, planned.arguments, 0.0)
                 if ticket is not None:
-                    link = (planned.after, planned.tool)
-                    self._answers.settle(ticket, link, failed=False)
+                    self._answers.settle(ticket, planned, failed=False)
                     self._total.dispatched += 1
-                    self._total.by_link[link] += 1
                     self._total.wasted_bytes += self._typical(planned.tool)
 
     def _has(self, tool: str, arguments: str) -> bool:
@@ -162,10 +155,8 @@ class _ReplayedSession:
         self._total.tool_ms += latency
         text = canonical(done.arguments)
         if done.arguments is not None and text is not None:
-            link = self._answers.take(done.tool, done.arguments, 0.0)
-            if link is not None:
+            if self._answers.take(done.tool, done.arguments, 0.0) is not None:
                 self._total.used += 1
-                self._total.used_by_link[link] += 1
                 self._total.used_bytes += len(str(done.result).encode("utf-8", "replace"))
                 self._total.wasted_bytes -= self._typical(done.tool)
                 self._total.saved_ms += min(latency, self._think_ms)
@@ -192,12 +183,3 @@ class _ReplayedSession:
     def _latency(self, tool: str) -> float:
         match = self._registry.find(tool)
         return float((match.model.cost_model.latency_ms_p50 if match else None) or 200)
-
-
-def halves(sessions: Sequence[Any], names: Sequence[str]) -> Iterator[tuple[list[Any], list[Any]]]:
-    """Yields the sessions in two halves, then the halves in the other order. Sessions of one name stay together."""
-    order = {name: position for position, name in enumerate(sorted(set(names)))}
-    even = [session for session, name in zip(sessions, names, strict=True) if order[name] % 2 == 0]
-    odd = [session for session, name in zip(sessions, names, strict=True) if order[name] % 2]
-    yield even, odd
-    yield odd, even
