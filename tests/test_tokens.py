@@ -38,7 +38,7 @@ def test_the_cache_is_bounded() -> None:
     for number in range(tokens._CACHED + 10):
         counter.count(f"{number:0600}")
 
-    assert len(counter._known) <= tokens._CACHED
+    assert len(counter._cached) <= tokens._CACHED
 
 
 @pytest.mark.parametrize("text", ["a\ud800b", "\udcff" * 600])

@@ -1,10 +1,10 @@
-"""The only place that counts tokens.
+"""Counts tokens; nothing else in pagefold does.
 
-OpenAI's encodings are counted by real BPE whose vocabulary lies in the wheel: nothing is ever downloaded. Claude's
-tokenizer is not public: its families are estimated as o200k times a factor by content, and a counter that estimates
-says so (`exact` is False, `label` says how). With the `claude` extra installed, `exact=True` counts them by a
-reconstruction of the tokenizer instead, about a hundred times slower. A lone surrogate is no text and counts as U+FFFD.
-A word of thousands of characters is counted by a part of it: `estimates_words` tells where.
+OpenAI's encodings are counted by real BPE with a vocabulary from the wheel: nothing is ever downloaded. Claude's
+tokenizer is not public: its families are estimated as o200k times a factor that depends on the content, and a counter
+that estimates says so (`exact` is False, `label` says how). With the `claude` extra, `exact=True` counts them by a
+reconstruction of the tokenizer instead, about a hundred times slower. A lone surrogate counts as U+FFFD. A word of
+thousands of characters is counted from a part of it: `estimates_words` tells for which texts.
 
 The factors are fitted on half of 1,540 messages of recorded agent sessions and checked on the other half against that
 reconstruction: off by 5.4 % (Claude 3 to 4.6) and 6.8 % (4.7 and later) a message on average, where one factor for
@@ -48,31 +48,31 @@ _ALONE = re.compile("[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\ud
 
 
 class Counter:
-    """Counts by one tokenizer and remembers, by length and hash, what it has counted."""
+    """Counts with one tokenizer, and caches counts by the length and hash of a text."""
 
-    __slots__ = ("_count", "_known", "exact", "label", "name")
+    __slots__ = ("_cached", "_count", "exact", "label", "name")
 
     def __init__(self, name: str, count: Callable[[str], int], *, exact: bool, label: str) -> None:
         self.name, self.exact, self.label = name, exact, label
         self._count = count
-        self._known: dict[tuple[int, int], int] = {}
+        self._cached: dict[tuple[int, int], int] = {}
 
     def count(self, text: str) -> int:
         if len(text) < 512:  # cheaper to count than to look up
             return self._count(text)
-        # Python's own hash: seeded, so nobody can aim at it, and a string keeps it. A slower one costs half a counting.
+        # Python's own hash is seeded, so nobody can aim at it, and strings keep it. Any other costs half a count.
         key = len(text), hash(text)
-        found = self._known.get(key)
-        if found is None:
-            if len(self._known) >= _CACHED:
-                self._known.clear()
-            found = self._known[key] = self._count(text)
-        return found
+        tokens = self._cached.get(key)
+        if tokens is None:
+            if len(self._cached) >= _CACHED:
+                self._cached.clear()
+            tokens = self._cached[key] = self._count(text)
+        return tokens
 
 
 @cache
 def counter(name: str = "o200k", *, exact: bool = False) -> Counter:
-    """The counter of that name. Raises ConfigError for an unknown name, or where `exact` needs an extra."""
+    """Returns the counter of that name. Raises ConfigError for an unknown name, or where `exact` needs an extra."""
     if name in _ENCODINGS:
         return Counter(name, _bpe(name), exact=True, label=f"{name}, exact")
     if name not in _FAMILIES:
@@ -90,18 +90,18 @@ def counter(name: str = "o200k", *, exact: bool = False) -> Counter:
 
 @lru_cache(maxsize=256)
 def counter_for(model: str) -> Counter:
-    """The counter nearest to a model, by its name; where nothing is known about it, o200k."""
-    found = re.search(r"claude-(?:[a-z]+-)?(\d+)(?:[-.](\d{1,2})(?!\d))?", model)
-    if found:
-        version = (int(found[1]), int(found[2] or 0))
+    """Returns the counter nearest to a model, by its name; o200k for an unknown one."""
+    claude = re.search(r"claude-(?:[a-z]+-)?(\d+)(?:[-.](\d{1,2})(?!\d))?", model)
+    if claude:
+        version = (int(claude[1]), int(claude[2] or 0))
         return counter("claude-5" if version >= (4, 7) else "claude-3")
     return counter("cl100k" if re.search(r"gpt-(4-|4$|3\.5)", model) else "o200k")
 
 
 def content_of(text: str) -> str:
-    """What a text is like for a tokenizer: data, code or prose, by its share of digits and of marks."""
+    """Tells what a text is like for a tokenizer: data, code or prose, by its share of digits and of punctuation."""
     sample = text[:_SAMPLE]
-    # As bytes, of which a table leaves some out at once: by patterns this took three times as long as counting.
+    # Tables over bytes are fast; regular expressions took three times as long as counting.
     data = sample.encode("utf-8", "surrogatepass")
     if len(data) - len(data.translate(None, _DIGITS)) >= 0.08 * len(sample):
         return "data"
@@ -112,13 +112,13 @@ def content_of(text: str) -> str:
 
 
 def estimates_words(text: str) -> bool:
-    """Whether words of a text are so long that they are counted by a part: whole they would take far longer."""
+    """Whether a text holds words so long that only a part of them is counted, because whole they take too long."""
     return len(text) > _LONG and any(_WORD.match(text, at) for at in range(0, len(text), _STRETCH))
 
 
 @cache
 def _bpe(name: str) -> Callable[[str], int]:
-    # Loading a vocabulary takes 50 ms and 90 MB: only who counts pays for it.
+    # Loading a vocabulary takes 50 ms and 90 MB, so it waits for the first count.
     splintr: Any = importlib.import_module("splintr")
     tokenizer = splintr.Tokenizer.from_pretrained(_ENCODINGS[name])
 
@@ -126,10 +126,10 @@ def _bpe(name: str) -> Callable[[str], int]:
         if len(text) > _LONG and estimates_words(text):
             return by_parts(text)
         try:
-            # Four bytes a token, without an object for each: a third of the time. But it takes `<|word|>` for a sign.
+            # Four bytes for each token instead of an object: a third of the time. But it reads `<|word|>` as special.
             return len(tokenizer.encode_ordinary(text)) if "<|" in text else len(tokenizer.encode_flat(text)) // 4
         except UnicodeEncodeError:
-            # Two halves together are one character. Those alone go first: decoding calls back for each of them.
+            # Two surrogates together are one character. Lone ones go first: decoding calls back for each of them.
             return count(_ALONE.sub("\ufffd", text).encode("utf-16", "surrogatepass").decode("utf-16"))
 
     def by_parts(text: str) -> int:

@@ -59,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def as_bytes(text: str) -> bytes:
-    """A text as it was read. Halves of characters that no byte stood for are spelled out by JSON: they stay halves."""
+    """Returns a text as bytes. Surrogates that stand for bytes become these bytes; those that JSON spells stay."""
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
@@ -67,12 +67,12 @@ def as_bytes(text: str) -> bytes:
 
 
 def shown_as(form: str) -> str:
-    """Under which name the store finds the original of a form."""
+    """Returns the name under which the store keeps the original of a form."""
     return f"shown:{Page.of(PageKind.EVIDENCE, form).id}"
 
 
 def _keep(content: bytes, form: str, path: Path) -> str:
-    """Puts the original where `decode` finds it by what it was shown as. What went wrong, or nothing."""
+    """Stores the original where `decode` finds it by its form. Returns what went wrong, or an empty string."""
     try:
         store = open_store(path)
         try:

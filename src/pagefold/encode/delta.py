@@ -1,19 +1,20 @@
-"""delta: lines that stand earlier in the same request are said by where they stand.
+"""delta: replaces lines that were shown earlier in the same request with references.
 
     [R12 lines 1-104]
     = 1-56 as in R9                 lines 1 to 56 are lines 1 to 56 of R9
     57	a new line
     = 58-104 from 57                and these are those of R9 from its line 57 on
-    = R9 end                        what stood after the lines of R9, whole
-    = 3 lines as above from 4       the same lines stand above in this text
+    = R9 end                        what followed the numbered lines of R9, all of it
+    = 3 lines as above from 4       the same lines are above in this text
 
-Texts that may be referred to carry a handle of their history, R12, in their first line: it recalls the text whole.
-Only lines that are literally there are referred to, above in this text or in one that the ledger knows, and only in
-runs that cost more than saying so. Undone with the ledger the text was shown under; without it, not at all.
+The first line of a text that may be referred to has its label, R12. Only lines that are shown literally are referred
+to, above in this text or in one that the ledger knows, and only where the lines cost more than the reference. Decoding
+needs the ledger that the text was encoded with.
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
+from itertools import groupby
 
 from pagefold.encode.codecs.numbered import NumberedRun, RunHeader, header_of, keeps_number, split
 from pagefold.frozen import frozen
@@ -24,18 +25,18 @@ _REFERENCE = re.compile(r"= (?:(\d+)-(\d+)|(\d+) lines?)(?: as (?:in (.+?)|(abov
 _ABOVE = "above"
 _WHOLE = re.compile(r"= (R\d+(?: start| end)?)")
 FLOOR = 9
-"""About what a reference costs in tokens, and a little more: it has to be worth the reader's trouble, and lines that
-are only referred to cannot be referred to themselves."""
+"""Tokens that lines have to be worth: a little more than a reference costs, because references are harder to read, and
+lines that are only referred to cannot be referred to again."""
 
 _NAMING = 5
 _SHIFTING = 4
-_PLACES = 60_000  # that are compared for one text; beyond, of each line only the newest
+_PLACES = 60_000  # places that are compared for one text; beyond, only the newest of each line
 _TITLED = 8  # lines from which on a text without numbers gets a title
 
 
 @frozen
 class ReferencedText:
-    """What a text becomes, and what of it then stands literally in the request."""
+    """A text with references, and what the request then shows of it literally."""
 
     text: str
     standing: tuple[LedgerEntry, ...]
@@ -43,82 +44,82 @@ class ReferencedText:
 
 
 def encode(text: str, ledger: Ledger, name: str, *, numbered: bool = True, floor: int = FLOOR) -> ReferencedText | None:
-    """The text with what stands above said by reference; None where it holds what looks like our own signs.
+    """Replaces lines that the request has already shown with references. None where a line looks like a reference.
 
-    Numbered lines are known by their number and their text; unless `numbered`, they are lines like any other. Lines
-    worth less than `floor` are said again.
+    With `numbered`, lines of numbered runs are compared without their numbers. Lines worth less than `floor` tokens are
+    written again.
     """
-    split_text = split(text) if numbered else None
-    parts = [text.split("\n")] if split_text is None else list(_grouped(split_text))
-    if any(_hold_signs(part.lines if isinstance(part, NumberedRun) else part) for part in parts):
+    parts = _parts(text, numbered)
+    if any(_hold_signs(part.lines) for part in parts):
         return None
     label = f"R{len(ledger) + 1}"
-    named = _part_labels(label, parts)
+    runs = [index for index, part in enumerate(parts) if part.run]
     shown, standing = list[str](), list[LedgerEntry]()
     references = 0
     for index, part in enumerate(parts):
-        run = part if isinstance(part, NumberedRun) else None
-        writer = _ReferenceWriter(ledger, run, floor)
-        writer.write(run.lines if run else part)  # type: ignore[arg-type]
-        if run:
-            shown.append(run.header if shown else f"[{label} {run.header[1:]}")
-        elif index == 0 and (len(parts) > 1 or writer.references or len(part) >= _TITLED):  # type: ignore[arg-type]
+        writer = _ReferenceWriter(ledger, part.run, floor)
+        writer.write(part.lines)
+        if part.run:
+            shown.append(part.run.header if shown else f"[{label} {part.run.header[1:]}")
+        elif index == 0 and (len(parts) > 1 or writer.references or len(part.lines) >= _TITLED):
             shown.append(f"[{label}]")
         shown += writer.shown
         references += writer.references
-        standing.append(LedgerEntry(named(index), tuple(writer.literal), writer.first))
+        part_label = f"{label}{_part_suffix(index, runs, len(parts))}"
+        standing.append(LedgerEntry(part_label, tuple(writer.literal), writer.first))
     if not _TITLE.fullmatch(shown[0]):
         standing = [LedgerEntry(ledger.label_for(name), standing[0].lines, 1)]
     return ReferencedText("\n".join(shown), tuple(standing), references)
 
 
-def _part_labels(label: str, parts: Sequence[list[str] | NumberedRun]) -> Callable[[int], str]:
-    """A text is known by its title; what stands before and after numbered lines has a name of its own."""
-    runs = [at for at, part in enumerate(parts) if isinstance(part, NumberedRun)]
+@frozen
+class _Part:
+    """Lines of a text that stand together: a numbered run without its numbers, or plain lines."""
 
-    def named(index: int) -> str:
-        if not runs or index == runs[0]:
-            return label
-        if index < runs[0]:
-            return f"{label} start"
-        return f"{label} end" if index == len(parts) - 1 and index > runs[-1] else f"{label} part {index}"
-
-    return named
+    lines: Sequence[str]
+    run: NumberedRun | None = None
 
 
-def _grouped(parts: Sequence[str | NumberedRun]) -> Iterator[list[str] | NumberedRun]:
-    """Plain lines that stand together, and runs."""
-    plain: list[str] = []
-    for part in parts:
-        if isinstance(part, NumberedRun):
-            if plain:
-                yield plain
-                plain = []
-            yield part
-        else:
-            plain.append(part)
-    if plain:
-        yield plain
+def _parts(text: str, numbered: bool) -> list[_Part]:
+    pieces = split(text) if numbered else None
+    if pieces is None:
+        return [_Part(text.split("\n"))]
+    parts: list[_Part] = []
+    for _, group in groupby(pieces, key=lambda piece: isinstance(piece, NumberedRun)):
+        together = list(group)
+        parts += [_Part(run.lines, run) for run in together if isinstance(run, NumberedRun)]
+        if isinstance(together[0], str):
+            parts.append(_Part([line for line in together if isinstance(line, str)]))
+    return parts
 
 
-def decode(shown: str, ledger: Ledger) -> str:
-    """The text again, numbered runs in their sparse form. Raises ValueError where it refers to what is not there."""
-    title, _, rest = shown.partition("\n")
-    found = _TITLE.fullmatch(title)
-    if found is None:  # only a text with a title holds references
-        return shown
-    if "\n= " not in shown:
-        return f"[{found[2]}]\n{rest}" if found[2] else rest
+def _part_suffix(index: int, runs: Sequence[int], parts: int) -> str:
+    """Tells the parts of a text apart: its title names the first numbered run, or all of it where there is none."""
+    if not runs or index == runs[0]:
+        return ""
+    if index < runs[0]:
+        return " start"
+    return " end" if index == parts - 1 and index > runs[-1] else f" part {index}"
+
+
+def decode(form: str, ledger: Ledger) -> str:
+    """Restores a text, numbered runs in their sparse form. Raises ValueError where a reference leads nowhere."""
+    first, _, rest = form.partition("\n")
+    title = _TITLE.fullmatch(first)
+    if title is None:  # only a text with a title holds references
+        return form
+    if "\n= " not in form:
+        return f"[{title[2]}]\n{rest}" if title[2] else rest
     reader = _ReferenceReader(ledger)
-    if found[2]:
-        reader.begin(f"[{found[2]}]")
+    if title[2]:
+        reader.begin(f"[{title[2]}]")
     for line in rest.split("\n"):
         reader.take(line)
     return "\n".join(reader.lines)
 
 
 class _ReferenceWriter:
-    """Writes lines, those that stand above by reference. `literal` is what is left standing here."""
+    """Writes lines, or references to them. `literal` are the lines that are written, None for those referred to."""
 
     def __init__(self, ledger: Ledger, run: NumberedRun | None, floor: int) -> None:
         self.ledger, self.first, self.floor = ledger, run.first if run else 1, floor
@@ -127,7 +128,7 @@ class _ReferenceWriter:
         self.references = 0
         self._numbered = run is not None
         self._own: dict[str, int] = {}  # where a line stands in this text
-        self._last = ""
+        self._last = ""  # the label that the last reference named
         self._shift = 0
         self._places = _PLACES
 
@@ -135,37 +136,37 @@ class _ReferenceWriter:
         at, fresh = 0, True
         places, own = self.ledger.places, self._own
         while at < len(lines):
-            said = lines[at]
-            there = places(said)
-            if there or said in own:
-                length, base, line = self._longest(lines, at, there)
+            text = lines[at]
+            earlier = places(text)
+            if earlier or text in own:
+                length, base, line = self._longest(lines, at, earlier)
                 if length and _worth(lines[at : at + length], self._numbered) >= self._price(at, base, line):
                     self._refer(at, length, base, line)
                     self.literal += [None] * length
                     at, fresh = at + length, True
                     continue
-            own.setdefault(said, at)
+            own.setdefault(text, at)
             number = self.first + at
             named = self._numbered and keeps_number(number, fresh=fresh)
-            self.shown.append(f"{number}\t{said}" if named else said)
-            self.literal.append(said)
+            self.shown.append(f"{number}\t{text}" if named else text)
+            self.literal.append(text)
             at, fresh = at + 1, False
 
     def _longest(
         self, lines: Sequence[str], at: int, places: Sequence[tuple[int, int]]
     ) -> tuple[int, LedgerEntry | None, int]:
-        """How many lines from here on stand somewhere in a row, and where: in a text, or above in this one (None)."""
+        """Finds the longest run from here on that was shown: its length, the text (None: this one), its line there."""
         best: tuple[int, LedgerEntry | None, int] = (0, None, -1)
         self._places -= len(places)
         for text, line in reversed(places if self._places > 0 else places[-1:]):
             base = self.ledger[text]
-            length = _common(base.lines, line, lines, at)
-            # Of equally long runs the one in the text named last is the cheapest to say.
+            length = _equal_lines(base.lines, line, lines, at)
+            # Of equally long runs, the one in the text that was named last has the shortest reference.
             if length > best[0] or (length == best[0] and base.label == self._last):
                 best = (length, base, line)
         own = self._own.get(lines[at])
         if own is not None and len(lines[at].strip()) >= 3:
-            length = _common(self.literal, own, lines, at)
+            length = _equal_lines(self.literal, own, lines, at)
             if length > best[0]:
                 best = (length, None, own)
         return best
@@ -185,17 +186,17 @@ class _ReferenceWriter:
             self._last, self._shift = "", 0
             return
         here, there = self.first + at, first + line
-        said = f"= {here}-{here + length - 1}" if self._numbered else f"= {length} line{'s' if length > 1 else ''}"
+        words = f"= {here}-{here + length - 1}" if self._numbered else f"= {length} line{'s' if length > 1 else ''}"
         if label != self._last:
-            said += f" as in {label}" if base else " as above"
+            words += f" as in {label}" if base else " as above"
             self._last, self._shift = label, 0
         if there - here != self._shift:
-            said += f" from {there}"
+            words += f" from {there}"
             self._shift = there - here
-        self.shown.append(said)
+        self.shown.append(words)
 
 
-def _common(base: Sequence[str | None], line: int, lines: Sequence[str], at: int) -> int:
+def _equal_lines(base: Sequence[str | None], line: int, lines: Sequence[str], at: int) -> int:
     length = 0
     most = min(len(lines) - at, len(base) - line)
     while length < most and base[line + length] == lines[at + length]:
@@ -204,7 +205,7 @@ def _common(base: Sequence[str | None], line: int, lines: Sequence[str], at: int
 
 
 class _ReferenceReader:
-    """Takes a shown text line by line; `lines` is what it says."""
+    """Takes a text with references line by line; `lines` is the text without them."""
 
     def __init__(self, ledger: Ledger) -> None:
         self.ledger = ledger
@@ -232,7 +233,7 @@ class _ReferenceReader:
             self._add(line)
 
     def begin(self, line: str) -> None:
-        """A header, after which lines are numbered."""
+        """Takes a header, after which lines are numbered."""
         self._run = header_of(line)
         if self._run is None:
             raise ValueError(f"not a header: {line}")
@@ -258,38 +259,39 @@ class _ReferenceReader:
     def _referred(self, line: str) -> list[str]:
         whole = _WHOLE.fullmatch(line)
         if whole is not None:
-            base = self._standing(whole[1]).lines
+            base = self._entry(whole[1]).lines
             self._base, self._shift = (), 0
             return _literal(base, line)
-        found = _REFERENCE.fullmatch(line)
-        assert found is not None
-        if found[4] or found[5]:
-            known = self._standing(found[4]) if found[4] else None
+        reference = _REFERENCE.fullmatch(line)
+        assert reference is not None
+        from_number, to_number, length_said, label, above, shifted = reference.groups()
+        if label or above:
+            entry = self._entry(label) if label else None
             first = self._run.first if self._run else 1
-            self._base, self._from = (known.lines, known.first) if known else (self._own, first)
+            self._base, self._from = (entry.lines, entry.first) if entry else (self._own, first)
             self._shift = 0
-        here = int(found[1]) if found[1] else self._number
-        length = int(found[3]) if found[3] else int(found[2]) - here + 1
-        if found[6]:
-            self._shift = int(found[6]) - here
+        here = int(from_number) if from_number else self._number
+        length = int(length_said) if length_said else int(to_number) - here + 1
+        if shifted:
+            self._shift = int(shifted) - here
         start = here + self._shift - self._from
         lines = _literal(self._base[start : start + length] if start >= 0 else (), line)
         if len(lines) != length:
             raise ValueError(f"a reference to lines that are not there: {line}")
         return lines
 
-    def _standing(self, label: str) -> LedgerEntry:
-        standing = self.ledger.labelled(label)
-        if standing is None:
+    def _entry(self, label: str) -> LedgerEntry:
+        entry = self.ledger.labelled(label)
+        if entry is None:
             raise ValueError(f"a reference to what is not there: {label}")
-        return standing
+        return entry
 
 
 def _literal(lines: Sequence[str | None], reference: str) -> list[str]:
-    said = [line for line in lines if line is not None]
-    if len(said) != len(lines):
+    literal = [line for line in lines if line is not None]
+    if len(literal) != len(lines):
         raise ValueError(f"a reference to lines that are not literally there: {reference}")
-    return said
+    return literal
 
 
 def is_title(line: str) -> bool:
@@ -297,7 +299,7 @@ def is_title(line: str) -> bool:
 
 
 def _hold_signs(lines: Sequence[str]) -> bool:
-    # Hardly a text does, and that is seen faster in the whole of it than line by line.
+    # Few texts do, and searching the whole text is faster than looking at each line.
     text = "\n".join(("", *lines))
     return any(sign in text for sign in ("\n= ", "\n[R", "\n[lines ")) and any(map(_is_sign, lines))
 
@@ -309,5 +311,5 @@ def _is_sign(line: str) -> bool:
 
 
 def _worth(lines: Sequence[str], numbered: bool) -> float:
-    """About how many tokens these lines are."""
+    """Estimates how many tokens these lines are."""
     return sum(map(len, lines)) / 3.7 + len(lines) * (0.8 if numbered else 0.5)

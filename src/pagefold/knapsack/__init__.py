@@ -1,26 +1,26 @@
-"""One exact solver for both choices pagefold makes: what of a result is shown, and at which level each page stands.
+"""Solves the multiple-choice knapsack exactly: of every group at most one choice, the most value within a budget.
 
-A multiple-choice knapsack: of every group at most one choice, the most value within a budget of tokens. A group with a
-parent may pick only if its parent picked a choice that opens, so that trees are cut along their branches.
+It decides which part of a result is shown and at which level each page stands. A group with a parent may pick only if
+its parent picked a choice that opens, so that trees are cut along their branches.
 
-How it goes about it. The concave hull of every subtree gives the price of a token, the slope at which the relaxation
-spends the last of the budget (`fronts`). At that price every group has a best choice, its base, and every other choice
-is a move with a loss: what it gives away even if the tokens it frees or needs are worth their price (`base`). A dynamic
-program over the moves of least loss finds the best and proves it (`search`); a tree of which the relaxation opens only
-half is first told apart (`branch`). Nothing is rounded: exact means to the precision of a sum of floats.
+Method. The LP relaxation gives the price of a token: the slope of the concave hulls at which the budget runs out
+(`relaxation`). At that price every group has a best choice, its base; every other choice is a move with a loss, which
+is what it gives away even if tokens are worth their price (`lagrangian`). A dynamic program over the moves of least
+loss finds the best solution and proves it (`move_search`). Where the relaxation opens half of a group, the problem is
+first split into "it opens" and "it does not" (`branch_and_bound`). Exact means to the precision of a sum of floats.
 
-Ties. Within a group the cheaper choice wins, then the earlier one, and none before one that adds nothing. Between whole
-solutions of one value the cheaper of those looked at wins. The same groups always give the same picks.
+Ties. Within a group the cheaper choice wins, then the earlier one; nothing is picked where a choice adds no value.
+Between whole solutions of equal value the cheaper of those looked at wins. The same groups always give the same picks.
 
-Refused with ValueError, as mistakes of the caller: a budget or a cost below zero, a value that is negative or not
-finite, a parent that does not stand before its child.
+Raises ValueError for a budget or a cost below zero, a value that is negative or not finite, and a parent that does not
+stand before its child.
 """
 
 from collections.abc import Sequence
 from math import fsum
 
 from pagefold.knapsack.branch_and_bound import Branching
-from pagefold.knapsack.problem import Choice, Group, Solution, problem
+from pagefold.knapsack.problem import Choice, Group, Solution, checked_problem
 
 __all__ = ["WORK", "Choice", "Group", "Solution", "solve"]
 
@@ -28,8 +28,8 @@ WORK = 400_000  # states looked at before the best found is returned with its ga
 
 
 def solve(groups: Sequence[Group], budget: int, *, work: int = WORK) -> Solution:
-    """The picks of most value whose cost is within the budget. `work` bounds the states that are looked at."""
-    asked = problem(groups, budget)
+    """Returns the picks of most value whose cost is within the budget. `work` bounds the states that are looked at."""
+    asked = checked_problem(groups, budget)
     branching = Branching(asked, work)
     branching.run()
     picks = branching.picks

@@ -1,7 +1,7 @@
-"""Trees whose relaxation is far from any solution, because it opens half of something dear: open it, or do not.
+"""Searches a problem, and splits it where the relaxation opens half of a costly group: the group opens, or it does not.
 
-Either answer is a problem of its own, with a price and a bound of its own. The one with the higher bound is looked at
-first, until nothing that is left can beat the best. Where there are no trees there is one problem and one search.
+Both branches are problems with a price and a bound of their own. The one with the higher bound is searched first, until
+no branch that is left can beat the best solution. Without trees there is one problem and one search.
 """
 
 import heapq
@@ -17,7 +17,7 @@ _STATES_A_GROUP = 10  # before a search gives way to two branches; a branch cost
 
 
 class _Branch(NamedTuple):
-    """`taken` are the picks that stand for none, worth `value` together; `order` keeps equal bounds apart."""
+    """`taken` are the picks that replace "no choice", worth `value` together; `order` breaks ties of the heap."""
 
     negative_bound: float
     order: int
@@ -27,7 +27,7 @@ class _Branch(NamedTuple):
 
 
 class Branching:
-    """`picks` is the best found, `missing` how much more than its value there may be."""
+    """`picks` is the best solution found; `missing` is how much more value there may be."""
 
     def __init__(self, asked: KnapsackProblem, limit: int) -> None:
         self.asked = asked
@@ -41,7 +41,7 @@ class Branching:
         self.unfinished = 0.0  # the highest bound of a branch that was given up
 
     def run(self) -> None:
-        """Until nothing can beat the best or the work is spent."""
+        """Runs until no branch can beat the best solution, or the work is spent."""
         self._add(self.asked, {}, 0.0, float("inf"))
         while self.waiting and self.work <= self.limit:
             branch = heapq.heappop(self.waiting)
@@ -57,7 +57,7 @@ class Branching:
         heapq.heappush(self.waiting, _Branch(-bound, self.work, problem, taken, value))
 
     def _follow(self, branch: _Branch) -> None:
-        """Search it, and where that takes too long, branch once more."""
+        """Searches a branch, and splits it where that takes too long."""
         found = base(branch.problem, price(branch.problem))
         bound = min(-branch.negative_bound, branch.value + found.bound)
         size = len(branch.problem.choices)
@@ -81,7 +81,7 @@ class Branching:
         self._add(closed(branch.problem, at), branch.taken, branch.value, bound)
 
     def _search(self, branch: _Branch, found: BaseSolution, limit: int) -> float:
-        """Note what is better than the best; how much more than the best there may be in this branch."""
+        """Keeps a better solution, if there is one; returns how much more than the best the branch may hold."""
         search = MoveSearch(branch.problem, found, self.value - branch.value, min(limit, self.limit) - self.work)
         search.run()
         self.work += search.work

@@ -1,4 +1,7 @@
-"""The best choice of every group at one price of a token, and what every other choice would lose against it."""
+"""Finds the best choice of every group at a given price of a token, and what every other choice would lose.
+
+This is the Lagrangian relaxation: the budget is dropped, and each token costs its price instead.
+"""
 
 import math
 from operator import itemgetter
@@ -10,7 +13,7 @@ ROUNDING = 1e-12  # of the whole value: differences below are noise of float sum
 
 
 class Move(NamedTuple):
-    """A choice other than the base, with the base below it: what it changes in cost and value, and its loss."""
+    """A choice other than the base, with the base choices below it: its change of cost and value, and its loss."""
 
     loss: float
     group: int
@@ -21,7 +24,7 @@ class Move(NamedTuple):
 
 
 class PricedChoice(NamedTuple):
-    """A choice, or none, with what stands below it at the base; its worth is its value less its cost at the price."""
+    """A choice, or none, with the base choices below it. Its worth is its value less its cost at the price."""
 
     worth: float
     cost: int
@@ -36,9 +39,10 @@ _COST = itemgetter(1)
 
 
 class BaseSolution(NamedTuple):
-    """`bound` is what no solution exceeds; `nearest` is the least loss in each group of a choice other than its base.
+    """The best choice of every group at a price. No solution exceeds `bound`.
 
-    `below` is what stands below each group that is opened: worth, cost and value; None where there are no trees.
+    `nearest` is the least loss of another choice in each group. `below` is worth, cost and value of the base choices
+    below each group; None where there are no trees.
     """
 
     price: float
@@ -56,12 +60,12 @@ class BaseSolution(NamedTuple):
 
 
 def base(problem: KnapsackProblem, price: float) -> BaseSolution:
-    """At equal worth the cheaper choice, but as far as the budget goes the dearer one."""
+    """Returns the base at a price. Of choices of equal worth it takes the dearer one as far as the budget goes."""
     found, hair = _best(problem, price, {}), 1e-9
-    while found.cost > problem.budget:  # rounding took the dearer end of a tie: a hair above it is the cheaper
-        # Values that are lost in a sum leave no slope and no price at all: then what is lost in it has one.
+    while found.cost > problem.budget:  # rounding took the dearer end of a tie
+        # Values too small for the sum leave no price at all: begin with the rounding error.
         price = price * (1 + hair) or ROUNDING * found.bound / (problem.budget or 1)
-        hair *= 2  # a price that was wrong altogether is left behind as fast
+        hair *= 2
         found = _best(problem, price, {})
     dearer = _dearer(problem, found, problem.budget - found.cost)
     return _best(problem, price, dearer) if dearer else found
@@ -120,7 +124,7 @@ def _best(problem: KnapsackProblem, price: float, fixed: dict[int, int | None]) 
 
 
 def _dearer(problem: KnapsackProblem, base: BaseSolution, spare: int) -> dict[int, int | None]:
-    """From the roots down, what the spare tokens buy: picks that cost more than the base's at the same worth."""
+    """Spends spare tokens from the roots down, on picks of the same worth as the base's that cost more."""
     noise = ROUNDING * base.price * problem.budget
     found: dict[int, int | None] = {}
     if not spare or not base.price or min(base.nearest, default=math.inf) > noise:
@@ -132,7 +136,7 @@ def _dearer(problem: KnapsackProblem, base: BaseSolution, spare: int) -> dict[in
         elif base.nearest[index] <= noise:
             options = base.options(problem, index)
             at = next(option for option in options if option.pick == base.picks[index])
-            affordable = [one for one in options if one.worth >= at.worth - noise and one.cost - at.cost <= spare]
+            affordable = [it for it in options if it.worth >= at.worth - noise and it.cost - at.cost <= spare]
             taken = max(affordable, key=_COST)
             if taken.cost > at.cost:
                 found[index], opens[index] = taken.pick, taken.opens
@@ -141,7 +145,7 @@ def _dearer(problem: KnapsackProblem, base: BaseSolution, spare: int) -> dict[in
 
 
 def moves(problem: KnapsackProblem, base: BaseSolution, limit: float) -> list[Move]:
-    """Every move whose loss is within the limit, by rising loss."""
+    """Returns every move whose loss is within the limit, by rising loss."""
     found: list[Move] = []
     for index, least in enumerate(base.nearest):
         if least > limit:
@@ -158,7 +162,7 @@ def moves(problem: KnapsackProblem, base: BaseSolution, limit: float) -> list[Mo
 
 
 def hinge(problem: KnapsackProblem, base: BaseSolution, limit: float) -> int | None:
-    """The group that opens, or would, at the least loss of doing the other: where to branch. None within the limit."""
+    """Returns the group to branch on, where opening or not makes the least difference. None beyond the limit."""
     if problem.parents is None or base.below is None:
         return None
     reached = [True] * len(base.opens)
@@ -168,7 +172,7 @@ def hinge(problem: KnapsackProblem, base: BaseSolution, limit: float) -> int | N
         if reached[index] and base.below[index][1] and base.nearest[index] <= least:
             options = base.options(problem, index)
             best = max(option.worth for option in options)
-            other = max((one.worth for one in options if one.opens != base.opens[index]), default=-math.inf)
+            other = max((it.worth for it in options if it.opens != base.opens[index]), default=-math.inf)
             if best - other < least:
                 least, found = best - other, index
     return found
@@ -177,13 +181,10 @@ def hinge(problem: KnapsackProblem, base: BaseSolution, limit: float) -> int | N
 def _options(
     choices: tuple[Choice, ...], most: float, price: float, under: tuple[float, int, float]
 ) -> list[PricedChoice]:
-    worth_below, cost_below, value_below = under
     options = [_NONE]
     for pick, (cost, value, opens) in enumerate(choices):
-        worth = value - price * cost
         if cost <= most:
-            if opens:
-                options.append(PricedChoice(worth + worth_below, cost + cost_below, value + value_below, pick, opens))
-            else:
-                options.append(PricedChoice(worth, cost, value, pick, opens))
+            worth_below, cost_below, value_below = under if opens else _NOTHING
+            worth = value - price * cost + worth_below
+            options.append(PricedChoice(worth, cost + cost_below, value + value_below, pick, opens))
     return options

@@ -1,7 +1,7 @@
-"""From the base to the best: every combination of moves that may beat what was found, by rounds that let in ever more.
+"""Finds the best combination of moves away from the base, by a dynamic program over the moves of least loss.
 
-No solution that uses a move comes closer to the bound than the move's loss. So moves are taken by rising loss, and as
-soon as the best found is closer to the bound than the first move left out, it is proven.
+A solution that uses a move stays below the bound by at least the move's loss. So each round takes twice as many moves,
+by rising loss, and once the best solution is closer to the bound than the first move left out, it is proven.
 """
 
 import math
@@ -16,14 +16,14 @@ _FIRST_ROUND = 12  # moves; every round has twice as many as the one before
 _EXPECTED = 6  # moves that the first collection aims at; it finds more, as good choices crowd around the price
 _MORE = 8  # times the loss in the next collection
 
-# A way to have decided the groups so far: cost and value against the base, the state before it, and the last move.
+# One way to decide the groups so far: cost and value against the base, the state before it, and the last move.
 State = tuple[int, float, Any, Any]
 _BEGIN: State = (0, 0.0, None, None)
 _COST = itemgetter(0)
 
 
 class _GroupMoves(NamedTuple):
-    """A group to be decided: its moves, whether its base opens, and the place after everything below it."""
+    """A group to decide: its moves, whether its base opens, and the index behind everything below it."""
 
     moves: list[Move]
     opens: bool
@@ -31,7 +31,7 @@ class _GroupMoves(NamedTuple):
 
 
 class MoveSearch:
-    """For a state worth more than `least`: `best` is the best so far, `missing` how much more there may be."""
+    """Searches for a state worth more than `least`: `best` is the best so far, `missing` how much more there may be."""
 
     def __init__(self, problem: KnapsackProblem, base: BaseSolution, least: float, limit: int) -> None:
         self.problem = problem
@@ -48,7 +48,7 @@ class MoveSearch:
         self.missing = 0.0
 
     def run(self) -> None:
-        """Until the best is proven or the work is spent."""
+        """Runs until the best is proven or the work is spent."""
         proven = 0.0
         collected = _EXPECTED * self.problem.typical / (len(self.problem.choices) or 1)
         while self.most - self.best[1] > proven + self.step:
@@ -67,7 +67,7 @@ class MoveSearch:
             collected *= _MORE
 
     def changed(self) -> dict[int, Move]:
-        """The moves of the best, by group."""
+        """Returns the moves of the best state, by group."""
         found: dict[int, Move] = {}
         state = self.best
         while state[3] is not None:
@@ -76,7 +76,7 @@ class MoveSearch:
         return found
 
     def _round(self, chosen: list[Move]) -> bool:
-        """Try all combinations of these moves that may beat the best; whether the work was enough for that."""
+        """Tries all combinations of these moves that may beat the best; returns whether the work was enough."""
         order = self._order(chosen)
         bounds = _slopes_from(order)
         waiting: list[list[State]] = [[] for _ in range(len(order) + 1)]
@@ -94,7 +94,10 @@ class MoveSearch:
         return True
 
     def _promising(self, states: list[State], up: float, down: float) -> list[State]:
-        """By cost, those that no other dominates and that may still beat the best: up and down the rest can trade."""
+        """Returns by cost the states that no other dominates and that may still beat the best.
+
+        `up` is the most that the rest can gain for a token more, `down` the least that it loses for a token fewer.
+        """
         states.sort(key=_COST)
         slack, least = self.slack, self.best[1] + self.step
         kept: list[State] = []
@@ -112,7 +115,7 @@ class MoveSearch:
         return kept
 
     def _moved(self, states: list[State], move: Move, up: float, down: float) -> list[State]:
-        """These states, which rise in cost and value, after a move; the best is noted."""
+        """Returns these states, which rise in cost and value, after a move, and keeps the best."""
         step, gain = move.cost, move.value
         left = self.slack - step
         fitting = bisect_right(states, left, key=_COST)
@@ -138,7 +141,7 @@ class MoveSearch:
         return moved
 
     def _order(self, chosen: list[Move]) -> list[_GroupMoves]:
-        """The groups of these moves, those that trade closest to the price first, each before what is below it."""
+        """Orders the groups of these moves: those closest to the price first, each before what is below it."""
         by_group: dict[int, list[Move]] = {}
         for move in chosen:
             by_group.setdefault(move.group, []).append(move)
@@ -164,7 +167,7 @@ class MoveSearch:
         return order
 
     def _above(self, index: int, by_group: dict[int, list[Move]]) -> int | None:
-        """The nearest group above with moves of its own, None for none, or itself where a closed base shuts it out."""
+        """Returns the nearest group above with moves, None for none, or `index` where a closed base shuts it out."""
         parents = self.problem.parents
         assert parents is not None
         above = parents[index]
@@ -180,7 +183,7 @@ def _distance(move: Move) -> float:
 
 
 def _slopes_from(order: list[_GroupMoves]) -> list[tuple[float, float]]:
-    """For every place and the end: the most value a token more may bring from there on, the least one fewer takes."""
+    """Returns for every index and the end: the most a token more may gain from there on, the least one fewer loses."""
     up, down = 0.0, math.inf
     slopes = [(up, down)]
     for options, _, _ in reversed(order):

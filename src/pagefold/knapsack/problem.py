@@ -1,4 +1,7 @@
-"""What is asked and what is answered. Tuples, because there are thousands of them and a tuple is made in no time."""
+"""Defines the problem and the solution of a knapsack, and derives the two problems of a branch.
+
+Named tuples, because there are thousands of them and they are fast to make.
+"""
 
 import math
 from collections.abc import Sequence
@@ -9,7 +12,7 @@ from typing import NamedTuple
 
 
 class Choice(NamedTuple):
-    """What a group may be shown as. `opens` says whether the groups below it may then pick too."""
+    """One thing a group may pick. `opens` says whether the groups below it may then pick too."""
 
     cost: int
     value: float
@@ -24,9 +27,10 @@ class Group(NamedTuple):
 
 
 class Solution(NamedTuple):
-    """`gap` is how far below the proven bound the value may lie, as a share of the bound: 0 where it is exact.
+    """`picks` has the index of a choice, or None, for every group.
 
-    `picks` has one index of a choice, or None, for every group; `work` is how many states were looked at.
+    `gap` is how far below the proven bound the value may lie, as a share of the bound: 0 where it is exact. `work` is
+    how many states were looked at.
     """
 
     picks: tuple[int | None, ...]
@@ -38,7 +42,7 @@ class Solution(NamedTuple):
 
 
 class KnapsackProblem(NamedTuple):
-    """The groups, checked. `room` is what each may cost at most, given what its ancestors cost at least."""
+    """Groups that were checked. `room` is what each may cost at most, given what its ancestors cost at least."""
 
     choices: list[tuple[Choice, ...]]
     parents: list[int | None] | None  # None where no group has one
@@ -52,8 +56,8 @@ _COST, _VALUE = itemgetter(0), itemgetter(1)
 _UNAFFORDABLE = Choice(1 << 62, 0.0, False)
 
 
-def problem(groups: Sequence[Group], budget: int) -> KnapsackProblem:
-    """Raises ValueError where it is none. The budget is rounded down to what the costs can add up to."""
+def checked_problem(groups: Sequence[Group], budget: int) -> KnapsackProblem:
+    """Raises ValueError for wrong input. Rounds the budget down to what the costs can add up to."""
     if budget < 0:
         raise ValueError(f"budget = {budget}: expected 0 or more tokens")
     choices = [group[0] for group in groups]
@@ -65,7 +69,7 @@ def problem(groups: Sequence[Group], budget: int) -> KnapsackProblem:
     total = sum(values)
     if not (min(values) >= 0 and math.isfinite(total)):
         raise ValueError("every value must be a finite number of 0 or more")
-    if min(filter(None, values), default=1.0) < float_info.min:  # a share of so little is nothing, and so is this
+    if min(filter(None, values), default=1.0) < float_info.min:  # too small to divide
         choices = [tuple(map(_worth_something, some)) for some in choices]
     parents = [group[1] for group in groups]
     flat = parents.count(None) == len(parents)
@@ -83,10 +87,10 @@ def _worth_something(choice: Choice) -> Choice:
 
 
 def opened(of: KnapsackProblem, group: int) -> tuple[KnapsackProblem, dict[int, int]] | None:
-    """The problem that is left if this group opens, so that all above it do: their cheapest opening choices are taken.
+    """Returns the problem that is left if a group opens, and with it all groups above it.
 
-    They are returned as the picks that now stand for none; what such a group offers is then counted against that pick.
-    None where the budget does not reach.
+    Their cheapest opening choices are taken and returned: they replace "no choice", and what else these groups offer is
+    counted against them. None where the budget is too small.
     """
     assert of.parents is not None
     choices, parents, budget = list(of.choices), list(of.parents), of.budget
@@ -110,7 +114,7 @@ def opened(of: KnapsackProblem, group: int) -> tuple[KnapsackProblem, dict[int, 
 
 
 def closed(of: KnapsackProblem, group: int) -> KnapsackProblem:
-    """The problem that is left if this group does not open."""
+    """Returns the problem that is left if a group does not open."""
     assert of.parents is not None
     choices = list(of.choices)
     choices[group] = tuple(_UNAFFORDABLE if choice.opens else choice for choice in choices[group])

@@ -1,7 +1,7 @@
-"""The price of a token: the slope at which the relaxation of a problem spends the last of its budget.
+"""Computes the price of a token: the slope at which the LP relaxation spends the last of the budget.
 
-A front is the concave hull of what a subtree can be worth by its cost: points (cost, value) from the cheapest on, or
-the value at no cost and the steps from there, each (slope, cost). The relaxation takes the steepest steps first.
+A front is the concave hull of the value of a subtree over its cost: points (cost, value) from the cheapest on, or the
+value at no cost and the steps from there, each (slope, cost). The relaxation takes the steepest steps first.
 """
 
 from itertools import pairwise
@@ -16,7 +16,7 @@ Step = tuple[float, int]
 
 
 def price(problem: KnapsackProblem) -> float:
-    """0 where the budget is enough for everything."""
+    """Returns the price of a token, 0 where the budget is enough for everything."""
     if problem.parents is not None:
         return _spend(_tree(problem, problem.parents), problem.budget)
     choices = problem.choices
@@ -35,7 +35,7 @@ def price(problem: KnapsackProblem) -> float:
 
 
 def _spend(steps: list[Step], budget: int) -> float:
-    """The slope of the first step that the budget does not reach."""
+    """Returns the slope of the first step that the budget does not reach."""
     steps.sort(reverse=True)
     for slope, cost in steps:
         budget -= cost
@@ -45,7 +45,7 @@ def _spend(steps: list[Step], budget: int) -> float:
 
 
 def _undecided(choices: list[tuple[Choice, ...]], low: float, high: float) -> tuple[list[tuple[Choice, ...]], int]:
-    """The groups whose best choice is not the same at both prices, and what the others cost."""
+    """Returns the groups whose best choice differs between two prices, and what the others cost together."""
     undecided: list[tuple[Choice, ...]] = []
     fixed = 0
     for group in choices:
@@ -94,10 +94,10 @@ def _tree(problem: KnapsackProblem, parents: list[int | None]) -> list[Step]:
 
 
 def _inner(choices: tuple[Choice, ...], room: int, value_below: float, below: list[Step]) -> tuple[float, list[Step]]:
-    """The front of a group and of what it opens; `below` are the steps of its children."""
+    """Returns the front of a group with what it opens; `below` are the steps of its children."""
     # By index, as taking a named tuple apart is slow.
-    opening = sorted([(one[0], one[1] + value_below) for one in choices if one[2] and one[0] <= room])
-    closed = [(one[0], one[1]) for one in choices if not one[2] and one[0] <= room]
+    opening = sorted([(it[0], it[1] + value_below) for it in choices if it[2] and it[0] <= room])
+    closed = [(it[0], it[1]) for it in choices if not it[2] and it[0] <= room]
     if not opening:
         points = front(closed, (0, 0.0))
         return points[0][1], _steps(points)
@@ -119,24 +119,23 @@ def _inner(choices: tuple[Choice, ...], room: int, value_below: float, below: li
 
 
 def front(points: list[Point], origin: Point) -> list[Point]:
-    """The front of these points from `origin` on, which none of them costs less than."""
+    """Returns the front of these points from `origin` on, which none of them costs less than."""
     points.sort()
-    found = [origin]
+    hull = [origin]
     for cost, value in points:
-        at_cost, at_value = found[-1]
+        at_cost, at_value = hull[-1]
         if value <= at_value:
             continue
-        while len(found) > 1:
-            from_cost, from_value = found[-2]
+        while len(hull) > 1:
+            from_cost, from_value = hull[-2]
             if (value - at_value) * (at_cost - from_cost) < (at_value - from_value) * (cost - at_cost):
                 break
-            found.pop()
+            hull.pop()
             at_cost, at_value = from_cost, from_value
         if cost == at_cost:
-            found[-1] = (cost, value)
-        else:
-            found.append((cost, value))
-    return found
+            hull.pop()
+        hull.append((cost, value))
+    return hull
 
 
 def _steps(points: list[Point]) -> list[Step]:
