@@ -40,7 +40,7 @@ from pagefold.pages.store import Store
 from pagefold.pages.writeback import Scopes, Writeback
 from pagefold.tokens import FRAME, counter_for
 from pagefold.wire import json_text
-from pagefold.wire.apis import message_of
+from pagefold.wire.apis import message_of, spelled_alike
 from pagefold.wire.message import BlockKind, Message
 
 _TITLE = re.compile(r"\[(R\d+)[ \]]")
@@ -183,7 +183,7 @@ class Context:
         self._save(now)
         self._account(before, derived, cold=cold)
         self._asked = now
-        return [json.loads(message.raw) for message in self._sent]
+        return [json.loads(message.raw) for message in spelled_alike(list(self._sent))]
 
     def recall(self, handle: str, **part: Any) -> str:
         """What a handle stands for: `pf-…` from a fold, or `R12` from the title of a result. `lines`, `path`, `find`,

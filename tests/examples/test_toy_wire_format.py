@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from pagefold import Context
 from pagefold.derive.pairing import broken
 from pagefold.derive.policies import policy_named
 from pagefold.derive.policies.economic import Economic
@@ -106,6 +107,18 @@ def test_a_call_without_a_result_gets_one_in_its_own_words() -> None:
     result = json.loads(sent)["turns"][2]
     assert (result["by"], result["key"]) == ("action", "k0")
     assert "unavailable" in result["gave"]
+
+
+def test_a_context_takes_it_and_folds_it_in_its_own_words() -> None:
+    context = Context(9_000)
+    for message in json.loads(request(40))["turns"]:
+        if message["by"] == "engine":
+            turns = context.request()
+        context.add(message)
+
+    assert context.report().folds > 0
+    assert {turn["by"] for turn in turns} == {"human", "engine", "action"}
+    assert any("context_recall" in turn.get("say", "") for turn in turns)
 
 
 def test_errors_are_read_and_spelled_as_the_api_does() -> None:

@@ -10,7 +10,7 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 
 from pagefold.wire import json_text
-from pagefold.wire.anthropic import unmarked
+from pagefold.wire.cache_marks import unmarked
 from pagefold.wire.json_text import dumps
 from pagefold.wire.message import Message, Request, Role
 

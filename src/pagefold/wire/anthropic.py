@@ -12,6 +12,7 @@ from typing import Any
 from pagefold.errors import WireError
 from pagefold.wire import json_text, sse
 from pagefold.wire.api import CacheMarks, CallFormat, ResultClearing
+from pagefold.wire.cache_marks import MARK, unmarked
 from pagefold.wire.json_text import as_count, as_list, as_object, as_string
 from pagefold.wire.message import (
     Block,
@@ -33,7 +34,7 @@ _CLEARS = "clear_tool_uses"
 _CONTENT = ("content",)
 _COUNTS = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
 _OWN_BLOCKS = ("tool_use", "tool_result", "thinking", "redacted_thinking", "server_tool_use", "image", "document")
-_MARK, _UNMARKED = "cache_control", ("thinking", "redacted_thinking")
+_UNMARKED = ("thinking", "redacted_thinking")
 _TEXTS = {"text": "text", "thinking": "thinking"}
 _MEDIA = ("image", "document")
 _DELTAS = {  # deltas that come in pieces: the key of a block, and the key of the piece
@@ -101,11 +102,11 @@ def without_clearing(editing: str) -> str:
 
 def mark_of(message: Message) -> str:
     """Returns the first cache mark in a message, as JSON, or "" where there is none."""
-    if f'"{_MARK}"' not in message.raw:
+    if f'"{MARK}"' not in message.raw:
         return ""
     content = as_list(as_object(json_text.parse(message.raw)).get("content"))
     inner = [part for block in content for part in as_list(as_object(block).get("content"))]
-    marks = (as_object(block).get(_MARK) for block in (*content, *inner))
+    marks = (as_object(block).get(MARK) for block in (*content, *inner))
     return next((json_text.dumps(mark) for mark in marks if mark), "")
 
 
@@ -117,35 +118,18 @@ def with_mark(message: Message, mark: str) -> Message | None:
     last = as_object(blocks[-1]) if blocks else {}
     if not last or last.get("type") in _UNMARKED or last.get("text") == "":
         return None
-    blocks[-1] = {**last, _MARK: json_text.parse(mark)}
+    blocks[-1] = {**last, MARK: json_text.parse(mark)}
     return _with_content(value, blocks)
 
 
 def without_marks(message: Message) -> Message:
     """Returns a message in one fixed spelling: without cache marks, and a string as one text block."""
     value = json_text.parse(message.raw)
-    kept = {key: part for key, part in value.items() if key != _MARK}
+    kept = {key: part for key, part in value.items() if key != MARK}
     if "content" in kept:
         kept["content"] = unmarked(kept["content"])
     raw = json_text.dumps(kept)
     return message if raw == message.raw else parse_message(kept, raw)
-
-
-def unmarked(content: Any) -> Any:
-    """Returns content without cache marks, also inside results, and a string as one text block. The arguments of calls
-    are left as they are."""
-    if isinstance(content, str):
-        return [{"type": "text", "text": content}]
-    return [_unmarked_block(block) for block in content] if isinstance(content, list) else content
-
-
-def _unmarked_block(block: Any) -> Any:
-    if not isinstance(block, dict):
-        return block
-    kept = {key: part for key, part in block.items() if key != _MARK}
-    if block.get("type") == "tool_result" and "content" in kept:
-        kept["content"] = unmarked(kept["content"])
-    return kept
 
 
 def result_block(call_id: str, text: str) -> dict[str, Any]:

@@ -94,6 +94,12 @@ def message_of(value: Mapping[str, Any]) -> Message:
     return api_of(value).shape.parse(value, json_text.dumps(value))
 
 
+def spelled_alike(messages: list[Message]) -> list[Message]:
+    """Messages of one conversation, with those that a policy wrote in the spelling of the others."""
+    own = next((message for message in messages if message.place >= 0), None)
+    return api_of(json_text.parse(own.raw)).spelled(messages) if own else messages
+
+
 def providers() -> dict[str, ApiProvider]:
     """The providers of all APIs by their names. Unknown paths go to the first."""
     return {api.provider.name: api.provider for api in APIS.values()}

@@ -30,7 +30,7 @@ from pagefold.pages.page import Page
 from pagefold.pages.pins import Pins
 from pagefold.pages.producers import Held
 from pagefold.tokens import counter
-from pagefold.wire import anthropic, json_text
+from pagefold.wire import apis, json_text
 from pagefold.wire.message import Block, BlockKind, Message, Role, user_text
 
 _CASCADE = (16, 12, 8, 6, 3, 1)
@@ -273,8 +273,8 @@ def _without_thinking(message: Message) -> Message:
     kept = [part for part in parts if json_text.as_object(part).get("type") not in ("thinking", "redacted_thinking")]
     if not kept or len(kept) == len(parts):
         return message
-    value = {**value, "content": kept}
-    return replace(anthropic.parse_message(value, json_text.dumps(value)), place=message.place)
+    raw = json_text.dumps({**value, "content": kept})
+    return replace(apis.api_of(value).parse_message(raw), place=message.place)
 
 
 def _without_blanks(message: Message) -> Message:
