@@ -85,13 +85,13 @@ class PrefetchPlan:
     remaining_budget_tokens: int = 0
 
 
-Has: TypeAlias = Callable[[str, str], bool]
+HasAnswer: TypeAlias = Callable[[str, str], bool]
 """Tells whether the answer to a call (tool, canonical arguments) is there already, under way, or was just shown."""
 
 
 @dataclass(slots=True)
 class Planner:
-    """The planner of one conversation."""
+    """Plans the early calls of one conversation. `allowed_hosts` and `annotations` are handed to `may_dispatch`."""
 
     registry: ToolRegistry
     budget: PrefetchBudget = field(default_factory=PrefetchBudget)
@@ -103,7 +103,7 @@ class Planner:
         self,
         turn: Sequence[AnsweredCall],
         *,
-        has: Has = lambda tool, arguments: False,
+        has: HasAnswer = lambda tool, arguments: False,
         intent: Collection[str] = (),
         busy_hosts: Mapping[str, int] | None = None,
     ) -> PrefetchPlan:
@@ -160,7 +160,7 @@ class Planner:
             del self._places[next(iter(self._places))]
 
     def _wanted(
-        self, offers: Sequence["_Offer"], has: Has, intent: Collection[str], declined: list[DeclinedCall]
+        self, offers: Sequence["_Offer"], has: HasAnswer, intent: Collection[str], declined: list[DeclinedCall]
     ) -> list[PlannedCall]:
         wanted: dict[tuple[str, str], PlannedCall] = {}
         for offer in offers:
@@ -170,7 +170,7 @@ class Planner:
         return sorted(wanted.values(), key=lambda planned: -planned.score)
 
     def _weighed(
-        self, offer: "_Offer", has: Has, intent: Collection[str], wanted: dict[tuple[str, str], PlannedCall]
+        self, offer: "_Offer", has: HasAnswer, intent: Collection[str], wanted: dict[tuple[str, str], PlannedCall]
     ) -> str | None:
         """Adds an offer to the wanted calls, or returns why it is declined."""
         if offer.link.probability < offer.least:
