@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 from pagefold.adapters.sqlite.database import migrate
 from pagefold.adapters.sqlite.pages import _APPLICATION_ID, _MIGRATIONS, SqlitePages
+from pagefold.adapters.sqlite.store import SqliteStore
 from pagefold.errors import StoreError
 from pagefold.pages.page import PageId, handle_of, id_of
 from pagefold.pages.store import Collected, StoreStats
@@ -609,3 +610,15 @@ def test_opening_a_store_twice_in_one_process_keeps_the_locks_of_the_first(store
     assert path.with_name("pages.db-wal").exists()
     assert store.get(page) == b"content"
     assert store.exists(id_of(b"theirs"))
+
+
+def test_of_many_connections_that_put_a_note_if_absent_one_puts_and_all_get_the_same_answer(tmp_path: Path) -> None:
+    def decide(number: int) -> list[bytes]:
+        with closing(SqliteStore(tmp_path / "pages.db")) as store:
+            return [store.notes.put_if_absent(f"decision {n}", b"%d" % number) for n in range(20)]
+
+    with ThreadPoolExecutor(4) as pool:
+        first, *others = pool.map(decide, range(4))
+    assert others == [first] * 3
+    with closing(SqliteStore(tmp_path / "pages.db")) as store:
+        assert [store.pages.listed(f"decision {n}") for n in range(20)] == [[id_of(content)] for content in first]

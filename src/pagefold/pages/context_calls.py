@@ -1,7 +1,7 @@
-"""The agent's calls that pin, plan, prefer and reset: arguments in; a page, new pins and a sentence out.
+"""Answers the agent's calls that pin, plan, prefer and reset: arguments in; a page, new pins and a sentence out.
 
-Only a call that the agent made is read here, by its exact name. A call that cannot be followed is refused in words with
-a reason and changes nothing. Pins follow from the history: the same calls give the same pins, in any process.
+A call that cannot be followed is refused with a reason and changes nothing. Pins follow from the history: the same
+calls give the same pins, in any process.
 """
 
 import json
@@ -32,7 +32,7 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class ResetAsked:
-    """The agent wants to go on from its summary: a typed event, so that no text can stand for it."""
+    """The agent wants to go on from its summary."""
 
     page: Page
     text: str
@@ -42,17 +42,17 @@ CallOutcome: TypeAlias = Answered | ResetAsked | Refused
 
 
 def answer(name: str, arguments: str | Mapping[str, Any], pins: Pins) -> CallOutcome:
-    """What one call does to the pins. `arguments` may be the JSON text as it came."""
-    found = _CALLS.get(name)
-    if found is None:
+    """Returns what one call does to the pins. `arguments` may be the JSON text as it came."""
+    call = _CALLS.get(name)
+    if call is None:
         return Refused(RefusalReason.UNKNOWN_TOOL, f"There is no tool {name!r} here.")
-    tool, act = found
+    tool, act = call
     given = _given(tool, arguments)
     return given if isinstance(given, Refused) else act(given, pins)
 
 
 def step(pins: Pins, message: Message) -> Pins:
-    """The pins after one more message of the history: the agent may hold something by a call of its own."""
+    """Returns the pins after one more message of the history, which may hold calls of the agent."""
     if message.role is not Role.ASSISTANT:
         return pins
     for block in message.blocks:
@@ -115,7 +115,7 @@ _TYPES: Mapping[str, type] = {"string": str, "integer": int, "array": list}
 
 
 def _given(tool: ContextTool, arguments: str | Mapping[str, Any]) -> dict[str, Any] | Refused:
-    """The arguments, once they are what the tool's schema says."""
+    """Checks the arguments against the tool's schema."""
     value = _parsed(arguments)
     if not isinstance(value, Mapping):
         return Refused(RefusalReason.WRONG_TYPE, f"The arguments of {tool.name} are a JSON object.")
@@ -147,8 +147,7 @@ def _parsed(arguments: str | Mapping[str, Any]) -> Any:
     try:
         return json.loads(arguments)
     except (ValueError, RecursionError):
-        # Whatever it is, it is no object, and that is what the refusal says.
-        return None
+        return None  # refused as no object
 
 
 def _by(tool: ContextTool) -> Source:

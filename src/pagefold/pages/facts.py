@@ -1,7 +1,7 @@
-"""Facts: identifier-like words, the things a later answer may need to name.
+"""Finds facts in a text: identifier-like words that a later answer may need.
 
-A word is a fact if it is long, or has a digit, an underscore or an inner capital. A policy is measured by facts, and
-they tell a line that says something from one that only closes a bracket.
+A word is a fact if it is long, or has a digit, an underscore or an inner capital. Policies are measured by the facts
+they keep, and lines without a fact are the first to go.
 """
 
 import re
@@ -14,13 +14,13 @@ _REMEMBERED = 1 << 16
 
 
 class _FactCache(dict[str, bool]):
-    """Which words are facts. The collector of garbage walks through every entry of an lru_cache, and none of these."""
+    """Remembers which words are facts. Unlike in an lru_cache, the garbage collector does not visit the entries."""
 
     def __missing__(self, word: str) -> bool:
         if len(self) >= _REMEMBERED:
             self.clear()
-        found = self[word] = len(word) >= _LONG or _MARKED.search(word) is not None
-        return found
+        is_one = self[word] = len(word) >= _LONG or _MARKED.search(word) is not None
+        return is_one
 
 
 words_of = _WORD.findall
@@ -33,5 +33,5 @@ def facts_of(text: str) -> frozenset[str]:
 
 
 def opened(text: str) -> str:
-    """Text inside a JSON string, opened one level, so that an opened envelope holds the same facts as a closed one."""
+    """Undoes one level of JSON string escapes, so that a text has the same facts inside and outside an envelope."""
     return text.replace("\\n", "\n").replace("\\t", "\t").replace('\\"', '"') if "\\" in text else text

@@ -1,8 +1,7 @@
-"""The ledger: which lines the model can still see, literally, in the request that is being built, and where.
+"""The ledger: which lines the request being built holds literally, and where. References may point only at these.
 
-A ledger only grows, and growing gives a new one: the old one still knows exactly what it knew. Two histories that share
-their beginning share memory, never knowledge. A line that was itself shown as a reference is not literally there and is
-not in the ledger.
+A ledger is immutable: adding a text returns a new one. Two histories with the same beginning share its memory, but
+neither sees what the other added. A line that was itself shown as a reference is not in the ledger.
 """
 
 from collections.abc import Hashable, Sequence
@@ -16,10 +15,10 @@ _PLACES = 24
 
 @frozen
 class LedgerEntry:
-    """One text, or part of one, that stands in the request. `label` is how the model knows it.
+    """One text, or part of one, in the request. `label` is the name that the model sees.
 
-    None in `lines` is not literally there. `first` is the number that its first line carries. `whole` is the text it
-    says, where all of it stands there by itself; `like` is what texts of the same kind have in common.
+    A line that is not literally there is None. `first` is the number of its first line. `whole` is the original text,
+    where all of it is there; `like` is a key that texts of the same kind share.
     """
 
     label: str
@@ -31,10 +30,10 @@ class LedgerEntry:
 
 @dataclass(slots=True)
 class _Log:
-    """What several ledgers share. Each knows how much of it is its own."""
+    """The entries that several ledgers share; each ledger knows how many of them are its own."""
 
-    standing: list[LedgerEntry] = field(default_factory=list)
-    # Hardly a line stands twice, and bare tuples are nothing to the collector of garbage, where lists would be.
+    entries: list[LedgerEntry] = field(default_factory=list)
+    # Few lines are there twice, and the garbage collector does not track bare tuples as it does lists.
     first: dict[str, tuple[int, int]] = field(default_factory=dict)
     again: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
     labels: dict[str, int] = field(default_factory=dict)
@@ -53,10 +52,10 @@ class Ledger:
     def __getitem__(self, index: int) -> LedgerEntry:
         if not 0 <= index < self._length:
             raise IndexError(index)
-        return self._log.standing[index]
+        return self._log.entries[index]
 
     def places(self, line: str) -> Sequence[tuple[int, int]]:
-        """Where a line stands, as (text, line), the newest last; only some of very many places."""
+        """Returns where a line is, as (text, line), the newest last; of very many places only some."""
         first = self._log.first.get(line)
         if first is None or first[0] >= self._length:
             return ()
@@ -69,22 +68,22 @@ class Ledger:
 
     def labelled(self, label: str) -> LedgerEntry | None:
         index = self._log.labels.get(label)
-        return None if index is None or index >= self._length else self._log.standing[index]
+        return None if index is None or index >= self._length else self._log.entries[index]
 
     def same(self, text: str) -> LedgerEntry | None:
-        """Where the very same text stands whole."""
+        """Returns the entry that holds the very same text whole."""
         index = self._log.wholes.get(text)
-        return None if index is None or index >= self._length else self._log.standing[index]
+        return None if index is None or index >= self._length else self._log.entries[index]
 
     def like(self, key: Hashable) -> LedgerEntry | None:
-        """The newest text of this kind that stands whole."""
+        """Returns the newest whole text with this key."""
         for index in reversed(self._log.likes.get(key, ())):
             if index < self._length:
-                return self._log.standing[index]
+                return self._log.entries[index]
         return None
 
     def label_for(self, name: str) -> str:
-        """A label for one more text of this name: a number tells it from those before."""
+        """Returns a label for one more text of this name, with a number where the name is taken."""
         if self.labelled(name) is None:
             return name
         # The numbers that are taken have no gaps, so the first free one is found by doubling and halving.
@@ -97,28 +96,28 @@ class Ledger:
             free, taken = (free, middle) if self.labelled(f"{name} #{middle}") is not None else (middle, taken)
         return f"{name} #{free}"
 
-    def with_text(self, standing: LedgerEntry) -> "Ledger":
+    def with_text(self, entry: LedgerEntry) -> "Ledger":
         log = self._log
-        if len(log.standing) != self._length:
-            # Another history has gone on from here: what follows is ours alone.
+        if len(log.entries) != self._length:
+            # Another history has gone on from here, so this one needs entries of its own.
             log = _Log()
-            for known in self._log.standing[: self._length]:
-                _append(log, known)
-        _append(log, standing)
+            for earlier in self._log.entries[: self._length]:
+                _append(log, earlier)
+        _append(log, entry)
         return Ledger(log, self._length + 1)
 
 
-def _append(log: _Log, standing: LedgerEntry) -> None:
-    index = len(log.standing)
-    log.standing.append(standing)
-    log.labels.setdefault(standing.label, index)
-    if standing.whole is not None:
-        log.wholes.setdefault(standing.whole, index)
-        if standing.like is not None:
-            log.likes.setdefault(standing.like, []).append(index)
-    for at, line in enumerate(standing.lines):
+def _append(log: _Log, entry: LedgerEntry) -> None:
+    index = len(log.entries)
+    log.entries.append(entry)
+    log.labels.setdefault(entry.label, index)
+    if entry.whole is not None:
+        log.wholes.setdefault(entry.whole, index)
+        if entry.like is not None:
+            log.likes.setdefault(entry.like, []).append(index)
+    for number, line in enumerate(entry.lines):
         if line is not None and len(line.strip()) >= _LEAST:
             if line in log.first:
-                log.again.setdefault(line, []).append((index, at))
+                log.again.setdefault(line, []).append((index, number))
             else:
-                log.first[line] = (index, at)
+                log.first[line] = (index, number)

@@ -1,17 +1,17 @@
-"""Where a session's pages stand in object storage, and the manifest that says what they are and in which order.
+"""Names of a session's objects in the history sink, and the manifest that lists its pages in order.
 
     {prefix}{session}/pages/{twelve letters of the id}/{id}      a content as it is, so that a part of it can be read
     {prefix}{session}/manifest/{hash}.jsonl                      some of its pages: kind, name, order
 
-Every object is named by the hash of what it holds and never changes, so writers need no lock, a retry does no harm, and
-a manifest grows by parts. The twelve letters are what a handle knows of an id: one listing finds the page it names.
+Every object is named by the hash of its content and never changes, so writers need no lock, a retry does no harm, and a
+manifest grows by parts. A handle gives the first twelve letters of an id, so one listing finds the page it names.
 """
 
 import hashlib
 import json
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from pagefold.errors import WireError
@@ -26,7 +26,7 @@ _LONGEST = 200
 
 @dataclass(frozen=True, slots=True)
 class ManifestEntry:
-    """One page of a session: `place` is its order in the store it was sent from."""
+    """One page of a session; `place` is its order in the store it was sent from."""
 
     page: PageId
     kind: PageKind | None
@@ -46,7 +46,7 @@ class ManifestPart:
 
 
 def folder_of(prefix: str, session: str) -> str:
-    """The folder of a session, whose name may be any text. Raises ValueError for an empty one."""
+    """Returns the folder of a session, whose name may be any text. Raises ValueError for an empty one."""
     if not session:
         raise ValueError("a session in object storage needs a name")
     spelled = session.encode("utf-8", "surrogatepass")
@@ -56,7 +56,7 @@ def folder_of(prefix: str, session: str) -> str:
 
 
 def session_of(folder: str) -> str | None:
-    """The session that a folder's last name stands for; None where only its manifest tells."""
+    """Returns the session that a folder is named after; None where the name is a hash and only the manifest tells."""
     name = folder.rstrip("/").rpartition("/")[2]
     if name.startswith("=hash-"):
         return None
@@ -69,21 +69,21 @@ def page_key(folder: str, page: PageId) -> str:
 
 
 def handle_folder(folder: str, handle: str) -> str | None:
-    """The folder in which a page stands that the handle may name; None where it is no handle."""
+    """Returns the folder of the pages that a handle may name; None where it is no handle."""
     span = id_range(handle)
     return None if span is None else f"{folder}/pages/{span[0][:_KNOWN_OF_ID]}"
 
 
 def named_by(handle: str, keys: Iterable[str]) -> list[PageId]:
-    """Which of these keys hold a page that the handle names."""
+    """Returns the pages among these keys that the handle names."""
     span = id_range(handle)
     ids = (key.rpartition("/")[2] for key in keys)
-    return [] if span is None else sorted(PageId(one) for one in ids if span[0] <= one < span[1])
+    return [] if span is None else sorted(PageId(page) for page in ids if span[0] <= page < span[1])
 
 
 def render_part(part: ManifestPart) -> bytes:
     head = {"pagefold": _FORMAT, "session": part.session, "store": part.store}
-    lines = [head, *(_fields(entry) for entry in part.entries)]
+    lines = [head, *map(asdict, part.entries)]
     return "".join(json.dumps(line) + "\n" for line in lines).encode()
 
 
@@ -103,27 +103,16 @@ def parse_part(content: bytes) -> ManifestPart:
 
 
 def in_order(parts: Iterable[ManifestPart]) -> list[ManifestEntry]:
-    """Every page once: as its store listed it; where several sent the session, the one that began first goes first."""
+    """Returns every page once, in the order of its store; of several stores, the one that began first goes first."""
     by_store: dict[str, list[ManifestEntry]] = {}
     for part in parts:
         by_store.setdefault(part.store, []).extend(part.entries)
     stores = sorted(by_store, key=lambda store: (min(entry.first_put for entry in by_store[store]), store))
-    found: dict[PageId, ManifestEntry] = {}
+    in_turn: dict[PageId, ManifestEntry] = {}
     for store in stores:
         for entry in sorted(by_store[store], key=lambda entry: (entry.place, entry.first_put)):
-            found.setdefault(entry.page, entry)
-    return list(found.values())
-
-
-def _fields(entry: ManifestEntry) -> dict[str, Any]:
-    return {
-        "page": entry.page,
-        "kind": entry.kind,
-        "name": entry.name,
-        "bytes": entry.bytes,
-        "first_put": entry.first_put,
-        "place": entry.place,
-    }
+            in_turn.setdefault(entry.page, entry)
+    return list(in_turn.values())
 
 
 def _entry(fields: dict[str, Any]) -> ManifestEntry:
@@ -135,5 +124,5 @@ def _entry(fields: dict[str, Any]) -> ManifestEntry:
 
 
 def sessions_of(folders: Sequence[str]) -> list[str]:
-    """The sessions that can be told by their folders' names, sorted."""
+    """Returns the sessions that folders are named after, sorted."""
     return sorted(session for session in map(session_of, folders) if session)

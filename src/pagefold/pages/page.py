@@ -1,7 +1,7 @@
 """A page: one thing the agent was shown or told to hold. Immutable, typed, named by the hash of its content.
 
-Text and bytes are two spellings of the same content: `text` and `Page.of` undo each other for any string, lone
-surrogates included. Kind and name say how the page is used; they are not part of its identity.
+`text` and `Page.of` undo each other for any string, lone surrogates included. Kind and name say how the page is used
+and are not part of its identity.
 """
 
 import base64
@@ -25,13 +25,13 @@ def id_of(content: bytes) -> PageId:
 
 
 def handle_of(page: PageId) -> str:
-    """The short name by which an agent recalls a page: the first 50 bits of its id, in letters a model copies well."""
+    """Returns the short name by which an agent recalls a page: the first 50 bits of its id, in base 32."""
     bits = int(page[:13], 16) >> 2  # 13 digits are 52 bits
     return "pf-" + "".join([_PAIRS[bits >> shift & 1023] for shift in (40, 30, 20, 10, 0)])
 
 
 def id_range(handle: str) -> tuple[str, str] | None:
-    """The ids a handle may stand for, as (first, one past the last), or None where it is no handle."""
+    """Returns the ids a handle may name, as (first, one past the last), or None where it is no handle."""
     if not HANDLE.fullmatch(handle):
         return None
     padded = base64.b32decode(handle[3:].upper() + "AAAAAA")

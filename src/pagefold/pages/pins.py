@@ -1,8 +1,8 @@
-"""The pins: what every request carries whatever was folded, and the block of text that says it.
+"""Pins: what every request carries whatever was folded, and the block of text that carries it.
 
-All constraints, the goal and current step of the active plan, all preferences. The block is a pure function of the
-pins: while nothing was pinned it has the same bytes, and what is pinned later stands after what was pinned before.
-Nothing of a tool result goes into it, so nothing that stands there can change it.
+Pins are all constraints, the active plan with its goal and current step, and all preferences. The block has the same
+bytes until something is pinned, and what is pinned later comes after what was pinned before. Nothing of a tool result
+goes into it.
 """
 
 from collections.abc import Iterable
@@ -25,7 +25,7 @@ class Pins:
     preferences: tuple[Statement, ...] = ()
 
     def holding(self, *more: Held) -> "Pins":
-        """These and more. A new plan takes the place of the old; what is said already is not said twice."""
+        """Returns these and more. A new plan replaces the old one; a statement that is there already is not added."""
         return reduce(Pins._with, more, self)
 
     def _with(self, held: Held) -> "Pins":
@@ -39,7 +39,7 @@ class Pins:
         return replace(self, constraints=stated) if constraint else replace(self, preferences=stated)
 
     def without(self, held: Held) -> "Pins":
-        """These but one. For whoever set it: no context tool leads here."""
+        """Returns these without one. No context tool calls it: only whoever set a pin may take it away."""
         return Pins(
             tuple(other for other in self.constraints if other != held),
             None if self.plan == held else self.plan,
@@ -56,7 +56,7 @@ class Pins:
 
     @property
     def block(self) -> str:
-        """The text for the request; empty where nothing is held."""
+        """Returns the text for the request; empty where nothing is pinned."""
         lines: list[str] = []
         if self.constraints:
             lines += ["Constraints:", *map(_item, self.constraints)]
@@ -74,7 +74,7 @@ NONE = Pins()
 
 
 def entry_of(held: Held, scope: str, *, read: int = 0) -> JournalEntry:
-    """What the journal keeps of it: statements are appended, a plan replaces the version that was read."""
+    """Returns the journal entry for it: statements are appended, a plan replaces the version that was read."""
     page = held.page
     source = {"producer": held.source.producer, "name": held.source.name}
     if isinstance(held, PinnedPlan):
@@ -85,7 +85,7 @@ def entry_of(held: Held, scope: str, *, read: int = 0) -> JournalEntry:
 
 
 def pins_in(records: Iterable[JournalRecord | None]) -> Pins:
-    """The pins that records of the journal hold: how they come through a reset or a restart."""
+    """Returns the pins that records of the journal hold, to go on with after a reset or a restart."""
     pins = Pins()
     for record in records:
         if record is None or record.schema not in _KEYS:
@@ -106,5 +106,5 @@ def _item(held: Statement) -> str:
 
 
 def _indented(text: str) -> str:
-    """Lines after the first stand further in, so that no statement can look like the next item or the end."""
+    """Indents all lines after the first, so that no statement can look like the next item or the end."""
     return "\n    ".join(text.splitlines())

@@ -1,10 +1,10 @@
-"""Constraint, plan and preference pages: who may make one, and what it says at its structured level.
+"""Makes constraint, plan and preference pages, and their text at the structured level.
 
-Nothing is guessed. A page of these kinds comes from a call of the library, from one of the agent's own context tools,
-or from an instruction file that somebody configured, and says which. What a tool result says is never read for one.
+Such a page comes from a call of the library, from one of the agent's context tools, or from a configured instruction
+file, and says which. Tool results are never read for one.
 
-A page's content is JSON with the statement (or the goal and the steps), its scope and its source, so that whoever finds
-the page knows where it came from. What cannot be held is refused with a reason, never shortened.
+A page's content is JSON with the statement (or the goal and the steps), its scope and its source. What cannot be held
+is refused with a reason, never shortened.
 """
 
 import json
@@ -117,12 +117,12 @@ Held: TypeAlias = Statement | PinnedPlan
 
 
 def constrain(statement: str, *, scope: Scope | str = Scope.SESSION, source: Source = LIBRARY) -> Statement | Refused:
-    """A rule that every request has to carry."""
+    """Makes a rule that every request has to carry."""
     return _stated(PageKind.CONSTRAINT, statement, scope, source)
 
 
 def prefer(statement: str, *, scope: Scope | str = Scope.PROJECT, source: Source = LIBRARY) -> Statement | Refused:
-    """What the user or the project likes; it may degrade, a constraint may not."""
+    """Makes a preference of the user or the project. It may degrade; a constraint may not."""
     return _stated(PageKind.PREFERENCE, statement, scope, source)
 
 
@@ -145,21 +145,21 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 
 def constraints_in(text: str, file: str) -> tuple[Statement, ...]:
-    """The sections of an instruction file, each a constraint for the project: all of the text and nothing else.
+    """Makes a constraint for the project of each section of an instruction file: all of the text and nothing else.
 
-    A section begins at a heading. Which of its sentences are rules is for the model to read, not for us to guess.
+    A section begins at a heading. Which of its sentences are rules is left to the model.
     """
-    found = []
+    constraints = []
     for line, section in _sections(text):
         if section.strip():
             blank = len(section) - len(section.lstrip())
             source = Source(Producer.FILE, f"{file}:{line + section[:blank].count(chr(10))}")
-            found.append(Statement(PageKind.CONSTRAINT, section.strip(), Scope.PROJECT, source))
-    return tuple(found)
+            constraints.append(Statement(PageKind.CONSTRAINT, section.strip(), Scope.PROJECT, source))
+    return tuple(constraints)
 
 
 def held_in(page: Page) -> Held | None:
-    """What a page of these kinds says, or None where no producer made it."""
+    """Parses a page of these kinds; None where no producer made it."""
     try:
         said = json.loads(page.text)
         source = Source(Producer(said["source"]["producer"]), said["source"]["name"])
@@ -169,13 +169,12 @@ def held_in(page: Page) -> Held | None:
             held = Statement(page.kind, said[page.kind], Scope(said["scope"]), source)
         made = held.page
     except (ValueError, KeyError, TypeError, RecursionError):
-        # Other content is none of ours: this is the answer to the question.
         return None
     return held if made == page else None
 
 
 def structured(page: Page) -> str | None:
-    """The structured level of a constraint, preference or plan page; None for any other page."""
+    """Returns the structured level of a constraint, preference or plan page; None for any other page."""
     held = held_in(page)
     return None if held is None else held.structured
 
@@ -200,7 +199,7 @@ def _text_refusal(what: str, text: str) -> Refused | None:
 
 
 def _sections(text: str) -> list[tuple[int, str]]:
-    """The text cut before every heading, with the line each piece begins at. Fenced code has no headings."""
+    """Cuts the text before every heading, with the line each piece begins at. Fenced code has no headings."""
     pieces: list[tuple[int, list[str]]] = [(1, [])]
     fence = ""
     for number, line in enumerate(_LINE.findall(text), start=1):

@@ -1,6 +1,6 @@
-"""Recall: a page's whole text by its handle, byte for byte, or one of three plain answers why not.
+"""Recalls a page by its handle, byte for byte, or says why that cannot be: unknown, denied or failed.
 
-An answer is a value, never an exception: a model that gets an error tries again, and again. `text` is what to tell it.
+An answer is a value and never an exception, because a model that gets an error tries again. `text` is for the model.
 """
 
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class Unknown:
 
 @dataclass(frozen=True, slots=True)
 class Denied:
-    """The page exists, but not for this history; or, with a reason, where it lives nobody may read it with our key."""
+    """The page belongs to another history; or, with a reason, the history sink refuses our key."""
 
     handle: str
     reason: str = ""
@@ -60,23 +60,23 @@ RecallAnswer: TypeAlias = Recalled | Unknown | Denied | Failed
 
 
 def recall(store: PageStore, handle: str, *, within: str | None = None) -> RecallAnswer:
-    """The page a handle names; with `within`, only a page that was put under that history."""
+    """Returns the page a handle names; with `within`, only a page that was put under that history."""
     try:
-        found = list(store.find(handle))
-        if not found:
+        pages = list(store.find(handle))
+        if not pages:
             return Unknown(handle)
         if within is not None:
             listed = set(store.listed(within))
-            found = [page for page in found if page in listed]
-            if not found:
+            pages = [page for page in pages if page in listed]
+            if not pages:
                 return Denied(handle)
-        if len(found) > 1:
+        if len(pages) > 1:
             return Failed(handle, "the handle is ambiguous in this store; recall it within one conversation")
-        content = store.get(found[0])
+        content = store.get(pages[0])
     except StoreError as error:
         return Failed(handle, str(error))
     if content is None:
         return Unknown(handle)
-    if id_of(content) != found[0]:
+    if id_of(content) != pages[0]:
         return Failed(handle, "what the store holds is not what was put there")
-    return Recalled(found[0], content)
+    return Recalled(pages[0], content)
