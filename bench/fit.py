@@ -1,12 +1,13 @@
-"""The value priors and the turns left, fitted on one half of the recorded sessions: the source of the shipped numbers.
+"""Fits the value priors and the turns left on one half of the recorded sessions: the source of the shipped numbers.
 
 python -m bench.fit [--half 1]
 """
 
 import argparse
+from collections import Counter
 
 from bench.recorded import family, in_half, sessions
-from pagefold.analysis.fit import fit
+from pagefold.analysis.fit import Observed, fitted, observed, turns_of
 from pagefold.derive.remaining import TurnsLeft
 from pagefold.derive.values import Priors
 
@@ -18,16 +19,17 @@ def main() -> None:
     parser.add_argument("--half", type=int, default=1, choices=(0, 1))
     options = parser.parse_args()
     neutral = Priors(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, -3.5)
-    found = [
-        session.messages
-        for name in _FAMILIES
-        for session in sessions(family(name))
-        if in_half(session.id, options.half)
-    ]
-    fitted = fit(found, priors=neutral, lasting=TurnsLeft())
-    print(f"{fitted.sessions} sessions, {fitted.asked:,} questions, {fitted.needed:,} needs")
-    print(fitted.priors)
-    print(fitted.lasting)
+    rows: Observed = Counter()
+    turns: list[int] = []
+    for name in _FAMILIES:
+        for session in sessions(family(name)):
+            if in_half(session.id, options.half):
+                rows.update(observed(session.messages))
+                turns.append(turns_of(session.messages))
+    values = fitted(rows, turns, priors=neutral, lasting=TurnsLeft())
+    print(f"{values.sessions} sessions, {values.asked:,} observations, {values.needed:,} needs")
+    print(values.priors)
+    print(values.lasting)
 
 
 if __name__ == "__main__":

@@ -324,14 +324,14 @@ def cost_over_misses(points: Sequence[CostPoint], limit: float) -> Html:
         taken.append((px, label))
         near_end = px > _WIDTH - 190
         title = f"{point.name}: {point.effective:.3f} with misses, {rate(point.missed)} missed"
-        words = _text(
+        label_text = _text(
             px - 9 if near_end else px + 9, label + 4, point.name, anchor="end" if near_end else "start", class_=None
         )
         circle = el("circle", cx=_point(px), cy=_point(py), r=5)
         kind = "best" if is_unbeaten(point, points) else "other"
-        shapes.append(el("g", el("title", title), circle, words, class_=f"point {kind}"))
-    said = "; ".join(f"{point.name} {point.effective:.2f} at {rate(point.missed)}" for point in points)
-    return _described("pareto", foot + 44, "Policies by cost and by what they miss", said, shapes)
+        shapes.append(el("g", el("title", title), circle, label_text, class_=f"point {kind}"))
+    words = "; ".join(f"{point.name} {point.effective:.2f} at {rate(point.missed)}" for point in points)
+    return _described("pareto", foot + 44, "Policies by cost and by what they miss", words, shapes)
 
 
 def is_unbeaten(point: CostPoint, points: Iterable[CostPoint]) -> bool:

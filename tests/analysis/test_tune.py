@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pagefold import config
 from pagefold.analysis import tune as tuning
 from pagefold.analysis.engine import Engine, sessions_of
-from pagefold.analysis.fit import fit, fitted, observed, turns_of
+from pagefold.analysis.fit import fitted, observed, turns_of
 from pagefold.analysis.follow_up_links import follow_ups
 from pagefold.analysis.learned_settings import BEGIN, END, learned_lines, with_learned
 from pagefold.analysis.replay_figures import ReplayFigures
@@ -226,14 +226,18 @@ def test_every_part_judges_the_value_that_the_others_picked() -> None:
     assert weighed.verdict.gain <= (1 * len(mine) + 2 * (30 - len(mine))) / 3_000
 
 
-def test_fitting_in_parts_is_fitting_at_once() -> None:
+def test_a_fit_does_not_depend_on_the_order_in_which_sessions_were_read() -> None:
     sessions = [session(name, turns=14, lines=400).messages for name in FITTED[:3]]
-    rows: Counter[Any] = Counter()
+    turns = [turns_of(messages) for messages in sessions]
+    forward: Counter[Any] = Counter()
+    backward: Counter[Any] = Counter()
+    for messages in sessions:
+        forward.update(observed(messages))
     for messages in reversed(sessions):
-        rows.update(observed(messages))
+        backward.update(observed(messages))
 
-    assert fitted(rows, [turns_of(messages) for messages in sessions]) == fit(sessions)
-    assert rows.total()
+    assert fitted(backward, turns) == fitted(forward, turns)
+    assert forward.total()
 
 
 LINK = FollowUpLink("Read", 0.5, "$files", "path", ("cwd",), (("all", True), ("limit", 3)), 2, 4)

@@ -8,7 +8,7 @@ known at that moment gives the weights. With few observations the weights stay n
 import math
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -41,22 +41,10 @@ Observed = Counter[tuple[tuple[float, ...], bool]]
 """Counts of observations: the features of a fact at a moment, and whether it was needed."""
 
 
-def fit(
-    sessions: Iterable[Sequence[Message]], *, priors: Priors = SHIPPED, lasting: TurnsLeft = LASTING
-) -> FittedValues:
-    """Returns the weights and the turns left that fit these sessions, kept near those given."""
-    rows: Observed = Counter()
-    turns: list[int] = []
-    for messages in sessions:
-        rows.update(observed(messages))
-        turns.append(turns_of(messages))
-    return fitted(rows, turns, priors=priors, lasting=lasting)
-
-
 def fitted(
     rows: Observed, turns: Sequence[int], *, priors: Priors = SHIPPED, lasting: TurnsLeft = LASTING
 ) -> FittedValues:
-    """Returns the same from observations and turns that were collected for each session, in whichever process."""
+    """Returns the weights and the turns left that fit these observations and lengths of sessions, near those given."""
     needed = sum(number for (_, was), number in rows.items() if was)
     asked = rows.total()
     # Sorted, so that floating-point sums do not depend on the order in which sessions were read.

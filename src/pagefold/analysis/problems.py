@@ -28,11 +28,11 @@ class ProblemCounts:
     skipped: int = 0
     examples: list[str] = field(default_factory=list)
 
-    def add(self, found: FileProblem) -> None:
+    def add(self, file_problem: FileProblem) -> None:
         self.count += 1
-        self.skipped += found.problem.skipped
+        self.skipped += file_problem.problem.skipped
         if len(self.examples) < _EXAMPLES:
-            self.examples.append(str(found))
+            self.examples.append(str(file_problem))
 
     @property
     def summary(self) -> str:

@@ -127,10 +127,10 @@ class SessionReplay:
 
     def count(self, message: Message) -> int:
         """Counted once. The message is held so that its id stays its own."""
-        found = self._tokens.get(id(message))
-        if found is None:
-            found = self._tokens[id(message)] = (message, self.terms.counter.count(message.text) + FRAME)
-        return found[1]
+        counted = self._tokens.get(id(message))
+        if counted is None:
+            counted = self._tokens[id(message)] = (message, self.terms.counter.count(message.text) + FRAME)
+        return counted[1]
 
     def _arrived(self, message: Message) -> None:
         """What a tool result adds to the figures, the first time it is there."""

@@ -114,8 +114,8 @@ def _asked(folder: Path, sql: str, names: tuple[str, ...]) -> list[dict[str, Any
     try:
         return parquet.query(folder, sql, names)
     except parquet.duckdb().Error as error:
-        said = str(error).partition("\n")[0]
-        raise ConfigError(f"--sql: {said}") from error
+        reason = str(error).partition("\n")[0]
+        raise ConfigError(f"--sql: {reason}") from error
 
 
 def _plain(value: Any) -> Any:

@@ -53,7 +53,7 @@ def run(options: argparse.Namespace) -> int:
                 "summary": [_plain(one) for one in matrix.summaries(rows)],
                 "summary_with_handicap": [_plain(one) for one in matrix.summaries(handicapped)],
                 "summary_by_memory": [_plain(one) for one in matrix.summaries(remembered)],
-                "ablation": {part: _plain(matrix.summaries(found)[0]) for part, found in removed.items()},
+                "ablation": {part: _plain(matrix.summaries(of_part)[0]) for part, of_part in removed.items()},
                 "rows": matrix.as_dict(rows),
             }
         )
@@ -83,8 +83,10 @@ def _plain(summary: Summary) -> dict[str, object]:
     return {name: getattr(summary, name) for name in Summary.__slots__}
 
 
-def _table(title: str, found: Sequence[Summary]) -> object:
-    kinds = [kind for kind in FaultKind if kind.controllable and any(one.by_kind.get(kind) for one in found)]
+def _table(title: str, summaries: Sequence[Summary]) -> object:
+    kinds = [
+        kind for kind in FaultKind if kind.controllable and any(summary.by_kind.get(kind) for summary in summaries)
+    ]
     columns = (
         "policy",
         "faults",
@@ -96,17 +98,17 @@ def _table(title: str, found: Sequence[Summary]) -> object:
     )
     rows = [
         (
-            one.policy,
-            f"{one.faults:.2f}",
-            *(f"{one.by_kind.get(kind, 0) / one.rows:.2f}" for kind in kinds),
-            f"{one.strict_faults:.1f}",
-            f"{one.thrash:.3f}",
-            f"{one.strict_thrash:.3f}",
-            f"{one.recalls:.1f}",
+            summary.policy,
+            f"{summary.faults:.2f}",
+            *(f"{summary.by_kind.get(kind, 0) / summary.rows:.2f}" for kind in kinds),
+            f"{summary.strict_faults:.1f}",
+            f"{summary.thrash:.3f}",
+            f"{summary.strict_thrash:.3f}",
+            f"{summary.recalls:.1f}",
         )
-        for one in found
+        for summary in summaries
     ]
-    return output.table(f"mean of a row ({found[0].rows} rows a policy), {title}", columns, rows)
+    return output.table(f"mean of a row ({summaries[0].rows} rows a policy), {title}", columns, rows)
 
 
 def _by_budget(rows: Sequence[MatrixRow]) -> object:
@@ -119,8 +121,8 @@ def _by_budget(rows: Sequence[MatrixRow]) -> object:
 def _ablations(removed: dict[str, list[MatrixRow]], seeds: int) -> object:
     lines = []
     for part, rows in removed.items():
-        one = matrix.summaries(rows)[0]
-        kinds = ", ".join(f"{count} {kind}" for kind, count in one.by_kind.items()) or "-"
+        summary = matrix.summaries(rows)[0]
+        kinds = ", ".join(f"{count} {kind}" for kind, count in summary.by_kind.items()) or "-"
         lines.append((part, f"{sum(row.faults for row in rows) / seeds:.1f}", kinds))
     title = f"faults of typed pages without a part, at {matrix.ABLATION_BUDGET} tokens, summed over the families"
     return output.table(title, ("taken away", "a seed", "of which kinds, all seeds"), lines)

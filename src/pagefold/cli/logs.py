@@ -105,15 +105,15 @@ def tell_problems(problems: ProblemCounts) -> None:
 
 def own_logs() -> list[Path]:
     """Where agents keep their logs on this computer, or else the bundled example."""
-    found: list[Path] = []
+    paths: list[Path] = []
     for agent, folder, pattern in config.agent_logs():
         files = sorted(folder.rglob(pattern)) if folder.is_dir() else []
         output.to_stderr(f"{agent}: {len(files):,} logs in {folder}" if files else f"{agent}: no logs in {folder}")
-        found += files
-    if not found:
+        paths += files
+    if not paths:
         output.to_stderr("Taking the bundled example session instead.")
         return [recordings.example()]
-    return found
+    return paths
 
 
 def write(path: Path, text: str) -> None:

@@ -83,7 +83,7 @@ def _write(options: argparse.Namespace, report: SavingsReport) -> None:
         logs.write(path, page(report))
         before, after = report.before, report.after
         saved = f", {share(before.cost - after.cost, before.cost)} of {money(report.usd(before.cost))} saved"
-        told = f"Wrote {path}: {several(report.sessions, 'session')}{saved if report.sessions else ''}."
-        print(told, file=sys.stderr if options.json or options.md else sys.stdout)
+        written = f"Wrote {path}: {several(report.sessions, 'session')}{saved if report.sessions else ''}."
+        print(written, file=sys.stderr if options.json or options.md else sys.stdout)
         if report.problems.count:
             output.to_stderr(f"{report.problems.summary}: the page names them.")

@@ -61,7 +61,7 @@ class _Simulation:
         self.journal = store.open_journal(_RULES)
         self.memory: CallMemo[PageId] = CallMemo(_KNOWN, WriteEpochs(_KNOWN))
         self.levels: Levels = {}
-        self.known: dict[PageId, WorkPage] = {}
+        self.pages: dict[PageId, WorkPage] = {}
         self.dirty: dict[PageId, WorkPage] = {}
         self.lost: set[PageId] = set()
         self.committed: set[PageId] = set()
@@ -76,16 +76,16 @@ class _Simulation:
         gone = self._cross(turn.boundary) if turn.boundary else []
         new = {work.page.id for work in turn.shown}
         for need in turn.needs:
-            if need.page.page.id not in new and need.page.page.id in self.known:
+            if need.page.page.id not in new and need.page.page.id in self.pages:
                 self._need(need)
         for work in turn.shown:
             self._show(work)
-        needs = [need for need in turn.needs if need.page.page.id in self.known]
+        needs = [need for need in turn.needs if need.page.page.id in self.pages]
         for need in needs:
             if need.page.page.id in new:
                 self._need(need)
         for work in turn.repeated:
-            if work.page.id in self.known:
+            if work.page.id in self.pages:
                 self._repeat(work)
         for work in turn.dirtied:
             self.dirty[work.page.id] = work
@@ -113,9 +113,9 @@ class _Simulation:
         self.levels = {}
         if boundary is not Boundary.RESET:
             return []
-        gone = [page for page, work in self.known.items() if work.page.kind in _PRIVATE]
+        gone = [page for page, work in self.pages.items() if work.page.kind in _PRIVATE]
         for page in gone:
-            del self.known[page]
+            del self.pages[page]
         return gone
 
     def _write_back(self, boundary: Boundary) -> None:
@@ -158,7 +158,7 @@ class _Simulation:
 
     def _show(self, work: WorkPage) -> None:
         page = work.page
-        self.known[page.id] = work
+        self.pages[page.id] = work
         self.levels[page.id] = ResidencyLevel.FULL
         self.store.pages.put(page.content)
         if work.signature:
@@ -178,7 +178,7 @@ class _Simulation:
             self.observer.see(faults.CallReturned(work.signature, page, resolves))
 
     def _pinned(self) -> Iterable[WorkPage]:
-        return [work for work in self.known.values() if work.page.kind in PINNED]
+        return [work for work in self.pages.values() if work.page.kind in PINNED]
 
 
 def _arguments(work: WorkPage) -> dict[str, str]:

@@ -53,10 +53,6 @@ class Workload:
     seed: int
     turns: tuple[WorkTurn, ...]
 
-    @property
-    def sessions(self) -> int:
-        return 1 + sum(turn.boundary is Boundary.RESET for turn in self.turns)
-
 
 # Worth by kind: rules before plans, plans before evidence, conversation last.
 _UTILITY = {

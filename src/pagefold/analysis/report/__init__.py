@@ -142,7 +142,7 @@ class SavingsReport:
         base = self._rivals.get(("identity", self.job.window))
         if base is None or not base.cost:
             return []
-        found = [
+        points = [
             PolicyPoint(
                 policy,
                 window,
@@ -154,7 +154,7 @@ class SavingsReport:
             )
             for (policy, window), figures in self._rivals.items()
         ]
-        return sorted(found, key=lambda point: (point.effective, point.policy, point.window))
+        return sorted(points, key=lambda point: (point.effective, point.policy, point.window))
 
     def most_reread(self, most: int = 12) -> list[tuple[str, tuple[int, int, int]]]:
         return sorted(self.reread.items(), key=lambda item: (-item[1][2], item[0]))[:most]
