@@ -17,7 +17,7 @@ from pagefold.encode.choose import decode
 from pagefold.errors import PagefoldError
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.exchange import Exchange
-from pagefold.model_proxy.forward import window_in
+from pagefold.model_proxy.http import window_in
 from pagefold.model_proxy.totals import Ending
 from pagefold.pages.memory_store import MemoryStore
 from pagefold.wire import anthropic

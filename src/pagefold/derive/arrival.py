@@ -53,7 +53,7 @@ def arrive(
         elif block.kind is BlockKind.RESULT and block.path:
             name = Standings(ledger, calls).label(block)
             # Not every API says in a result which tool it is of: the call does.
-            left_out = without | forms.left_out(block.name or name.partition(" ")[0])
+            left_out = without | forms.left_out(block.name or name.partition(" ")[0]) if forms.without else without
             shown = encode(
                 block.text, tool=name, ledger=ledger, failed=block.failed, without=left_out, floor=forms.floor
             )

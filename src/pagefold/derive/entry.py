@@ -44,8 +44,8 @@ def enter(
     """The next message of a history."""
     arrived = arrive(standings, message, forms=forms)
     found = passages(message, arrived.standings)
-    facts = frozenset[str]().union(*(passage.where for passage in found))
-    facts |= facts_of(" ".join(key for passage in found for key in passage.keys))
+    facts = frozenset[str]().union(*[passage.where for passage in found])
+    facts |= facts_of(" ".join([key for passage in found for key in passage.keys]))
     shown = arrived.message
     return arrived.standings, Entry(message, shown, counted(shown, tokens), turn, found, facts, arrived.codecs)
 

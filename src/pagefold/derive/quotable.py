@@ -89,7 +89,7 @@ def _passages(message: Message, standings: Standings) -> Iterator[Passage]:
 
 
 def _passage(speaker: Speaker, label: str, block: Block, lines: Sequence[Line], keys: tuple[str, ...] = ()) -> Passage:
-    where, costs, defining = _where(lines), tuple([_cost(line) for line in lines]), _defining(lines)
+    where, costs, defining = _where(lines), _costs(lines), _defining(lines)
     return Passage(speaker, label, block.text, tuple(lines), where, costs, block.call_id, block.failed, keys, defining)
 
 
@@ -158,12 +158,15 @@ def _columns(said: Sequence[Said]) -> list[Line]:
     return found
 
 
-def _cost(line: Line) -> float:
-    """What a line costs; with the first value of a column, what its name costs too."""
-    text, _, column, piece = line
-    if not isinstance(column, str):
-        return cost_of(text)
-    return len(text) / 3.4 + 0.5 + (0.0 if piece else cost_of(column))
+def _costs(lines: Sequence[Line]) -> tuple[float, ...]:
+    """What each line costs, by `cost_of`; with the first value of a column, what its name costs too."""
+    costs: list[float] = []
+    for text, _, column, piece in lines:
+        if isinstance(column, str):
+            costs.append(len(text) / 3.4 + 0.5 + (0.0 if piece else cost_of(column)))
+        else:
+            costs.append(len(text) / 3.4 + 1.5)
+    return tuple(costs)
 
 
 def _pieces(text: str) -> Iterator[str]:

@@ -48,6 +48,7 @@ class Sent:
 class Derivation:
     """A request for one history: its messages, made over those of the client, and all that follows from it.
 
+    `changed` says that it is not the client's request, `moves` that messages are not all in their places.
     `saved_tokens` is how many tokens fewer it has than the client's; `reason` says why it is a fold point. `decisions`
     are what the policy decided about single messages. `unsaved` has to be saved before the request leaves.
     """
@@ -55,6 +56,7 @@ class Derivation:
     sent: Log[Sent]
     over: Log[Message] = field(repr=False)
     changed: bool
+    moves: bool = False
     saved_tokens: int = 0
     reason: str = ""
     decisions: tuple[Decision, ...] = field(default=(), repr=False)
@@ -220,20 +222,22 @@ def _derivation(
     """The request that `sent` makes with the messages as they came this time. `before` is one that it may extend: what
     it has more than that was made of these very messages."""
     if before is not None and sent.extends(before.sent) and messages.extends(before.over):
-        begun, changed, saved = before.sent.length, before.changed, before.saved_tokens
+        begun, changed, moves, saved = before.sent.length, before.changed, before.moves, before.saved_tokens
     else:
-        begun, changed, saved = 0, False, 0
+        begun, changed, moves, saved = 0, False, False, 0
         current = [_current(each, messages) for each in sent]
         sent = sent if all(map(is_, current, sent)) else Log(current)
     for place, each in enumerate(sent.since(begun), begun):
-        if each.edits or each.place != place:
+        if each.place != place:
+            changed = moves = True
+        elif each.edits:
             changed = True
         saved += each.saved_tokens
     if sent.length != messages.length:
         placed = {each.place for each in sent}
-        changed, saved = True, sum(each.saved_tokens for each in sent)
+        changed, moves, saved = True, True, sum(each.saved_tokens for each in sent)
         saved += sum(_cost(message) for place, message in enumerate(messages) if place not in placed)
-    return Derivation(sent, messages, changed, saved if changed else 0, reason, decisions, unsaved)
+    return Derivation(sent, messages, changed, moves, saved if changed else 0, reason, decisions, unsaved)
 
 
 def _current(sent: Sent, messages: Log[Message]) -> Sent:
@@ -248,15 +252,17 @@ def _sent(message: Message, messages: Log[Message]) -> Sent:
     source = messages[message.place]
     if message.blocks is source.blocks:
         return Sent(message.place, (), source, source)
-    pairs = list(zip(source.blocks, message.blocks, strict=False))
-    if len(source.blocks) != len(message.blocks) or any(
-        (old.kind, old.call_id) != (new.kind, new.call_id) for old, new in pairs
-    ):
+    if len(source.blocks) != len(message.blocks):
         return Sent(-1, (), message, message, -_cost(message))
-    edits = tuple((index, new.text) for index, (old, new) in enumerate(pairs) if old.text != new.text)
-    count = tokens.counter().count
-    saved = sum(count(source.blocks[index].text) - count(text) for index, text in edits)
-    sent = Sent(message.place, edits, source, source, saved)
+    count, saved = tokens.counter().count, 0
+    edits: list[tuple[int, str]] = []
+    for index, (old, new) in enumerate(zip(source.blocks, message.blocks, strict=True)):
+        if (old.kind, old.call_id) != (new.kind, new.call_id):
+            return Sent(-1, (), message, message, -_cost(message))
+        if old.text != new.text:
+            edits.append((index, new.text))
+            saved += count(old.text) - count(new.text)
+    sent = Sent(message.place, tuple(edits), source, source, saved)
     return sent.over(source) if edits else sent
 
 

@@ -107,7 +107,8 @@ class Exchange:
             return None
         self._messages, self._prefix_hashes = self._conversations.history(self._parsed)
         request = self._parsed.request
-        self.turn = turn_of(self._parsed.api, request, self._conversations.recall_rounds)
+        rounds = self._conversations.recall_rounds
+        self.turn = turn_of(self._parsed.api, request, rounds) if rounds else None
         begun = self._begun
         if begun.beginning is None or begun.unnoted:
             self._begun = Begun(self._conversations.begin(self._derivations, self._parsed, begun, now))
@@ -217,7 +218,7 @@ class Exchange:
             return None
         api = self._parsed.api
         tools = offered(api) if self.turn else ()
-        marked = with_marks(derivation, api.marks) if api.marks else derivation.messages
+        marked = with_marks(derivation, api.marks) if api.marks and derivation.moves else derivation.messages
         return request.render(api.spelled(marked), tools, members)
 
     def _own_clearing(self) -> dict[str, str]:

@@ -1,6 +1,7 @@
-"""One request on its way to the upstream, and the answer on its way back.
+"""Forwards one request to the upstream and its answer back to the client.
 
-Whatever goes wrong in what is ours, the client's own bytes go through: there is one place where that is decided.
+On the way the request is derived by a policy, and recalls of the model are answered inside the turn. Whatever goes
+wrong in that, the client's own bytes go through: `_observe` is the one place where this is decided.
 """
 
 import asyncio
@@ -14,10 +15,13 @@ import aiohttp
 from yarl import URL
 
 from pagefold.adapters.asgi import Event, Receive, Send
+from pagefold.model_proxy.answer_listener import AnswerListener
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.exchange import Exchange
 from pagefold.model_proxy.http import (
     ILLEGIBLE,
+    NOT_PASSED_ON,
+    WISH_HEADER,
     ClientLeftError,
     EndsWithClient,
     Upload,
@@ -26,35 +30,29 @@ from pagefold.model_proxy.http import (
     decoder_for,
     passed_on,
     refuse,
+    window_in,
 )
 from pagefold.model_proxy.recalling import RecallTurn
 from pagefold.model_proxy.totals import Ending, Seen, Totals
 from pagefold.model_proxy.turn_recorder import TurnRecorder
 from pagefold.pages.page import PageId
-from pagefold.wire.apis import error_at, window_asked
+from pagefold.wire.apis import error_at
 
-TOKEN_HEADER, WISH_HEADER, WINDOW_HEADER = b"x-pagefold-token", b"x-pagefold", b"x-pagefold-window"
-
-_NOT_FOR_THE_UPSTREAM = frozenset((b"host", b"expect", TOKEN_HEADER, WISH_HEADER, WINDOW_HEADER))
 _FAULT = [(b"x-pagefold-fault", b"passed through as it came")]
 _READ_FASTER = 20  # a request is read so much faster than it is worked on
 _LENGTH, _ENCODING = frozenset((b"content-length",)), frozenset((b"accept-encoding",))
 _LEGIBLE = (b"accept-encoding", b"identity")
-_ADDED = {b"accept": "accept", b"accept-encoding": "accept-encoding", b"content-type": "content-type"}
-_ADDED |= {b"user-agent": "user-agent"}
+_ADDED = {name: name.decode() for name in (b"accept", b"accept-encoding", b"content-type", b"user-agent")}
 """Headers that aiohttp adds where a request has none of its own, unless it is told to leave them out."""
 _PLAIN_BYTES = 1 << 20
-_SLICE_BYTES = 1024
 _ERROR_BYTES = 64 << 10
-_UNHEARD = 32 << 10
 _REFUSED = frozenset((400, 413, 422))  # what a provider says of a request that is too long
-_LARGEST_WINDOW = 100_000_000
 AT_ONCE = 16_000
 """Characters that are worked on between two turns of the loop; more goes to the worker, so that nobody else waits."""
 
 
 class Host(Protocol):
-    """What a passage needs of the proxy: what is shared between all of them."""
+    """What a request needs of the proxy: what all requests share."""
 
     conversations: Conversations
     exchange: Callable[..., Exchange]
@@ -65,19 +63,15 @@ class Host(Protocol):
     through: Mapping[str, str]
     teller: TurnRecorder | None
 
-    def is_free(self) -> bool:
-        """Whether nothing is at work, so that a short step may be taken at once."""
+    def is_free(self) -> bool: ...
 
-    async def work(self, step: Callable[[], Any]) -> Callable[[], Any]:
-        """Has a step taken behind those that are at work; its result is asked for by calling."""
+    async def work(self, step: Callable[[], Any]) -> Callable[[], Any]: ...
 
     def fault(self, error: Exception) -> None: ...
 
-    def ended(self, passage: "ProxiedRequest") -> None:
-        """Counts a passage soon: together they are counted in half the time, and nobody waits for it."""
+    def ended(self, passage: "ProxiedRequest") -> None: ...
 
-    def count_ended(self) -> None:
-        """Counts those that have ended."""
+    def count_ended(self) -> None: ...
 
     def count(self, seen: Seen) -> None: ...
 
@@ -101,13 +95,10 @@ class ProxiedRequest:
         self._scope, self._named, self._send = scope, named, send
         self._upload = Upload(receive)
         self._exchange: Exchange | None = None
-        self._decode: Callable[[bytes], bytes] | None = None
-        self._listens = False
+        self._listener: AnswerListener | None = None
         self._faulty = False
         self._ending = Ending.ABANDONED
         self._bytes_down = 0
-        self._unheard: list[bytes] = []  # of the answer: it is read in a few large pieces, or when it has ended
-        self._unheard_bytes = 0
         self._refused = b""
         self._began = self._ended = time.time()
         self._counted = False
@@ -139,8 +130,8 @@ class ProxiedRequest:
         exchange = self._exchange
         if exchange is None or not exchange.derives:
             return None
-        # A turn of the loop for this alone: what came together is read one after the other and then sent one after the
-        # other. In between one another, each would find the processor's caches full of something else.
+        # A turn of the loop for this alone: requests that came together are read one after the other, and the
+        # processor's caches stay full of what that needs.
         await asyncio.sleep(0)
         if exchange.may_shrink:  # a policy that folds asks when the provider's cache was last used
             self._proxy.count_ended()
@@ -230,13 +221,11 @@ class ProxiedRequest:
 
     async def _give(self, data: bytes, *, more: bool = True) -> None:
         await self._send({"type": "http.response.body", "body": data, "more_body": more})
-        size = len(data)
-        self._bytes_down += size
-        if self._listens:
-            self._unheard.append(data)
-            self._unheard_bytes += size
-            if self._unheard_bytes > _UNHEARD:
-                self._observe(self._hear)
+        self._bytes_down += len(data)
+        if self._listener is not None:
+            self._listener.add(data)
+            if self._listener.is_due:
+                self._observe(self._listener.show)
 
     # ---- recall inside the turn
 
@@ -270,8 +259,8 @@ class ProxiedRequest:
                 if last.status != 200:
                     rest = await self._broken(turn, last)
                     break
-            if turn.done:
-                await self._step(self._remember, AT_ONCE + 1)
+            if turn.done and self._exchange is not None:
+                await self._step(self._exchange.remember_turn, AT_ONCE + 1, time.time())
             if not turn.stream:
                 await self._send(self._head(last, _LENGTH))
                 self._observe(self._answer_began, last)
@@ -303,10 +292,6 @@ class ProxiedRequest:
         following: bytes | None = await self._step(self._exchange.go_on, AT_ONCE + 1, texts, time.time())
         return following
 
-    def _remember(self) -> None:
-        assert self._exchange is not None
-        self._exchange.remember_turn(time.time())
-
     async def _broken(self, turn: RecallTurn, response: aiohttp.ClientResponse) -> bytes:
         """The provider refused to go on."""
         told = await beginning(response, _ERROR_BYTES)
@@ -334,7 +319,7 @@ class ProxiedRequest:
         return self._exchange.smaller(refusal.status, told)
 
     def _request(self, body: bytes, derived: bytes | None) -> Awaitable[aiohttp.ClientResponse]:
-        dropped = _NOT_FOR_THE_UPSTREAM if derived is None else _NOT_FOR_THE_UPSTREAM | _LENGTH
+        dropped = NOT_PASSED_ON if derived is None else NOT_PASSED_ON | _LENGTH
         if self._exchange is not None and self._exchange.turn:  # what is to be read in passing must be legible
             headers = [*passed_on(self._scope["headers"], dropped | _ENCODING), _LEGIBLE]
         else:
@@ -386,35 +371,14 @@ class ProxiedRequest:
 
     def _answer_began(self, response: aiohttp.ClientResponse) -> None:
         assert self._exchange is not None
-        encoding = response.headers.get("content-encoding", "").strip().lower()
-        self._decode = decoder_for(encoding) if encoding else None
-        legible = self._decode is not None or encoding in ("", "identity")
-        self._exchange.answer_began(response.status, response.headers.get("content-type", ""), legible=legible)
-        self._listens = self._exchange.listening
-
-    def _hear(self) -> None:
-        """Shows the exchange what has come of the answer since the last time."""
-        assert self._exchange is not None
-        data = b"".join(self._unheard)
-        self._unheard, self._unheard_bytes = [], 0
-        decode = self._decode
-        if decode is None:
-            self._exchange.hear(data)
-        else:
-            # In slices, because a few compressed bytes can become very many, and the exchange sets the bound.
-            for at in range(0, len(data), _SLICE_BYTES):
-                if not self._exchange.listening:
-                    break
-                try:
-                    self._exchange.hear(decode(data[at : at + _SLICE_BYTES]))
-                except ILLEGIBLE:
-                    self._exchange.not_legible()
-        self._listens = self._exchange.listening
+        listener = AnswerListener(self._exchange)
+        listener.began(response)
+        self._listener = listener
 
     def _finish(self) -> None:
         assert self._exchange is not None
-        if self._unheard:
-            self._hear()
+        if self._listener is not None:
+            self._listener.show()
         seen = self._exchange.finish(
             self._ending, bytes_up=self._upload.bytes, bytes_down=self._bytes_down, now=self._ended
         )
@@ -433,12 +397,3 @@ class ProxiedRequest:
             self._proxy.add(
                 Totals(requests=1, abandoned=left, bytes_up=self._upload.bytes, bytes_down=self._bytes_down)
             )
-
-
-def window_in(headers: Mapping[bytes, bytes], *, given: bool = False) -> int:
-    """How many tokens fit, as far as the headers of a request say; 0 where they do not. The client's flag for a larger
-    window says what the provider would take: where the user has `given` a window, it does not count."""
-    said = headers.get(WINDOW_HEADER, b"")
-    if said.isdigit():
-        return min(int(said[:12]), _LARGEST_WINDOW)
-    return 0 if given else window_asked(headers)

@@ -7,7 +7,7 @@ no words of a request.
 import asyncio
 import os
 import zlib
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from functools import lru_cache
 from operator import itemgetter
 from typing import Any, TypeAlias
@@ -17,9 +17,14 @@ import zstandard
 
 from pagefold.adapters.asgi import Event, Receive, Send
 from pagefold.wire import json_text
+from pagefold.wire.apis import window_asked
 
 Headers: TypeAlias = list[tuple[bytes, bytes]]
 
+TOKEN_HEADER, WISH_HEADER, WINDOW_HEADER = b"x-pagefold-token", b"x-pagefold", b"x-pagefold-window"
+NOT_PASSED_ON = frozenset((b"host", b"expect", TOKEN_HEADER, WISH_HEADER, WINDOW_HEADER))
+"""Headers that are not for the upstream."""
+_LARGEST_WINDOW = 100_000_000
 _OF_ONE_CONNECTION = frozenset((b"connection", b"keep-alive", b"transfer-encoding", b"te", b"trailer", b"upgrade"))
 _VALUE = itemgetter(1)
 CONNECT_SECONDS = 20
@@ -186,3 +191,12 @@ async def refuse(send: Send, status: int, body: str) -> None:
     """Sends an error of our own, in the API's spelling of errors."""
     more = [(b"connection", b"close"), (b"upgrade", b"HTTP/1.1")] if status == 426 else []
     await reply(send, status, json_text.bytes_of(body), *more)
+
+
+def window_in(headers: Mapping[bytes, bytes], *, given: bool = False) -> int:
+    """How many tokens fit, as far as the headers of a request say; 0 where they do not. The client's flag for a larger
+    window says what the provider would take: where the user has `given` a window, it does not count."""
+    said = headers.get(WINDOW_HEADER, b"")
+    if said.isdigit():
+        return min(int(said[:12]), _LARGEST_WINDOW)
+    return 0 if given else window_asked(headers)

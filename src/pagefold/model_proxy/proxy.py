@@ -29,8 +29,8 @@ from pagefold import tokens
 from pagefold.adapters.asgi import App, Event, Receive, Send
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.exchange import READ_BYTES, Exchange
-from pagefold.model_proxy.forward import TOKEN_HEADER, ProxiedRequest
-from pagefold.model_proxy.http import CONNECT_SECONDS, Headers, are_text, refuse, reply
+from pagefold.model_proxy.forward import ProxiedRequest
+from pagefold.model_proxy.http import CONNECT_SECONDS, TOKEN_HEADER, Headers, are_text, refuse, reply
 from pagefold.model_proxy.recalling import ENOUGH
 from pagefold.model_proxy.totals import Seen, Totals
 from pagefold.model_proxy.turn_recorder import TurnRecorder

@@ -8,18 +8,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
-from pagefold.derive.arrival import Standings, label_of
+from pagefold.derive.arrival import Standings, arguments_of, label_of
 from pagefold.derive.cost import TABLES, Prices
 from pagefold.derive.entry import Entry, counted, enter
 from pagefold.derive.fold import Folded, Frame, Rule, fold
 from pagefold.derive.pairing import Paired, Pairing, paired, settled
 from pagefold.derive.policy import NOTHING, Abilities, Decision, Derived, Notes
 from pagefold.derive.quotable import passages
-from pagefold.derive.resetting import REASON, reset_asked
 from pagefold.derive.values import SHIPPED
 from pagefold.frozen import frozen
 from pagefold.log import Log
 from pagefold.pages import context_calls
+from pagefold.pages.context_tools import RESET, own_name
 from pagefold.pages.journal import Boundary
 from pagefold.pages.page import Page, PageId
 from pagefold.pages.pins import Pins
@@ -28,6 +28,7 @@ from pagefold.tokens import Counter, counter
 from pagefold.wire.message import BlockKind, Message, Role, user_text
 
 _CALLS = 64
+_RESET = "the agent reset its context"
 _SMALLER = 0.7  # of what stands, where the provider found it too long
 _ANSWER = 4_096  # tokens kept free for the answer
 _MARGIN, _MARGIN_ESTIMATED = 0.01, 0.07
@@ -114,7 +115,7 @@ class Folding:
             state, pages = self.admitted(state, notes)
             reason, made = self.due(state, notes)
         else:
-            reason, made = REASON, self.folded_by(state, self.usable(state, notes), Rule(asked, budget=0), state.last)
+            reason, made = _RESET, self.folded_by(state, self.usable(state, notes), Rule(asked, budget=0), state.last)
         told, state = state.told, replace(state, told=()) if state.told else state
         if made is None:
             waiting = tuple(entry.shown for entry in state.log[state.sent :])
@@ -219,6 +220,22 @@ def readied(log: Log[Entry]) -> Log[Entry]:
             entry = replace(entry, passages=found, facts=facts)  # noqa: PLW2901
         new = new.with_items((entry,))
     return new
+
+
+def reset_asked(log: Log[Entry], since: int) -> int | None:
+    """The place, from `since` on, of the last call of `context_reset` with a summary: the next request begins there.
+
+    The call and its result stay where they are, so the summary stands for what came before it. Never a mark in a text.
+    """
+    for place in range(log.length - 1, max(since, 1) - 1, -1):
+        for block in log[place].message.blocks:
+            if block.kind is BlockKind.CALL and own_name(block.name) == RESET.name:
+                summary = arguments_of(block).get("summary")
+                if isinstance(summary, str) and summary.strip():
+                    while place > since and log[place].own and log[place - 1].own:
+                        place -= 1  # noqa: PLW2901
+                    return place
+    return None
 
 
 def boundary(log: Log[Entry], place: int) -> int:

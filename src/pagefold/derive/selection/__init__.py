@@ -14,7 +14,7 @@ A selection belongs to whoever made it and changes in place. A fork makes its ow
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 
 from pagefold.derive.selection.offers import (
@@ -22,10 +22,12 @@ from pagefold.derive.selection.offers import (
     LEVELS,
     Candidate,
     Demand,
+    HeldPage,
     Offer,
     Reason,
     Refusal,
     Selected,
+    Step,
     cheapest,
     front_of,
     refused,
@@ -47,33 +49,6 @@ _LARGEST = 1e150
 _KINDS = tuple(PageKind)
 
 
-class _Held:
-    """A page of the selection. It stands at `front[taken]`; `keys` are the steps of that front, as they are queued.
-
-    While it is demanded, `active` are the offers that satisfy the demand, `demanded` is the cheapest of them, and
-    `front` goes from the floor to these.
-    """
-
-    __slots__ = ("active", "candidate", "demanded", "front", "keys", "number", "own_front", "shown", "taken", "weight")
-
-    def __init__(self, candidate: Candidate, number: int, weight: float) -> None:
-        self.candidate = candidate
-        self.active: Sequence[Offer] = candidate.offers
-        self.number = number
-        self.weight = weight
-        floor = cheapest(candidate.offers) if candidate.required else ABSENT
-        self.own_front = self.front = front_of(floor, candidate.offers)
-        self.keys: tuple[_Step, ...] = ()
-        self.taken = 0
-        self.demanded: Offer | None = None
-        self.shown: ResidencyLevel | None = None
-
-
-# One step up a front: the value a token, negative so that the best sorts first; the page's number; which step; its
-# cost.
-_Step = tuple[float, int, int, int]
-
-
 class Selection:
     """Levels for pages that come, are demanded, fade and go, turn by turn."""
 
@@ -85,17 +60,17 @@ class Selection:
         self.budget = budget
         self._decay = decay
         self._weight = 1.0  # of a value that comes now; what came before keeps the weight it came with
-        self._held: dict[PageId, _Held] = {}
-        self._numbered: dict[int, _Held] = {}
+        self._held: dict[PageId, HeldPage] = {}
+        self._numbered: dict[int, HeldPage] = {}
         self._next = 0
         # Every step of every page, the best first; those before `_cut` are taken and cost `_used`.
-        self._steps: list[_Step] = []
+        self._steps: list[Step] = []
         self._cut = 0
         self._used = 0
         self._gain = 0.0
         self._floors = 0
         self._floor_gain = 0.0
-        self._demanded: list[_Held] = []
+        self._demanded: list[HeldPage] = []
         self._missing = 0
         self._apart: dict[int, Offer] = {}  # pages that do not stand at what their taken steps say
         self._touched: set[int] = set()
@@ -164,7 +139,7 @@ class Selection:
             words = f"{candidate.page} has no representation at a level of its kind"
             refusals.append(Refusal(candidate.page, None, Reason.NOT_OFFERED, words))
             return
-        held = _Held(candidate, self._next, self._weight)
+        held = HeldPage(candidate, self._next, self._weight)
         self._next += 1
         self._held[candidate.page] = self._numbered[held.number] = held
         self._queue(held)
@@ -200,12 +175,12 @@ class Selection:
             refusals.append(Refusal(*demand, Reason.NOT_OFFERED, words))
         self._queue(held)
 
-    def _release(self, held: _Held) -> None:
+    def _release(self, held: HeldPage) -> None:
         self._unqueue(held)
         held.active, held.demanded, held.front = held.candidate.offers, None, held.own_front
         self._queue(held)
 
-    def _queue(self, held: _Held) -> None:
+    def _queue(self, held: HeldPage) -> None:
         """Put its steps where they belong; those that come before the cut are thereby taken."""
         steps, cut, weight, number = self._steps, self._cut, held.weight, held.number
         forced = held.demanded is not None
@@ -237,7 +212,7 @@ class Selection:
         held.keys = tuple(keys)
         self._touched.add(number)
 
-    def _unqueue(self, held: _Held) -> None:
+    def _unqueue(self, held: HeldPage) -> None:
         front, steps = held.front, self._steps
         self._floors -= front[0][1]
         self._floor_gain -= held.weight * front[0][2]
@@ -297,7 +272,7 @@ class Selection:
         ahead = steps[cut : cut + _AHEAD]
         best = 0.0
         filled: dict[int, int] = {}
-        given_up: list[_Step | None] = [None, *reversed(steps[max(0, cut - _BACK) : cut])]
+        given_up: list[Step | None] = [None, *reversed(steps[max(0, cut - _BACK) : cut])]
         for step in given_up:
             room, gain = left, 0.0
             points: dict[int, int] = {}
@@ -400,7 +375,7 @@ class Selection:
         return Selected(changed, cost, gain / self._weight, gap, tuple(refusals), max(0, self._missing))
 
 
-def _by_rank(held: _Held) -> tuple[float, int]:
+def _by_rank(held: HeldPage) -> tuple[float, int]:
     """Whose floor stands first: pinned kinds, then what is demanded, then the other kinds; the newest first."""
     place = _KINDS.index(held.candidate.kind)
     demanded = _KINDS.index(PageKind.CONSTRAINT) + 0.5

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from pagefold.knapsack.relaxation import front
 from pagefold.pages.kinds import PageKind, ResidencyLevel, refusal
@@ -116,3 +116,30 @@ def cheapest(offers: Sequence[Offer]) -> Offer:
         if offer[1] < found[1] or (offer[1] == found[1] and offer[2] > found[2]):
             found = offer
     return found
+
+
+Step: TypeAlias = tuple[float, int, int, int]
+"""One step up a front: the value of a token, negative so that the best sorts first; the page's number; which step it
+is; its cost."""
+
+
+class HeldPage:
+    """A page of a selection. It stands at `front[taken]`; `keys` are the steps of that front, as they are queued.
+
+    While it is demanded, `active` are the offers that satisfy the demand, `demanded` is the cheapest of them, and
+    `front` goes from the floor to these.
+    """
+
+    __slots__ = ("active", "candidate", "demanded", "front", "keys", "number", "own_front", "shown", "taken", "weight")
+
+    def __init__(self, candidate: Candidate, number: int, weight: float) -> None:
+        self.candidate = candidate
+        self.active: Sequence[Offer] = candidate.offers
+        self.number = number
+        self.weight = weight
+        floor = cheapest(candidate.offers) if candidate.required else ABSENT
+        self.own_front = self.front = front_of(floor, candidate.offers)
+        self.keys: tuple[Step, ...] = ()
+        self.taken = 0
+        self.demanded: Offer | None = None
+        self.shown: ResidencyLevel | None = None
