@@ -19,19 +19,8 @@ from pagefold.wire import json_text, sse
 from pagefold.wire.api import Api, ApiProvider, CallFormat
 from pagefold.wire.apis import register
 from pagefold.wire.json_text import as_count, as_list, as_object, as_string
-from pagefold.wire.message import (
-    Block,
-    BlockKind,
-    Message,
-    Request,
-    RequestShape,
-    Response,
-    Role,
-    Usage,
-    as_result,
-    parse_body,
-    with_result_id,
-)
+from pagefold.wire.message import Block, BlockKind, Message, Request, RequestShape, Response, Role, Usage, parse_body
+from pagefold.wire.shared_parsing import as_result, with_result_id
 
 ROLES = {"human": Role.USER, "engine": Role.ASSISTANT, "action": Role.TOOL}
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from pagefold.errors import WireError
 from pagefold.wire import anthropic, json_text, openai_chat, openai_responses
-from pagefold.wire.message import Block, BlockKind, Message, Request, Response, Role, Usage, as_result
+from pagefold.wire.message import Block, BlockKind, Message, Request, Response, Role, Usage
+from pagefold.wire.shared_parsing import as_result
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ A message keeps the JSON text it arrived as, and a request the whole body. What 
 text byte for byte; a changed block is spliced into it. Nothing here knows a provider.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from enum import StrEnum
 from typing import Any, Protocol, TypeAlias
@@ -21,9 +21,6 @@ class Role(StrEnum):
     USER = "user"
     ASSISTANT = "assistant"
     TOOL = "tool"
-
-
-_ROLES: Mapping[str, Role] = {role.value: role for role in Role}
 
 
 class BlockKind(StrEnum):
@@ -263,63 +260,7 @@ def tools_of(members: BodyMembers, shape: RequestShape) -> tuple[str, ...]:
     return tuple(raw[tool.start : tool.end] for tool in found)
 
 
-def with_result_id(message: Message, key: str, parse: Parse, ids: Mapping[int, str]) -> Message | None:
-    """A message that is one result, under another call id; None where it is to answer no call."""
-    if not ids:
-        return None
-    raw = json_text.replaced(message.raw, (key,), ids[0])
-    return parse(json_text.parse(raw), raw)
-
-
 def user_text(text: str) -> Message:
     """A text of the user, in the spelling that most APIs take."""
     raw = json_text.dumps({"role": "user", "content": text})
     return Message(Role.USER, (Block(BlockKind.TEXT, text, ("content",)),), raw)
-
-
-def role_of(value: Any) -> Role:
-    """Returns the role of a message. Raises WireError where the value is no message or has no known role."""
-    try:
-        return _ROLES[value["role"]]
-    except (TypeError, KeyError) as error:
-        if not isinstance(value, dict):
-            raise WireError(f"expected a message, found {json_text.dumps(value)[:40]}") from error
-        role = json_text.dumps(value.get("role"))[:40]
-        raise WireError(f"role {role}: expected one of {', '.join(Role)}") from error
-
-
-def text_parts(content: Any, path: json_text.Path, part: Callable[[Any, json_text.Path], Block]) -> Iterator[Block]:
-    """The blocks of content that is a string or a list of parts, each read by `part`."""
-    if isinstance(content, str):
-        yield Block(BlockKind.TEXT, content, path)
-    elif isinstance(content, list):
-        for index, value in enumerate(content):
-            yield part(value, (*path, index))
-
-
-def typed_part(value: Any, path: json_text.Path, texts: Mapping[str, str], media: Sequence[str]) -> Block:
-    """A part of content by its type: `texts` maps types to the key of their text, `media` are types that hold none."""
-    kind = value.get("type") if isinstance(value, dict) else None
-    key = texts.get(kind) if isinstance(kind, str) else None
-    if key is not None and isinstance(value.get(key), str):
-        return Block(BlockKind.TEXT, value[key], (*path, key))
-    return Block(BlockKind.MEDIA, "") if kind in media else Block(BlockKind.OTHER, json_text.dumps(value))
-
-
-def usage_of(prompt: Any, details: Any, output: Any) -> Usage:
-    """Usage where the prompt's count holds the tokens read from the cache, which `details` tells."""
-    cached, total = json_text.as_count(json_text.as_object(details).get("cached_tokens")), json_text.as_count(prompt)
-    return Usage(max(0, total - cached), cached, 0, json_text.as_count(output))
-
-
-def as_result(content: Iterable[Block], call_id: str, name: str = "", *, failed: bool = False) -> list[Block]:
-    """Returns a result's content as blocks of that result. Content without any text begins with an empty result."""
-    found: list[Block] = []
-    empty = True
-    for block in content:
-        if block.kind is BlockKind.TEXT:
-            empty = False
-            found.append(Block(BlockKind.RESULT, block.text, block.path, call_id, name, failed))
-        else:
-            found.append(Block(block.kind, block.text, block.path, call_id, name, block.failed))
-    return [Block(BlockKind.RESULT, "", (), call_id, name, failed), *found] if empty else found

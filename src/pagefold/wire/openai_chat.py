@@ -14,22 +14,8 @@ from pagefold.errors import WireError
 from pagefold.wire import json_text, sse
 from pagefold.wire.api import CallFormat
 from pagefold.wire.json_text import as_count, as_list, as_object, as_string
-from pagefold.wire.message import (
-    Block,
-    BlockKind,
-    Message,
-    RequestShape,
-    Response,
-    Role,
-    Usage,
-    as_result,
-    parse_body,
-    role_of,
-    text_parts,
-    typed_part,
-    usage_of,
-    with_result_id,
-)
+from pagefold.wire.message import Block, BlockKind, Message, RequestShape, Response, Role, Usage, parse_body
+from pagefold.wire.shared_parsing import as_result, role_of, text_parts, typed_part, usage_of, with_result_id
 
 _ARGUMENTS = {"function": "arguments", "custom": "input"}  # by the type of the tool: where a call keeps its text
 _TEXTS = {"text": "text", "refusal": "refusal"}

@@ -14,23 +14,8 @@ from pagefold.log import Log
 from pagefold.wire import json_text, sse
 from pagefold.wire.api import CallFormat
 from pagefold.wire.json_text import as_count, as_list, as_object, as_string
-from pagefold.wire.message import (
-    Block,
-    BlockKind,
-    Message,
-    Request,
-    RequestShape,
-    Response,
-    Role,
-    Usage,
-    as_result,
-    read_request,
-    role_of,
-    text_parts,
-    typed_part,
-    usage_of,
-    with_result_id,
-)
+from pagefold.wire.message import Block, BlockKind, Message, Request, RequestShape, Response, Role, Usage, read_request
+from pagefold.wire.shared_parsing import as_result, role_of, text_parts, typed_part, usage_of, with_result_id
 
 _TEXTS = dict.fromkeys(("input_text", "output_text", "summary_text", "reasoning_text", "text"), "text")
 _TEXTS["refusal"] = "refusal"
