@@ -1,4 +1,4 @@
-"""How long DuckDB takes to add up the decisions of ten thousand sessions, against reading the same rows without adding.
+"""Measures how long DuckDB takes to add up the decisions of ten thousand sessions, against a bare scan of the rows.
 
     python -m bench.aggregate [--sessions 10000]
 

@@ -1,4 +1,4 @@
-r"""Bad, odd and very large results through the codecs: what each takes, and whether it comes back.
+r"""Puts bad, odd and very large results through the codecs: how long each takes, and whether it decodes to the same.
 
     python bench/bad_input.py [--size 999999] [--only WORD] [--over MS]
 

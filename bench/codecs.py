@@ -1,4 +1,4 @@
-"""The lossless codecs side by side: the same results through pagefold and the published rivals, in one run.
+"""Compares the lossless codecs with published rivals on the same results, in one run.
 
     python -m bench.codecs [--peers DIR] [--only payloads|github|mcp|speed|latency] [--json]
     python -m bench.codecs --peers ~/peers --only payloads --only speed        for example

@@ -1,4 +1,4 @@
-"""What the dashboard costs the model proxy, and how soon it shows a turn, in one run.
+"""Measures what the dashboard costs the model proxy, and how soon it shows a turn, in one run.
 
     python bench/dashboard.py [ROUNDS]
 

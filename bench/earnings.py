@@ -1,4 +1,4 @@
-"""What each codec earns on recorded sessions: alone, and as part of the chain.
+"""Measures what each codec saves on recorded sessions: alone, and as part of the chain.
 
     python -m bench.earnings [--families coding-bash,mcp-servers] [--every 1]
 

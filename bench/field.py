@@ -1,4 +1,4 @@
-"""pagefold and the field: the same recorded sessions and the same payloads through everybody, in one run.
+"""Compares pagefold with its rivals on the same recorded sessions and the same payloads, in one run.
 
     python -m bench.field [--only sessions|payloads] [--family coding-bash,mcp-servers] [--contender pagefold,terse]
                           [--every N|FAMILY=N,…] [--sample 8] [--jobs 2] [--peers DIR] [--parts DIR]

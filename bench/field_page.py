@@ -1,4 +1,4 @@
-"""The page of bench/field.py: who is ahead in each family and on each payload, whoever it is; and its picture.
+"""Writes the page and the picture of bench/field.py: who is ahead in each family and on each payload.
 
 Written from figures alone. A contender that misses more than `MISSED` of the facts is shown and not ranked.
 """

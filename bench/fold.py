@@ -1,4 +1,4 @@
-"""The economic policy on every recorded session: does it keep its laws, and what does a turn cost?
+"""Runs the economic policy on every recorded session: does it keep its laws, and what does a turn cost?
 
     python bench/fold.py [--traces DIR] [--window 64000] [--only laws|cold|speed] [--families 'coding-*']
 

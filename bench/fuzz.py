@@ -1,4 +1,4 @@
-"""A million random histories of texts through the codecs and back: how many came back differently.
+"""Puts a million random histories of texts through the codecs and back, and counts those that came back differently.
 
     python bench/fuzz.py [--cases 1000000] [--seed 1]
 

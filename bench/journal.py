@@ -1,4 +1,4 @@
-"""What the journal loses when its writers are killed: nothing, half a commit, or what another writer had committed?
+"""Kills writers of the journal and checks what is lost: nothing, half a commit, or what another writer had committed.
 
     python bench/journal.py [--runs 1000] [--writers 3] [--seed 1]
 

@@ -1,4 +1,4 @@
-"""The solver: against trying everything, against a one-pass greedy in the same run, and how long it takes.
+"""Checks the solver against trying everything and against a one-pass greedy, and measures how long it takes.
 
     python bench/knapsack.py [--cases 100000] [--runs 20]
 

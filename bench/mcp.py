@@ -1,4 +1,4 @@
-"""What standing in front of an MCP server costs, against no proxy and against FastMCP's, all in one run.
+"""Measures what the MCP proxy costs, against no proxy and against FastMCP's, all in one run.
 
     python bench/mcp.py [--servers FOLDER] [--calls 300] [--soak N] [--kills N]
 

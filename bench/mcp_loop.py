@@ -1,4 +1,4 @@
-"""One agent's eight turns through MCP proxies side by side: prompt tokens over all requests, in one run.
+"""Runs one agent's eight turns through several MCP proxies: prompt tokens over all requests, in one run.
 
     python -m bench.mcp_loop --payloads DIR [--peers DIR]
 

@@ -1,4 +1,4 @@
-"""Every policy on recorded sessions, by the scorer's own reckoning: what each costs and what it misses.
+"""Scores every policy on recorded sessions with the independent scorer: what each costs and what it misses.
 
     python -m bench.policies [--family coding-bash,mcp-servers] [--window 32000,64000,200000] [--overhead 25000]
                              [--half 0] [--every 6] [--policy economic,clear] [--picture docs/pareto.svg]

@@ -1,4 +1,4 @@
-"""Prefetch on recorded sessions, and how safe and how quick its parts are. No tool is run, nothing uses a network.
+"""Measures prefetching on recorded sessions, and how safe and fast its parts are. No tool is run; no network is used.
 
     python -m bench.prefetch [--only fit|shipped|repeats|latency|planner|safety] [--cases N] [--json]
 

@@ -1,4 +1,4 @@
-"""What the proxy costs against a bare pass-through of the same stack, in one run, as ratios.
+"""Measures what the model proxy costs against a bare pass-through of the same stack, in one run, as ratios.
 
 Upstream, proxies and client are six processes on one machine. A request is 84 KB of Messages of which the last two
 messages are new, as in a real session; the answer is a stream of 8 KB in 6 pieces. One agent pauses between its

@@ -1,4 +1,4 @@
-"""How long a replay takes, against reading the same lines with json.loads and counting the same text: the floor.
+"""Measures how long a replay takes, against json.loads of the same lines and counting the same text: the floor.
 
     python -m bench.replay [RECORDINGS ...]        default: the recorded families beside the project
 

@@ -1,4 +1,4 @@
-"""What a rival would have sent, request by request: one adapter of ../shared/peers, run inside its own environment.
+"""Prints what a rival would have sent, request by request: one adapter of ../shared/peers in its own environment.
 
     PEER_ENVIRONMENT/bin/python bench/rivals.py peer_terse.py [ITS OPTIONS] SESSIONS.jsonl
 

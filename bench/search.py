@@ -1,4 +1,4 @@
-"""How fast search is against a plain scan for the words in the same run, and what its index costs in time and room.
+"""Measures how fast search is against a plain scan for the words in the same run, and what its index costs.
 
     python bench/search.py [--pages 3000]
 

@@ -1,4 +1,4 @@
-"""Residency selection: what a turn costs, what a fold point costs, how near to the best it is, and the floors.
+"""Measures residency selection: the cost of a turn and of a fold point, how near to the best it is, and the floors.
 
     python bench/selection.py [--turns 600] [--selections 1000000]
 

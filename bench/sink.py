@@ -1,4 +1,4 @@
-"""What the history sink costs a put: against the same store without one, in the same run, item by item.
+"""Measures what the history sink costs a put, against the same store without one, in the same run, item by item.
 
     python bench/sink.py [--pages 1500]
 

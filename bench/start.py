@@ -1,4 +1,4 @@
-"""How long it takes to begin: importing the package, `pagefold --version`, `pagefold config`, against a bare Python.
+"""Measures start-up: importing the package, `pagefold --version` and `pagefold config`, against a bare Python.
 
 python bench/start.py [--runs 20]
 """

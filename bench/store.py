@@ -1,4 +1,4 @@
-"""How fast the SQLite store is against a bare sqlite3 and zstd loop, and what it loses when it is killed: nothing.
+"""Measures the SQLite store against a bare sqlite3 and zstd loop, and checks that it loses nothing when killed.
 
     python bench/store.py [--blobs 4000] [--kills 200]
 

@@ -1,4 +1,4 @@
-"""What the first chunk of a large result is worth, and whether anything is ever lost.
+"""Measures what the first chunk of a large result is worth, and checks that nothing is ever lost.
 
     python -m bench.trim [--families mcp-servers,coding-claude-code] [--budgets 1000,2000] [--peers DIR] [--json]
     python -m bench.trim --only usefulness|reassembly|shrinkfit

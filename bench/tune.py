@@ -1,4 +1,4 @@
-"""What tune is worth: learned on one half of each family's sessions, scored on the other by the scorer's own reckoning.
+"""Measures what tune gains: learned on one half of each family's sessions, scored on the other by the scorer.
 
     python -m bench.tune [--family coding-bash,mcp-servers] [--half 0] [--jobs 2] [--every 1]
 

@@ -1,6 +1,6 @@
-"""Questions about encoded results, with their answers: to be put to any model that has never heard of pagefold.
+"""Makes questions about encoded results, with their answers, for a model that has never heard of pagefold.
 
-    python bench/reading.py > reading.jsonl
+    python bench/reader_questions.py > reading.jsonl
 
 One JSON object a line: `{"kind", "shown", "question", "answer"}`. The results are those of the bundled session, as a
 model would read them; answers come from the originals, never from the forms. A model reads well if it answers as it
