@@ -136,7 +136,7 @@ def test_on_the_proxys_port_a_set_token_is_the_key_and_the_rest_is_as_before(tmp
 def test_an_empty_store_gives_sensible_pages_and_is_not_made_by_looking(tmp_path: Path) -> None:
     with alone(tmp_path) as url:
         page = asked(url, "/pagefold/", x_pagefold_token=KEY)
-        assert "No session has been heard of yet." in page.text  # type: ignore[attr-defined]
+        assert "No session has been seen yet." in page.text  # type: ignore[attr-defined]
         for path, status in (("search?q=a", 200), ("search", 200), ("page/pf-aaaaaaaaaa", 404), ("session/ab", 404)):
             assert asked(url, f"/pagefold/{path}", x_pagefold_token=KEY).status == status
         assert asked(url, "/pagefold/metrics", x_pagefold_token=KEY).status == 200

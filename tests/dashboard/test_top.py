@@ -69,7 +69,7 @@ def test_without_a_proxy_the_trace_is_read(store: Path, capsys: pytest.CaptureFi
 def test_with_nothing_at_all_it_says_so(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["top", "--once", "--store", str(store)]) == 0
     drawn = capsys.readouterr().out
-    assert "No session has been heard of yet." in drawn
+    assert "No session has been seen yet." in drawn
     assert "no pagefold serve is reached, and there is no trace" in drawn
     assert main(["top", "--json", "--store", str(store)]) == 0
     assert json.loads(capsys.readouterr().out)["sessions"] == []

@@ -1,4 +1,4 @@
-"""The command line: parse, call, print. What a command does lives below it; each is imported only when it is run.
+"""Parses the command line, runs the command, and turns errors into exit codes. Commands are imported when run.
 
 Exit codes: 0 done, 1 failed, 2 the user has to change something (a flag, a setting, a recording under --strict), 130
 interrupted.
@@ -22,19 +22,19 @@ COMMANDS = {
     "export": "sessions and decisions as Parquet, and what they add up to",
     "encode": "what a tool's result becomes in its cheapest lossless form, and what that saves",
     "decode": "the original of such a form",
-    "serve": "stand in front of a model API: every request derived, every answer as it came",
+    "serve": "run the model proxy: shortens requests to model APIs, passes answers on unchanged",
     "run": "start an agent behind the model proxy",
-    "doctor": "look whether proxies, store and agents work together, and say what to do",
-    "mcp": "stand in front of MCP servers: every tool result denser, nothing else changed",
-    "init": "put the MCP servers of a client behind pagefold, or take them from behind it",
+    "doctor": "check whether proxies, store and agents work together, and say what to do",
+    "mcp": "run the MCP proxy: makes tool results shorter without loss, changes nothing else",
+    "init": "put the MCP servers of a client behind pagefold, or undo that",
     "hook": "what Claude Code runs after a tool, once `init claude-code --hook` has set it",
     "stats": "what the proxies have saved so far",
     "top": "sessions, context and faults as they happen, in the terminal",
     "dashboard": "sessions, context, faults and stored pages, in a browser",
-    "recall": "give a page back, byte for byte, by its handle",
-    "search": "which stored pages speak of something",
+    "recall": "print a stored page, byte for byte, by its handle",
+    "search": "find stored pages that contain words, names or paths",
     "restore": "bring a session's pages back from the history sink",
-    "store": "what the store holds, and collect what is old",
+    "store": "show what the store holds, add to it, remove what is old",
     "journal": "what was written back to outlive the window, what was refused, and why",
     "tools": "what is known of tools, what may be run early, and from which layer that comes",
     "lab": "studies that need no recording: the fault matrix of the literature",
@@ -44,12 +44,12 @@ COMMANDS = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    if given[:1] == ["--version"]:
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if words[:1] == ["--version"]:
         print(f"pagefold {__version__}")
         return 0
     try:
-        options = parser(given[0] if given and given[0] in COMMANDS else None).parse_args(given)
+        options = parser(words[0] if words and words[0] in COMMANDS else None).parse_args(words)
         return int(options.run(options))
     except ConfigError as error:
         print(f"pagefold: {error}", file=sys.stderr)
@@ -60,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        # The reader went away: nobody is left to tell, and flushing at exit would complain once more.
+        # The reader of stdout has ended; without this, Python complains again when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
 

@@ -1,4 +1,4 @@
-"""`pagefold config`: every setting with its value and where that comes from.
+"""`pagefold config`: prints every setting with its value and where that comes from.
 
 Settings come from the shipped defaults, the user's pagefold.toml, the project's, the environment and flags; the last
 of these wins. Secrets are masked.
@@ -15,7 +15,7 @@ from pagefold.cli import output
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    del command  # nothing of its own
+    del command  # it has no flags of its own
 
 
 def run(options: argparse.Namespace) -> int:

@@ -1,6 +1,6 @@
-"""Sums of what a proxy counts, added to the file beside the store: once a minute, and at the end.
+"""Adds a proxy's counts to the counters file beside the store, once a minute and at the end.
 
-Whoever counts goes on where the file cannot be used; that is told.
+`pagefold stats` reads that file. If it cannot be written the proxy goes on, and stderr says so.
 """
 
 import sys
@@ -19,7 +19,7 @@ SECONDS = 60.0
 
 
 def adding(settings: Settings, surface: str, counts: Callable[[], Counter[str]]) -> Callable[[], None]:
-    """Adds what was counted since it was last called."""
+    """Returns a function that adds what was counted since its last call."""
 
     def add() -> None:
         from pagefold.adapters import counters
@@ -36,11 +36,11 @@ def adding(settings: Settings, surface: str, counts: Callable[[], Counter[str]])
 
 @contextmanager
 def every_minute(add: Callable[[], None]) -> Iterator[None]:
-    """From a thread of its own, and once more at the end."""
-    over = threading.Event()
+    """Calls `add` once a minute from a thread while the block runs, and once more at its end."""
+    ended = threading.Event()
 
     def minutes() -> None:
-        while not over.wait(SECONDS):
+        while not ended.wait(SECONDS):
             add()
 
     thread = threading.Thread(target=minutes, name="pagefold-counting", daemon=True)
@@ -48,6 +48,6 @@ def every_minute(add: Callable[[], None]) -> Iterator[None]:
     try:
         yield
     finally:
-        over.set()
+        ended.set()
         thread.join()
         add()

@@ -1,8 +1,8 @@
-"""`pagefold dashboard`: what the trace and the store say, in a browser.
+"""`pagefold dashboard`: serves a web page that shows the trace and the store.
 
-A running `pagefold serve` shows its own dashboard below /pagefold/, live and without a trace. This one needs no proxy:
-it shows the store, what MCP proxies have counted and, where `telemetry.trace` is on, every session the trace tells of,
-as it grows. It listens on this machine alone and asks for a key, which is in the address that it prints.
+A running `pagefold serve` has its own dashboard below /pagefold/, live and without a trace. This one needs no proxy: it
+shows the store, the counts of MCP proxies and, where `telemetry.trace` is on, every session in the trace, as it grows.
+It listens on this machine only and asks for a key, which is in the address that it prints.
 
 Examples:
   pagefold dashboard

@@ -1,4 +1,6 @@
-"""`pagefold demo`: replay, fold, store, recall and proxy on the bundled session. No key, no network, no traces.
+"""`pagefold demo`: shows replay, fold, store, recall and proxy on the bundled session.
+
+It needs no key and no network, and leaves no files.
 
 Example:
   pagefold demo
@@ -49,7 +51,7 @@ _TURNS = (
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    del command  # nothing of its own
+    del command  # it has no flags of its own
 
 
 def run(options: argparse.Namespace) -> int:
@@ -77,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _lossless(session: Session, job: ReplayJob, cost: float, console: Console) -> dict[str, Any]:
-    """The same session with every result in its cheapest lossless form, and the result that gained most by it."""
+    """Replays the session with every result in its cheapest lossless form, and shows the result that gained most."""
     console.print(
         "\n[bold]2. Lossless[/]: the same session, every result in its cheapest form that decodes to the same.\n"
     )
@@ -99,7 +101,7 @@ def _lossless(session: Session, job: ReplayJob, cost: float, console: Console) -
 
 
 def _fold(session: Session, console: Console) -> dict[str, Any]:
-    """The same session in a window that is too small for it, and what then stands for its beginning."""
+    """Runs the session in a window that is too small for it, and shows what replaces its beginning."""
     console.print(f"\n[bold]3. Fold[/]: the same session in a window of {_SMALL:,} tokens.\n")
     context = Context(_SMALL)
     request: list[dict[str, Any]] = []
@@ -185,9 +187,9 @@ def _ask(url: str, body: bytes) -> None:
 
 
 def _next(turn: ScriptedTurn, number: int) -> list[dict[str, Any]]:
-    """What an agent would add to the conversation: the model's answer, and a result for each of its calls."""
+    """Returns what an agent adds to the conversation: the model's answer, and a result for each of its calls."""
     calls = [(f"call_{number}_{index}", call) for index, call in enumerate(turn.calls)]
     uses = [{"type": "tool_use", "id": name, "name": call.name, "input": call.arguments} for name, call in calls]
     results = [{"type": "tool_result", "tool_use_id": name, "content": "…"} for name, _ in calls]
-    said = [{"type": "text", "text": turn.text}, *uses]
-    return [{"role": "assistant", "content": said}, {"role": "user", "content": results or "thanks"}]
+    content = [{"type": "text", "text": turn.text}, *uses]
+    return [{"role": "assistant", "content": content}, {"role": "user", "content": results or "thanks"}]

@@ -1,7 +1,7 @@
-"""`pagefold doctor`: whether proxies, store and agents would work together, and what to do where they would not.
+"""`pagefold doctor`: checks whether proxies, store and agents work together, and says what to do if not.
 
-Looks at the settings, the store, the addresses of the providers, the proxy, and the environment that an agent started
-from here would see. Exit code 1: something is to be done.
+Checks the settings, the store, the addresses of the providers, the proxy, and the environment that an agent started
+from here would have. Exit code 1: something has to be done.
 
 Examples:
   pagefold doctor

@@ -1,4 +1,4 @@
-"""`pagefold hook`: what Claude Code runs after a tool. Its result goes on in its cheapest lossless form.
+"""`pagefold hook`: the program that Claude Code runs after a tool; it shortens the tool's result without loss.
 
 Claude Code starts it by itself once `pagefold init claude-code --hook` was run: it reads the hook's event from standard
 input and prints what stands for the tool's result. What Bash prints, what Grep finds and what MCP servers say is
@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def answer(event: str, counts: Counter[str]) -> str:
-    """What is printed for an event; nothing where the result stays as it is. Raises WireError."""
+    """Returns what to print for an event; nothing if the result stays as it is. Raises WireError."""
     called = claude_hook.parse(event)
     long = [(path, text) for path, text in called.texts if len(text) >= _SHORT]
     if not long:
@@ -55,7 +55,7 @@ def answer(event: str, counts: Counter[str]) -> str:
 
     changed = {}
     for path, text in long:
-        shown = encode(text, tool=called.tool, without=REFERRING)  # what else stands in the request is not known here
+        shown = encode(text, tool=called.tool, without=REFERRING)  # the hook does not know what else is in the request
         counts.update({"tokens before": shown.before, "tokens after": shown.tokens})
         if shown.text != text:
             changed[path] = shown.text
@@ -67,7 +67,7 @@ def _count(counts: Counter[str], options: argparse.Namespace) -> None:
     from pagefold import config
     from pagefold.adapters import counters
 
-    with suppress(PagefoldError):  # whoever counts goes on without it, and no code but 0 may reach the model
+    with suppress(PagefoldError):  # counting may fail; the exit code must stay 0
         settings = config.load(flags={"store.path": options.store, "config": options.config}).settings
         counters.add(
             LocalFiles(config.store_path(settings)).counters, "hook", f"{datetime.now(tz=UTC):%Y-%m-%d}", counts

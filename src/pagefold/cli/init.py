@@ -1,4 +1,4 @@
-"""`pagefold init`: put the MCP servers of a client behind pagefold, or take them from behind it.
+"""`pagefold init`: changes a client's configuration so that its MCP servers run behind pagefold, or undoes that.
 
 Rewrites the commands of the servers in the client's own file, shows what changed and keeps the file as it was beside
 it. Names stay, and with them the permissions you gave. Servers with an address are left as they are.
@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _hook(client: McpClient, options: argparse.Namespace) -> int:
-    """Sets Claude Code's hook after a tool, or takes it out."""
+    """Adds pagefold to Claude Code's hooks after a tool, or removes it."""
     place = Path(options.file) if options.file else config.claude_settings()
     if client.name != "claude-code" or place is None:
         raise ConfigError(f"--hook: {client.name} has no hook that replaces results; claude-code has")
@@ -86,7 +86,7 @@ def _hook(client: McpClient, options: argparse.Namespace) -> int:
 
 
 def _files(client: McpClient) -> Iterator[Path]:
-    """The client's files that are there and hold servers."""
+    """Yields the client's configuration files that exist and name servers."""
     home = config.home_of(client.name)
     places = [*(Path.cwd() / name for name in client.project), *((home / name) for name in client.user if home)]
     for place in dict.fromkeys(places):
@@ -95,7 +95,7 @@ def _files(client: McpClient) -> Iterator[Path]:
 
 
 def _folders() -> list[str]:
-    """Under which paths Claude Code keeps the servers that were added here, for here alone."""
+    """Returns the folders under which Claude Code may keep servers that were added for this project only."""
     here = Path.cwd()
     root = next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)
     return list(dict.fromkeys((str(here), str(root))))
@@ -139,13 +139,13 @@ def _show(file: Path, before: str, after: str, made: Changed) -> None:
 
 
 def _ours() -> list[str]:
-    """How a client that knows nothing of this shell starts us."""
+    """Returns the command by which a client starts pagefold without this shell's PATH."""
     program = shutil.which("pagefold")
     return [program] if program else [sys.executable, "-m", "pagefold"]
 
 
 def _replace(file: Path, text: str) -> None:
-    """Whole or not at all, with the permissions that it has; where there is none, it is the user's alone."""
+    """Replaces a file atomically and keeps its permissions; a new file is readable by its owner only."""
     fresh = file.with_name(f"{file.name}.{os.getpid()}.new")
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

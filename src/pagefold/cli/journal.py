@@ -1,4 +1,4 @@
-"""`pagefold journal`: what was written back, what was refused, and why.
+"""`pagefold journal`: prints what was written back, what was refused, and why.
 
 Lines that are still staged or validated wait for their owner's next flush.
 

@@ -1,4 +1,4 @@
-"""How commands speak to people: tables, numbers, progress. Results go to stdout, everything else to stderr."""
+"""Prints what commands say: JSON, tables, a progress bar. Results go to stdout, everything else to stderr."""
 
 import json
 import sys
@@ -12,7 +12,7 @@ from rich.table import Table
 
 
 def console() -> Console:
-    """Plain text in a file or a pipe is as wide as its tables, whatever the terminal it was started from."""
+    """Returns the console for stdout. In a file or a pipe, lines are 120 wide whatever the terminal's width is."""
     terminal = Console(highlight=False)
     return terminal if terminal.is_terminal else Console(highlight=False, width=120)
 
@@ -43,7 +43,7 @@ def table(
     total: Sequence[str] = (),
     left: bool = False,
 ) -> Table:
-    """Names on the left, numbers on the right; `left` where everything is words."""
+    """Returns a table with names aligned left and numbers right; with `left`, all columns are aligned left."""
     made = Table(title=title, title_justify="left", title_style="bold", header_style="dim", box=None, pad_edge=False)
     for index, column in enumerate(columns):
         made.add_column(column, justify="left" if left or index == 0 else "right", overflow="fold")
@@ -57,7 +57,7 @@ def table(
 
 @contextmanager
 def progress(what: str, total: int) -> Iterator[Progress]:
-    """A bar on stderr while long work goes on; nothing where stderr is no terminal."""
+    """Shows a progress bar on stderr while the block runs; nothing if stderr is no terminal."""
     console = Console(stderr=True)
     columns = (
         TextColumn(what),

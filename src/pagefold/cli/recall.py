@@ -1,4 +1,4 @@
-"""`pagefold recall`: a page by its handle.
+"""`pagefold recall`: prints a stored page, or a part of it, by its handle.
 
 The bytes go to stdout as they are. What the store has no more is looked for in the history sink, if there is one; on
 another machine that needs --history. Exit code 1: there is no such page, it is denied, or the store failed; stderr says

@@ -1,4 +1,4 @@
-"""`pagefold restore`: a session's pages back from the history sink.
+"""`pagefold restore`: copies a session's pages from the history sink into the store.
 
 Without SESSION, lists the sessions in the sink. Every page is checked against its id before it is kept; what is in the
 store already is left as it is. Exit code 1: there is no such session, or not all of it could be brought back.

@@ -1,4 +1,4 @@
-"""`pagefold run`: the model proxy and an agent behind it, together.
+"""`pagefold run`: starts the model proxy and an agent that uses it.
 
 The proxy listens on a free port of this computer while the agent runs, and the agent is told to use it. Claude Code has
 its tool search and its 1M window back, which it gives up behind an address that is not the vendor's. What the agent
@@ -54,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _wait(start: agents.Start) -> int:
-    """The agent's exit code, as a shell would tell it."""
+    """Starts the agent, waits for its end, and returns its exit code as a shell would (128 + signal)."""
     agent: subprocess.Popen[bytes] | None = None
     ended = False
 
@@ -64,8 +64,8 @@ def _wait(start: agents.Start) -> int:
         if agent is not None:
             agent.terminate()
 
-    # A key pressed in the terminal reaches the agent too, and the agent decides what it means. Whoever ends this ends
-    # the agent, which could not go on without its proxy; that may be while it is being started.
+    # Ctrl-C reaches the agent too, and the agent decides what it means. SIGTERM ends the agent, because it cannot go on
+    # without its proxy; the signal may come while the agent is being started.
     before = {
         signal.SIGINT: signal.signal(signal.SIGINT, lambda *_: None),
         signal.SIGTERM: signal.signal(signal.SIGTERM, end),

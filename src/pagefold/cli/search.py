@@ -1,4 +1,4 @@
-"""`pagefold search`: which stored pages speak of something.
+"""`pagefold search`: finds stored pages that contain words, names or paths.
 
 Names, paths, numbers and "quoted phrases" go first where they stand as typed; ordinary words rank the rest. Finding
 nothing is exit code 0; exit code 1 means that the store could not be searched.

@@ -1,4 +1,4 @@
-"""`pagefold serve`: the model proxy.
+"""`pagefold serve`: runs the model proxy.
 
 Every request is derived by a policy and goes on; answers come back as they are, streaming included. The default policy,
 lossless, drops nothing and moves nothing that was sent. A header `x-pagefold: off` leaves one request as it came;
@@ -68,7 +68,7 @@ def run(options: argparse.Namespace) -> int:
 
     def started(port: int) -> None:
         url = url_of(serve.host, port, tls=bool(tls))
-        # A token that the user set is not repeated.
+        # A token that the user set is not printed.
         shown = dashboard_of(url, "" if serve.token else key) if key else ""
         if options.json:
             print(json.dumps({"url": url, **({"dashboard": shown} if shown else {})}), flush=True)
@@ -92,19 +92,19 @@ def run(options: argparse.Namespace) -> int:
 
 
 def library_for(settings: Settings) -> Library | None:
-    """None where nothing is derived, so that nothing is kept. Raises StoreError and ConfigError."""
+    """Opens the store; None with --observe, which keeps nothing. Raises StoreError and ConfigError."""
     return None if settings.serve.observe else Library.open(config.store_path(settings), settings.sink)
 
 
 def serving_from(settings: Settings) -> AbstractContextManager[None]:
-    """Tells the MCP proxies on the same store that their forms are read here. Raises StoreError."""
+    """Holds the lock that tells MCP proxies on this store that a model proxy reads their forms. Raises StoreError."""
     if settings.serve.observe:
         return nullcontext()
     return hold_model_proxy_lock(LocalFiles(config.store_path(settings)).model_proxy_lock)
 
 
 def counted(proxy: Proxy, settings: Settings) -> AbstractContextManager[None]:
-    """Has `pagefold stats` tell what passes, also when the proxy has ended."""
+    """Adds the proxy's counts to what `pagefold stats` shows, while the block runs and at its end."""
 
     def counts() -> Counter[str]:
         seen = proxy.counted
@@ -124,7 +124,7 @@ def counted(proxy: Proxy, settings: Settings) -> AbstractContextManager[None]:
 
 
 def proxy_for(settings: Settings, library: Library | None, *, token: str | None = None) -> Proxy:
-    """The proxy that the settings describe. Raises ConfigError."""
+    """Returns the proxy that the settings describe. Raises ConfigError."""
     serve = settings.serve
     conversations = Conversations(
         None if serve.observe else _policy(settings),

@@ -1,8 +1,8 @@
-"""`pagefold stats`: what the proxies have saved so far.
+"""`pagefold stats`: prints what the proxies have saved so far.
 
-Of MCP proxies and the hook: tokens of tool results as they came and as the agents read them. What an agent then pays is
-these tokens times how often it reads them again. Of model proxies: prompt tokens as the providers counted them, and how
-many fewer they were than the agents sent, which is estimated. All of it is added up once a minute.
+For MCP proxies and the hook: tokens of tool results as servers sent them and as agents read them. What an agent pays is
+these tokens times how often it reads them again. For model proxies: prompt tokens as the providers counted them, and an
+estimate of how many were saved. Proxies add to these counts once a minute.
 
 Examples:
   pagefold stats

@@ -1,4 +1,4 @@
-"""`pagefold store`: what the store holds, put a file into it, send a session to the sink, collect what is old.
+"""`pagefold store`: shows what the store holds, adds a file, sends a session to the sink, or removes old pages.
 
 Examples:
   pagefold store                      what it holds

@@ -1,4 +1,4 @@
-"""What proxies are watched with, put together from the settings: the live view, the trace, spans, the dashboard."""
+"""Sets up telemetry from the settings: the trace and its spans, the live view, and the dashboard of a proxy."""
 
 import atexit
 import secrets
@@ -19,7 +19,7 @@ from pagefold.telemetry.live import LiveView
 from pagefold.telemetry.spans import spans_to
 from pagefold.tools.defaults import default_tool_value_models
 
-if TYPE_CHECKING:  # what only some of them need is imported when it is needed
+if TYPE_CHECKING:  # imported in functions, because only some commands need them
     from pagefold.dashboard.app import Dashboard
     from pagefold.dashboard.store_view import StoreView
     from pagefold.model_proxy.proxy import Proxy
@@ -29,7 +29,7 @@ _LENGTHS = 10_000
 
 
 def store_path(settings: Settings) -> Path | None:
-    """The store's file, or None where none is named and there is no place for one."""
+    """Returns the store's file, or None if no path is set and there is no user data directory."""
     try:
         return config.store_path(settings)
     except ConfigError:
@@ -37,7 +37,7 @@ def store_path(settings: Settings) -> Path | None:
 
 
 def dashboard_key(settings: Settings) -> str:
-    """What the dashboard asks for: the proxy's token, or else the key beside the store."""
+    """Returns the key that the dashboard asks for: the proxy's token, or else the key beside the store."""
     from pagefold.dashboard.auth import key_in
 
     path = store_path(settings)
@@ -47,7 +47,7 @@ def dashboard_key(settings: Settings) -> str:
 
 
 def trace_writer(settings: Settings) -> trace.TraceWriter | None:
-    """Writes the trace and makes spans, as far as the settings ask for either. Raises ConfigError."""
+    """Returns a writer of the trace and of spans, or None if the settings ask for neither. Raises ConfigError."""
     telemetry, path = settings.telemetry, store_path(settings)
     spans = spans_to(telemetry.otel_endpoint)
     if not spans and not (telemetry.trace and path):
@@ -63,7 +63,7 @@ def trace_writer(settings: Settings) -> trace.TraceWriter | None:
 
 
 def call_recorder(settings: Settings, session: str) -> Callable[[str, Mapping[str, int]], None] | None:
-    """Tells the trace of every tool's answer that an MCP proxy has passed on."""
+    """Returns a function that writes a tool call of an MCP proxy to the trace, or None without a trace."""
     writer, known = trace_writer(settings), frozenset(default_tool_value_models())
     if writer is None:
         return None
@@ -78,8 +78,8 @@ def call_recorder(settings: Settings, session: str) -> Callable[[str, Mapping[st
 
 
 class TraceFollower:
-    """A view of what the trace says, as it grows. With `only`, lines without it are passed over: what they say is heard
-    of in another way."""
+    """Adds what is new in the trace to a live view, each time it is called. With `only`, lines without it are skipped:
+    the view gets those events in another way."""
 
     def __init__(self, path: Path, live: LiveView, only: bytes = b"") -> None:
         self._reader, self._live = trace.TraceReader(path, most_bytes=_NEWEST_BYTES, only=only), live
@@ -94,7 +94,7 @@ class TraceFollower:
 
 
 def session_lengths(settings: Settings) -> list[int]:
-    """How many turns each session had that the trace tells of, where there is one."""
+    """Returns the number of turns of each session in the trace; nothing if there is no trace."""
     path = store_path(settings)
     if path is None or not LocalFiles(path).trace.exists():
         return []
@@ -104,7 +104,7 @@ def session_lengths(settings: Settings) -> list[int]:
 
 
 def attach(proxy: "Proxy", settings: Settings) -> str:
-    """Has a model proxy tell what it does, as far as the settings ask for it. The dashboard's key, if there is one."""
+    """Connects a model proxy to trace, spans and dashboard, as the settings say. Returns the dashboard's key, or ''."""
     from pagefold.model_proxy.turn_recorder import TurnRecorder
 
     writer, telemetry = trace_writer(settings), settings.telemetry

@@ -1,4 +1,4 @@
-"""`pagefold tools`: what is known of tools, and from which layer.
+"""`pagefold tools`: prints what pagefold knows of tools, and which layer says so.
 
 Each tool goes by its live name, else by a glob, else by `*`; within these your own `[tools.NAME]` tables come before
 what was learned from recorded sessions, and that before what ships. Name tools to see what holds for them.
@@ -53,7 +53,7 @@ def _row(name: str, layer: Layer, model: ToolValueModel, entry: ListedTool | Non
 
 
 def _as_data(model: ToolValueModel) -> dict[str, Any]:
-    """Every value of a model, and what follows from them."""
+    """Returns every value of a model, and what follows from them, as JSON can hold it."""
     cost = model.cost_model
     return {
         "value_class": str(model.value_class),

@@ -1,4 +1,4 @@
-"""`pagefold top`: sessions, context and faults as they happen, in the terminal.
+"""`pagefold top`: shows sessions, context and faults in the terminal as they happen.
 
 Asks the running `pagefold serve`; where none runs, it reads the trace (telemetry.trace = true) as it grows. --once
 prints what is known now and ends; with --json that is one JSON object.
@@ -62,9 +62,11 @@ def run(options: argparse.Namespace) -> int:
 
 
 def source_of(settings: Settings, url: str | None) -> Callable[[], dict[str, Any]]:
-    """Where the view comes from, decided anew each time: a proxy may start or end meanwhile.
+    """Returns a function that gets the view: from the proxy if one answers, else from the trace.
 
-    Raises UpstreamError where a proxy that was named is not reached.
+    It decides at each call, because a proxy may start or end meanwhile.
+
+    The function raises UpstreamError if `url` was given and no proxy answers there.
     """
     address = (
         url or serve.url_of(settings.serve.host, settings.serve.port, tls=bool(settings.serve.tls_certificate))
@@ -100,7 +102,7 @@ def _asked(address: str, key: str) -> dict[str, Any]:
 
 
 def drawn(view: Mapping[str, Any], now: float, height: int = 60) -> Group:
-    """The view as a terminal shows it, within so many lines."""
+    """Returns the view for a terminal of this height."""
     sessions = view["sessions"][: max(3, height - 16)]
     table = output.table(
         "Sessions",
@@ -109,7 +111,7 @@ def drawn(view: Mapping[str, Any], now: float, height: int = 60) -> Group:
     )
     for one in sessions:
         table.add_row(*_row(one, now))
-    parts: list[Any] = [_summary(view, now), Text(), table if sessions else Text("No session has been heard of yet.")]
+    parts: list[Any] = [_summary(view, now), Text(), table if sessions else Text("No session has been seen yet.")]
     if view["happened"]:
         parts += [Text(), _events(view["happened"][:8])]
     parts.append(Text(f"\n{view['source'] or _NOWHERE}", style="dim"))
@@ -163,7 +165,7 @@ def _row(one: Mapping[str, Any], now: float) -> list[Any]:
 
 
 def _bar(levels: Mapping[str, int]) -> Text:
-    """Context by level; a letter for each, since colour alone says nothing to some."""
+    """Returns a bar of the context by level, with a letter for each level: some people do not see the colours."""
     total = sum(levels.values())
     made = Text()
     if not total:

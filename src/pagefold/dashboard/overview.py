@@ -78,7 +78,7 @@ def overview_page(live: LiveView, figures: StoreFigures, now: float, *, notes: S
         ),
         class_="wide",
     )
-    empty = el("p", "No session has been heard of yet.", id="empty", class_="quiet", hidden=bool(rows))
+    empty = el("p", "No session has been seen yet.", id="empty", class_="quiet", hidden=bool(rows))
     wrong = [el("p", one, class_="wary note") for one in (*notes, figures.wrong) if one]
     levels = legend(((f"dot {level}", level) for level in LEVELS), "Levels")
     return page(
