@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from pagefold.adapters.counters import Counted, add, read
 from pagefold.adapters.local_files import LocalFiles
+from pagefold.adapters.sqlite.counters import Counted, add, read
 from pagefold.errors import StoreError
 
 

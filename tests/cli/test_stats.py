@@ -5,8 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from pagefold.adapters import counters
 from pagefold.adapters.local_files import LocalFiles
+from pagefold.adapters.sqlite import counters
 from pagefold.dashboard.store_view import StoreView
 from pagefold.model_proxy.scripted import ScriptedModel, ScriptedTurn
 from pagefold.model_proxy.server import running

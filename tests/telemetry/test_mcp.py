@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from pagefold.adapters import counters
 from pagefold.adapters.local_files import LocalFiles
+from pagefold.adapters.sqlite import counters
 from pagefold.telemetry.events import CallEvent
 from pagefold.telemetry.metrics import of_mcp
 from tests.mcp_proxy.peer import ODD, PAGEFOLD, Peer

@@ -22,7 +22,7 @@ def adding(settings: Settings, surface: str, counts: Callable[[], Counter[str]])
     """Returns a function that adds what was counted since its last call."""
 
     def add() -> None:
-        from pagefold.adapters import counters
+        from pagefold.adapters.sqlite import counters
 
         try:
             path = LocalFiles(config.store_path(settings)).counters

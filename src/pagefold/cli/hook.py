@@ -65,7 +65,7 @@ def answer(event: str, counts: Counter[str]) -> str:
 
 def _count(counts: Counter[str], options: argparse.Namespace) -> None:
     from pagefold import config
-    from pagefold.adapters import counters
+    from pagefold.adapters.sqlite import counters
 
     with suppress(PagefoldError):  # counting may fail; the exit code must stay 0
         settings = config.load(flags={"store.path": options.store, "config": options.config}).settings

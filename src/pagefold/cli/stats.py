@@ -14,8 +14,8 @@ from collections import Counter, defaultdict
 from datetime import UTC, datetime, timedelta
 
 from pagefold import config
-from pagefold.adapters import counters
 from pagefold.adapters.local_files import LocalFiles
+from pagefold.adapters.sqlite import counters
 from pagefold.cli import output
 from pagefold.cli.arguments import add_store, load_settings
 from pagefold.number_format import share, short

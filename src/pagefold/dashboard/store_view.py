@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pagefold.adapters import counters
 from pagefold.adapters.library import Library
+from pagefold.adapters.sqlite import counters
 from pagefold.errors import PagefoldError
 
 _SECONDS = 3.0

@@ -1,14 +1,14 @@
-"""The journal: what must outlive the window is staged, validated and committed, and overwrites nothing it did not read.
+"""The journal's rules: how what must outlive the window is staged, validated and committed.
 
-A line is one entry on its way: staged, then validated, then committed, or rejected with a reason. A line never
-disappears, whatever became of it. A record is what the committed lines of one scope and key say together; it is not
-kept beside them, so there is nothing that could be half written. Every commit gives its record the next version.
+A line is one entry: staged, then validated, then committed, or rejected with a reason. Lines are never removed. A
+record is what the committed lines of one scope and key say together; computed from them, it cannot be half written.
+Every commit gives its record the next version, and overwrites only what its writer had read.
 
 - `append` adds one more value, and cannot take anything away.
 - `merge` adds members to an object. A member that is there already must say the same.
 - `set` replaces the whole, and only the version that its writer had read.
 
-Everything here is pure; `adapters.sqlite.journal` keeps the same promises on disk, between processes.
+`journal_steps` has the steps that all stores share; a store adds how lines are kept.
 """
 
 import json
@@ -59,8 +59,8 @@ class Rejected(StrEnum):
 class JournalEntry:
     """What to write. `value` is JSON text; `provenance` names the pages it came from.
 
-    `read` is the version of the record that its writer had seen, 0 where there was none. None says that the writer did
-    not look, which a `set` may not.
+    `read` is the version of the record that its writer had read: 0 where there was none, None where it did not read,
+    which a `set` has to.
     """
 
     op: Op
@@ -107,7 +107,7 @@ class JournalLine:
 
 @dataclass(frozen=True, slots=True)
 class JournalRecord:
-    """What the committed lines of one key say: a list where they were appended, else one object."""
+    """The value that the committed lines of one key add up to: a list where they were appended, else one object."""
 
     scope: str
     key: str
@@ -118,10 +118,10 @@ class JournalRecord:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """What a value looks like: its members, each one of `string`, `number`, `boolean`, `list` or `object`.
+    """The members of a value, each a `string`, `number`, `boolean`, `list` or `object`.
 
-    A record of `many` is a list of such values; another is one such value. What a `pinned` record states stays: it may
-    grow, and only a writer that may unpin can take something away.
+    With `many`, a record is a list of such values, else one such value. A `pinned` record may grow, and only a writer
+    that may unpin can take something away.
     """
 
     name: str
@@ -134,7 +134,7 @@ class Schema:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What a writer may write. `policy` gives the reason why an entry that is right in itself is not wanted, or ""."""
+    """What a writer may write. `policy` returns why an otherwise valid entry is not wanted, or ""."""
 
     schemas: Mapping[str, Schema]
     scopes: frozenset[str]
@@ -150,7 +150,7 @@ class Rejection:
 
 @dataclass(frozen=True, slots=True)
 class Flushed:
-    """What a flush made of the lines that were pending, in their order."""
+    """What a flush did with the pending lines, in their order."""
 
     boundary: Boundary
     committed: tuple[JournalLine, ...] = ()
@@ -165,15 +165,16 @@ class Journal(Protocol):
         """The file or address, for people; without any key."""
 
     def stage(self, entry: JournalEntry, *, token: str = "", now: float = 0.0) -> JournalLine:
-        """Note an entry down; nothing is applied. The same token is staged once, however often it is tried."""
+        """Stages an entry; nothing is applied yet. The same token is staged once, however often it is tried."""
 
     def validate(self, number: int) -> JournalLine:
-        """Check a staged line: it is validated afterwards, or rejected. Any other is given back as it is."""
+        """Checks a staged line, which is then validated or rejected. Any other line is returned as it is."""
 
     def commit(self, number: int, boundary: Boundary) -> JournalLine:
-        """Commit a validated line, checked once more against what was committed meanwhile; a committed one stays so.
+        """Commits a validated line after checking it against what was committed meanwhile.
 
-        Raises ValueError for a line that is unknown, another owner's, rejected, or not validated.
+        A committed line is returned as it is. Raises ValueError for a line that is unknown, another owner's, rejected,
+        or not validated.
         """
 
     def record(self, scope: str, key: str) -> JournalRecord | None: ...
@@ -188,18 +189,19 @@ class Journal(Protocol):
 
 
 def flush(journal: Journal, boundary: Boundary) -> Flushed:
-    """Validate and commit all that is pending, before the context that it came from is destroyed."""
+    """Validates and commits all that is pending, before the context that it came from is destroyed."""
     committed: list[JournalLine] = []
     rejected: list[JournalLine] = []
     for line in journal.pending():
         checked = journal.validate(line.number)
-        ended = journal.commit(line.number, boundary) if checked.state is not LineState.REJECTED else checked
-        (committed if ended.state is LineState.COMMITTED else rejected).append(ended)
+        if checked.state is not LineState.REJECTED:
+            checked = journal.commit(line.number, boundary)
+        (committed if checked.state is LineState.COMMITTED else rejected).append(checked)
     return Flushed(boundary, tuple(committed), tuple(rejected))
 
 
 def record_of(lines: Iterable[JournalLine]) -> JournalRecord | None:
-    """What committed lines of one scope and key say, given in the order of their versions."""
+    """Returns the record of the committed lines of one scope and key, which come in the order of their versions."""
     record: JournalRecord | None = None
     for line in lines:
         record = applied(line.entry, record)
@@ -208,7 +210,7 @@ def record_of(lines: Iterable[JournalLine]) -> JournalRecord | None:
 
 
 def applied(entry: JournalEntry, record: JournalRecord | None) -> JournalRecord:
-    """The record after an entry that `rejection` has nothing against."""
+    """Returns the record after an entry for which `rejection` returned None."""
     value = json.loads(entry.value)
     version = 1 if record is None else record.version + 1
     if entry.op is Op.APPEND:
@@ -219,7 +221,7 @@ def applied(entry: JournalEntry, record: JournalRecord | None) -> JournalRecord:
 
 
 def rejection(entry: JournalEntry, record: JournalRecord | None, rules: Rules, resolves: Resolves) -> Rejection | None:
-    """Why an entry may not be committed on top of a record, or None where it may."""
+    """Returns why an entry may not be committed on top of a record, or None where it may."""
     if detail := _schema_problem(entry, record, rules):
         return Rejection(Rejected.SCHEMA_MISMATCH, detail)
     if not entry.provenance:
@@ -265,7 +267,7 @@ def _schema_problem(entry: JournalEntry, record: JournalRecord | None, rules: Ru
 
 
 def _depth(value: Any) -> int:
-    """How deep it is nested, found without going deep."""
+    """Returns how deep it is nested, without recursion."""
     depth, level = 0, [value]
     while level:
         depth += 1
@@ -297,18 +299,18 @@ def _shape_problem(value: Any, schema: Schema, *, partial: bool = False) -> str:
     for name in schema.members:
         if name not in value and not partial:
             return f"a {schema.name} needs {name!r}"
-    for name, found in value.items():
+    for name, member in value.items():
         shape = schema.members.get(name) or schema.optional.get(name)
         if shape is None:
             return f"a {schema.name} has no {name!r}"
         # In Python a boolean is a number; in JSON it is none.
-        if not isinstance(found, _SHAPES[shape]) or (isinstance(found, bool) and shape != "boolean"):
+        if not isinstance(member, _SHAPES[shape]) or (isinstance(member, bool) and shape != "boolean"):
             return f"{name!r} of a {schema.name} is a {shape}"
     return ""
 
 
 def _overwritten(entry: JournalEntry, record: JournalRecord | None) -> str:
-    """What this entry would overwrite without having read it."""
+    """Returns what this entry would overwrite without having read it, or ""."""
     version = record.version if record else 0
     if entry.op is Op.SET and entry.read is None:
         return "a set has to say which version it read"
@@ -322,7 +324,7 @@ def _overwritten(entry: JournalEntry, record: JournalRecord | None) -> str:
 
 
 def _unpinned(entry: JournalEntry, record: JournalRecord | None, rules: Rules) -> str:
-    """What a pinned record would no longer state."""
+    """Returns what a pinned record would lose, or ""."""
     if record is None or rules.may_unpin or not rules.schemas[entry.schema].pinned or entry.op is Op.APPEND:
         return ""
     value = json.loads(entry.value)
@@ -341,7 +343,7 @@ def _merged(old: Any, new: Any) -> Any:
 
 
 def _conflict(old: Any, new: Any, at: str = "") -> str:
-    """Where two values say different things about the same member, or "" where they do not."""
+    """Returns the member about which two values differ, or "" where there is none."""
     if isinstance(old, dict) and isinstance(new, dict):
         shared = (
             _conflict(old[name], value, f"{at}.{name}" if at else name) for name, value in new.items() if name in old
@@ -351,7 +353,7 @@ def _conflict(old: Any, new: Any, at: str = "") -> str:
 
 
 def _spelled(value: Any) -> str:
-    """The same for the same JSON value: in Python, 1 and true are equal."""
+    """Returns the same text for the same JSON value: in Python, 1 and true are equal."""
     return json.dumps(value, sort_keys=True)
 
 

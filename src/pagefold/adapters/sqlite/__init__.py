@@ -1,1 +1,1 @@
-"""Everything pagefold keeps in SQLite files: pages, the outbox of the history sink, the search index, the journal."""
+"""Everything pagefold keeps in SQLite files: the store with its five parts, and the daily counts."""

@@ -1,8 +1,7 @@
-"""A SQLite file that many processes and threads share: how one is made, opened and brought up to date.
+"""Opens SQLite files that many processes and threads share, and brings them up to date.
 
-Everything that keeps a file of its own opens it here, so that all refuse alike: a file that is damaged, another
-program's or a newer pagefold's is refused with a StoreError that names the file and what to do. A connection stays in
-the process that made it: SQLite does not survive a fork.
+A file that is damaged, another program's or a newer pagefold's is refused with a StoreError that names the file and
+what to do. A connection stays in the process that made it: SQLite does not survive a fork.
 """
 
 import os
@@ -46,9 +45,9 @@ _creating = threading.Lock()
 
 
 class Guard:
-    """One thread at a time on a connection; the only place where foreign errors become ours.
+    """Lets one thread at a time use a connection, and turns foreign errors into StoreError.
 
-    `what` is how messages call the file. A class, because entering and leaving a generator would cost a tenth of a get.
+    `what` is how messages call the file. A class, because a generator would cost a tenth of the time of a get.
     """
 
     def __init__(self, path: Path, what: str) -> None:
@@ -72,7 +71,7 @@ def open_database(
     *,
     synchronous: Literal["NORMAL", "FULL"],
 ) -> sqlite3.Connection:
-    """The file, made where there is none, at its newest version and in WAL mode.
+    """Opens the file in WAL mode; it is made where there is none, and brought to the newest version.
 
     NORMAL survives any kill; FULL a power failure too, for a sync with every commit.
     """
@@ -107,7 +106,7 @@ def refusal(what: str, path: Path, advice: tuple[str, str], detail: object) -> S
 
 
 def migrate(db: sqlite3.Connection, path: Path, what: str, application: int, steps: Sequence[str]) -> None:
-    """Bring the file up to the newest version, whichever process is first; one step and its number are one."""
+    """Brings the file up to the newest version, all steps in one transaction, whichever process is first."""
     if _pragma(db, "user_version") == len(steps) and _pragma(db, "application_id") == application:
         return
     with transaction(db):
@@ -144,18 +143,18 @@ def _advice_on(error: Exception) -> tuple[str, str]:
         return _FULL if error.errno == ENOSPC else _SHUT
     if isinstance(error, sqlite3.ProgrammingError):
         return _CLOSED
-    # What is not listed is a contradiction in the file that only damage explains.
+    # Any other error is a contradiction in the file that only damage explains.
     return _ADVICE.get(_kind_of(error), DAMAGED)
 
 
 def _kind_of(error: Exception) -> int:
-    """The primary code, which is the low byte of the extended one; zstd and text that is no text have none."""
+    """Returns the primary code, the low byte of the extended one; errors of other libraries have none."""
     code: int = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
     return code & 0xFF
 
 
 def _create(path: Path) -> None:
-    """Make the file and its directory for their owner alone; SQLite gives its side files the same permissions."""
+    """Makes the file and its directory for their owner alone; SQLite gives its side files the same permissions."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     # Closing any descriptor of a file drops every lock its process has there, another store's too. So an existing
     # file is not opened at all, and nothing opens a file that another thread is still making.

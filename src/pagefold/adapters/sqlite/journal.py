@@ -144,37 +144,20 @@ class SqliteJournal(JournalBase):
 
     def _line(self, row: tuple[Any, ...]) -> JournalLine:
         try:
-            return _line_of(*row)
+            return _line_of(row)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise refusal(_WHAT, self.path, DAMAGED, f"line {row[0]}: {error}") from error
 
 
-def _line_of(
-    number: int,
-    owner: bytes,
-    scope: bytes,
-    key: bytes,
-    entry: str,
-    state: str,
-    reason: str | None,
-    detail: bytes,
-    boundary: str | None,
-    version: int | None,
-    staged_at: float,
-) -> JournalLine:
+def _line_of(row: tuple[Any, ...]) -> JournalLine:
+    number, owner, scope, key, entry, state, reason, detail, boundary, version, staged_at = row
     fields = json.loads(entry)
+    provenance = tuple(map(PageId, fields["provenance"]))
+    place = (Op(fields["op"]), read_back(scope), read_back(key))
     return JournalLine(
         number,
         read_back(owner),
-        JournalEntry(
-            Op(fields["op"]),
-            read_back(scope),
-            read_back(key),
-            fields["schema"],
-            fields["value"],
-            tuple(PageId(page) for page in fields["provenance"]),
-            fields["read"],
-        ),
+        JournalEntry(*place, fields["schema"], fields["value"], provenance, fields["read"]),
         LineState(state),
         None if reason is None else Rejected(reason),
         read_back(detail),
