@@ -1,4 +1,4 @@
-"""Notes: what cannot be recomputed from a history, kept under its link.
+"""Notes: what cannot be recomputed from a history, kept under its prefix hash.
 
 What was known at a request, and with what the history began. They go through the store like everything else that
 outlives a request, so that another instance, or this one after a restart, derives the same bytes. Without a store they
@@ -41,19 +41,19 @@ class Notebook:
         self._known: dict[bytes, Notes] = {}
         self._begun: dict[str, PinnedPolicy] = {}
 
-    def get(self, link: bytes) -> Notes:
-        found = self._known.get(link)
+    def get(self, prefix_hash: bytes) -> Notes:
+        found = self._known.get(prefix_hash)
         if found is None:
-            content = self.notes.newest(f"note-{link.hex()}")
-            found = _kept(self._known, link, NOTHING if content is None else _parsed(content))
+            content = self.notes.newest(f"note-{prefix_hash.hex()}")
+            found = _kept(self._known, prefix_hash, NOTHING if content is None else _parsed(content))
         return found
 
-    def put(self, link: bytes, notes: Notes, now: float) -> None:
-        said: dict[str, Any] = {"link": link.hex(), "cold": notes.cold, "smaller": notes.smaller}
+    def put(self, prefix_hash: bytes, notes: Notes, now: float) -> None:
+        said: dict[str, Any] = {"link": prefix_hash.hex(), "cold": notes.cold, "smaller": notes.smaller}
         # What is rare is left out where it is not there, so that a note stays the few bytes it is.
         said |= {"recalled": list(notes.recalled)} if notes.recalled else {}
-        self.notes.put(f"note-{link.hex()}", json_text.bytes_of(json_text.dumps(said)), now=now)
-        _kept(self._known, link, notes)
+        self.notes.put(f"note-{prefix_hash.hex()}", json_text.bytes_of(json_text.dumps(said)), now=now)
+        _kept(self._known, prefix_hash, notes)
 
     def begun(self, root: Root, asked: str, now: float) -> Begun:
         """How a history began that is asked for like this: by which model, under which policy, in which window."""
@@ -95,8 +95,8 @@ def _kept(known: dict[Any, Any], key: Any, value: Any) -> Any:
     return value
 
 
-def _name_of_beginning(link: bytes, asked: str) -> str:
-    return f"began-{hashlib.sha256(link + asked.encode('utf-8', 'surrogatepass')).hexdigest()}"
+def _name_of_beginning(prefix_hash: bytes, asked: str) -> str:
+    return f"began-{hashlib.sha256(prefix_hash + asked.encode('utf-8', 'surrogatepass')).hexdigest()}"
 
 
 def _parsed(content: bytes) -> Notes:

@@ -1,7 +1,7 @@
-"""What the proxy knows of the conversations that pass: how their requests read, and what a policy made of them.
+"""What the model proxy knows of all conversations: parsed requests, runs of policies, costs and notes.
 
-All of it is a cache of work, except notes, which go through the store. Thrown away, or asked in another process, it
-gives the same requests.
+All of it is a cache of work, except notes, which go through the store. Thrown away, or in another process, the same
+requests come out.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -34,7 +34,7 @@ _HEAD_STEP = 4096
 
 
 History: TypeAlias = tuple[Log[Message], Log[bytes]]
-"""Messages, and the link of each."""
+"""Messages, and the prefix hash of each."""
 
 
 class Conversations:

@@ -1,4 +1,7 @@
-"""Notes, and what was really said in a turn that a client saw as one message: kept under the link of its history."""
+"""Notes, and what the provider was really sent in a turn that the client saw as one message.
+
+Both are kept in the store under the prefix hash of their history.
+"""
 
 from pagefold.derive import notebook
 from pagefold.errors import WireError
@@ -9,17 +12,17 @@ from pagefold.wire import json_text
 class Notebook(notebook.Notebook):
     """Raises StoreError where the store does."""
 
-    def said(self, link: bytes, gist: str) -> UpstreamTurn | None:
+    def said(self, prefix_hash: bytes, gist: str) -> UpstreamTurn | None:
         """What was really said in the turn that a client saw as a message of this gist, after this history."""
-        content = self.notes.newest(_name_of_turn(link, gist))
+        content = self.notes.newest(_name_of_turn(prefix_hash, gist))
         try:
             return None if content is None else UpstreamTurn.parse(json_text.text_of(content))
         except WireError:
             return None
 
-    def put_said(self, link: bytes, gist: str, said: UpstreamTurn, now: float) -> None:
-        self.notes.put(_name_of_turn(link, gist), said.to_json().encode("utf-8", "surrogatepass"), now=now)
+    def put_said(self, prefix_hash: bytes, gist: str, said: UpstreamTurn, now: float) -> None:
+        self.notes.put(_name_of_turn(prefix_hash, gist), said.to_json().encode("utf-8", "surrogatepass"), now=now)
 
 
-def _name_of_turn(link: bytes, gist: str) -> str:
-    return f"turn-{link.hex()}-{gist}"
+def _name_of_turn(prefix_hash: bytes, gist: str) -> str:
+    return f"turn-{prefix_hash.hex()}-{gist}"

@@ -1,7 +1,7 @@
-"""Requests as they are read: one that begins like one seen lately costs only what is new in it.
+"""Parses requests, and remembers the newest: one that begins like one seen lately costs only what is new in it.
 
-A reading says the same whether it was read whole or from where it differs; what is remembered is a cache of work and
-bounded. Bodies are found again by hashes of what their beginnings, of doubling lengths, end in, the longest first, and
+A parsed request is the same whether it was parsed whole or from where it differs; what is remembered is a cache of work
+and bounded. Earlier bodies are found by hashes of their beginnings, of doubling lengths, the longest first, and are
 compared before they are used.
 """
 
@@ -22,10 +22,10 @@ agents that read the same files are taken for one another, and each of them is r
 
 @dataclass(slots=True, eq=False)
 class ParsedRequest:
-    """One request of an API, with the link of each of its messages and the hash of its head.
+    """One request of an API, with the prefix hash of each of its messages and the hash of its head.
 
     `first` is where the model's first answer stands, or how many messages there are where it has not answered yet;
-    `answered` is the link of that answer.
+    `answered` is the prefix hash of that answer.
     `continued` says that it goes on from what the provider holds, `clears` that the provider may clear results in it.
     `after` tells nothing of the request, but how it was read: how many messages the history had in the reading that it
     goes on from, or 0.
@@ -43,10 +43,9 @@ class ParsedRequest:
 
     @property
     def name(self) -> str:
-        """By what its conversation is known in the store: the link as far as the model's first answer, whose ids no
-        other conversation has. What is derived later, in a fork too, is of that conversation."""
-        link = self.answered or (self.prefix_hashes[-1] if self.prefix_hashes else b"")
-        return link.hex()
+        """The name of its conversation in the store: the prefix hash as far as the model's first answer, whose ids no
+        other conversation has. What is derived later, in a fork too, belongs to that conversation."""
+        return (self.answered or (self.prefix_hashes[-1] if self.prefix_hashes else b"")).hex()
 
     @property
     def root(self) -> Root:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from enum import StrEnum
-from operator import attrgetter
+from operator import add, attrgetter
 from typing import TypeVar
 
 from pagefold.frozen import frozen
@@ -35,14 +35,6 @@ class Prefix:
     moved: int = 0
     heads_moved: int = 0
 
-    def __add__(self, other: "Prefix") -> "Prefix":
-        return Prefix(
-            self.histories + other.histories,
-            self.kept + other.kept,
-            self.moved + other.moved,
-            self.heads_moved + other.heads_moved,
-        )
-
 
 NO_PREFIX = Prefix()
 
@@ -59,15 +51,6 @@ class Work:
     shrunk: int = 0
     recalls: int = 0
 
-    def __add__(self, other: "Work") -> "Work":
-        return Work(
-            self.changed + other.changed,
-            self.folds + other.folds,
-            self.saved + other.saved,
-            self.shrunk + other.shrunk,
-            self.recalls + other.recalls,
-        )
-
 
 NO_WORK = Work()
 
@@ -82,9 +65,6 @@ class CostCheck:
     predicted: float = 0.0
     real: float = 0.0
     cold: int = 0
-
-    def __add__(self, other: "CostCheck") -> "CostCheck":
-        return CostCheck(self.predicted + other.predicted, self.real + other.real, self.cold + other.cold)
 
 
 NOT_RECKONED = CostCheck()
@@ -163,11 +143,11 @@ class Totals:
             bytes_up=self.bytes_up + other.bytes_up,
             bytes_down=self.bytes_down + other.bytes_down,
             messages=self.messages + other.messages,
-            usage=_usage(self.usage, other.usage),
+            usage=_added(self.usage, other.usage),
             estimated=_counts(self.estimated, other.estimated),
-            prefix=self.prefix + other.prefix,
-            work=self.work + other.work,
-            reckoned=self.reckoned + other.reckoned,
+            prefix=_added(self.prefix, other.prefix),
+            work=_added(self.work, other.work),
+            reckoned=_added(self.reckoned, other.reckoned),
             errors=_counts(self.errors, other.errors),
             unread=_counts(self.unread, other.unread),
             by_model=_models(self.by_model, other.by_model),
@@ -209,16 +189,10 @@ def _summed(nothing: _Counts, values: list[_Counts]) -> _Counts:
     return type(nothing)(*map(sum, zip(*rows, strict=True))) if rows else nothing
 
 
-def _usage(one: Usage, other: Usage) -> Usage:
-    if other is _NO_USAGE:
-        return one
-    return Usage(
-        one.fresh + other.fresh,
-        one.cache_read + other.cache_read,
-        one.cache_write + other.cache_write,
-        one.output + other.output,
-        one.cleared + other.cleared,
-    )
+def _added(one: _Counts, other: _Counts) -> _Counts:
+    """The sum of two, field by field."""
+    values = _FIELDS[type(one)]
+    return type(one)(*map(add, values(one), values(other)))
 
 
 def _counts(one: Mapping[str, int], other: Mapping[str, int]) -> Mapping[str, int]:

@@ -1,9 +1,9 @@
-"""What an exchange has to tell, as one event of the decision trace: figures and hashes, and the faults it shows.
+"""Makes one event of the decision trace of every exchange: figures and hashes, and the faults that it shows.
 
 Levels are read off the request itself: a text that carries a handle is lossy, one that was changed and carries none is
-lossless. Tokens are divided among messages by their characters. What is remembered of a conversation, to tell a call
-that is made again, is hashes and places, for the conversations heard of last. A turn costs what is new in it: a request
-extends the one before it, so that only a fold point makes everything be looked at again.
+lossless. Tokens are divided among messages by their characters. Of the conversations seen last, hashes and places are
+remembered, to recognise a call that is made again. A turn costs what is new in it; only a fold point makes everything
+be looked at again.
 """
 
 import re
@@ -60,14 +60,14 @@ class ExchangeRecord(NamedTuple):
 
 @dataclass(slots=True)
 class _Watched:
-    """A conversation as far as it was seen: `link` stands for its first `seen` messages, which have so many
+    """A conversation as far as it was seen: `prefix_hash` stands for its first `seen` messages, which have so many
     `characters`.
 
     The observer is told of results only when one of them looks like a fault: `waiting` are those it has not heard of.
     Pages and calls have names of this process, and a page gets its own when a fault names it.
     """
 
-    link: bytes = b""
+    prefix_hash: bytes = b""
     seen: int = 0
     characters: int = 0
     observer: FaultObserver = field(default_factory=FaultObserver)
@@ -182,9 +182,11 @@ class TurnRecorder:
         self._see(turn)
 
     def _watch(self, session: str, hashes: Sequence[bytes]) -> tuple[_Watched, bool]:
-        """The conversation that this goes on with, and whether it does: not where it was never heard of, or edited."""
+        """The conversation that this goes on with, and whether it does: not where it is new or was edited."""
         watched = self._watched.pop(session, None)
-        continued = watched is not None and watched.seen <= len(hashes) and hashes[watched.seen - 1] == watched.link
+        continued = (
+            watched is not None and watched.seen <= len(hashes) and hashes[watched.seen - 1] == watched.prefix_hash
+        )
         if watched is None or not continued:
             watched = _Watched()
         self._watched[session] = watched
@@ -207,7 +209,7 @@ class TurnRecorder:
                     self._result(watched, block, (place, index), changed.get(place), news if place >= old else None)
         if derivation is not None and derivation.reason:
             _folded(watched, derivation)
-        watched.seen, watched.link = len(told.prefix_hashes), told.prefix_hashes[-1]
+        watched.seen, watched.prefix_hash = len(told.prefix_hashes), told.prefix_hashes[-1]
         return news
 
     def _call(self, watched: _Watched, block: Block, news: _News | None, *, inline: bool) -> None:

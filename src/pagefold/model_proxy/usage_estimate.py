@@ -84,8 +84,8 @@ class Histories:
     def nearest(self, hashes: Log[bytes]) -> tuple[Tip | None, int]:
         """The newest request that has the most messages in common with this one, and how many they are."""
         newest, kept = self._newest, hashes.length
-        for link in reversed(hashes):
-            if (tip := newest.get(link)) is not None:
+        for prefix_hash in reversed(hashes):
+            if (tip := newest.get(prefix_hash)) is not None:
                 return tip, kept
             kept -= 1
         return None, 0
@@ -102,13 +102,13 @@ class Histories:
                 tip, kept = Tip(0, head, tip.last), 0
         tip.length, tip.head = hashes.length, head
         newest = self._newest
-        for link in hashes.since(kept):
-            newest.pop(link, None)
-            newest[link] = tip
+        for prefix_hash in hashes.since(kept):
+            newest.pop(prefix_hash, None)
+            newest[prefix_hash] = tip
         if len(newest) > self._most:
             # Many at once: to find its first key, a dict looks past all that were deleted before it.
-            for link in list(islice(newest, len(newest) - self._most + self._most // 16)):
-                del newest[link]
+            for prefix_hash in list(islice(newest, len(newest) - self._most + self._most // 16)):
+                del newest[prefix_hash]
         return found, tip
 
 
