@@ -1,14 +1,11 @@
 """What every store promises about pages."""
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from pagefold.pages.kinds import PageKind
 from pagefold.pages.page import handle_of, id_of
 from pagefold.pages.store import Collected, ListedPage, PageStore, Store, StoreStats
 
-SUPPRESSED = [HealthCheck.function_scoped_fixture, HealthCheck.differing_executors]
 ABSENT = id_of(b"never put")
 
 
@@ -33,19 +30,9 @@ class PageSuite:
         pages.put(b"another")
 
         assert pages.get(ABSENT) is None
-        assert pages.read(ABSENT, 0, 10) is None
         assert not pages.exists(ABSENT)
         assert list(pages.find(handle_of(ABSENT))) == []
         assert list(pages.listed("nobody")) == []
-
-    @pytest.mark.parametrize(
-        ("start", "end", "expected"),
-        [(0, 4, b"0123"), (4, 7, b"456"), (7, 99, b"789"), (10, 20, b""), (5, 5, b""), (6, 3, b""), (-3, 2, b"01")],
-    )
-    def test_a_range_is_read_as_far_as_the_content_goes(
-        self, pages: PageStore, start: int, end: int, expected: bytes
-    ) -> None:
-        assert pages.read(pages.put(b"0123456789"), start, end) == expected
 
     def test_a_page_is_found_by_its_handle_and_by_no_other(self, pages: PageStore) -> None:
         put = [pages.put(bytes([n])) for n in range(50)]
@@ -180,10 +167,3 @@ class PageSuite:
 
         stats = pages.stats()
         assert (stats.pages, stats.bytes, stats.held, stats.histories) == (2, 5, 1, 2)
-
-    @settings(deadline=None, max_examples=40, suppress_health_check=SUPPRESSED)
-    @given(st.binary(max_size=300), st.integers(-400, 400), st.integers(-400, 400))
-    def test_any_range_of_any_content_is_a_slice_of_it(
-        self, pages: PageStore, content: bytes, start: int, end: int
-    ) -> None:
-        assert pages.read(pages.put(content), start, end) == content[max(0, start) : max(0, end)]

@@ -270,7 +270,7 @@ def test_a_new_plan_takes_the_place_of_the_old_and_nothing_is_said_twice() -> No
     pins = Pins().holding(RULE).holding(PinnedPlan("one", (), 0, LIBRARY))
 
     assert pins.holding(replace(RULE, source=PIN)) == pins
-    assert pins.holding(PinnedPlan("two", (), 0, LIBRARY)).pages[1:] == (PinnedPlan("two", (), 0, LIBRARY).page,)
+    assert pins.holding(PinnedPlan("two", (), 0, LIBRARY)).held[1:] == (PinnedPlan("two", (), 0, LIBRARY),)
 
 
 def test_whoever_set_a_constraint_can_take_it_back() -> None:

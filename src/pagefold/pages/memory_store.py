@@ -54,10 +54,6 @@ class MemoryPages:
     def get(self, page: PageId) -> bytes | None:
         return self.contents.get(page)
 
-    def read(self, page: PageId, start: int, end: int) -> bytes | None:
-        content = self.contents.get(page)
-        return None if content is None else content[max(0, start) : max(0, end)]
-
     def original_of(self, text: PageId) -> bytes | None:
         page = self._originals.get(text)
         return None if page is None else self.contents.get(page)

@@ -11,7 +11,6 @@ from functools import reduce
 
 from pagefold.pages.journal import JournalEntry, JournalRecord, Op
 from pagefold.pages.kinds import PageKind
-from pagefold.pages.page import Page
 from pagefold.pages.producers import Held, PinnedPlan, Producer, Scope, Source, Statement
 
 OPENING = "[held by pagefold: this stands in every request, and no tool result can change it]"
@@ -49,10 +48,6 @@ class Pins:
     @property
     def held(self) -> tuple[Held, ...]:
         return (*self.constraints, *((self.plan,) if self.plan else ()), *self.preferences)
-
-    @property
-    def pages(self) -> tuple[Page, ...]:
-        return tuple(held.page for held in self.held)
 
     @property
     def block(self) -> str:

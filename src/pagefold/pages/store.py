@@ -80,9 +80,6 @@ class PageStore(Protocol):
 
     def get(self, page: PageId) -> bytes | None: ...
 
-    def read(self, page: PageId, start: int, end: int) -> bytes | None:
-        """Returns the bytes from `start` up to `end`; fewer where the content is shorter."""
-
     def original_of(self, text: PageId) -> bytes | None:
         """Returns the content in place of which a text was shown, if that was noted and the content is kept."""
 

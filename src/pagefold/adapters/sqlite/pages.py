@@ -140,11 +140,6 @@ class SqlitePages:
             row = self._db.execute(_ORIGINAL, (text,)).fetchone()
             return None if row is None else self._content(*row)
 
-    def read(self, page: PageId, start: int, end: int) -> bytes | None:
-        # The whole is read even for a part: only the whole can be checked against its id.
-        content = self.get(page)
-        return None if content is None else content[max(0, start) : max(0, end)]
-
     def exists(self, page: PageId) -> bool:
         with self._guard:
             return self._has(page)
