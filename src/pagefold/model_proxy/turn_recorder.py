@@ -254,24 +254,24 @@ def _decided(derivation: Derivation) -> tuple[TracedDecision, ...]:
 
 def _drawn(derivation: Derivation, policy: str, before: _Drawn | None) -> _Drawn:
     """How a request divides among levels. `before` is the request that it may extend."""
-    sent = derivation.sent
-    extends = (
+    sent, length = derivation.sent, derivation.sent.length
+    levels, bands, start = [0] * len(LEVELS), tuple[tuple[str, int], ...](), 0
+    if (
         before is not None
         and not derivation.reason
         and before.policy == policy
-        and 0 < before.sent <= len(sent)
+        and 0 < before.sent <= length
         and sent[before.sent - 1].place == before.last
-    )
-    levels = list(before.levels) if before is not None and extends else [0] * len(LEVELS)
-    bands = before.bands if before is not None and extends else ()
-    for one in sent[before.sent :] if before is not None and extends else sent:
-        level, characters = _level_of(one), len(one.message.raw)
+    ):
+        levels, bands, start = list(before.levels), before.bands, before.sent
+    for message in sent.since(start):
+        level, characters = _level_of(message), len(message.message.raw)
         levels[LEVELS.index(level)] += characters
         if bands and bands[-1][0] == level:
             bands = (*bands[:-1], (level, bands[-1][1] + characters))
         else:
             bands = (*bands, (level, characters))
-    return _Drawn(policy, len(sent), sent[-1].place if sent else 0, tuple(levels), _fewer(bands))
+    return _Drawn(policy, length, sent[-1].place if length else 0, tuple(levels), _fewer(bands))
 
 
 def _in_tokens(drawn: _Drawn, tokens: int, head: int) -> dict[str, int]:
@@ -316,15 +316,13 @@ def _level_of(sent: Sent) -> str:
 
 def _changed_from(derivation: Derivation, place: int) -> dict[int, Sent]:
     """Of the messages from a place on, those that go on other than they came."""
-    found: dict[int, Sent] = {}
-    sent = derivation.sent
-    for at in range(len(sent) - 1, -1, -1):
-        one = sent[at]
-        if 0 <= one.place < place:
+    changed: dict[int, Sent] = {}
+    for sent in reversed(derivation.sent):
+        if 0 <= sent.place < place:
             break
-        if one.edits:
-            found[one.place] = one
-    return found
+        if sent.edits:
+            changed[sent.place] = sent
+    return changed
 
 
 def _folded(watched: _Watched, derivation: Derivation) -> None:
