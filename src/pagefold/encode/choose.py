@@ -76,27 +76,27 @@ def encode(
     The result of a call that failed is shown whole: a retry must not look like an echo. `without` names codecs to leave
     out, `floor` is what lines have to be worth, in tokens, to be referred to.
     """
-    known, exact = ledger if ledger is not None else Ledger(), count or counter("o200k").count
+    earlier, exact = ledger if ledger is not None else Ledger(), count or counter("o200k").count
     name = tool or "text"
     if reason := _why_unfit(text):
-        return EncodedText(_unencoded(text), reason=reason, standing=(LedgerEntry(known.label_for(name), ()),))
+        return EncodedText(_unencoded(text), reason=reason, standing=(LedgerEntry(earlier.label_for(name), ()),))
     partly = len(text) > _PARTLY
     count = cache(partial(_estimate, exact) if partly else exact)
     before = count(text)
     own = _own_form(text, without) if partly else _cached_own_form(text, without)
     skipped = list(own.skipped)
     if _is_endless(own.form):
-        made = EncodedText(own.form, own.codecs, standing=(LedgerEntry(known.label_for(name), ()),))
+        made = EncodedText(own.form, own.codecs, standing=(LedgerEntry(earlier.label_for(name), ()),))
     elif ledger is None or failed or "delta" in without:
-        made = _without_references(own, known.label_for(name))
+        made = _without_references(own, earlier.label_for(name))
     else:
-        made = _with_references(own, name, known, skipped, floor)
+        made = _with_references(own, name, earlier, skipped, floor)
     if ledger is not None and not failed:
-        made = _as_hint(text, own.keys, known, count, made, without) or made
+        made = _as_hint(text, own.keys, earlier, count, made, without) or made
     if made.text == text or count(made.text) >= (before * (1 - _OFF) if partly else before):
         plain = _unencoded(text)
         lines = () if _is_endless(plain) else tuple(plain.split("\n"))
-        made = EncodedText(plain, reason="as it is", standing=(LedgerEntry(known.label_for(name), lines),))
+        made = EncodedText(plain, reason="as it is", standing=(LedgerEntry(earlier.label_for(name), lines),))
     standing = made.standing
     if not made.references and standing:
         # The text is shown whole, so a later one may be the same, or nearly.
@@ -113,18 +113,18 @@ def decode(form: str, ledger: Ledger | None = None) -> str:
 
     Raises ValueError where the form refers to what the ledger does not know.
     """
-    known = ledger if ledger is not None else Ledger()
+    earlier = ledger if ledger is not None else Ledger()
     if first_line(form) == PLAIN:
         return form[len(PLAIN) + 1 :]
     label = reference.ref_label(form)
-    if label is not None and (base := known.labelled(label)) is not None and base.whole is not None:
+    if label is not None and (base := earlier.labelled(label)) is not None and base.whole is not None:
         return base.whole
     near = near_ref.hint_label(form)
-    if near is not None and (base := known.labelled(near)) is not None and base.whole is not None:
+    if near is not None and (base := earlier.labelled(near)) is not None and base.whole is not None:
         body = near_ref.undo(form, base.whole)
         if body is not None:
             return body
-    return decode_self_contained(_numbered.decode(delta.decode(form, known), str), TOP)
+    return decode_self_contained(_numbered.decode(delta.decode(form, earlier), str), TOP)
 
 
 def candidates(text: str, count: Callable[[str], int] | None = None) -> list[tuple[str, int]]:

@@ -73,23 +73,23 @@ def encode(text: str, ledger: Ledger, name: str, *, numbered: bool = True, floor
 
 
 @frozen
-class _Part:
+class _LineGroup:
     """Lines of a text that stand together: a numbered run without its numbers, or plain lines."""
 
     lines: Sequence[str]
     run: NumberedRun | None = None
 
 
-def _parts(text: str, numbered: bool) -> list[_Part]:
+def _parts(text: str, numbered: bool) -> list[_LineGroup]:
     pieces = split(text) if numbered else None
     if pieces is None:
-        return [_Part(text.split("\n"))]
-    parts: list[_Part] = []
+        return [_LineGroup(text.split("\n"))]
+    parts: list[_LineGroup] = []
     for _, group in groupby(pieces, key=lambda piece: isinstance(piece, NumberedRun)):
         together = list(group)
-        parts += [_Part(run.lines, run) for run in together if isinstance(run, NumberedRun)]
+        parts += [_LineGroup(run.lines, run) for run in together if isinstance(run, NumberedRun)]
         if isinstance(together[0], str):
-            parts.append(_Part([line for line in together if isinstance(line, str)]))
+            parts.append(_LineGroup([line for line in together if isinstance(line, str)]))
     return parts
 
 

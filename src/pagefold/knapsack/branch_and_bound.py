@@ -58,14 +58,14 @@ class Branching:
 
     def _follow(self, branch: _Branch) -> None:
         """Searches a branch, and splits it where that takes too long."""
-        found = base(branch.problem, price(branch.problem))
-        bound = min(-branch.negative_bound, branch.value + found.bound)
+        base_solution = base(branch.problem, price(branch.problem))
+        bound = min(-branch.negative_bound, branch.value + base_solution.bound)
         size = len(branch.problem.choices)
         flat = branch.problem.parents is None
-        missing = self._search(branch, found, self.limit if flat else self.work + _STATES_A_GROUP * size)
-        at = hinge(branch.problem, found, missing) if missing else None
+        missing = self._search(branch, base_solution, self.limit if flat else self.work + _STATES_A_GROUP * size)
+        at = hinge(branch.problem, base_solution, missing) if missing else None
         if missing and at is None and not flat:
-            missing = self._search(branch, found, self.limit)
+            missing = self._search(branch, base_solution, self.limit)
         if not missing:
             return
         bound = min(bound, self.value + missing)
@@ -80,20 +80,24 @@ class Branching:
             self._add(problem, branch.taken | taken, value, bound)
         self._add(closed(branch.problem, at), branch.taken, branch.value, bound)
 
-    def _search(self, branch: _Branch, found: BaseSolution, limit: int) -> float:
+    def _search(self, branch: _Branch, base_solution: BaseSolution, limit: int) -> float:
         """Keeps a better solution, if there is one; returns how much more than the best the branch may hold."""
-        search = MoveSearch(branch.problem, found, self.value - branch.value, min(limit, self.limit) - self.work)
+        search = MoveSearch(
+            branch.problem, base_solution, self.value - branch.value, min(limit, self.limit) - self.work
+        )
         search.run()
         self.work += search.work
-        value = branch.value + found.value + search.best[1]
+        value = branch.value + base_solution.value + search.best[1]
         if value > self.value:
             self.value = value
-            self.picks = _picks(self.asked, branch, found, search)
+            self.picks = _picks(self.asked, branch, base_solution, search)
         return search.missing
 
 
-def _picks(asked: KnapsackProblem, branch: _Branch, found: BaseSolution, search: MoveSearch) -> list[int | None]:
-    picks = list(found.picks)
+def _picks(
+    asked: KnapsackProblem, branch: _Branch, base_solution: BaseSolution, search: MoveSearch
+) -> list[int | None]:
+    picks = list(base_solution.picks)
     for group, move in search.changed().items():
         picks[group] = move.pick
     for group, pick in branch.taken.items():

@@ -61,14 +61,14 @@ class BaseSolution(NamedTuple):
 
 def base(problem: KnapsackProblem, price: float) -> BaseSolution:
     """Returns the base at a price. Of choices of equal worth it takes the dearer one as far as the budget goes."""
-    found, hair = _best(problem, price, {}), 1e-9
-    while found.cost > problem.budget:  # rounding took the dearer end of a tie
+    solution, hair = _best(problem, price, {}), 1e-9
+    while solution.cost > problem.budget:  # rounding took the dearer end of a tie
         # Values too small for the sum leave no price at all: begin with the rounding error.
-        price = price * (1 + hair) or ROUNDING * found.bound / (problem.budget or 1)
+        price = price * (1 + hair) or ROUNDING * solution.bound / (problem.budget or 1)
         hair *= 2
-        found = _best(problem, price, {})
-    dearer = _dearer(problem, found, problem.budget - found.cost)
-    return _best(problem, price, dearer) if dearer else found
+        solution = _best(problem, price, {})
+    dearer = _dearer(problem, solution, problem.budget - solution.cost)
+    return _best(problem, price, dearer) if dearer else solution
 
 
 def _best(problem: KnapsackProblem, price: float, fixed: dict[int, int | None]) -> BaseSolution:
@@ -126,9 +126,9 @@ def _best(problem: KnapsackProblem, price: float, fixed: dict[int, int | None]) 
 def _dearer(problem: KnapsackProblem, base: BaseSolution, spare: int) -> dict[int, int | None]:
     """Spends spare tokens from the roots down, on picks of the same worth as the base's that cost more."""
     noise = ROUNDING * base.price * problem.budget
-    found: dict[int, int | None] = {}
+    dearer: dict[int, int | None] = {}
     if not spare or not base.price or min(base.nearest, default=math.inf) > noise:
-        return found
+        return dearer
     opens = list(base.opens)
     for index, parent in enumerate(problem.parents or [None] * len(opens)):
         if parent is not None and not opens[parent]:
@@ -139,26 +139,26 @@ def _dearer(problem: KnapsackProblem, base: BaseSolution, spare: int) -> dict[in
             affordable = [it for it in options if it.worth >= at.worth - noise and it.cost - at.cost <= spare]
             taken = max(affordable, key=_COST)
             if taken.cost > at.cost:
-                found[index], opens[index] = taken.pick, taken.opens
+                dearer[index], opens[index] = taken.pick, taken.opens
                 spare -= taken.cost - at.cost
-    return found
+    return dearer
 
 
 def moves(problem: KnapsackProblem, base: BaseSolution, limit: float) -> list[Move]:
     """Returns every move whose loss is within the limit, by rising loss."""
-    found: list[Move] = []
+    within: list[Move] = []
     for index, least in enumerate(base.nearest):
         if least > limit:
             continue
         options = base.options(problem, index)
         at = next(option for option in options if option.pick == base.picks[index])
-        found += [
+        within += [
             Move(at.worth - worth, index, pick, cost - at.cost, value - at.value, opens)
             for worth, cost, value, pick, opens in options
             if pick != at.pick and at.worth - worth <= limit
         ]
-    found.sort(key=itemgetter(0))
-    return found
+    within.sort(key=itemgetter(0))
+    return within
 
 
 def hinge(problem: KnapsackProblem, base: BaseSolution, limit: float) -> int | None:
@@ -166,7 +166,7 @@ def hinge(problem: KnapsackProblem, base: BaseSolution, limit: float) -> int | N
     if problem.parents is None or base.below is None:
         return None
     reached = [True] * len(base.opens)
-    least, found = limit, None
+    least, group = limit, None
     for index, parent in enumerate(problem.parents):
         reached[index] = parent is None or (reached[parent] and base.opens[parent])
         if reached[index] and base.below[index][1] and base.nearest[index] <= least:
@@ -174,8 +174,8 @@ def hinge(problem: KnapsackProblem, base: BaseSolution, limit: float) -> int | N
             best = max(option.worth for option in options)
             other = max((it.worth for it in options if it.opens != base.opens[index]), default=-math.inf)
             if best - other < least:
-                least, found = best - other, index
-    return found
+                least, group = best - other, index
+    return group
 
 
 def _options(

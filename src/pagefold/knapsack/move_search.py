@@ -53,27 +53,27 @@ class MoveSearch:
         collected = _EXPECTED * self.problem.typical / (len(self.problem.choices) or 1)
         while self.most - self.best[1] > proven + self.step:
             collected = min(collected, self.most - self.best[1])
-            found = moves(self.problem, self.base, collected)
+            nearest = moves(self.problem, self.base, collected)
             count = _FIRST_ROUND
             while self.most - self.best[1] > proven + self.step:
-                if not self._round(found[:count]):
+                if not self._round(nearest[:count]):
                     self.missing = self.most - self.best[1] - proven
                     return
-                if count >= len(found):
+                if count >= len(nearest):
                     proven = collected
                     break
-                proven = found[count].loss
+                proven = nearest[count].loss
                 count *= 2
             collected *= _MORE
 
     def changed(self) -> dict[int, Move]:
         """Returns the moves of the best state, by group."""
-        found: dict[int, Move] = {}
+        by_group: dict[int, Move] = {}
         state = self.best
         while state[3] is not None:
-            found[state[3].group] = state[3]
+            by_group[state[3].group] = state[3]
             state = state[2]
-        return found
+        return by_group
 
     def _round(self, chosen: list[Move]) -> bool:
         """Tries all combinations of these moves that may beat the best; returns whether the work was enough."""

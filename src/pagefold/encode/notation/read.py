@@ -40,19 +40,19 @@ class _NotationReader:
         self.sections: dict[int, tuple[str, str, list[str]]] = {}
         lines = text.split("\n")
         start = 0
-        while start < len(lines) and (found := _NAME.fullmatch(lines[start])):
-            self.names[found[1]] = found[2]
+        while start < len(lines) and (match := _NAME.fullmatch(lines[start])):
+            self.names[match[1]] = match[2]
             start += 1
         end = start
         while end < len(lines) and not _SECTION.fullmatch(lines[end]):
             end += 1
         self.body = "\n".join(lines[start:end])
         while end < len(lines):
-            found = _SECTION.fullmatch(lines[end])
-            if not found:
+            match = _SECTION.fullmatch(lines[end])
+            if not match:
                 raise ValueError(f"line {end + 1}: expected a table")
-            count = int(found[2])
-            self.sections[int(found[1])] = (found[3], found[4] or "", lines[end + 1 : end + 1 + count])
+            count = int(match[2])
+            self.sections[int(match[1])] = (match[3], match[4] or "", lines[end + 1 : end + 1 + count])
             end += 1 + count
 
     def value(self) -> JsonValue:
@@ -73,11 +73,11 @@ class _NotationReader:
             return self._named(text, at)
         if sign in ("&", "*", "#"):
             return self._marked(text, at, sign)
-        found = _BARE.match(text, at)
-        assert found is not None
-        if found.end() == at:
+        match = _BARE.match(text, at)
+        assert match is not None
+        if match.end() == at:
             raise ValueError(f"expected a value at {text[at : at + 20]!r}")
-        return word(found[0]), found.end()
+        return word(match[0]), match.end()
 
     def _named(self, text: str, at: int) -> tuple[str, int]:
         name = self.names[text[at + 1]]
@@ -85,15 +85,15 @@ class _NotationReader:
         if text[at : at + 1] == '"':
             rest, at = scan_string(text, at + 1, False)
             return name + rest, at
-        found = _BARE.match(text, at)
-        assert found is not None
-        return name + found[0], found.end()
+        match = _BARE.match(text, at)
+        assert match is not None
+        return name + match[0], match.end()
 
     def _marked(self, text: str, at: int, sign: str) -> tuple[JsonValue, int]:
-        found = _DIGITS.match(text, at + 1)
-        if found is None:
+        match = _DIGITS.match(text, at + 1)
+        if match is None:
             raise ValueError(f"expected a number at {text[at : at + 20]!r}")
-        number, at = int(found[0]), found.end()
+        number, at = int(match[0]), match.end()
         if sign == "*":
             return self.anchors[number], at
         if sign == "#":
@@ -108,13 +108,13 @@ class _NotationReader:
             return Members(members), at + 1
         member, names = _MEMBER.match, self.names
         while True:
-            while found := member(text, at):
-                key, letter, quoted, bare, end = found.groups()
+            while match := member(text, at):
+                key, letter, quoted, bare, end = match.groups()
                 if letter:
                     members.append((key, names[letter] + (bare if quoted is None else quoted)))
                 else:
                     members.append((key, word(bare) if quoted is None else quoted))
-                at = found.end()
+                at = match.end()
                 if end:
                     return Members(members), at
             key, at = self._key(text, at)
@@ -129,10 +129,10 @@ class _NotationReader:
     def _key(self, text: str, at: int) -> tuple[str, int]:
         if text[at : at + 1] == '"':
             return scan_string(text, at + 1, False)
-        found = _KEY.match(text, at)
-        if found is None:
+        match = _KEY.match(text, at)
+        if match is None:
             raise ValueError(f"expected a key at {text[at : at + 20]!r}")
-        return found[0], found.end()
+        return match[0], match.end()
 
     def _array(self, text: str, at: int) -> tuple[list[JsonValue], int]:
         items: list[JsonValue] = []
@@ -164,13 +164,13 @@ class _NotationReader:
         alike = self._alike(rows, lines)
         if alike is not None:
             return alike
-        found: list[JsonValue] = []
+        values: list[JsonValue] = []
         for line in lines:
             if line.startswith("!{"):
-                found.append(self._object(line, 2)[0])
+                values.append(self._object(line, 2)[0])
             else:
-                found.append(rows.row(self._cells(line, rows.kinds) if rows.kinds else []))
-        return found
+                values.append(rows.row(self._cells(line, rows.kinds) if rows.kinds else []))
+        return values
 
     def _alike(self, rows: RowReader, lines: list[str]) -> "list[JsonValue] | None":
         """Reads rows without quotes and brackets column by column; returns None for other rows."""
@@ -221,9 +221,9 @@ class _NotationReader:
 
     def _rule(self, header: str, at: int) -> tuple[str, Any, int]:
         """Reads what follows an equals sign: a template with a slot, shared ends around a star, or a constant."""
-        found = _PLAIN.match(header, at)
-        assert found is not None
-        before, end = found[0], found.end()
+        match = _PLAIN.match(header, at)
+        assert match is not None
+        before, end = match[0], match.end()
         slot = _SLOT.match(header, end)
         if slot is not None and (path := self._whole_path(slot[1])):
             after = _PLAIN.match(header, slot.end())

@@ -119,5 +119,5 @@ class _Scanner:
 
 
 def _skip(text: str, at: int) -> int:
-    found = _SPACE.match(text, at)
-    return found.end() if found is not None else at
+    space = _SPACE.match(text, at)
+    return space.end() if space is not None else at

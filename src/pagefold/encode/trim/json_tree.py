@@ -75,9 +75,9 @@ class JsonTree:
         count: Callable[[str], int],
     ) -> "JsonTree":
         items = _items(text[root.start : root.end]) if root.whole else None
-        entries = _entries(text, root)
+        entries = _entries(root)
         weights = _Weights(items, strategy, field_groups, keywords)
-        leaves = [index for index, entry in enumerate(entries) if _is_leaf(entry, entries, index)]
+        leaves = [index for index in range(len(entries)) if _is_leaf(entries, index)]
         pieces = [text[entries[index].node.begin : entries[index].node.end] for index in leaves]
         values = dict(zip(leaves, piece_values(pieces, keywords), strict=True))
         often = Counter(pieces)
@@ -174,7 +174,7 @@ def _own_value(node: Node) -> float:
     return _NAMING.get(node.key.lower(), usual) if node.key is not None else usual
 
 
-def _entries(text: str, root: Node) -> list[JsonEntry]:
+def _entries(root: Node) -> list[JsonEntry]:
     """Returns nodes in the order of the text, parents before children; small ones are not taken apart."""
     small = _SMALL
     while True:
@@ -194,7 +194,7 @@ def _collect(node: Node, parent: int | None, path: str, entries: list[JsonEntry]
         _collect(child, index, f"{path}.{child.key}" if child.key is not None else f"{path}[{at}]", entries, small)
 
 
-def _is_leaf(entry: JsonEntry, entries: Sequence[JsonEntry], index: int) -> bool:
+def _is_leaf(entries: Sequence[JsonEntry], index: int) -> bool:
     return index + 1 == len(entries) or entries[index + 1].parent != index
 
 
