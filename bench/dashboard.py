@@ -30,7 +30,7 @@ from pagefold.adapters.asgi import App, Event, Receive, Send
 from pagefold.adapters.library import Library
 from pagefold.cli import serve, telemetry_setup
 from pagefold.model_proxy.server import run
-from pagefold.settings import ServeSettings, Settings, StoreSettings, TelemetrySettings
+from pagefold.settings.sections import ServeSettings, Settings, StoreSettings, TelemetrySettings
 
 AGENTS = 50
 A_SECOND = (10, 1)

@@ -17,7 +17,7 @@ from typing import Any
 
 from bench.recorded import TRACES, sessions
 from bench.recorded import family as recording
-from pagefold.settings import FollowUpLink
+from pagefold.settings.tools import FollowUpLink
 from pagefold.tools.defaults import learned_tool_value_models
 from pagefold.tools.follow_up_fit import fit_follow_ups, with_follow_ups
 from pagefold.tools.model import CostModel, SideEffectClass, ToolValueModel, ValueClass

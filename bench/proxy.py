@@ -33,7 +33,7 @@ from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.proxy import Proxy
 from pagefold.model_proxy.server import run
 from pagefold.model_proxy.upstreams import Upstreams
-from pagefold.settings import ServeSettings, Settings, StoreSettings
+from pagefold.settings.sections import ServeSettings, Settings, StoreSettings
 
 ROLES = ("bare", "observe", "pagefold", "served")
 PAUSE = 0.01

@@ -21,7 +21,7 @@ from pagefold.adapters.library import Library, objects_of
 from pagefold.adapters.sink import ObjectStorage
 from pagefold.adapters.sqlite.pages import SqlitePages
 from pagefold.adapters.stores import open_store
-from pagefold.settings import SinkSettings
+from pagefold.settings.sections import SinkSettings
 
 Writing: Any = runpy.run_path(str(Path(__file__).with_name("store.py")))["Writing"]
 ROUND = 250

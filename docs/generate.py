@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
 
-from pagefold.settings import KNOBS, NAME, Knob, toml_key, toml_value
+from pagefold.settings.knobs import KNOBS, NAME, Knob
+from pagefold.settings.toml_text import toml_key, toml_value
 
 FOLDER = Path(__file__).parent
 

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from pagefold.adapters.prefetch import Limits, Prefetcher, witness
-from pagefold.settings import FollowUpLink
+from pagefold.settings.tools import FollowUpLink
 from pagefold.tools.model import SideEffectClass, ToolValueModel
 from pagefold.tools.planner import Planner, PrefetchBudget
 from pagefold.tools.registry import ToolRegistry

@@ -31,7 +31,7 @@ from pagefold.pages.kinds import PageKind
 from pagefold.pages.page import PageId, handle_of, id_of
 from pagefold.pages.recall import Denied, Failed, Recalled, Unknown
 from pagefold.pages.store import UnsentPage
-from pagefold.settings import SinkSettings
+from pagefold.settings.sections import SinkSettings
 
 AGENTS = Path(os.environ.get("AGENTS_DIR") or Path(__file__).parents[2] / ".agents").absolute()
 BUCKET = "pagefold-test"

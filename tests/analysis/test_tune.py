@@ -27,7 +27,8 @@ from pagefold.derive.learned import SHIPPED, Folds, Learned, forms_of, learned_o
 from pagefold.derive.remaining import TurnsLeft
 from pagefold.derive.values import Priors
 from pagefold.errors import ConfigError
-from pagefold.settings import FollowUpLink, Settings
+from pagefold.settings.sections import Settings
+from pagefold.settings.tools import FollowUpLink
 from pagefold.tools.from_settings import registry_of
 from pagefold.tools.registry import ToolRegistry
 from tests.analysis.logs import call, result, session, talk, written

@@ -10,16 +10,8 @@ from hypothesis import strategies as st
 
 from pagefold.config import load
 from pagefold.errors import ConfigError
-from pagefold.settings import (
-    KNOBS,
-    NAME,
-    KeyPath,
-    Knob,
-    generic_path,
-    settings_of,
-    toml_key,
-    toml_value,
-)
+from pagefold.settings.knobs import KNOBS, NAME, Knob, generic_path, settings_of
+from pagefold.settings.toml_text import KeyPath, toml_key, toml_value
 from tests.config.loading import loaded_from, on_disk
 
 CONSTANTS = {"n": 1, "s": "\n"}

@@ -7,9 +7,7 @@ import pytest
 
 from pagefold.config import agent_logs, load, proxies_for, store_path
 from pagefold.errors import ConfigError
-from pagefold.settings import (
-    Settings,
-)
+from pagefold.settings.sections import Settings
 
 
 def test_a_relative_store_starts_at_the_folder_that_names_it(tmp_path: Path) -> None:

@@ -13,14 +13,9 @@ from typing import Any, get_args, get_origin
 import pytest
 
 from pagefold.config import store_path
-from pagefold.settings import (
-    KNOBS,
-    NAME,
-    TEXT,
-    Knob,
-    toml_key,
-    toml_value,
-)
+from pagefold.settings.knobs import KNOBS, NAME, Knob
+from pagefold.settings.rules import TEXT
+from pagefold.settings.toml_text import toml_key, toml_value
 from tests.config.loading import loaded_from
 
 DOCS = Path(__file__).parent.parent.parent / "docs"

@@ -5,14 +5,9 @@ from pathlib import Path
 import pytest
 
 from pagefold.config import load
-from pagefold.settings import (
-    KNOBS,
-    NAME,
-    PriceTable,
-    Settings,
-    settings_of,
-    toml_key,
-)
+from pagefold.settings.knobs import KNOBS, NAME, settings_of
+from pagefold.settings.sections import PriceTable, Settings
+from pagefold.settings.toml_text import toml_key
 from tests.config.loading import loaded_from, refusal_of
 
 

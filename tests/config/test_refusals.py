@@ -6,9 +6,7 @@ import pytest
 
 from pagefold.config import load
 from pagefold.errors import ConfigError
-from pagefold.settings import (
-    KNOBS,
-)
+from pagefold.settings.knobs import KNOBS
 from tests.config.loading import ALL_AT_THE_TOP, loaded_from, refusal_of
 
 LONG = "x" * 100

@@ -7,12 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pagefold.settings import (
-    KeyPath,
-    toml_key,
-    toml_lines,
-)
+from pagefold.settings import toml_lines
 from pagefold.settings.toml_lines import key_lines
+from pagefold.settings.toml_text import KeyPath, toml_key
 from tests.config.loading import loaded_from
 
 

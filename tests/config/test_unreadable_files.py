@@ -10,9 +10,7 @@ from pathlib import Path
 import pytest
 
 from pagefold.config import load
-from pagefold.settings import (
-    Settings,
-)
+from pagefold.settings.sections import Settings
 from tests.config.loading import refusal_of
 
 

@@ -14,7 +14,7 @@ from pagefold.cli import serve, telemetry_setup
 from pagefold.model_proxy.proxy import Proxy
 from pagefold.model_proxy.scripted import ScriptedCall, ScriptedModel, ScriptedTurn
 from pagefold.model_proxy.server import running
-from pagefold.settings import ServeSettings, Settings, StoreSettings, TelemetrySettings
+from pagefold.settings.sections import ServeSettings, Settings, StoreSettings, TelemetrySettings
 from pagefold.wire.message import Usage
 
 LINES = 60

@@ -4,7 +4,7 @@ import pytest
 
 from pagefold.derive.cost import TABLES, Prices, prices_named
 from pagefold.errors import ConfigError
-from pagefold.settings import PriceTable
+from pagefold.settings.sections import PriceTable
 
 
 def test_a_cached_prompt_costs_a_tenth_and_a_written_one_a_quarter_more() -> None:

@@ -13,7 +13,7 @@ from pagefold.mcp_proxy.connection import ConnectionFactory
 from pagefold.mcp_proxy.http import HttpSession
 from pagefold.mcp_proxy.prefetch_driver import PrefetchDriver
 from pagefold.mcp_proxy.specs import Spec
-from pagefold.settings import Settings
+from pagefold.settings.sections import Settings
 from pagefold.wire import jsonrpc
 
 ROWS = [{"id": n, "title": f"Row {n} {n * 7919 % 1009} {n * 104729 % 9973}", "state": "open"} for n in range(160)]

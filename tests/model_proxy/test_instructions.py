@@ -10,7 +10,7 @@ from pagefold.adapters.stores import open_store
 from pagefold.cli.serve import proxy_for
 from pagefold.errors import ConfigError
 from pagefold.model_proxy.server import running
-from pagefold.settings import ServeSettings, Settings
+from pagefold.settings.sections import ServeSettings, Settings
 from tests.model_proxy.conversation import body, history
 from tests.model_proxy.upstream import ANSWER, answers, ask, upstream, whole
 

@@ -7,7 +7,7 @@ from yarl import URL
 
 from pagefold.cli.serve import upstreams_of
 from pagefold.model_proxy.upstreams import Upstreams
-from pagefold.settings import Settings, UpstreamTable
+from pagefold.settings.sections import Settings, UpstreamTable
 from tests.model_proxy.upstream import ANSWER, QUESTION, answers, ask, proxied, say, whole
 
 pytestmark = pytest.mark.usefixtures("policy")

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pagefold.settings import FollowUpLink, ToolFieldGroup
+from pagefold.settings.tools import FollowUpLink, ToolFieldGroup
 from pagefold.tools.defaults import default_tool_value_models, learned_tool_value_models
 from pagefold.tools.model import CostModel, SideEffectClass, ToolValueModel, ValueClass
 from pagefold.tools.prefetch import NEVER, may_dispatch

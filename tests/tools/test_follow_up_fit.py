@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from bench import prefetch as bench
-from pagefold.settings import FollowUpLink
+from pagefold.settings.tools import FollowUpLink
 from pagefold.tools.follow_up_fit import ToolLink, calls_ahead, discover, fit_follow_ups, with_follow_ups
 from pagefold.tools.model import SideEffectClass, ToolValueModel
 from pagefold.tools.planner import AnsweredCall

@@ -3,7 +3,7 @@
 import pytest
 
 from pagefold.package_data import package_toml
-from pagefold.settings import KNOBS, generic_path, setting_values
+from pagefold.settings.knobs import KNOBS, generic_path, setting_values
 from pagefold.tools.defaults import learned_tool_value_models
 from pagefold.tools.model import SideEffectClass
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from pagefold.settings import FollowUpLink, ToolFieldGroup
+from pagefold.settings.tools import FollowUpLink, ToolFieldGroup
 from pagefold.tools.call_memo import CallMemo, note
 from pagefold.tools.fail_fast import AGAIN_SECONDS, FailFast
 from pagefold.tools.model import CostModel, SideEffectClass, ToolValueModel, ValueClass

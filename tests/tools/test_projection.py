@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pagefold.settings import FollowUpLink
+from pagefold.settings.tools import FollowUpLink
 from pagefold.tools.projection import PROVIDERS, candidates, extract_host, likeliest, opened
 
 

@@ -8,7 +8,7 @@ import pytest
 from pagefold import config
 from pagefold.cli import main
 from pagefold.errors import ConfigError
-from pagefold.settings import FollowUpLink, ToolFieldGroup
+from pagefold.settings.tools import FollowUpLink, ToolFieldGroup
 from pagefold.tools.from_settings import budget_of, registry_of
 from pagefold.tools.model import CostModel, SideEffectClass, ToolValueModel, ValueClass
 from pagefold.tools.registry import Layer, ToolRegistry

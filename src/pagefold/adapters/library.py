@@ -34,7 +34,7 @@ from pagefold.pages.page import PageId, id_of
 from pagefold.pages.recall import Denied, Failed, RecallAnswer, Recalled, Unknown
 from pagefold.pages.search import LIMIT, SearchAnswer, SearchFailed, SearchResults
 from pagefold.pages.store import Store
-from pagefold.settings import SinkSettings
+from pagefold.settings.sections import SinkSettings
 
 _AT_ONCE = 8
 _CHUNK = 32

@@ -14,7 +14,7 @@ from obstore.exceptions import BaseError, PermissionDeniedError, Unauthenticated
 from obstore.store import S3Store
 
 from pagefold.errors import DeniedError, StoreError
-from pagefold.settings import SinkSettings
+from pagefold.settings.sections import SinkSettings
 
 if TYPE_CHECKING:
     from obstore.store import S3Credential

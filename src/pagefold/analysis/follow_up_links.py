@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from pagefold.analysis.tuning_trials import is_held
-from pagefold.settings import FollowUpLink
+from pagefold.settings.tools import FollowUpLink
 from pagefold.tools.follow_up_fit import FittedLink, fit_follow_ups, with_follow_ups
 from pagefold.tools.planner import AnsweredCall
 from pagefold.tools.prefetch_replay import PrefetchFigures, replay_prefetch, turns_of

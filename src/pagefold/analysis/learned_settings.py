@@ -10,7 +10,8 @@ from dataclasses import fields
 from pagefold.derive.learned import SHIPPED, Learned
 from pagefold.derive.values import Priors
 from pagefold.errors import ConfigError
-from pagefold.settings import FollowUpLink, toml_key, toml_value
+from pagefold.settings.toml_text import toml_key, toml_value
+from pagefold.settings.tools import FollowUpLink
 
 BEGIN = "# ---- learned by pagefold tune: begin (replaced when it learns anew) ----"
 END = "# ---- learned by pagefold tune: end ----"

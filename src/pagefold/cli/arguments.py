@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pagefold import config
 from pagefold.errors import ConfigError
-from pagefold.settings import Settings
+from pagefold.settings.sections import Settings
 
 
 def add_store(command: argparse.ArgumentParser) -> None:

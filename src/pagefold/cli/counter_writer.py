@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pagefold import config
 from pagefold.adapters.local_files import LocalFiles
 from pagefold.errors import ConfigError, StoreError
-from pagefold.settings import Settings
+from pagefold.settings.sections import Settings
 
 SECONDS = 60.0
 

@@ -23,7 +23,7 @@ from pagefold.derive.policies import policy_named
 from pagefold.errors import ConfigError, StoreError
 from pagefold.model_proxy import agents
 from pagefold.model_proxy.agents import Finding
-from pagefold.settings import Settings
+from pagefold.settings.sections import Settings
 
 _AGENTS = ("claude", "codex", "opencode")
 _SECONDS = 3.0

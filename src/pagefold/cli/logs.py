@@ -17,7 +17,7 @@ from pagefold.derive.cost import prices_named
 from pagefold.derive.learned import learned_of
 from pagefold.derive.policies import policy_named
 from pagefold.errors import ConfigError
-from pagefold.settings import Settings
+from pagefold.settings.sections import Settings
 from pagefold.tokens import counter
 from pagefold.wire.transcripts import Format
 

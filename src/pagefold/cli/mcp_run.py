@@ -21,7 +21,7 @@ from pagefold.mcp_proxy.launch import ChildProcess
 from pagefold.mcp_proxy.session import ProxySession
 from pagefold.mcp_proxy.signals import asked_to_end
 from pagefold.mcp_proxy.specs import Spec, specs_of
-from pagefold.settings import Settings
+from pagefold.settings.sections import Settings
 
 _LAST_PORT = 65_535
 

@@ -38,7 +38,7 @@ from pagefold.model_proxy.proxy import Proxy
 from pagefold.model_proxy.recall_service import PageKeeper, RecallAnswers
 from pagefold.model_proxy.upstreams import Upstreams
 from pagefold.number_format import share, short
-from pagefold.settings import Settings
+from pagefold.settings.sections import Settings
 from pagefold.wire.apis import APIS
 
 _FLAGS = ("observe", "policy", "host", "port", "anthropic_url", "openai_url", "window", "recall")

@@ -12,7 +12,7 @@ from pagefold import config
 from pagefold.adapters.local_files import LocalFiles
 from pagefold.errors import ConfigError
 from pagefold.loopback import is_loopback
-from pagefold.settings import Settings
+from pagefold.settings.sections import Settings
 from pagefold.telemetry import trace
 from pagefold.telemetry.events import CALL, CallEvent, TraceEvent, tool_name
 from pagefold.telemetry.live import LiveView

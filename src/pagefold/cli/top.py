@@ -27,7 +27,7 @@ from pagefold.cli import output, serve, telemetry_setup
 from pagefold.cli.arguments import add_store, load_settings
 from pagefold.errors import UpstreamError
 from pagefold.number_format import share, short
-from pagefold.settings import Settings
+from pagefold.settings.sections import Settings
 from pagefold.telemetry.events import LEVELS
 from pagefold.telemetry.live import LiveView, snapshot
 

@@ -27,7 +27,9 @@ from pagefold.config.layers import GivenValue, all_layers
 from pagefold.config.messages import brief
 from pagefold.errors import ConfigError
 from pagefold.loopback import is_loopback
-from pagefold.settings import KNOBS, KeyPath, Settings, generic_path, settings_of, toml_key, toml_value, values_of
+from pagefold.settings.knobs import KNOBS, generic_path, settings_of, values_of
+from pagefold.settings.sections import Settings
+from pagefold.settings.toml_text import KeyPath, toml_key, toml_value
 
 __all__ = [
     "DEFAULT",

@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from pagefold.errors import ConfigError
-from pagefold.settings import Settings
+from pagefold.settings.sections import Settings
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 

@@ -9,8 +9,10 @@ from pathlib import Path
 from pagefold.config.computer import Computer
 from pagefold.config.messages import brief, unknown_setting, unknown_variable
 from pagefold.errors import ConfigError
-from pagefold.settings import KNOBS, SECTIONS, KeyPath, ValueRule, generic_path, setting_values, toml_key
+from pagefold.settings.knobs import KNOBS, SECTIONS, generic_path, setting_values
+from pagefold.settings.rules import ValueRule
 from pagefold.settings.toml_lines import first_path, key_lines
+from pagefold.settings.toml_text import KeyPath, toml_key
 
 FILE_NAME = "pagefold.toml"
 CONFIG_VARIABLE = "PAGEFOLD_CONFIG"

@@ -5,7 +5,8 @@ import re
 from collections.abc import Iterable, Mapping
 
 from pagefold.errors import ConfigError
-from pagefold.settings import KNOBS, NAME, SECTIONS, KeyPath, generic_path, toml_key, toml_value
+from pagefold.settings.knobs import KNOBS, NAME, SECTIONS, generic_path
+from pagefold.settings.toml_text import KeyPath, toml_key, toml_value
 
 _MAX_CHARACTERS = 80
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from pagefold.errors import ConfigError
-from pagefold.settings import PriceTable
+from pagefold.settings.sections import PriceTable
 
 _NUMBERS = ("fresh", "read", "write", "output", "ttl_seconds")
 

@@ -12,7 +12,7 @@ from pagefold.derive.remaining import TurnsLeft
 from pagefold.derive.values import SHIPPED as PRIORS
 from pagefold.derive.values import Priors
 from pagefold.encode.delta import FLOOR
-from pagefold.settings import Settings
+from pagefold.settings.sections import Settings
 
 
 @dataclass(frozen=True, slots=True)

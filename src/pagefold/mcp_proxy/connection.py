@@ -23,7 +23,7 @@ from pagefold.mcp_proxy.servers import Servers
 from pagefold.mcp_proxy.session import ProxySession, Switch, Tell, Upstream
 from pagefold.mcp_proxy.specs import Spec
 from pagefold.pages.context_tools import CONTEXT_TOOLS, ContextTool
-from pagefold.settings import McpSettings
+from pagefold.settings.sections import McpSettings
 
 if TYPE_CHECKING:  # both are imported when they are needed
     from pagefold.mcp_proxy.prefetch_driver import PrefetchDriver

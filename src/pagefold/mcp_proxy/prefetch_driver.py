@@ -16,7 +16,7 @@ from pagefold.mcp_proxy.commands import ToolCall
 from pagefold.mcp_proxy.relay import OWN
 from pagefold.mcp_proxy.replies import request
 from pagefold.mcp_proxy.tool_result import ToolResult
-from pagefold.settings import Settings
+from pagefold.settings.sections import Settings
 from pagefold.tools.call_memo import CallMemo, note
 from pagefold.tools.fail_fast import FailFast
 from pagefold.tools.from_settings import budget_of, registry_of

@@ -9,7 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 from pagefold.package_data import package_toml
-from pagefold.settings import ToolCost, ToolTable, tool_tables
+from pagefold.settings.knobs import tool_tables
+from pagefold.settings.tools import ToolCost, ToolTable
 from pagefold.tools.model import ToolValueModel
 
 # No recording has times: a call on this machine is taken to be as slow as Read, one elsewhere as WebFetch.

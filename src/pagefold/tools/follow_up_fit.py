@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, NamedTuple, TypeAlias
 
-from pagefold.settings import MAX_CALLS_PER_LINK, FollowUpLink
+from pagefold.settings.tools import MAX_CALLS_PER_LINK, FollowUpLink
 from pagefold.tools.model import ToolValueModel
 from pagefold.tools.planner import AnsweredCall
 from pagefold.tools.prefetch import WriteEpochs, canonical

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from pagefold.settings import Settings
+from pagefold.settings.sections import Settings
 from pagefold.tools.model import ToolValueModel
 from pagefold.tools.planner import PrefetchBudget
 from pagefold.tools.registry import ToolRegistry

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from types import MappingProxyType
 
-from pagefold.settings import FollowUpLink, ToolFieldGroup, ToolTable
+from pagefold.settings.tools import FollowUpLink, ToolFieldGroup, ToolTable
 
 
 class ValueClass(StrEnum):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
-from pagefold.settings import FollowUpLink
+from pagefold.settings.tools import FollowUpLink
 from pagefold.tools.model import CostModel, ToolValueModel, ValueClass
 from pagefold.tools.prefetch import canonical, may_dispatch
 from pagefold.tools.projection import Arguments, candidates, likeliest

@@ -23,7 +23,7 @@ from fnmatch import fnmatchcase
 from itertools import islice
 from typing import Any, TypeAlias
 
-from pagefold.settings import MAX_CALLS_PER_LINK, FollowUpLink
+from pagefold.settings.tools import MAX_CALLS_PER_LINK, FollowUpLink
 
 Arguments: TypeAlias = dict[str, Any]
 Provider: TypeAlias = Callable[[Any, Mapping[str, Any]], Iterator[Arguments]]
