@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pagefold.encode.output_parameters import OutputRequest, ParameterError, taken_out, with_parameters
+from pagefold.encode.output_parameters import OutputRequest, ParameterError, split_arguments, with_parameters
 
 SCHEMA = {"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"], "additionalProperties": False}
 
@@ -35,11 +35,11 @@ def test_a_schema_that_is_none_gets_one_and_one_for_no_object_is_left_alone() ->
 def test_what_was_asked_of_us_is_taken_out_again() -> None:
     names = with_parameters({"properties": {"format": {}}})[1]
 
-    rest, asked = taken_out({"format": "pdf", "format_": "json", "budget": "500", "chunk": 2.0, "x": None}, names)
+    rest, asked = split_arguments({"format": "pdf", "format_": "json", "budget": "500", "chunk": 2.0, "x": None}, names)
 
     assert rest == {"format": "pdf", "x": None}
     assert asked == OutputRequest("json", 500, 2)
-    assert taken_out({}, names) == ({}, OutputRequest())
+    assert split_arguments({}, names) == ({}, OutputRequest())
 
 
 @pytest.mark.parametrize(
@@ -58,14 +58,14 @@ def test_what_was_asked_of_us_is_taken_out_again() -> None:
 )
 def test_a_value_that_cannot_be_is_refused_in_words(arguments: dict[str, object], said: str) -> None:
     with pytest.raises(ParameterError, match=said.replace("(", r"\(")):
-        taken_out(arguments, with_parameters(SCHEMA)[1])
+        split_arguments(arguments, with_parameters(SCHEMA)[1])
 
 
 @given(st.dictionaries(st.text(max_size=8), st.integers(), max_size=6))
 def test_a_tool_s_own_arguments_always_come_back(arguments: dict[str, int]) -> None:
     schema = {"type": "object", "properties": {name: {} for name in arguments}}
 
-    assert taken_out(arguments | {"never": 1}, with_parameters(schema)[1]) == (
+    assert split_arguments(arguments | {"never": 1}, with_parameters(schema)[1]) == (
         arguments | {"never": 1},
         OutputRequest(),
     )

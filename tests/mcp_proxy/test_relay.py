@@ -242,6 +242,16 @@ def test_each_open_call_is_answered_once_when_the_server_goes() -> None:
     assert relay.lost("s", "died") == []
 
 
+def test_a_call_answered_in_a_batch_is_not_answered_again_when_the_server_dies() -> None:
+    relay = greeted()
+    relay.from_client(b"[%b,%b,%b]" % (call(1), call(2), line(id=3, method="ping")))
+    answers = b"[%b,%b]" % (line(id=1, result={"content": []}), line(id=3, error={"code": -1, "message": "no"}))
+    assert relay.from_server("s", answers) == [ToClient(answers)]
+    (answer,) = relay.lost("s", "died")
+    assert isinstance(answer, ToClient)
+    assert json.loads(answer.data)["id"] == 2
+
+
 def test_a_new_process_is_greeted_as_the_old_one_was() -> None:
     relay = greeted()
     relay.from_client(line(id=5, method="logging/setLevel", params={"level": "error"}))
@@ -249,7 +259,7 @@ def test_a_new_process_is_greeted_as_the_old_one_was() -> None:
     relay.from_client(line(id=7, method="resources/subscribe", params={"uri": "c://d"}))
     relay.from_client(line(id=8, method="resources/unsubscribe", params={"uri": "c://d"}))
     relay.lost("s", "died")
-    (hello,) = relay.back("s")
+    (hello,) = relay.restarted("s")
     assert isinstance(hello, ToServer)
     greeting = json.loads(hello.data)
     assert (greeting["method"], hello.now) == ("initialize", True)

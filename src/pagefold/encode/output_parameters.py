@@ -59,8 +59,8 @@ def with_parameters(schema: Mapping[str, Any] | None) -> tuple[dict[str, Any], d
     return whole, names
 
 
-def taken_out(arguments: Mapping[str, Any], names: Mapping[str, str]) -> tuple[dict[str, Any], OutputRequest]:
-    """Returns the tool's own arguments, and the values of the three. Raises ParameterError for a wrong value."""
+def split_arguments(arguments: Mapping[str, Any], names: Mapping[str, str]) -> tuple[dict[str, Any], OutputRequest]:
+    """Returns (arguments for the tool, values of the three parameters). Raises ParameterError for a wrong value."""
     ours = {name: arguments[used] for name, used in names.items() if arguments.get(used) is not None}
     rest = {key: value for key, value in arguments.items() if key not in set(names.values())}
     chosen = ours.get("format")

@@ -49,7 +49,7 @@ class Shorten:
     tool: str
     server: str
     call: ToolCall | None = field(default=None, compare=False)
-    wish: Any = None
+    output_request: Any = None
     """The format, budget or chunk that the agent asked for (`encode.output_parameters`)."""
     only_text: bool = False
     """Whether the client would show its model `structuredContent` and not the texts that say the same."""
@@ -62,7 +62,7 @@ class AnswerOwnTool:
     id: str
     tool: str
     arguments: Mapping[str, Any]
-    modern: bool = False
+    stateless: bool = False
 
 
 @frozen

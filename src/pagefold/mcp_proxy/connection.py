@@ -125,13 +125,13 @@ class ConnectionFactory:
         with_parameters = parameters.with_parameters if parameters else None
         listing = ToolListing(getattr(slim, slimming) if slim else None, own_tools, {}, with_parameters, wanted)
 
-        def taken_out(tool: str, arguments: Mapping[str, Any]) -> tuple[Mapping[str, Any], Any] | None:
+        def split_arguments(tool: str, arguments: Mapping[str, Any]) -> tuple[Mapping[str, Any], Any] | None:
             names = listing.names.get(tool)
-            return parameters.taken_out(arguments, names) if names else None
+            return parameters.split_arguments(arguments, names) if names else None
 
         describe = (lambda asked: slim.described_in_full(listing.whole, asked)) if slim else None
         names, primer = [tool.name for tool in own_tools], self._primer if own_tools else ""
-        return Options(names, listing, describe, taken_out if parameters else None, primer, text_only)
+        return Options(names, listing, describe, split_arguments if parameters else None, primer, text_only)
 
     def _own_tools(self, slim: bool) -> list[ContextTool]:
         """The tools of pagefold's own, with one more where lists are shortened."""

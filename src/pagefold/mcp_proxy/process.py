@@ -162,7 +162,7 @@ class Process:
             await self._spawn()
         except ConfigError:
             return False
-        await self.session.back(self.name)
+        await self.session.restarted(self.name)
         return True
 
     async def _listen(self) -> str:

@@ -1,12 +1,18 @@
-"""The pure half of the MCP proxy for one server: takes a message, returns commands.
+"""Decides what happens to each message between the client and one MCP server: takes a message, returns commands.
 
-Promises: everything that is not changed passes as the bytes that came, in the order they came, in both directions and
-in both eras of the protocol (the `initialize` handshake, and the stateless one with its envelope in `_meta`). That
-holds for requests, answers, errors, notifications, batches, unknown methods, and for what is not JSON-RPC at all. Three
-kinds of answers are changed: the texts of `tools/call`, the tools of `tools/list`, the instructions of a greeting.
+This is the part of the MCP proxy without I/O. Everything that is not listed here passes as the bytes that came, in the
+order they came, in both directions and in both eras of the protocol (the `initialize` handshake, and the stateless one
+with its envelope in `_meta`): batches, unknown methods, and what is not JSON-RPC at all.
 
-Never waits, and keeps no text of an answer. It remembers the open calls, so that each is answered even if the server
-dies, and what the client sent to set the server up, so that a new process can be set up the same way.
+- From the client: arguments meant for pagefold are removed from `tools/call`. Calls of pagefold's own tools and the
+  notification `COMPACTED` do not reach the server.
+- From the server: the texts of `tools/call`, the tools of `tools/list` and the instructions of a greeting are changed.
+  A line that is not JSON, such as a banner, becomes `ReportLine` and does not reach the client.
+
+A batch passes whole: neither its calls nor the answers in it are changed.
+
+`Relay` keeps no text of an answer. It remembers the open calls, so that each is answered even if the server dies, and
+what the client sent to set the server up, so that a new process can be set up the same way.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -44,12 +50,12 @@ VERSION = f"{_ENVELOPE}protocolVersion"
 
 @frozen
 class OpenCall:
-    """A call of the client's that the server has not answered yet."""
+    """A call of the client's that the server has not answered yet. `stateless`: it carries the `_meta` envelope."""
 
     method: str
-    modern: bool = False
+    stateless: bool = False
     tool_call: do.ToolCall | None = None
-    wish: Any = None
+    output_request: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +66,8 @@ class Options:
     listing: Callable[[str, "ListPage"], str] | None = None
     describe: Callable[[Mapping[str, Any]], str] | None = None
     """Answers `DESCRIBE`."""
-    taken_out: Callable[[str, Mapping[str, Any]], tuple[Mapping[str, Any], Any] | None] | None = None
-    """Splits arguments into the tool's own and what the agent asked of pagefold; None if the tool has only its own."""
+    split_arguments: Callable[[str, Mapping[str, Any]], tuple[Mapping[str, Any], Any] | None] | None = None
+    """Returns (arguments for the server, extra pagefold options), or None if this tool takes no pagefold options."""
     primer: str = ""
     text_only_for: frozenset[str] = frozenset()
     """Clients that show their model `structuredContent` alone, by the name they greet with."""
@@ -77,6 +83,11 @@ class ListPage:
 
 @dataclass(slots=True)
 class Relay:
+    """The state of one connection between the client and one server. Each method returns what has to be done, in order.
+
+    `Servers` has the same methods for several servers; they name a server, which a relay ignores because it has one.
+    """
+
     server: str = ""
     options: Options = field(default_factory=Options)
     client: str = ""
@@ -84,14 +95,14 @@ class Relay:
     greeted: bool = False
     """Whether the server has ever answered: one that has not is not worth starting again."""
     annotations: dict[str, Mapping[str, Any]] = field(default_factory=dict)
-    """What the server says about its tools."""
+    """The annotations of each tool, as the server listed them."""
     envelope: Mapping[str, Any] = field(default_factory=dict)
     """The `_meta` envelope of the client's last stateless call."""
     own_tools: frozenset[str] = frozenset()
-    """The tools of pagefold's own whose names the server does not use itself."""
+    """The names of pagefold's own tools, without those that the server uses for tools of its own."""
     _greeting: str = ""
     _set_up: dict[str, str] = field(default_factory=dict)
-    """What the client set the server up with after the greeting; a new process is sent it again."""
+    """The messages by which the client set the server up after the greeting; a new process is sent them again."""
     _repeated: int = 0
 
     def __post_init__(self) -> None:
@@ -124,7 +135,7 @@ class Relay:
         tool_call = open_call.tool_call
         if tool_call is not None and tool_call.tool in self.own_tools:
             del self.calls[call.id]
-            return [own_answer(self.options, tool_call, modern=open_call.modern)]
+            return [own_answer(self.options, tool_call, stateless=open_call.stateless)]
         match call.method:
             case "initialize":
                 self._greeting, self._set_up = call.raw, {}
@@ -134,25 +145,27 @@ class Relay:
                 self._set_up[f"subscribe {params.get('uri')}"] = call.raw
             case "resources/unsubscribe":
                 self._set_up.pop(f"subscribe {params.get('uri')}", None)
-        if tool_call is not None and self.options.taken_out is not None:
-            return [self._without_ours(call, open_call, tool_call, data)]
+        if tool_call is not None and self.options.split_arguments is not None:
+            return [self._strip_pagefold_arguments(call, open_call, tool_call, data)]
         return [do.ToServer(self.server, data, call=tool_call)]
 
-    def _without_ours(self, call: Call, open_call: OpenCall, tool_call: do.ToolCall, data: bytes) -> do.Command:
-        """The call with only those arguments that its tool knows."""
-        assert self.options.taken_out is not None
+    def _strip_pagefold_arguments(
+        self, call: Call, open_call: OpenCall, tool_call: do.ToolCall, data: bytes
+    ) -> do.Command:
+        """Sends the call with only those arguments that its tool knows. Refuses it where an option is wrong."""
+        assert self.options.split_arguments is not None
         try:
-            taken = self.options.taken_out(tool_call.tool, tool_call.arguments)
+            taken = self.options.split_arguments(tool_call.tool, tool_call.arguments)
         except RecallError as error:
             del self.calls[call.id]
-            return do.ToClient(text_reply(call.id, str(error), failed=True, modern=open_call.modern))
+            return do.ToClient(text_reply(call.id, str(error), failed=True, stateless=open_call.stateless))
         if taken is None:
             return do.ToServer(self.server, data, call=tool_call)
-        arguments, wish = taken
+        arguments, output_request = taken
         if arguments != tool_call.arguments:
             data = respelled(call.raw, ("params", "arguments"), json_text.dumps(arguments))
         tool_call = replace(tool_call, arguments=arguments)
-        self.calls[call.id] = replace(open_call, tool_call=tool_call, wish=wish)
+        self.calls[call.id] = replace(open_call, tool_call=tool_call, output_request=output_request)
         return do.ToServer(self.server, data, call=tool_call)
 
     def _remember(self, call: Call) -> tuple[OpenCall, Mapping[str, Any]]:
@@ -163,7 +176,7 @@ class Relay:
         tool = as_string(params.get("name")) if call.method == "tools/call" else ""
         tool_call = do.ToolCall(call.id, self.server, tool, as_object(params.get("arguments"))) if tool else None
         open_call = OpenCall(call.method, VERSION in meta, tool_call)
-        if open_call.modern:
+        if open_call.stateless:
             self.envelope = {key: value for key, value in meta.items() if key.startswith(_ENVELOPE)}
         self.calls[call.id] = open_call
         if len(self.calls) > _KEPT_CALLS:
@@ -182,7 +195,7 @@ class Relay:
         try:
             message = jsonrpc.parse(data)
         except WireError:
-            return [do.ToClient(data)] if _is_closed(data) else [do.ReportLine(self.server, data)]
+            return [do.ToClient(data)] if _looks_like_json(data) else [do.ReportLine(self.server, data)]
         self.greeted = True
         match message:
             case Reply():
@@ -190,6 +203,10 @@ class Relay:
             case Failure():
                 tool_call = self.close(message.id)
                 return self._own_call(message, data) or [do.ToClient(data, tool_call, message)]
+            case Batch():
+                for answer in message.messages:
+                    if isinstance(answer, Reply | Failure):
+                        self.close(answer.id)
         return [do.ToClient(data, message=message)]
 
     def overlong(self, line: Overlong) -> list[do.Command]:
@@ -212,7 +229,7 @@ class Relay:
         if tool_call is not None:
             only_text = self.client in self.options.text_only_for
             result = result or ToolResult(reply, data)
-            return [do.Shorten(result, tool_call.tool, self.server, tool_call, open_call.wish, only_text)]
+            return [do.Shorten(result, tool_call.tool, self.server, tool_call, open_call.output_request, only_text)]
         match open_call.method:
             case "tools/list":
                 return [do.ToClient(self._listed(reply, data))]
@@ -248,8 +265,8 @@ class Relay:
             if not id.startswith(OWN)
         ]
 
-    def back(self, server: str) -> list[do.Command]:
-        """Greets a new process as the client greeted the old one."""
+    def restarted(self, server: str) -> list[do.Command]:
+        """Greets a server's new process as the client greeted the old one."""
         if not self._greeting or not self.greeted:
             return [do.ServerReady(self.server)]
         return [self._repeat("greeting", self._greeting)]
@@ -265,22 +282,24 @@ class Relay:
         return [do.ToClient(failure(id, SERVER_LOST, f"pagefold: the server {why}"), self.close(id)) for id in ids]
 
     def relay_of(self, server: str) -> "Relay":
+        """Returns itself: there is one server."""
         return self
 
     def overdue(self) -> list[do.Command]:
+        """Returns nothing: the client's greeting waits for the only server."""
         return []
 
     def close(self, id: str) -> do.ToolCall | None:
-        """Closes an open call. Returns the tool's call that it was, if it was one."""
+        """Forgets an open call. Returns its ToolCall, or None if it did not call a tool."""
         open_call = self.calls.pop(id, None)
         return open_call.tool_call if open_call else None
 
     def _own_call(self, message: Reply | Failure, data: bytes) -> list[do.Command]:
-        """What follows from the answer to a call that the proxy made; nothing where the client made it."""
+        """Returns what to do with the answer to a call that the proxy made, or nothing if the client made it."""
         if message.id.startswith(f"{OWN}early-"):
             return [do.OwnCallAnswered(message.id, ToolResult(message, data) if isinstance(message, Reply) else None)]
         if message.id.startswith(f"{OWN}setup-"):
-            return [do.OwnCallAnswered(message.id)]  # to something that was sent once more: nobody waits for it
+            return [do.OwnCallAnswered(message.id)]  # a replayed setup message: nobody is waiting for this reply
         return self._greeted_again() if message.id.startswith(f"{OWN}greeting-") else []
 
     def _greeted_again(self) -> list[do.Command]:
@@ -297,14 +316,17 @@ class Relay:
         return do.ToServer(self.server, respelled(raw, ("id",), f'{OWN}{what}-{self._repeated}"'), now=True)
 
 
-def own_answer(options: Options, call: do.ToolCall, *, modern: bool = False) -> do.Command:
+def own_answer(options: Options, call: do.ToolCall, *, stateless: bool = False) -> do.Command:
     """Answers a call of one of pagefold's own tools: `DESCRIBE` at once, the others when the command is carried out."""
     if call.tool == DESCRIBE and options.describe is not None:
-        return do.ToClient(text_reply(call.id, options.describe(call.arguments), modern=modern))
-    return do.AnswerOwnTool(call.id, call.tool, call.arguments, modern)
+        return do.ToClient(text_reply(call.id, options.describe(call.arguments), stateless=stateless))
+    return do.AnswerOwnTool(call.id, call.tool, call.arguments, stateless)
 
 
-def _is_closed(data: bytes) -> bool:
-    """Whether this may be a message of an unknown kind. Half a message, or a greeting in words, is not."""
+def _looks_like_json(data: bytes) -> bool:
+    """Whether it starts and ends with matching braces or brackets, so that it may be an unknown kind of message.
+
+    A truncated line or a plain-text banner does not.
+    """
     text = data.strip(b" \t\r\n")
     return (text[:1] + text[-1:]) in (b"{}", b"[]")

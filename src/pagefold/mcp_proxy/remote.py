@@ -124,7 +124,7 @@ class Remote:
         if response.status == 404 and self._session_id and isinstance(message, Call) and message.method != "initialize":
             self._session_id, self._ready = "", False
             self._waiting.append(data)
-            await self.session.back(self.name)
+            await self.session.restarted(self.name)
         elif kind == "text/event-stream":
             await self._stream(response, data)
         elif kind == "application/json" and (body := await body_within(response, self._longest)):

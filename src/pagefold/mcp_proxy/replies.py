@@ -27,10 +27,10 @@ def reply(id: str, result: Any) -> bytes:
     return json_text.bytes_of(f'{{"jsonrpc":"2.0","id":{id},"result":{json_text.dumps(result)}}}')
 
 
-def text_reply(id: str, text: str, *, failed: bool = False, modern: bool = False) -> bytes:
+def text_reply(id: str, text: str, *, failed: bool = False, stateless: bool = False) -> bytes:
     """The answer of one of pagefold's own tools."""
     result: dict[str, Any] = {"content": [{"type": "text", "text": text}], "isError": failed}
-    if modern:
+    if stateless:
         result["resultType"] = "complete"
     return reply(id, result)
 

@@ -305,9 +305,9 @@ class Servers:
                 commands += self._finished(number)
         return commands
 
-    def back(self, server: str) -> list[Command]:
+    def restarted(self, server: str) -> list[Command]:
         self._down.discard(server)
-        return self.relays[server].back(server)
+        return self.relays[server].restarted(server)
 
     def refused(self, server: str, data: bytes, why: str) -> list[Command]:
         commands = self.relays[server].refused(server, data, f"{server} {why}")

@@ -96,8 +96,8 @@ class ProxySession:
             self.ended.set()
         return False
 
-    async def back(self, server: str) -> None:
-        await self.carry_out(self._commanded([do.ServerReady(server)], self.switch.back, server))
+    async def restarted(self, server: str) -> None:
+        await self.carry_out(self._commanded([do.ServerReady(server)], self.switch.restarted, server))
 
     async def refused(self, server: str, data: bytes, why: str) -> None:
         await self.carry_out(self._commanded([], self.switch.refused, server, data, why))
@@ -160,7 +160,7 @@ class ProxySession:
                 result = await prefetch.begin(call)
         if refusal is not None:
             self.switch.relay_of(call.server).close(call.id)
-            await self._tell(text_reply(call.id, refusal, modern=bool(self.switch.envelope)), None)
+            await self._tell(text_reply(call.id, refusal, stateless=bool(self.switch.envelope)), None)
         if result is not None:
             passed: list[do.Command] = [do.ToClient(result.data, call)]
             await self.carry_out(self._commanded(passed, self.switch.relay_of(call.server).answered_early, result))
@@ -198,7 +198,7 @@ class ProxySession:
         self.counts[f"own calls {command.tool}"] += 1
         with self._fail_open:
             text, failed = await asyncio.to_thread(self.processor.answer, command)
-            return text_reply(command.id, text, failed=failed, modern=command.modern)
+            return text_reply(command.id, text, failed=failed, stateless=command.stateless)
         # There is no original answer to pass on, so the client is told.
         return failure(command.id, SERVER_LOST, "pagefold: a fault of pagefold itself; do not try it again")
 

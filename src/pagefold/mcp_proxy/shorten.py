@@ -74,7 +74,7 @@ def shortened(command: Shorten, ledger: Ledger | None = None, budget: int = 0, k
         if ledger is not None:
             for standing in shown.standing:
                 ledger = ledger.with_text(standing)
-        alone = shown.text != text and part is None and not shown.references and not _wished(command)
+        alone = shown.text != text and part is None and not shown.references and not _requested_format(command)
         originals.append(Original(text, shown.text if alone else ""))
         skipped += len(shown.skipped)
         before, after = before + shown.before, after + shown.tokens
@@ -89,7 +89,7 @@ def shortened(command: Shorten, ledger: Ledger | None = None, budget: int = 0, k
 
 def _form(text: str, command: Shorten, failed: bool, ledger: Ledger | None) -> EncodedText:
     """The cheapest form, or the one that the agent asked for."""
-    match _wished(command):
+    match _requested_format(command):
         case "json":
             return choose.encode(text, tool=command.tool, failed=failed, without=_CODECS)
         case "toon":
@@ -100,16 +100,16 @@ def _form(text: str, command: Shorten, failed: bool, ledger: Ledger | None) -> E
     return choose.encode(text, tool=command.tool, failed=failed, ledger=ledger)
 
 
-def _wished(command: Shorten) -> str | None:
-    """The format that the agent asked for by name."""
-    return getattr(command.wish, "format", None)
+def _requested_format(command: Shorten) -> str | None:
+    """Returns the format that the agent asked for, or None."""
+    return getattr(command.output_request, "format", None)
 
 
 def _part(text: str, shown: EncodedText, command: Shorten, budget: int, keep: Keep | None) -> EncodedText | None:
     """The part of a text that fits the budget, or the chunk that was asked for; None where all of it fits."""
-    wish = command.wish or OutputRequest()
-    most = wish.budget or budget
-    if keep is None or not most or (shown.tokens <= most and not wish.chunk) or not keep(text, command.tool):
+    request = command.output_request or OutputRequest()
+    most = request.budget or budget
+    if keep is None or not most or (shown.tokens <= most and not request.chunk) or not keep(text, command.tool):
         return None
     arguments = json_text.dumps(command.call.arguments) if command.call else ""
     try:
@@ -117,12 +117,12 @@ def _part(text: str, shown: EncodedText, command: Shorten, budget: int, keep: Ke
     except BudgetError:
         return None
     chunk, tokens = part.text, part.tokens
-    if wish.chunk and wish.chunk > 1:
-        if wish.chunk - 2 >= len(part.chunks):
-            chunk = f"There is no chunk {wish.chunk}: this result has {len(part.chunks) + 1}."
+    if request.chunk and request.chunk > 1:
+        if request.chunk - 2 >= len(part.chunks):
+            chunk = f"There is no chunk {request.chunk}: this result has {len(part.chunks) + 1}."
         else:
             page = id_of(text.encode("utf-8", "surrogatepass"))
-            cursor = read_cursor(part.chunks[wish.chunk - 2].cursor, page, len(text))
+            cursor = read_cursor(part.chunks[request.chunk - 2].cursor, page, len(text))
             chunk = piece(text, cursor, counter("o200k").count).text
         tokens = counter("o200k").count(chunk)
     return EncodedText(chunk, ("trim",), tokens, shown.before or part.before)
