@@ -81,7 +81,7 @@ def encode(
     if reason := _why_unfit(text):
         return EncodedText(_unencoded(text), reason=reason, standing=(LedgerEntry(earlier.label_for(name), ()),))
     partly = len(text) > _PARTLY
-    count = cache(partial(_estimate, exact) if partly else exact)
+    count = partial(_estimate, exact) if partly else exact
     before = count(text)
     own = _own_form(text, without) if partly else _cached_own_form(text, without)
     skipped = list(own.skipped)
@@ -93,8 +93,10 @@ def encode(
         made = _with_references(own, name, earlier, skipped, floor)
     if ledger is not None and not failed:
         made = _as_hint(text, own.keys, earlier, count, made, without) or made
-    if made.text == text or count(made.text) >= (before * (1 - _OFF) if partly else before):
+    tokens = count(made.text) if made.text != text else before
+    if made.text == text or tokens >= (before * (1 - _OFF) if partly else before):
         plain = _unencoded(text)
+        tokens = count(plain) if plain != text else before
         lines = () if _is_endless(plain) else tuple(plain.split("\n"))
         made = EncodedText(plain, reason="as it is", standing=(LedgerEntry(earlier.label_for(name), lines),))
     standing = made.standing
@@ -104,7 +106,6 @@ def encode(
         standing = (LedgerEntry(first.label, first.lines, first.first, text, own.keys), *standing[1:])
     estimated = "tokens estimated" if partly else "long words estimated" if estimates_words(text) else ""
     reason = "; ".join(filter(None, (made.reason, estimated)))
-    tokens = count(made.text)
     return EncodedText(made.text, made.codecs, tokens, before, made.references, tuple(skipped), reason, standing)
 
 

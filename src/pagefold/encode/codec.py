@@ -48,7 +48,8 @@ class Codec:
 
 
 def first_line(text: str) -> str:
-    return text.partition("\n")[0]
+    end = text.find("\n")  # partition would copy the rest
+    return text if end < 0 else text[:end]
 
 
 def split_tail(text: str, lines: int) -> tuple[str, str]:
