@@ -10,18 +10,19 @@ the models' typical sizes, as what was never asked for was never recorded.
 import argparse
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from random import Random
 from typing import Any
 
 from bench.recorded import TRACES, sessions
 from bench.recorded import family as recording
-from pagefold.settings.tools import FollowUpLink
+from pagefold.settings.tools import FollowUpLink, PrefetchSettings
 from pagefold.tools.defaults import learned_tool_value_models
 from pagefold.tools.follow_up_fit import fit_follow_ups, with_follow_ups
 from pagefold.tools.model import CostModel, SideEffectClass, ToolValueModel, ValueClass
-from pagefold.tools.planner import AnsweredCall, Planner, PrefetchBudget
+from pagefold.tools.planner import AnsweredCall, Planner
 from pagefold.tools.prefetch import PrefetchedAnswers, WriteEpochs
 from pagefold.tools.prefetch_replay import PrefetchFigures, replay_prefetch, turns_of
 from pagefold.tools.projection import extract_host
@@ -85,6 +86,14 @@ def added(parts: Sequence[PrefetchFigures]) -> PrefetchFigures:
     return total
 
 
+def asking(hosts: Collection[str], *, min_probability: float | None = None) -> Callable[[ToolRegistry], Planner]:
+    """Returns what makes a planner that may ask these hosts, and that takes links from this probability on."""
+    if min_probability is None:
+        return partial(Planner, limits=PrefetchSettings(hosts=tuple(hosts)))
+    limits = PrefetchSettings(hosts=tuple(hosts), min_probability=min_probability)
+    return partial(Planner, limits=limits, min_prior=min_probability)
+
+
 def without_links() -> ToolRegistry:
     """The learned models as if no follow-up had been learned: those were fitted on all of these sessions."""
     return ToolRegistry(BARE)
@@ -99,7 +108,7 @@ def fitted(family: str, by: str, *, network: bool) -> list[PrefetchFigures]:
         registry = without_links()
         ready = ToolRegistry({**BARE, **with_follow_ups(registry, fit_follow_ups(fit_on, registry))})
         hosts = hosts_of(ready, test_on) if network else set()
-        parts.append(replay_prefetch(test_on, ready, allowed_hosts=hosts, think_ms=THINK_MS))
+        parts.append(replay_prefetch(test_on, ready, planner=asking(hosts), think_ms=THINK_MS))
     return parts
 
 
@@ -122,12 +131,12 @@ def shipped() -> list[Row]:
         sessions = turns(family)
         bare = ToolRegistry(learned=False)
         hosts = hosts_of(bare, sessions)
-        for name, registry, budget in (
-            ("shipped", bare, PrefetchBudget()),
-            ("shipped, from 0.3 on", bare, PrefetchBudget(min_probability=0.3, min_prior=0.3)),
-            ("shipped and learned (in sample)", ToolRegistry(), PrefetchBudget()),
+        for name, registry, planner in (
+            ("shipped", bare, asking(hosts)),
+            ("shipped, from 0.3 on", bare, asking(hosts, min_probability=0.3)),
+            ("shipped and learned (in sample)", ToolRegistry(), asking(hosts)),
         ):
-            done = replay_prefetch(sessions, registry, budget=budget, allowed_hosts=hosts, think_ms=THINK_MS)
+            done = replay_prefetch(sessions, registry, planner=planner, think_ms=THINK_MS)
             rows.append(row_of(f"{family}, {name}", done))
     return rows
 
@@ -175,7 +184,7 @@ def planner() -> list[Row]:
         hosts = hosts_of(registry, sessions)
         times = []
         for session in sessions:
-            plans = Planner(registry, PrefetchBudget(min_probability=0.3, min_prior=0.3), hosts)
+            plans = asking(hosts, min_probability=0.3)(registry)
             for turn in session:
                 started = time.perf_counter_ns()
                 plans.plan(turn)
@@ -269,9 +278,8 @@ def unsafe(dice: Random) -> str | None:
     registry = ToolRegistry(user)
     annotations = {name: _annotations(dice) for name in NAMES if dice.random() < 0.4}
     allowed = {host for host in HOSTS[:1] if dice.random() < 0.5}
-    plans = Planner(
-        registry, PrefetchBudget(10**9, calls=9, min_probability=0.0, dollars=1e9, min_prior=0.0), allowed, annotations
-    )
+    limits = PrefetchSettings(hosts=tuple(allowed), budget_tokens=10**9, parallel=9, min_probability=0.0)
+    plans = Planner(registry, limits, annotations, min_prior=0.0, max_dollars=1e9)
     for _ in range(dice.randrange(1, 4)):
         turn = [
             AnsweredCall(
@@ -279,7 +287,7 @@ def unsafe(dice: Random) -> str | None:
             )
             for _ in range(dice.randrange(1, 3))
         ]
-        for planned in plans.plan(turn).calls:
+        for planned in plans.plan(turn):
             if wrong := _wrong(planned.tool, planned.arguments, registry, annotations.get(planned.tool, {}), allowed):
                 return f"{planned.tool} {planned.arguments}: {wrong}"
     return None

@@ -9,7 +9,7 @@ from pagefold import config
 from pagefold.cli import main
 from pagefold.errors import ConfigError
 from pagefold.settings.tools import FollowUpLink, ToolFieldGroup
-from pagefold.tools.from_settings import budget_of, registry_of
+from pagefold.tools.from_settings import registry_of
 from pagefold.tools.model import CostModel, SideEffectClass, ToolValueModel, ValueClass
 from pagefold.tools.registry import Layer, ToolRegistry
 
@@ -120,7 +120,7 @@ def test_a_users_table_says_all_that_a_model_can(tmp_path: Path) -> None:
             memoise=True,
         )
     }
-    assert (settings.prefetch.hosts, budget_of(settings).calls) == (("api.github.com",), 2)
+    assert (settings.prefetch.hosts, settings.prefetch.parallel) == (("api.github.com",), 2)
 
 
 @pytest.mark.parametrize(

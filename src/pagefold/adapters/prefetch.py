@@ -2,7 +2,7 @@
 
 Real calls come first: while one runs nothing is started early, and one that arrives ends what runs early, except the
 very call that it asks for, which it waits for. At most a few early calls run side by side, all of them under one
-deadline; `close` cancels and awaits them. A failed early call is only counted.
+deadline; `close` cancels and awaits them. A failed early call has no effect.
 
 Before an answer of a tool on this machine is served, the files it was made of are looked at again; it is served only
 if they are what they were before the tool read them.
@@ -12,12 +12,12 @@ import asyncio
 import stat
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from pagefold.tools.model import ToolValueModel
-from pagefold.tools.planner import AnsweredCall, PlannedCall, Planner, PrefetchPlan
+from pagefold.tools.planner import AnsweredCall, PlannedCall, Planner
 from pagefold.tools.prefetch import PrefetchedAnswers, Ticket, WriteEpochs, canonical, may_dispatch
 from pagefold.tools.registry import ToolRegistry
 
@@ -55,25 +55,6 @@ def _state(path: object, *, first: bool) -> tuple[object, ...] | None:
     return path, found.st_dev, found.st_ino, found.st_mode, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    parallel: int = 3
-    per_host: int = 4
-    deadline_seconds: float = 1.0
-
-
-@dataclass(slots=True)
-class Counts:
-    """What the driver did; what became of the answers is in `PrefetchedAnswers.tally`."""
-
-    started: int = 0
-    joined: int = 0
-    preempted: int = 0
-    late: int = 0
-    broken: int = 0
-    last_plan: PrefetchPlan = field(default_factory=PrefetchPlan)
-
-
 @dataclass(slots=True)
 class _Early:
     task: asyncio.Task[Any]
@@ -91,20 +72,16 @@ class Prefetcher(Generic[Body]):
         registry: ToolRegistry,
         planner: Planner,
         *,
-        limits: Limits | None = None,
         text_of: Callable[[Body], Any] = lambda body: body,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`text_of` gives what the planner may look for arguments in."""
         self._run = run
         self._registry = registry
         self._planner = planner
-        self._limits = limits or Limits()
         self._text_of = text_of
-        self._clock = clock
         self.epochs = WriteEpochs(registry)
         self.answers: PrefetchedAnswers[Body] = PrefetchedAnswers(registry, self.epochs)
-        self.counts = Counts()
+        self.started = 0
         self._real = 0
         self._real_hosts: dict[str, int] = {}
         self._turn: list[AnsweredCall] = []
@@ -126,13 +103,12 @@ class Prefetcher(Generic[Body]):
             return None
         if early := self._running(tool, arguments):
             early.wanted = True
-            self.counts.joined += 1
             await asyncio.wait({early.task})
         seen = witness(found.model, arguments) if found.model.is_local() else None
         if found.model.is_local() and found.model.watch and seen is None:
             # What it was made of cannot be looked at any more.
             seen = object()
-        return self.answers.take(tool, arguments, self._clock(), seen)
+        return self.answers.take(tool, arguments, time.monotonic(), seen)
 
     def end(self, tool: str, arguments: Mapping[str, Any], body: Body, *, failed: bool) -> None:
         """The real call was answered, by the tool or by us. When none is left, what is likely next is started."""
@@ -148,8 +124,10 @@ class Prefetcher(Generic[Body]):
         self._turn.append(AnsweredCall(tool, arguments, said, failed))
         if self._real == 0 and not self._closed:
             turn, self._turn = self._turn, []
-            self.answers.sweep(self._clock())
-            self._start(self._planner.plan(turn, has=self._has, busy_hosts=self._busy()))
+            self.answers.sweep(time.monotonic())
+            for planned in self._planner.plan(turn, has=self._has, busy_hosts=self._busy()):
+                if len(self._early) < self._planner.limits.parallel:
+                    self._start(planned)
 
     async def close(self) -> None:
         """Cancels what runs early, and waits until it has ended."""
@@ -162,7 +140,7 @@ class Prefetcher(Generic[Body]):
 
     def _has(self, tool: str, arguments: str) -> bool:
         shown = self._asked.get((tool, arguments)) == self.epochs.of(tool)
-        return shown or self.answers.holds(tool, arguments, self._clock())
+        return shown or self.answers.holds(tool, arguments, time.monotonic())
 
     def _busy(self) -> dict[str, int]:
         busy = {host: count for host, count in self._real_hosts.items() if count}
@@ -186,16 +164,8 @@ class Prefetcher(Generic[Body]):
         for key, early in self._early.items():
             if key != own and not early.wanted and not early.task.done():
                 early.task.cancel()
-                self.counts.preempted += 1
 
-    def _start(self, plan: PrefetchPlan) -> None:
-        self.counts.last_plan = plan
-        for planned in plan.calls:
-            if len(self._early) >= self._limits.parallel:
-                return
-            self._start_one(planned)
-
-    def _start_one(self, planned: PlannedCall) -> None:
+    def _start(self, planned: PlannedCall) -> None:
         found = self._registry.find(planned.tool)
         # Asked here once more, at the very place where a call goes out.
         verdict = may_dispatch(
@@ -203,27 +173,27 @@ class Prefetcher(Generic[Body]):
             found,
             planned.arguments,
             annotations=self._planner.annotations.get(planned.tool),
-            allowed_hosts=self._planner.allowed_hosts,
+            allowed_hosts=self._planner.limits.hosts,
         )
         if found is None or not verdict:
             return
-        if verdict.host is not None and self._busy().get(verdict.host, 0) >= self._limits.per_host:
+        if verdict.host is not None and self._busy().get(verdict.host, 0) >= self._planner.limits.per_host:
             return
         seen = None
         if found.model.is_local() and found.model.watch:
             seen = witness(found.model, planned.arguments, first=True)
             if seen is None:
                 return
-        ticket = self.answers.begin(planned.tool, planned.arguments, self._clock(), seen)
+        ticket = self.answers.begin(planned.tool, planned.arguments, time.monotonic(), seen)
         if ticket is None:
             return
         task = asyncio.get_running_loop().create_task(self._within_deadline(planned))
         self._early[ticket.key] = _Early(task, ticket, planned)
         task.add_done_callback(lambda done: self._ended(ticket, found.model, planned.arguments, done))
-        self.counts.started += 1
+        self.started += 1
 
     async def _within_deadline(self, planned: PlannedCall) -> tuple[Body, bool]:
-        async with asyncio.timeout(self._limits.deadline_seconds):
+        async with asyncio.timeout(self._planner.limits.deadline_ms / 1000):
             return await self._run(planned.tool, planned.arguments)
 
     def _ended(
@@ -233,13 +203,9 @@ class Prefetcher(Generic[Body]):
         arguments: Mapping[str, Any],
         task: asyncio.Task[tuple[Body, bool]],
     ) -> None:
-        """The one place where an early call may fail: it is counted, and nobody else is bothered."""
+        """The one place where an early call may fail: nobody else is bothered."""
         self._early.pop(ticket.key, None)
-        if task.cancelled():
-            self.answers.abandon(ticket)
-        elif error := task.exception():
-            self.counts.late += isinstance(error, TimeoutError)
-            self.counts.broken += not isinstance(error, TimeoutError)
+        if task.cancelled() or task.exception() is not None:
             self.answers.abandon(ticket)
         else:
             body, failed = task.result()

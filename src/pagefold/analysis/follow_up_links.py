@@ -6,11 +6,12 @@ have been answered early than with the present links, and most of the early call
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from functools import partial
 
 from pagefold.analysis.tuning_trials import is_held
-from pagefold.settings.tools import FollowUpLink
+from pagefold.settings.tools import FollowUpLink, PrefetchSettings
 from pagefold.tools.follow_up_fit import FittedLink, fit_follow_ups, with_follow_ups
-from pagefold.tools.planner import AnsweredCall
+from pagefold.tools.planner import AnsweredCall, Planner
 from pagefold.tools.prefetch_replay import PrefetchFigures, replay_prefetch, turns_of
 from pagefold.tools.registry import ToolRegistry
 from pagefold.wire.transcripts import Session
@@ -50,8 +51,9 @@ def follow_ups(sessions: Iterable[Session], registry: ToolRegistry, hosts: Colle
     fitted = tuple(fit_follow_ups(fitted_on, registry))
     models = with_follow_ups(registry, fitted)
     links = {name: model.follow_up for name, model in models.items()}
-    before = replay_prefetch(held, registry, allowed_hosts=hosts)
-    after = replay_prefetch(held, ToolRegistry(models), allowed_hosts=hosts) if models else before
+    planner = partial(Planner, limits=PrefetchSettings(hosts=tuple(hosts)))
+    before = replay_prefetch(held, registry, planner=planner)
+    after = replay_prefetch(held, ToolRegistry(models), planner=planner) if models else before
     used = after.used / after.dispatched if after.dispatched else 0.0
     taken = after.dispatched >= _LEAST and after.used > before.used and used >= _USED
     return LearnedLinks(links, fitted, before, after, taken)

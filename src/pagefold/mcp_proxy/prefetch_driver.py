@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from pagefold.adapters.prefetch import Limits, Prefetcher, witness
+from pagefold.adapters.prefetch import Prefetcher, witness
 from pagefold.mcp_proxy.commands import ToolCall
 from pagefold.mcp_proxy.relay import OWN
 from pagefold.mcp_proxy.replies import request
@@ -19,7 +19,7 @@ from pagefold.mcp_proxy.tool_result import ToolResult
 from pagefold.settings.sections import Settings
 from pagefold.tools.call_memo import CallMemo, note
 from pagefold.tools.fail_fast import FailFast
-from pagefold.tools.from_settings import budget_of, registry_of
+from pagefold.tools.from_settings import registry_of
 from pagefold.tools.planner import Planner
 from pagefold.wire import json_text
 
@@ -33,11 +33,9 @@ class PrefetchDriver:
         self._annotations: dict[str, Mapping[str, Any]] = {}
         self._envelope: Mapping[str, Any] = {}
         self._registry = registry_of(settings)
-        prefetch = settings.prefetch
-        planner = Planner(self._registry, budget_of(settings), prefetch.hosts, self._annotations)
-        limits = Limits(prefetch.parallel, prefetch.per_host, prefetch.deadline_ms / 1000)
+        planner = Planner(self._registry, settings.prefetch, self._annotations)
         self._calls: Prefetcher[ToolResult | None] = Prefetcher(
-            self._run, self._registry, planner, limits=limits, text_of=lambda result: result.text if result else ""
+            self._run, self._registry, planner, text_of=lambda result: result.text if result else ""
         )
         self._memo: CallMemo[bytes] = CallMemo(self._registry, self._calls.epochs)
         self._fail_fast = FailFast(self._registry, self._calls.epochs)
@@ -81,7 +79,7 @@ class PrefetchDriver:
                 length = len(result.text.encode("utf-8", "replace"))
                 self._fail_fast.answered(tool, call.arguments, length, now)
         self._calls.end(tool, call.arguments, result, failed=failed)
-        self._counts["early calls"] = self._calls.counts.started
+        self._counts["early calls"] = self._calls.started
 
     def settle(self, id: str, result: ToolResult | None) -> None:
         """A server has answered an early call; with None it failed."""

@@ -41,7 +41,6 @@ class CallMemo(Generic[Body]):
         self._epochs = epochs
         self._every = every
         self._answers: dict[tuple[str, str], _KnownAnswer[Body]] = {}
-        self.served = 0
 
     def allows(self, tool: str, annotations: Mapping[str, Any] | None = None) -> bool:
         """Tells whether repeats of this tool may be answered from memory: it is pure, and the user switched it on."""
@@ -73,10 +72,7 @@ class CallMemo(Generic[Body]):
         match = self._registry.find(tool)
         assert match is not None
         ttl = match.model.freshness_seconds()
-        if ttl is not None and now - answer.since > ttl:
-            return None
-        self.served += 1
-        return answer.body
+        return None if ttl is not None and now - answer.since > ttl else answer.body
 
 
 def note(tool: str) -> str:

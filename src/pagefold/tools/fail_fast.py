@@ -34,7 +34,6 @@ class FailFast:
         self._registry = registry
         self._epochs = epochs
         self._streaks: dict[str, _Streak] = {}
-        self.refused = 0
 
     def refusal(self, tool: str, arguments: Mapping[str, Any], now: float) -> str | None:
         """Returns why this call is not worth making, in words for the agent, or None where it is to be made."""
@@ -46,7 +45,6 @@ class FailFast:
         if streak.epoch != self._epochs.of(tool) or waited >= AGAIN_SECONDS:
             del self._streaks[tool]
             return None
-        self.refused += 1
         return (
             f"> [not called: {tool} answered nothing {streak.empty} times in a row, this query among them. "
             f"Ask something else, or ask again after a change or in {AGAIN_SECONDS - waited:.0f} s.]"

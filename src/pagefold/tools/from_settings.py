@@ -1,10 +1,9 @@
-"""Turns the user's settings into what the rest of this folder works with: a registry of tools and a prefetch budget."""
+"""Turns the user's settings into the registry of tools that the rest of this folder works with."""
 
 from dataclasses import replace
 
 from pagefold.settings.sections import Settings
 from pagefold.tools.model import ToolValueModel
-from pagefold.tools.planner import PrefetchBudget
 from pagefold.tools.registry import ToolRegistry
 
 
@@ -21,8 +20,3 @@ def registry_of(settings: Settings) -> ToolRegistry:
         if table.follow_up is not None and table.name not in models and match is not None:
             models[table.name] = replace(match.model, follow_up=table.follow_up)
     return ToolRegistry(models) if settings.learned else registry
-
-
-def budget_of(settings: Settings) -> PrefetchBudget:
-    prefetch = settings.prefetch
-    return PrefetchBudget(prefetch.budget_tokens, prefetch.parallel, prefetch.per_host, prefetch.min_probability)

@@ -209,25 +209,6 @@ class Ticket:
         return self.tool, self.arguments
 
 
-@dataclass(frozen=True, slots=True)
-class WaitingAnswer(Generic[Body]):
-    """An answer that no real call has asked for yet."""
-
-    ticket: Ticket
-    body: Body
-
-
-@dataclass(slots=True)
-class PrefetchTally:
-    """What became of the calls that were started early."""
-
-    dispatched: int = 0
-    used: int = 0
-    failed: int = 0
-    stale: int = 0
-    unused: int = 0
-
-
 class PrefetchedAnswers(Generic[Body]):
     """The answers of early calls in one conversation, each for one real call. The time is passed in, in seconds."""
 
@@ -235,8 +216,7 @@ class PrefetchedAnswers(Generic[Body]):
         self._registry = registry
         self._epochs = epochs
         self._running: dict[tuple[str, str], Ticket] = {}
-        self._waiting: dict[tuple[str, str], WaitingAnswer[Body]] = {}
-        self.tally = PrefetchTally()
+        self._waiting: dict[tuple[str, str], tuple[Ticket, Body]] = {}
 
     def begin(self, tool: str, arguments: Mapping[str, Any], now: float, witness: object = None) -> Ticket | None:
         """Returns a ticket for a call that starts now; None where the same call runs already or its answer waits."""
@@ -245,7 +225,6 @@ class PrefetchedAnswers(Generic[Body]):
             return None
         ticket = Ticket(tool, text, self._epochs.of(tool), now, witness)
         self._running[ticket.key] = ticket
-        self.tally.dispatched += 1
         return ticket
 
     def holds(self, tool: str, arguments: str, now: float) -> bool:
@@ -254,29 +233,22 @@ class PrefetchedAnswers(Generic[Body]):
         if key in self._running:
             return self._running[key].epoch == self._epochs.of(tool)
         waiting = self._waiting.get(key)
-        return waiting is not None and not self._is_stale(waiting.ticket, now)
+        return waiting is not None and not self._is_stale(waiting[0], now)
 
     def settle(self, ticket: Ticket, body: Body, *, failed: bool, witness: object = None) -> bool:
         """Ends a call. Its answer is kept if it is no error and nothing was written since the call began."""
-        if self._running.get(ticket.key) is ticket:
-            del self._running[ticket.key]
-        if failed:
-            self.tally.failed += 1
-            return False
-        if ticket.epoch != self._epochs.of(ticket.tool) or ticket.witness != witness:
-            self.tally.stale += 1
+        self.abandon(ticket)
+        if failed or ticket.epoch != self._epochs.of(ticket.tool) or ticket.witness != witness:
             return False
         while len(self._waiting) >= _MAX_WAITING:
             del self._waiting[next(iter(self._waiting))]
-            self.tally.unused += 1
-        self._waiting[ticket.key] = WaitingAnswer(ticket, body)
+        self._waiting[ticket.key] = (ticket, body)
         return True
 
     def abandon(self, ticket: Ticket) -> None:
         """Ends a call that was given up."""
         if self._running.get(ticket.key) is ticket:
             del self._running[ticket.key]
-        self.tally.failed += 1
 
     def take(self, tool: str, arguments: Mapping[str, Any], now: float, witness: object = None) -> Body | None:
         """Returns the answer for a real call, once; None where there is none or what it is made of may have changed."""
@@ -284,11 +256,8 @@ class PrefetchedAnswers(Generic[Body]):
         waiting = self._waiting.pop((tool, text), None) if text is not None else None
         if waiting is None:
             return None
-        if self._is_stale(waiting.ticket, now) or waiting.ticket.witness != witness:
-            self.tally.stale += 1
-            return None
-        self.tally.used += 1
-        return waiting.body
+        ticket, body = waiting
+        return None if self._is_stale(ticket, now) or ticket.witness != witness else body
 
     def running(self, tool: str, arguments: Mapping[str, Any]) -> Ticket | None:
         """Returns the early call that a real one may wait for instead of running the tool a second time."""
@@ -296,13 +265,9 @@ class PrefetchedAnswers(Generic[Body]):
         ticket = self._running.get((tool, text)) if text is not None else None
         return ticket if ticket and ticket.epoch == self._epochs.of(tool) else None
 
-    def sweep(self, now: float) -> int:
-        """Drops the answers that can no longer be given, and returns how many."""
-        old = [key for key, waiting in self._waiting.items() if self._is_stale(waiting.ticket, now)]
-        for key in old:
-            del self._waiting[key]
-        self.tally.stale += len(old)
-        return len(old)
+    def sweep(self, now: float) -> None:
+        """Drops the answers that can no longer be given."""
+        self._waiting = {key: kept for key, kept in self._waiting.items() if not self._is_stale(kept[0], now)}
 
     def _is_stale(self, ticket: Ticket, now: float) -> bool:
         if ticket.epoch != self._epochs.of(ticket.tool):

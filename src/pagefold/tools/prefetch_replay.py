@@ -6,13 +6,13 @@ early. What is planned after a turn can only serve later turns.
 """
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pagefold.tools.call_memo import CallMemo
 from pagefold.tools.model import READING
-from pagefold.tools.planner import AnsweredCall, PlannedCall, Planner, PrefetchBudget, PrefetchPlan
+from pagefold.tools.planner import AnsweredCall, PlannedCall, Planner
 from pagefold.tools.prefetch import PrefetchedAnswers, WriteEpochs, canonical
 from pagefold.tools.projection import opened
 from pagefold.tools.registry import ToolRegistry
@@ -91,19 +91,16 @@ def replay_prefetch(
     sessions: Sequence[Sequence[Sequence[AnsweredCall]]],
     registry: ToolRegistry,
     *,
-    budget: PrefetchBudget | None = None,
-    allowed_hosts: Collection[str] = (),
+    planner: Callable[[ToolRegistry], Planner] = Planner,
     think_ms: float = 5_000,
 ) -> PrefetchFigures:
-    """Replays each session on its own, from its first turn.
+    """Replays each session on its own, from its first turn, with a planner of its own.
 
     `think_ms` is how long the model takes before its next call: the most that an early call can save.
     """
     total = PrefetchFigures()
     for session in sessions:
-        _ReplayedSession(registry, Planner(registry, budget or PrefetchBudget(), allowed_hosts), total, think_ms).run(
-            session
-        )
+        _ReplayedSession(registry, planner(registry), total, think_ms).run(session)
     return total
 
 
@@ -121,14 +118,14 @@ class _ReplayedSession:
         self._memo: CallMemo[Any] = CallMemo(registry, self._epochs, every=True)
 
     def run(self, session: Sequence[Sequence[AnsweredCall]]) -> None:
-        plan = PrefetchPlan()
+        plan: Sequence[PlannedCall] = ()
         for turn in session:
             self._total.turns += 1
             self._compare_plan(plan, turn)
             for done in turn:
                 self._call(done)
             plan = self._planner.plan(turn, has=self._has)
-            for planned in plan.calls:
+            for planned in plan:
                 ticket = self._answers.begin(planned.tool, planned.arguments, 0.0)
                 if ticket is not None:
                     self._answers.settle(ticket, planned, failed=False)
@@ -139,11 +136,11 @@ class _ReplayedSession:
         shown = self._asked.get((tool, arguments)) == self._epochs.of(tool)
         return shown or self._answers.holds(tool, arguments, 0.0)
 
-    def _compare_plan(self, plan: PrefetchPlan, turn: Sequence[AnsweredCall]) -> None:
-        if not plan.calls:
+    def _compare_plan(self, plan: Sequence[PlannedCall], turn: Sequence[AnsweredCall]) -> None:
+        if not plan:
             return
         made = {(done.tool, canonical(done.arguments)) for done in turn}
-        hits = [(planned.tool, canonical(planned.arguments)) in made for planned in plan.calls[:3]]
+        hits = [(planned.tool, canonical(planned.arguments)) in made for planned in plan[:3]]
         self._total.planned += 1
         self._total.top_1 += hits[0]
         self._total.top_3 += any(hits)
