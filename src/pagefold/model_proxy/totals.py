@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from enum import StrEnum
-from operator import add, attrgetter
-from typing import TypeVar
+from operator import attrgetter
+from typing import Any, TypeVar
 
 from pagefold.frozen import frozen
 from pagefold.wire import json_text
@@ -134,24 +134,8 @@ class Totals:
         return replace(sum(counted.values(), cls()), by_model={name: part for name, part in counted.items() if name})
 
     def __add__(self, other: "Totals") -> "Totals":
-        return Totals(
-            requests=self.requests + other.requests,
-            streamed=self.streamed + other.streamed,
-            failed=self.failed + other.failed,
-            abandoned=self.abandoned + other.abandoned,
-            faults=self.faults + other.faults,
-            bytes_up=self.bytes_up + other.bytes_up,
-            bytes_down=self.bytes_down + other.bytes_down,
-            messages=self.messages + other.messages,
-            usage=_added(self.usage, other.usage),
-            estimated=_counts(self.estimated, other.estimated),
-            prefix=_added(self.prefix, other.prefix),
-            work=_added(self.work, other.work),
-            reckoned=_added(self.reckoned, other.reckoned),
-            errors=_counts(self.errors, other.errors),
-            unread=_counts(self.unread, other.unread),
-            by_model=_models(self.by_model, other.by_model),
-        )
+        summed: Totals = _added(self, other)
+        return summed
 
     def to_json(self) -> str:
         return json_text.dumps(asdict(self))
@@ -189,17 +173,10 @@ def _summed(nothing: _Counts, values: list[_Counts]) -> _Counts:
     return type(nothing)(*map(sum, zip(*rows, strict=True))) if rows else nothing
 
 
-def _added(one: _Counts, other: _Counts) -> _Counts:
-    """The sum of two, field by field."""
-    values = _FIELDS[type(one)]
-    return type(one)(*map(add, values(one), values(other)))
-
-
-def _counts(one: Mapping[str, int], other: Mapping[str, int]) -> Mapping[str, int]:
-    return {**one, **{key: one.get(key, 0) + count for key, count in other.items()}} if other else one
-
-
-def _models(one: Mapping[str, Totals], other: Mapping[str, Totals]) -> Mapping[str, Totals]:
-    if not other:
-        return one
-    return {**one, **{name: one[name] + part if name in one else part for name, part in other.items()}}
+def _added(one: Any, other: Any) -> Any:
+    """The sum of two counts, of two mappings of counts, or of two values whose fields are counts."""
+    if isinstance(one, int | float):
+        return one + other
+    if isinstance(one, dict):
+        return {**one, **{key: _added(one[key], count) if key in one else count for key, count in other.items()}}
+    return type(one)(**{item.name: _added(getattr(one, item.name), getattr(other, item.name)) for item in fields(one)})
