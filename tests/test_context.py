@@ -29,12 +29,12 @@ from pagefold.derive.policies.economic import Economic
 from pagefold.derive.policy import Policy
 from pagefold.derive.prefix_hashes import NO_HASH
 from pagefold.errors import ConfigError, StoreError, WindowError
-from pagefold.model_proxy.scripted import ScriptedCall, ScriptedModel, ScriptedTurn
 from pagefold.model_proxy.server import running
 from pagefold.pages.memory_store import MemoryStore
 from pagefold.pages.page import HANDLE
 from pagefold.pages.writeback import Scopes
 from pagefold.wire import json_text
+from tests.scripted_model import ScriptedCall, ScriptedModel, ScriptedTurn
 
 FOLDING = [policy for name in LIVE if (policy := policy_named(name, window=12_000)).abilities.folds]
 # A compaction comes at a fill of its own, which would take long to reach.

@@ -16,11 +16,11 @@ import pytest
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.exchange import Exchange
 from pagefold.model_proxy.proxy import Proxy
-from pagefold.model_proxy.scripted import ScriptedCall, ScriptedModel, ScriptedTurn
 from pagefold.model_proxy.server import running
 from pagefold.model_proxy.totals import Prefix
 from pagefold.model_proxy.upstreams import Upstreams
 from pagefold.wire.message import Usage
+from tests.scripted_model import ScriptedCall, ScriptedModel, ScriptedTurn
 
 AGENTS = Path(os.environ.get("AGENTS_DIR") or Path(__file__).parents[2] / ".agents").absolute()
 NPM = "node_modules/.bin/claude"

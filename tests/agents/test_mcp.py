@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from pagefold.encode import decode
-from pagefold.model_proxy.scripted import ScriptedCall, ScriptedModel, ScriptedTurn
 from pagefold.model_proxy.server import running
 from tests.mcp_proxy.peer import PAGEFOLD, program
+from tests.scripted_model import ScriptedCall, ScriptedModel, ScriptedTurn
 from tests.shared import SHARED
 
 AGENTS = Path(os.environ.get("AGENTS_DIR") or Path(__file__).parents[2] / ".agents").absolute()

@@ -24,9 +24,9 @@ from pagefold.derive.policy import Policy
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.proxy import Proxy
 from pagefold.model_proxy.recall_service import PageKeeper
-from pagefold.model_proxy.scripted import ScriptedCall, ScriptedModel, ScriptedTurn
 from pagefold.model_proxy.server import running
 from pagefold.model_proxy.upstreams import Upstreams
+from tests.scripted_model import ScriptedCall, ScriptedModel, ScriptedTurn
 
 AGENTS = Path(os.environ.get("AGENTS_DIR") or Path(__file__).parents[2] / ".agents").absolute()
 PYTHON = AGENTS / "venv" / "bin" / "python"

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from pagefold.model_proxy import agents
-from pagefold.model_proxy.scripted import ScriptedModel, ScriptedTurn
 from pagefold.model_proxy.server import running
 from tests.cli.hook_input import AGENT
+from tests.scripted_model import ScriptedModel, ScriptedTurn
 
 GATEWAY = "https://gateway.example"
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from pagefold.adapters.local_files import LocalFiles
 from pagefold.adapters.sqlite import counters
 from pagefold.dashboard.store_view import StoreView
-from pagefold.model_proxy.scripted import ScriptedModel, ScriptedTurn
 from pagefold.model_proxy.server import running
 from pagefold.wire.message import Usage
 from tests.cli.hook_input import AGENT, LOG, pagefold, told
+from tests.scripted_model import ScriptedModel, ScriptedTurn
 
 
 def test_what_a_model_proxy_saved_is_told_when_it_has_ended(tmp_path: Path) -> None:

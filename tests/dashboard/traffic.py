@@ -12,10 +12,10 @@ from pathlib import Path
 from pagefold.adapters.library import Library
 from pagefold.cli import serve, telemetry_setup
 from pagefold.model_proxy.proxy import Proxy
-from pagefold.model_proxy.scripted import ScriptedCall, ScriptedModel, ScriptedTurn
 from pagefold.model_proxy.server import running
 from pagefold.settings.sections import ServeSettings, Settings, StoreSettings, TelemetrySettings
 from pagefold.wire.message import Usage
+from tests.scripted_model import ScriptedCall, ScriptedModel, ScriptedTurn
 
 LINES = 60
 

@@ -27,12 +27,12 @@ from pagefold.mcp_proxy.shorten import shortened
 from pagefold.mcp_proxy.tool_result import ToolResult
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.exchange import Exchange
-from pagefold.model_proxy.scripted import ScriptedModel, ScriptedTurn
 from pagefold.model_proxy.server import running
 from pagefold.pages.memory_store import MemoryStore
 from pagefold.pages.page import id_of
 from pagefold.pages.store import Store
 from tests.mcp_proxy.peer import ODD, PAGEFOLD, Peer, environment
+from tests.scripted_model import ScriptedModel, ScriptedTurn
 
 ISSUES = json.dumps([{"id": n, "title": f"Issue {n} of many", "state": "open", "votes": n * 7 % 5} for n in range(60)])
 CODE = "\n".join(f"def function_{n}(page):  # recorded by reader {n * 7919 % 1000}" for n in range(80))

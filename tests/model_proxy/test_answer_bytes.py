@@ -12,7 +12,6 @@ import pytest
 import zstandard
 
 from pagefold.model_proxy.proxy import Proxy
-from pagefold.model_proxy.scripted import ScriptedCall, ScriptedModel, ScriptedTurn
 from pagefold.model_proxy.server import running
 from pagefold.model_proxy.upstreams import Upstreams
 from pagefold.wire.message import Usage
@@ -31,6 +30,7 @@ from tests.model_proxy.upstream import (
     upstream,
     whole,
 )
+from tests.scripted_model import ScriptedCall, ScriptedModel, ScriptedTurn
 
 pytestmark = pytest.mark.usefixtures("policy")
 

@@ -27,7 +27,6 @@ from pagefold.errors import StoreError
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.proxy import Proxy
 from pagefold.model_proxy.recall_service import PageKeeper, RecallAnswers
-from pagefold.model_proxy.scripted import ScriptedCall, ScriptedModel, ScriptedTurn
 from pagefold.model_proxy.server import running
 from pagefold.model_proxy.upstreams import Upstreams
 from pagefold.pages.journal import Boundary
@@ -38,6 +37,7 @@ from pagefold.pages.writeback import Scopes
 from pagefold.wire.message import Message
 from tests.model_proxy.conversation import Folding, Paging, body, history
 from tests.model_proxy.upstream import ANSWER, EVENTS, STREAM_HEAD, answers, ask, chunk, connected, upstream, whole
+from tests.scripted_model import ScriptedCall, ScriptedModel, ScriptedTurn
 
 
 @dataclass(frozen=True)

@@ -19,10 +19,10 @@ import pytest
 
 from pagefold.errors import ConfigError
 from pagefold.model_proxy.proxy import Proxy
-from pagefold.model_proxy.scripted import ScriptedModel
 from pagefold.model_proxy.server import Tls, running, serve
 from pagefold.model_proxy.upstreams import Upstreams
 from tests.model_proxy.upstream import EVENTS, PATIENCE, QUESTION, STREAM_HEAD, ask, chunk, upstream
+from tests.scripted_model import ScriptedModel
 
 pytestmark = pytest.mark.usefixtures("policy")
 

@@ -18,7 +18,6 @@ from pagefold.derive.policy import Policy
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.proxy import Proxy
 from pagefold.model_proxy.recall_service import PageKeeper, RecallAnswers
-from pagefold.model_proxy.scripted import ScriptedCall, ScriptedModel, ScriptedTurn
 from pagefold.model_proxy.server import running
 from pagefold.model_proxy.totals import Totals
 from pagefold.model_proxy.upstreams import Upstreams
@@ -27,6 +26,7 @@ from pagefold.wire import anthropic
 from pagefold.wire.message import Usage
 from tests.model_proxy.conversation import FILE, Paging
 from tests.model_proxy.upstream import ANSWER, EVENTS, HangUp, Upstream, ask, upstream, whole
+from tests.scripted_model import ScriptedCall, ScriptedModel, ScriptedTurn
 
 PAGE = "\n".join(f"{number}\tthe secret of line {number} is kept" for number in range(1, 40))
 TOOLS = [{"name": "Bash", "input_schema": {"type": "object"}}]

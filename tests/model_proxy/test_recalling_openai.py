@@ -17,13 +17,13 @@ from pagefold.derive.policies import policy_named
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.proxy import Proxy
 from pagefold.model_proxy.recall_service import RecallAnswers
-from pagefold.model_proxy.scripted import ScriptedCall, ScriptedTurn
 from pagefold.model_proxy.server import running
 from pagefold.model_proxy.upstreams import Upstreams
 from pagefold.pages.page import handle_of
 from pagefold.wire import openai_chat, sse
 from pagefold.wire.message import BlockKind
 from tests.model_proxy.upstream import ask, upstream, whole
+from tests.scripted_model import ScriptedCall, ScriptedTurn
 
 PAGE = "\n".join(f"{number}\tthe secret of line {number} is kept" for number in range(1, 40))
 CHAT, RESPONSES = "/v1/chat/completions", "/v1/responses"

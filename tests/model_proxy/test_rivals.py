@@ -7,12 +7,12 @@ from pagefold.derive.policies import policy_named
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.exchange import Exchange
 from pagefold.model_proxy.proxy import Proxy
-from pagefold.model_proxy.scripted import ScriptedModel, ScriptedTurn
 from pagefold.model_proxy.server import running
 from pagefold.model_proxy.upstreams import Upstreams
 from pagefold.wire import json_text
 from tests.model_proxy.conversation import FILE, body, canonical_messages, history, marked, sent, turn
 from tests.model_proxy.upstream import ask
+from tests.scripted_model import ScriptedModel, ScriptedTurn
 
 
 def reads(first: str) -> list[Any]:

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from pagefold.model_proxy.scripted import ASIDE, LAST, ScriptedCall, ScriptedModel, ScriptedTurn
 from pagefold.wire import anthropic
 from pagefold.wire.message import BlockKind, Response, Usage
+from tests.scripted_model import ASIDE, LAST, ScriptedCall, ScriptedModel, ScriptedTurn
 
 SCRIPT = [
     ScriptedTurn(

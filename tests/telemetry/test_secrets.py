@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from pagefold.adapters.local_files import LocalFiles
-from pagefold.model_proxy.scripted import ScriptedCall, ScriptedTurn
 from tests.dashboard import traffic
 from tests.dashboard.traffic import Agent, behind, settled, shown
+from tests.scripted_model import ScriptedCall, ScriptedTurn
 from tests.telemetry.trace_files import read
 
 KEYS = {

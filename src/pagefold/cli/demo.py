@@ -24,11 +24,11 @@ from pagefold.analysis.replay import replay
 from pagefold.analysis.replay_job import ReplayJob, replay_session
 from pagefold.cli import output
 from pagefold.cli import replay as replaying
+from pagefold.cli.demo_model import DemoModel
 from pagefold.context import Context
 from pagefold.derive.cost import prices_named
 from pagefold.derive.policies.lossless import Lossless
 from pagefold.model_proxy.proxy import Proxy
-from pagefold.model_proxy.scripted import ScriptedCall, ScriptedModel, ScriptedTurn
 from pagefold.model_proxy.server import running
 from pagefold.model_proxy.upstreams import Upstreams
 from pagefold.number_format import short
@@ -40,13 +40,17 @@ from pagefold.wire.message import BlockKind, Role
 from pagefold.wire.transcripts import Session
 
 _SMALL = 9_000
-_TURNS = (
-    ScriptedTurn("I will look at it.", thinking="Which file?", calls=(ScriptedCall("Read", {"path": "loans.py"}),)),
-    ScriptedTurn(
-        "And the tests.",
-        calls=(ScriptedCall("Read", {"path": "test_loans.py"}), ScriptedCall("Bash", {"command": "ls"})),
-    ),
-    ScriptedTurn("Done: the desk grants three renewals."),
+_TURNS: tuple[list[dict[str, Any]], ...] = (
+    [
+        {"type": "text", "text": "I will look at it."},
+        {"type": "tool_use", "id": "call_1_0", "name": "Read", "input": {"path": "loans.py"}},
+    ],
+    [
+        {"type": "text", "text": "And the tests."},
+        {"type": "tool_use", "id": "call_3_0", "name": "Read", "input": {"path": "test_loans.py"}},
+        {"type": "tool_use", "id": "call_3_1", "name": "Bash", "input": {"command": "ls"}},
+    ],
+    [{"type": "text", "text": "Done: the desk grants three renewals."}],
 )
 
 
@@ -153,7 +157,7 @@ def _store(session: Session, console: Console) -> dict[str, Any]:
 
 def _proxy(console: Console) -> dict[str, Any]:
     console.print("\n[bold]5. Proxy[/]: a scripted model behind pagefold serve --observe, streaming.\n")
-    model = ScriptedModel(_TURNS)
+    model = DemoModel(_TURNS)
     sent: list[bytes] = []
     with running(model) as upstream:
         proxy = Proxy(Upstreams({"anthropic": upstream}))
@@ -163,7 +167,8 @@ def _proxy(console: Console) -> dict[str, Any]:
                 body = {"model": "scripted", "max_tokens": 500, "stream": True, "messages": messages, "tools": _TOOLS}
                 sent.append(json.dumps(body).encode())
                 _ask(url, sent[-1])
-                messages += _next(turn, len(messages))
+                results = [_result(block["id"]) for block in turn if block["type"] == "tool_use"]
+                messages += [{"role": "assistant", "content": turn}, {"role": "user", "content": results or "thanks"}]
     same = sum(arrived == body for arrived, body in zip(model.requests, sent, strict=True))
     totals = proxy.totals
     console.print(
@@ -186,10 +191,5 @@ def _ask(url: str, body: bytes) -> None:
         answer.read()
 
 
-def _next(turn: ScriptedTurn, number: int) -> list[dict[str, Any]]:
-    """Returns what an agent adds to the conversation: the model's answer, and a result for each of its calls."""
-    calls = [(f"call_{number}_{index}", call) for index, call in enumerate(turn.calls)]
-    uses = [{"type": "tool_use", "id": name, "name": call.name, "input": call.arguments} for name, call in calls]
-    results = [{"type": "tool_result", "tool_use_id": name, "content": "…"} for name, _ in calls]
-    content = [{"type": "text", "text": turn.text}, *uses]
-    return [{"role": "assistant", "content": content}, {"role": "user", "content": results or "thanks"}]
+def _result(call_id: str) -> dict[str, Any]:
+    return {"type": "tool_result", "tool_use_id": call_id, "content": "…"}
