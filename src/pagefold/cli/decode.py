@@ -8,6 +8,7 @@ Example:
 
 import argparse
 import sys
+from contextlib import closing
 from pathlib import Path
 
 from pagefold import config
@@ -44,10 +45,8 @@ def _kept(form: str, path: Path) -> bytes | None:
         store = open_existing(path)
         if store is None:
             return None
-        try:
+        with closing(store):
             return store.notes.newest(shown_as(form))
-        finally:
-            store.close()
     except StoreError as error:
         output.to_stderr(f"pagefold: going on without the store: {error}")
         return None

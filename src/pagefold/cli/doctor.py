@@ -12,6 +12,7 @@ import argparse
 import shutil
 import socket
 from collections.abc import Iterator
+from contextlib import closing
 from urllib.parse import urlsplit
 
 from pagefold import config
@@ -62,11 +63,8 @@ def _policy(settings: Settings) -> Iterator[Finding]:
 
 def _store(settings: Settings) -> Iterator[Finding]:
     try:
-        library = Library.open(config.store_path(settings), settings.sink)
-        try:
+        with closing(Library.open(config.store_path(settings), settings.sink)) as library:
             status = library.status()
-        finally:
-            library.close()
     except (ConfigError, StoreError) as error:
         yield Finding("store", str(error), "change store.path, or what keeps the file from being written")
     else:

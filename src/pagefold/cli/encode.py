@@ -11,6 +11,7 @@ Examples:
 import argparse
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 from pagefold import config
@@ -74,11 +75,8 @@ def shown_as(form: str) -> str:
 def _keep(content: bytes, form: str, path: Path) -> str:
     """Stores the original where `decode` finds it by its form. Returns what went wrong, or an empty string."""
     try:
-        store = open_store(path)
-        try:
+        with closing(open_store(path)) as store:
             store.notes.put(shown_as(form), content, now=time.time())
-        finally:
-            store.close()
     except StoreError as error:
         return f"the original was not kept: {error}"
     return ""

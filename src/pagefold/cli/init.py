@@ -15,13 +15,13 @@ Examples:
 
 import argparse
 import difflib
-import os
 import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 from pagefold import config
+from pagefold.adapters.atomic_file import replacing
 from pagefold.cli import output
 from pagefold.errors import ConfigError
 from pagefold.mcp_proxy.clients import CLIENTS, Changed, McpClient, holds_servers, unwrapped, wrapped
@@ -40,13 +40,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     client = CLIENTS[options.client]
-    if options.hook:
-        return _hook(client, options)
-    files = [Path(options.file)] if options.file else list(_files(client))
-    if not files:
-        expected = ", ".join((*client.project, *(f"~/{name}" for name in client.user)))
-        raise ConfigError(f"no MCP servers of {client.name} found: expected some in {expected}, or in --file FILE")
-    seen = [_one(client, file.resolve(), options) for file in files]
+    files = [_hook_file(client, options)] if options.hook else _server_files(client, options)
+    seen = [_change(client, file.resolve(), options) for file in files]
     if options.json:
         output.print_json(
             [
@@ -57,32 +52,19 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _hook(client: McpClient, options: argparse.Namespace) -> int:
-    """Adds pagefold to Claude Code's hooks after a tool, or removes it."""
+def _hook_file(client: McpClient, options: argparse.Namespace) -> Path:
     place = Path(options.file) if options.file else config.claude_settings()
     if client.name != "claude-code" or place is None:
         raise ConfigError(f"--hook: {client.name} has no hook that replaces results; claude-code has")
-    file = place.resolve()
-    before = _text_of(file) if file.is_file() else ""
-    backup = file.with_name(file.name + _BACKUP)
-    after = without_hook(before, str(file)) if options.undo else with_hook(before, _ours(), str(file))
-    if options.undo and backup.is_file() and with_hook(_text_of(backup), _ours(), str(file)) == before:
-        after = _text_of(backup)  # even the spacing comes back
-    if options.json:
-        output.print_json([{"file": str(file), "changed": [EVENT] if after != before else [], "left": {}}])
-    else:
-        _show(file, before, after, Changed(after, (), {}))
-    if after == before or options.dry_run:
-        return 0
-    if before and not options.undo and not backup.exists():
-        shutil.copy2(file, backup)
-    if after:
-        _replace(file, after)
-    else:
-        file.unlink()  # there was none before
-    if options.undo:
-        backup.unlink(missing_ok=True)
-    return 0
+    return place.resolve()
+
+
+def _server_files(client: McpClient, options: argparse.Namespace) -> list[Path]:
+    files = [Path(options.file)] if options.file else list(_files(client))
+    if not files:
+        expected = ", ".join((*client.project, *(f"~/{name}" for name in client.user)))
+        raise ConfigError(f"no MCP servers of {client.name} found: expected some in {expected}, or in --file FILE")
+    return files
 
 
 def _files(client: McpClient) -> Iterator[Path]:
@@ -101,27 +83,39 @@ def _folders() -> list[str]:
     return list(dict.fromkeys((str(here), str(root))))
 
 
-def _one(client: McpClient, file: Path, options: argparse.Namespace) -> Changed:
-    before = _text_of(file)
+def _change(client: McpClient, file: Path, options: argparse.Namespace) -> Changed:
+    """Puts pagefold into a file, which is kept as it was beside it, or with --undo takes it out."""
+    # The settings with the hook need not exist; the file that names servers does.
+    before = "" if options.hook and not file.is_file() else _text_of(file)
     backup = file.with_name(file.name + _BACKUP)
-    change = unwrapped if options.undo else wrapped
-    made = change(client, before, _ours(), str(file), _folders())
+    made = _edited(client, before, file, options, undo=options.undo)
     after = made.text
     if options.undo and backup.is_file():
-        kept = backup.read_bytes().decode("utf-8")
+        kept = _text_of(backup)
         # Where nothing else was changed since, even the spacing comes back.
-        if wrapped(client, kept, _ours(), str(file), _folders()).text == before:
+        if _edited(client, kept, file, options, undo=False).text == before:
             after = kept
     if not options.json:
         _show(file, before, after, made)
     if after == before or options.dry_run:
         return made
-    if not options.undo and not backup.exists():
+    if before and not options.undo and not backup.exists():
         shutil.copy2(file, backup)
-    _replace(file, after)
+    if after:
+        _replace(file, after)
+    else:
+        file.unlink()  # there was none before
     if options.undo:
         backup.unlink(missing_ok=True)
     return made
+
+
+def _edited(client: McpClient, text: str, file: Path, options: argparse.Namespace, *, undo: bool) -> Changed:
+    """Returns the text of a file with pagefold in its hooks or before its servers, or without it."""
+    if options.hook:
+        after = without_hook(text, str(file)) if undo else with_hook(text, _ours(), str(file))
+        return Changed(after, (EVENT,) if after != text else (), {})
+    return (unwrapped if undo else wrapped)(client, text, _ours(), str(file), _folders())
 
 
 def _text_of(file: Path) -> str:
@@ -146,14 +140,10 @@ def _ours() -> list[str]:
 
 def _replace(file: Path, text: str) -> None:
     """Replaces a file atomically and keeps its permissions; a new file is readable by its owner only."""
-    fresh = file.with_name(f"{file.name}.{os.getpid()}.new")
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        fresh.touch(mode=0o600)
-        fresh.write_bytes(text.encode("utf-8"))
-        if file.exists():
-            shutil.copymode(file, fresh)
-        fresh.replace(file)
+        with replacing(file) as fresh:
+            Path(fresh.name).chmod(file.stat().st_mode if file.exists() else 0o600)
+            fresh.write(text.encode("utf-8"))
     except OSError as error:
-        fresh.unlink(missing_ok=True)
         raise ConfigError(f"{file}: cannot be written: {error.strerror}") from error

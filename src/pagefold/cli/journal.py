@@ -10,6 +10,7 @@ Examples:
 
 import argparse
 import json
+from contextlib import closing
 from typing import Any
 
 from rich.markup import escape
@@ -31,12 +32,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    journal = read_journal(config.store_path(load_settings(options)))
-    try:
+    with closing(read_journal(config.store_path(load_settings(options)))) as journal:
         lines = journal.lines(scope=options.scope, state=LineState(options.state) if options.state else None)
         is_empty = not lines and not journal.lines()
-    finally:
-        journal.close()
     if options.json:
         output.print_json({"path": journal.where, "lines": [_as_dict(line) for line in lines]})
         return 0

@@ -72,14 +72,12 @@ async def _stdio(factory: ConnectionFactory, count: Callable[[], None]) -> int:
         await factory.start(session)
         return session
 
-    flushing = asyncio.ensure_future(_flush(count))
-    try:
-        return await stdio.serve(begin)
-    finally:
-        flushing.cancel()
-        for session in sessions:
-            session.processor.close()
-        count()
+    with counter_writer.every_minute(count):
+        try:
+            return await stdio.serve(begin)
+        finally:
+            for session in sessions:
+                session.processor.close()
 
 
 async def _http(factory: ConnectionFactory, port: int, count: Callable[[], None], *, as_json: bool) -> None:
@@ -92,19 +90,11 @@ async def _http(factory: ConnectionFactory, port: int, count: Callable[[], None]
 
     speaks_http = len(factory.specs) == 1 and factory.specs[0].url
     endpoint = HttpPassthrough(factory) if speaks_http else http.HttpEndpoint(factory)
-    flushing = asyncio.ensure_future(_flush(count))
-    try:
-        await http.run(endpoint, port, started=started, until=asked_to_end())
-    finally:
-        flushing.cancel()
-        await endpoint.close()
-        count()
-
-
-async def _flush(count: Callable[[], None]) -> None:
-    while True:
-        await asyncio.sleep(counter_writer.SECONDS)
-        await asyncio.to_thread(count)
+    with counter_writer.every_minute(count):
+        try:
+            await http.run(endpoint, port, started=started, until=asked_to_end())
+        finally:
+            await endpoint.close()
 
 
 def _specs(command: Sequence[str], file: str | None, name: str) -> list[Spec]:

@@ -17,10 +17,8 @@ import argparse
 import base64
 import sys
 
-from pagefold import config
-from pagefold.adapters.library import Library
 from pagefold.cli import output
-from pagefold.cli.arguments import add_store, load_settings
+from pagefold.cli.arguments import add_store, library_to_read
 from pagefold.encode.recall_reply import RecallReply
 from pagefold.errors import ConfigError
 from pagefold.pages.recall import Denied, Failed, Recalled, Unknown
@@ -41,19 +39,15 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    settings = load_settings(options)
     span = _span(options.bytes) if options.bytes else None
-    library = Library.open(config.store_path(settings), settings.sink, sending=False)
     asked = {name: getattr(options, name) for name in ("lines", "path", "find", "cursor", "budget")}
-    try:
+    with library_to_read(options) as library:
         if any(value not in ("", None) for value in asked.values()):
             return _tell_part(library.answer(options.handle, within=options.history, **asked), options)
         if span is None:
             answer = library.recall(options.handle, within=options.history)
         else:
             answer = library.read(options.handle, *span, within=options.history)
-    finally:
-        library.close()
     if isinstance(answer, Recalled):
         if options.json:
             output.print_json({"answer": "recalled", "page": answer.page} | _content(answer.content))

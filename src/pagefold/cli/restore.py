@@ -12,10 +12,8 @@ import argparse
 import time
 from dataclasses import asdict
 
-from pagefold import config
-from pagefold.adapters.library import Library
 from pagefold.cli import output
-from pagefold.cli.arguments import add_store, load_settings
+from pagefold.cli.arguments import add_store, library_to_read
 from pagefold.number_format import short
 
 
@@ -25,17 +23,13 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    settings = load_settings(options)
-    library = Library.open(config.store_path(settings), settings.sink, sending=False)
-    try:
+    with library_to_read(options) as library:
         if options.session is None:
             sessions = library.sessions()
             shown = "\n".join(sessions) or "the history sink holds no session"
             output.print_result(options.json, {"sessions": sessions}, shown)
             return 0
         restored = library.restore(options.session, now=time.time())
-    finally:
-        library.close()
     if options.json:
         output.print_json(asdict(restored) | {"known": restored.known})
     elif not restored.known:

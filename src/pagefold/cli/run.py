@@ -15,7 +15,7 @@ import signal
 import subprocess
 
 from pagefold import config
-from pagefold.cli import output, serve, telemetry_setup
+from pagefold.cli import output, serve
 from pagefold.cli.arguments import add_store
 from pagefold.errors import ConfigError
 from pagefold.model_proxy import agents
@@ -37,15 +37,8 @@ def run(options: argparse.Namespace) -> int:
     loaded = config.load(flags=flags)
     own = {key: url for key, url in agents.upstreams(command, given).items() if loaded.origins[key] == config.DEFAULT}
     settings = config.load(flags={**flags, **own}).settings if own else loaded.settings
-    library = serve.library_for(settings)
-    proxy = serve.proxy_for(settings, library, token="")
-    telemetry_setup.attach(proxy, settings)
-    try:
-        with serve.serving_from(settings), serve.counted(proxy, settings), running(proxy) as url:
-            code = _wait(agents.start(command, url, settings.serve.anthropic_url, given))
-    finally:
-        if library:
-            library.close()
+    with serve.working_proxy(settings, token="") as (proxy, _), running(proxy) as url:
+        code = _wait(agents.start(command, url, settings.serve.anthropic_url, given))
     if options.json:
         print(proxy.totals.to_json())
     else:

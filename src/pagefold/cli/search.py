@@ -11,10 +11,8 @@ Examples:
 import argparse
 from dataclasses import asdict
 
-from pagefold import config
-from pagefold.adapters.library import Library
 from pagefold.cli import output
-from pagefold.cli.arguments import add_store, load_settings
+from pagefold.cli.arguments import add_store, library_to_read
 from pagefold.pages.search import LIMIT, SearchFailed
 
 
@@ -26,19 +24,13 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    settings = load_settings(options)
-    library = Library.open(config.store_path(settings), settings.sink, sending=False)
     # The shell took the quotes of an argument that has spaces in it.
     query = " ".join(f'"{word}"' if " " in word and len(options.query) > 1 else word for word in options.query)
-    try:
+    with library_to_read(options) as library:
         answer = library.search(query, within=options.history, limit=options.limit)
-    finally:
-        library.close()
     if isinstance(answer, SearchFailed):
         output.to_stderr(f"pagefold: {answer.text}")
         return 1
-    if options.json:
-        output.print_json({"query": query, "found": [{"handle": one.handle} | asdict(one) for one in answer.found]})
-    else:
-        print(answer.text)
+    hits = [{"handle": hit.handle} | asdict(hit) for hit in answer.found]
+    output.print_result(options.json, {"query": query, "found": hits}, answer.text)
     return 0

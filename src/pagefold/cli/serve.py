@@ -15,7 +15,8 @@ Examples:
 import argparse
 import json
 from collections import Counter
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
@@ -60,10 +61,6 @@ def run(options: argparse.Namespace) -> int:
     flags = {f"serve.{name}": getattr(options, name) for name in _FLAGS}
     settings = load_settings(options, flags)
     serve = settings.serve
-    library = library_for(settings)
-    proxy = proxy_for(settings, library)
-    key = telemetry_setup.attach(proxy, settings)
-
     tls = server.Tls(serve.tls_certificate, serve.tls_key) if serve.tls_certificate else None
 
     def started(port: int) -> None:
@@ -78,12 +75,8 @@ def run(options: argparse.Namespace) -> int:
             if shown:
                 print(f"dashboard: {shown}{' (its key is the token)' if serve.token else ''}", flush=True)
 
-    try:
-        with serving_from(settings), counted(proxy, settings):
-            server.run(proxy, serve.host, serve.port, started=started, tls=tls)
-    finally:
-        if library:
-            library.close()
+    with working_proxy(settings) as (proxy, key):
+        server.run(proxy, serve.host, serve.port, started=started, tls=tls)
     if options.json:
         print(proxy.totals.to_json())
     else:
@@ -91,19 +84,26 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def library_for(settings: Settings) -> Library | None:
-    """Opens the store; None with --observe, which keeps nothing. Raises StoreError and ConfigError."""
-    return None if settings.serve.observe else Library.open(config.store_path(settings), settings.sink)
+@contextmanager
+def working_proxy(settings: Settings, *, token: str | None = None) -> Iterator[tuple[Proxy, str]]:
+    """Yields the proxy that the settings describe and its dashboard's key; what it opened is closed after the block.
+
+    With `serve.observe` there is no store. Otherwise a lock tells MCP proxies on the same store that a model proxy
+    reads their forms. Raises ConfigError and StoreError.
+    """
+    with ExitStack() as stack:
+        library = None
+        if not settings.serve.observe:
+            path = config.store_path(settings)
+            library = stack.enter_context(closing(Library.open(path, settings.sink)))
+            stack.enter_context(hold_model_proxy_lock(LocalFiles(path).model_proxy_lock))
+        proxy = proxy_for(settings, library, token=token)
+        key = telemetry_setup.attach(proxy, settings)
+        stack.enter_context(_counted(proxy, settings))
+        yield proxy, key
 
 
-def serving_from(settings: Settings) -> AbstractContextManager[None]:
-    """Holds the lock that tells MCP proxies on this store that a model proxy reads their forms. Raises StoreError."""
-    if settings.serve.observe:
-        return nullcontext()
-    return hold_model_proxy_lock(LocalFiles(config.store_path(settings)).model_proxy_lock)
-
-
-def counted(proxy: Proxy, settings: Settings) -> AbstractContextManager[None]:
+def _counted(proxy: Proxy, settings: Settings) -> AbstractContextManager[None]:
     """Adds the proxy's counts to what `pagefold stats` shows, while the block runs and at its end."""
 
     def counts() -> Counter[str]:

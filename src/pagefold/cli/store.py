@@ -9,6 +9,7 @@ Examples:
 
 import argparse
 import time
+from contextlib import closing
 from dataclasses import asdict
 
 from pagefold import config
@@ -41,8 +42,7 @@ def run(options: argparse.Namespace) -> int:
     flags = {"store.max_age_days": options.max_age_days, "store.max_bytes": options.max_bytes}
     settings = load_settings(options, flags)
     sending = options.action == "send" or (options.action == "put" and bool(options.history))
-    library = Library.open(config.store_path(settings), settings.sink, sending=sending)
-    try:
+    with closing(Library.open(config.store_path(settings), settings.sink, sending=sending)) as library:
         if options.action == "put":
             return _put(library, options)
         if options.action == "send":
@@ -57,8 +57,6 @@ def run(options: argparse.Namespace) -> int:
         status = library.status()
         output.print_result(options.json, asdict(status), _words(status))
         return 0
-    finally:
-        library.close()
 
 
 def _put(library: Library, options: argparse.Namespace) -> int:

@@ -20,7 +20,6 @@ from pagefold.telemetry.spans import spans_to
 from pagefold.tools.defaults import default_tool_value_models
 
 if TYPE_CHECKING:  # imported in functions, because only some commands need them
-    from pagefold.dashboard.app import Dashboard
     from pagefold.dashboard.store_view import StoreView
     from pagefold.model_proxy.proxy import Proxy
 
@@ -105,7 +104,11 @@ def session_lengths(settings: Settings) -> list[int]:
 
 def attach(proxy: "Proxy", settings: Settings) -> str:
     """Connects a model proxy to trace, spans and dashboard, as the settings say. Returns the dashboard's key, or ''."""
+    from pagefold.dashboard.app import Dashboard
+    from pagefold.dashboard.auth import DashboardAuth
+    from pagefold.dashboard.overview import status_of
     from pagefold.model_proxy.turn_recorder import TurnRecorder
+    from pagefold.telemetry import metrics
 
     writer, telemetry = trace_writer(settings), settings.telemetry
     if not telemetry.dashboard:
@@ -129,33 +132,18 @@ def attach(proxy: "Proxy", settings: Settings) -> str:
             others()
 
     counts: Mapping[str, int] = writer.counts if writer else {}
-    proxy.dashboard = _dashboard(settings, live, key, lambda: asdict(proxy.totals), refresh, counts)
-    return key
-
-
-def _dashboard(
-    settings: Settings,
-    live: LiveView,
-    key: str,
-    totals: Callable[[], Mapping[str, object]],
-    refresh: Callable[[], None],
-    counts: Mapping[str, int],
-) -> "Dashboard":
-    from pagefold.dashboard.app import Dashboard
-    from pagefold.dashboard.auth import DashboardAuth
-    from pagefold.dashboard.overview import status_of
-    from pagefold.telemetry import metrics
 
     def samples() -> Iterator[metrics.Sample]:
-        yield from metrics.of_model_proxy(totals())
+        yield from metrics.of_model_proxy(asdict(proxy.totals))
         yield from metrics.of_trace(counts)
 
     def notes() -> Iterator[str]:
         if words := status_of(counts):
             yield words
 
-    auth = DashboardAuth(key, local=is_loopback(settings.serve.host))
-    return Dashboard(live, store_view_of(settings), auth, samples=samples, notes=notes, refresh=refresh)
+    auth, shown = DashboardAuth(key, local=is_loopback(settings.serve.host)), store_view_of(settings)
+    proxy.dashboard = Dashboard(live, shown, auth, samples=samples, notes=notes, refresh=refresh)
+    return key
 
 
 def store_view_of(settings: Settings) -> "StoreView":

@@ -10,6 +10,7 @@ Examples:
 """
 
 import argparse
+from dataclasses import asdict, replace
 from typing import Any
 
 from pagefold import config
@@ -54,33 +55,11 @@ def _row(name: str, layer: Layer, model: ToolValueModel, entry: ListedTool | Non
 
 def _as_data(model: ToolValueModel) -> dict[str, Any]:
     """Returns every value of a model, and what follows from them, as JSON can hold it."""
-    cost = model.cost_model
-    return {
-        "value_class": str(model.value_class),
-        "side_effect_class": str(model.side_effect_class),
-        "is_speculatable": model.is_speculatable(),
-        "excluded_from_budget": model.excluded_from_budget(),
-        "speculate": model.speculate,
-        "open_world": model.open_world,
-        "rate_limit_host": model.rate_limit_host,
-        "watch": list(model.watch),
-        "memoise": model.memoise,
-        "fail_fast_after_n": model.fail_fast_after_n,
-        "invalidates": list(model.invalidates),
-        "cost_model": {name: getattr(cost, name) for name in cost.__slots__},
-        "field_groups": {
-            name: {
-                "fields": list(group.fields),
-                "estimated_value": group.estimated_value,
-                "default_include": group.default_include,
-            }
-            for name, group in model.field_groups.items()
-        },
-        "follow_up": [
-            {name: getattr(link, name) for name in link.__slots__ if getattr(link, name) is not None}
-            for link in model.follow_up
-        ],
-    }
+    # Links are listed with what is set in them; the groups stand in a mapping that cannot be copied.
+    links = [{name: value for name, value in asdict(link).items() if value is not None} for link in model.follow_up]
+    groups = {name: asdict(group) for name, group in model.field_groups.items()}
+    follows = {"is_speculatable": model.is_speculatable(), "excluded_from_budget": model.excluded_from_budget()}
+    return asdict(replace(model, field_groups={})) | follows | {"field_groups": groups, "follow_up": links}
 
 
 def _cells(row: dict[str, Any]) -> list[str]:

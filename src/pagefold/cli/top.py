@@ -15,6 +15,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from typing import Any
 
 from rich.console import Console, Group
@@ -83,10 +84,8 @@ def source_of(settings: Settings, url: str | None) -> Callable[[], dict[str, Any
                 raise UpstreamError(f"{address}: no dashboard is reached there ({error})", status=0) from error
         if following is not None:
             following()
-        figures = store_view.ask()
-        told = {name: getattr(figures, name) for name in figures.__dataclass_fields__}
         source = str(LocalFiles(path).trace) if path and LocalFiles(path).trace.exists() else ""
-        return {"source": source, **snapshot(live), "figures": told}
+        return {"source": source, **snapshot(live), "figures": asdict(store_view.ask())}
 
     return ask
 

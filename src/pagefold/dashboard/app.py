@@ -9,15 +9,16 @@ import asyncio
 import json
 import time
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict
 from importlib import resources
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import parse_qs
 
 from pagefold.adapters.asgi import Event, Receive, Send
 from pagefold.dashboard import layout, overview, views
 from pagefold.dashboard.auth import COOKIE, DashboardAuth
 from pagefold.dashboard.page_levels import difference, levels_of
-from pagefold.dashboard.store_view import StoreFigures, StoreView
+from pagefold.dashboard.store_view import StoreView
 from pagefold.errors import PagefoldError
 from pagefold.pages.page import handle_of
 from pagefold.pages.recall import Recalled, recall
@@ -119,7 +120,7 @@ class Dashboard:
             case ["live"]:
                 return await self._update(_number(query.get("n")), _number(query.get("k")))
             case ["live.json"]:
-                return _json({**snapshot(self._live), "figures": _plain(await self._store_view.fresh())})
+                return _json({**snapshot(self._live), "figures": asdict(await self._store_view.fresh())})
             case ["metrics"]:
                 return HttpReply(200, metrics.CONTENT_TYPE.encode(), (await self._metrics()).encode())
             case ["session", name, *rest]:
@@ -199,10 +200,6 @@ async def _lifespan(receive: Receive, send: Send, close: Callable[[], None]) -> 
 
 def _number(text: str | None) -> int:
     return int(text) if text is not None and text.isascii() and text.isdigit() and len(text) < 16 else 0
-
-
-def _plain(figures: StoreFigures) -> dict[str, Any]:
-    return {name: getattr(figures, name) for name in figures.__dataclass_fields__}
 
 
 def _html(status: int, text: str) -> HttpReply:
