@@ -210,7 +210,7 @@ def test_logs_with_little_or_nothing_in_them_give_a_sensible_page(
 def test_nobody_beats_the_points_in_bold(tmp_path: Path) -> None:
     path = written(tmp_path / "logs.jsonl", talk("one", turns=30))
     found = report_of(path, rivals=(("masking", 200_000), ("clear", 200_000))).points()
-    points = [CostPoint(one.policy, one.effective, one.missed) for one in found]
+    points = [CostPoint(str(one.choice), one.effective, one.missed) for one in found]
 
     for one in points:
         beaten = [

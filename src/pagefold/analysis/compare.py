@@ -49,17 +49,31 @@ def compare_session(
 
 @dataclass(slots=True)
 class ComparedPolicy:
-    """One choice on all sessions. `low` and `high` hold the effective ratio in 95 of 100 draws of sessions."""
+    """One choice on all sessions, relative to `base`, what the history costs as it is.
+
+    `low` and `high` hold the effective ratio in 95 of 100 draws of sessions.
+    """
 
     choice: PolicyChoice
     total: ReplayFigures = field(default_factory=ReplayFigures)
-    cost: float = 0.0
-    effective: float = 0.0
+    base: float = 0.0
     low: float = 0.0
     high: float = 0.0
-    missed: float = 0.0
     worst: float = 0.0
     worst_session: str = ""
+
+    @property
+    def cost(self) -> float:
+        return self.total.cost / self.base if self.base else 1.0
+
+    @property
+    def effective(self) -> float:
+        """The cost with the misses priced in."""
+        return self.total.effective / self.base if self.base else 1.0
+
+    @property
+    def missed(self) -> float:
+        return self.total.missed_share
 
     @property
     def eligible(self) -> bool:
@@ -105,6 +119,7 @@ class Comparison:
         self._base.append(base)
         for policy, figures, kept in zip(self.policies, result.value, self._effective, strict=True):
             policy.total.add(figures)
+            policy.base += base
             kept.append(figures.effective)
             ratio = figures.effective / base if base else 1.0
             if figures.requests >= WORST_FROM and ratio > policy.worst:
@@ -112,13 +127,8 @@ class Comparison:
 
     def ranked(self) -> list[ComparedPolicy]:
         """Those that miss little, the cheapest first; then the others, the cheapest first."""
-        base = sum(self._base)
         draws = draw_ratios(self._base, self._effective)
         for index, policy in enumerate(self.policies):
-            total = policy.total
-            policy.cost = total.cost / base if base else 1.0
-            policy.effective = total.effective / base if base else 1.0
-            policy.missed = total.missed_share
             ratios = sorted(draw[index] for draw in draws)
             if ratios:
                 policy.low, policy.high = ratios[int(0.025 * len(ratios))], ratios[int(0.975 * (len(ratios) - 1))]

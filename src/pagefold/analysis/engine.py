@@ -50,7 +50,6 @@ class Engine:
     name: str = "local"
     jobs: int = 0
     resume: Path | None = None
-    address: str = "auto"
 
     def __post_init__(self) -> None:
         if self.name not in ENGINES:
@@ -101,7 +100,7 @@ def run_on_sessions(
     """Yields a result for every session of every file, and every problem, in order."""
     tasks = (Task(work, job, part) for part in _partitions(_batches(paths, job)))
     if engine.name == "ray":
-        yield from _in_order(tasks, _Cluster(engine.address), engine.resume)
+        yield from _in_order(tasks, _Cluster(), engine.resume)
         return
     workers = engine.jobs or os.cpu_count() or 1
     if workers == 1 or sum(map(_size, paths)) < _SMALL_BYTES:
@@ -187,19 +186,17 @@ class _Local:
 class _Cluster:
     """An existing Ray cluster. A task whose worker dies is run again elsewhere, by Ray itself."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self) -> None:
         try:
             self._ray: Any = importlib.import_module("ray")
         except ImportError as error:
             raise ConfigError("--engine ray needs the extra: pip install 'pagefold[ray]'") from error
         if not self._ray.is_initialized():
             try:
-                self._ray.init(address=address, logging_level="error", log_to_driver=False)
+                self._ray.init(address="auto", logging_level="error", log_to_driver=False)
             except (ConnectionError, RuntimeError, ValueError) as error:
                 reason = str(error).partition("\n")[0]
-                raise ConfigError(
-                    f"--engine ray: no cluster at {address!r} ({reason}); start one by ray start"
-                ) from error
+                raise ConfigError(f"--engine ray: no cluster at 'auto' ({reason}); start one by ray start") from error
         self._run = self._ray.remote(_run)
         self.most = max(2, int(self._ray.cluster_resources().get("CPU", 1))) * _AHEAD
 

@@ -11,6 +11,7 @@ Examples:
 import argparse
 import json
 from contextlib import closing
+from dataclasses import asdict
 from typing import Any
 
 from rich.markup import escape
@@ -58,24 +59,15 @@ def _row(line: JournalLine) -> tuple[str, ...]:
 
 
 def _as_dict(line: JournalLine) -> dict[str, Any]:
-    entry = line.entry
-    return {
-        "line": line.number,
-        "owner": line.owner,
-        "state": line.state,
-        "reason": line.reason,
-        "detail": line.detail,
-        "boundary": line.boundary,
-        "op": entry.op,
-        "scope": entry.scope,
-        "key": entry.key,
-        "schema": entry.schema,
-        "value": _value(entry.value),
-        "provenance": [handle_of(page) for page in entry.provenance],
-        "read": entry.read,
+    """Returns the line and its entry as one JSON object."""
+    members = asdict(line)
+    spelled = {
+        "line": members.pop("number"),
+        "value": _value(line.entry.value),
+        "provenance": [handle_of(page) for page in line.entry.provenance],
         "version": line.version or None,
-        "staged_at": line.staged_at,
     }
+    return {**members.pop("entry"), **members, **spelled}
 
 
 def _value(text: str) -> Any:

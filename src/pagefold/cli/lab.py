@@ -14,6 +14,7 @@ Examples:
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from pagefold import charts
@@ -50,11 +51,11 @@ def run(options: argparse.Namespace) -> int:
         output.print_json(
             {
                 "seeds": options.seeds,
-                "summary": [_plain(one) for one in matrix.summaries(rows)],
-                "summary_with_handicap": [_plain(one) for one in matrix.summaries(handicapped)],
-                "summary_by_memory": [_plain(one) for one in matrix.summaries(remembered)],
-                "ablation": {part: _plain(matrix.summaries(of_part)[0]) for part, of_part in removed.items()},
-                "rows": matrix.as_dict(rows),
+                "summary": [asdict(one) for one in matrix.summaries(rows)],
+                "summary_with_handicap": [asdict(one) for one in matrix.summaries(handicapped)],
+                "summary_by_memory": [asdict(one) for one in matrix.summaries(remembered)],
+                "ablation": {part: asdict(matrix.summaries(of_part)[0]) for part, of_part in removed.items()},
+                "rows": [asdict(row) for row in rows],
             }
         )
         return 0
@@ -77,10 +78,6 @@ def _draw(path: Path, rows: Sequence[MatrixRow]) -> None:
     except OSError as error:
         raise ConfigError(f"--svg {path}: cannot be written ({error.strerror})") from error
     output.to_stderr(f"wrote {path}")
-
-
-def _plain(summary: Summary) -> dict[str, object]:
-    return {name: getattr(summary, name) for name in Summary.__slots__}
 
 
 def _table(title: str, summaries: Sequence[Summary]) -> object:

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from pagefold.pages.journal import Boundary
 from pagefold.pages.kinds import PageKind, ResidencyLevel
@@ -215,17 +215,6 @@ class FaultObserver:
     def strict_thrash(self) -> float:
         """The same, where every recall counts as a fault and not as a hit."""
         return (self.faults + self.alerts + self.recalls) / (self.hits - self.recalls + 1)
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            **{kind.value: self.counts[kind] for kind in FaultKind},
-            "faults": self.faults,
-            "hits": self.hits,
-            "recalls": self.recalls,
-            "turns": self.turn,
-            "thrash": round(self.thrash, 4),
-            "strict_thrash": round(self.strict_thrash, 4),
-        }
 
     def _seen(self, event: ContextEvent) -> list[PageFault]:  # noqa: C901 - one arm an event, each a line or two
         match event:

@@ -7,10 +7,9 @@ run with the memory that typed pages have, and typed pages without it.
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from pagefold.analysis.clawvm.policies import ABLATIONS, POLICIES, PolicyFlags
-from pagefold.analysis.clawvm.simulate import SimulationOutcome, simulate
+from pagefold.analysis.clawvm.simulate import simulate
 from pagefold.analysis.clawvm.workloads import BUDGETS, FAMILIES, SEEDS, Workload
 from pagefold.pages.faults import FaultKind
 
@@ -57,7 +56,22 @@ def row(workload: Workload, policy: PolicyFlags, budget: int, *, handicap: bool 
     outcome = simulate(workload, policy, tokens)
     # For a policy that pins, the strict count is the same.
     strict = outcome if policy.pins else simulate(workload, policy, tokens, strict=True)
-    return _row(workload, policy, budget, outcome, strict)
+    seen = outcome.observer
+    return MatrixRow(
+        policy=policy.name,
+        family=workload.family,
+        seed=workload.seed,
+        budget=budget,
+        faults=seen.faults,
+        by_kind={kind.value: seen.counts[kind] for kind in FaultKind if kind.controllable and seen.counts[kind]},
+        hits=seen.hits,
+        recalls=seen.recalls,
+        alerts=seen.alerts,
+        insufficient=outcome.short,
+        thrash=seen.thrash,
+        strict_thrash=seen.strict_thrash,
+        strict_faults=strict.observer.faults,
+    )
 
 
 def matrix(*, seeds: Sequence[int] = SEEDS, budgets: Sequence[int] = BUDGETS) -> list[MatrixRow]:
@@ -102,49 +116,13 @@ def summaries(rows: Iterable[MatrixRow]) -> list[Summary]:
     return [_summary(policy, of_policy) for policy, of_policy in by_policy.items()]
 
 
-def as_dict(rows: Sequence[MatrixRow]) -> list[dict[str, Any]]:
-    return [{name: getattr(one, name) for name in MatrixRow.__slots__} for one in rows]
-
-
-def _row(
-    workload: Workload, policy: PolicyFlags, budget: int, outcome: SimulationOutcome, strict: SimulationOutcome
-) -> MatrixRow:
-    seen = outcome.observer
-    return MatrixRow(
-        policy=policy.name,
-        family=workload.family,
-        seed=workload.seed,
-        budget=budget,
-        faults=seen.faults,
-        by_kind={kind.value: seen.counts[kind] for kind in FaultKind if kind.controllable and seen.counts[kind]},
-        hits=seen.hits,
-        recalls=seen.recalls,
-        alerts=seen.alerts,
-        insufficient=outcome.short,
-        thrash=seen.thrash,
-        strict_thrash=seen.strict_thrash,
-        strict_faults=strict.observer.faults,
-    )
-
-
 def _summary(policy: str, rows: Sequence[MatrixRow]) -> Summary:
     kinds: Counter[str] = Counter()
     for one in rows:
         kinds.update(one.by_kind)
-
-    def mean(name: str) -> float:
-        return float(sum(getattr(one, name) for one in rows)) / len(rows)
-
-    return Summary(
-        policy=policy,
-        rows=len(rows),
-        faults=mean("faults"),
-        strict_faults=mean("strict_faults"),
-        thrash=mean("thrash"),
-        strict_thrash=mean("strict_thrash"),
-        recalls=mean("recalls"),
-        by_kind=dict(kinds),
-    )
+    names = ("faults", "strict_faults", "thrash", "strict_thrash", "recalls")
+    means = {name: float(sum(getattr(one, name) for one in rows)) / len(rows) for name in names}
+    return Summary(policy, len(rows), by_kind=dict(kinds), **means)
 
 
 def by_budget(rows: Iterable[MatrixRow]) -> dict[str, list[tuple[int, float]]]:

@@ -9,7 +9,7 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from pagefold.analysis.compare import MISSED, WORST_FROM
+from pagefold.analysis.compare import WORST_FROM, ComparedPolicy, PolicyChoice
 from pagefold.analysis.engine import SessionResult
 from pagefold.analysis.problems import FileProblem, ProblemCounts
 from pagefold.analysis.replay_figures import ReplayFigures
@@ -34,23 +34,6 @@ class SessionSavings:
     before: ReplayFigures
     lossless: ReplayFigures
     after: ReplayFigures
-
-
-@dataclass(slots=True)
-class PolicyPoint:
-    """A policy with a window on the sampled sessions: costs relative to sending the history as it is."""
-
-    policy: str
-    window: int
-    cost: float
-    effective: float
-    missed: float
-    over: int
-    sessions: int
-
-    @property
-    def eligible(self) -> bool:
-        return self.missed <= MISSED
 
 
 @dataclass(slots=True)
@@ -138,23 +121,13 @@ class SavingsReport:
         prompt = used.fresh * prices.fresh + used.cache_read * prices.read + used.cache_write * prices.write
         return prompt / 1e6, used.output * prices.output / 1e6
 
-    def points(self) -> list[PolicyPoint]:
+    def points(self) -> list[ComparedPolicy]:
+        """The policies on the sampled sessions, the cheapest first."""
         base = self._rivals.get(("identity", self.job.window))
         if base is None or not base.cost:
             return []
-        points = [
-            PolicyPoint(
-                policy,
-                window,
-                figures.cost / base.cost,
-                figures.effective / base.cost,
-                figures.missed_share,
-                figures.over,
-                figures.sessions,
-            )
-            for (policy, window), figures in self._rivals.items()
-        ]
-        return sorted(points, key=lambda point: (point.effective, point.policy, point.window))
+        points = [ComparedPolicy(PolicyChoice(*choice), figures, base.cost) for choice, figures in self._rivals.items()]
+        return sorted(points, key=lambda point: (point.effective, point.choice))
 
     def most_reread(self, most: int = 12) -> list[tuple[str, tuple[int, int, int]]]:
         return sorted(self.reread.items(), key=lambda item: (-item[1][2], item[0]))[:most]
@@ -186,7 +159,7 @@ class SavingsReport:
         elif before.head_tokens or before.requests:
             notes.append("System prompts and tool schemas are not in these figures: no policy changes them.")
         if points := self.points():
-            sampled, every = points[0].sessions, self.options.every
+            sampled, every = points[0].total.sessions, self.options.every
             notes.append(
                 f"The picture of policies is drawn from {sampled:,} of {self.sessions:,} sessions"
                 + (f", one in {every} by a hash of its name." if every > 1 else ".")
@@ -233,7 +206,7 @@ class SavingsReport:
                 }
                 for row in self.rows
             ],
-            "points": [asdict(point) | {"eligible": point.eligible} for point in self.points()],
+            "points": [_point(point) for point in self.points()],
             "timeline": None if self.timeline is None else asdict(self.timeline),
             "notes": self.notes(),
         }
@@ -245,6 +218,11 @@ def _by_cost(shares: dict[str, Share]) -> list[tuple[str, Share]]:
 
 def _shared(share: Share) -> dict[str, Any]:
     return asdict(share) | {"cost": round(share.cost, 3), "after": round(share.after, 3)}
+
+
+def _point(point: ComparedPolicy) -> dict[str, Any]:
+    named = {name: getattr(point, name) for name in ("cost", "effective", "missed", "eligible")}
+    return point.choice._asdict() | named | {"over": point.total.over, "sessions": point.total.sessions}
 
 
 def _share(part: float, whole: float) -> float:

@@ -10,10 +10,11 @@ from pagefold import charts
 from pagefold.analysis.compare import MISSED
 from pagefold.analysis.replay_figures import ReplayFigures
 from pagefold.analysis.report import SavingsReport
-from pagefold.analysis.report.style import CSS
+from pagefold.analysis.report.markdown import policy_cells
 from pagefold.analysis.session_report import Share
 from pagefold.html import Html, HtmlChild, el
 from pagefold.number_format import money, rate, several, share, short
+from pagefold.package_data import package_text
 from pagefold.pages.kinds import ResidencyLevel
 
 _ROWS = 15
@@ -29,6 +30,7 @@ _MARKS = {"fold": "fold point", "miss": "a fact was missed", "fault": "fault"}
 
 
 def page(report: SavingsReport) -> str:
+    style = package_text("pagefold.analysis.report", "style.css").strip()
     head = el(
         "head",
         el("meta", charset="utf-8"),
@@ -36,7 +38,7 @@ def page(report: SavingsReport) -> str:
         el("meta", http_equiv="Content-Security-Policy", content=_POLICY),
         el("link", rel="icon", href="data:,"),
         el("title", _TITLE),
-        el("style", Html(CSS)),
+        el("style", Html(style)),
     )
     skip = el("a", "Skip to the figures", class_="skip", href="#figures")
     body = el("body", skip, el("main", el("h1", _TITLE), _sections(report)))
@@ -184,12 +186,11 @@ def _policies(report: SavingsReport) -> Iterator[Html]:
         "Cost relative to sending the history as it is, misses priced in, over what was missed. Shaded is where at "
         "most 0.3 % was missed; nobody beats the points in bold.",
     )
-    named = [charts.CostPoint(f"{one.policy} {short(one.window)}", one.effective, one.missed) for one in points]
-    yield charts.cost_over_misses(named, MISSED)
-    rows = [
-        (one.policy, short(one.window), f"{one.cost:.3f}", f"{one.effective:.3f}", rate(one.missed), f"{one.over:,}")
-        for one in points
+    named = [
+        charts.CostPoint(f"{one.choice.policy} {short(one.choice.window)}", one.effective, one.missed) for one in points
     ]
+    yield charts.cost_over_misses(named, MISSED)
+    rows = [(*policy_cells(one), f"{one.total.over:,}") for one in points]
     yield _table("", ("policy", "window", "cost", "with misses", "missed", "over the window"), rows)
 
 

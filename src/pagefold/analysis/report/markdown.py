@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from pagefold.analysis.compare import ComparedPolicy
 from pagefold.analysis.report import SavingsReport
 from pagefold.number_format import money, rate, several, share, short
 
@@ -57,14 +58,17 @@ def _lines(report: SavingsReport) -> Iterator[str]:
         yield from _section("Policies")
         yield from _table(
             ("policy", "window", "cost", "with misses", "missed"),
-            [
-                (one.policy, short(one.window), f"{one.cost:.3f}", f"{one.effective:.3f}", rate(one.missed))
-                for one in points
-            ],
+            [policy_cells(one) for one in points],
         )
     yield from _section("Notes")
     yield from (f"- {note}" for note in report.notes())
     yield from _problems(report)
+
+
+def policy_cells(one: ComparedPolicy) -> tuple[str, ...]:
+    """Returns the cells of a policy's row: what it is, what it costs, and what it misses."""
+    ratios = (f"{one.cost:.3f}", f"{one.effective:.3f}", rate(one.missed))
+    return (one.choice.policy, short(one.choice.window), *ratios)
 
 
 def _problems(report: SavingsReport) -> Iterator[str]:
