@@ -330,7 +330,7 @@ def stale(dice: Random) -> str | None:
         {name: ToolValueModel(side_effect_class=effect) for name, effect in effects.items()}, learned=False
     )
     epochs = WriteEpochs(registry)
-    answers: PrefetchedAnswers[int] = PrefetchedAnswers(registry, epochs)
+    answers: PrefetchedAnswers[int] = PrefetchedAnswers(epochs)
     state = {"mcp__a__get": 0, "mcp__b__get": 0}
     writes = {
         "mcp__a__put": ["mcp__a__get"],

@@ -222,7 +222,7 @@ def test_a_writing_tool_that_says_what_it_touches_touches_that() -> None:
 def book(model: ToolValueModel = LOCAL) -> tuple[PrefetchedAnswers[str], WriteEpochs]:
     registry = ToolRegistry({"mcp__s__get": model})
     epochs = WriteEpochs(registry)
-    return PrefetchedAnswers(registry, epochs), epochs
+    return PrefetchedAnswers(epochs), epochs
 
 
 def waiting(answers: PrefetchedAnswers[str], body: str = "text", now: float = 0.0, **more: Any) -> None:

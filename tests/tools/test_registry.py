@@ -95,7 +95,8 @@ def test_a_server_is_known_however_its_tools_are_spelled() -> None:
 
 
 def test_the_listing_tells_what_another_layer_replaced() -> None:
-    rows = [(row.layer, row.in_force) for row in ToolRegistry({"Read": OPTIONAL}).entries() if row.name == "Read"]
+    entries = ToolRegistry({"Read": OPTIONAL}).entries()
+    rows = [(match.layer, in_force) for match, in_force in entries if match.pattern == "Read"]
 
     assert rows == [(Layer.USER, True), (Layer.SHIPPED, False)]
 

@@ -80,7 +80,7 @@ class Prefetcher(Generic[Body]):
         self._planner = planner
         self._text_of = text_of
         self.epochs = WriteEpochs(registry)
-        self.answers: PrefetchedAnswers[Body] = PrefetchedAnswers(registry, self.epochs)
+        self.answers: PrefetchedAnswers[Body] = PrefetchedAnswers(self.epochs)
         self.started = 0
         self._real = 0
         self._real_hosts: dict[str, int] = {}

@@ -9,7 +9,7 @@ import asyncio
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Protocol
 
@@ -47,19 +47,19 @@ class ObjectStorage(Protocol):
     def folders(self, folder: str) -> Sequence[str]: ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class SinkState:
     """How far sending has come. The counts are this process's; what waits is everybody's."""
 
     where: str
-    waiting: int
-    waiting_bytes: int
-    sent: int
-    sent_bytes: int
-    failures: int
-    denials: int
-    last_error: str
-    pausing: bool
+    waiting: int = 0
+    waiting_bytes: int = 0
+    sent: int = 0
+    sent_bytes: int = 0
+    failures: int = 0
+    denials: int = 0
+    last_error: str = ""
+    pausing: bool = False
 
 
 class HistorySink:
@@ -67,8 +67,7 @@ class HistorySink:
 
     def __init__(self, store: Store, objects: ObjectStorage, prefix: str) -> None:
         self._pages, self._outbox, self._objects, self._prefix = store.pages, store.outbox, objects, prefix
-        self._sent = self._sent_bytes = self._failures = self._denials = 0
-        self._last_error = ""
+        self._state = SinkState(objects.where)
         self._pause = 0.0
         self._first_pause = _FIRST_PAUSE
         self._closing = False
@@ -106,17 +105,7 @@ class HistorySink:
 
     def state(self) -> SinkState:
         waiting, length = self._outbox.backlog()
-        return SinkState(
-            self._objects.where,
-            waiting,
-            length,
-            self._sent,
-            self._sent_bytes,
-            self._failures,
-            self._denials,
-            self._last_error,
-            bool(self._pause),
-        )
+        return replace(self._state, waiting=waiting, waiting_bytes=length, pausing=bool(self._pause))
 
     # ---- the thread ------------------------------------------------------------------------------------------
 
@@ -192,8 +181,8 @@ class HistorySink:
                     sent = []
             if sent:
                 self._outbox.mark_sent(sent)
-                self._sent += len(sent)
-                self._sent_bytes += sum(page.entry.bytes for page in sent)
+                self._state.sent += len(sent)
+                self._state.sent_bytes += sum(page.entry.bytes for page in sent)
             if failed := [page for page in members if page not in sent]:
                 self._outbox.mark_tried(failed)
                 whole = False
@@ -217,9 +206,9 @@ class HistorySink:
 
     def _count(self, error: StoreError) -> None:
         if isinstance(error, DeniedError):
-            self._denials += 1
-        self._failures += 1
-        self._last_error = str(error)
+            self._state.denials += 1
+        self._state.failures += 1
+        self._state.last_error = str(error)
 
 
 def _session_of(page: UnsentPage) -> str:

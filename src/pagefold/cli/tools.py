@@ -17,7 +17,7 @@ from pagefold import config
 from pagefold.cli import output
 from pagefold.tools.from_settings import registry_of
 from pagefold.tools.model import ToolValueModel
-from pagefold.tools.registry import Layer, ListedTool, ToolMatch, ToolRegistry
+from pagefold.tools.registry import Layer, ToolMatch, ToolRegistry
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -32,9 +32,9 @@ def run(options: argparse.Namespace) -> int:
         rows = [_looked_up(registry, name) for name in options.tools]
     else:
         rows = [
-            _row(entry.name, entry.layer, entry.model, entry=entry)
-            for entry in registry.entries()
-            if (entry.in_force or options.all) and options.layer in (None, str(entry.layer))
+            {**_row(match.pattern, match), "in_force": in_force}
+            for match, in_force in registry.entries()
+            if (in_force or options.all) and options.layer in (None, str(match.layer))
         ]
     columns = ["tool", "from", "entry", "value", "effect", "run early", "kB", "then"]
     output.print_result(options.json, rows, output.table("Tools", columns, map(_cells, rows), left=True))
@@ -42,15 +42,12 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _looked_up(registry: ToolRegistry, name: str) -> dict[str, Any]:
-    found: ToolMatch | None = registry.find(name)
-    if found is None:
-        return {"tool": name, "layer": None, "entry": None, "model": None}
-    return {**_row(name, found.layer, found.model), "entry": found.pattern}
+    match = registry.find(name)
+    return _row(name, match) if match else {"tool": name, "layer": None, "entry": None, "model": None}
 
 
-def _row(name: str, layer: Layer, model: ToolValueModel, entry: ListedTool | None = None) -> dict[str, Any]:
-    row = {"tool": name, "layer": str(layer), "entry": name, "model": _as_data(model)}
-    return row if entry is None else {**row, "in_force": entry.in_force}
+def _row(name: str, match: ToolMatch) -> dict[str, Any]:
+    return {"tool": name, "layer": str(match.layer), "entry": match.pattern, "model": _as_data(match.model)}
 
 
 def _as_data(model: ToolValueModel) -> dict[str, Any]:

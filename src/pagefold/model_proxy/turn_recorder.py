@@ -105,17 +105,13 @@ class TurnRecorder:
     """Makes an event of every exchange that was read, for `see`. `spelled` names all tools as they are.
 
     Exchanges wait until `flush` is called, or until they are many: made one after another, events take a third less
-    than one by one between turns. `waits` says whether somebody has to call it.
+    than one by one between turns.
     """
 
     def __init__(self, see: Callable[[TraceEvent], None], *, spelled: bool = False) -> None:
         self._see, self._spelled = see, spelled
         self._watched: dict[str, _Watched] = {}
         self._waiting: deque[tuple[ExchangeRecord, Seen, str, float, float]] = deque()
-
-    @property
-    def waits(self) -> bool:
-        return bool(self._waiting)
 
     def tell(self, told: ExchangeRecord, seen: Seen, *, user_agent: str, began: float, now: float) -> None:
         self._waiting.append((told, seen, user_agent, began, now))
@@ -278,15 +274,8 @@ def _in_tokens(drawn: _Drawn, tokens: int, head: int) -> dict[str, int]:
     """Tokens by level; the head, which nobody changes, is whole."""
     characters = sum(drawn.levels)
     scale = (tokens - head) / characters if characters else 0.0
-    full, compressed, structured, pointer = drawn.levels
-    found = {"full": head + int(full * scale)}
-    if compressed:
-        found["compressed"] = int(compressed * scale)
-    if structured:
-        found["structured"] = int(structured * scale)
-    if pointer:
-        found["pointer"] = int(pointer * scale)
-    return found
+    found = {level: int(count * scale) for level, count in zip(LEVELS[1:], drawn.levels[1:], strict=True) if count}
+    return {LEVELS[0]: head + int(drawn.levels[0] * scale), **found}
 
 
 def _fewer(bands: tuple[tuple[str, int], ...]) -> tuple[tuple[str, int], ...]:

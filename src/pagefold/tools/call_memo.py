@@ -6,11 +6,10 @@ oldest answers are dropped when there are too many.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from pagefold.tools.model import SideEffectClass
-from pagefold.tools.prefetch import WriteEpochs, canonical
+from pagefold.tools.prefetch import Ticket, WriteEpochs, canonical
 from pagefold.tools.registry import ToolRegistry
 
 Body = TypeVar("Body")
@@ -19,14 +18,6 @@ NOTE = "> [answered from memory: {tool} was called with the same arguments, and 
 """Added to an answer for which no tool was run."""
 
 _MAX_ANSWERS = 256
-
-
-@dataclass(frozen=True, slots=True)
-class _KnownAnswer(Generic[Body]):
-    body: Body
-    epoch: tuple[int, int]
-    since: float
-    witness: object
 
 
 class CallMemo(Generic[Body]):
@@ -40,7 +31,7 @@ class CallMemo(Generic[Body]):
         self._registry = registry
         self._epochs = epochs
         self._every = every
-        self._answers: dict[tuple[str, str], _KnownAnswer[Body]] = {}
+        self._answers: dict[tuple[str, str], tuple[Ticket, Body]] = {}
 
     def allows(self, tool: str, annotations: Mapping[str, Any] | None = None) -> bool:
         """Tells whether repeats of this tool may be answered from memory: it is pure, and the user switched it on."""
@@ -61,18 +52,15 @@ class CallMemo(Generic[Body]):
             return
         while len(self._answers) >= _MAX_ANSWERS:
             del self._answers[next(iter(self._answers))]
-        self._answers[tool, text] = _KnownAnswer(body, self._epochs.of(tool), now, witness)
+        self._answers[tool, text] = (Ticket(tool, text, self._epochs.of(tool), now, witness), body)
 
     def recall(self, tool: str, arguments: Mapping[str, Any], now: float, witness: object = None) -> Body | None:
         """Returns the answer to the identical earlier call, or None where it may have changed since."""
         text = canonical(arguments) if self._answers and self.allows(tool) else None
-        answer = self._answers.get((tool, text)) if text is not None else None
-        if answer is None or answer.epoch != self._epochs.of(tool) or answer.witness != witness:
+        if text is None or (tool, text) not in self._answers:
             return None
-        match = self._registry.find(tool)
-        assert match is not None
-        ttl = match.model.freshness_seconds()
-        return None if ttl is not None and now - answer.since > ttl else answer.body
+        ticket, body = self._answers[tool, text]
+        return body if self._epochs.is_current(ticket, now) and ticket.witness == witness else None
 
 
 def note(tool: str) -> str:

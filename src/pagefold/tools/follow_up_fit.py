@@ -77,21 +77,13 @@ def fit_follow_ups(
     return _without_twins(fitted)
 
 
-def follow_ups(fitted: Sequence[FittedLink]) -> dict[str, tuple[FollowUpLink, ...]]:
-    """Returns the links by the tool that they follow."""
-    links: dict[str, list[FollowUpLink]] = defaultdict(list)
-    for best in fitted:
-        links[best.after].append(best.link)
-    return {after: tuple(following) for after, following in links.items()}
-
-
 def with_follow_ups(registry: ToolRegistry, fitted: Sequence[FittedLink]) -> dict[str, ToolValueModel]:
     """Returns entries for the user's layer: the model of each tool, with the fitted links in place of its own."""
-    models: dict[str, ToolValueModel] = {}
-    for after, links in follow_ups(fitted).items():
-        match = registry.find(after)
-        models[after] = replace(match.model if match else ToolValueModel(), follow_up=links)
-    return models
+    links: dict[str, tuple[FollowUpLink, ...]] = defaultdict(tuple)
+    for best in fitted:
+        links[best.after] += (best.link,)
+    models = {after: match.model if (match := registry.find(after)) else ToolValueModel() for after in links}
+    return {after: replace(model, follow_up=links[after]) for after, model in models.items()}
 
 
 # ---- finding links ---------------------------------------------------------------------------------------------------

@@ -141,6 +141,21 @@ def _strings(value: object, depth: int = 0) -> Iterator[str]:
 # ---- write epochs ----------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
+class Ticket:
+    """A call that was started, and its write epoch. `witness` is the state of the files that it reads."""
+
+    tool: str
+    arguments: str
+    epoch: tuple[int, int]
+    started: float
+    witness: object = None
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.tool, self.arguments
+
+
 class WriteEpochs:
     """Counts, for each tool, the writes to what it reads. Equal epochs mean that no write was seen in between."""
 
@@ -152,21 +167,25 @@ class WriteEpochs:
     def of(self, tool: str) -> tuple[int, int]:
         return self._all, self._counts.setdefault(tool, 0)
 
-    def called(self, tool: str) -> bool:
-        """Records a real call. To be called when it begins and again when it has ended: it writes in between.
-
-        Returns whether anything may have been written.
-        """
+    def called(self, tool: str) -> None:
+        """Records a real call. To be called when it begins and again when it has ended: it writes in between."""
         match = self._registry.find(tool)
         if match is not None and match.model.side_effect_class in READING:
-            return False
+            return
         if match is None or self._touches_everything(tool, match):
             self._all += 1
-            return True
+            return
         for reader in self._counts:
             if self._touches(tool, match, reader):
                 self._counts[reader] += 1
-        return True
+
+    def is_current(self, ticket: Ticket, now: float) -> bool:
+        """Tells whether the answer to a call still holds: nothing was written since, and it has not grown old."""
+        match = self._registry.find(ticket.tool)
+        if match is None or ticket.epoch != self.of(ticket.tool):
+            return False
+        ttl = match.model.freshness_seconds()
+        return ttl is None or now - ticket.started <= ttl
 
     def _touches_everything(self, tool: str, match: ToolMatch) -> bool:
         model = match.model
@@ -194,26 +213,10 @@ class WriteEpochs:
 Body = TypeVar("Body")
 
 
-@dataclass(frozen=True, slots=True)
-class Ticket:
-    """A call that was started early, and its write epoch. `witness` is the state of the files that it reads."""
-
-    tool: str
-    arguments: str
-    epoch: tuple[int, int]
-    started: float
-    witness: object = None
-
-    @property
-    def key(self) -> tuple[str, str]:
-        return self.tool, self.arguments
-
-
 class PrefetchedAnswers(Generic[Body]):
     """The answers of early calls in one conversation, each for one real call. The time is passed in, in seconds."""
 
-    def __init__(self, registry: ToolRegistry, epochs: WriteEpochs) -> None:
-        self._registry = registry
+    def __init__(self, epochs: WriteEpochs) -> None:
         self._epochs = epochs
         self._running: dict[tuple[str, str], Ticket] = {}
         self._waiting: dict[tuple[str, str], tuple[Ticket, Body]] = {}
@@ -233,7 +236,7 @@ class PrefetchedAnswers(Generic[Body]):
         if key in self._running:
             return self._running[key].epoch == self._epochs.of(tool)
         waiting = self._waiting.get(key)
-        return waiting is not None and not self._is_stale(waiting[0], now)
+        return waiting is not None and self._epochs.is_current(waiting[0], now)
 
     def settle(self, ticket: Ticket, body: Body, *, failed: bool, witness: object = None) -> bool:
         """Ends a call. Its answer is kept if it is no error and nothing was written since the call began."""
@@ -257,7 +260,7 @@ class PrefetchedAnswers(Generic[Body]):
         if waiting is None:
             return None
         ticket, body = waiting
-        return None if self._is_stale(ticket, now) or ticket.witness != witness else body
+        return body if self._epochs.is_current(ticket, now) and ticket.witness == witness else None
 
     def running(self, tool: str, arguments: Mapping[str, Any]) -> Ticket | None:
         """Returns the early call that a real one may wait for instead of running the tool a second time."""
@@ -267,13 +270,4 @@ class PrefetchedAnswers(Generic[Body]):
 
     def sweep(self, now: float) -> None:
         """Drops the answers that can no longer be given."""
-        self._waiting = {key: kept for key, kept in self._waiting.items() if not self._is_stale(kept[0], now)}
-
-    def _is_stale(self, ticket: Ticket, now: float) -> bool:
-        if ticket.epoch != self._epochs.of(ticket.tool):
-            return True
-        match = self._registry.find(ticket.tool)
-        if match is None:
-            return True
-        ttl = match.model.freshness_seconds()
-        return ttl is not None and now - ticket.started > ttl
+        self._waiting = {key: kept for key, kept in self._waiting.items() if self._epochs.is_current(kept[0], now)}

@@ -113,7 +113,7 @@ class _ReplayedSession:
         self._total = total
         self._think_ms = think_ms
         self._epochs = WriteEpochs(registry)
-        self._answers: PrefetchedAnswers[PlannedCall] = PrefetchedAnswers(registry, self._epochs)
+        self._answers: PrefetchedAnswers[PlannedCall] = PrefetchedAnswers(self._epochs)
         self._asked: dict[tuple[str, str], tuple[int, int]] = {}
         self._memo: CallMemo[Any] = CallMemo(registry, self._epochs, every=True)
 

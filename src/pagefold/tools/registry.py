@@ -50,16 +50,6 @@ class ToolMatch:
         return self.pattern.strip("*?[]!-_. ") == ""
 
 
-@dataclass(frozen=True, slots=True)
-class ListedTool:
-    """An entry for a listing. `in_force` is False where an entry of the same name in a nearer layer replaces it."""
-
-    name: str
-    layer: Layer
-    model: ToolValueModel
-    in_force: bool
-
-
 class ToolRegistry:
     """The user's, the learned and the shipped models as one table. Lookups are remembered."""
 
@@ -104,18 +94,14 @@ class ToolRegistry:
         parts = _MCP.fullmatch(self._spellings.get(tool, (tool, ""))[0])
         return parts[1] if parts else None
 
-    def entries(self) -> Iterator[ListedTool]:
-        """Yields every entry of every layer, sorted by name."""
-        nearest: dict[str, Layer] = {}
-        for layer in self._layers:
-            for name, match in layer.items():
-                nearest.setdefault(name, match.layer)
-        rows = [
-            ListedTool(name, match.layer, match.model, nearest[name] is match.layer)
-            for layer in self._layers
-            for name, match in layer.items()
-        ]
-        yield from sorted(rows, key=lambda row: (row.name, not row.in_force))
+    def entries(self) -> Iterator[tuple[ToolMatch, bool]]:
+        """Yields every entry of every layer, sorted by name, each with whether it is in force.
+
+        It is not where an entry of the same name in a nearer layer replaces it.
+        """
+        nearest = {name: match for layer in reversed(self._layers) for name, match in layer.items()}
+        rows = [(match, nearest[name] is match) for layer in self._layers for name, match in layer.items()]
+        yield from sorted(rows, key=lambda row: (row[0].pattern, not row[1]))
 
 
 @cache
