@@ -15,12 +15,12 @@ import pickle
 import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import active_children, get_context
 from pathlib import Path
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from pagefold import __version__
 from pagefold.adapters import recordings
@@ -100,14 +100,15 @@ def run_on_sessions(
     """Yields a result for every session of every file, and every problem, in order."""
     tasks = (Task(work, job, part) for part in _partitions(_batches(paths, job)))
     if engine.name == "ray":
-        yield from _in_order(tasks, _Cluster(), engine.resume)
+        yield from _in_order(tasks, _cluster(), engine.resume)
         return
     workers = engine.jobs or os.cpu_count() or 1
     if workers == 1 or sum(map(_size, paths)) < _SMALL_BYTES:
-        yield from _in_order(tasks, _ThisProcess(), engine.resume)
+        yield from _in_order(tasks, _Workers(1, lambda task: task, Task.run), engine.resume)
         return
     with _processes(workers) as pool:
-        yield from _in_order(tasks, _Local(pool, workers * _AHEAD), engine.resume)
+        local = _Workers(workers * _AHEAD, lambda task: pool.submit(task.run), Future.result)
+        yield from _in_order(tasks, local, engine.resume)
 
 
 def sessions_of(paths: Iterable[Path], job: ReplayJob) -> Iterator[Session]:
@@ -161,50 +162,28 @@ def _die_when_interrupted() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-class _ThisProcess:
-    most = 1
+class _Workers(NamedTuple):
+    """Where tasks run: how many may be under way, how one is started, and how its result is got."""
 
-    def start(self, task: Task[Any]) -> Any:
-        return task
-
-    def result(self, started: Any) -> Any:
-        return started.run()
-
-
-@dataclass(slots=True)
-class _Local:
-    pool: ProcessPoolExecutor
     most: int
-
-    def start(self, task: Task[Any]) -> Any:
-        return self.pool.submit(task.run)
-
-    def result(self, started: Any) -> Any:
-        return started.result()
+    start: Callable[[Task[Any]], Any]
+    result: Callable[[Any], Any]
 
 
-class _Cluster:
+def _cluster() -> _Workers:
     """An existing Ray cluster. A task whose worker dies is run again elsewhere, by Ray itself."""
-
-    def __init__(self) -> None:
+    try:
+        ray: Any = importlib.import_module("ray")
+    except ImportError as error:
+        raise ConfigError("--engine ray needs the extra: pip install 'pagefold[ray]'") from error
+    if not ray.is_initialized():
         try:
-            self._ray: Any = importlib.import_module("ray")
-        except ImportError as error:
-            raise ConfigError("--engine ray needs the extra: pip install 'pagefold[ray]'") from error
-        if not self._ray.is_initialized():
-            try:
-                self._ray.init(address="auto", logging_level="error", log_to_driver=False)
-            except (ConnectionError, RuntimeError, ValueError) as error:
-                reason = str(error).partition("\n")[0]
-                raise ConfigError(f"--engine ray: no cluster at 'auto' ({reason}); start one by ray start") from error
-        self._run = self._ray.remote(_run)
-        self.most = max(2, int(self._ray.cluster_resources().get("CPU", 1))) * _AHEAD
-
-    def start(self, task: Task[Any]) -> Any:
-        return self._run.options(max_retries=5).remote(task)
-
-    def result(self, started: Any) -> Any:
-        return self._ray.get(started)
+            ray.init(address="auto", logging_level="error", log_to_driver=False)
+        except (ConnectionError, RuntimeError, ValueError) as error:
+            reason = str(error).partition("\n")[0]
+            raise ConfigError(f"--engine ray: no cluster at 'auto' ({reason}); start one by ray start") from error
+    cores = int(ray.cluster_resources().get("CPU", 1))
+    return _Workers(max(2, cores) * _AHEAD, ray.remote(_run).options(max_retries=5).remote, ray.get)
 
 
 def _run(task: Task[Any]) -> Any:
@@ -212,19 +191,19 @@ def _run(task: Task[Any]) -> Any:
 
 
 def _in_order(
-    tasks: Iterator[Task[T]], where: _ThisProcess | _Local | _Cluster, resume: Path | None
+    tasks: Iterator[Task[T]], workers: _Workers, resume: Path | None
 ) -> Iterator[SessionResult[T] | FileProblem]:
     """A bounded number of tasks under way; each result is kept as soon as it is taken."""
     waiting: deque[tuple[Task[T], Any, list[SessionResult[T] | FileProblem] | None]] = deque()
 
     def taken() -> list[SessionResult[T] | FileProblem]:
         task, started, kept = waiting.popleft()
-        return kept if kept is not None else _keep(task, where.result(started), resume)
+        return kept if kept is not None else _keep(task, workers.result(started), resume)
 
     for task in tasks:
         kept = _kept(task, resume)
-        waiting.append((task, where.start(task) if kept is None else None, kept))
-        if len(waiting) >= where.most:
+        waiting.append((task, workers.start(task) if kept is None else None, kept))
+        if len(waiting) >= workers.most:
             yield from taken()
     while waiting:
         yield from taken()

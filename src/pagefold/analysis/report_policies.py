@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from pagefold.analysis.cost_shares import HEAD
-from pagefold.derive.arrival import Standings, arrive
 from pagefold.derive.entry import Entry
-from pagefold.derive.learned import Forms
 from pagefold.derive.policies.economic import Economic
 from pagefold.derive.policies.folding import State
+from pagefold.derive.policies.lossless import Lossless
+from pagefold.derive.policies.lossless import State as LosslessState
 from pagefold.derive.policy import NOTHING, Abilities, Derived, Notes
 from pagefold.wire.message import Message
 
@@ -63,34 +63,23 @@ class WatchedEconomic:
 
 
 @dataclass(frozen=True, slots=True)
-class _LosslessState:
-    heard: int = 0
-    sent: int = 0
-    waiting: tuple[Message, ...] = ()
-    standings: Standings = field(default_factory=Standings)
-
-
-@dataclass(frozen=True, slots=True)
 class LosslessFrom:
     """The lossless policy on a history whose beginning has been encoded already."""
 
     begun: State
-    forms: Forms
+    policy: Lossless
     name: str = "lossless"
 
-    abilities: ClassVar[Abilities] = Abilities(encodes=True)
+    abilities: ClassVar[Abilities] = Lossless.abilities
 
-    def begin(self, head: int = 0) -> _LosslessState:
-        return _LosslessState(standings=self.begun.standings)
+    def begin(self, head: int = 0) -> LosslessState:
+        return LosslessState(standings=self.begun.standings)
 
-    def step(self, state: _LosslessState, message: Message) -> _LosslessState:
-        if state.heard < len(self.begun.log):
-            shown, standings = self.begun.log[state.heard].shown, state.standings
-        else:
-            arrived = arrive(state.standings, message, forms=self.forms)
-            shown, standings = arrived.message, arrived.standings
-        return _LosslessState(state.heard + 1, state.sent, (*state.waiting, shown), standings)
+    def step(self, state: LosslessState, message: Message) -> LosslessState:
+        heard = state.sent + len(state.waiting)
+        if heard >= len(self.begun.log):
+            return self.policy.step(state, message)
+        return LosslessState(state.sent, (*state.waiting, self.begun.log[heard].shown), state.standings)
 
-    def request(self, state: _LosslessState, notes: Notes = NOTHING) -> tuple[_LosslessState, Derived]:
-        sent = _LosslessState(state.heard, state.sent + len(state.waiting), (), state.standings)
-        return sent, Derived(state.sent, state.waiting)
+    def request(self, state: LosslessState, notes: Notes = NOTHING) -> tuple[LosslessState, Derived]:
+        return self.policy.request(state, notes)

@@ -18,6 +18,7 @@ from pagefold.analysis.report_policies import LosslessFrom, WatchedEconomic
 from pagefold.derive.arrival import label_of
 from pagefold.derive.entry import Entry
 from pagefold.derive.policies.economic import Economic
+from pagefold.derive.policies.lossless import Lossless
 from pagefold.tokens import FRAME, counter
 from pagefold.wire.message import BlockKind, Message, Role
 from pagefold.wire.transcripts import Session
@@ -104,7 +105,7 @@ def session_report(session: Session, job: ReplayJob, *, options: ReportOptions) 
     elif economic.before_fold is None:
         lossless = deepcopy(folded.figures)
     else:
-        policy = LosslessFrom(economic.before_fold, job.learned.forms)
+        policy = LosslessFrom(economic.before_fold, Lossless(forms=job.learned.forms))
         lossless = replay(session, replace(terms, policy=policy), held=plain.figures)
     report.figures["lossless"] = lossless
     _add_results(report, session, economic.entries, before, after, job, options)

@@ -15,11 +15,14 @@ from pagefold.adapters.local_files import LocalFiles
 from pagefold.errors import ConfigError, StoreError
 from pagefold.settings.sections import Settings
 
-SECONDS = 60.0
+_SECONDS = 60.0
 
 
-def adding(settings: Settings, surface: str, counts: Callable[[], Counter[str]]) -> Callable[[], None]:
-    """Returns a function that adds what was counted since its last call."""
+@contextmanager
+def counting(settings: Settings, surface: str, counts: Callable[[], Counter[str]]) -> Iterator[None]:
+    """Adds what was counted since the last time, once a minute while the block runs and once more at its end."""
+    written: Counter[str] = Counter()
+    ended = threading.Event()
 
     def add() -> None:
         from pagefold.adapters.sqlite import counters
@@ -30,17 +33,8 @@ def adding(settings: Settings, surface: str, counts: Callable[[], Counter[str]])
         except (StoreError, ConfigError) as error:
             print(f"pagefold: {error}", file=sys.stderr)
 
-    written: Counter[str] = Counter()
-    return add
-
-
-@contextmanager
-def every_minute(add: Callable[[], None]) -> Iterator[None]:
-    """Calls `add` once a minute from a thread while the block runs, and once more at its end."""
-    ended = threading.Event()
-
     def minutes() -> None:
-        while not ended.wait(SECONDS):
+        while not ended.wait(_SECONDS):
             add()
 
     thread = threading.Thread(target=minutes, name="pagefold-counting", daemon=True)

@@ -6,10 +6,11 @@ import json
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from pagefold import config
 from pagefold.adapters.asgi import new_event_loop
@@ -24,6 +25,7 @@ from pagefold.mcp_proxy.specs import Spec, specs_of
 from pagefold.settings.sections import Settings
 
 _LAST_PORT = 65_535
+_Counting: TypeAlias = AbstractContextManager[None]
 
 
 def run(options: argparse.Namespace, child: ChildProcess | None = None) -> int:
@@ -44,26 +46,26 @@ def run(options: argparse.Namespace, child: ChildProcess | None = None) -> int:
         specs,
         settings.mcp,
         config.process_environment,
-        open_store=_store_opener(settings),
+        open_store=partial(_open_result_store, settings),
         remote=_remote(settings) if any(spec.url for spec in specs) else None,
-        open_prefetch=_prefetch_opener(settings, counts) if settings.prefetch.enabled else None,
+        open_prefetch=partial(_open_prefetch, settings, counts) if settings.prefetch.enabled else None,
         counts=counts,
         children={options.name: child} if child else {},
         watch=_watch(settings),
     )
-    count = counter_writer.adding(settings, "mcp", lambda: counts)
+    counting = counter_writer.counting(settings, "mcp", lambda: counts)
     if options.http is not None:
         with asyncio.Runner(loop_factory=new_event_loop) as runner:
-            runner.run(_http(factory, options.http, count, as_json=options.json))
+            runner.run(_http(factory, counting, options))
         return 0
     try:
         with asyncio.Runner(loop_factory=new_event_loop) as runner:
-            return runner.run(_stdio(factory, count))
+            return runner.run(_stdio(factory, counting))
     finally:
         stdio.leave()
 
 
-async def _stdio(factory: ConnectionFactory, count: Callable[[], None]) -> int:
+async def _stdio(factory: ConnectionFactory, counting: _Counting) -> int:
     sessions: list[ProxySession] = []
 
     async def begin(output: stdio.Output) -> ProxySession:
@@ -72,7 +74,7 @@ async def _stdio(factory: ConnectionFactory, count: Callable[[], None]) -> int:
         await factory.start(session)
         return session
 
-    with counter_writer.every_minute(count):
+    with counting:
         try:
             return await stdio.serve(begin)
         finally:
@@ -80,19 +82,19 @@ async def _stdio(factory: ConnectionFactory, count: Callable[[], None]) -> int:
                 session.processor.close()
 
 
-async def _http(factory: ConnectionFactory, port: int, count: Callable[[], None], *, as_json: bool) -> None:
+async def _http(factory: ConnectionFactory, counting: _Counting, options: argparse.Namespace) -> None:
     from pagefold.mcp_proxy import http
     from pagefold.mcp_proxy.http_passthrough import HttpPassthrough
 
     def started(port: int) -> None:
         url = f"http://127.0.0.1:{port}/mcp"
-        print(json.dumps({"url": url}) if as_json else f"pagefold serves MCP on {url}; Ctrl-C ends it", flush=True)
+        print(json.dumps({"url": url}) if options.json else f"pagefold serves MCP on {url}; Ctrl-C ends it", flush=True)
 
     speaks_http = len(factory.specs) == 1 and factory.specs[0].url
     endpoint = HttpPassthrough(factory) if speaks_http else http.HttpEndpoint(factory)
-    with counter_writer.every_minute(count):
+    with counting:
         try:
-            await http.run(endpoint, port, started=started, until=asked_to_end())
+            await http.run(endpoint, options.http, started=started, until=asked_to_end())
         finally:
             await endpoint.close()
 
@@ -113,25 +115,22 @@ def _specs(command: Sequence[str], file: str | None, name: str) -> list[Spec]:
     return [Spec(name, tuple(command))]
 
 
-def _store_opener(settings: Settings) -> Callable[[Counter[str], Callable[[], None]], Any]:
-    def make(counts: Counter[str], forget: Callable[[], None]) -> Any:
-        from pagefold.adapters.library import Library
-        from pagefold.adapters.local_files import LocalFiles
-        from pagefold.adapters.model_proxy_lock import model_proxy_is_running
-        from pagefold.mcp_proxy.result_store import ResultStore
+def _open_result_store(settings: Settings, counts: Counter[str], forget: Callable[[], None]) -> Any:
+    from pagefold.adapters.library import Library
+    from pagefold.adapters.local_files import LocalFiles
+    from pagefold.adapters.model_proxy_lock import model_proxy_is_running
+    from pagefold.mcp_proxy.result_store import ResultStore
 
-        def opened() -> Library:
-            return Library.open(config.store_path(settings), settings.sink)
+    def opened() -> Library:
+        return Library.open(config.store_path(settings), settings.sink)
 
-        def is_read() -> bool:
-            with suppress(ConfigError):  # without a place for a store there is none to share
-                return model_proxy_is_running(LocalFiles(config.store_path(settings)).model_proxy_lock)
-            return False
+    def is_read() -> bool:
+        with suppress(ConfigError):  # without a place for a store there is none to share
+            return model_proxy_is_running(LocalFiles(config.store_path(settings)).model_proxy_lock)
+        return False
 
-        history = _history() if settings.mcp.tools else ""
-        return ResultStore(opened, history, counts, reset=forget, is_read=is_read)
-
-    return make
+    history = _history() if settings.mcp.tools else ""
+    return ResultStore(opened, history, counts, reset=forget, is_read=is_read)
 
 
 def _history() -> str:
@@ -139,13 +138,10 @@ def _history() -> str:
     return f"mcp-{os.getppid()}-{datetime.now(tz=UTC):%Y%m%d}"
 
 
-def _prefetch_opener(settings: Settings, counts: Counter[str]) -> Callable[[], Any]:
-    def make() -> Any:
-        from pagefold.mcp_proxy.prefetch_driver import PrefetchDriver
+def _open_prefetch(settings: Settings, counts: Counter[str]) -> Any:
+    from pagefold.mcp_proxy.prefetch_driver import PrefetchDriver
 
-        return PrefetchDriver(settings, counts)
-
-    return make
+    return PrefetchDriver(settings, counts)
 
 
 def _watch(settings: Settings) -> Callable[[str, Mapping[str, int]], None] | None:

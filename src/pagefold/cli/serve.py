@@ -120,7 +120,7 @@ def _counted(proxy: Proxy, settings: Settings) -> AbstractContextManager[None]:
             }
         )
 
-    return counter_writer.every_minute(counter_writer.adding(settings, "model", counts))
+    return counter_writer.counting(settings, "model", counts)
 
 
 def proxy_for(settings: Settings, library: Library | None, *, token: str | None = None) -> Proxy:

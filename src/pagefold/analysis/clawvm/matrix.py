@@ -74,10 +74,14 @@ def row(workload: Workload, policy: PolicyFlags, budget: int, *, handicap: bool 
     )
 
 
+def _rows(policies: Iterable[PolicyFlags], seeds: Sequence[int], budgets: Sequence[int]) -> list[MatrixRow]:
+    workloads = [family(seed) for family in FAMILIES.values() for seed in seeds]
+    return [row(workload, policy, budget) for policy in policies for budget in budgets for workload in workloads]
+
+
 def matrix(*, seeds: Sequence[int] = SEEDS, budgets: Sequence[int] = BUDGETS) -> list[MatrixRow]:
     """Runs all policies, each with the whole budget."""
-    workloads = [family(seed) for family in FAMILIES.values() for seed in seeds]
-    return [row(workload, policy, budget) for policy in POLICIES for budget in budgets for workload in workloads]
+    return _rows(POLICIES, seeds, budgets)
 
 
 def handicapped(rows: Sequence[MatrixRow]) -> list[MatrixRow]:
@@ -93,20 +97,18 @@ def handicapped(rows: Sequence[MatrixRow]) -> list[MatrixRow]:
 
 def by_memory(*, seeds: Sequence[int] = SEEDS, budgets: Sequence[int] = BUDGETS) -> list[MatrixRow]:
     """Runs the policies without faults, each without a memory of calls and with it."""
-    workloads = [family(seed) for family in FAMILIES.values() for seed in seeds]
     faultless = [policy for policy in POLICIES if policy.pins]
     each = [
         replace(policy, memory=memory, name=f"{policy.name}, {'with' if memory else 'without'} memory")
         for policy in faultless
         for memory in (False, True)
     ]
-    return [row(workload, policy, budget) for policy in each for budget in budgets for workload in workloads]
+    return _rows(each, seeds, budgets)
 
 
 def ablations(*, budget: int = ABLATION_BUDGET, seeds: Sequence[int] = SEEDS) -> dict[str, list[MatrixRow]]:
     """Returns, for every part that is taken away, the rows of all families and seeds at one budget."""
-    workloads = [family(seed) for family in FAMILIES.values() for seed in seeds]
-    return {part: [row(workload, policy, budget) for workload in workloads] for part, policy in ABLATIONS.items()}
+    return {part: _rows([policy], seeds, [budget]) for part, policy in ABLATIONS.items()}
 
 
 def summaries(rows: Iterable[MatrixRow]) -> list[Summary]:

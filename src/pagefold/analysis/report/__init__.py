@@ -25,18 +25,6 @@ _LABELS = 20_000  # of what was read again; later ones are left out
 
 
 @dataclass(slots=True)
-class SessionSavings:
-    """The figures of one session as it was sent, in lossless forms, and folded."""
-
-    id: str
-    source: str
-    path: str
-    before: ReplayFigures
-    lossless: ReplayFigures
-    after: ReplayFigures
-
-
-@dataclass(slots=True)
 class SavingsReport:
     job: ReplayJob
     options: ReportOptions = field(default_factory=ReportOptions)
@@ -51,7 +39,7 @@ class SavingsReport:
     worst: tuple[float, str] = (0.0, "")
     longest: tuple[tuple[bool, float], str, str] | None = None  # by (was folded, cost): its file and its id
     _rivals: dict[tuple[str, int], ReplayFigures] = field(default_factory=dict)
-    _rows: list[tuple[float, int, SessionSavings]] = field(default_factory=list)
+    _rows: list[tuple[float, int, SessionResult[SessionReport]]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.totals = {policy: ReplayTotals(self.job.prices, problems=self.problems) for policy in POLICIES}
@@ -80,8 +68,7 @@ class SavingsReport:
         """Keeps the session if it is among those that saved most, the worst one, or the longest one."""
         figures = result.value.figures
         before, after = figures["identity"], figures["economic"]
-        row = SessionSavings(result.id, result.source, str(result.path), before, figures["lossless"], after)
-        entry = (before.cost - after.cost, -self.sessions, row)
+        entry = (before.cost - after.cost, -self.sessions, result)
         (heapq.heappush if len(self._rows) < _SESSIONS else heapq.heappushpop)(self._rows, entry)
         if before.cost and before.requests >= WORST_FROM:
             self.worst = max(self.worst, (after.effective / before.cost, result.id))
@@ -108,7 +95,7 @@ class SavingsReport:
         return self.totals["economic"].total
 
     @property
-    def rows(self) -> list[SessionSavings]:
+    def rows(self) -> list[SessionResult[SessionReport]]:
         """The sessions that saved most."""
         return [row for *_, row in sorted(self._rows, key=lambda one: one[:2], reverse=True)]
 
@@ -198,11 +185,11 @@ class SavingsReport:
                 {
                     "id": row.id,
                     "source": row.source,
-                    "path": row.path,
-                    "cost": round(row.before.cost, 3),
-                    "lossless": round(row.lossless.cost, 3),
-                    "economic": round(row.after.cost, 3),
-                    "penalty": round(row.after.penalty, 3),
+                    "path": str(row.path),
+                    "cost": round(row.value.figures["identity"].cost, 3),
+                    "lossless": round(row.value.figures["lossless"].cost, 3),
+                    "economic": round(row.value.figures["economic"].cost, 3),
+                    "penalty": round(row.value.figures["economic"].penalty, 3),
                 }
                 for row in self.rows
             ],

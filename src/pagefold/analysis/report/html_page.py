@@ -195,17 +195,12 @@ def _policies(report: SavingsReport) -> Iterator[Html]:
 
 
 def _sessions(report: SavingsReport) -> Iterator[Html]:
-    rows = [
-        (
-            row.id,
-            f"{row.before.requests:,}",
-            money(report.usd(row.before.cost)),
-            money(report.usd(row.after.cost)),
-            share(row.before.cost - row.after.cost, row.before.cost),
-            _missed(row.after),
-        )
-        for row in report.rows
-    ]
+    rows = []
+    for row in report.rows:
+        before, after = row.value.figures["identity"], row.value.figures["economic"]
+        costs = (money(report.usd(before.cost)), money(report.usd(after.cost)))
+        saved = share(before.cost - after.cost, before.cost)
+        rows.append((row.id, f"{before.requests:,}", *costs, saved, _missed(after)))
     yield el("h2", "The sessions that saved most")
     yield _table("", ("session", "requests", "as logged", "after", "saved", "missed"), rows)
 
