@@ -3,8 +3,8 @@
 A turn is what the proxy does itself, without sockets: the request arrives as bytes, a policy derives what goes
 upstream, the answer is read, and the exchange is counted and recorded. One agent reads a file of 33 lines in every
 turn, so each turn brings an answer and a tool result. `sys.setprofile` counts the calls of functions that pagefold
-defines and the modules they are in. The median turn is shown; `--modules` lists the calls of each module. Commit
-2ac9f8b takes 840 calls over 38 modules: run it with PYTHONPATH set to that checkout's src to see.
+defines and the modules they are in. The median turn is shown; `--by module` and `--by function` list where its
+calls go. Commit 2ac9f8b takes 840 calls over 38 modules: run it with PYTHONPATH set to that checkout's src to see.
 """
 
 import argparse
@@ -82,13 +82,13 @@ def turn(body: bytes, stream: bytes, conversations: Conversations, recorder: Any
     Totals.of(seen)
 
 
-def counted(step: Callable[[], None]) -> Counter[str]:
-    """The calls of each module of pagefold while a step is taken."""
-    calls: Counter[str] = Counter()
+def counted(step: Callable[[], None]) -> Counter[tuple[str, str]]:
+    """The calls of each function of pagefold, by module and name, while a step is taken."""
+    calls: Counter[tuple[str, str]] = Counter()
 
     def see(frame: FrameType, event: str, argument: Any) -> None:
         if event == "call" and frame.f_code.co_filename.startswith(ROOT):
-            calls[frame.f_code.co_filename[len(ROOT) + 1 : -3]] += 1
+            calls[frame.f_code.co_filename[len(ROOT) + 1 : -3], frame.f_code.co_qualname] += 1
 
     sys.setprofile(see)
     try:
@@ -101,7 +101,7 @@ def counted(step: Callable[[], None]) -> Counter[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--lines", type=int, default=34, help="lines of each file that is read")
-    parser.add_argument("--modules", action="store_true", help="list the calls of each module")
+    parser.add_argument("--by", choices=("module", "function"), help="list the calls of each module or function")
     parser.add_argument("--untold", action="store_true", help="without the decision trace")
     chosen = parser.parse_args()
     agent, stream = Agent(chosen.lines), answer()
@@ -109,13 +109,17 @@ def main() -> None:
     recorder = None if chosen.untold else TurnRecorder(lambda event: None)
     for _ in range(WARM):
         turn(agent.request(), stream, conversations, recorder)
-    turns: list[Counter[str]] = []
+    turns: list[Counter[tuple[str, str]]] = []
     for _ in range(MEASURED):
         turns.append(counted(partial(turn, agent.request(), stream, conversations, recorder)))
     calls = sorted(turns, key=Counter.total)[MEASURED // 2]
-    print(f"{calls.total()} Python calls over {len(calls)} modules")
-    for module, count in calls.most_common() if chosen.modules else ():
-        print(f"{count:6}  {module}")
+    modules: Counter[str] = Counter()
+    for (module, _), count in calls.items():
+        modules[module] += count
+    print(f"{calls.total()} Python calls over {len(modules)} modules")
+    functions = Counter({f"{module}:{name}": count for (module, name), count in calls.items()})
+    for place, count in (functions if chosen.by == "function" else modules).most_common() if chosen.by else ():
+        print(f"{count:6}  {place}")
 
 
 if __name__ == "__main__":
