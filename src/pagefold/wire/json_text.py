@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import starmap
+from operator import methodcaller
 from typing import Any, AnyStr, NamedTuple, TypeAlias
 
 from pagefold.errors import WireError
@@ -24,13 +25,10 @@ _BEHIND = re.compile(r"[ \t\n\r]*([,}])[ \t\n\r]*")  # what follows a member
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def text_of(data: bytes) -> str:
-    """A byte order mark is kept: it is a byte that arrived."""
-    return data.decode("utf-8", "surrogateescape")
+text_of: Callable[[bytes], str] = methodcaller("decode", "utf-8", "surrogateescape")
+"""The text of bytes. A byte order mark is kept: it is a byte that arrived."""
 
-
-def bytes_of(text: str) -> bytes:
-    return text.encode("utf-8", "surrogateescape")
+bytes_of: Callable[[str], bytes] = methodcaller("encode", "utf-8", "surrogateescape")
 
 
 class Spot(NamedTuple):
@@ -90,10 +88,10 @@ def members(text: str, start: int = 0) -> list[Spot]:
 def elements(text: str, start: int = 0) -> list[Spot]:
     """The elements of the array at `start`. Raises WireError."""
     at = _open(text, start, "[")
-    if text[at : at + 1] == "]":
+    if text.startswith("]", at):
         return []
-    first = value_at(text, at)
-    return [first, *starmap(Spot, following(text, first.end)[0])]
+    value, end = _scanned(text, at)
+    return [Spot(at, end, value), *starmap(Spot, following(text, end)[0])]
 
 
 def following(text: str, at: int, path: tuple[str, ...] = ()) -> tuple[list[tuple[int, int, Any, str]], int]:
@@ -105,7 +103,7 @@ def following(text: str, at: int, path: tuple[str, ...] = ()) -> tuple[list[tupl
     found: list[tuple[int, int, Any, str]] = []
     start = at
     try:
-        while text[at] == "," or text[at := _after_space(text, at)] == ",":
+        while text[at] == "," or (text[at] in _SPACES and text[at := _after_space(text, at)] == ","):
             start = at + 1
             if text[start] in _SPACES:
                 start = start + 1 if text[start + 1] == "{" else _after_space(text, start)
@@ -147,7 +145,10 @@ def value_at(text: str, at: int) -> Spot:
 
 def member(spots: Sequence[Spot], key: str) -> Spot | None:
     """Returns the member with this key. With duplicate keys it is the last, as in other parsers."""
-    return next((spot for spot in reversed(spots) if spot.key == key), None)
+    for spot in reversed(spots):
+        if spot.key == key:
+            return spot
+    return None
 
 
 def find(text: str, path: Path) -> tuple[int, int]:
@@ -156,7 +157,7 @@ def find(text: str, path: Path) -> tuple[int, int]:
     end = _scanned(text, start)[1] if not path else start
     for step in path:
         if isinstance(step, str):
-            spot = member(members(text, start), step)
+            spot = member(_members(text, start)[0], step)
         else:
             spots = elements(text, start)
             spot = spots[step] if 0 <= step < len(spots) else None
@@ -247,19 +248,22 @@ def _members(text: str, start: int, path: tuple[str, ...] = ()) -> tuple[list[Sp
     found: list[Spot] = []
     if text.startswith("}", at):
         return found, at + 1
-    while True:
-        if plain := _PLAIN_KEY.match(text, at):
-            key, at = plain[1], plain.end()
-        else:
-            key, at = _escaped_key(text, at)
-        value, end = _inside(text, at, path[1:]) if path and path[0] == key else _scanned(text, at)
-        found.append(Spot(at, end, value, key))
-        behind = _BEHIND.match(text, end)
-        if behind is None:
-            raise _unexpected(text, _after_space(text, end), ",")
-        at = behind.end()
-        if behind[1] == "}":
-            return found, behind.end(1)
+    try:
+        while True:
+            if plain := _PLAIN_KEY.match(text, at):
+                key, at = plain[1], plain.end()
+            else:
+                key, at = _escaped_key(text, at)
+            value, end = _inside(text, at, path[1:]) if path and path[0] == key else _scan(text, at)
+            found.append(Spot(at, end, value, key))
+            behind = _BEHIND.match(text, end)
+            if behind is None:
+                raise _unexpected(text, _after_space(text, end), ",")
+            at = behind.end()
+            if behind[1] == "}":
+                return found, behind.end(1)
+    except _NO_VALUE as error:
+        raise _refused(text, at, error) from error
 
 
 def _escaped_key(text: str, at: int) -> tuple[str, int]:
@@ -300,7 +304,9 @@ def _after_space(text: str, at: int) -> int:
 
 
 def _open(text: str, start: int, bracket: str) -> int:
-    return _after_space(text, _expect(text, _after_space(text, start), bracket))
+    if not text.startswith(bracket, start):
+        _expect(text, start := _after_space(text, start), bracket)
+    return _after_space(text, start + 1) if text.startswith(_SPACES, start + 1) else start + 1
 
 
 def _finish(text: str, at: int) -> None:
