@@ -6,7 +6,7 @@ from pagefold.derive.arrival import Standings, arrive
 from pagefold.derive.learned import AS_IT_COMES, Forms
 from pagefold.derive.quotable import Passage, passages
 from pagefold.frozen import frozen
-from pagefold.pages.facts import facts_of
+from pagefold.pages.facts import find_facts
 from pagefold.tokens import FRAME, counter
 from pagefold.wire.message import BlockKind, Message, Role
 
@@ -45,7 +45,8 @@ def enter(
     arrived = arrive(standings, message, forms=forms)
     found = passages(message, arrived.standings)
     facts = frozenset[str]().union(*[passage.where for passage in found])
-    facts |= facts_of(" ".join([key for passage in found for key in passage.keys]))
+    if keys := [key for passage in found for key in passage.keys]:
+        facts = facts.union(find_facts(" ".join(keys)))
     shown = arrived.message
     return arrived.standings, Entry(message, shown, counted(shown, tokens), turn, found, facts, arrived.codecs)
 

@@ -16,7 +16,7 @@ from pagefold.derive.arrival import Standings, arguments_of
 from pagefold.derive.json_lines import Said, json_lines
 from pagefold.encode.codecs import numbered
 from pagefold.frozen import frozen
-from pagefold.pages.facts import is_fact, words_of
+from pagefold.pages.facts import find_facts
 from pagefold.pages.pins import OPENING
 from pagefold.wire.message import Block, BlockKind, Message, Role
 
@@ -97,12 +97,12 @@ def _where(lines: Sequence[Line]) -> dict[str, tuple[int, ...]]:
     where: dict[str, list[int]] = {}
     named: dict[str, list[str]] = {}
     for index, (text, _, column, _) in enumerate(lines):
-        words = words_of(text)
+        facts = find_facts(text)
         if isinstance(column, str):  # every value of a column is quoted with its name
             if column not in named:
-                named[column] = words_of(column)
-            words += named[column]
-        for fact in filter(is_fact, words):
+                named[column] = find_facts(column)
+            facts += named[column]
+        for fact in facts:
             places = where.get(fact)
             if places is None:
                 where[fact] = [index]

@@ -126,31 +126,33 @@ class _ReferenceWriter:
         self.shown: list[str] = []
         self.literal: list[str | None] = []
         self.references = 0
-        self._numbered = run is not None
+        self._run, self._numbered = run, run is not None
         self._own: dict[str, int] = {}  # where a line stands in this text
         self._last = ""  # the label that the last reference named
         self._shift = 0
         self._places = _PLACES
 
     def write(self, lines: Sequence[str]) -> None:
-        at, fresh = 0, True
-        places, own = self.ledger.places, self._own
+        at = start = 0  # lines from `start` on are not shown yet
+        held, own = self.ledger.held(lines), self._own
         while at < len(lines):
             text = lines[at]
-            earlier = places(text)
-            if earlier or text in own:
-                length, base, line = self._longest(lines, at, earlier)
+            if text in held or text in own:
+                length, base, line = self._longest(lines, at, self.ledger.places(text))
                 if length and _worth(lines[at : at + length], self._numbered) >= self._price(at, base, line):
+                    self._show(lines, start, at)
                     self._refer(at, length, base, line)
                     self.literal += [None] * length
-                    at, fresh = at + length, True
+                    at = start = at + length
                     continue
             own.setdefault(text, at)
-            number = self.first + at
-            named = self._numbered and keeps_number(number, fresh=fresh)
-            self.shown.append(f"{number}\t{text}" if named else text)
             self.literal.append(text)
-            at, fresh = at + 1, False
+            at += 1
+        self._show(lines, start, at)
+
+    def _show(self, lines: Sequence[str], start: int, end: int) -> None:
+        if start < end:
+            self.shown += self._run.sparse(start, end) if self._run else lines[start:end]
 
     def _longest(
         self, lines: Sequence[str], at: int, places: Sequence[tuple[int, int]]

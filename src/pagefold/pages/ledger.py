@@ -4,7 +4,7 @@ A ledger is immutable: adding a text returns a new one. Two histories with the s
 neither sees what the other added. A line that was itself shown as a reference is not in the ledger.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from pagefold.frozen import frozen
@@ -65,6 +65,11 @@ class Ledger:
         if again[-1][0] >= self._length:
             again = [place for place in again if place[0] < self._length]
         return again[-_PLACES:] if len(again) >= _PLACES else [first, *again]
+
+    def held(self, lines: Iterable[str]) -> set[str]:
+        """Returns those of the lines that are in some text."""
+        first, length = self._log.first, self._length
+        return {line for line in lines if line in first and first[line][0] < length}
 
     def labelled(self, label: str) -> LedgerEntry | None:
         index = self._log.labels.get(label)

@@ -12,7 +12,6 @@ of a run has its first and last number, and how numbers were written where that 
 """
 
 import re
-from collections.abc import Iterator
 from functools import lru_cache
 
 from pagefold.encode.codec import Codec, Inner
@@ -51,10 +50,11 @@ class NumberedRun:
             return [f"{number}{mark}{line}" for number, line in enumerate(self.lines, self.first)]
         return [f"{number:>{width}}{mark}{line}" for number, line in enumerate(self.lines, self.first)]
 
-    def sparse(self) -> list[str]:
-        lines = list(self.lines)
-        for number in _kept(self.first, self.first + len(lines) - 1):
-            lines[number - self.first] = f"{number}\t{lines[number - self.first]}"
+    def sparse(self, start: int = 0, end: int | None = None) -> list[str]:
+        """Returns the lines from `start` to `end` as they are shown: the first, and few others, with their numbers."""
+        lines, first = list(self.lines[start:end]), self.first + start
+        for number in _kept(first, first + len(lines) - 1):
+            lines[number - first] = f"{number}\t{lines[number - first]}"
         return lines
 
 
@@ -109,11 +109,10 @@ def keeps_number(number: int, *, fresh: bool) -> bool:
     return fresh or number % 10 == 0 or number >= _FAR
 
 
-def _kept(first: int, last: int) -> Iterator[int]:
-    """Yields the numbers that a run of lines keeps."""
-    yield first
-    yield from range(first + 10 - first % 10, min(last + 1, _FAR), 10)
-    yield from range(max(first + 1, _FAR), last + 1)
+def _kept(first: int, last: int) -> list[int]:
+    """Returns the numbers that a run of lines keeps."""
+    tens = range(first + 10 - first % 10, min(last + 1, _FAR), 10)
+    return [first, *tens, *range(max(first + 1, _FAR), last + 1)]
 
 
 class NumberedCodec(Codec):
