@@ -71,8 +71,11 @@ class Counter:
 
 
 @cache
-def counter(name: str = "o200k", *, exact: bool = False) -> Counter:
-    """Returns the counter of that name. Raises ConfigError for an unknown name, or where `exact` needs an extra."""
+def counter(name: str, *, exact: bool = False) -> Counter:
+    """Returns the counter of that name, always the same one: a text that one caller counted, another need not count.
+
+    Raises ConfigError for an unknown name, or where `exact` needs an extra.
+    """
     if name in _ENCODINGS:
         return Counter(name, _bpe(name), exact=True, label=f"{name}, exact")
     if name not in _FAMILIES:
@@ -80,7 +83,7 @@ def counter(name: str = "o200k", *, exact: bool = False) -> Counter:
     column, family, frame = _FAMILIES[name]
     if exact:
         return Counter(name, _reconstructed(family, frame), exact=True, label=f"{name}, by ctok")
-    base, factors = _bpe("o200k"), {content: columns[column] for content, columns in _FACTORS.items()}
+    base, factors = counter("o200k").count, {content: columns[column] for content, columns in _FACTORS.items()}
 
     def estimate(text: str) -> int:
         return round(base(text) * factors[content_of(text)]) if text else 0

@@ -19,7 +19,7 @@ from pagefold.pages.page import id_of
 from pagefold.tokens import counter
 from tests.encode.paging import pieces
 
-count = counter().count
+count = counter("o200k").count
 PAGE, OTHER = id_of(b"page"), id_of(b"other")
 
 

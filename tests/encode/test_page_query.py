@@ -13,7 +13,7 @@ from pagefold.pages.memory_store import MemoryPages
 from pagefold.pages.page import handle_of
 from pagefold.tokens import counter
 
-count = counter().count
+count = counter("o200k").count
 PLAIN = "".join(f"plain line {n}\n" for n in range(1, 201))
 NUMBERED = "".join(f"{n:>6}→code_{n} = {n}\n" for n in range(900, 1_000))
 JSON = json.dumps({"items": [{"id": n, "name": f"thing_{n}"} for n in range(30)], "a.b": {"c": 1.50}, "total": 30})

@@ -16,7 +16,7 @@ def test_a_pointer_names_the_call_the_size_and_the_way_back() -> None:
 
     line = pointer(text, handle=HANDLE, tool="Read", arguments='{"file_path": "src/loans.py"}')
 
-    tokens = counter().count(text)
+    tokens = counter("o200k").count(text)
     assert line == f'[left out: Read src/loans.py, 40 lines, {tokens} tokens; context_recall("{HANDLE}") returns it]'
 
 

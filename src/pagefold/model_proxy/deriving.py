@@ -254,7 +254,7 @@ def _sent(message: Message, messages: Log[Message]) -> Sent:
         return Sent(message.place, (), source, source)
     if len(source.blocks) != len(message.blocks):
         return Sent(-1, (), message, message, -_cost(message))
-    count, saved = tokens.counter().count, 0
+    count, saved = tokens.counter("o200k").count, 0
     edits: list[tuple[int, str]] = []
     for index, (old, new) in enumerate(zip(source.blocks, message.blocks, strict=True)):
         if (old.kind, old.call_id) != (new.kind, new.call_id):
@@ -267,5 +267,5 @@ def _sent(message: Message, messages: Log[Message]) -> Sent:
 
 
 def _cost(message: Message) -> int:
-    count = tokens.counter().count
+    count = tokens.counter("o200k").count
     return tokens.FRAME + sum(count(block.text) for block in message.blocks)

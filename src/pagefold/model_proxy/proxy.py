@@ -109,7 +109,7 @@ class Proxy:
 
     async def _live(self, receive: Receive, send: Send) -> None:
         await receive()
-        tokens.counter()  # loading the vocabulary later would hold up everyone who is served then
+        tokens.counter("o200k")  # loading the vocabulary later would hold up everyone who is served then
         async with aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0),
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
