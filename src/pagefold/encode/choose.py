@@ -245,7 +245,7 @@ def _shortest(
 
     left_out = _not_worth_trying(text, codecs, inside, skipped)
     for codec in codecs:
-        if codec.name in left_out:
+        if codec.name in left_out or not codec.begins.match(text):
             continue
         used.clear()
         try:

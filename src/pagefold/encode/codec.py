@@ -23,6 +23,8 @@ class Codec:
     name: str
     header: re.Pattern[str]
     """Matches the first line of this codec's forms and of no other's."""
+    begins: re.Pattern[str] = re.compile("")
+    """Matches the beginning of every text that this codec can encode. Other texts are not offered to it."""
     least_saving: float = 0.0
     """The share of a text's characters that a form has to save. Lines that stay as they are can be found and quoted, so
     codecs that change lines an agent likes to quote ask for more."""

@@ -22,12 +22,14 @@ class McpTextEnvelope(Codec):
     """An MCP content block around one text."""
 
     name = "mcp-text"
+    begins = re.compile("|".join(map(re.escape, _OPENINGS)))
     header = re.compile(r"\[MCP text( spaced)?( ascii)?(?: …(.*)|, broken off before the last (\d+) lines)?\]")
 
     def encode(self, text: str, inner: Inner) -> str | None:
-        opening = next((opening for opening in _OPENINGS if text.startswith(opening)), None)
-        if opening is None:
+        begun = self.begins.match(text)
+        if begun is None:
             return None
+        opening = begun[0]
         start = len(opening)
         try:
             content, end = scan_string(text, start, True)
@@ -76,10 +78,11 @@ class JsonStringEnvelope(Codec):
     """JSON that is little more than one long string: a value that was serialised twice, or an object around a text."""
 
     name = "json-text"
+    begins = re.compile(r'["{\[]')
     header = re.compile(r"\[text in JSON( ascii)?: ([^…\n]*)…([^…\n]*)\]")
 
     def encode(self, text: str, inner: Inner) -> str | None:
-        if text[:1] not in ('"', "{", "["):
+        if not self.begins.match(text):
             return None
         # A string so long covers the middle of the text, where a quote without a backslash before it would end it.
         middle = text.find('"', int((1 - _SHARE) * len(text)) + 1, int(_SHARE * len(text)) - 1)
@@ -132,6 +135,7 @@ class TemplateEnvelope(Codec):
 
     def __init__(self, name: str, envelope: str, form: str) -> None:
         self.name, self._envelope, self._form = name, envelope, form
+        self.begins = re.compile(_with_slots(envelope.partition("{body}")[0], _SLOTS), re.DOTALL)
         self._pattern = re.compile(_with_slots(envelope, _SLOTS), re.DOTALL)
         self._form_pattern = re.compile(_with_slots(form, _SLOTS | _LOOSE), re.DOTALL)
         self.header = re.compile(_with_slots(first_line(form), _SLOTS | _LOOSE))

@@ -31,6 +31,7 @@ class JsonCodec(Codec):
     """`exact` where the bytes have to come back, and not only the values."""
 
     name = "json"
+    begins = re.compile(r"\s*[{\[]")
     header = re.compile(
         r"\[(JSON|Python)((?: [a-z0-9]+)*)(, the last empty)?(?:, cut off (\d+) deep before the last (\d+) lines)?\]"
     )
@@ -39,7 +40,7 @@ class JsonCodec(Codec):
         self.exact = exact
 
     def encode(self, text: str, inner: Inner) -> str | None:
-        if text[:1] not in ("{", "[") and text.lstrip()[:1] not in ("{", "["):
+        if not self.begins.match(text):
             return None
         if len(text) < _LEAST or (len(text) > _HELD and self._is_too_much(text)):
             return None
