@@ -10,9 +10,9 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 
 from pagefold.wire import json_text
-from pagefold.wire.cache_marks import unmarked
 from pagefold.wire.json_text import dumps
 from pagefold.wire.message import Message, Request, Role
+from pagefold.wire.shared_parsing import unmarked
 
 NO_HASH = bytes(32)
 """The prefix hash before the first message."""

@@ -12,10 +12,9 @@ from typing import Any
 from pagefold.errors import WireError
 from pagefold.wire import json_text, sse
 from pagefold.wire.api import CacheMarks, CallFormat, ResultClearing
-from pagefold.wire.cache_marks import MARK, unmarked
 from pagefold.wire.json_text import as_count, as_list, as_object, as_string
 from pagefold.wire.message import Block, BlockKind, Message, RequestShape, Response, Role, Usage, parse_body
-from pagefold.wire.shared_parsing import as_result, role_of, text_parts, typed_part
+from pagefold.wire.shared_parsing import MARK, as_result, role_of, text_parts, typed_part, unmarked
 
 _EDITING = "context_management"
 _CLEARS = "clear_tool_uses"

@@ -145,10 +145,11 @@ def value_at(text: str, at: int) -> Spot:
 
 def member(spots: Sequence[Spot], key: str) -> Spot | None:
     """Returns the member with this key. With duplicate keys it is the last, as in other parsers."""
-    for spot in reversed(spots):
+    found: Spot | None = None
+    for spot in spots:
         if spot.key == key:
-            return spot
-    return None
+            found = spot
+    return found
 
 
 def find(text: str, path: Path) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""Parses what several wire formats have in common: roles, parts of content, tool results and usage."""
+"""Parses what several wire formats have in common: roles, parts of content, tool results, cache marks and usage."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -7,6 +7,8 @@ from pagefold.errors import WireError
 from pagefold.wire import json_text
 from pagefold.wire.message import Block, BlockKind, Message, Parse, Role, Usage
 
+MARK = "cache_control"
+"""The key by which clients tell a provider what to cache."""
 _ROLES: Mapping[str, Role] = {role.value: role for role in Role}
 
 
@@ -45,6 +47,25 @@ def typed_part(value: Any, path: json_text.Path, texts: Mapping[str, str], media
     if key is not None and isinstance(value.get(key), str):
         return Block(BlockKind.TEXT, value[key], (*path, key))
     return Block(BlockKind.MEDIA, "") if kind in media else Block(BlockKind.OTHER, json_text.dumps(value))
+
+
+def unmarked(content: Any) -> Any:
+    """Returns content without cache marks, also inside results, and a string as one text block. The arguments of calls
+    are left as they are. Whether two messages are the same to a prompt cache is decided by this spelling."""
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    if not isinstance(content, list):
+        return content
+    blocks: list[Any] = []
+    for block in content:
+        kept = block
+        if isinstance(block, dict):
+            if MARK in block:
+                kept = {key: part for key, part in block.items() if key != MARK}
+            if block.get("type") == "tool_result" and "content" in block:
+                kept = {**kept, "content": unmarked(block["content"])}
+        blocks.append(kept)
+    return blocks
 
 
 def usage_of(prompt: Any, details: Any, output: Any) -> Usage:
