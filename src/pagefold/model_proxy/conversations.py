@@ -100,12 +100,14 @@ class Conversations:
         """The derivations by a policy, of requests of this API."""
         found = self._derivations.get((api, policy))
         if found is None:
-            original = self.with_original_results if policy.abilities.encodes else as_it_is
-            made = Derivations(policy, shown=original)
-            if policy.abilities.folds:
-                plain = api_named(api).plain
-                made = Derivations(policy, noted=self.notebook.get, shown=lambda message: original(plain(message)))
-            self._derivations[api, policy] = found = made
+            folds = policy.abilities.folds
+            shown = plain = api_named(api).plain if folds else as_it_is
+            if policy.abilities.encodes and self._store is not None:
+                shown = lambda message: self.with_original_results(plain(message))  # noqa: E731
+            found = (
+                Derivations(policy, noted=self.notebook.get, shown=shown) if folds else Derivations(policy, shown=shown)
+            )
+            self._derivations[api, policy] = found
             if len(self._derivations) > _POLICIES:  # a client may name any window
                 del self._derivations[next(iter(self._derivations))]
         return found

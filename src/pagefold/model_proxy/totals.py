@@ -8,7 +8,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from enum import StrEnum
-from operator import attrgetter
+from functools import reduce
+from operator import add, attrgetter
 from typing import Any, TypeVar
 
 from pagefold.frozen import frozen
@@ -131,7 +132,8 @@ class Totals:
             # Only what a provider answered to: any name can be asked for, and each would be kept for ever.
             by_model.setdefault(one.model if one.usage else "", []).append(one)
         counted = {model: _counted(some) for model, some in by_model.items()}
-        return replace(sum(counted.values(), cls()), by_model={name: part for name, part in counted.items() if name})
+        whole = reduce(add, counted.values()) if counted else cls()
+        return replace(whole, by_model={name: part for name, part in counted.items() if name})
 
     def __add__(self, other: "Totals") -> "Totals":
         summed: Totals = _added(self, other)
@@ -143,27 +145,39 @@ class Totals:
 
 def _counted(seen: Sequence[Seen]) -> Totals:
     estimated: dict[str, int] = {}
+    errors, unread, usages, works = list[str](), list[str](), list[Usage](), list[Work]()
+    abandoned = messages = 0
     for one in seen:
         for part, count in one.estimated.items():
             estimated[part] = estimated.get(part, 0) + count
+        if one.estimated:
+            messages += one.messages
+        if one.usage:
+            usages.append(one.usage)
+        if one.work is not NO_WORK:
+            works.append(one.work)
+        if one.error and one.failed:
+            errors.append(one.error)
+        if one.unread:
+            unread.append(one.unread)
+        abandoned += one.ending is Ending.ABANDONED
     streamed, bytes_up, bytes_down = map(sum, zip(*map(_PLAIN, seen), strict=True))
-    failed = [one.error for one in seen if one.error and one.failed]
     return Totals(
         requests=len(seen),
         streamed=streamed,
-        failed=len(failed),
-        abandoned=sum([one.ending is Ending.ABANDONED for one in seen]),
+        failed=len(errors),
+        abandoned=abandoned,
         bytes_up=bytes_up,
         bytes_down=bytes_down,
-        messages=sum([one.messages for one in seen if one.estimated]),
-        usage=_summed(_NO_USAGE, [one.usage for one in seen if one.usage]),
+        messages=messages,
+        usage=_summed(_NO_USAGE, usages),
         estimated=estimated,
         prefix=_summed(NO_PREFIX, [one.prefix for one in seen]),
-        work=_summed(NO_WORK, [one.work for one in seen if one.work is not NO_WORK]),
+        work=_summed(NO_WORK, works),
         reckoned=_summed(NOT_RECKONED, [one.reckoned for one in seen]),
         # As plain dicts: `asdict` makes other keys of a Counter's.
-        errors=dict(Counter(failed)),
-        unread=dict(Counter([one.unread for one in seen if one.unread])),
+        errors=dict(Counter(errors)),
+        unread=dict(Counter(unread)),
     )
 
 
