@@ -509,6 +509,31 @@ def test_a_collection_of_what_was_not_sent_is_told(tmp_path: Path) -> None:
         assert waiting(here) == 0
 
 
+def test_a_page_collected_while_its_batch_is_sent_is_no_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    objects = Kept()
+    look = SqliteOutbox.next_batch
+    batches: list[int] = []
+    with library(tmp_path / "here.db", objects) as here:
+        assert here._sink is not None
+        here._sink._first_pause = 2 * SECONDS
+
+        def look_and_collect(outbox: SqliteOutbox, pages: int, length: int) -> Sequence[UnsentPage]:
+            batch = look(outbox, pages, length)
+            if batch and not any(batches):
+                here.store.pages.collect(max_bytes=0)
+            batches.append(len(batch))
+            return batch
+
+        monkeypatch.setattr(SqliteOutbox, "next_batch", look_and_collect)
+        here.put(b"collected", history="s")
+        until(lambda: any(batches))
+        here.put(b"kept", history="s")
+        until(lambda: b"kept" in objects.objects.values())
+        assert b"collected" not in objects.objects.values()
+
+
 def test_a_process_that_starts_takes_over_and_two_that_send_the_same_session_agree(tmp_path: Path) -> None:
     objects = Kept(refuses=True)
     with library(tmp_path / "here.db", objects, 0.0) as first, library(tmp_path / "here.db", objects, 0.0) as second:

@@ -1,8 +1,9 @@
-"""The history sink: sends what is put under a session to object storage, in a thread of its own.
+"""Sends the pages that are put under a session to object storage (the history sink), in a thread of its own.
 
-Promises: no put waits for it; it holds at most one batch in memory, because the backlog is in the store's outbox; what
-fails is tried again with growing pauses and counted; closing takes no longer than it is given, and the next process
-that starts sends the rest. A page is marked as sent only when it and the part of the manifest that names it are there.
+Promises: no put waits for the sink. It holds at most one batch in memory, because the backlog is in the store's outbox.
+What fails is counted and tried again after growing pauses. Closing takes no longer than the caller allows; the next
+process that starts sends the rest. A page is marked as sent only when it and the part of the manifest that names it
+are in object storage.
 """
 
 import asyncio
@@ -23,7 +24,7 @@ _FIRST_PAUSE = 0.5
 _LONGEST_PAUSE = 60.0
 _LOOK_AGAIN = 30.0
 _LINGER = 0.2
-_LAST_TRIES = 3  # failures after which closing leaves the rest to the next start: a dead sink makes no long goodbye
+_LAST_TRIES = 3  # failures while closing, so that an unreachable sink does not delay exit
 _LAST_PAUSE = 0.2
 
 
@@ -32,24 +33,24 @@ class ObjectStorage(Protocol):
 
     @property
     def where(self) -> str:
-        """For people: the address, without any key."""
+        """The address, for people; without credentials."""
 
     async def put(self, key: str, content: bytes) -> None: ...
 
     def get(self, key: str) -> bytes | None: ...
 
     def read(self, key: str, start: int, end: int) -> bytes | None:
-        """The bytes from `start` up to `end`; short where the object is shorter."""
+        """Returns the bytes from `start` up to `end`, or fewer where the object is shorter."""
 
     def keys(self, folder: str) -> Sequence[str]:
-        """Every object in a folder and below it."""
+        """Returns the key of every object in a folder and below it."""
 
     def folders(self, folder: str) -> Sequence[str]: ...
 
 
 @dataclass(slots=True)
 class SinkState:
-    """How far sending has come. The counts are this process's; what waits is everybody's."""
+    """How far sending has come. Counts cover this process only; `waiting` covers every process using the store."""
 
     where: str
     waiting: int = 0
@@ -63,7 +64,7 @@ class SinkState:
 
 
 class HistorySink:
-    """Sends what the outbox holds, in a thread of its own, from `start` to `close`."""
+    """Sends the pages in the outbox, in a thread of its own, from `start` to `close`."""
 
     def __init__(self, store: Store, objects: ObjectStorage, prefix: str) -> None:
         self._pages, self._outbox, self._objects, self._prefix = store.pages, store.outbox, objects, prefix
@@ -83,15 +84,15 @@ class HistorySink:
         self._ready.wait()
 
     def wake(self) -> None:
-        """Tells the thread that something may wait to be sent; once it knows, telling it again costs nothing."""
+        """Tells the thread that the outbox may have pages to send. Does nothing if the thread was told already."""
         if not self._is_woken and self._loop is not None:
             self._is_woken = True
-            # The loop is closed where the sink ended meanwhile: the note in the outbox stays.
+            # The loop is closed if the sink ended meanwhile; the outbox keeps its rows for the next start.
             with suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(self._woken.set)
 
     def close(self, seconds: float) -> bool:
-        """Sends what waits, for no longer than this; returns whether nothing was left."""
+        """Sends the backlog for at most so many seconds. Returns whether all of it was sent."""
         if self._thread.is_alive():
             self._closing = True
             self._is_woken = False
@@ -120,22 +121,25 @@ class HistorySink:
         self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
         self._ready.set()
         adopted = False
-        left = _LAST_TRIES
+        tries_left = _LAST_TRIES
         while True:
             self._is_woken = False
             self._woken.clear()
-            # Looked at before the batch is: what was put before closing is then in a batch before the end.
+            # Read before the batch: pages that were put before closing began are then in a batch.
             closing = self._closing
             try:
-                adopted = adopted or self._outbox.adopt() >= 0
+                if not adopted:
+                    self._outbox.adopt()
+                    adopted = True
                 batch = self._outbox.next_batch(_BATCH_PAGES, _BATCH_BYTES)
-                whole = await self._send(batch)
+                has_failed = not await self._send(batch)
             except StoreError as error:
-                batch, whole = [], False
+                batch, has_failed = [], True
                 self._count(error)
-            if not whole:
-                left -= self._closing
-                if not left:
+            if has_failed:
+                if self._closing:
+                    tries_left -= 1
+                if not tries_left:
                     return
                 await self._rest()
             elif batch:
@@ -143,14 +147,14 @@ class HistorySink:
             elif closing:
                 return
             else:
-                # Looks once in a while without being woken, too: other processes put as well.
+                # Other processes put pages without waking this thread, so it looks once in a while.
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._woken.wait(), _LOOK_AGAIN)
-                # The puts of one turn come close together; waiting for all of them makes one batch.
+                # The puts of one turn come close together; after a short wait they make one batch.
                 await self._wait(_LINGER)
 
     async def _rest(self) -> None:
-        """Pauses longer with each failure in a row, and only shortly while closing."""
+        """Pauses after a failure: longer with each in a row, and only shortly while closing."""
         self._pause = min(max(self._first_pause, 2 * self._pause), _LONGEST_PAUSE)
         if self._closing:
             await asyncio.sleep(_LAST_PAUSE)
@@ -158,7 +162,7 @@ class HistorySink:
             await self._wait(self._pause)
 
     async def _wait(self, seconds: float) -> None:
-        """Waits whatever is put meanwhile; only closing ends it early."""
+        """Waits, even if pages are put meanwhile; only closing ends the wait early."""
         loop = asyncio.get_running_loop()
         end = loop.time() + seconds
         while (left := end - loop.time()) > 0 and not self._closing:
@@ -167,13 +171,15 @@ class HistorySink:
                 await asyncio.wait_for(self._woken.wait(), left)
 
     async def _send(self, batch: Sequence[UnsentPage]) -> bool:
-        """Sends a batch, session by session; returns whether all of it was sent."""
-        whole = True
+        """Sends a batch, session by session. Returns whether nothing failed."""
+        all_sent = True
         for session, group in groupby(sorted(batch, key=_session_of), key=_session_of):
-            members = list(group)
+            # None: the page was garbage-collected after the batch was read, and its outbox row was deleted with it.
+            contents = [(page, content) for page in group if (content := self._pages.get(page.entry.page)) is not None]
             folder = folder_of(self._prefix, session)
-            arrived = await self._put_pages(folder, members)
-            sent = [page for page, has_arrived in zip(members, arrived, strict=True) if has_arrived]
+            puts = (self._put(page_key(folder, page.entry.page), content) for page, content in contents)
+            arrived = await asyncio.gather(*puts)
+            sent = [page for (page, _), has_arrived in zip(contents, arrived, strict=True) if has_arrived]
             if sent:
                 entries = tuple(sorted((page.entry for page in sent), key=lambda entry: entry.place))
                 part = render_part(ManifestPart(session, self._outbox.store_id, entries))
@@ -183,20 +189,13 @@ class HistorySink:
                 self._outbox.mark_sent(sent)
                 self._state.sent += len(sent)
                 self._state.sent_bytes += sum(page.entry.bytes for page in sent)
-            if failed := [page for page in members if page not in sent]:
+            if failed := [page for page, _ in contents if page not in sent]:
                 self._outbox.mark_tried(failed)
-                whole = False
-        return whole
-
-    async def _put_pages(self, folder: str, members: Sequence[UnsentPage]) -> list[bool]:
-        async def send(page: UnsentPage) -> bool:
-            content = self._pages.get(page.entry.page)
-            # Collected since the batch was made: its note went with it.
-            return content is not None and await self._put(page_key(folder, page.entry.page), content)
-
-        return list(await asyncio.gather(*map(send, members)))
+                all_sent = False
+        return all_sent
 
     async def _put(self, key: str, content: bytes) -> bool:
+        """Returns whether the object was stored; counts the failure where it was not."""
         try:
             await self._objects.put(key, content)
         except StoreError as error:
