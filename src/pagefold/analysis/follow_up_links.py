@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import partial
 
-from pagefold.analysis.tuning_trials import is_held
+from pagefold.analysis.tuning_trials import is_held_out
 from pagefold.settings.tools import FollowUpLink, PrefetchSettings
 from pagefold.tools.follow_up_fit import FittedLink, fit_follow_ups, with_follow_ups
 from pagefold.tools.planner import AnsweredCall, Planner
@@ -45,7 +45,7 @@ def follow_ups(sessions: Iterable[Session], registry: ToolRegistry, hosts: Colle
     fitted_on: list[list[list[AnsweredCall]]] = []
     held: list[list[list[AnsweredCall]]] = []
     for session in sessions:
-        (held if is_held(session.id) else fitted_on).append(turns_of(session))
+        (held if is_held_out(session.id) else fitted_on).append(turns_of(session))
         if len(fitted_on) + len(held) >= _MOST:
             break
     fitted = tuple(fit_follow_ups(fitted_on, registry))

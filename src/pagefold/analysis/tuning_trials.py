@@ -1,6 +1,8 @@
-"""What tuning does with one session: collects what can be fitted, and replays it under each trial.
+"""Does tuning's work on one session: collects the evidence for a fit, and replays the session under each trial.
 
-Sessions are in three parts, by a hash of their names: what is learned on two of them is judged on the third.
+Tuning is a cross-validation in three parts. A hash of its name puts a session into one of them; what is fitted on two
+parts is judged on the third. ("Fold" is not used for these parts: here it always means a context fold, at which older
+messages of a request are shortened.)
 """
 
 from collections import Counter
@@ -22,27 +24,29 @@ from pagefold.wire.transcripts import Session
 PARTS = 3
 
 Trial: TypeAlias = tuple[Learned, ...]
-"""One value of a setting: as each part of the sessions judges it, learned without that part; last, learned from all."""
+"""The fits for one candidate value: trial[i] was fitted without part i and is used to judge part i; trial[-1] was
+fitted on everything."""
 
 ByCodec: TypeAlias = Counter[tuple[str, str]]
 """A count for each tool and codec."""
 
-_SURELY = 0.8  # of the size at which a session could be folded: below, no setting of a fold can matter
+_FOLD_MARGIN = 0.8
+"""A session whose peak stays below 80% of the smallest fold threshold never folds: fold settings are ignored for it."""
 
 
 def part_of(name: str) -> int:
-    """Returns the part of the sessions to which one belongs, by a hash of its name."""
+    """Returns the part of the cross-validation to which a session belongs, from 0: a hash of its name."""
     return (crc32(name.encode()) >> 8) % PARTS
 
 
-def is_held(name: str) -> bool:
-    """Whether a session judges instead of being fitted, where one division is enough."""
+def is_held_out(name: str) -> bool:
+    """Whether a session is in the test set when a single train/test split is used."""
     return part_of(name) == 0
 
 
 @dataclass(frozen=True, slots=True)
 class SessionEvidence:
-    """What one session contributes to a fit. `used` counts results, `weight` their tokens."""
+    """What one session contributes to a fit. `used` counts results by codec, `weight` their tokens."""
 
     id: str
     rows: Observed
@@ -57,7 +61,7 @@ class SessionEvidence:
 
 @dataclass(frozen=True, slots=True)
 class JudgedSession:
-    """What a session costs as it is, and its figures under each trial."""
+    """`base` is what a session costs without pagefold; `figures` has its replay under each trial, in order."""
 
     id: str
     base: float
@@ -72,7 +76,7 @@ def collect_evidence(session: Session, job: ReplayJob) -> SessionEvidence:
 def judge_session(
     session: Session, job: ReplayJob, *, trials: tuple[Trial, ...], sampled: tuple[str, ...]
 ) -> JudgedSession | None:
-    """Returns nothing for a session that is not among those `sampled`."""
+    """Replays a session without pagefold and under each trial. Returns None for one that is not among `sampled`."""
     if session.id not in sampled:
         return None
     plain = replay(session, job.terms("identity"))
@@ -80,28 +84,31 @@ def judge_session(
 
 
 def _under_trials(session: Session, job: ReplayJob, trials: tuple[Trial, ...], peak: int) -> Iterator[ReplayFigures]:
-    """Trials that differ in nothing that this session meets are replayed once."""
+    """Yields the figures of each trial. Trials that cannot differ for this session share a replay."""
     tools = {block.name for message in session.messages for block in message.blocks}
-    cools = any(expired(session, job.prices.ttl_seconds))
+    cache_expires = any(expired(session, job.prices.ttl_seconds))
     replayed: dict[Learned, ReplayFigures] = {}
     for trial in trials:
         learned = trial[part_of(session.id)]
-        least = min(learned.folds.least, learned.folds.cold if cools else job.window, job.window)
-        met = replace(learned, forms=_forms_met(learned.forms, tools))
-        if peak + job.overhead < _SURELY * least:
-            met = Learned(forms=met.forms)
-        if met not in replayed:
-            replayed[met] = replay(session, job.terms("economic", learned=met))
-            replayed[met].tools.clear()
-        yield replayed[met]
+        cold_threshold = learned.folds.cold if cache_expires else job.window
+        fold_threshold = min(learned.folds.least, cold_threshold, job.window)
+        relevant = replace(learned, forms=_relevant_forms(learned.forms, tools))
+        if peak + job.overhead < _FOLD_MARGIN * fold_threshold:
+            relevant = Learned(forms=relevant.forms)
+        if relevant not in replayed:
+            replayed[relevant] = replay(session, job.terms("economic", learned=relevant))
+            # Tuning compares costs only, and the figures of each tool would be sent between processes.
+            replayed[relevant].tools.clear()
+        yield replayed[relevant]
 
 
-def _forms_met(forms: Forms, tools: set[str]) -> Forms:
-    """The part of the forms that a session with these tools meets."""
+def _relevant_forms(forms: Forms, tools: set[str]) -> Forms:
+    """Returns the settings of forms that can make a difference to a session with these tools."""
     return Forms(tuple(pair for pair in forms.without if pair[0] in tools), forms.floor)
 
 
 def _codecs_used(session: Session, job: ReplayJob) -> tuple[ByCodec, ByCodec]:
+    """Returns how many results each codec encoded, and their tokens."""
     standings, count = Standings(), counter(job.tokens).count
     used: ByCodec = Counter()
     weight: ByCodec = Counter()
