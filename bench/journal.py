@@ -30,7 +30,17 @@ from typing import Any
 from pagefold.adapters.sqlite import database
 from pagefold.adapters.sqlite.journal import SqliteJournal
 from pagefold.adapters.sqlite.pages import SqlitePages
-from pagefold.pages.journal import Boundary, JournalEntry, JournalLine, LineState, Op, Rejected, Rules, Schema, flush
+from pagefold.pages.journal import (
+    Boundary,
+    JournalEntry,
+    JournalLine,
+    LineState,
+    Op,
+    RejectReason,
+    Rules,
+    Schema,
+    flush,
+)
 from pagefold.pages.page import id_of
 
 RUNS_PER_FILE = 7  # shares no factor with the statements, so that each of them also falls on a new file
@@ -70,10 +80,10 @@ def write(folder: Path, owner: str, tell: Callable[[dict[str, Any]], None]) -> N
         journal.tell = tell
         page = store.put(f"what {owner} saw".encode())
         plan = journal.record(SCOPE, "plan")
-        goal, read = {"goal": owner}, plan.version if plan else 0
+        goal, read_version = {"goal": owner}, plan.version if plan else 0
         stage = partial(_stage, journal, page)
         stage(Op.APPEND, "notes", "note", {"text": f"{owner} 1"}, token="1")
-        stage(Op.SET, "plan", "plan", goal, token="2", read=read)
+        stage(Op.SET, "plan", "plan", goal, token="2", read_version=read_version)
         stage(Op.MERGE, "facts", "facts", {"seen": {owner: 1}}, token="3")
         flush(journal, Boundary.COMPACTION)
         stage(Op.APPEND, "notes", "note", {"text": f"{owner} 2"}, token="4")
@@ -81,9 +91,18 @@ def write(folder: Path, owner: str, tell: Callable[[dict[str, Any]], None]) -> N
 
 
 def _stage(
-    journal: SqliteJournal, page: Any, op: Op, key: str, schema: str, value: Any, token: str, read: int | None = None
+    journal: SqliteJournal,
+    page: Any,
+    op: Op,
+    key: str,
+    schema: str,
+    value: Any,
+    token: str,
+    read_version: int | None = None,
 ) -> None:
-    journal.stage(JournalEntry.of(op, SCOPE, key, schema, value, provenance=[page], read=read), token=token)
+    journal.stage(
+        JournalEntry.of(op, SCOPE, key, schema, value, provenance=[page], read_version=read_version), token=token
+    )
 
 
 # ------------------------------------------------------------------------------------------------------- killing
@@ -237,8 +256,10 @@ class Checked:
             if record is None:
                 continue
             for line in lines:
-                if line.entry.op is Op.SET and line.entry.read != line.version - 1:
-                    self.problems.append(f"destructive: line {line.number} read {line.entry.read}: {line.version}")
+                if line.entry.op is Op.SET and line.entry.read_version != line.version - 1:
+                    self.problems.append(
+                        f"destructive: line {line.number} read {line.entry.read_version}: {line.version}"
+                    )
             expected: Any = values if key == "notes" else values[-1]
             if key == "facts":
                 expected = {"seen": {owner: 1 for value in values for owner in value["seen"]}}
@@ -261,7 +282,8 @@ def succeed(folder: Path, writer: Writer) -> list[str]:
         refused = [
             f"refused without reason: {line}"
             for line in own
-            if line.state is LineState.REJECTED and (line.reason, line.entry.op) != (Rejected.DESTRUCTIVE_OP, Op.SET)
+            if line.state is LineState.REJECTED
+            and (line.reason, line.entry.op) != (RejectReason.DESTRUCTIVE_OP, Op.SET)
         ]
     return [*left, *twice, *refused]
 
@@ -305,7 +327,7 @@ def measure(runs: int, writers: int, seed: int) -> bool:
     killed = sum(boundaries.values())
     print(f"{runs} runs of {writers} writers, {statements} statements each; {killed} killed before a statement,")
     print(f"{runs // 2 if writers > 2 else 0} at any instant. {stages} entries staged, {commits} commits told,")
-    print(f"{reasons[Rejected.DESTRUCTIVE_OP]} refused for having read an older version.")
+    print(f"{reasons[RejectReason.DESTRUCTIVE_OP]} refused for having read an older version.")
     for statement, count in boundaries.most_common():
         print(f"  {count:5} before {statement}")
     for problem in problems[:20]:

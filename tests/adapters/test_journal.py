@@ -29,7 +29,7 @@ from pagefold.pages.journal import (
     JournalRecord,
     LineState,
     Op,
-    Rejected,
+    RejectReason,
     Rules,
     flush,
 )
@@ -62,8 +62,10 @@ def note(page: PageId, text: str = "x") -> JournalEntry:
     return JournalEntry.of(Op.APPEND, MINE, "notes", "note", {"text": text}, provenance=[page])
 
 
-def goal(page: PageId, text: str, read: int | None) -> JournalEntry:
-    return JournalEntry.of(Op.SET, MINE, "plan", "plan", {"goal": text, "source": {}}, provenance=[page], read=read)
+def goal(page: PageId, text: str, read_version: int | None) -> JournalEntry:
+    return JournalEntry.of(
+        Op.SET, MINE, "plan", "plan", {"goal": text, "source": {}}, provenance=[page], read_version=read_version
+    )
 
 
 # -------------------------------------------------------------------------------------------------------- as pure
@@ -72,8 +74,8 @@ def goal(page: PageId, text: str, read: int | None) -> JournalEntry:
 KEYS = st.sampled_from(["notes", "plan", "\udc80 odd", "é"])
 VALUES = st.sampled_from([{"text": "x"}, {"text": "\udfff"}, {"goal": "g", "source": {}}, [], [{"text": "y"}], 1])
 ENTRIES = st.builds(
-    lambda op, scope, key, schema, value, read, known: JournalEntry.of(
-        op, scope, key, schema, value, provenance=[id_of(b"known" if known else b"unknown")], read=read
+    lambda op, scope, key, schema, value, read_version, known: JournalEntry.of(
+        op, scope, key, schema, value, provenance=[id_of(b"known" if known else b"unknown")], read_version=read_version
     ),
     st.sampled_from(Op),
     st.sampled_from([MINE, MINE, MINE, "session:2"]),
@@ -114,7 +116,7 @@ def test_of_many_that_set_what_they_all_read_one_wins_and_the_others_are_refused
 ) -> None:
     def write(name: str) -> list[JournalLine]:
         with closing(SqliteJournal(tmp_path / "journal.db", RULES, store, owner=name)) as own:
-            own.stage(goal(page, name, read=0))
+            own.stage(goal(page, name, read_version=0))
             own.stage(note(page, name))
             flushed = flush(own, Boundary.RESET)
             return [*flushed.committed, *flushed.rejected]
@@ -125,7 +127,7 @@ def test_of_many_that_set_what_they_all_read_one_wins_and_the_others_are_refused
 
     sets = [line for line in lines if line.entry.op is Op.SET]
     winner = next(line for line in sets if line.state is LineState.COMMITTED)
-    assert {line.reason for line in sets if line is not winner} == {Rejected.DESTRUCTIVE_OP}
+    assert {line.reason for line in sets if line is not winner} == {RejectReason.DESTRUCTIVE_OP}
     with closing(SqliteJournal(tmp_path / "journal.db", RULES, store)) as journal:
         record, notes = journal.record(MINE, "plan"), journal.record(MINE, "notes")
     assert record == JournalRecord(MINE, "plan", "plan", 1, json.loads(winner.entry.value))

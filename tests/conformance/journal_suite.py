@@ -15,7 +15,7 @@ from pagefold.pages.journal import (
     JournalRecord,
     LineState,
     Op,
-    Rejected,
+    RejectReason,
     Rules,
     flush,
 )
@@ -31,9 +31,9 @@ def note(text: str, *, scope: str = MINE, page: PageId = PAGE) -> JournalEntry:
     return JournalEntry.of(Op.APPEND, scope, "notes", "note", {"text": text}, provenance=[page])
 
 
-def goal(text: str, read: int | None, *, page: PageId = PAGE) -> JournalEntry:
+def goal(text: str, read_version: int | None, *, page: PageId = PAGE) -> JournalEntry:
     value: dict[str, Any] = {"goal": text, "source": {}}
-    return JournalEntry.of(Op.SET, MINE, "plan", "plan", value, provenance=[page], read=read)
+    return JournalEntry.of(Op.SET, MINE, "plan", "plan", value, provenance=[page], read_version=read_version)
 
 
 class JournalSuite:
@@ -62,7 +62,7 @@ class JournalSuite:
             journal.commit(line.number, Boundary.RESET)
 
         assert journal.lines(state=LineState.REJECTED) == [line]
-        assert line.reason is Rejected.SCOPE_VIOLATION
+        assert line.reason is RejectReason.SCOPE_VIOLATION
         assert journal.pending() == []
 
     def test_a_line_nobody_validated_or_staged_cannot_be_committed(self, journal: Journal) -> None:
@@ -90,7 +90,7 @@ class JournalSuite:
         journal.commit(first.number, Boundary.COMPACTION)
         late = journal.commit(second.number, Boundary.COMPACTION)
 
-        assert (late.state, late.reason) == (LineState.REJECTED, Rejected.DESTRUCTIVE_OP)
+        assert (late.state, late.reason) == (LineState.REJECTED, RejectReason.DESTRUCTIVE_OP)
         assert journal.record(MINE, "plan") == JournalRecord(MINE, "plan", "plan", 1, {"goal": "mine", "source": {}})
 
     @pytest.mark.parametrize("boundary", Boundary)
@@ -101,7 +101,7 @@ class JournalSuite:
         flushed = flush(journal, boundary)
 
         assert [line.number for line in flushed.committed] == [1, 2, 4]
-        assert [(line.number, line.reason) for line in flushed.rejected] == [(3, Rejected.DESTRUCTIVE_OP)]
+        assert [(line.number, line.reason) for line in flushed.rejected] == [(3, RejectReason.DESTRUCTIVE_OP)]
         assert {line.boundary for line in flushed.committed} == {boundary}
         assert flush(journal, boundary) == Flushed(boundary)
 
@@ -143,7 +143,7 @@ class JournalSuite:
         late = journal.validate(journal.stage(goal("late", 0, page=other)).number)
         journal.commit(first.number, Boundary.RESET)
 
-        assert journal.commit(late.number, Boundary.RESET).reason is Rejected.DESTRUCTIVE_OP
+        assert journal.commit(late.number, Boundary.RESET).reason is RejectReason.DESTRUCTIVE_OP
 
         store.pages.collect(max_bytes=0)
         assert (store.pages.exists(PAGE), store.pages.exists(other)) == (True, False)
@@ -156,5 +156,5 @@ class JournalSuite:
 
         done = journal.commit(line.number, Boundary.RESET)
 
-        assert (done.state, done.reason) == (LineState.REJECTED, Rejected.PROVENANCE_FAIL)
+        assert (done.state, done.reason) == (LineState.REJECTED, RejectReason.PROVENANCE_FAIL)
         assert journal.record(MINE, "notes") is None

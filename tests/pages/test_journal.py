@@ -16,7 +16,7 @@ from pagefold.pages.journal import (
     JournalRecord,
     LineState,
     Op,
-    Rejected,
+    RejectReason,
     Rules,
     Schema,
     applied,
@@ -36,16 +36,18 @@ def resolves(page: PageId) -> bool:
     return page == PAGE
 
 
-def entry(op: Op, key: str, schema: str, value: Any, *, read: int | None = None, scope: str = MINE) -> JournalEntry:
-    return JournalEntry.of(op, scope, key, schema, value, provenance=[PAGE], read=read)
+def entry(
+    op: Op, key: str, schema: str, value: Any, *, read_version: int | None = None, scope: str = MINE
+) -> JournalEntry:
+    return JournalEntry.of(op, scope, key, schema, value, provenance=[PAGE], read_version=read_version)
 
 
 def note(text: str, **options: Any) -> JournalEntry:
     return entry(Op.APPEND, "notes", "note", {"text": text}, **options)
 
 
-def goal(text: str, read: int | None) -> JournalEntry:
-    return entry(Op.SET, "plan", "plan", {"goal": text, "source": {}}, read=read)
+def goal(text: str, read_version: int | None) -> JournalEntry:
+    return entry(Op.SET, "plan", "plan", {"goal": text, "source": {}}, read_version=read_version)
 
 
 def facts(**value: Any) -> JournalEntry:
@@ -66,7 +68,7 @@ ACCEPTED: dict[str, tuple[JournalEntry, JournalRecord | None, Any]] = {
     "the first append": (note("one"), None, [{"text": "one"}]),
     "an append": (note("three"), NOTES, [{"text": "one"}, {"text": "two"}, {"text": "three"}]),
     "the same once more": (note("two"), NOTES, [{"text": "one"}, {"text": "two"}, {"text": "two"}]),
-    "an append that looked": (note("three", read=2), NOTES, [*NOTES.value, {"text": "three"}]),
+    "an append that looked": (note("three", read_version=2), NOTES, [*NOTES.value, {"text": "three"}]),
     "a first set": (goal("new", 0), None, {"goal": "new", "source": {}}),
     "a set of what was read": (goal("new", 3), PLAN, {"goal": "new", "source": {}}),
     "a first merge": (facts(seen={"a": 1}), None, {"seen": {"a": 1}}),
@@ -80,116 +82,121 @@ ACCEPTED: dict[str, tuple[JournalEntry, JournalRecord | None, Any]] = {
         rule("no push", "no force", "no rebase"),
     ),
     "a pinned record is put in order": (
-        entry(Op.SET, "constraints", "constraint", rule("no force", "no push"), read=2),
+        entry(Op.SET, "constraints", "constraint", rule("no force", "no push"), read_version=2),
         RULED,
         rule("no force", "no push"),
     ),
-    "a whole list of what is not pinned": (entry(Op.SET, "notes", "note", [], read=2), NOTES, []),
+    "a whole list of what is not pinned": (entry(Op.SET, "notes", "note", [], read_version=2), NOTES, []),
 }
 
-REJECTED: dict[str, tuple[JournalEntry, JournalRecord | None, Rejected, str]] = {
-    "an unknown schema": (entry(Op.SET, "x", "poem", {}, read=0), None, Rejected.SCHEMA_MISMATCH, "schema 'poem'"),
+REJECTED: dict[str, tuple[JournalEntry, JournalRecord | None, RejectReason, str]] = {
+    "an unknown schema": (
+        entry(Op.SET, "x", "poem", {}, read_version=0),
+        None,
+        RejectReason.SCHEMA_MISMATCH,
+        "schema 'poem'",
+    ),
     "another schema than the record's": (
         entry(Op.APPEND, "notes", "summary", {"text": "x"}),
         NOTES,
-        Rejected.SCHEMA_MISMATCH,
+        RejectReason.SCHEMA_MISMATCH,
         "notes is a note",
     ),
-    "a missing member": (entry(Op.APPEND, "notes", "note", {}), None, Rejected.SCHEMA_MISMATCH, "needs 'text'"),
+    "a missing member": (entry(Op.APPEND, "notes", "note", {}), None, RejectReason.SCHEMA_MISMATCH, "needs 'text'"),
     "a member too many": (
         entry(Op.APPEND, "notes", "note", {"text": "", "by": "me"}),
         None,
-        Rejected.SCHEMA_MISMATCH,
+        RejectReason.SCHEMA_MISMATCH,
         "has no 'by'",
     ),
     "a member of another type": (
         entry(Op.APPEND, "notes", "note", {"text": 1}),
         None,
-        Rejected.SCHEMA_MISMATCH,
+        RejectReason.SCHEMA_MISMATCH,
         "'text' of a note is a string",
     ),
-    "a boolean for a number": (facts(seen={}, count=True), None, Rejected.SCHEMA_MISMATCH, "is a number"),
-    "no object": (entry(Op.APPEND, "notes", "note", "text"), None, Rejected.SCHEMA_MISMATCH, "is an object"),
-    "no JSON": (replace(note("x"), value="{'text': 1}"), None, Rejected.SCHEMA_MISMATCH, "not JSON"),
-    "no number": (replace(facts(seen={}), value='{"seen":{"a":NaN}}'), None, Rejected.SCHEMA_MISMATCH, "not JSON"),
-    "too deep": (replace(note("x"), value="[" * 60_000), None, Rejected.SCHEMA_MISMATCH, "not JSON"),
+    "a boolean for a number": (facts(seen={}, count=True), None, RejectReason.SCHEMA_MISMATCH, "is a number"),
+    "no object": (entry(Op.APPEND, "notes", "note", "text"), None, RejectReason.SCHEMA_MISMATCH, "is an object"),
+    "no JSON": (replace(note("x"), value="{'text': 1}"), None, RejectReason.SCHEMA_MISMATCH, "not JSON"),
+    "no number": (replace(facts(seen={}), value='{"seen":{"a":NaN}}'), None, RejectReason.SCHEMA_MISMATCH, "not JSON"),
+    "too deep": (replace(note("x"), value="[" * 60_000), None, RejectReason.SCHEMA_MISMATCH, "not JSON"),
     "deeper than anything means": (
         replace(facts(seen={}), value='{"seen":' + '{"a":' * 40 + "1" + "}" * 41),
         None,
-        Rejected.SCHEMA_MISMATCH,
+        RejectReason.SCHEMA_MISMATCH,
         "nested more than 32 deep",
     ),
-    "too long": (note("x" * 70_000), None, Rejected.SCHEMA_MISMATCH, "at most 65536"),
+    "too long": (note("x" * 70_000), None, RejectReason.SCHEMA_MISMATCH, "at most 65536"),
     "a merge into a list": (
         entry(Op.MERGE, "notes", "note", {"text": "x"}),
         NOTES,
-        Rejected.SCHEMA_MISMATCH,
+        RejectReason.SCHEMA_MISMATCH,
         "append to it",
     ),
     "an append to what is no list": (
         entry(Op.APPEND, "plan", "plan", PLANNED),
         None,
-        Rejected.SCHEMA_MISMATCH,
+        RejectReason.SCHEMA_MISMATCH,
         "merge into it",
     ),
     "one for a list": (
-        entry(Op.SET, "notes", "note", {"text": "x"}, read=0),
+        entry(Op.SET, "notes", "note", {"text": "x"}, read_version=0),
         None,
-        Rejected.SCHEMA_MISMATCH,
+        RejectReason.SCHEMA_MISMATCH,
         "the whole list",
     ),
     "a list with a wrong one": (
-        entry(Op.SET, "notes", "note", [{"text": "x"}, {}], read=0),
+        entry(Op.SET, "notes", "note", [{"text": "x"}, {}], read_version=0),
         None,
-        Rejected.SCHEMA_MISMATCH,
+        RejectReason.SCHEMA_MISMATCH,
         "needs 'text'",
     ),
-    "no provenance": (replace(note("x"), provenance=()), None, Rejected.PROVENANCE_FAIL, "names no page"),
+    "no provenance": (replace(note("x"), provenance=()), None, RejectReason.PROVENANCE_FAIL, "names no page"),
     "a page that is not there": (
         replace(note("x"), provenance=(PAGE, id_of(b"gone"))),
         None,
-        Rejected.PROVENANCE_FAIL,
+        RejectReason.PROVENANCE_FAIL,
         id_of(b"gone"),
     ),
     "another's scope": (
         note("x", scope="session:2"),
         None,
-        Rejected.SCOPE_VIOLATION,
+        RejectReason.SCOPE_VIOLATION,
         "may write to project:x, session:1",
     ),
-    "a set that did not look": (goal("new", None), PLAN, Rejected.DESTRUCTIVE_OP, "which version it read"),
+    "a set that did not look": (goal("new", None), PLAN, RejectReason.DESTRUCTIVE_OP, "which version it read"),
     "a set of an older version": (
         goal("new", 2),
         PLAN,
-        Rejected.DESTRUCTIVE_OP,
+        RejectReason.DESTRUCTIVE_OP,
         "read version 2 of plan, which is at 3",
     ),
-    "a set of what was not there": (goal("new", 0), PLAN, Rejected.DESTRUCTIVE_OP, "which is at 3"),
-    "a set of a version to come": (goal("new", 4), PLAN, Rejected.DESTRUCTIVE_OP, "which is at 3"),
-    "an append that saw another": (note("x", read=1), NOTES, Rejected.DESTRUCTIVE_OP, "which is at 2"),
-    "a merge that says otherwise": (facts(seen={"a": 2}), SEEN, Rejected.DESTRUCTIVE_OP, "seen.a of facts"),
+    "a set of what was not there": (goal("new", 0), PLAN, RejectReason.DESTRUCTIVE_OP, "which is at 3"),
+    "a set of a version to come": (goal("new", 4), PLAN, RejectReason.DESTRUCTIVE_OP, "which is at 3"),
+    "an append that saw another": (note("x", read_version=1), NOTES, RejectReason.DESTRUCTIVE_OP, "which is at 2"),
+    "a merge that says otherwise": (facts(seen={"a": 2}), SEEN, RejectReason.DESTRUCTIVE_OP, "seen.a of facts"),
     "a merge that says otherwise further in": (
         facts(seen={"in": {"b": 1}}),
         SEEN,
-        Rejected.DESTRUCTIVE_OP,
+        RejectReason.DESTRUCTIVE_OP,
         "seen.in.b of facts",
     ),
     "a merge that makes nothing of an object": (
         facts(seen={"in": {}, "a": {}}),
         SEEN,
-        Rejected.DESTRUCTIVE_OP,
+        RejectReason.DESTRUCTIVE_OP,
         "seen.a",
     ),
     "a pinned statement is taken away": (
-        entry(Op.SET, "constraints", "constraint", rule("no push"), read=2),
+        entry(Op.SET, "constraints", "constraint", rule("no push"), read_version=2),
         RULED,
-        Rejected.INVARIANT_VIOLATION,
+        RejectReason.INVARIANT_VIOLATION,
         "1 of 2 pinned constraint entries",
     ),
     "a pinned statement is weakened": (
-        entry(Op.SET, "constraints", "constraint", rule("no push", "force if you like"), read=2),
+        entry(Op.SET, "constraints", "constraint", rule("no push", "force if you like"), read_version=2),
         RULED,
-        Rejected.INVARIANT_VIOLATION,
+        RejectReason.INVARIANT_VIOLATION,
         "1 of 2",
     ),
 }
@@ -208,7 +215,7 @@ def test_what_is_accepted_becomes_the_next_version(
 
 @pytest.mark.parametrize(("given_entry", "record", "reason", "detail"), REJECTED.values(), ids=REJECTED)
 def test_what_is_rejected_has_a_reason_and_a_sentence(
-    given_entry: JournalEntry, record: JournalRecord | None, reason: Rejected, detail: str
+    given_entry: JournalEntry, record: JournalRecord | None, reason: RejectReason, detail: str
 ) -> None:
     found = rejection(given_entry, record, RULES, resolves)
 
@@ -218,18 +225,18 @@ def test_what_is_rejected_has_a_reason_and_a_sentence(
 
 
 def test_the_reasons_are_spelled_as_people_write_them_and_each_is_in_the_table() -> None:
-    assert list(Rejected) == [
+    assert list(RejectReason) == [
         "destructive_op",
         "schema_mismatch",
         "provenance_fail",
         "scope_violation",
         "invariant_violation",
     ]
-    assert {reason for _, _, reason, _ in REJECTED.values()} == set(Rejected)
+    assert {reason for _, _, reason, _ in REJECTED.values()} == set(RejectReason)
 
 
 def test_whoever_may_unpin_takes_a_pinned_statement_away() -> None:
-    less = entry(Op.SET, "constraints", "constraint", rule("no push"), read=2)
+    less = entry(Op.SET, "constraints", "constraint", rule("no push"), read_version=2)
 
     assert rejection(less, RULED, replace(RULES, may_unpin=True), resolves) is None
 
@@ -240,7 +247,7 @@ def test_a_policy_has_the_last_word() -> None:
     found = rejection(note("a token"), NOTES, rules, resolves)
 
     assert found is not None
-    assert (found.reason, found.detail) == (Rejected.INVARIANT_VIOLATION, "no secrets")
+    assert (found.reason, found.detail) == (RejectReason.INVARIANT_VIOLATION, "no secrets")
     assert rejection(note("a word"), NOTES, rules, resolves) is None
 
 
@@ -248,10 +255,10 @@ def test_a_policy_has_the_last_word() -> None:
 
 
 ENTRIES = st.one_of(
-    st.builds(note, st.text(max_size=3), read=st.none() | st.integers(0, 4)),
+    st.builds(note, st.text(max_size=3), read_version=st.none() | st.integers(0, 4)),
     st.builds(goal, st.text(max_size=3), st.none() | st.integers(0, 4)),
     st.builds(lambda name, number: facts(seen={name: number}), st.sampled_from("abc"), st.integers(0, 2)),
-    st.builds(lambda texts, read: entry(Op.SET, "notes", "note", [{"text": t} for t in texts], read=read),
+    st.builds(lambda texts, read: entry(Op.SET, "notes", "note", [{"text": t} for t in texts], read_version=read),
               st.lists(st.text(max_size=2)), st.integers(0, 4)),
 )  # fmt: skip
 STEPS = st.tuples(st.sampled_from(["stage", "validate", "commit"]), st.integers(1, 8), ENTRIES)
@@ -281,7 +288,7 @@ def test_whatever_the_order_no_commit_overwrites_what_it_did_not_read(
             key=lambda line: line.version,
         )
         assert [line.version for line in lines] == list(range(1, len(lines) + 1))
-        assert all(line.entry.read == line.version - 1 for line in lines if line.entry.op is Op.SET)
+        assert all(line.entry.read_version == line.version - 1 for line in lines if line.entry.op is Op.SET)
         assert kept.record(MINE, key) == record_of(lines)
         if key == "facts" and lines:
             record = kept.record(MINE, key)

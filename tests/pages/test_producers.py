@@ -429,7 +429,7 @@ def test_pins_come_back_from_the_journal_as_they_were(made: list[Statement | Pin
         pins = pins.holding(held)
         store.pages.put(held.page.content)
         before = journal.record("session:1", "plan")
-        journal.stage(entry_of(held, "session:1", read=before.version if before else 0))
+        journal.stage(entry_of(held, "session:1", read_version=before.version if before else 0))
         assert flush(journal, Boundary.COMPACTION).rejected == ()
 
     records = [journal.record("session:1", key) for key in ("constraints", "plan", "preferences")]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pagefold.pages.journal import Boundary, Journal, LineState, Rejected, flush
+from pagefold.pages.journal import Boundary, Journal, LineState, RejectReason, flush
 from pagefold.pages.memory_store import MemoryStore
 from pagefold.pages.pins import Pins, entry_of
 from pagefold.pages.producers import Held, Refused, Scope, constrain, constraints_in, plan, prefer
@@ -96,11 +96,11 @@ def test_a_plan_that_somebody_else_replaced_meanwhile_is_refused_and_stays_visib
     # Another process of the session has staged its plan and not committed it yet.
     other = made(plan("Ship something else"))
     store.pages.put(other.page.content)
-    journal.stage(entry_of(other, "session:a", read=0))
+    journal.stage(entry_of(other, "session:a", read_version=0))
 
     flushed = session.write(Pins().holding(GOAL), Boundary.COMPACTION)
 
-    assert [line.reason for line in flushed.rejected] == [Rejected.DESTRUCTIVE_OP]
+    assert [line.reason for line in flushed.rejected] == [RejectReason.DESTRUCTIVE_OP]
     assert session.read().plan == other
     assert len(journal.lines(state=LineState.REJECTED)) == 1
 
@@ -109,7 +109,7 @@ def test_a_scope_that_is_not_ones_own_is_refused(store: MemoryStore, journal: Jo
     store.pages.put(RULE.page.content)
     journal.stage(entry_of(RULE, "session:b"))
 
-    assert [line.reason for line in flush(journal, Boundary.RESET).rejected] == [Rejected.SCOPE_VIOLATION]
+    assert [line.reason for line in flush(journal, Boundary.RESET).rejected] == [RejectReason.SCOPE_VIOLATION]
 
 
 def test_only_what_a_file_says_needs_no_journal(session: Writeback, journal: Journal) -> None:

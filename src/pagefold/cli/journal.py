@@ -67,7 +67,9 @@ def _as_dict(line: JournalLine) -> dict[str, Any]:
         "provenance": [handle_of(page) for page in line.entry.provenance],
         "version": line.version or None,
     }
-    return {**members.pop("entry"), **members, **spelled}
+    entry = members.pop("entry")
+    entry["read"] = entry.pop("read_version")
+    return {**entry, **members, **spelled}
 
 
 def _value(text: str) -> Any:

@@ -1,12 +1,12 @@
-"""The journal's rules: how what must outlive the window is staged, validated and committed.
+"""The journal's rules: how facts that must survive when the model's context is cleared are staged and committed.
 
 A line is one entry: staged, then validated, then committed, or rejected with a reason. Lines are never removed. A
-record is what the committed lines of one scope and key say together; computed from them, it cannot be half written.
-Every commit gives its record the next version, and overwrites only what its writer had read.
+record is the value that the committed lines of one scope and key add up to; computed from them, it cannot be half
+written. Every commit gives its record the next version, and overwrites only what its writer had read.
 
-- `append` adds one more value, and cannot take anything away.
-- `merge` adds members to an object. A member that is there already must say the same.
-- `set` replaces the whole, and only the version that its writer had read.
+- `append` adds one more value to a list, and cannot take anything away.
+- `merge` adds members to an object. A member that is there already must have the same value.
+- `set` replaces the whole value, and only the version that its writer had read.
 
 `journal_steps` has the steps that all stores share; a store adds how lines are kept.
 """
@@ -20,7 +20,7 @@ from typing import Any, Protocol, TypeAlias
 from pagefold.pages.page import PageId
 
 Resolves: TypeAlias = Callable[[PageId], bool]
-"""Tells whether a page can be read."""
+"""Returns whether a page can be read."""
 
 
 class Op(StrEnum):
@@ -30,7 +30,7 @@ class Op(StrEnum):
 
 
 class Boundary(StrEnum):
-    """Where context is destroyed, and so where what must outlive it has to be committed before."""
+    """An event that destroys context; pending entries must be committed before it."""
 
     COMPACTION = "compaction"
     PRUNE = "prune"
@@ -45,7 +45,7 @@ class LineState(StrEnum):
     REJECTED = "rejected"
 
 
-class Rejected(StrEnum):
+class RejectReason(StrEnum):
     """Why an entry was rejected."""
 
     DESTRUCTIVE_OP = "destructive_op"
@@ -59,8 +59,8 @@ class Rejected(StrEnum):
 class JournalEntry:
     """What to write. `value` is JSON text; `provenance` names the pages it came from.
 
-    `read` is the version of the record that its writer had read: 0 where there was none, None where it did not read,
-    which a `set` has to.
+    `read_version` is the version of the record that the writer had read: 0 if there was no record, None if the writer
+    did not read it; not allowed for `set`.
     """
 
     op: Op
@@ -69,7 +69,7 @@ class JournalEntry:
     schema: str
     value: str
     provenance: tuple[PageId, ...]
-    read: int | None = None
+    read_version: int | None = None
 
     @classmethod
     def of(
@@ -81,20 +81,20 @@ class JournalEntry:
         value: Any,
         *,
         provenance: Iterable[PageId],
-        read: int | None = None,
+        read_version: int | None = None,
     ) -> "JournalEntry":
-        return cls(op, scope, key, schema, json.dumps(value), tuple(provenance), read)
+        return cls(op, scope, key, schema, json.dumps(value), tuple(provenance), read_version)
 
 
 @dataclass(frozen=True, slots=True)
 class JournalLine:
-    """An entry in the journal. `version` is what its commit made of the record, 0 before that."""
+    """An entry in the journal, and its state. `version` is the record's version after its commit, 0 before that."""
 
     number: int
     owner: str
     entry: JournalEntry
     state: LineState = LineState.STAGED
-    reason: Rejected | None = None
+    reason: RejectReason | None = None
     detail: str = ""
     boundary: Boundary | None = None
     version: int = 0
@@ -134,7 +134,7 @@ class Schema:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What a writer may write. `policy` returns why an otherwise valid entry is not wanted, or ""."""
+    """What a writer may write. `policy` returns why an otherwise valid entry is refused, or ""."""
 
     schemas: Mapping[str, Schema]
     scopes: frozenset[str]
@@ -144,7 +144,7 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    reason: Rejected
+    reason: RejectReason
     detail: str
 
 
@@ -162,7 +162,7 @@ class Journal(Protocol):
 
     @property
     def where(self) -> str:
-        """The file or address, for people; without any key."""
+        """The file or address, for people; without credentials."""
 
     def stage(self, entry: JournalEntry, *, token: str = "", now: float = 0.0) -> JournalLine:
         """Stages an entry; nothing is applied yet. The same token is staged once, however often it is tried."""
@@ -180,16 +180,16 @@ class Journal(Protocol):
     def record(self, scope: str, key: str) -> JournalRecord | None: ...
 
     def lines(self, *, scope: str | None = None, state: LineState | None = None) -> Sequence[JournalLine]:
-        """All lines of all owners, in the order in which they were staged."""
+        """Returns the lines of all owners, in the order in which they were staged."""
 
     def pending(self) -> Sequence[JournalLine]:
-        """The owner's lines that are neither committed nor rejected."""
+        """Returns the owner's lines that are neither committed nor rejected."""
 
     def close(self) -> None: ...
 
 
 def flush(journal: Journal, boundary: Boundary) -> Flushed:
-    """Validates and commits all that is pending, before the context that it came from is destroyed."""
+    """Validates and commits all pending lines of the owner, before the context they came from is destroyed."""
     committed: list[JournalLine] = []
     rejected: list[JournalLine] = []
     for line in journal.pending():
@@ -223,19 +223,19 @@ def applied(entry: JournalEntry, record: JournalRecord | None) -> JournalRecord:
 def rejection(entry: JournalEntry, record: JournalRecord | None, rules: Rules, resolves: Resolves) -> Rejection | None:
     """Returns why an entry may not be committed on top of a record, or None where it may."""
     if detail := _schema_problem(entry, record, rules):
-        return Rejection(Rejected.SCHEMA_MISMATCH, detail)
+        return Rejection(RejectReason.SCHEMA_MISMATCH, detail)
     if not entry.provenance:
-        return Rejection(Rejected.PROVENANCE_FAIL, "it names no page that it came from")
+        return Rejection(RejectReason.PROVENANCE_FAIL, "it names no page that it came from")
     lost = [page for page in entry.provenance if not resolves(page)]
     if lost:
-        return Rejection(Rejected.PROVENANCE_FAIL, f"page {lost[0]} cannot be read")
+        return Rejection(RejectReason.PROVENANCE_FAIL, f"page {lost[0]} cannot be read")
     if entry.scope not in rules.scopes:
         allowed = ", ".join(sorted(rules.scopes)) or "none"
-        return Rejection(Rejected.SCOPE_VIOLATION, f"scope {entry.scope!r}: this writer may write to {allowed}")
-    if detail := _overwritten(entry, record):
-        return Rejection(Rejected.DESTRUCTIVE_OP, detail)
-    if detail := _unpinned(entry, record, rules) or rules.policy(entry, record):
-        return Rejection(Rejected.INVARIANT_VIOLATION, detail)
+        return Rejection(RejectReason.SCOPE_VIOLATION, f"scope {entry.scope!r}: this writer may write to {allowed}")
+    if detail := _unread_overwrite(entry, record):
+        return Rejection(RejectReason.DESTRUCTIVE_OP, detail)
+    if detail := _pinned_loss(entry, record, rules) or rules.policy(entry, record):
+        return Rejection(RejectReason.INVARIANT_VIOLATION, detail)
     return None
 
 
@@ -267,7 +267,7 @@ def _schema_problem(entry: JournalEntry, record: JournalRecord | None, rules: Ru
 
 
 def _depth(value: Any) -> int:
-    """Returns how deep it is nested, without recursion."""
+    """Returns how deep a value is nested, without recursion."""
     depth, level = 0, [value]
     while level:
         depth += 1
@@ -303,19 +303,19 @@ def _shape_problem(value: Any, schema: Schema, *, partial: bool = False) -> str:
         shape = schema.members.get(name) or schema.optional.get(name)
         if shape is None:
             return f"a {schema.name} has no {name!r}"
-        # In Python a boolean is a number; in JSON it is none.
+        # In Python a boolean is also a number; in JSON it is not.
         if not isinstance(member, _SHAPES[shape]) or (isinstance(member, bool) and shape != "boolean"):
             return f"{name!r} of a {schema.name} is a {shape}"
     return ""
 
 
-def _overwritten(entry: JournalEntry, record: JournalRecord | None) -> str:
-    """Returns what this entry would overwrite without having read it, or ""."""
+def _unread_overwrite(entry: JournalEntry, record: JournalRecord | None) -> str:
+    """Returns what this entry would overwrite although its writer had not read it, or ""."""
     version = record.version if record else 0
-    if entry.op is Op.SET and entry.read is None:
+    if entry.op is Op.SET and entry.read_version is None:
         return "a set has to say which version it read"
-    if entry.read is not None and entry.read != version:
-        return f"it read version {entry.read} of {entry.key}, which is at {version}"
+    if entry.read_version is not None and entry.read_version != version:
+        return f"it read version {entry.read_version} of {entry.key}, which is at {version}"
     if entry.op is Op.MERGE and record is not None:
         conflict = _conflict(record.value, json.loads(entry.value))
         if conflict:
@@ -323,14 +323,14 @@ def _overwritten(entry: JournalEntry, record: JournalRecord | None) -> str:
     return ""
 
 
-def _unpinned(entry: JournalEntry, record: JournalRecord | None, rules: Rules) -> str:
+def _pinned_loss(entry: JournalEntry, record: JournalRecord | None, rules: Rules) -> str:
     """Returns what a pinned record would lose, or ""."""
     if record is None or rules.may_unpin or not rules.schemas[entry.schema].pinned or entry.op is Op.APPEND:
         return ""
     value = json.loads(entry.value)
     if isinstance(record.value, list):
-        stated = set(map(_spelled, value))
-        gone = sum(1 for item in record.value if _spelled(item) not in stated)
+        new = set(map(_canonical_json, value))
+        gone = sum(1 for item in record.value if _canonical_json(item) not in new)
         return f"{gone} of {len(record.value)} pinned {entry.schema} entries would be gone" if gone else ""
     changed = _conflict(record.value, value) or next((name for name in record.value if name not in value), "")
     return f"{changed} of the pinned {entry.schema} would be changed" if changed and entry.op is Op.SET else ""
@@ -343,16 +343,16 @@ def _merged(old: Any, new: Any) -> Any:
 
 
 def _conflict(old: Any, new: Any, at: str = "") -> str:
-    """Returns the member about which two values differ, or "" where there is none."""
+    """Returns the path of a member in which two values differ, or "". A member that one of them lacks is none."""
     if isinstance(old, dict) and isinstance(new, dict):
         shared = (
             _conflict(old[name], value, f"{at}.{name}" if at else name) for name, value in new.items() if name in old
         )
         return next(filter(None, shared), "")
-    return "" if _spelled(old) == _spelled(new) else at or "the value"
+    return "" if _canonical_json(old) == _canonical_json(new) else at or "the value"
 
 
-def _spelled(value: Any) -> str:
+def _canonical_json(value: Any) -> str:
     """Returns the same text for the same JSON value: in Python, 1 and true are equal."""
     return json.dumps(value, sort_keys=True)
 

@@ -68,13 +68,15 @@ class Pins:
 NONE = Pins()
 
 
-def entry_of(held: Held, scope: str, *, read: int = 0) -> JournalEntry:
+def entry_of(held: Held, scope: str, *, read_version: int = 0) -> JournalEntry:
     """Returns the journal entry for it: statements are appended, a plan replaces the version that was read."""
     page = held.page
     source = {"producer": held.source.producer, "name": held.source.name}
     if isinstance(held, PinnedPlan):
         value = {"goal": held.goal, "steps": list(held.steps), "current": held.current, "source": source}
-        return JournalEntry.of(Op.SET, scope, _KEYS[page.kind], page.kind, value, provenance=[page.id], read=read)
+        return JournalEntry.of(
+            Op.SET, scope, _KEYS[page.kind], page.kind, value, provenance=[page.id], read_version=read_version
+        )
     stated = {"statement": held.statement, "scope": held.scope, "source": source}
     return JournalEntry.of(Op.APPEND, scope, _KEYS[page.kind], page.kind, stated, provenance=[page.id])
 

@@ -94,4 +94,4 @@ class Writeback:
             version = record.version if record else 0
             self._store.pages.put(page.content, history=self._scopes.session, now=now, kind=page.kind, name=page.name)
             # A version once rejected, or overtaken, is staged anew under the version that is there now.
-            self._journal.stage(entry_of(held, scope, read=version), token=f"{page.id} {version}", now=now)
+            self._journal.stage(entry_of(held, scope, read_version=version), token=f"{page.id} {version}", now=now)

@@ -25,7 +25,7 @@ from pagefold.pages.journal import (
     JournalRecord,
     LineState,
     Op,
-    Rejected,
+    RejectReason,
     Rules,
     applied,
 )
@@ -159,7 +159,7 @@ def _line_of(row: tuple[Any, ...]) -> JournalLine:
         read_back(owner),
         JournalEntry(*place, fields["schema"], fields["value"], provenance, fields["read"]),
         LineState(state),
-        None if reason is None else Rejected(reason),
+        None if reason is None else RejectReason(reason),
         read_back(detail),
         None if boundary is None else Boundary(boundary),
         version or 0,
@@ -168,5 +168,5 @@ def _line_of(row: tuple[Any, ...]) -> JournalLine:
 
 
 def _written(entry: JournalEntry) -> str:
-    names = ("op", "schema", "value", "provenance", "read")
-    return json.dumps({name: getattr(entry, name) for name in names})
+    fields = {name: getattr(entry, name) for name in ("op", "schema", "value", "provenance")}
+    return json.dumps(fields | {"read": entry.read_version})
