@@ -30,6 +30,9 @@ def ask(text: str, **asked: object) -> RecallReply:
         (PLAIN, "3", "plain line 3"),
         (PLAIN, "3-5", "plain line 3\nplain line 4\nplain line 5"),
         (PLAIN, " 3 , 7-8", "plain line 3\n…\nplain line 7\nplain line 8"),
+        (PLAIN, "7-8,3", "plain line 3\n…\nplain line 7\nplain line 8"),
+        (PLAIN, "3-4,4-5,1", "plain line 1\n…\nplain line 3\nplain line 4\nplain line 5"),
+        ("1\ta\n2\tb\n1\tc\n2\td", "1,2", "1\ta\n2\tb\n1\tc\n2\td"),
         (NUMBERED, "901-902", "   901→code_901 = 901\n   902→code_902 = 902"),
         (json.dumps({"type": "text", "text": PLAIN}), "2", "plain line 2"),
     ],
@@ -101,6 +104,14 @@ def test_a_part_is_within_its_budget_and_says_what_is_left(budget: int, how: str
 
     assert count(found.text) <= budget
     assert " more of " in found.text
+
+
+@pytest.mark.parametrize("lines", [1, 20_000])
+@pytest.mark.parametrize("length", [1, 3_000])
+def test_the_smallest_budget_has_room_for_what_was_left_out(lines: int, length: int) -> None:
+    for query in ({"lines": "1-99999"}, {"find": "zebra"}):
+        found = ask("zebra " * length + "\n" + "zebra\n" * lines, budget=100, **query)
+        assert count(found.text) <= 100
 
 
 def test_one_value_too_long_for_the_budget_is_cut_and_says_so() -> None:

@@ -1,15 +1,17 @@
 """Returns the part of a page that a recall asks for: by lines, by a path into its JSON, or by a word.
 
-    lines="40-80,120"      by the numbers that the lines carry, where they carry any; by their place from 1 otherwise
+    lines="40-80,120"      by the numbers that the lines carry, if most do; otherwise by position, starting at 1
     path="$.items[3].name" keys, indices from 0 or from the end (-1), and [*] for all entries
-    find="renew"           the lines with the word, large or small, and the line before and after each
+    find="renew"           lines containing the text, ignoring case, and the line before and after each
 
-Lines and values are returned unchanged. What exceeds the budget is cut at a line, and the last line says how much was
-left out. A query that finds nothing or makes no sense raises RecallError, which says what would work.
+Lines come in the order of the page, with "…" where some between them are left out. They and values are returned
+unchanged, except that `find` puts a number before a line that carries none and shows of a line over 1,000 characters
+only what surrounds the text. What exceeds the budget (in tokens, at least 100) is cut at a line, and the last line
+states how much was left out. A query that finds nothing or is malformed raises RecallError, which says what would work.
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from pagefold.encode.mcp_text_view import view_of
 from pagefold.encode.page_pieces import usable
@@ -20,23 +22,20 @@ from pagefold.errors import RecallError
 
 _SPAN = re.compile(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?")
 _STEP = re.compile(r"\.?([^.\[\]]+)|\[(?:(-?\d+)|(\*)|\"([^\"]*)\"|'([^']*)')\]")
-_CUT = 24  # tokens for the line that says what was left out
+_NOTICE_TOKENS = 24  # reserved for the line that states what was left out
+_LONG_LINE = 1_000
 
 
 def find_lines(text: str, lines: str, budget: int, count: Callable[[str], int]) -> str:
-    """Returns the lines with these numbers. Raises RecallError where there are none, or `lines` makes no sense."""
+    """Returns the lines with these numbers. Raises RecallError where there are none, or `lines` is malformed."""
     page = whole_lines(view_of(text).text)
     numbers = _numbers(page)
-    kept: list[str] = []
-    last = -1
-    for first, end in _spans(lines):
-        inside = [index for index, number in enumerate(numbers) if first <= number <= end and index > last]
-        if inside:
-            kept += [*(["…"] if kept and inside[0] > last + 1 else []), *(page[index].text for index in inside)]
-            last = inside[-1]
+    spans = list(_spans(lines))
+    kept = [index for index, number in enumerate(numbers) if any(first <= number <= last for first, last in spans)]
     if not kept:
         raise RecallError(f"lines = {lines!r}: this page has lines {min(numbers)} to {max(numbers)}")
-    return _bounded(kept, budget, count, "ask for fewer lines at a time")
+    shown = _with_gaps(kept, lambda index: page[index].text)
+    return _bounded(shown, budget, count, "ask for fewer lines at a time")
 
 
 def find_path(text: str, path: str, budget: int, count: Callable[[str], int]) -> str:
@@ -54,7 +53,7 @@ def find_path(text: str, path: str, budget: int, count: Callable[[str], int]) ->
 
 
 def find_word(text: str, word: str, budget: int, count: Callable[[str], int]) -> str:
-    """Returns the lines that hold a word, with their neighbours. Raises RecallError where there are none."""
+    """Returns the lines that contain a text, with their neighbours. Raises RecallError where there are none."""
     if not word.strip():
         raise RecallError(f"find = {word!r}: expected a word")
     page = whole_lines(view_of(text).text)
@@ -63,25 +62,34 @@ def find_word(text: str, word: str, budget: int, count: Callable[[str], int]) ->
     if not hits:
         raise RecallError(f"find = {word!r}: no line of this page holds it")
     kept = sorted({near for index in hits for near in (index - 1, index, index + 1) if 0 <= near < len(page)})
-    shown = [f"[{len(hits)} line{'s' if len(hits) > 1 else ''} with {word!r}]"]
+    title = f"[{len(hits)} line{'s' if len(hits) > 1 else ''} with {word!r}]"
     numbered = _numbers(page) != list(range(1, len(page) + 1)) or shape_of(text) is TextShape.NUMBERED
-    for at, index in enumerate(kept):
-        if at and kept[at - 1] != index - 1:
-            shown.append("…")
+
+    def show(index: int) -> str:
         line = page[index].text
-        line = line if len(line) <= 1_000 else _around(line, wanted)
-        shown.append(line if numbered else f"{index + 1}\t{line}")
-    return _bounded(shown, budget, count, "search for a longer word")
+        line = line if len(line) <= _LONG_LINE else _around(line, wanted)
+        return line if numbered else f"{index + 1}\t{line}"
+
+    return _bounded([title, *_with_gaps(kept, show)], budget, count, "search for a longer word")
+
+
+def _with_gaps(kept: Sequence[int], show: Callable[[int], str]) -> Iterator[str]:
+    """Yields the lines with these indices, which ascend, and "…" between two that do not follow each other."""
+    for before, index in zip((kept[0] - 1, *kept), kept, strict=False):
+        if before != index - 1:
+            yield "…"
+        yield show(index)
 
 
 def _around(line: str, wanted: str) -> str:
-    at = max(0, line.casefold().find(wanted))
-    start, end = max(0, at - 200), at + 400
+    """Returns what surrounds a text in a long line."""
+    place = max(0, line.casefold().find(wanted))
+    start, end = max(0, place - 200), place + 400
     return f"{'… ' if start else ''}{line[start:end]}{' …' if end < len(line) else ''}"
 
 
 def _numbers(page: Sequence[Unit]) -> list[int]:
-    """Returns the number of each line: its own where most lines carry one, else its place from 1."""
+    """Returns the number of each line: its own where at least half of them carry one, else its position from 1."""
     own = [NUMBERED.match(line.text) for line in page]
     if 2 * sum(number is not None for number in own) < len(page):
         return list(range(1, len(page) + 1))
@@ -92,6 +100,7 @@ def _numbers(page: Sequence[Unit]) -> list[int]:
 
 
 def _spans(lines: str) -> Iterator[tuple[int, int]]:
+    """Yields the first and last number of each range, in the order in which they are written."""
     for part in lines.split(","):
         span = _SPAN.fullmatch(part)
         if span is None:
@@ -101,10 +110,10 @@ def _spans(lines: str) -> Iterator[tuple[int, int]]:
 
 def _steps(path: str) -> list[str | int | None]:
     """Parses a path into keys (strings), indices (numbers) and None for all entries."""
-    at = 1 if path.startswith("$") else 0
+    position = 1 if path.startswith("$") else 0
     steps: list[str | int | None] = []
-    while at < len(path):
-        step = _STEP.match(path, at)
+    while position < len(path):
+        step = _STEP.match(path, position)
         if step is None:
             raise RecallError(f"path = {path!r}: expected keys and indices, such as $.items[3].name")
         key, index, every, quoted, single = step.groups()
@@ -114,7 +123,7 @@ def _steps(path: str) -> list[str | int | None]:
             steps.append(int(index))
         else:
             steps.append(next(name for name in (key, quoted, single) if name is not None))
-        at = step.end()
+        position = step.end()
     return steps
 
 
@@ -128,16 +137,20 @@ def _children(node: Node, step: str | int | None) -> list[Node]:
 
 
 def _top(root: Node) -> str:
+    """Returns what is at the top of a JSON text, for an error text."""
     if root.kind == "[":
         return f"{len(root.children)} entries"
     return ", ".join(str(child.key) for child in root.children[:12])
 
 
-def _bounded(lines: Sequence[str], budget: int, count: Callable[[str], int], advice: str) -> str:
+def _bounded(shown: Iterable[str], budget: int, count: Callable[[str], int], advice: str) -> str:
+    """Returns the lines that fit the budget, and a notice of what was left out. Raises BudgetError below 100 tokens."""
+    usable(budget)  # the notice always fits after this, so the loops below end
+    lines = list(shown)
     whole = "\n".join(lines)
-    if count(whole) <= usable(budget):
+    if count(whole) <= budget:
         return whole
-    room, kept = budget - _CUT, 0
+    room, kept = budget - _NOTICE_TOKENS, 0
     for line in lines:
         room -= count(line) + 1
         if room < 0:
@@ -151,8 +164,8 @@ def _bounded(lines: Sequence[str], budget: int, count: Callable[[str], int], adv
 
 
 def _start(line: str, budget: int, count: Callable[[str], int]) -> str:
-    """Returns as much of a line as fits together with the line that says it was cut."""
+    """Returns as much of a line as fits together with the notice that it was cut."""
     end = len(line)
-    while count(line[:end]) > budget - _CUT:
+    while count(line[:end]) > budget - _NOTICE_TOKENS:
         end = end * 3 // 4
     return line[:end]
