@@ -302,8 +302,8 @@ def taken(text: str, ledger: Ledger) -> tuple[float, EncodedText, Ledger]:
     started = time.process_time()
     shown = encode(text, tool="get a", ledger=ledger)
     after = ledger
-    for standing in shown.standing:
-        after = after.with_text(standing)
+    for entry in shown.ledger_entries:
+        after = after.with_text(entry)
     return 1000 * (time.process_time() - started), shown, after
 
 

@@ -193,8 +193,8 @@ def run(task: tuple[int, int]) -> tuple[int, int, list[str]]:
             done, saved = done + 1, saved + bool(shown.codecs)
             if not same(decode(shown.text, ledger), text) or shown.skipped:
                 wrong.append(text)
-            for standing in shown.standing:
-                ledger = ledger.with_text(standing)
+            for entry in shown.ledger_entries:
+                ledger = ledger.with_text(entry)
             earlier.append(text)
     return done, saved, wrong
 

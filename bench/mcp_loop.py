@@ -100,8 +100,8 @@ def whole(shown: list[str], texts: list[str], references: bool) -> bool:
         back = decode(form, known)
         if back != text and json.dumps(json.loads(back)) != json.dumps(json.loads(text)):
             return False
-        for standing in encode(text, tool="fetch", ledger=known).standing if references else ():
-            ledger = ledger.with_text(standing)
+        for entry in encode(text, tool="fetch", ledger=known).ledger_entries if references else ():
+            ledger = ledger.with_text(entry)
     return True
 
 

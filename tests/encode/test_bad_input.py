@@ -68,8 +68,8 @@ def comes_back(text: str) -> bool:
         shown = encode(one, tool="x", ledger=ledger)
         if shown.skipped or decode(shown.text, ledger) != one:
             return False
-        for standing in shown.standing:
-            ledger = ledger.with_text(standing)
+        for entry in shown.ledger_entries:
+            ledger = ledger.with_text(entry)
     return True
 
 
@@ -155,5 +155,5 @@ def test_very_many_lines_are_not_looked_at_one_by_one() -> None:
     shown = encode(lines, tool="x", ledger=Ledger())
 
     assert decode(shown.text) == lines
-    assert shown.standing[0].lines == ()
+    assert shown.ledger_entries[0].lines == ()
     assert encode("the same line\n" * 50_000, tool="x").codecs == ("repeats",)

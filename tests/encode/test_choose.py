@@ -132,7 +132,7 @@ def test_what_passes_uncounted_is_marked_too() -> None:
 def test_a_result_that_looks_like_ours_comes_back_even_where_it_holds_references() -> None:
     lines = [f"a line that is long enough to be referred to, number {n}" for n in range(12)]
     first = encode("\n".join(lines), tool="x", ledger=Ledger())
-    ledger = Ledger().with_text(first.standing[0])
+    ledger = Ledger().with_text(first.ledger_entries[0])
     text = "\n".join(["[JSON]", *lines])
 
     shown = encode(text, tool="x", ledger=ledger)
@@ -145,7 +145,7 @@ def test_a_result_that_looks_like_ours_comes_back_even_where_it_holds_references
 def test_lines_worth_less_than_the_floor_are_said_again(floor: int, references: int) -> None:
     block = "\n".join(f"a line that is long enough to be referred to, number {n}" for n in range(3))
     first, second = (f"{block}\n{n} of them are new\nclose what you opened before" for n in (1, 2))
-    ledger = Ledger().with_text(encode(first, tool="x", ledger=Ledger()).standing[0])
+    ledger = Ledger().with_text(encode(first, tool="x", ledger=Ledger()).ledger_entries[0])
 
     shown = encode(second, tool="x", ledger=ledger, floor=floor)
 
@@ -155,7 +155,7 @@ def test_lines_worth_less_than_the_floor_are_said_again(floor: int, references: 
 
 def test_a_result_that_was_shown_whole_is_said_by_one_line() -> None:
     first = encode(ROWS, tool="list", ledger=Ledger())
-    ledger = Ledger().with_text(first.standing[0])
+    ledger = Ledger().with_text(first.ledger_entries[0])
 
     again = encode(ROWS, tool="list", ledger=ledger)
 
@@ -171,13 +171,13 @@ def test_no_name_that_an_agent_can_think_of_breaks_a_reference(tool: str) -> Non
     for text in (SHORT, SHORT, f"{SHORT}\nand a line", SHORT):
         shown = encode(text, tool=tool, ledger=ledger)
         assert decode(shown.text, ledger) == text
-        for standing in shown.standing:
-            ledger = ledger.with_text(standing)
+        for entry in shown.ledger_entries:
+            ledger = ledger.with_text(entry)
 
 
 def test_a_failed_call_is_shown_whole_even_if_it_failed_like_this_before() -> None:
     first = encode(ROWS, tool="list", ledger=Ledger())
-    ledger = Ledger().with_text(first.standing[0])
+    ledger = Ledger().with_text(first.ledger_entries[0])
 
     assert "ref:" not in encode(ROWS, tool="list", ledger=ledger, failed=True).text
 
@@ -185,7 +185,7 @@ def test_a_failed_call_is_shown_whole_even_if_it_failed_like_this_before() -> No
 def test_an_object_that_differs_in_a_field_is_said_by_the_difference() -> None:
     job = {"id": 42, "status": "pending", "duration": 12, **{f"field_{n}": f"value number {n}" for n in range(40)}}
     first = encode(json.dumps(job), tool="job 42", ledger=Ledger())
-    ledger = Ledger().with_text(first.standing[0])
+    ledger = Ledger().with_text(first.ledger_entries[0])
     done = json.dumps(job | {"status": "success", "duration": 34})
 
     again = encode(done, tool="job 42", ledger=ledger)
@@ -239,8 +239,8 @@ def test_any_history_of_texts_comes_back_text_by_text(texts: list[str]) -> None:
     for text in texts:
         shown = encode(text, tool="x", ledger=ledger)
         assert same(decode(shown.text, ledger), text)
-        for standing in shown.standing:
-            ledger = ledger.with_text(standing)
+        for entry in shown.ledger_entries:
+            ledger = ledger.with_text(entry)
 
 
 @needs_traces

@@ -325,8 +325,8 @@ def after(*texts: str) -> Ledger:
     for number, text in enumerate(texts):
         against = delta.encode(text, ledger, f"Read {number}")
         assert against is not None
-        for standing in against.standing:
-            ledger = ledger.with_text(standing)
+        for entry in against.ledger_entries:
+            ledger = ledger.with_text(entry)
     return ledger
 
 
@@ -406,5 +406,5 @@ def test_references_come_back_under_the_ledger_they_were_made_with(texts: list[l
         if against is None:
             continue
         assert numbered.decode(delta.decode(against.text, ledger), str) == text
-        for standing in against.standing:
-            ledger = ledger.with_text(standing)
+        for entry in against.ledger_entries:
+            ledger = ledger.with_text(entry)

@@ -58,8 +58,8 @@ def arrive(
                 block.text, tool=name, ledger=ledger, failed=block.failed, without=left_out, floor=forms.floor
             )
             references += shown.references
-            for standing in shown.standing:
-                ledger = ledger.with_text(standing)
+            for entry in shown.ledger_entries:
+                ledger = ledger.with_text(entry)
             if shown.text != block.text:
                 message = message.with_text(index, shown.text)
                 codecs = (*codecs, *shown.codecs)

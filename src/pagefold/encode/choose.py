@@ -1,12 +1,15 @@
 """Encodes a text in its cheapest lossless form, and decodes forms.
 
-`encode` opens envelopes, tries the codecs that apply on what is inside, and replaces lines that were shown earlier in
-the same request with references. Candidates are ranked by length; only the winner is counted. Before it is used it is
-decoded: the same bytes have to come back, for JSON the same values with types, key order and spelling of numbers. A
-form that fails this gate, raises or is not cheaper is dropped, and the text itself is shown.
+A form is what the model is shown in place of a text. `encode` opens envelopes, tries the codecs that apply on what is
+inside, and replaces lines that were shown earlier in the same request with references; the ledger knows those lines.
+Candidates are ranked by length. Tokens are counted for the winner only, and for the hint that may replace it.
 
-Of a large text, codecs for lines are tried on a part first, and tokens are estimated from samples: `reason` says so,
-and a form has to save more than such an estimate may be off.
+Before a form is used it is decoded: the same bytes have to come back, for JSON the same values with types, key order
+and spelling of numbers (near_ref.hint_for checks its hints itself). A form that fails this gate, raises or is not
+cheaper is dropped, and the text itself is shown.
+
+Of a large text, codecs for lines are tried on a sample first, and tokens are estimated from slices: `reason` says so,
+and a form has to save more than the estimate may be wrong by.
 """
 
 import re
@@ -25,20 +28,20 @@ from pagefold.frozen import frozen
 from pagefold.pages.ledger import Ledger, LedgerEntry
 from pagefold.tokens import counter, estimates_words
 
-_LARGE = 1_000_000
-_LINES = 60_000
-_PARTLY = 150_000  # characters from which on a text is tried in part first, and its tokens are estimated
+_MOST_CHARACTERS = 1_000_000
+_MOST_LINES = 60_000
+_SAMPLED_ABOVE = 150_000  # characters; of a longer text a sample is tried first, and its tokens are estimated
 _STRETCH, _STRETCHES = 8_000, 3
 _SLICE, _EVERY = 2_000, 5  # one slice in five is counted
-_OFF = 0.05
-_RUN = 4096
-_SUSPECT = 40_000  # shorter texts are counted in time whatever they hold
-_ENDLESS = 15_000
-_SHORT = 200
+_ESTIMATE_ERROR = 0.05
+_MONOTONOUS_RUN = 4096  # of one character: counting its tokens takes too long
+_RUN_CHECKED_ABOVE = 40_000  # characters; the tokens of shorter texts are counted fast enough even then
+_TOO_MANY_LINES = 15_000  # lines that are not compared one by one
+_SHORTEST_FOR_LINES = 200  # characters from which on codecs for lines are tried
 _NUMBERED = re.compile(r" *\d+[→\t]")
-_HINTED = 200  # characters below which a hint is hardly shorter than the text
-_LITTLE = 0.02
-_COMPARED = 20_000
+_SHORTEST_HINTED = 200  # characters below which a hint is hardly shorter than the text
+_GOOD_ENOUGH_RATIO = 0.02  # of the text; after a form as short as this, no other codec is tried
+_LONGEST_COMPARED = 20_000  # characters up to which near-ref compares JSON objects
 _LINE_CODECS = frozenset(codec.name for codec in LINE_CODECS)
 _json = JsonCodec(exact=False)
 _numbered = NumberedCodec()
@@ -49,7 +52,12 @@ REFERRING = frozenset(("reference", "near-ref", "delta"))
 
 @frozen
 class EncodedText:
-    """What the model is shown in place of a text: by which codecs, at what cost, and which codecs failed the gate."""
+    """What the model is shown in place of a text, and how it came about.
+
+    `tokens` and `before` are the tokens of the form and of the original. `references` counts the references in the
+    form, `skipped` names codecs that failed the gate, `ledger_entries` are to be added to the ledger once the form is
+    shown.
+    """
 
     text: str
     codecs: tuple[str, ...] = ()
@@ -58,7 +66,7 @@ class EncodedText:
     references: int = 0
     skipped: tuple[str, ...] = ()
     reason: str = ""
-    standing: tuple[LedgerEntry, ...] = field(default=(), repr=False)
+    ledger_entries: tuple[LedgerEntry, ...] = field(default=(), repr=False)
 
 
 def encode(
@@ -73,20 +81,20 @@ def encode(
 ) -> EncodedText:
     """Returns the cheapest lossless form. `tool` names the text; with a ledger, the form may refer to earlier texts.
 
-    The result of a call that failed is shown whole: a retry must not look like an echo. `without` names codecs to leave
-    out, `floor` is what lines have to be worth, in tokens, to be referred to.
+    The result of a failed call is encoded without references, so that a retry with the same error is shown again.
+    `without` names codecs to leave out, `floor` is what lines have to be worth, in tokens, to be referred to.
     """
     earlier, exact = ledger if ledger is not None else Ledger(), count or counter("o200k").count
     name = tool or "text"
     if reason := _why_unfit(text):
-        return EncodedText(_unencoded(text), reason=reason, standing=(LedgerEntry(earlier.label_for(name), ()),))
-    partly = len(text) > _PARTLY
-    count = partial(_estimate, exact) if partly else exact
+        return EncodedText(_unencoded(text), reason=reason, ledger_entries=(LedgerEntry(earlier.label_for(name), ()),))
+    sampled = len(text) > _SAMPLED_ABOVE
+    count = partial(_estimate, exact) if sampled else exact
     before = count(text)
-    own = _own_form(text, without) if partly else _cached_own_form(text, without)
+    own = _own_form(text, without) if sampled else _cached_own_form(text, without)
     skipped = list(own.skipped)
-    if _is_endless(own.form):
-        made = EncodedText(own.form, own.codecs, standing=(LedgerEntry(earlier.label_for(name), ()),))
+    if _has_too_many_lines(own.form):
+        made = EncodedText(own.form, own.codecs, ledger_entries=(LedgerEntry(earlier.label_for(name), ()),))
     elif ledger is None or failed or "delta" in without:
         made = _without_references(own, earlier.label_for(name))
     else:
@@ -94,19 +102,19 @@ def encode(
     if ledger is not None and not failed:
         made = _as_hint(text, own.keys, earlier, count, made, without) or made
     tokens = count(made.text) if made.text != text else before
-    if made.text == text or tokens >= (before * (1 - _OFF) if partly else before):
+    if made.text == text or tokens >= (before * (1 - _ESTIMATE_ERROR) if sampled else before):
         plain = _unencoded(text)
         tokens = count(plain) if plain != text else before
-        lines = () if _is_endless(plain) else tuple(plain.split("\n"))
-        made = EncodedText(plain, reason="as it is", standing=(LedgerEntry(earlier.label_for(name), lines),))
-    standing = made.standing
-    if not made.references and standing:
-        # The text is shown whole, so a later one may be the same, or nearly.
-        first = standing[0]
-        standing = (LedgerEntry(first.label, first.lines, first.first, text, own.keys), *standing[1:])
-    estimated = "tokens estimated" if partly else "long words estimated" if estimates_words(text) else ""
+        lines = () if _has_too_many_lines(plain) else tuple(plain.split("\n"))
+        made = EncodedText(plain, reason="as it is", ledger_entries=(LedgerEntry(earlier.label_for(name), lines),))
+    ledger_entries = made.ledger_entries
+    if not made.references and ledger_entries:
+        # The text is shown whole, so a hint for an equal or similar text may refer to it later.
+        first = ledger_entries[0]
+        ledger_entries = (LedgerEntry(first.label, first.lines, first.first, text, own.keys), *ledger_entries[1:])
+    estimated = "tokens estimated" if sampled else "long words estimated" if estimates_words(text) else ""
     reason = "; ".join(filter(None, (made.reason, estimated)))
-    return EncodedText(made.text, made.codecs, tokens, before, made.references, tuple(skipped), reason, standing)
+    return EncodedText(made.text, made.codecs, tokens, before, made.references, tuple(skipped), reason, ledger_entries)
 
 
 def decode(form: str, ledger: Ledger | None = None) -> str:
@@ -141,8 +149,7 @@ def candidates(text: str, count: Callable[[str], int] | None = None) -> list[tup
 
 @frozen
 class _OwnForm:
-    """What a text becomes without references: its form, the form with sparse line numbers where there are any, the
-    codecs used, those that failed, and the keys of a JSON object."""
+    """The form of a text without references. `sparse` is it with fewer line numbers, `keys` are an object's."""
 
     form: str
     codecs: tuple[str, ...]
@@ -156,12 +163,13 @@ def _own_form(text: str, without: frozenset[str]) -> _OwnForm:
     form, codecs = self_contained(text, skipped, *_chains(without))
     if not codecs or _numbered.holds(form):
         form, codecs = _unencoded(text), ()  # a form in which a line looks like a header could be misread
-    numbers = None if _numbered.name in without or _is_endless(form) else _numbered.encode(form, str)
+    numbers = None if _numbered.name in without or _has_too_many_lines(form) else _numbered.encode(form, str)
     sparse = numbers if numbers and _passes(lambda: _numbered.decode(numbers, str) == form) else None
     return _OwnForm(form, codecs, tuple(skipped), sparse, _keys_of(text))
 
 
-# After a fold the last results are encoded anew, against other texts; their own forms have not changed.
+# After a fold (older messages shortened) the last results are encoded again with another ledger; their forms without
+# references have not changed.
 _cached_own_form = lru_cache(maxsize=64)(_own_form)
 
 
@@ -178,40 +186,44 @@ def self_contained(
 
 def _why_unfit(text: str) -> str:
     """Returns why a text is not encoded and not even counted, or "": both would take longer than they are worth."""
-    if len(text) > _LARGE:
-        return f"more than {_LARGE:,} characters"
+    if len(text) > _MOST_CHARACTERS:
+        return f"more than {_MOST_CHARACTERS:,} characters"
     if "\x00" in text:
         return "binary"
-    if text.count("\n") > _LINES:
-        return f"more than {_LINES:,} lines"
-    return "one character over and over" if len(text) > _SUSPECT and _is_monotonous(text) else ""
+    if text.count("\n") > _MOST_LINES:
+        return f"more than {_MOST_LINES:,} lines"
+    return "one character over and over" if len(text) > _RUN_CHECKED_ABOVE and _is_monotonous(text) else ""
 
 
 def _is_monotonous(text: str) -> bool:
-    # A run that long fills one of the stretches of half its length, so it is looked for only there.
-    half = _RUN // 2
+    # Any run of _MONOTONOUS_RUN characters fully covers at least one aligned block of half that length, so checking
+    # those blocks is enough.
+    half = _MONOTONOUS_RUN // 2
     for start in range(0, len(text) - half + 1, half):
         sign = text[start]
-        if text.startswith(sign * half, start) and sign * _RUN in text[max(0, start - half) : start + 2 * half]:
+        if (
+            text.startswith(sign * half, start)
+            and sign * _MONOTONOUS_RUN in text[max(0, start - half) : start + 2 * half]
+        ):
             return True
     return False
 
 
-def _is_endless(text: str) -> bool:
-    """Whether a text has too many lines to look at them one by one in time."""
-    return len(text) > _ENDLESS and text.count("\n") > _ENDLESS
+def _has_too_many_lines(text: str) -> bool:
+    """Whether comparing the lines of a text one by one would take too long."""
+    return len(text) > _TOO_MANY_LINES and text.count("\n") > _TOO_MANY_LINES
 
 
 def _estimate(count: Callable[[str], int], text: str) -> int:
     """Estimates the tokens of a large text from slices of it; counts other texts."""
-    if len(text) <= _PARTLY:
+    if len(text) <= _SAMPLED_ABOVE:
         return count(text)
     slices = "\n".join(text[at : at + _SLICE] for at in range(0, len(text), _SLICE * _EVERY))
     return round(count(slices) * len(text) / len(slices))
 
 
 def _sample(text: str) -> str:
-    """Returns some stretches of a large text, in whole lines."""
+    """Returns some stretches of a large text, in whole lines, to try codecs on."""
     step = (len(text) - _STRETCH) // (_STRETCHES - 1)
     stretches = (text[at : at + _STRETCH] for at in range(0, len(text), step))
     return "\n".join(it[it.find("\n") + 1 : it.rfind("\n") + 1 or len(it)].rstrip("\n") for it in stretches)
@@ -225,7 +237,7 @@ def _chains(without: frozenset[str]) -> tuple[tuple[Codec, ...], tuple[Codec, ..
 
 
 def _passes(check: Callable[[], bool]) -> bool:
-    """The gate. Whatever a codec does there, the text itself is still at hand."""
+    """Returns the result of a check, or False if it raises. This is the gate: a form that fails it is not used."""
     try:
         return check()
     except Exception:  # noqa: BLE001 - a codec that cannot undo what it did is skipped and counted
@@ -257,42 +269,44 @@ def _shortest(
             continue
         if len(made) < len(best):
             best, names = made, (codec.name, *used)
-            if codec.name not in _LINE_CODECS or len(best) < _LITTLE * len(text):
-                break  # an envelope or JSON, or hardly anything is left: no codec for lines would save more
+            if codec.name not in _LINE_CODECS or len(best) < _GOOD_ENOUGH_RATIO * len(text):
+                break  # an envelope or JSON, or short enough: no codec for lines would save more
     return best, names
 
 
 def _not_worth_trying(
     text: str, codecs: tuple[Codec, ...], inside: tuple[Codec, ...], skipped: list[str]
 ) -> frozenset[str]:
-    """Returns the codecs for lines that are not tried on a text; on a large one only the best for a sample of it is."""
-    if len(text) < _SHORT or _NUMBERED.match(text):
+    """Returns the codecs for lines that are not tried on a text. On a large one, the best for a sample is tried."""
+    if len(text) < _SHORTEST_FOR_LINES or _NUMBERED.match(text):
         return _LINE_CODECS  # too short, or a numbered file, which has a codec of its own
     promising: tuple[str, ...] = ()
-    if len(text) > _PARTLY:
+    if len(text) > _SAMPLED_ABOVE:
         for_lines = tuple(codec for codec in codecs if codec.name in _LINE_CODECS)
         promising = _shortest(_sample(text), for_lines, inside, skipped)[1][:1]
-    elif not _is_endless(text):
+    elif not _has_too_many_lines(text):
         return frozenset()
-    return _LINE_CODECS - ({"repeats"} if _is_endless(text) else {"repeats", *promising})
+    return _LINE_CODECS - ({"repeats"} if _has_too_many_lines(text) else {"repeats", *promising})
 
 
 def _without_references(own: _OwnForm, label: str, *, numbered: bool = True) -> EncodedText:
     form, codecs = own.form, own.codecs
     if numbered and own.sparse is not None:
         form, codecs = own.sparse, (*codecs, _numbered.name)
-    return EncodedText(form, codecs, standing=(LedgerEntry(label, tuple(form.split("\n"))),))
+    return EncodedText(form, codecs, ledger_entries=(LedgerEntry(label, tuple(form.split("\n"))),))
 
 
 def _with_references(own: _OwnForm, name: str, ledger: Ledger, skipped: list[str], floor: int) -> EncodedText:
-    """Replaces lines that were shown earlier with references, if decoding gives them back."""
+    """Returns the form with references to lines shown earlier, or without any if decoding does not restore it."""
     numbered = own.sparse is not None
     referring = delta.encode(own.form, ledger, name, numbered=numbered, floor=floor)
     if referring is not None:
         if _passes(lambda: delta.decode(referring.text, ledger) == (own.sparse if numbered else own.form)):
             names = (*own.codecs, *((_numbered.name,) if numbered else ()))
             names += ("delta",) if referring.references else ()
-            return EncodedText(referring.text, names, references=referring.references, standing=referring.standing)
+            return EncodedText(
+                referring.text, names, references=referring.references, ledger_entries=referring.ledger_entries
+            )
         skipped.append("delta")
     return _without_references(own, ledger.label_for(name), numbered=False)
 
@@ -300,11 +314,11 @@ def _with_references(own: _OwnForm, name: str, ledger: Ledger, skipped: list[str
 def _as_hint(
     text: str, keys: Hashable, ledger: Ledger, count: Callable[[str], int], made: EncodedText, without: frozenset[str]
 ) -> EncodedText | None:
-    """Returns one line for a text that equals an earlier one, or differs from it in a few fields. None for others."""
-    if len(text) < _HINTED:
+    """Returns a one-line hint for a text that equals an earlier one or differs from it in a few fields, else None."""
+    if len(text) < _SHORTEST_HINTED:
         return None
     if "reference" not in without and (same := ledger.same(text)) is not None:
-        # A label is made of what an agent wrote; one that a hint could not carry leaves the form as it is.
+        # A label contains what an agent wrote. If a hint with it cannot be parsed, the form is used.
         if _passes(lambda: decode(reference.ref_hint(same.label), ledger) == text):
             return _hint(reference.ref_hint(same.label), "reference", ledger)
         return None
@@ -316,24 +330,24 @@ def _as_hint(
 
 
 def _hint(text: str, name: str, ledger: Ledger) -> EncodedText:
-    return EncodedText(text, (name,), references=1, standing=(LedgerEntry(ledger.label_for("hint"), ()),))
+    return EncodedText(text, (name,), references=1, ledger_entries=(LedgerEntry(ledger.label_for("hint"), ()),))
 
 
 def _keys_of(text: str) -> Hashable:
     """Returns the keys of a JSON object, None for other texts: near-ref compares objects with the same keys."""
-    if not text.startswith("{") or len(text) > _COMPARED:
+    if not text.startswith("{") or len(text) > _LONGEST_COMPARED:
         return None
     value = container(text)
     return tuple(key for key, _ in value) if isinstance(value, Members) else None
 
 
 def _unencoded(text: str) -> str:
-    """Returns the text itself, marked where it would be taken for a form."""
+    """Returns the text itself, prefixed with PLAIN if it would be read as a form."""
     return f"{PLAIN}\n{text}" if _is_hint(text) or _numbered.holds(text) else _marked(text)
 
 
 def _marked(text: str) -> str:
-    """Does the same for a text inside another, where only its first line counts."""
+    """Returns a nested text, prefixed with PLAIN if its first line would be read as a codec header."""
     return f"{PLAIN}\n{text}" if text.startswith("[") and _is_header(first_line(text)) else text
 
 

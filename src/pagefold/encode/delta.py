@@ -39,7 +39,7 @@ class ReferencedText:
     """A text with references, and what the request then shows of it literally."""
 
     text: str
-    standing: tuple[LedgerEntry, ...]
+    ledger_entries: tuple[LedgerEntry, ...]
     references: int
 
 
@@ -54,7 +54,7 @@ def encode(text: str, ledger: Ledger, name: str, *, numbered: bool = True, floor
         return None
     label = f"R{len(ledger) + 1}"
     runs = [index for index, part in enumerate(parts) if part.run]
-    shown, standing = list[str](), list[LedgerEntry]()
+    shown, ledger_entries = list[str](), list[LedgerEntry]()
     references = 0
     for index, part in enumerate(parts):
         writer = _ReferenceWriter(ledger, part.run, floor)
@@ -66,10 +66,10 @@ def encode(text: str, ledger: Ledger, name: str, *, numbered: bool = True, floor
         shown += writer.shown
         references += writer.references
         part_label = f"{label}{_part_suffix(index, runs, len(parts))}"
-        standing.append(LedgerEntry(part_label, tuple(writer.literal), writer.first))
+        ledger_entries.append(LedgerEntry(part_label, tuple(writer.literal), writer.first))
     if not _TITLE.fullmatch(shown[0]):
-        standing = [LedgerEntry(ledger.label_for(name), standing[0].lines, 1)]
-    return ReferencedText("\n".join(shown), tuple(standing), references)
+        ledger_entries = [LedgerEntry(ledger.label_for(name), ledger_entries[0].lines, 1)]
+    return ReferencedText("\n".join(shown), tuple(ledger_entries), references)
 
 
 @frozen

@@ -72,8 +72,8 @@ def shortened(command: Shorten, ledger: Ledger | None = None, budget: int = 0, k
         if part is not None:
             shown, cut = part, cut + 1
         if ledger is not None:
-            for standing in shown.standing:
-                ledger = ledger.with_text(standing)
+            for entry in shown.ledger_entries:
+                ledger = ledger.with_text(entry)
         alone = shown.text != text and part is None and not shown.references and not _requested_format(command)
         originals.append(Original(text, shown.text if alone else ""))
         skipped += len(shown.skipped)
