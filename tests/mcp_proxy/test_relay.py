@@ -15,6 +15,7 @@ from pagefold.mcp_proxy.commands import (
     ServerReady,
     Shorten,
     ToClient,
+    ToolCall,
     ToServer,
 )
 from pagefold.mcp_proxy.lines import Overlong
@@ -109,6 +110,7 @@ def test_an_answer_finds_its_call_by_the_spelling_of_the_id(id: str) -> None:
     assert relay.calls == {}
 
 
+CALL = ToolCall("9", "s", "t")
 ROWS = json.dumps([{"id": n, "name": f"row {n}", "ok": True} for n in range(30)])
 
 
@@ -133,7 +135,7 @@ def test_only_the_texts_of_an_answer_change() -> None:
     image = {"type": "image", "data": "aGk=", "mimeType": "image/png"}
     resource = {"type": "resource", "resource": {"uri": "a://b", "text": ROWS}}
     data = answer(text(ROWS), image, resource, text("short"), text(ROWS, annotations={"audience": ["user"]}))
-    done = shortened(Shorten(ToolResult.parse(data), "t", "s"))
+    done = shortened(Shorten(ToolResult.parse(data), CALL))
     shown = json.loads(done.data)["result"]["content"][0]["text"]
     assert done.data == replaced(data, _0=shown)
     assert json.loads(decode(shown)) == json.loads(ROWS)
@@ -145,7 +147,7 @@ def test_only_the_texts_of_an_answer_change() -> None:
     ["> [ref: R1, byte-identical]", "[JSON]\n#1\n#1 3 rows: a=1", "[as it is]\nhello", "> [near-ref: R2, a: 1→2]"],
 )
 def test_a_text_that_poses_as_a_hint_of_ours_is_marked(posing: str) -> None:
-    done = shortened(Shorten(ToolResult.parse(answer(text(posing))), "t", "s"))
+    done = shortened(Shorten(ToolResult.parse(answer(text(posing))), CALL))
     shown = json.loads(done.data)["result"]["content"][0]["text"]
     assert shown == f"[as it is]\n{posing}"
     assert decode(shown) == posing
@@ -158,9 +160,9 @@ def test_a_twin_is_left_out_for_clients_that_would_show_it_alone() -> None:
         {"structuredContent": value, "content": [text(json.dumps(value))], "isError": False},
     ):
         data = json.dumps({"jsonrpc": "2.0", "id": 9, "result": members}).encode()
-        kept = shortened(Shorten(ToolResult.parse(data), "t", "s"))
+        kept = shortened(Shorten(ToolResult.parse(data), CALL))
         assert json.loads(kept.data)["result"]["structuredContent"] == value
-        alone = shortened(Shorten(ToolResult.parse(data), "t", "s", only_text=True))
+        alone = shortened(Shorten(ToolResult.parse(data), CALL, only_text=True))
         result = json.loads(alone.data)["result"]
         assert "structuredContent" not in result
         assert json.loads(decode(result["content"][0]["text"])) == value
@@ -173,9 +175,7 @@ def test_a_twin_is_left_out_for_clients_that_would_show_it_alone() -> None:
 def test_structured_content_that_no_text_says_stays(value: Any) -> None:
     data = answer(text('{"a": 1}'), structuredContent=value)
     assert (
-        json.loads(shortened(Shorten(ToolResult.parse(data), "t", "s", only_text=True)).data)["result"][
-            "structuredContent"
-        ]
+        json.loads(shortened(Shorten(ToolResult.parse(data), CALL, only_text=True)).data)["result"]["structuredContent"]
         == value
     )
 
@@ -183,7 +183,7 @@ def test_structured_content_that_no_text_says_stays(value: Any) -> None:
 @pytest.mark.parametrize("result", ['{"content":"x"}', "{}", "[]", '{"task":{"taskId":"1"}}', '{"toolResult":1}'])
 def test_answers_of_other_shapes_pass(result: str) -> None:
     data = b'{"jsonrpc":"2.0","id":1,"result":%b}' % result.encode()
-    assert shortened(Shorten(ToolResult.parse(data), "t", "s")).data == data
+    assert shortened(Shorten(ToolResult.parse(data), CALL)).data == data
 
 
 def test_our_tools_stand_behind_the_servers_and_its_own_names_win() -> None:
@@ -198,7 +198,7 @@ def test_our_tools_stand_behind_the_servers_and_its_own_names_win() -> None:
     assert tools[:2] == theirs
     assert [tool["name"] for tool in tools[2:]] == [tool.name for tool in CONTEXT_TOOLS[1:]]
     assert relay.from_client(call(2, "context_recall")) == [ToServer("s", call(2, "context_recall"))]
-    assert relay.from_client(call(3, "context_status")) == [AnswerOwnTool("3", "context_status", {})]
+    assert relay.from_client(call(3, "context_status")) == [AnswerOwnTool(ToolCall("3", "s", "context_status"))]
 
 
 def test_our_tools_stand_on_the_last_page_only() -> None:

@@ -22,7 +22,7 @@ from pagefold.derive.policies.economic import Economic
 from pagefold.derive.policies.lossless import Lossless
 from pagefold.derive.policy import Policy
 from pagefold.encode import decode
-from pagefold.mcp_proxy.commands import Shorten
+from pagefold.mcp_proxy.commands import Shorten, ToolCall
 from pagefold.mcp_proxy.shorten import shortened
 from pagefold.mcp_proxy.tool_result import ToolResult
 from pagefold.model_proxy.conversations import Conversations
@@ -236,7 +236,7 @@ def test_a_request_is_what_the_model_proxy_alone_would_make_of_it(
         shown = text
         if data.draw(st.booleans()):
             reply = {"jsonrpc": "2.0", "id": 1, "result": {"content": [{"type": "text", "text": text}]}}
-            done = shortened(Shorten(ToolResult.parse(json.dumps(reply).encode()), "echo", ""))
+            done = shortened(Shorten(ToolResult.parse(json.dumps(reply).encode()), ToolCall("1", "", "echo")))
             shown = json.loads(done.data)["result"]["content"][0]["text"]
             for original_text, form in done.originals:
                 if form:

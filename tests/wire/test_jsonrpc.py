@@ -33,10 +33,10 @@ def test_an_id_keeps_its_spelling(spelled: str) -> None:
         ('{"jsonrpc":"2.0","id":1,"result":{},"error":null}', lambda raw: Reply("1", raw)),
         (
             '{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no such method","data":[1.10]}}',
-            lambda raw: Failure("1", -32601, "no such method", raw),
+            lambda raw: Failure("1", raw),
         ),
-        ('{"jsonrpc":"2.0","id":null,"error":{"code":-32700}}', lambda raw: Failure("null", -32700, "", raw)),
-        ('{"jsonrpc":"2.0","error":{"message":"x"}}', lambda raw: Failure("", 0, "x", raw)),
+        ('{"jsonrpc":"2.0","id":null,"error":{"code":-32700}}', lambda raw: Failure("null", raw)),
+        ('{"jsonrpc":"2.0","error":{"message":"x"}}', lambda raw: Failure("", raw)),
         ('{"jsonrpc":"2.0","id":1,"id":2,"result":{}}', lambda raw: Reply("2", raw)),
         ('{"jsonrpc":"2.0","id":1,"result":{"text":"\udcff \\ud800"}}', lambda raw: Reply("1", raw)),
     ],

@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pagefold.adapters.sink import HistorySink, ObjectStorage, SinkState
 from pagefold.adapters.stores import open_store
 from pagefold.encode.recall_reply import RecallReply, reply_to_recall
 from pagefold.errors import ConfigError, DeniedError, StoreError
 from pagefold.pages import recall as recalling
+from pagefold.pages.context_tools import PARTS
 from pagefold.pages.kinds import PageKind
 from pagefold.pages.manifest import (
     ManifestEntry,
@@ -38,6 +39,7 @@ from pagefold.settings.sections import SinkSettings
 
 _AT_ONCE = 8
 _CHUNK = 32
+_USUALLY_FOUND, _MOST_FOUND = 5, 20
 _ANSWERS = {Recalled: "recalled", Unknown: "unknown", Denied: "denied", Failed: "failed"}
 
 T = TypeVar("T")
@@ -153,6 +155,22 @@ class Library:
         pages = MemoryPages()
         pages.put(recalled.content)
         return reply_to_recall(pages, handle, cursor=cursor, lines=lines, path=path, find=find, budget=budget)
+
+    def answer_call(
+        self, tool: str, arguments: Mapping[str, Any], *, budget: int, within: str | None = None
+    ) -> tuple[str, bool]:
+        """Returns the text for an agent that calls context_recall or context_search, and whether it is a failure.
+
+        Pages are searched for `within` one history, and recalled from all. Raises StoreError.
+        """
+        if tool == "context_search":
+            limit = arguments.get("limit")
+            most = limit if isinstance(limit, int) and 0 < limit <= _MOST_FOUND else _USUALLY_FOUND
+            matches = self.search(str(arguments.get("query", "")), within=within, limit=most)
+            return matches.text, isinstance(matches, SearchFailed)
+        part = {name: str(arguments.get(name) or "") for name in PARTS}
+        recalled = self.answer(str(arguments.get("handle", "")), **part, budget=budget)
+        return recalled.text, recalled.page is None
 
     def search(self, query: str, *, within: str | None = None, limit: int = LIMIT) -> SearchAnswer:
         """Returns the pages of the store that match, of one history or of all."""

@@ -11,6 +11,7 @@ if they are what they were before the tool read them.
 import asyncio
 import stat
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -83,7 +84,7 @@ class Prefetcher(Generic[Body]):
         self.answers: PrefetchedAnswers[Body] = PrefetchedAnswers(self.epochs)
         self.started = 0
         self._real = 0
-        self._real_hosts: dict[str, int] = {}
+        self._real_hosts: Counter[str] = Counter()
         self._turn: list[AnsweredCall] = []
         self._asked: dict[tuple[str, str], tuple[int, int]] = {}
         self._early: dict[tuple[str, str], _Early] = {}
@@ -142,17 +143,15 @@ class Prefetcher(Generic[Body]):
         shown = self._asked.get((tool, arguments)) == self.epochs.of(tool)
         return shown or self.answers.holds(tool, arguments, time.monotonic())
 
-    def _busy(self) -> dict[str, int]:
-        busy = {host: count for host, count in self._real_hosts.items() if count}
-        for early in self._early.values():
-            if host := early.planned.host:
-                busy[host] = busy.get(host, 0) + 1
-        return busy
+    def _busy(self) -> Counter[str]:
+        """Returns how many calls, real and early, each host is answering."""
+        early = (early.planned.host for early in self._early.values())
+        return self._real_hosts + Counter(filter(None, early))
 
     def _count_host(self, tool: str, change: int) -> None:
         found = self._registry.find(tool)
         if found is not None and (host := found.model.rate_limit_host):
-            self._real_hosts[host] = self._real_hosts.get(host, 0) + change
+            self._real_hosts[host] += change
 
     def _running(self, tool: str, arguments: Mapping[str, Any]) -> _Early | None:
         ticket = self.answers.running(tool, arguments)
@@ -177,7 +176,7 @@ class Prefetcher(Generic[Body]):
         )
         if found is None or not verdict:
             return
-        if verdict.host is not None and self._busy().get(verdict.host, 0) >= self._planner.limits.per_host:
+        if verdict.host is not None and self._busy()[verdict.host] >= self._planner.limits.per_host:
             return
         seen = None
         if found.model.is_local() and found.model.watch:

@@ -46,9 +46,7 @@ class Shorten:
     """Sends a tool's result to the client, its texts in their cheapest form."""
 
     result: ToolResult
-    tool: str
-    server: str
-    call: ToolCall | None = field(default=None, compare=False)
+    call: ToolCall
     output_request: Any = None
     """The format, budget or chunk that the agent asked for (`encode.output_parameters`)."""
     only_text: bool = False
@@ -59,9 +57,7 @@ class Shorten:
 class AnswerOwnTool:
     """Answers a call of one of pagefold's own tools."""
 
-    id: str
-    tool: str
-    arguments: Mapping[str, Any]
+    call: ToolCall
     stateless: bool = False
 
 

@@ -229,7 +229,7 @@ class Relay:
         if tool_call is not None:
             only_text = self.client in self.options.text_only_for
             result = result or ToolResult(reply, data)
-            return [do.Shorten(result, tool_call.tool, self.server, tool_call, open_call.output_request, only_text)]
+            return [do.Shorten(result, tool_call, open_call.output_request, only_text)]
         match open_call.method:
             case "tools/list":
                 return [do.ToClient(self._listed(reply, data))]
@@ -320,7 +320,7 @@ def own_answer(options: Options, call: do.ToolCall, *, stateless: bool = False) 
     """Answers a call of one of pagefold's own tools: `DESCRIBE` at once, the others when the command is carried out."""
     if call.tool == DESCRIBE and options.describe is not None:
         return do.ToClient(text_reply(call.id, options.describe(call.arguments), stateless=stateless))
-    return do.AnswerOwnTool(call.id, call.tool, call.arguments, stateless)
+    return do.AnswerOwnTool(call, stateless)
 
 
 def _looks_like_json(data: bytes) -> bool:

@@ -66,7 +66,7 @@ class ResultProcessor:
 
     def shorten(self, command: Shorten) -> tuple[bytes, Callable[[], Mapping[str, int]]]:
         """What the client gets, and what is left to do once it has it, which returns the counts."""
-        if self._untouched(command.server, command.tool):
+        if self._untouched(command.call.server, command.call.tool):
             return command.result.data, lambda: {"passed untouched": 1}
         module = self._load()
         is_read = self._store is not None and self._store.is_read
@@ -80,8 +80,8 @@ class ResultProcessor:
         forms = [original for original in done.originals if is_read and original.form]
         for text, form in forms:  # before the client has them, and so before the model proxy reads them
             assert self._store is not None
-            self._store.keep_now(text, command.tool, form)
-        return done.data, partial(self._keep, done, command.tool, forms)
+            self._store.keep_now(text, command.call.tool, form)
+        return done.data, partial(self._keep, done, command.call.tool, forms)
 
     def _keep(self, done: Any, tool: str, forms: Sequence[Any]) -> Mapping[str, int]:
         if self._store is not None and self._tools:
@@ -102,8 +102,8 @@ class ResultProcessor:
         """The text of the answer, and whether it is a failure."""
         self._load()
         if self._store is None or not self._tools:
-            return f"There is no tool {command.tool} here.", True
-        return self._store.answer(command.tool, command.arguments)
+            return f"There is no tool {command.call.tool} here.", True
+        return self._store.answer(command.call.tool, command.call.arguments)
 
     def forget(self) -> None:
         """The model no longer sees what was shown before."""

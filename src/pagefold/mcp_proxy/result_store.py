@@ -17,12 +17,10 @@ from pagefold.errors import ConfigError, StoreError
 from pagefold.mcp_proxy.fail_open import to_stderr
 from pagefold.pages import context_calls
 from pagefold.pages.context_calls import Answered, ResetAsked
-from pagefold.pages.context_tools import PARTS
 from pagefold.pages.journal import Boundary
 from pagefold.pages.kinds import PageKind
 from pagefold.pages.page import id_of
 from pagefold.pages.pins import Pins
-from pagefold.pages.search import SearchFailed
 from pagefold.pages.writeback import Scopes, Writeback
 
 _WAITING_PAGES = 256
@@ -95,10 +93,9 @@ class ResultStore:
         """The text of an answer, and whether it is a failure."""
         try:
             match tool:
-                case "context_recall":
-                    return self._recall(arguments)
-                case "context_search":
-                    return self._search(str(arguments.get("query", "")), arguments.get("limit"))
+                case "context_recall" | "context_search":
+                    library = self._opened()
+                    return library.answer_call(tool, arguments, budget=_RECALL_TOKENS, within=self.history)
                 case "context_status":
                     return self._status(), False
             return self._call(tool, arguments)
@@ -120,16 +117,6 @@ class ResultStore:
         with self._opening:
             if self._library is not None:
                 self._library.close()
-
-    def _recall(self, arguments: Mapping[str, Any]) -> tuple[str, bool]:
-        part = {name: str(arguments.get(name) or "") for name in PARTS}
-        recalled = self._opened().answer(str(arguments.get("handle", "")), **part, budget=_RECALL_TOKENS)
-        return recalled.text, recalled.page is None
-
-    def _search(self, query: str, limit: object) -> tuple[str, bool]:
-        most = limit if isinstance(limit, int) and 0 < limit <= 20 else 5
-        matches = self._opened().search(query, within=self.history, limit=most)
-        return matches.text, isinstance(matches, SearchFailed)
 
     def _status(self) -> str:
         status = self._opened().status()

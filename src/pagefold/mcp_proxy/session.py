@@ -192,15 +192,15 @@ class ProxySession:
             for name, times in counts.items():
                 self.counts[name] += times
             if self._watch is not None:
-                self._watch(command.tool, counts)
+                self._watch(command.call.tool, counts)
 
     async def _answered(self, command: do.AnswerOwnTool) -> bytes:
-        self.counts[f"own calls {command.tool}"] += 1
+        self.counts[f"own calls {command.call.tool}"] += 1
         with self._fail_open:
             text, failed = await asyncio.to_thread(self.processor.answer, command)
-            return text_reply(command.id, text, failed=failed, stateless=command.stateless)
+            return text_reply(command.call.id, text, failed=failed, stateless=command.stateless)
         # There is no original answer to pass on, so the client is told.
-        return failure(command.id, SERVER_LOST, "pagefold: a fault of pagefold itself; do not try it again")
+        return failure(command.call.id, SERVER_LOST, "pagefold: a fault of pagefold itself; do not try it again")
 
     async def close(self, grace_seconds: float) -> None:
         """Ends the early calls, and every server."""

@@ -91,13 +91,13 @@ def _form(text: str, command: Shorten, failed: bool, ledger: Ledger | None) -> E
     """The cheapest form, or the one that the agent asked for."""
     match _requested_format(command):
         case "json":
-            return choose.encode(text, tool=command.tool, failed=failed, without=_CODECS)
+            return choose.encode(text, tool=command.call.tool, failed=failed, without=_CODECS)
         case "toon":
             toon = ToonCodec().encode(text, str)
             if toon is not None:
                 count = counter("o200k").count
                 return EncodedText(toon, ("toon",), count(toon), count(text))
-    return choose.encode(text, tool=command.tool, failed=failed, ledger=ledger)
+    return choose.encode(text, tool=command.call.tool, failed=failed, ledger=ledger)
 
 
 def _requested_format(command: Shorten) -> str | None:
@@ -109,11 +109,11 @@ def _part(text: str, shown: EncodedText, command: Shorten, budget: int, keep: Ke
     """The part of a text that fits the budget, or the chunk that was asked for; None where all of it fits."""
     request = command.output_request or OutputRequest()
     most = request.budget or budget
-    if keep is None or not most or (shown.tokens <= most and not request.chunk) or not keep(text, command.tool):
+    if keep is None or not most or (shown.tokens <= most and not request.chunk) or not keep(text, command.call.tool):
         return None
-    arguments = json_text.dumps(command.call.arguments) if command.call else ""
+    arguments = json_text.dumps(command.call.arguments)
     try:
-        part = trim(text, most, tool=command.tool, arguments=arguments)
+        part = trim(text, most, tool=command.call.tool, arguments=arguments)
     except BudgetError:
         return None
     chunk, tokens = part.text, part.tokens

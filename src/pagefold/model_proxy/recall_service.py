@@ -8,7 +8,6 @@ from typing import Any
 
 from pagefold.adapters.library import Library
 from pagefold.errors import StoreError
-from pagefold.pages.context_tools import PARTS
 from pagefold.pages.journal import Boundary
 from pagefold.pages.kinds import PageKind
 from pagefold.pages.page import PageId
@@ -16,7 +15,6 @@ from pagefold.pages.pins import Pins
 from pagefold.pages.writeback import Scopes, Writeback
 
 _RECALL_TOKENS = 8_000
-_MOST = 20
 
 
 class PageKeeper:
@@ -48,13 +46,6 @@ class RecallAnswers:
 
     def __call__(self, tool: str, arguments: Mapping[str, Any]) -> str:
         try:
-            if tool == "context_search":
-                return self._search(str(arguments.get("query", "")), arguments.get("limit"))
-            part = {name: str(arguments.get(name) or "") for name in PARTS}
-            return self._library.answer(str(arguments.get("handle", "")), **part, budget=_RECALL_TOKENS).text
+            return self._library.answer_call(tool, arguments, budget=_RECALL_TOKENS)[0]
         except StoreError as error:
             return str(error)
-
-    def _search(self, query: str, limit: object) -> str:
-        most = limit if isinstance(limit, int) and 0 < limit <= _MOST else 5
-        return self._library.search(query, limit=most).text

@@ -326,10 +326,8 @@ def _folded(watched: _Watched, derivation: Derivation) -> None:
 
 
 def _last_answer(messages: Sequence[Message]) -> int:
-    for at in range(len(messages) - 1, -1, -1):
-        if messages[at].role is Role.ASSISTANT:
-            return at
-    return 0
+    places = reversed(range(len(messages)))
+    return next((place for place in places if messages[place].role is Role.ASSISTANT), 0)
 
 
 @cache

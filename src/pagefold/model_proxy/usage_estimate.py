@@ -150,9 +150,7 @@ class CostEstimator:
 
     def head(self, reading: ParsedRequest) -> Mapping[str, int]:
         """Tokens of what stands before the messages, by what they are spent on."""
-        return self._head(reading, tokens.counter_for(reading.request.model))
-
-    def _head(self, reading: ParsedRequest, counter: tokens.Counter) -> Mapping[str, int]:
+        counter = tokens.counter_for(reading.request.model)
         found = self._heads.get((counter.name, reading.head))
         if found is None:
             found = parts_of(reading.request.head, counter)
@@ -171,7 +169,7 @@ class CostEstimator:
         prefix, tip = self._histories.place(reading.prefix_hashes, reading.head)
         last, messages, model = tip.last, reading.request.messages, reading.request.model
         counter = tokens.counter_for(model)
-        head = self._head(reading, counter)
+        head = self.head(reading)
         extends = last is not None and not prefix.moved
         if last is not None and extends and last.counter == counter.name:
             begun = last.parts

@@ -10,10 +10,6 @@ from typing import Any
 from pagefold.errors import ConfigError
 from pagefold.telemetry.events import TraceEvent, TurnEvent
 
-SPANS: Mapping[str, str] = {
-    "pagefold.turn": "One request to a model, from its arrival to the end of its answer.",
-    "pagefold.call": "One tool call through the MCP proxy.",
-}
 ATTRIBUTES: Mapping[str, str] = {
     "gen_ai.request.model": "model",
     "gen_ai.usage.input_tokens": "prompt",

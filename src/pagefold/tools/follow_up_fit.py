@@ -24,6 +24,7 @@ RecordedTurns: TypeAlias = Sequence[Sequence[AnsweredCall]]
 HORIZON_TURNS = 8
 _DISCOVERY_TURNS = 3
 _MAX_INDEXED = 2_000
+_MIN_USED, _MIN_SESSIONS = 0.35, 3
 _TEXT_PROJECTIONS = ("$items", "$files", "$folders", "$urls")
 _LIST_BOUNDS = (1, 2, 3, 4, 6, 10, 20, None)
 _DOUBT = 2.0
@@ -58,21 +59,16 @@ class _Try(NamedTuple):
 
 
 def fit_follow_ups(
-    sessions: Sequence[RecordedTurns],
-    registry: ToolRegistry,
-    *,
-    edges: Sequence[ToolLink] | None = None,
-    floor: float = 0.35,
-    least_sessions: int = 3,
+    sessions: Sequence[RecordedTurns], registry: ToolRegistry, *, edges: Sequence[ToolLink] | None = None
 ) -> list[FittedLink]:
     """Returns the links that would have paid on these sessions, best first, with their probability and limits.
 
     `edges` are the links to judge; with None they are looked for in the sessions. A link pays if at least the share
-    `floor` of its calls was used, _DOUBT included, in at least `least_sessions` sessions.
+    _MIN_USED of its calls was used, _DOUBT included, in at least _MIN_SESSIONS sessions.
     """
     judged = discover(sessions, registry) if edges is None else edges
     tries = _tries(sessions, registry, judged)
-    fitted = [best for edge in judged if (best := _bounded(edge, tries[edge], floor, least_sessions))]
+    fitted = [best for edge in judged if (best := _bounded(edge, tries[edge]))]
     fitted.sort(key=lambda best: (-best.used, -best.link.probability, best.after, best.link.tool))
     return _without_twins(fitted)
 
@@ -232,7 +228,7 @@ def calls_ahead(session: RecordedTurns, position: int, tool: str, registry: Tool
     return called
 
 
-def _bounded(edge: ToolLink, tries: Sequence[_Try], floor: float, least_sessions: int) -> FittedLink | None:
+def _bounded(edge: ToolLink, tries: Sequence[_Try]) -> FittedLink | None:
     """Returns the link with the limits under which most of its calls are used and it still pays, or None."""
     best: FittedLink | None = None
     for limit in range(1, MAX_CALLS_PER_LINK + 1):
@@ -241,7 +237,7 @@ def _bounded(edge: ToolLink, tries: Sequence[_Try], floor: float, least_sessions
             used = [call for call in within if call.used]
             probability = len(used) / (len(within) + _DOUBT)
             where = len({call.session for call in used})
-            if probability < floor or where < least_sessions:
+            if probability < _MIN_USED or where < _MIN_SESSIONS:
                 continue
             if best is None or (len(used), probability) > (best.used, best.used / (best.tries + _DOUBT)):
                 link = replace(edge.link, probability=round(probability, 2), limit=limit, most=most)

@@ -6,6 +6,7 @@ it has seen, so that after the third entry of a list the fourth can be next. Whe
 `may_dispatch`, never here.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
@@ -83,7 +84,7 @@ class Planner:
             earlier = wanted.get((offer.tool, text))
             if earlier is None or earlier.score < planned.score:
                 wanted[offer.tool, text] = planned
-        return self._admitted(sorted(wanted.values(), key=lambda planned: -planned.score), dict(busy_hosts or {}))
+        return self._admitted(sorted(wanted.values(), key=lambda planned: -planned.score), Counter(busy_hosts))
 
     def looks_into(self, tool: str) -> bool:
         """Tells whether an answer of this tool is searched for the arguments of a next call."""
@@ -144,18 +145,17 @@ class Planner:
         score = score_of(match.model, offer.link.probability)
         return PlannedCall(offer.tool, offer.arguments, tokens, score, verdict.host)
 
-    def _admitted(self, wanted: Sequence[PlannedCall], busy: dict[str, int]) -> list[PlannedCall]:
+    def _admitted(self, wanted: Sequence[PlannedCall], busy: Counter[str | None]) -> list[PlannedCall]:
         """Returns the calls that the budget and the hosts allow, the best first."""
         calls: list[PlannedCall] = []
         left = self.limits.budget_tokens
         for planned in wanted:
-            is_busy = planned.host is not None and busy.get(planned.host, 0) >= self.limits.per_host
+            is_busy = planned.host is not None and busy[planned.host] >= self.limits.per_host
             if is_busy or planned.tokens > left or len(calls) >= self.limits.parallel:
                 continue
             calls.append(planned)
             left -= planned.tokens
-            if planned.host is not None:
-                busy[planned.host] = busy.get(planned.host, 0) + 1
+            busy[planned.host] += 1
         return calls
 
 

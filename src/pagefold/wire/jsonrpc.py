@@ -11,7 +11,6 @@ from typing import Any, TypeAlias
 from pagefold.errors import WireError
 from pagefold.frozen import frozen
 from pagefold.wire import json_text
-from pagefold.wire.json_text import as_count, as_string
 
 TEXTS = ("result", "content", "text")
 """The way to the texts of an answer to `tools/call`, as `json_text.opened` goes."""
@@ -49,8 +48,6 @@ class Failure:
     """`id` is empty where the other side does not say which call failed."""
 
     id: str
-    code: int
-    message: str
     raw: str
 
 
@@ -83,8 +80,8 @@ def _single(text: str) -> Single:
     if isinstance(method := said.get("method"), str):
         params = said.get("params")
         return Call(spelled, method, text, params) if spelled else Notification(method, text, params)
-    if isinstance(error := said.get("error"), dict):
-        return Failure(spelled, as_count(error.get("code")), as_string(error.get("message")), text)
+    if isinstance(said.get("error"), dict):
+        return Failure(spelled, text)
     if "result" in said and spelled:
         return Reply(spelled, text, spots)
     raise WireError("a JSON-RPC message has a method, or an id with a result or an error")
