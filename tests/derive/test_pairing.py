@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pagefold.derive.pairing import UNAVAILABLE, Pairing, broken, paired, settled
+from pagefold.derive.pairing import UNAVAILABLE, Pairing, add_message, broken, settle_open_calls
 from pagefold.wire import anthropic, openai_chat, openai_responses
 from pagefold.wire.message import Message
 
@@ -77,15 +77,15 @@ def repaired(messages: Sequence[Message], ask: frozenset[int] = frozenset()) -> 
     pairing, shown, why = Pairing(), list[Message](), list[str]()
     for place, message in enumerate(messages):
         if place in ask:
-            step = settled(pairing)
+            step = settle_open_calls(pairing)
             pairing = step.pairing
             shown += step.messages
             why += [decision.reason for decision in step.decisions]
-        step = paired(pairing, message)
+        step = add_message(pairing, message)
         pairing = step.pairing
         shown += step.messages
         why += [decision.reason for decision in step.decisions]
-    step = settled(pairing)
+    step = settle_open_calls(pairing)
     return [*shown, *step.messages], [*why, *(decision.reason for decision in step.decisions)]
 
 
@@ -243,15 +243,15 @@ def test_whatever_arrives_what_is_shown_is_sound_at_every_request_and_stays_put(
     pairing, shown = Pairing(), list[Message]()
     for place, message in enumerate(read(wire, made)):
         if place in ask:
-            step = settled(pairing)
+            step = settle_open_calls(pairing)
             pairing = step.pairing
             shown += step.messages
             # What is sent here is the beginning of all that is sent later: a repair once made stays.
             assert broken(shown) == ""
-        step = paired(pairing, message)
+        step = add_message(pairing, message)
         pairing = step.pairing
         shown += step.messages
-    assert broken([*shown, *settled(pairing).messages]) == ""
+    assert broken([*shown, *settle_open_calls(pairing).messages]) == ""
 
 
 @given(histories())
@@ -261,15 +261,15 @@ def test_forks_do_not_see_each_other(history: tuple[type[Chat], list[Made], froz
     messages = read(wire, made)
     states = [Pairing()]
     for message in messages:
-        states.append(paired(states[-1], message).pairing)
+        states.append(add_message(states[-1], message).pairing)
     for state in states:
         fork = state
         for message in read(wire, [*wire.call("a", "z"), *wire.result("z", "a")]):
-            fork = paired(fork, message).pairing
+            fork = add_message(fork, message).pairing
     shown: list[Message] = []
     for at, message in enumerate(messages):
-        shown += paired(states[at], message).messages
-    assert values([*shown, *settled(states[-1]).messages]) == values(repaired(messages)[0])
+        shown += add_message(states[at], message).messages
+    assert values([*shown, *settle_open_calls(states[-1]).messages]) == values(repaired(messages)[0])
 
 
 def cases() -> Iterator[tuple[str, list[Made], str]]:

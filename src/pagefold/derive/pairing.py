@@ -1,9 +1,10 @@
-"""Pairing: every call has its result, after it, once; whatever history arrives.
+"""Repairs a history so that every tool call is followed by its result, once, as providers demand.
 
-A history that is sound passes untouched, message by message. In one that is not, an unanswered call gets a result that
-says so, a result that answers nothing is dropped and told, a repeated id gets another name, and what stands between a
-call and its results waits until they have come. Everything follows from the messages so far: what was repaired and
-sent stays as it is. A result that comes after its place was given away is said in words, so that nothing is lost.
+A sound history passes untouched, message by message. In one that is not, an unanswered call gets a placeholder result,
+a result that answers no call is dropped, with a Decision recording it, a repeated id gets another name, and messages
+between a call and its results are held back until the results have come. An orphan result is also kept among the last
+16, in case its call follows. The repair depends only on the messages so far, so what was sent never changes. A result
+that arrives after its placeholder was sent is added as a user text.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,21 +21,21 @@ from pagefold.wire.message import BlockKind, Message, Role, user_text
 
 UNAVAILABLE = "[tool result unavailable: this history holds none for the call]"
 _LATE = "[The result of an earlier call, which came late]"
-_EARLY = 16  # results that came before their call and may still find it
+_EARLY = 16  # orphan results that are kept, in case their call follows
 
 
 @frozen
 class WaitingCall:
-    """A call that waits for its result. `id` is what it is known by; `was` what it came with."""
+    """A call that waits for its result. `id` is the id in requests, `original_id` the one it came with."""
 
     id: str
-    was: str
+    original_id: str
     message: Message
 
 
 @frozen
 class _Ids:
-    """All ids of a history. Histories that share their beginning share its memory, never more than that."""
+    """Persistent set: forked histories share one dict, and each sees only the ids added before its own length."""
 
     _known: dict[str, int] = field(default_factory=dict)
     _length: int = 0
@@ -52,11 +53,15 @@ class _Ids:
 
 @frozen
 class Pairing:
-    """What is open in a history so far. `held` waits for results; its messages are settled or still to be looked at."""
+    """The state of the repair after the messages so far.
+
+    `held` has (message, done) pairs waiting for results; done=False must still go through `take`. `placeholder_ids` are
+    the ids whose result was replaced by a placeholder. `early` has orphan results whose call may follow.
+    """
 
     open: tuple[WaitingCall, ...] = ()
     held: tuple[tuple[Message, bool], ...] = ()
-    given: frozenset[str] = frozenset()  # ids whose result was said to be unavailable
+    placeholder_ids: frozenset[str] = frozenset()
     early: tuple[Message, ...] = ()
     ids: _Ids = field(default_factory=_Ids)
 
@@ -67,41 +72,41 @@ class Pairing:
 
 @frozen
 class Paired:
-    """What may be shown now, in order, and what had to be changed, place by place."""
+    """The messages that may be sent now, in order, and a decision for each repair."""
 
     pairing: Pairing
     messages: tuple[Message, ...] = ()
     decisions: tuple[Decision, ...] = ()
 
 
-def paired(pairing: Pairing, message: Message) -> Paired:
-    """The next message of a history."""
+def add_message(pairing: Pairing, message: Message) -> Paired:
+    """Adds the next message of a history."""
     if not (pairing.waits or any(block.call_id for block in message.blocks)):
         return Paired(pairing, (message,))
-    work = _Work(pairing)
-    work.take(message)
-    work.drain()
-    return work.done()
+    repair = _Repair(pairing)
+    repair.take(message)
+    repair.drain()
+    return repair.done()
 
 
-def settled(pairing: Pairing) -> Paired:
-    """What waits is shown: a request is about to be made."""
+def settle_open_calls(pairing: Pairing) -> Paired:
+    """Answers open calls with placeholders and releases what was held back: a request is about to be made."""
     if not pairing.waits:
         return Paired(pairing)
-    work = _Work(pairing)
-    while work.pairing.waits:
-        work.give_up()
-        work.drain()
-    return work.done()
+    repair = _Repair(pairing)
+    while repair.pairing.waits:
+        repair.give_up()
+        repair.drain()
+    return repair.done()
 
 
 def call_format(message: Message) -> CallFormat:
-    """How a message that calls or answers writes calls and results."""
+    """Returns how the API of a message spells calls and results."""
     return apis.api_of(as_object(json_text.parse(message.raw))).calls
 
 
 def broken(messages: Sequence[Message]) -> str:
-    """Why a provider would refuse these messages, as far as calls and results go; empty where it would not."""
+    """Returns why a provider would refuse the calls and results of these messages, or ""."""
     waiting: dict[str, Message] = {}
     seen: set[str] = set()
     for at, message in enumerate(messages):
@@ -128,7 +133,7 @@ def _ids(message: Message, kind: BlockKind) -> list[str]:
 
 
 def _results(message: Message) -> list[str]:
-    """The ids of the calls that a message answers, each as often as it does. One result may have several texts."""
+    """Returns the id of the call for each result in a message. One result may have several texts."""
     if message.role is Role.TOOL:
         return _ids(message, BlockKind.RESULT)[:1]
     found: list[str] = []
@@ -143,13 +148,13 @@ def _results(message: Message) -> list[str]:
 
 
 def _mixed(message: Message) -> bool:
-    """Whether a message says more than results."""
+    """Whether a message has texts besides results."""
     return any(block.kind is not BlockKind.RESULT and not block.call_id for block in message.blocks)
 
 
 @dataclass(slots=True)
-class _Work:
-    """One step of the repair, under way."""
+class _Repair:
+    """The repair of one step, in progress."""
 
     pairing: Pairing
     messages: list[Message] = field(default_factory=list)
@@ -161,7 +166,7 @@ class _Work:
     def take(self, message: Message) -> None:
         if results := _results(message):
             self._answer(message, results)
-        elif self.pairing.open and not self._beside(message):
+        elif self.pairing.open and not self._may_interleave(message):
             self._hold(message, done=False)
         elif calls := _ids(message, BlockKind.CALL):
             self._call(message, calls)
@@ -169,7 +174,7 @@ class _Work:
             self.messages.append(message)
 
     def drain(self) -> None:
-        """What was held is shown as far as nothing is open."""
+        """Releases held messages until a call is open."""
         while self.pairing.held and not self.pairing.open:
             (message, done), *held = self.pairing.held
             self.pairing = replace(self.pairing, held=tuple(held))
@@ -179,16 +184,16 @@ class _Work:
                 self.take(message)
 
     def give_up(self) -> None:
-        """Every call that is open gets a result that says that there is none."""
+        """Answers every open call with a placeholder."""
         calls = self.pairing.open
         for call in calls:
             self.messages.append(call_format(call.message).result(call.id, UNAVAILABLE, call.message))
-            self._tell(call.message, f"no result came for {call.was}", ResidencyLevel.FULL)
-        given = self.pairing.given.union(call.was for call in calls)
-        self.pairing = replace(self.pairing, open=(), given=given)
+            self._record(call.message, f"no result came for {call.original_id}", ResidencyLevel.FULL)
+        placeholder_ids = self.pairing.placeholder_ids.union(call.original_id for call in calls)
+        self.pairing = replace(self.pairing, open=(), placeholder_ids=placeholder_ids)
 
-    def _beside(self, message: Message) -> bool:
-        """Whether it may stand between a call and its result, as items of one answer may in some APIs."""
+    def _may_interleave(self, message: Message) -> bool:
+        """Whether a message may come between a call and its result, as items of one answer may in some APIs."""
         return (
             message.role is Role.ASSISTANT
             and not self.pairing.held
@@ -198,7 +203,7 @@ class _Work:
     def _hold(self, message: Message, *, done: bool) -> None:
         self.pairing = replace(self.pairing, held=(*self.pairing.held, (message, done)))
 
-    def _tell(self, message: Message, why: str, level: ResidencyLevel) -> None:
+    def _record(self, message: Message, why: str, level: ResidencyLevel) -> None:
         self.decisions.append(Decision(message.place, level, why))
 
     def _call(self, message: Message, calls: Sequence[str]) -> None:
@@ -211,7 +216,7 @@ class _Work:
             names.append(name)
         if names != list(calls):
             message = _renamed(message, names)
-            self._tell(message, "a call whose id was taken has another", ResidencyLevel.FULL)
+            self._record(message, "a call whose id was taken has another", ResidencyLevel.FULL)
         waiting = (WaitingCall(name, call, message) for name, call in zip(names, calls, strict=True))
         early = [one for one in self.pairing.early if _results(one)[0] in calls]
         rest = tuple(one for one in self.pairing.early if one not in early)
@@ -224,7 +229,7 @@ class _Work:
         waiting = list(self.pairing.open)
         names: dict[int, str] = {}  # of the results that answer something
         for at, result in enumerate(results):
-            call = next((call for call in waiting if call.was == result), None)
+            call = next((call for call in waiting if call.original_id == result), None)
             if call is not None:
                 waiting.remove(call)
                 names[at] = call.id
@@ -239,25 +244,25 @@ class _Work:
         elif kept is not None:
             self.messages.append(kept)
         for result in (result for at, result in enumerate(results) if at not in names):
-            self._unasked(message, result, alone=len(results) == 1 and kept is None)
+            self._orphan_result(message, result, alone=len(results) == 1 and kept is None)
 
-    def _unasked(self, message: Message, result: str, *, alone: bool) -> None:
-        """A result that answers nothing that is open."""
+    def _orphan_result(self, message: Message, result: str, *, alone: bool) -> None:
+        """Handles a result that answers no open call."""
         pairing = self.pairing
-        if result in pairing.given:
-            self.pairing = replace(pairing, given=pairing.given - {result})
+        if result in pairing.placeholder_ids:
+            self.pairing = replace(pairing, placeholder_ids=pairing.placeholder_ids - {result})
             self._hold(_late(message, result), done=True)
-            self._tell(message, f"the result of {result} came late and is said in words", ResidencyLevel.FULL)
+            self._record(message, f"the result of {result} came late and is said in words", ResidencyLevel.FULL)
         elif result in pairing.ids:
-            self._tell(message, f"dropped: {result} had been answered", ResidencyLevel.POINTER)
+            self._record(message, f"dropped: {result} had been answered", ResidencyLevel.POINTER)
         else:
-            self._tell(message, f"dropped: nobody has called {result}", ResidencyLevel.POINTER)
+            self._record(message, f"dropped: nobody has called {result}", ResidencyLevel.POINTER)
             if alone:
                 self.pairing = replace(pairing, early=(*pairing.early, message)[-_EARLY:])
 
 
 def _parted(message: Message) -> tuple[Message, Message]:
-    """The results of a message, and what else it says: that has to wait for the results that are still to come."""
+    """Splits a message into its results and the rest, which has to wait for the results that are still missing."""
     results, rest = call_format(message).parted(message)
     return replace(results, place=message.place), rest
 
@@ -268,7 +273,7 @@ def _late(message: Message, result: str) -> Message:
 
 
 def _renamed(message: Message, names: Sequence[str]) -> Message:
-    """The message with its calls known by these names."""
+    """Returns the message with these ids for its calls."""
     value, raw = as_object(json_text.parse(message.raw)), message.raw
     api = apis.api_of(value)
     for path, name in zip(api.calls.call_id_paths(value), names, strict=False):
@@ -277,6 +282,6 @@ def _renamed(message: Message, names: Sequence[str]) -> Message:
 
 
 def _with_results(message: Message, names: Mapping[int, str]) -> Message | None:
-    """The message with only these of its results, known by these names; None where nothing of it is left."""
+    """Returns the message with only these results, under these ids, or None if nothing is left."""
     kept = call_format(message).with_results(message, names)
     return kept and replace(kept, place=message.place)

@@ -12,7 +12,7 @@ from pagefold.derive.arrival import Standings, arguments_of, label_of
 from pagefold.derive.cost import TABLES, Prices
 from pagefold.derive.entry import Entry, counted, enter
 from pagefold.derive.fold import Folded, Frame, Rule, fold
-from pagefold.derive.pairing import Paired, Pairing, paired, settled
+from pagefold.derive.pairing import Paired, Pairing, add_message, settle_open_calls
 from pagefold.derive.policy import NOTHING, Abilities, Decision, Derived, Notes
 from pagefold.derive.quotable import passages
 from pagefold.derive.values import SHIPPED
@@ -95,7 +95,7 @@ class Folding:
         return State(head=head, tokens=head, pins=instructed(self.instructions))
 
     def step(self, state: State, message: Message) -> State:
-        return self._entered(state, paired(state.pairing, message))
+        return self._entered(state, add_message(state.pairing, message))
 
     def pin(self, state: State, *held: Held) -> State:
         """The state in which these are held: they are said now, once, and stay whatever is folded."""
@@ -104,7 +104,7 @@ class Folding:
 
     def request(self, state: State, notes: Notes = NOTHING) -> tuple[State, Derived]:
         if state.pairing.waits:
-            state = self._entered(state, settled(state.pairing))
+            state = self._entered(state, settle_open_calls(state.pairing))
         if self.instructions and not state.sent:
             state = self._said(state)
         if notes.recalled:

@@ -18,7 +18,7 @@ from typing import ClassVar
 from pagefold.derive.arrival import label_of
 from pagefold.derive.cost import TABLES, Prices
 from pagefold.derive.entry import counted
-from pagefold.derive.pairing import Paired, Pairing, paired, settled
+from pagefold.derive.pairing import Paired, Pairing, add_message, settle_open_calls
 from pagefold.derive.policies.folding import common, instructed, usable_of
 from pagefold.derive.policy import NOTHING, Abilities, Decision, Derived, Notes
 from pagefold.derive.task import is_substantive
@@ -96,14 +96,14 @@ class Legacy:
         return State(head=head, pins=instructed(self.instructions))
 
     def step(self, state: State, message: Message) -> State:
-        return self._entered(state, paired(state.pairing, message))
+        return self._entered(state, add_message(state.pairing, message))
 
     def pin(self, state: State, *held: Held) -> State:
         """The state in which these are held: they stand in every request."""
         return replace(state, pins=state.pins.holding(*held))
 
     def request(self, state: State, notes: Notes = NOTHING) -> tuple[State, Derived]:
-        state = self._entered(state, settled(state.pairing))
+        state = self._entered(state, settle_open_calls(state.pairing))
         usable = usable_of(self.window, counter(self.tokens))
         if notes.smaller:
             usable = min(usable, int(self._cost(state.sent) * _SMALLER))
