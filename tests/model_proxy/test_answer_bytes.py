@@ -180,7 +180,7 @@ def test_fifty_streams_run_side_by_side() -> None:
 
 def test_an_upstream_is_reached_by_the_proxy_that_was_named() -> None:
     with upstream(answers(whole(ANSWER))) as outward:
-        proxy = Proxy(Upstreams({"anthropic": "http://api.example"}), through={"api.example": outward.url})
+        proxy = Proxy(Upstreams({"anthropic": "http://api.example"}), http_proxies={"api.example": outward.url})
         with running(proxy) as url:
             assert ask(url)[::2] == (200, ANSWER)
 

@@ -59,7 +59,7 @@ def test_a_fold_point_is_told_with_every_decision_and_its_reason(tmp_path: Path)
 def test_a_result_that_is_let_in_in_part_is_told_with_its_reason_though_nothing_moved() -> None:
     dice, events = random.Random(3), list[TurnEvent]()
     large = "\n".join(f"order_{dice.randrange(10**9)} of {dice.randrange(10**9)}" for _ in range(2_500))
-    conversations, teller = Conversations(Economic(window=20_000)), TurnRecorder(events.append)  # type: ignore[arg-type]
+    conversations, recorder = Conversations(Economic(window=20_000)), TurnRecorder(events.append)  # type: ignore[arg-type]
     call = {"type": "tool_use", "id": "c", "name": "Query", "input": {}}
     result = {"type": "tool_result", "tool_use_id": "c", "content": large}
     messages = [
@@ -74,8 +74,8 @@ def test_a_result_that_is_let_in_in_part_is_told_with_its_reason_though_nothing_
         exchange.derive()
         exchange.answer_began(200, "application/json")
         assert exchange.record is not None
-        teller.tell(exchange.record, exchange.finish(Ending.WHOLE), user_agent="", began=0.0, now=0.0)
-    teller.flush()
+        recorder.tell(exchange.record, exchange.finish(Ending.WHOLE), user_agent="", began=0.0, now=0.0)
+    recorder.flush()
     assert [event.fold for event in events] == ["", ""]
     assert [(one.place, bool(one.reason)) for one in events[-1].decisions] == [(2, True)]
 
@@ -116,5 +116,5 @@ def test_without_a_trace_nothing_is_written(tmp_path: Path) -> None:
 def test_without_dashboard_and_trace_nothing_is_told(tmp_path: Path) -> None:
     with behind(tmp_path, 4, dashboard=False) as one:
         Agent(one.url, "ada").turn()
-        assert one.proxy.teller is None
+        assert one.proxy.recorder is None
         assert shown(one, "/pagefold/")[0] == 404

@@ -107,7 +107,7 @@ def _counted(proxy: Proxy, settings: Settings) -> AbstractContextManager[None]:
     """Adds the proxy's counts to what `pagefold stats` shows, while the block runs and at its end."""
 
     def counts() -> Counter[str]:
-        seen = proxy.counted
+        seen = proxy.totals_so_far
         return Counter(
             {
                 "requests": seen.requests,
@@ -138,7 +138,7 @@ def proxy_for(settings: Settings, library: Library | None, *, token: str | None 
     asked = serve.token if token is None else token
     through = config.proxies_for(upstreams.addresses.values())
     if library is None:
-        return Proxy(upstreams, conversations, token=asked, through=through)
+        return Proxy(upstreams, conversations, token=asked, http_proxies=through)
     keeper, answers = PageKeeper(library), RecallAnswers(library)
     return Proxy(
         upstreams,
@@ -147,7 +147,7 @@ def proxy_for(settings: Settings, library: Library | None, *, token: str | None 
         write_back=keeper.write_back,
         answers=answers,
         token=asked,
-        through=through,
+        http_proxies=through,
     )
 
 

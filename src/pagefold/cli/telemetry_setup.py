@@ -113,7 +113,7 @@ def attach(proxy: "Proxy", settings: Settings) -> str:
     writer, telemetry = trace_writer(settings), settings.telemetry
     if not telemetry.dashboard:
         if writer is not None:
-            proxy.teller = TurnRecorder(writer.see, spelled=telemetry.content)
+            proxy.recorder = TurnRecorder(writer.see, spelled=telemetry.content)
         return ""
     live = LiveView()
 
@@ -122,7 +122,7 @@ def attach(proxy: "Proxy", settings: Settings) -> str:
         if writer is not None:
             writer.see(event)
 
-    proxy.teller = TurnRecorder(live.see if writer is None else see, spelled=telemetry.content)
+    proxy.recorder = TurnRecorder(live.see if writer is None else see, spelled=telemetry.content)
     path, key = store_path(settings), dashboard_key(settings)
     others = TraceFollower(LocalFiles(path).trace, live, only=CALL) if path and telemetry.trace else None
 

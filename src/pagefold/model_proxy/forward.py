@@ -1,7 +1,7 @@
 """Forwards one request to the upstream and its answer back to the client.
 
-On the way the request is derived by a policy, and recalls of the model are answered inside the turn. Whatever goes
-wrong in that, the client's own bytes go through: `_observe` is the one place where this is decided.
+On the way a policy derives the request, and the model's recalls are answered. If one of these steps raises before a
+request was sent, the client's own bytes are sent; afterwards the answer passes as it arrives (`_fail_open`).
 """
 
 import asyncio
@@ -39,20 +39,21 @@ from pagefold.pages.page import PageId
 from pagefold.wire.apis import error_at
 
 _FAULT = [(b"x-pagefold-fault", b"passed through as it came")]
-_READ_FASTER = 20  # a request is read so much faster than it is worked on
+_READ_FASTER = 20  # parsing is about so much faster per byte than deriving: a body is bytes/20 characters of work
 _LENGTH, _ENCODING = frozenset((b"content-length",)), frozenset((b"accept-encoding",))
 _LEGIBLE = (b"accept-encoding", b"identity")
 _ADDED = {name: name.decode() for name in (b"accept", b"accept-encoding", b"content-type", b"user-agent")}
 """Headers that aiohttp adds where a request has none of its own, unless it is told to leave them out."""
 _PLAIN_BYTES = 1 << 20
 _ERROR_BYTES = 64 << 10
-_REFUSED = frozenset((400, 413, 422))  # what a provider says of a request that is too long
+_REFUSED = frozenset((400, 413, 422))  # statuses by which providers refuse a request that is too long
 AT_ONCE = 16_000
-"""Characters that are worked on between two turns of the loop; more goes to the worker, so that nobody else waits."""
+"""Characters that are worked on within one loop iteration; more goes to the worker, so that no other client waits."""
+_ALWAYS_IN_WORKER = AT_ONCE + 1
 
 
 class Host(Protocol):
-    """What a request needs of the proxy: what all requests share."""
+    """The part of the proxy that its requests use."""
 
     conversations: Conversations
     exchange: Callable[..., Exchange]
@@ -60,8 +61,8 @@ class Host(Protocol):
     write_back: Callable[..., object]
     answers: Callable[[str, Mapping[str, Any]], str]
     read_bytes: int
-    through: Mapping[str, str]
-    teller: TurnRecorder | None
+    http_proxies: Mapping[str, str]
+    recorder: TurnRecorder | None
 
     def is_free(self) -> bool: ...
 
@@ -69,11 +70,11 @@ class Host(Protocol):
 
     def fault(self, error: Exception) -> None: ...
 
-    def ended(self, passage: "ProxiedRequest") -> None: ...
+    def enqueue_finished(self, request: "ProxiedRequest") -> None: ...
 
-    def count_ended(self) -> None: ...
+    def count_finished(self) -> None: ...
 
-    def count(self, seen: Seen) -> None: ...
+    def record_seen(self, seen: Seen) -> None: ...
 
     def add(self, counts: Totals) -> None: ...
 
@@ -106,7 +107,7 @@ class ProxiedRequest:
     async def run(self) -> None:
         try:
             body = await self._upload.read(self._proxy.read_bytes)
-            self._observe(self._begin, body if self._upload.whole else None)
+            self._fail_open(self._begin, body if self._upload.whole else None)
             if self._exchange is not None and self._exchange.refusal:
                 await self._refuse(400, "invalid_request_error", self._exchange.refusal)
                 self._ending = Ending.WHOLE
@@ -118,53 +119,51 @@ class ProxiedRequest:
             pass
         finally:
             self._ended = time.time()
-            self._proxy.ended(self)
+            self._proxy.enqueue_finished(self)
 
     @property
     def held(self) -> int:
-        """Bytes that are kept until it is counted."""
+        """The bytes that are kept in memory until this request is counted."""
         return self._upload.bytes + self._bytes_down
 
     async def _derive(self) -> bytes | None:
-        """What a policy made of the request, or None where it goes on as it came."""
+        """Returns the request that a policy derived, or None where it is sent as it came."""
         exchange = self._exchange
         if exchange is None or not exchange.derives:
             return None
-        # A turn of the loop for this alone: requests that came together are read one after the other, and the
-        # processor's caches stay full of what that needs.
+        # A loop iteration for this alone: parsing requests one after the other keeps the processor's caches warm.
         await asyncio.sleep(0)
-        if exchange.may_shrink:  # a policy that folds asks when the provider's cache was last used
-            self._proxy.count_ended()
-        fresh, derived = await self._step(self._read, self._upload.bytes // _READ_FASTER) or (0, None)
+        if exchange.may_shrink:  # a policy that folds needs to know when the prompt cache was last used
+            self._proxy.count_finished()
+        fresh, derived = await self._run_step(self._read, self._upload.bytes // _READ_FASTER) or (0, None)
         if fresh > AT_ONCE:
-            derived = await self._step(exchange.derive, fresh, self._began)
-        if not self._faulty and not exchange.unsaved.is_empty:  # it was derived at once, and saving is for the worker
-            await self._step(self._save, AT_ONCE + 1)
+            derived = await self._run_step(exchange.derive, fresh, self._began)
+        if not self._faulty and not exchange.unsaved.is_empty:  # derived on the event loop; saving is for the worker
+            await self._run_step(self._save, _ALWAYS_IN_WORKER)
         await asyncio.sleep(0)
-        # What could not be stored must not be named in a request.
+        # A request must not name pages that could not be stored.
         return None if self._faulty else derived
 
     def _read(self) -> tuple[int, bytes | None]:
-        """Reads the request, and derives it where that takes not long."""
+        """Reads the request, and derives it if that is quick. Returns the characters of work, and what was derived."""
         assert self._exchange is not None
         fresh = self._exchange.read(self._began)
         return fresh, self._exchange.derive(self._began) if 0 < fresh <= AT_ONCE else None
 
-    async def _step(self, step: Callable[..., Any], characters: int, *shown: object) -> Any:
-        """Takes a step of ours at once if it is short and nothing else is at work."""
+    async def _run_step(self, step: Callable[..., Any], characters: int, *shown: object) -> Any:
+        """Runs a pagefold step: on the event loop if it is short and the worker is idle, else in the worker."""
         if characters <= AT_ONCE and self._proxy.is_free():
-            return self._observe(step, *shown)
-        return self._observe(await self._proxy.work(partial(self._worked, step, *shown)))
+            return self._fail_open(step, *shown)
+        return self._fail_open(await self._proxy.work(partial(self._step_in_worker, step, *shown)))
 
-    def _worked(self, step: Callable[..., Any], *shown: object) -> Any:
-        """A step in the worker, which also saves what the step needs saved."""
+    def _step_in_worker(self, step: Callable[..., Any], *shown: object) -> Any:
+        """Runs a step in the worker, and saves what the derived request names."""
         made = step(*shown)
         self._save()
         return made
 
     def _save(self) -> None:
-        """Saves what the derived request names. Raises StoreError; then it stays unsaved, and the next request of this
-        history tries again."""
+        """Saves what the derived request needs. After a StoreError the history's next request tries again."""
         assert self._exchange is not None
         unsaved, history = self._exchange.unsaved, self._exchange.name
         if unsaved.is_empty:
@@ -189,7 +188,7 @@ class ProxiedRequest:
                 await self._converse(turn, response)
             else:
                 await self._send(self._head(response))
-                self._observe(self._answer_began, response)
+                self._fail_open(self._answer_began, response)
                 if self._refused:
                     await self._give(self._refused)
                 content = response.content
@@ -225,12 +224,12 @@ class ProxiedRequest:
         if self._listener is not None:
             self._listener.add(data)
             if self._listener.is_due:
-                self._observe(self._listener.show)
+                self._fail_open(self._listener.show)
 
-    # ---- recall inside the turn
+    # ---- recalls answered by the proxy
 
     def _turn_in(self, response: aiohttp.ClientResponse) -> RecallTurn | None:
-        """The turn that this answer begins, where context tools were offered and the answer is one that can be read."""
+        """Returns the conversation turn that this answer begins, if context tools were offered and it can be parsed."""
         turn = self._exchange.turn if self._exchange is not None and not self._faulty else None
         if turn is None or response.status != 200:
             return None
@@ -241,10 +240,10 @@ class ProxiedRequest:
         return turn
 
     async def _converse(self, turn: RecallTurn, response: aiohttp.ClientResponse) -> None:
-        """Passes a turn on without the calls that are ours; each round of them is answered and asked on with."""
+        """Sends the client a conversation turn, answering calls of context tools until the client acts next."""
         if turn.stream:
             await self._send(self._head(response, _LENGTH))
-            self._observe(self._answer_began, response)
+            self._fail_open(self._answer_began, response)
         last = response
         try:
             while True:
@@ -253,57 +252,57 @@ class ProxiedRequest:
                     break
                 unseen = turn.view.unseen
                 if (following := await self._answer_calls(turn)) is None:
-                    rest = rest or unseen  # it is the client's turn, or a fault of ours keeps it from going on
+                    rest = rest or unseen  # the client acts next, or a fault of pagefold ended the turn
                     break
                 last = await self._request(b"", following)
                 if last.status != 200:
                     rest = await self._broken(turn, last)
                     break
             if turn.done and self._exchange is not None:
-                await self._step(self._exchange.remember_turn, AT_ONCE + 1, time.time())
+                await self._run_step(self._exchange.remember_turn, _ALWAYS_IN_WORKER, time.time())
             if not turn.stream:
                 await self._send(self._head(last, _LENGTH))
-                self._observe(self._answer_began, last)
+                self._fail_open(self._answer_began, last)
             if rest:
                 await self._give(rest)
         finally:
             last.close()
 
     async def _round(self, turn: RecallTurn, response: aiohttp.ClientResponse) -> bytes:
-        """Passes on what a client gets of one answer. The rest, which it gets if it is its turn."""
+        """Streams the client-visible part of one answer. Returns the bytes held back, sent if the client acts next."""
         async for data in response.content.iter_any():
             unseen = turn.view.unseen if turn.stream and not self._faulty else b""
-            shown = self._observe(turn.feed, data)
+            shown = self._fail_open(turn.feed, data)
             if given := unseen + data if self._faulty else shown:
                 await self._give(given)
         if self._faulty and turn.stream:
             return b""
-        rest: bytes | None = self._observe(turn.answered)
+        rest: bytes | None = self._fail_open(turn.answered)
         return turn.view.unseen if rest is None else rest
 
     async def _answer_calls(self, turn: RecallTurn) -> bytes | None:
-        """The request that goes on with the turn, or None where it is the client's."""
+        """Answers the model's recalls. Returns the request that continues the turn, or None if the client acts next."""
         assert self._exchange is not None
         answers = self._proxy.answers
         asked = [partial(answers, call.name, call.arguments) for call in turn.calls]
-        texts = await self._step(lambda: [answer() for answer in asked], AT_ONCE + 1)
+        texts = await self._run_step(lambda: [answer() for answer in asked], _ALWAYS_IN_WORKER)
         if texts is None:
             return None
-        following: bytes | None = await self._step(self._exchange.go_on, AT_ONCE + 1, texts, time.time())
+        following: bytes | None = await self._run_step(self._exchange.go_on, _ALWAYS_IN_WORKER, texts, time.time())
         return following
 
     async def _broken(self, turn: RecallTurn, response: aiohttp.ClientResponse) -> bytes:
-        """The provider refused to go on."""
+        """Returns what the client gets after the provider refused to continue the turn."""
         told = await beginning(response, _ERROR_BYTES)
-        broken: bytes | None = self._observe(turn.view.broken, told)
+        broken: bytes | None = self._fail_open(turn.view.broken, told)
         return told if broken is None else broken
 
     async def _smaller(self, response: aiohttp.ClientResponse) -> bytes | None:
-        """What to send in place of a request that was refused as too long, if there is anything."""
+        """Returns a smaller request in place of one that was refused as too long, or None."""
         if self._exchange is None or not self._exchange.may_shrink:
             return None
         self._refused = await beginning(response, _ERROR_BYTES)
-        smaller: bytes | None = await self._step(self._shrunk, AT_ONCE + 1, response)
+        smaller: bytes | None = await self._run_step(self._shrunk, _ALWAYS_IN_WORKER, response)
         if smaller is not None:
             self._refused = b""
             response.close()
@@ -320,7 +319,9 @@ class ProxiedRequest:
 
     def _request(self, body: bytes, derived: bytes | None) -> Awaitable[aiohttp.ClientResponse]:
         dropped = NOT_PASSED_ON if derived is None else NOT_PASSED_ON | _LENGTH
-        if self._exchange is not None and self._exchange.turn:  # what is to be read in passing must be legible
+        if (
+            self._exchange is not None and self._exchange.turn
+        ):  # the proxy has to parse the answer, so it must not be compressed
             headers = [*passed_on(self._scope["headers"], dropped | _ENCODING), _LEGIBLE]
         else:
             headers = passed_on(self._scope["headers"], dropped)
@@ -336,12 +337,12 @@ class ProxiedRequest:
             headers=[(name.decode(), value.decode()) for name, value in headers],
             data=data,
             allow_redirects=False,
-            proxy=self._proxy.through.get(self._target.raw_authority),
+            proxy=self._proxy.http_proxies.get(self._target.raw_authority),
             skip_auto_headers=[text for name, text in _ADDED.items() if name not in self._named] or None,
         )
 
     def _head(self, response: aiohttp.ClientResponse, dropped: frozenset[bytes] = frozenset()) -> Event:
-        """How the answer begins for the client."""
+        """Returns the status and headers that the client gets."""
         # Neither status has a body, but a 304 may tell the length of what it does not send.
         headers = passed_on(response.raw_headers, _LENGTH if response.status in (204, 304) else dropped)
         if b"upgrade" in self._named:
@@ -349,8 +350,8 @@ class ProxiedRequest:
         headers += self._exchange.headers if self._exchange is not None and not self._faulty else _FAULT
         return {"type": "http.response.start", "status": response.status, "headers": headers}
 
-    def _observe(self, step: Callable[..., Any], *shown: object) -> Any:
-        """The edge of what is ours: a fault in it must never cost the client a byte."""
+    def _fail_open(self, step: Callable[..., Any], *shown: object) -> Any:
+        """Runs a pagefold step. If it raises, reports it, switches to plain forwarding and returns None."""
         if self._faulty:
             return None
         try:
@@ -382,16 +383,16 @@ class ProxiedRequest:
         seen = self._exchange.finish(
             self._ending, bytes_up=self._upload.bytes, bytes_down=self._bytes_down, now=self._ended
         )
-        self._proxy.count(seen)
+        self._proxy.record_seen(seen)
         self._counted = True
-        if self._proxy.teller is not None and (record := self._exchange.record) is not None:
-            # The hook of telemetry: what the decision trace and the dashboard get to know.
+        if self._proxy.recorder is not None and (record := self._exchange.record) is not None:
+            # The hook of telemetry: the decision trace and the dashboard are fed from here.
             agent = self._named.get(b"user-agent", b"").decode("latin-1")
-            self._proxy.teller.tell(record, seen, user_agent=agent, began=self._began, now=self._ended)
+            self._proxy.recorder.tell(record, seen, user_agent=agent, began=self._began, now=self._ended)
 
     def count(self) -> None:
         if self._exchange is not None:
-            self._observe(self._finish)
+            self._fail_open(self._finish)
         if not self._counted:
             left = int(self._ending is Ending.ABANDONED)
             self._proxy.add(

@@ -1,14 +1,16 @@
-"""The model proxy as an ASGI application: passes every request on to its upstream, and counts what passes.
+"""The model proxy as an ASGI application: forwards every request to its upstream, and counts what passes.
 
 Promises: method, path, query and headers reach the upstream as they came, and so does the body unless a policy derived
 another. Status, headers and body come back as they were sent, piece by piece as they arrive, in whatever content
-encoding. Only headers of one connection, `host`, and headers meant for pagefold are left out. A client that leaves ends
-the request upstream; an upstream that breaks off ends the client's connection the same way. Where an upstream is not
-reached the answer is a 502 that says why. A fault of pagefold itself never reaches the client: the client's own bytes
-go through, and the fault is counted and reported.
+encoding; x-pagefold-* headers are added, and the model's calls of context tools are answered here and left out. Only
+headers of one connection, `host`, and headers meant for pagefold are not forwarded. A client that leaves ends the
+request upstream; an upstream that breaks off ends the client's connection the same way. If an upstream is not reached
+the answer is a 502 with the reason. `forward` handles a fault in pagefold's own work: the client's own bytes are sent,
+and the fault is counted and reported. A fault anywhere else is counted, reported and raised to the server.
 
-Refuses WebSockets and other upgrades (426), a client without the token where one is set (401), and any upstream that is
-not in its table (404). Keys are passed on and neither kept nor written anywhere.
+Refuses WebSockets and other upgrades (426), a client without the token if one is set (401), any upstream that is not in
+its table (404), and a request target that is no path, a header that is not UTF-8 or an unknown policy (400). API keys
+are forwarded and neither kept nor written anywhere.
 """
 
 import asyncio
@@ -42,9 +44,9 @@ from pagefold.wire.api import error_json
 from pagefold.wire.apis import error_at
 
 _HEADER_BYTES = 256 << 10
-_UNCOUNTED = 500
-_ENDED, _ENDED_BYTES, _COUNT_SECONDS = 64, 4 << 20, 0.08
-_STRANGER = "this pagefold asks for its token in x-pagefold-token"
+_MOST_UNCOUNTED = 500
+_MOST_FINISHED, _MOST_FINISHED_BYTES, _COUNT_SECONDS = 64, 4 << 20, 0.08
+_UNAUTHENTICATED = "this pagefold asks for its token in x-pagefold-token"
 _NO_UPSTREAM = "this pagefold was given no address to send this on to"
 
 
@@ -56,10 +58,10 @@ class Proxy:
     """The ASGI application. `totals` is what it has counted so far.
 
     `conversations` holds the policy that derives requests; `put` stores pages, `write_back` stores pins before a fold,
-    `answers` answers context tools. `exchange` makes the pure half of one exchange. `report` gets one line for each
-    kind of fault, the first time it happens, and never anything that a client or an upstream wrote. `teller` records
-    every exchange that was read; `dashboard` answers the other paths below /pagefold/. `through` are the HTTP proxies
-    by which upstreams are reached, by host and port.
+    `answers` answers context tools. `exchange` makes the part of one exchange without network I/O. `report` gets one
+    line for each kind of fault, the first time it happens, and never what a client or an upstream wrote. `recorder`
+    records every exchange that was read; `dashboard` answers the other paths below /pagefold/. `http_proxies` has the
+    HTTP proxies by which upstreams are reached, by host and port.
     """
 
     def __init__(
@@ -74,21 +76,21 @@ class Proxy:
         report: Callable[[str], None] = to_stderr,
         exchange: Callable[..., Exchange] = Exchange,
         read_bytes: int = READ_BYTES,
-        teller: TurnRecorder | None = None,
+        recorder: TurnRecorder | None = None,
         dashboard: App | None = None,
-        through: Mapping[str, str] | None = None,
+        http_proxies: Mapping[str, str] | None = None,
     ) -> None:
         self._seen: list[Seen] = []
-        self._ended: deque[ProxiedRequest] = deque()
-        self._ended_bytes, self._due, self._looked = 0, False, 0.0
+        self._finished: deque[ProxiedRequest] = deque()
+        self._finished_bytes, self._timer_pending, self._last_catch_up = 0, False, 0.0
         self._counting = threading.RLock()
         self._totals = Totals()
         self.upstreams, self.exchange, self.read_bytes = upstreams, exchange, read_bytes
         self.conversations = conversations or Conversations()
         self.put, self.write_back = put or MemoryPages().put, write_back
         self.answers = answers or _no_answer
-        self.teller, self.dashboard, self.through = teller, dashboard, through or {}
-        # One worker: what a policy remembers is shared between histories and must not grow in two threads at once.
+        self.recorder, self.dashboard, self.http_proxies = recorder, dashboard, http_proxies or {}
+        # One worker: a policy's state is shared between histories and must not grow in two threads at once.
         self._worker = ThreadPoolExecutor(1, "pagefold-derive")
         self._working: Future[Any] | None = None
         self._token, self._report = token.encode(), report
@@ -121,9 +123,9 @@ class Proxy:
             await send({"type": "lifespan.startup.complete"})
             await receive()
         self._worker.shutdown()
-        self.count_ended()
-        if self.teller is not None:
-            self.teller.flush()
+        self.count_finished()
+        if self.recorder is not None:
+            self.recorder.flush()
         if self.dashboard is not None:
             await _end(self.dashboard)
         await send({"type": "lifespan.shutdown.complete"})
@@ -132,7 +134,7 @@ class Proxy:
         path, headers = scope["raw_path"], scope["headers"]
         named = dict(headers)
         if path.startswith(b"/pagefold") and (path == b"/pagefold" or path.startswith(b"/pagefold/")):
-            await self._tell_of_itself(path, named, scope, receive, send)
+            await self._serve_own_paths(path, named, scope, receive, send)
         elif refusal := self._refusal(path, named, headers):
             status, kind, message = refusal
             await refuse(send, status, error_at(scope["path"])(kind, message))
@@ -143,9 +145,9 @@ class Proxy:
             await ProxiedRequest(self, self._session, target, scope, named, receive, send).run()
 
     def _refusal(self, path: bytes, named: Mapping[bytes, bytes], headers: Headers) -> tuple[int, str, str] | None:
-        """Status, kind and message of the error for a request that may not be passed on."""
+        """Returns status, kind and message of the error for a request that may not be forwarded, or None."""
         if self._token and not self._is_allowed(named):
-            return 401, "authentication_error", _STRANGER
+            return 401, "authentication_error", _UNAUTHENTICATED
         if b"upgrade" in named and needs_upgrade(named):
             return 426, "invalid_request_error", "pagefold speaks HTTP/1.1 and upgrades to nothing else"
         if not path.startswith(b"/"):
@@ -154,7 +156,7 @@ class Proxy:
             return 400, "invalid_request_error", "a header is not UTF-8 and could not be passed on as it is"
         return None
 
-    async def _tell_of_itself(
+    async def _serve_own_paths(
         self, path: bytes, named: Mapping[bytes, bytes], scope: Event, receive: Receive, send: Send
     ) -> None:
         if path == b"/pagefold/health":
@@ -162,7 +164,7 @@ class Proxy:
         elif self.dashboard is not None and path != b"/pagefold/status":
             await self.dashboard(scope, receive, send)  # it asks for the token in its own ways
         elif not self._is_allowed(named):
-            await refuse(send, 401, error_json("authentication_error", _STRANGER))
+            await refuse(send, 401, error_json("authentication_error", _UNAUTHENTICATED))
         elif path == b"/pagefold/status":
             await reply(send, 200, json_text.bytes_of(self.totals.to_json()))
         else:
@@ -174,14 +176,14 @@ class Proxy:
 
     @property
     def totals(self) -> Totals:
-        """What was seen so far."""
-        self.count_ended()
-        return self.counted
+        """Counts what has finished and returns all totals. For the event loop's thread."""
+        self.count_finished()
+        return self.totals_so_far
 
     @property
-    def counted(self) -> Totals:
-        """What was counted so far, for other threads. What has ended is counted on the event loop only: listeners are
-        not thread-safe."""
+    def totals_so_far(self) -> Totals:
+        """Returns the totals without requests that finished just now, for any thread. Those are counted on the event
+        loop only, because listeners are not thread-safe."""
         with self._counting:
             seen, self._seen = self._seen, []
             if seen:
@@ -190,61 +192,63 @@ class Proxy:
 
     def add(self, counts: Totals) -> None:
         with self._counting:
-            self._totals = self.counted + counts
+            self._totals = self.totals_so_far + counts
 
-    def count(self, seen: Seen) -> None:
+    def record_seen(self, seen: Seen) -> None:
         self._seen.append(seen)
-        if len(self._seen) >= _UNCOUNTED:  # together they are counted faster, and what waits is bounded
+        if len(self._seen) >= _MOST_UNCOUNTED:  # counting several together is faster; the limit bounds memory
             self.add(Totals())
 
-    def ended(self, passage: ProxiedRequest) -> None:
-        """Counts a passage soon: together they are counted in half the time, and nobody waits for it."""
-        self._ended.append(passage)
-        self._ended_bytes += passage.held
-        if not self._due:  # whoever looks counts at once, and must not leave one more call behind each time
-            self._due = True
-            asyncio.get_running_loop().call_later(_COUNT_SECONDS, self._tell)
-        elif len(self._ended) >= _ENDED or self._ended_bytes >= _ENDED_BYTES:
-            # Not at once: uvloop writes at the end of a turn, and the client waits for no counting.
-            asyncio.get_running_loop().call_soon(self.count_ended)
+    def enqueue_finished(self, request: ProxiedRequest) -> None:
+        """Queues a finished request to be counted soon: several together take half the time, and no client waits."""
+        self._finished.append(request)
+        self._finished_bytes += request.held
+        if (
+            not self._timer_pending
+        ):  # only one timer at a time: `count_finished` may empty the queue while one is pending
+            self._timer_pending = True
+            asyncio.get_running_loop().call_later(_COUNT_SECONDS, self._on_timer)
+        elif len(self._finished) >= _MOST_FINISHED or self._finished_bytes >= _MOST_FINISHED_BYTES:
+            # Not at once: uvloop writes at the end of a loop iteration, and the client must not wait for counting.
+            asyncio.get_running_loop().call_soon(self.count_finished)
 
-    def count_ended(self) -> None:
-        """Counts those that have ended."""
+    def count_finished(self) -> None:
+        """Counts the requests in the queue."""
         with self._counting:
-            while self._ended:
-                self._ended.popleft().count()
-            self._ended_bytes = 0
+            while self._finished:
+                self._finished.popleft().count()
+            self._finished_bytes = 0
 
     def catch_up(self) -> None:
-        """Counts and tells all that has ended, for whoever looks now and may look again soon."""
-        self._looked = time.monotonic()
-        self._told()
+        """Counts and records all finished requests, for a reader that polls."""
+        self._last_catch_up = time.monotonic()
+        self._count_and_flush()
 
-    def _tell(self) -> None:
-        # While somebody looks it is all done then: in two batches of half the size it would take longer.
-        left = self._looked + _COUNT_SECONDS - time.monotonic()
+    def _on_timer(self) -> None:
+        # If `catch_up` ran less than _COUNT_SECONDS ago, postpone: polling already does this work.
+        left = self._last_catch_up + _COUNT_SECONDS - time.monotonic()
         if left > 0:
-            asyncio.get_running_loop().call_later(left, self._tell)
+            asyncio.get_running_loop().call_later(left, self._on_timer)
             return
-        self._due = False
-        self._told()
+        self._timer_pending = False
+        self._count_and_flush()
 
-    def _told(self) -> None:
-        self.count_ended()
-        if self.teller is not None:
+    def _count_and_flush(self) -> None:
+        self.count_finished()
+        if self.recorder is not None:
             try:
-                self.teller.flush()
-            except Exception as error:  # noqa: BLE001 - as in a passage: nobody waits for this any more
+                self.recorder.flush()
+            except Exception as error:  # noqa: BLE001 - as in `forward`: a fault of the recorder must not stop the proxy
                 self.fault(error)
 
     def is_free(self) -> bool:
-        """Whether nothing is at work, so that a short step may be taken at once."""
+        """Whether the worker is idle, so that a short step may run on the event loop."""
         if self._working is not None and self._working.done():
             self._working = None
         return self._working is None
 
     async def work(self, step: Callable[[], Any]) -> Callable[[], Any]:
-        """Has a step taken behind those that are at work; its result is asked for by calling."""
+        """Queues a step on the worker and waits. Returns a callable that gives its result or raises its exception."""
         self._working = done = self._worker.submit(step)
         waited = asyncio.wrap_future(done)
         waited.add_done_callback(_retrieved)
@@ -252,7 +256,7 @@ class Proxy:
         return done.result
 
     def fault(self, error: Exception) -> None:
-        """Counts a mistake of ours and reports it. An exception's own words may quote a client: they are left out."""
+        """Counts and reports a fault of pagefold. The exception's text is left out, because it may quote a client."""
         if isinstance(error, ExceptionGroup):
             error = error.exceptions[0]
         self.add(Totals(faults=1))
@@ -264,13 +268,13 @@ class Proxy:
 
 
 def _retrieved(done: asyncio.Future[Any]) -> None:
-    """The loop would write an exception that nobody asked for to stderr, and with it words of a client."""
+    """Retrieves an exception: asyncio would write one that is not retrieved to stderr, with a client's words."""
     if not done.cancelled():
         done.exception()
 
 
 async def _end(mounted: App) -> None:
-    """Tells a mounted application that it ends, the one part of a lifespan that it waits for."""
+    """Sends a mounted application the shutdown event, the only part of a lifespan that it waits for."""
 
     async def receive() -> Event:
         return {"type": "lifespan.shutdown"}
@@ -286,7 +290,7 @@ def _no_answer(tool: str, arguments: Mapping[str, Any]) -> str:
 
 
 def needs_upgrade(headers: Mapping[bytes, bytes]) -> bool:
-    """Whether a request asks for another protocol in a way that cannot be passed over.
+    """Whether a request asks for another protocol in a way that cannot be ignored.
 
     An offer (of HTTP/2, say) can, unless there is a body: the parser takes what follows for the other protocol.
     """
