@@ -113,10 +113,15 @@ def without_marks(message: Message) -> Message:
     """Returns a message in one fixed spelling: without cache marks, and a string as one text block."""
     value = json_text.parse(message.raw)
     kept = {key: part for key, part in value.items() if key != MARK}
+    content = kept.get("content")
     if "content" in kept:
-        kept["content"] = unmarked(kept["content"])
+        kept["content"] = unmarked(content)
     raw = json_text.dumps(kept)
-    return message if raw == message.raw else parse_message(kept, raw)
+    if raw == message.raw:
+        return message
+    if kept.get("content") == content:  # what it holds is the same, and only its spelling is not
+        return Message(message.role, message.blocks, raw, message.place)
+    return parse_message(kept, raw, message.place)
 
 
 def result_block(call_id: str, text: str) -> dict[str, Any]:

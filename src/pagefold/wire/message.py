@@ -81,7 +81,7 @@ class Message:
         """Returns all text that a model reads, as one string. A call is its name and its arguments."""
         if len(self.blocks) == 1 and self.blocks[0].kind is not BlockKind.CALL:
             return self.blocks[0].text
-        return "\n".join(f"{b.name} {b.text}" if b.kind is BlockKind.CALL else b.text for b in self.blocks)
+        return "\n".join([f"{b.name} {b.text}" if b.kind is BlockKind.CALL else b.text for b in self.blocks])
 
     def with_text(self, index: int, text: str) -> "Message":
         """Returns the message with another text in one block. Raises WireError where the block has no path."""
@@ -158,17 +158,15 @@ class Request:
         return json_text.splice(self.body, spelled) if spelled else self.body
 
     def _changes(self, messages: Sequence[Message]) -> list[tuple[int, int, str]]:
-        if [message.raw for message in messages] == [message.raw for message in self.messages]:
-            return []
         # There are no ends where the body does not have its messages as a list.
-        if not len(messages) == len(self.messages) == len(self._ends):
-            inner = ",".join(message.raw for message in messages)
-            return [(*self._array, f"[{inner}]")]
-        return [
-            (end - len(json_text.bytes_of(old.raw)), end, new.raw)
-            for end, old, new in zip(self._ends, self.messages, messages, strict=True)
-            if new.raw != old.raw
-        ]
+        if len(messages) == self.messages.length == self._ends.length:
+            return [
+                (end - len(json_text.bytes_of(old.raw)), end, new.raw)
+                for end, old, new in zip(self._ends, self.messages, messages, strict=True)
+                if new is not old and new.raw != old.raw
+            ]
+        raws = [message.raw for message in messages]
+        return [] if raws == [message.raw for message in self.messages] else [(*self._array, f"[{','.join(raws)}]")]
 
     def _offer(self, tools: Sequence[str]) -> list[tuple[int, int, str]]:
         spot = json_text.member(self._around, self._tools_key)
