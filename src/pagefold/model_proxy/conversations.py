@@ -24,7 +24,7 @@ from pagefold.model_proxy.request_cache import ParsedRequest, RequestCache
 from pagefold.model_proxy.usage_estimate import CostEstimator
 from pagefold.pages.page import id_of
 from pagefold.pages.store import Store
-from pagefold.wire.apis import api_named
+from pagefold.wire.apis import APIS_BY_NAME
 from pagefold.wire.message import BlockKind, Message, Role
 
 _REMEMBERED = 20_000
@@ -68,7 +68,7 @@ class Conversations:
     def prices(self, api: str, model: str) -> Prices:
         """What tokens of this model cost."""
         known = self._known(model)
-        return self._prices.get(api) or (known.prices if known else TABLES[api_named(api).provider.prices])
+        return self._prices.get(api) or (known.prices if known else TABLES[APIS_BY_NAME[api].provider.prices])
 
     def policy_for(self, name: str = "") -> Policy | None:
         """The policy that a client names, or the one that was set; None where requests are only observed, whatever a
@@ -101,7 +101,7 @@ class Conversations:
         found = self._derivations.get((api, policy))
         if found is None:
             folds = policy.abilities.folds
-            shown = plain = api_named(api).plain if folds else as_it_is
+            shown = plain = APIS_BY_NAME[api].plain if folds else as_it_is
             if policy.abilities.encodes and self._store is not None:
                 shown = lambda message: self.with_original_results(plain(message))  # noqa: E731
             found = (

@@ -21,7 +21,7 @@ from pagefold.model_proxy.request_cache import ParsedRequest, RequestCache
 from pagefold.model_proxy.totals import NO_PREFIX, NO_WORK, NOT_RECKONED, Ending, Seen, Work
 from pagefold.model_proxy.turn_recorder import ExchangeRecord
 from pagefold.wire import sse
-from pagefold.wire.apis import api_at
+from pagefold.wire.apis import APIS
 from pagefold.wire.message import Message, Usage
 
 READ_BYTES = 32 << 20
@@ -47,7 +47,7 @@ class Exchange:
         wish: str = "",
         window: int = 0,
     ) -> None:
-        self.api = api_at(method, path)
+        self.api = APIS.get(path) if method == "POST" else None
         self.refusal = ""
         self._body, self._conversations = body, conversations
         self._wish, self._window = wish, window
@@ -218,8 +218,10 @@ class Exchange:
             return None
         api = self._parsed.api
         tools = offered(api) if self.turn else ()
-        marked = with_marks(derivation, api.marks) if api.marks and derivation.moves else derivation.messages
-        return request.render(api.spelled(marked), tools, members)
+        messages = derivation.messages
+        if derivation.moves:
+            messages = api.spelled(with_marks(derivation, api.marks) if api.marks else messages)
+        return request.render(messages, tools, members)
 
     def _own_clearing(self) -> dict[str, str]:
         """Where a policy folds, the provider must not clear results as well: what was reckoned to stand would be gone,

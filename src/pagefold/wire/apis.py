@@ -63,22 +63,13 @@ RESPONSES = Api(
 )
 
 APIS: dict[str, Api] = {api.path: api for api in (MESSAGES, CHAT, RESPONSES)}
-"""By the path that is asked."""
+"""By the path that is asked, by POST."""
 APIS_BY_NAME: dict[str, Api] = {api.name: api for api in APIS.values()}
 
 
 def register(api: Api) -> None:
     """Adds an API for the rest of this process."""
     APIS[api.path] = APIS_BY_NAME[api.name] = api
-
-
-def api_at(method: str, path: str) -> Api | None:
-    """The API that is asked by this method at this path."""
-    return APIS.get(path) if method == "POST" else None
-
-
-def api_named(name: str) -> Api:
-    return APIS_BY_NAME[name]
 
 
 def api_of(value: Mapping[str, Any]) -> Api:
