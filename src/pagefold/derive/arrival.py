@@ -23,8 +23,10 @@ class Standings:
     calls: tuple[tuple[str, str], ...] = ()
 
     def label(self, result: Block) -> str:
-        known = (name for call, name in reversed(self.calls) if call == result.call_id)
-        return next(known, result.name or "result")
+        for call_id, name in reversed(self.calls):
+            if call_id == result.call_id:
+                return name
+        return result.name or "result"
 
 
 @frozen

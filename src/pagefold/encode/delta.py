@@ -50,8 +50,9 @@ def encode(text: str, ledger: Ledger, name: str, *, numbered: bool = True, floor
     written again.
     """
     parts = _parts(text, numbered)
-    if any(_hold_signs(part.lines) for part in parts):
-        return None
+    for part in parts:
+        if _hold_signs(part.lines):
+            return None
     label = f"R{len(ledger) + 1}"
     runs = [index for index, part in enumerate(parts) if part.run]
     shown, ledger_entries = list[str](), list[LedgerEntry]()
@@ -303,7 +304,7 @@ def is_title(line: str) -> bool:
 def _hold_signs(lines: Sequence[str]) -> bool:
     # Few texts do, and searching the whole text is faster than looking at each line.
     text = "\n".join(("", *lines))
-    return any(sign in text for sign in ("\n= ", "\n[R", "\n[lines ")) and any(map(_is_sign, lines))
+    return ("\n= " in text or "\n[R" in text or "\n[lines " in text) and any(map(_is_sign, lines))
 
 
 def _is_sign(line: str) -> bool:
