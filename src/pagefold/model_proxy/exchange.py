@@ -1,8 +1,8 @@
-"""The pure half of the model proxy: one exchange, from the request that arrives to the end of its answer.
+"""The part of the model proxy without network I/O: one exchange, from the request to the end of its answer.
 
-An exchange is shown the request and says what goes upstream: the client's own bytes, or what a policy derived from
-them. It is then shown the answer, piece by piece as it passes by, and ends as one frozen `Seen`. What it cannot read is
-not an error: those bytes go through as they came, and `Seen.unread` says what was not understood.
+An `Exchange` gets the request and returns what to send upstream: the client's own bytes, or what a policy derived from
+them. It then gets the answer, piece by piece as it passes, and ends as one frozen `Seen`. What it cannot parse is not
+an error: those bytes pass as they came, and `Seen.unread` names what was not understood.
 """
 
 from collections.abc import Sequence
@@ -65,7 +65,7 @@ class Exchange:
         self._events: sse.StreamedAnswer | None = None
         self._whole = bytearray()
         self._heard_bytes = 0
-        self._deaf = ""
+        self._answer_unread = ""
         if self.api is not None and wish != OFF:
             try:
                 self._policy = conversations.policy_for(wish)
@@ -80,7 +80,8 @@ class Exchange:
         return self._policy is not None
 
     def read(self, now: float = 0.0) -> int:
-        """Reads the request. The characters that deriving it would have to work on: 0 where there is nothing to do."""
+        """Reads the request. Returns how many characters deriving would process (at least 1), or 0 if nothing is to be
+        derived."""
         conversations = self._conversations
         parsed = self._read(conversations.request_cache)
         if parsed is None or self._policy is None or parsed.continued:
@@ -102,7 +103,7 @@ class Exchange:
         return self._nearest.fresh or 1
 
     def derive(self, now: float = 0.0) -> bytes | None:
-        """What goes upstream in place of the client's bytes, or None where those do."""
+        """Returns what goes upstream in place of the client's bytes, or None where those do."""
         if self._derivations is None or self._parsed is None:
             return None
         self._messages, self._prefix_hashes = self._conversations.history(self._parsed)
@@ -115,7 +116,8 @@ class Exchange:
         return self._derived(now, begun.reason)
 
     def go_on(self, texts: Sequence[str], now: float = 0.0) -> bytes | None:
-        """The context tools are answered: the request that goes on with the turn, or None where the client is next."""
+        """Takes the answers of context tools. Returns the request that continues the turn, or None if the client acts
+        next."""
         assert self.turn is not None
         assert self._parsed is not None
         messages = self.turn.results(texts)
@@ -129,13 +131,14 @@ class Exchange:
         return self._derived(now)
 
     def remember_turn(self, now: float = 0.0) -> None:
-        """Notes what was really said in a turn with recalls, for when the client sends it back as it saw it."""
+        """Stores a turn with its recalls, which the client did not see: it sends the turn back without them."""
         note = self.turn.note() if self.turn else None
         if note is not None and self._parsed is not None:
             self._conversations.notebook.put_said(self._parsed.prefix_hashes[-1], *note, now)
 
-    def _derived(self, now: float, moved: str = "") -> bytes | None:
-        """`moved` is why what was sent before may have been derived in another way."""
+    def _derived(self, now: float, restart_reason: str = "") -> bytes | None:
+        """Derives the request. `restart_reason`: why it may differ from what was sent earlier in the conversation;
+        becomes the derivation's reason if it changed."""
         derivations, parsed, pinned = self._derivations, self._parsed, self._begun.beginning
         assert derivations is not None
         assert parsed is not None
@@ -149,11 +152,13 @@ class Exchange:
             characters=len(parsed.request.body),
             nearest=self._nearest,
         )
-        self._derivation = replace(derivation, reason=moved) if moved and derivation.changed else derivation
+        if restart_reason and derivation.changed:
+            derivation = replace(derivation, reason=restart_reason)
+        self._derivation = derivation
         return self._rendered(self._derivation)
 
     def smaller(self, status: int, answer: bytes) -> bytes | None:
-        """What to send after this refusal: once, if it says that the request is too long and the policy has less."""
+        """Returns a smaller request, once, if this refusal means that the request is too long; else None."""
         if not self.may_shrink or self._parsed is None or not self._parsed.api.is_too_long(status, answer):
             return None
         conversations, derivations = self._conversations, self._derivations
@@ -171,12 +176,12 @@ class Exchange:
 
     @property
     def name(self) -> str:
-        """By what its conversation is known in the store."""
+        """The name of its conversation in the store."""
         return self._parsed.name if self._parsed is not None else ""
 
     @property
     def record(self) -> ExchangeRecord | None:
-        """What the decision trace records of it; None where the request was not read."""
+        """What the decision trace records of the exchange; None if the request was not read."""
         parsed, derivation = self._parsed, self._derivation
         if parsed is None:
             return None
@@ -191,14 +196,14 @@ class Exchange:
         return self._derivation.unsaved if self._derivation is not None else NOTHING_UNSAVED
 
     def saved(self) -> None:
-        """All that was unsaved is saved."""
+        """Marks all that was unsaved as saved."""
         if self._derivation is not None and self._derivations is not None and self._prefix_hashes:
             self._derivations.saved(self._prefix_hashes[-1])
             self._derivation = replace(self._derivation, unsaved=NOTHING_UNSAVED)
 
     @property
     def headers(self) -> list[tuple[bytes, bytes]]:
-        """What the client is told about its request, besides the provider's own headers."""
+        """The x-pagefold-* headers of the answer."""
         if self._derivations is None or self._derivation is None:
             return []
         told = [
@@ -213,7 +218,7 @@ class Exchange:
         assert self._parsed is not None
         request = self._parsed.request
         own = self._messages.length == request.messages.length
-        members = self._own_clearing() if self._parsed.clears else None
+        members = self._members_without_clearing() if self._parsed.clears else None
         if not derivation.changed and not self.turn and own and not members:
             return None
         api = self._parsed.api
@@ -223,9 +228,12 @@ class Exchange:
             messages = api.spelled(with_marks(derivation, api.marks) if api.marks else messages)
         return request.render(messages, tools, members)
 
-    def _own_clearing(self) -> dict[str, str]:
-        """Where a policy folds, the provider must not clear results as well: what was reckoned to stand would be gone,
-        and the prefix with it. Its other edits are the client's."""
+    def _members_without_clearing(self) -> dict[str, str]:
+        """Returns the request's members to replace so that the provider clears no tool results, if the policy folds.
+
+        If the provider also cleared tool results, the request it sees would differ from the one priced and its cached
+        prefix would be lost. So the clearing edit is removed; the client's other edits stay.
+        """
         clearing = self._parsed.api.clearing if self._parsed else None
         folds = self._derivations is not None and self._derivations.policy.abilities.folds
         if self._parsed is None or clearing is None or not folds:
@@ -247,7 +255,7 @@ class Exchange:
     # ---- the way down
 
     def answer_began(self, status: int, content_type: str, *, legible: bool = True) -> None:
-        """`legible` says whether the pieces to come can be handed over decoded."""
+        """`legible`: whether the pieces that follow can be decoded."""
         self._status = status
         self._stream = content_type.lower().startswith("text/event-stream")
         if self.api is not None and self._stream:
@@ -256,20 +264,20 @@ class Exchange:
             self.not_legible()
 
     def not_legible(self) -> None:
-        self._deaf = self._deaf or "answer in an encoding that is not read"
+        self._answer_unread = self._answer_unread or "answer in an encoding that is not read"
 
     @property
     def listening(self) -> bool:
-        """Whether more of the answer is of any use."""
-        return self.api is not None and not self._deaf
+        """Whether more of the answer is read."""
+        return self.api is not None and not self._answer_unread
 
     def hear(self, data: bytes) -> None:
-        """The next piece of the answer, without its content encoding."""
-        if self.api is None or self._deaf:
+        """Reads the next piece of the answer, without its content encoding."""
+        if self.api is None or self._answer_unread:
             return
         self._heard_bytes += len(data)
         if self._heard_bytes > READ_BYTES:
-            self._deaf = "answer too large"
+            self._answer_unread = "answer too large"
             self._whole.clear()
         elif self._events is None:
             self._whole += data
@@ -277,27 +285,27 @@ class Exchange:
             try:
                 self._events.feed(data)
             except WireError:
-                self._deaf = "answer not understood"
+                self._answer_unread = "answer not understood"
 
     def finish(self, ending: Ending, *, bytes_up: int = 0, bytes_down: int = 0, now: float = 0.0) -> Seen:
-        reading = self._parsed or self._read(self._conversations.request_cache_aside)
+        parsed = self._parsed or self._read(self._conversations.request_cache_aside)
         if ending is Ending.ABANDONED and self._events is not None and self._events.ended:
             ending = Ending.WHOLE  # some clients hang up as soon as they have read that it ended
         usage, stop, model, error = self._answer(ending)
         work, estimated, prefix, reckoned = NO_WORK, dict[str, int](), NO_PREFIX, NOT_RECKONED
-        if reading is not None and 200 <= self._status < 300:
+        if parsed is not None and 200 <= self._status < 300:
             work = self._work()
-            said = None if work.recalls else usage  # what several requests cost says nothing about one
+            said = None if work.recalls else usage  # the usage of several requests tells nothing about one
             estimated, prefix, reckoned = self._conversations.reckoner.reckon(
-                reading, said, saved=work.saved, moved=bool(work.folds), now=now
+                parsed, said, saved=work.saved, moved=bool(work.folds), now=now
             )
         return Seen(  # in their order: by their names it takes three times as long
             self.api.name if self.api else "other",
             ending,
             self._status,
-            (model or (reading.request.model if reading else ""))[:_NAME_CHARACTERS],
+            (model or (parsed.request.model if parsed else ""))[:_NAME_CHARACTERS],
             self._stream,
-            reading.request.messages.length if reading else 0,
+            parsed.request.messages.length if parsed else 0,
             bytes_up,
             bytes_down,
             estimated,
@@ -307,7 +315,7 @@ class Exchange:
             usage,
             stop,
             error,
-            (self._unread or self._deaf) if self.api is not None else "",
+            (self._unread or self._answer_unread) if self.api is not None else "",
         )
 
     def _work(self) -> Work:
@@ -319,11 +327,11 @@ class Exchange:
         )
 
     def _answer(self, ending: Ending) -> tuple[Usage | None, str, str, str]:
-        """Usage, stop reason, model and kind of error, as far as they were heard."""
+        """Returns usage, stop reason, model and kind of error, as far as the answer was read."""
         usage, stop, model, error = None, "", "", ""
         if self._status >= 400:
             error = (self.api.error_kind(bytes(self._whole)) if self.api else "") or f"status {self._status}"
-        elif self.api is not None and self._events is not None and not self._deaf:
+        elif self.api is not None and self._events is not None and not self._answer_unread:
             response = self._events.response()
             usage, stop, model = response.usage, response.stop, response.model
             if not self._events.ended:
@@ -332,7 +340,7 @@ class Exchange:
             try:
                 response = self.api.parse_response(bytes(self._whole))
             except WireError:
-                self._deaf = "answer not understood"
+                self._answer_unread = "answer not understood"
             else:
                 usage, stop, model = response.usage, response.stop, response.model
         return usage, stop, model, error if ending is Ending.WHOLE else str(ending)
