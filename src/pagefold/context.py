@@ -26,7 +26,7 @@ from pagefold.derive.pinned_policy import PinnedPolicy
 from pagefold.derive.policies import policy_named
 from pagefold.derive.policy import NOTHING, Decision, Derived, Notes, Policy, configured, window_of
 from pagefold.derive.prefix_hashes import NO_HASH, prefix_hashes_of, raw_prefix_hashes, root_of
-from pagefold.derive.runner import Run, as_it_is, begin, run
+from pagefold.derive.runner import Run, as_it_is, begin, replay_messages
 from pagefold.encode.recall_reply import reply_to_recall
 from pagefold.errors import ConfigError, WindowError
 from pagefold.pages import producers
@@ -258,7 +258,7 @@ class Context:
             self._begin(now)
         start = self._stepped
         new = [replace(message, place=place) for place, message in enumerate(self._messages[start:], start)]
-        self._run = run(self._run, new, start, self._ask_again)
+        self._run = replay_messages(self._run, new, start, self._ask_again)
         self._stepped = len(self._messages)
 
     def _ask_again(self, place: int, at: Run[Message]) -> Run[Message]:
@@ -306,7 +306,7 @@ class Context:
         if self._waiting:
             policy: Any = self._run.policy
             held = tuple(self._waiting)
-            self._run = self._run.pinned(lambda state: policy.pin(state, *held))
+            self._run = self._run.map_states(lambda state: policy.pin(state, *held))
             self._waiting.clear()
 
     def _take(self, what: str, held: Held | Refused) -> None:

@@ -70,7 +70,7 @@ class SessionReplay:
         self._lines: set[str] = set()
 
     def __iter__(self) -> Iterator[tuple[int, Derived]]:
-        run: Run[Message] = begin(self._policy, self.terms.head, each=True)
+        run: Run[Message] = begin(self._policy, self.terms.head, every_message_is_an_answer=True)
         for turn, message in enumerate(self.session.messages):
             if run.is_answered_by(message):
                 if self._look:

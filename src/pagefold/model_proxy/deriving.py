@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from pagefold import tokens
 from pagefold.derive.policy import NOTHING, Decision, Notes, Policy
-from pagefold.derive.runner import NOTHING_UNSAVED, Run, Unsaved, begin, run
+from pagefold.derive.runner import NOTHING_UNSAVED, Run, Unsaved, begin, replay_messages
 from pagefold.frozen import frozen
 from pagefold.log import Log
 from pagefold.wire.message import Message
@@ -155,7 +155,7 @@ class Derivations:
 
         known = cached.run if cached is not None else begin(self.policy, head)
         shown = [self._placed(message, place) for place, message in enumerate(messages.since(start), start)]
-        known = run(known, shown, start, ask)
+        known = replay_messages(known, shown, start, ask)
         if notes is NOTHING and hashes.length:
             notes = self._noted(hashes[-1])
         asked = known.ask(notes, partial(_sent, messages=messages))
