@@ -1,4 +1,7 @@
-"""How a message enters the context: every tool result in its cheapest lossless form, against what stands above it."""
+"""Encodes a message that enters the context: every tool result in its cheapest lossless form.
+
+A form may refer to texts above it in the same request, which the ledger knows.
+"""
 
 import json
 from collections.abc import Iterator
@@ -17,7 +20,7 @@ _CALLS = 64
 
 @frozen
 class Standings:
-    """What the model can see, and how the last calls are known to it."""
+    """What the model can see: the ledger of texts shown, and the last calls as pairs of id and label."""
 
     ledger: Ledger = field(default_factory=Ledger)
     calls: tuple[tuple[str, str], ...] = ()
@@ -31,7 +34,7 @@ class Standings:
 
 @frozen
 class Arrived:
-    """`alone` says that no form in it refers to anything above; `codecs` are those that made its forms."""
+    """A message as it is shown. `alone`: no form in it refers to texts above; `codecs` made its forms."""
 
     message: Message
     standings: Standings
@@ -42,8 +45,8 @@ class Arrived:
 def arrive(
     standings: Standings, message: Message, without: frozenset[str] = frozenset(), forms: Forms = AS_IT_COMES
 ) -> Arrived:
-    """The message as it is shown, and what stands afterwards. `without` names codecs to leave out, `forms` those of
-    single tools."""
+    """Returns the message as it is shown, and what the model can see afterwards. `without` names codecs to leave out,
+    `forms` those to leave out for single tools."""
     ledger, calls, references = standings.ledger, standings.calls, 0
     codecs: tuple[str, ...] = ()
     for index, block in enumerate(message.blocks):
@@ -54,7 +57,7 @@ def arrive(
                 ledger = ledger.with_text(LedgerEntry(ledger.label_for(f"your {name}"), tuple(text.split("\n"))))
         elif block.kind is BlockKind.RESULT and block.path:
             name = Standings(ledger, calls).label(block)
-            # Not every API says in a result which tool it is of: the call does.
+            # Not every API names the tool in a result; the call does.
             left_out = without | forms.left_out(block.name or name.partition(" ")[0]) if forms.without else without
             shown = encode(
                 block.text, tool=name, ledger=ledger, failed=block.failed, without=left_out, floor=forms.floor
@@ -71,7 +74,7 @@ def arrive(
 
 
 def label_of(call: Block) -> str:
-    """How the model knows a call: the tool, and the first thing it was told."""
+    """Returns the label of a call for the model: the tool, and its first text argument."""
     said = next((value for value in arguments_of(call).values() if isinstance(value, str)), "")
     word = said.replace("\\", "/").rstrip("/").rpartition("/")[2] if "/" in said and " " not in said else said
     return f"{call.name} {' '.join(word.split())[:_ARGUMENT]}".strip()

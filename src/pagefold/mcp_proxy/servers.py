@@ -6,7 +6,7 @@ can do together. Calls of the servers to the client get ids of the proxy, since 
 waits for a server that is gone: the lists are made of the others.
 
 Several servers speak with their client by the `initialize` handshake, which servers of both eras understand. A client
-that tries the stateless era first is told that the method is unknown, and then greets.
+that tries the stateless era first gets the error that the method is unknown, and then greets.
 """
 
 from collections.abc import Mapping, Sequence
@@ -48,6 +48,8 @@ class FanOut:
 
 @dataclass(slots=True)
 class Servers:
+    """The state of one client's connection to several servers. It has the methods of `Relay`, which handles one."""
+
     relays: Mapping[str, Relay]
     options: Options = field(default_factory=Options)
     version: str = ""
@@ -118,7 +120,7 @@ class Servers:
 
     def _by_name(self, call: Call, data: bytes, kind: str, params: Mapping[str, Any]) -> list[Command]:
         if kind not in self._names:
-            # The client calls before it has listed: the list tells whose the name is.
+            # The client calls before it has listed: the list is needed to find the server of the name.
             return self._fan_out("", f"{kind}/list", {}, then=(data,))
         server, name = self._names[kind].get(as_string(params.get("name")), ("", ""))
         if not server:
@@ -129,7 +131,7 @@ class Servers:
         return self._through(server, replies.respelled(call.raw, ("params", "name"), json_text.dumps(name)))
 
     def _owner(self, method: str, params: Mapping[str, Any]) -> str:
-        """The server of the task, prompt or resource that a call names, or "" where that is not known."""
+        """Returns the server of the task, prompt or resource that a call names, or "" where that is not known."""
         if method.startswith("tasks/"):
             return self._tasks.get(as_string(params.get("taskId")), "")
         ref = as_object(params.get("ref"))
@@ -170,7 +172,7 @@ class Servers:
         return [changed for command in commands for changed in self._from_relay(server, command)]
 
     def _from_relay(self, server: str, command: Command) -> list[Command]:
-        """What becomes of a relay's command where several servers share the client."""
+        """Returns a relay's command as changed for several servers: merged answers, and ids that do not collide."""
         if isinstance(command, Shorten):
             self._note_task(server, command.result)
         if not isinstance(command, ToClient):
@@ -192,7 +194,7 @@ class Servers:
         return [command]
 
     def _note_task(self, server: str, result: ToolResult) -> None:
-        """A call may be answered by a task; what is asked of the task later belongs to the same server."""
+        """Remembers the server of a task that answers a call: later calls about the task go to the same server."""
         spot = result.member("task")
         task = as_string(as_object(spot.value).get("taskId")) if spot else ""
         if task:
@@ -239,7 +241,7 @@ class Servers:
         return self._finished(number)
 
     def _came_late(self, server: str, result: Mapping[str, Any]) -> list[Command]:
-        """A server greets after the client was greeted without it: it joins the others now."""
+        """Adds a server that greets after the client was greeted without it; the client is to list tools again."""
         if "protocolVersion" not in result or server in self._capable:
             return []
         self._capable[server] = as_object(result.get("capabilities"))
@@ -327,7 +329,7 @@ class Servers:
     # ---- helpers -----------------------------------------------------------------------------------------------
 
     def _able(self, method: str) -> list[str]:
-        """The servers that are there and, as far as they have said what they can do, can answer a method."""
+        """Returns the running servers that declare the capability for a method; for `initialize`, all running ones."""
         there = [server for server in self.relays if server not in self._down]
         if method == "initialize":
             return there

@@ -1,6 +1,6 @@
-"""One client and the servers behind it: carries out the commands of a relay.
+"""Connects one client with the servers behind it: carries out the commands of a relay.
 
-Where pagefold's own code raises, the bytes go on as they came (`fail_open`). Commands of one direction are carried out
+Where pagefold's own code raises, the message passes as it came (`fail_open`). Commands of one direction are carried out
 one after the other, so that answers, progress and notifications keep their order; a large answer is encoded in a thread
 while the other direction goes on.
 """
@@ -23,7 +23,7 @@ from pagefold.wire.jsonrpc import Batch, Single
 _INLINE_BYTES = 20_000
 
 Switch: TypeAlias = Relay | Servers
-"""The pure half, for one server or for several."""
+"""Decides what happens to a message, without I/O: for one server, or for several."""
 
 Tell: TypeAlias = Callable[[bytes, Single | Batch | None], Awaitable[None]]
 """Sends the client a message: its bytes, and the message as it was parsed before its texts changed, if it was."""
@@ -40,7 +40,7 @@ class Upstream(Protocol):
 
 
 class ProxySession:
-    """`watch` is for telemetry: it gets the name of a tool and the counts of each of its results."""
+    """One client's connection. `watch` is for telemetry: it gets the name of a tool and the counts of each result."""
 
     def __init__(
         self,
@@ -62,23 +62,23 @@ class ProxySession:
         self._late: asyncio.Future[None] | None = None
 
     async def asked(self, data: bytes) -> None:
-        """The client sent a message."""
+        """Handles a message of the client's."""
         await self.carry_out(self.commands_for(data, next(iter(self.upstreams), "")))
 
     def commands_for(self, data: bytes, fallback: str) -> list[do.Command]:
-        """What a message of the client's leads to; it goes to the server `fallback` where pagefold's own code fails."""
+        """Returns the commands for a message of the client's. If pagefold's own code raises, `fallback` is sent it."""
         return self._commanded([do.ToServer(fallback, data)], self.switch.from_client, data)
 
     def _commanded(
         self, otherwise: list[do.Command], step: Callable[..., list[do.Command]], *arguments: object
     ) -> list[do.Command]:
-        """The commands that a step of the switch returns, or `otherwise` where it raises."""
+        """Returns the commands of a step of the switch, or `otherwise` if it raises."""
         with self._fail_open:
             return step(*arguments)
         return otherwise
 
     async def heard(self, server: str, line: bytes | Overlong) -> None:
-        """A server sent a message."""
+        """Handles a message of a server's."""
         if isinstance(line, Overlong):
             await self.carry_out(self._commanded([], self.switch.relay_of(server).overlong, line))
         else:
@@ -147,11 +147,11 @@ class ProxySession:
             await upstream.send(command.data, now=command.now)
 
     async def _answered_early(self, call: do.ToolCall) -> bool:
-        """Whether a call was answered without asking the server for it now."""
+        """Answers a call with a prefetched result or a refusal, if there is one. Returns whether it did."""
         prefetch = self.processor.prefetch
         if prefetch is None:
             return False
-        refusal, result = None, None  # where this fails, the server is asked
+        refusal, result = None, None  # if the prefetch raises, the server is asked
         with self._fail_open:
             prefetch.attach(self._send, self.switch.annotations, self.switch.envelope)
             refusal = prefetch.refusal(call)
@@ -203,7 +203,7 @@ class ProxySession:
         return failure(command.call.id, SERVER_LOST, "pagefold: a fault of pagefold itself; do not try it again")
 
     async def close(self, grace_seconds: float) -> None:
-        """Ends the early calls, and every server."""
+        """Ends the prefetched calls, and every server."""
         if self.processor.prefetch is not None:
             await self.processor.prefetch.close()
         await asyncio.gather(*(upstream.close(grace_seconds) for upstream in self.upstreams.values()))
