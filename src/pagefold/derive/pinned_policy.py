@@ -29,7 +29,7 @@ PASSED = "this history began with what is no longer derived"
 
 @dataclass(frozen=True, slots=True)
 class PinnedPolicy:
-    """`at` is when: the same first request long afterwards begins another history."""
+    """`at` is when the history began: the same first request long afterwards begins another history."""
 
     policy: Policy
     head: int = 0
@@ -44,7 +44,7 @@ class PinnedPolicy:
 
 
 def parse(text: str) -> PinnedPolicy | None:
-    """What was written down; None where this version cannot derive it, or it is no such note."""
+    """Returns the pinned policy of a note, or None if this version cannot run it or the note is another kind."""
     try:
         said = as_object(json_text.parse(text))
         if said.get("version") not in _DERIVED or said.get("policy") not in LIVE:
@@ -67,7 +67,7 @@ def _said(value: Any) -> Any:
 
 
 def _like(example: Any, said: Any) -> Any:
-    """The value that was said, in the shape of an example. Raises TypeError or ValueError where it has another."""
+    """Returns a value of a note, with the type of an example. Raises TypeError or ValueError if it has another type."""
     if is_dataclass(example) and not isinstance(example, type):
         if not isinstance(said, Mapping):
             raise TypeError(f"expected the parts of {type(example).__name__}")

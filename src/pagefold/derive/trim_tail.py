@@ -31,7 +31,7 @@ Encode: TypeAlias = Callable[[Standings, Entry], tuple[Standings, Entry]]
 
 
 class Squeezed(NamedTuple):
-    """`short` is what still does not fit, in words, where it does not."""
+    """The log after trimming. `short` describes what still does not fit, or is ""."""
 
     log: Log[Entry]
     standings: Standings
@@ -40,7 +40,7 @@ class Squeezed(NamedTuple):
 
 
 def squeezed(log: Log[Entry], cut: int, room: int, standings: Standings, encode: Encode, tokens: str) -> Squeezed:
-    """The log with the results after the cut trimmed to `room` tokens; `standings` is what stands before the cut."""
+    """Returns the log with the results after the cut trimmed to `room` tokens. `standings`: what is shown before it."""
     count = counter(tokens).count
     entries = log[cut:]
     sizes = [count(block.text) for entry in entries for _, block in _results(entry)]
@@ -122,13 +122,13 @@ class _Trimmer(NamedTuple):
 
 
 def _results(entry: Entry) -> list[tuple[int, Block]]:
-    """The results in it that can be said otherwise, as they are shown."""
+    """Returns the results in an entry that can be shortened, as they are shown."""
     blocks = enumerate(entry.shown.blocks)
     return [(index, block) for index, block in blocks if block.kind is BlockKind.RESULT and block.path]
 
 
 def _lines_in(text: str, shown: Iterable[tuple[int, int]]) -> frozenset[int]:
-    """The places of the lines that lie in these ranges of a text."""
+    """Returns the indices of the lines that lie in these ranges of a text."""
     lines = text.split("\n")
     starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
     found: set[int] = set()
@@ -151,7 +151,7 @@ def _seen(after: Standings, before: Standings, parts: Sequence[_Part]) -> Standi
 
 
 def _level(sizes: list[int], room: int) -> int:
-    """The size to which the largest have to be cut so that all together fit."""
+    """Returns the size to which the largest have to be cut so that all together fit."""
     left = room
     for done, size in enumerate(sorted(sizes)):
         share = left // (len(sizes) - done)
