@@ -4,7 +4,6 @@ A form may refer to texts above it in the same request, which the ledger knows.
 """
 
 import json
-from collections.abc import Iterator
 from dataclasses import field
 from typing import Any
 
@@ -80,11 +79,11 @@ def label_of(call: Block) -> str:
     return f"{call.name} {' '.join(word.split())[:_ARGUMENT]}".strip()
 
 
-def _written(call: Block) -> Iterator[str]:
-    """What the assistant wrote itself stands in its call."""
-    for value in arguments_of(call).values():
-        if isinstance(value, str) and "\n" in value:
-            yield value
+def _written(call: Block) -> list[str]:
+    """Returns the arguments of several lines: what the assistant wrote itself stands in its call."""
+    if "\\" not in call.text:  # in JSON the end of a line is escaped
+        return []
+    return [value for value in arguments_of(call).values() if isinstance(value, str) and "\n" in value]
 
 
 def arguments_of(call: Block) -> dict[str, Any]:

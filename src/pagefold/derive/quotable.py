@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from pagefold.derive.arrival import Standings, arguments_of
 from pagefold.derive.json_lines import Said, json_lines
@@ -80,8 +80,9 @@ def _passages(message: Message, standings: Standings) -> Iterator[Passage]:
             lines = _lines(block.text) if quotable is None else _columns(quotable)
             yield _passage(Speaker.RESULT, standings.label(block), block, lines)
         elif block.kind is BlockKind.CALL:
-            label, said = _called(block)
-            yield _passage(Speaker.CALL, label, block, said, tuple(arguments_of(block)))
+            arguments = arguments_of(block)
+            label, said = _called(block, arguments)
+            yield _passage(Speaker.CALL, label, block, said, tuple(arguments))
         elif block.kind in (BlockKind.TEXT, BlockKind.OTHER) and block.text:
             if message.place < 0 and block.text.startswith(OPENING):
                 continue  # what is held stands in every request: no digest has to quote it
@@ -183,10 +184,10 @@ def _pieces(text: str) -> Iterator[str]:
         yield text[start:]
 
 
-def _called(call: Block) -> tuple[str, list[Line]]:
+def _called(call: Block, arguments: Mapping[str, Any]) -> tuple[str, list[Line]]:
     """A call as a person would say it: the tool and its short arguments, and the lines it was given besides."""
     said, lines, at = [call.name], list[Line](), 1
-    for value in arguments_of(call).values() or [call.text]:
+    for value in arguments.values() or [call.text]:
         word = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         if "\n" not in word and len(word) <= _SHORT:
             said.append(word)

@@ -67,7 +67,7 @@ _spelled: Callable[[str], str] = json.encoder.encode_basestring
 
 def parse(text: str) -> Any:
     """The value of a whole JSON text. Raises WireError."""
-    value, end = _scanned(text, _after_space(text, 0))
+    value, end = _scanned(text, 0 if text.startswith(("{", "[")) else _after_space(text, 0))
     if end != len(text):
         _finish(text, end)
     return value
