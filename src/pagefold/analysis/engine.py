@@ -13,6 +13,7 @@ import importlib
 import os
 import pickle
 import signal
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -107,7 +108,7 @@ def run_on_sessions(
         yield from _in_order(tasks, _Workers(1, lambda task: task, Task.run), engine.resume)
         return
     with _processes(workers) as pool:
-        local = _Workers(workers * _AHEAD, lambda task: pool.submit(task.run), Future.result)
+        local = _Workers(workers * _AHEAD, lambda task: _submitted(pool, task), Future.result)
         yield from _in_order(tasks, local, engine.resume)
 
 
@@ -157,9 +158,22 @@ def _processes(workers: int) -> Iterator[ProcessPoolExecutor]:
     pool.shutdown()
 
 
+def _submitted(pool: ProcessPoolExecutor, task: Task[Any]) -> Future[Any]:
+    """Hands a task to the pool. A worker that this starts is deaf to Ctrl-C until it can die of it without a word."""
+    if sys.platform == "win32":
+        return pool.submit(task.run)
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        return pool.submit(task.run)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+
+
 def _die_when_interrupted() -> None:
     """Ctrl-C reaches the workers too; by default each would print a traceback and take the next task."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if sys.platform != "win32":
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
 class _Workers(NamedTuple):
