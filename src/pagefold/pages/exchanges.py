@@ -1,0 +1,128 @@
+"""Tool calls with what became of them, and the files they touched, kept up message by message.
+
+`Work` is a value: every step returns a new one. It holds what an agent has done so far, in the order in which results
+came in.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import field, replace
+from enum import StrEnum
+from typing import Any
+
+from pagefold.frozen import frozen
+from pagefold.log import Log
+from pagefold.pages.files.changes import Compared, Doubted, FileChange, Ran, Shown
+from pagefold.pages.files.model import FileModel
+from pagefold.pages.files.recognise import changes_of
+from pagefold.pages.outcome import Ending, ending_of
+from pagefold.wire.message import Block, BlockKind, Message
+
+_PURPOSE = ("description", "justification", "activeForm", "tldr")
+_PLANS = ("todos", "plan")
+
+
+class Act(StrEnum):
+    """What a call did, as far as files go."""
+
+    SHOWED = "showed"
+    CHANGED = "changed"
+    OTHER = "other"
+
+
+@frozen
+class Exchange:
+    """One call and its result. `called` and `answered` are their places in the history.
+
+    `label` is the call as a person would say it, on one line; `purpose` is what the agent said it was for; `paths` are
+    the files it showed or changed.
+    """
+
+    name: str
+    label: str
+    purpose: str
+    called: int
+    answered: int
+    call_id: str
+    ending: Ending
+    act: Act = Act.OTHER
+    paths: tuple[str, ...] = ()
+
+
+@frozen
+class OpenCall:
+    name: str
+    arguments: Mapping[str, Any] = field(compare=False)
+    place: int
+
+
+@frozen
+class Work:
+    """All exchanges so far, calls without a result, the files as they are now, and the last stated plan."""
+
+    exchanges: Log[Exchange] = field(default_factory=Log)
+    open: Mapping[str, OpenCall] = field(default_factory=dict)
+    files: FileModel = field(default_factory=FileModel)
+    plan: int = -1  # the place of the message that last stated a plan
+
+    def after(self, message: Message, place: int) -> "Work":
+        """The work after one more message of the history."""
+        work = self
+        for block in message.blocks:
+            if block.kind is BlockKind.CALL:
+                arguments = arguments_of(block)
+                calls = {**work.open, block.call_id: OpenCall(block.name, arguments, place)}
+                plan = place if any(isinstance(arguments.get(name), list | str) for name in _PLANS) else work.plan
+                work = replace(work, open=calls, plan=plan)
+            elif block.kind is BlockKind.RESULT and block.call_id in work.open:
+                work = _answered(work, block, place)
+        return work
+
+
+def _answered(work: Work, result: Block, place: int) -> Work:
+    """The work after the result of an open call."""
+    call = work.open[result.call_id]
+    ending = ending_of(result.text, failed=result.failed)
+    changes = tuple(changes_of(call.name, call.arguments, result.text, ending))
+    exchange = Exchange(
+        call.name,
+        label_of(call.name, call.arguments),
+        next((value for name in _PURPOSE if isinstance(value := call.arguments.get(name), str)), ""),
+        call.place,
+        place,
+        result.call_id,
+        ending,
+        act_of(changes),
+        tuple(dict.fromkeys(change.path for change in changes if change.path)),
+    )
+    left = {id_: other for id_, other in work.open.items() if id_ != result.call_id}
+    files = work.files.after(changes, place) if changes else work.files
+    return replace(work, exchanges=work.exchanges.with_items((exchange,)), open=left, files=files)
+
+
+def act_of(changes: tuple[FileChange, ...]) -> Act:
+    kinds = {type(change) for change in changes}
+    if kinds - {Shown, Compared, Doubted, Ran}:
+        return Act.CHANGED
+    return Act.SHOWED if kinds & {Shown, Compared} else Act.OTHER
+
+
+def arguments_of(call: Block) -> dict[str, Any]:
+    """The arguments of a call; none where they are no JSON object."""
+    try:
+        arguments = json.loads(call.text)
+    except (ValueError, RecursionError):
+        return {}
+    return arguments if isinstance(arguments, dict) else {}
+
+
+def label_of(name: str, arguments: Mapping[str, Any], longest: int = 160) -> str:
+    """A call on one line: the tool and its short arguments."""
+    words = [name]
+    for key, value in arguments.items():
+        if key in _PURPOSE or isinstance(value, bool | list | dict):
+            continue
+        text = str(value)
+        words.append(text if "\n" not in text else f"{text.strip().partition(chr(10))[0]} …")
+    label = " ".join(" ".join(words).split())
+    return label if len(label) <= longest else label[: longest - 1] + "…"

@@ -1,0 +1,272 @@
+"""What a shell script did to files, from its text and its output, for commands that show or change files.
+
+Only what is certain is told: output is taken for a file's lines where one command alone can have printed it, or where
+every printed line carries its number. What may have changed files in ways that the output does not show makes them
+uncertain.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from pagefold.pages.files.changes import Copied, Doubted, FileChange, Moved, Ran, Removed, Written
+from pagefold.pages.files.patch import patch_in, patched_files
+from pagefold.pages.files.paths import normal
+from pagefold.pages.files.printed import shown_by_script
+from pagefold.pages.files.shell import EXPANDED, Command, commands_in
+
+_ALL_FILES = frozenset(
+    (
+        "clean",
+        "bisect",
+        "checkout",
+        "switch",
+        "stash",
+        "reset",
+        "rebase",
+        "pull",
+        "merge",
+        "cherry-pick",
+        "revert",
+        "am",
+        "apply",
+    )
+)
+_FORMATS = frozenset(
+    (
+        "gofmt",
+        "goimports",
+        "gofumpt",
+        "prettier",
+        "black",
+        "isort",
+        "rustfmt",
+        "clang-format",
+        "eslint",
+        "biome",
+        "oxfmt",
+        "oxlint",
+        "ruff",
+        "golangci-lint",
+        "modernize",
+        "fieldalignment",
+        "autopep8",
+        "dprint",
+        "stylua",
+        "shfmt",
+        "swiftformat",
+        "ktlint",
+        "rubocop",
+        "standard",
+    )
+)
+_FIXES = frozenset(("-w", "--write", "-i", "--fix", "-fix", "--in-place", "--unsafe-fixes", "-a", "-A"))
+_FORMAT_WORD = re.compile(r"\b(?:fmt|format|fix|lint:fix|codegen|generate)\b")
+_INTERPRETERS = frozenset(("node", "perl", "ruby", "deno", "bun", "php", "lua", "Rscript"))
+_WRITES = re.compile(r"write|\bsave|dump\(|rename|replace\(.*open|shutil|unlink|remove\(")
+_QUOTED = re.compile(r"[\"'`]((?:[A-Za-z]:)?[\w./\\~-]+\.\w+)[\"'`]")
+_RUNNERS = frozenset(
+    (
+        "npm",
+        "pnpm",
+        "yarn",
+        "npx",
+        "mise",
+        "make",
+        "just",
+        "task",
+        "cargo",
+        "go",
+        "node",
+        "corepack",
+        "bun",
+        "uv",
+        "poetry",
+        "env",
+        "deno",
+    )
+)
+
+
+def changed_by_script(script: str, output: str, folder: str) -> Iterator[FileChange]:
+    """What a script that ended well did, in order. `folder` is where it ran, as far as that is known."""
+    if patch := patch_in(script):
+        yield from patched_files(patch)
+        return
+    commands = commands_in(script)
+    where = folder
+    for command in commands:
+        if command.name == "cd" and len(command.words) > 1:
+            where = normal(command.words[1], where)
+        for change in _changes(command):
+            yield _placed(_as_certain(change, command), where)
+    where = folder
+    if commands and commands[0].name == "cd" and len(commands[0].words) > 1:
+        where = normal(commands[0].words[1], folder)
+    for shown in shown_by_script(commands, output):
+        yield _placed(shown, where)
+
+
+_MAYBE = frozenset(("||", "do", "then", "else", "elif", "if", "while", "until"))
+_PATTERN = re.compile(r"[*?$`{\[]")
+
+
+def _as_certain(change: FileChange, command: Command) -> FileChange:
+    """The change, or a doubt where it is not certain that the command ran or which files it meant."""
+    if isinstance(change, Written) and (change.text == EXPANDED or command.before in _MAYBE):
+        return Doubted(change.path, _short(command), forgets=True)
+    if _PATTERN.search(change.path) and not isinstance(change, Written):
+        return Doubted("", _short(command), mild=isinstance(change, Doubted) and change.mild)
+    return change
+
+
+def _placed(change: FileChange, folder: str) -> FileChange:
+    """The change with its path as it is from the folder that the command ran in."""
+    path = normal(change.path, folder) if change.path else ""
+    if isinstance(change, Moved | Copied):
+        return type(change)(path, normal(change.to, folder))
+    return replace(change, path=path)
+
+
+def _changes(command: Command) -> Iterator[FileChange]:
+    """What a command changes, whatever it prints."""
+    yield from _by_redirects(command)
+    command = _unwrapped(command)
+    if command.name in ("bash", "sh", "zsh") and len(command.words) > 2 and command.words[1] in ("-c", "-lc"):
+        inner = commands_in(command.words[2])
+        yield from (_as_certain(change, one) for one in inner for change in _changes(one))
+        return
+    name, words, reason = command.name, command.words, _short(command)
+    plain = [word for word in words[1:] if not word.startswith("-")]
+    if name == "tee":
+        yield from _by_tee(command, plain)
+    elif name == "find" and "sed" in words and "-i" in words:
+        yield Doubted("", reason)
+    elif name == "rm":
+        yield from (Removed(path) for path in plain)
+    elif name in ("mv", "cp") and len(plain) == 2:
+        target = _target(*plain)
+        yield Moved(plain[0], target) if name == "mv" else Copied(plain[0], target)
+    elif name in ("sed", "perl") and any(word.startswith(("-i", "--in-place", "-pi")) for word in words[1:]):
+        yield from [Doubted(path, reason) for path in plain[1:]] or [Doubted("", reason)]
+    elif name == "git":
+        yield from _by_git(command)
+    elif name in _INTERPRETERS or name.startswith("python"):
+        yield from _by_program(command)
+    elif name == "patch":
+        yield Doubted("", reason)
+    elif _is_formatter(command):
+        named = [path for path in plain if "." in path.rpartition("/")[2] and "..." not in path and path != "."]
+        yield from [Doubted(path, reason, mild=True) for path in named] or [Doubted("", reason, mild=True)]
+
+
+_WRAPPERS = (("uv", "run"), ("poetry", "run"), ("pnpm", "exec"), ("yarn",), ("pnpm",), ("npx",), ("bunx",))
+
+
+def _unwrapped(command: Command) -> Command:
+    """The command that a runner runs, where that is a formatter."""
+    words = command.words
+    for wrapper in _WRAPPERS:
+        if (
+            words[: len(wrapper)] == wrapper
+            and words[len(wrapper) : len(wrapper) + 1]
+            and words[len(wrapper)] in _FORMATS
+        ):
+            return replace(command, words=words[len(wrapper) :])
+    if command.name.startswith("python") and words[1:2] == ("-m",) and words[2:3] and words[2] in _FORMATS:
+        return replace(command, words=words[2:])
+    return command
+
+
+def _by_tee(command: Command, paths: Sequence[str]) -> Iterator[FileChange]:
+    appends = "-a" in command.words
+    for path in paths:
+        if command.document is not None and not appends:
+            yield Written(path, command.document)
+        else:
+            yield Doubted(path, _short(command), forgets=not appends)
+
+
+def _target(source: str, target: str) -> str:
+    """Where a file goes that is moved or copied to a path, which may be a folder's."""
+    base = source.rpartition("/")[2]
+    is_folder = target.endswith("/") or ("." in base and "." not in target.rpartition("/")[2])
+    return f"{target.rstrip('/')}/{base}" if is_folder else target
+
+
+def _by_redirects(command: Command) -> Iterator[FileChange]:
+    for redirect in command.redirects:
+        if redirect.sign == ">>":
+            yield Doubted(redirect.target, _short(command))
+        elif redirect.sign in (">", ">|") and not redirect.target.startswith(("/dev/", "&")):
+            if command.name == "cat" and command.document is not None and len(command.words) == 1:
+                yield Written(redirect.target, command.document)
+            else:
+                yield Doubted(redirect.target, _short(command), forgets=True)
+
+
+def _by_program(command: Command) -> Iterator[FileChange]:
+    """What an interpreter may do with the program it is given."""
+    program = command.document
+    if program is None:
+        inline = [at for at, word in enumerate(command.words) if word in ("-c", "-e", "-p")]
+        program = command.words[inline[0] + 1] if inline and inline[0] + 1 < len(command.words) else None
+    if program is not None:
+        yield from written_by_program(program, _short(command))
+    elif (path := next((word for word in command.words[1:] if not word.startswith("-")), "")) and "." in path:
+        yield Ran(path, _short(command))
+
+
+def written_by_program(program: str, reason: str) -> Iterator[Doubted]:
+    """The files that a program's text names, where it writes files at all."""
+    if _WRITES.search(program):
+        named = {path for path in _QUOTED.findall(program) if "." in path.rpartition("/")[2]}
+        yield from [Doubted(path, reason) for path in sorted(named)] or [Doubted("", reason)]
+
+
+def _by_git(command: Command) -> Iterator[FileChange]:
+    words = [word for word in command.words[1:] if word not in ("--no-pager", "-P")]
+    while words[:1] in (["-C"], ["-c"]):
+        words = words[2:]
+    verb, rest = (words[0], words[1:]) if words else ("", [])
+    if verb == "mv" and len(rest) == 2:
+        yield Moved(*rest)
+    elif verb == "rm":
+        yield from (Removed(path) for path in rest if not path.startswith("-"))
+    elif verb == "restore" or (verb == "checkout" and "--" in rest):
+        if "--staged" in rest and "--worktree" not in rest:
+            return
+        named = rest[rest.index("--") + 1 :] if "--" in rest else [word for word in rest if not word.startswith("-")]
+        if named == ["."]:
+            yield Doubted("", _short(command))
+        else:
+            yield from (Doubted(path, _short(command), forgets=True) for path in named)
+    elif verb in _ALL_FILES and not _keeps_files(verb, rest):
+        yield Doubted("", _short(command))
+
+
+def _keeps_files(verb: str, rest: Sequence[str]) -> bool:
+    """Whether a git command leaves the working tree as it is."""
+    if verb == "stash":
+        return rest[:1] in (["list"], ["show"], ["drop"])
+    if verb == "reset":
+        return "--hard" not in rest
+    if verb in ("checkout", "switch"):
+        is_new = any(word in rest for word in ("-b", "-c", "-B", "-C"))
+        return is_new and len([word for word in rest if not word.startswith("-")]) == 1
+    return verb == "apply" and ("--check" in rest or "--cached" in rest)
+
+
+def _is_formatter(command: Command) -> bool:
+    name, rest = command.name, command.words[1:]
+    if name in _FORMATS:
+        return not _FIXES.isdisjoint(rest) or name in ("black", "isort", "autopep8") or "format" in rest[:1]
+    return (
+        name in _RUNNERS
+        and any(_FORMAT_WORD.search(word) for word in rest)
+        and not any("check" in word for word in rest)
+    )
+
+
+def _short(command: Command) -> str:
+    return " ".join(command.words)[:60]

@@ -1,0 +1,136 @@
+"""Shell scripts as the simple commands they are made of, as far as that can be read without running them."""
+
+import re
+import shlex
+from collections.abc import Iterator
+
+from pagefold.frozen import frozen
+
+_HEREDOC = re.compile(r"(?<!<)<<(-?)[ \t]*(['\"\\]?)([A-Za-z_]\w*)['\"]?")
+_KEYWORDS = frozenset(
+    ("do", "then", "else", "elif", "if", "while", "until", "time", "sudo", "command", "exec", "xargs", "!")
+)
+_EXPANDS = re.compile(r"[$`\\]")
+_OPERATORS = frozenset(("&&", "||", ";", "|", "|&", "&", "(", ")", "{", "}", ";;"))
+_REDIRECTS = frozenset((">", ">>", "<", ">&", "&>", ">|", "<<<"))
+_ASSIGNED = re.compile(r"^([A-Za-z_]\w*)=(.*)$", re.DOTALL)
+_VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
+_HERE = "\x00here"
+EXPANDED = "\x00expanded"  # in place of a here-document that the shell fills in
+
+
+@frozen
+class Redirect:
+    sign: str
+    target: str
+
+
+@frozen
+class Command:
+    """One simple command. `before` is the operator or keyword before it; `document` is its here-document."""
+
+    words: tuple[str, ...]
+    before: str = ""
+    redirects: tuple[Redirect, ...] = ()
+    document: str | None = None
+
+    @property
+    def name(self) -> str:
+        return self.words[0].rpartition("/")[2] if self.words else ""
+
+
+def commands_in(script: str) -> list[Command]:
+    """The simple commands of a script in order; none where its quotes do not match."""
+    documents: list[str] = []
+    try:
+        return list(_commands(_tokens(_lines_as_lists(_without_documents(script, documents))), documents))
+    except ValueError:
+        return []
+
+
+def _without_documents(script: str, documents: list[str]) -> str:
+    """The script with every here-document taken out into a list."""
+    kept: list[str] = []
+    lines = iter(script.split("\n"))
+    for line in lines:
+        marks = list(_HEREDOC.finditer(line))
+        for mark in marks:
+            body: list[str] = []
+            for inner in lines:
+                if (inner.lstrip("\t") if mark.group(1) else inner) == mark.group(3):
+                    break
+                body.append(inner.lstrip("\t") if mark.group(1) else inner)
+            documents.append("\n".join(body) + "\n" if body else "")
+            if not mark.group(2) and _EXPANDS.search(documents[-1]):
+                documents[-1] = EXPANDED
+        kept.append(_HEREDOC.sub(f" {_HERE} ", line) if marks else line)
+    return "\n".join(kept)
+
+
+def _lines_as_lists(script: str) -> str:
+    """The script with line breaks outside quotes as `;`, and without comments and continued lines."""
+    out: list[str] = []
+    quote, at = "", 0
+    while at < len(script):
+        char = script[at]
+        if char == "\\" and quote != "'":
+            out.append("" if script[at + 1 : at + 2] == "\n" else script[at : at + 2])
+            at += 2
+            continue
+        if quote:
+            quote = "" if char == quote else quote
+        elif char in "'\"":
+            quote = char
+        elif char == "#" and (not out or out[-1][-1:] in " \t\n;"):
+            end = script.find("\n", at)
+            at = len(script) if end < 0 else end
+            continue
+        elif char == "\n":
+            char = " ; "
+        out.append(char)
+        at += 1
+    return "".join(out)
+
+
+def _tokens(script: str) -> list[str]:
+    lexer = shlex.shlex(script, posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    lexer.commenters = ""
+    return list(lexer)
+
+
+def _commands(tokens: list[str], documents: list[str]) -> Iterator[Command]:
+    words: list[str] = []
+    redirects: list[Redirect] = []
+    document: str | None = None
+    before, variables, pending = "", dict[str, str](), iter(documents)
+    at = 0
+    while at <= len(tokens):
+        token = tokens[at] if at < len(tokens) else ";"
+        at += 1
+        if token in _OPERATORS or (token and set(token) <= set("();&|")):
+            if words or redirects:
+                yield Command(tuple(words), before, tuple(redirects), document)
+            words, redirects, document, before = [], [], None, token
+        elif token == _HERE:
+            document = next(pending, None)
+        elif token in _REDIRECTS and at < len(tokens):
+            if words and words[-1].isdigit() and len(words[-1]) == 1:
+                words.pop()
+                redirects.append(Redirect("2" + token, tokens[at]))
+            else:
+                redirects.append(Redirect(token, _expanded(tokens[at], variables)))
+            at += 1
+        elif not words and (assigned := _ASSIGNED.match(token)):
+            variables[assigned.group(1)] = _expanded(assigned.group(2), variables)
+        elif not words and token in _KEYWORDS:
+            before = before if before == "|" else token
+        else:
+            words.append(_expanded(token, variables))
+
+
+def _expanded(word: str, variables: dict[str, str]) -> str:
+    """A word with the variables that the script itself has set."""
+    if "$" not in word:
+        return word
+    return _VARIABLE.sub(lambda found: variables.get(found.group(1) or found.group(2), found.group(0)), word)

@@ -1,0 +1,82 @@
+"""Calls with what became of them, message by message."""
+
+import pytest
+
+from pagefold.pages.exchanges import Act, Work
+from pagefold.pages.outcome import Outcome
+from tests.pages.files.sessions import call, cat_n, conversation, file_of, result, user, whole_text, work_of
+
+A = "/srv/mill/a.py"
+EDIT = {"file_path": A, "old_string": "two", "new_string": "three"}
+SESSION = conversation(
+    user("Mend the mill."),
+    call("c1", "Read", {"file_path": A}),
+    result("c1", cat_n(["one", "two"])),
+    call("c2", "Edit", EDIT),
+    result("c2", "The user doesn't want to proceed with this tool use."),
+    call("c3", "Edit", EDIT),
+    result("c3", "<tool_use_error>File has not been read yet.</tool_use_error>"),
+    call("c4", "Edit", EDIT),
+    result("c4", "The file has been updated."),
+    call("c5", "Bash", {"command": "make test", "description": "Run the tests"}),
+    result("c5", "Exit code 2\nmake: *** No rule to make target 'test'."),
+    call("c6", "TodoWrite", {"todos": [{"content": "mend", "status": "pending"}]}),
+    result("c6", "ok"),
+)
+
+
+def test_every_call_has_its_outcome_and_what_it_did_to_files() -> None:
+    work = work_of(SESSION)
+
+    assert [(one.call_id, one.ending.outcome, one.act) for one in work.exchanges] == [
+        ("c1", Outcome.OK, Act.SHOWED),
+        ("c2", Outcome.REFUSED, Act.OTHER),
+        ("c3", Outcome.FAILED, Act.OTHER),
+        ("c4", Outcome.OK, Act.CHANGED),
+        ("c5", Outcome.FAILED, Act.OTHER),
+        ("c6", Outcome.OK, Act.OTHER),
+    ]
+    assert [(one.called, one.answered) for one in work.exchanges] == [(at, at + 1) for at in range(1, 13, 2)]
+    assert work.exchanges[4].purpose == "Run the tests"
+    assert work.exchanges[4].ending.line == "make: *** No rule to make target 'test'."
+    assert work.plan == 11
+    assert not work.open
+    assert whole_text(file_of(work.files, A)) == "one\nthree\n"
+
+
+def test_the_same_messages_give_the_same_work() -> None:
+    assert work_of(SESSION) == work_of(SESSION)
+
+
+@pytest.mark.parametrize("cut", range(len(SESSION) + 1))
+def test_a_step_leaves_the_work_before_it_as_it_was(cut: int) -> None:
+    before, again = work_of(SESSION[:cut]), work_of(SESSION[:cut])
+    going_on = before
+    for place, message in enumerate(SESSION[cut:], cut):
+        going_on = going_on.after(message, place)
+
+    assert before == again
+    assert before.files == again.files
+    assert going_on == work_of(SESSION)
+
+
+def test_two_histories_that_part_do_not_see_one_another() -> None:
+    start = work_of(SESSION[:8])
+    ok = start.after(SESSION[8], 8)
+    refused = start.after(conversation(result("c4", "User rejected the edit."))[0], 8)
+
+    assert whole_text(file_of(ok.files, A)) == "one\nthree\n"
+    assert whole_text(file_of(refused.files, A)) == "one\ntwo\n"
+    assert [one.ending.outcome for one in refused.exchanges][-1] is Outcome.REFUSED
+
+
+def test_results_in_another_order_than_their_calls_find_them() -> None:
+    messages = conversation(
+        call("r", "Read", {"file_path": A}),
+        call("e", "Bash", {"command": "ls"}),
+        result("e", "a.py"),
+        result("r", cat_n(["one"])),
+    )
+
+    assert [(one.call_id, one.called) for one in work_of(messages).exchanges] == [("e", 1), ("r", 0)]
+    assert Work() == Work()

@@ -1,0 +1,45 @@
+"""How a call ended, by what its result says."""
+
+import pytest
+
+from pagefold.pages.outcome import Outcome, ending_of
+
+ENDINGS = [
+    ("ok", Outcome.OK),
+    ("", Outcome.OK),
+    ("Found 3 errors in the log of yesterday", Outcome.OK),
+    ("def fail():\n    raise Error", Outcome.OK),
+    ("Exit code: 0\nWall time: 0.1 seconds\nOutput:\nSuccess.", Outcome.OK),
+    ("<returncode>0</returncode>\n<output>\n</output>", Outcome.OK),
+    ("<tool_use_error>File does not exist.</tool_use_error>", Outcome.FAILED),
+    ("Exit code 1\nboom", Outcome.FAILED),
+    ("Chunk ID: 1\nWall time: 1 seconds\nProcess exited with code 127\nOutput:\nnot found", Outcome.FAILED),
+    ("<returncode>1</returncode>\n<output>\n</output>", Outcome.FAILED),
+    ("<returncode>-9</returncode>", Outcome.FAILED),
+    ('{"output":"x","metadata":{"exit_code": 1}}', Outcome.FAILED),
+    ("No replacement was performed, old_str did not appear", Outcome.FAILED),
+    ("apply_patch verification failed: no such lines", Outcome.FAILED),
+    ("The user doesn't want to proceed with this tool use. The tool use was rejected", Outcome.REFUSED),
+    ("The user doesn't want to take this action right now.", Outcome.REFUSED),
+    ("patch rejected by user", Outcome.REFUSED),
+    ("[Request interrupted by user for tool use]", Outcome.INTERRUPTED),
+]
+
+
+@pytest.mark.parametrize(("text", "outcome"), ENDINGS)
+def test_a_result_says_how_its_call_ended(text: str, outcome: Outcome) -> None:
+    ending = ending_of(text)
+
+    assert ending.outcome is outcome
+    assert bool(ending.line) is (outcome is not Outcome.OK)
+
+
+def test_what_the_wire_calls_failed_is_failed_and_a_refusal_stays_one() -> None:
+    assert ending_of("all is well", failed=True).outcome is Outcome.FAILED
+    assert ending_of("User rejected it", failed=True).outcome is Outcome.REFUSED
+
+
+def test_the_line_is_the_one_that_tells_of_the_failure() -> None:
+    text = "Chunk ID: 1\nProcess exited with code 1\nOutput:\ncollected 4 items\nE  assert failed: 1 == 2\n"
+
+    assert ending_of(text).line == "E  assert failed: 1 == 2"
