@@ -4,12 +4,14 @@
                              [--half 0] [--every 6] [--policy economic,clear] [--picture docs/pareto.svg]
                              [--resume FILE]
 
-One table a family and window. *cost* and *effective* are relative to sending the history as it is; *missed*, *lines*
-and *own* are shares of what later answers used; *moved* is the share of requests whose prefix moved while the cache was
-warm; *worst* is the dearest session. A policy that misses less at a lower effective ratio beats another; the picture
-shows which ones nobody beats. `--half` takes one half of the sessions by a hash of their id, `--every` every nth of
-those. `--resume` keeps every row in a file and takes from it what is there: all of it is hours of work. The recordings
-and the scorer lie beside the project.
+One table a family and window. *cost* and *effective* are relative to sending the history as it is. *edits gone* is the
+share of texts that edits replaced and that were no longer there, *split* of those in several places, *blocks gone* the
+same for lines that answers repeat; *asks* is the share of short asks whose antecedent was not whole; *stale* of removed
+lines that were shown as present; *facts*, *lines* and *own* are shares of what later answers used; *moved* is the
+share of requests whose prefix moved while the cache was warm; *worst* is the dearest session. A policy that misses less
+at a lower effective ratio beats another; the picture shows which ones nobody beats. `--half` takes one half of the
+sessions by a hash of their id, `--every` every nth of those. `--resume` keeps every row in a file and takes from it
+what is there: all of it is hours of work. The recordings and the scorer lie beside the project.
 """
 
 import argparse
@@ -34,7 +36,18 @@ from pagefold.wire.transcripts import Session
 
 EXTRA = {"clear 30k": partial(Clear, trigger=30_000)}
 POLICIES = (*NAMES, *EXTRA)
-COLUMNS = ("policy", "tokens", "cost", "effective", "missed", "lines", "own", "moved", "over", "broken", "worst")
+_SHARES = {
+    "edits gone": "edit_gone",
+    "split": "edit_split",
+    "blocks gone": "block_gone",
+    "asks": "antecedent",
+    "stale": "stale",
+    "facts": "miss_rate",
+    "lines": "line_miss_rate",
+    "own": "own_miss_rate",
+    "moved": "moved_rate",
+}
+COLUMNS = ("policy", "tokens", "cost", "effective", *_SHARES, "unapplied", "over", "broken", "worst", "usable")
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,16 +139,25 @@ def worked_out(pool: ProcessPoolExecutor, tasks: Sequence[Task]) -> list[dict[st
     return rows
 
 
+def is_usable(row: dict[str, Any]) -> bool:
+    """Whether an agent could go on with what was sent, by the limits that the scorer's head names."""
+    limits = {"edit_gone": 0.03, "block_gone": 0.08, "miss_rate": 0.01, "antecedent": 0.01, "stale": 0.02}
+    within = all(row[name] <= most for name, most in limits.items())
+    return within and not row["unapplied"] and not row["over"] and row["broken"] <= row["identity_broken"]
+
+
 def printed(title: str, rows: Sequence[dict[str, Any]]) -> None:
     print(f"\n{title}\n\n| {' | '.join(COLUMNS)} |\n|---|{'--:|' * (len(COLUMNS) - 1)}")
     for row in rows:
         cells = [
             row["policy"],
             *(f"{row[name]:.3f}" for name in ("tokens_ratio", "cost_ratio", "effective_ratio")),
-            *(f"{100 * row[name]:.2f} %" for name in ("miss_rate", "line_miss_rate", "own_miss_rate", "moved_rate")),
+            *(f"{100 * row[name]:.2f} %" for name in _SHARES.values()),
+            f"{row['unapplied']:,}",
             f"{row['over']:,}",
             f"{row['broken'] - row['identity_broken']:+,}",
             f"{row['worst']:.2f}",
+            "yes" if is_usable(row) else "no",
         ]
         print(f"| {' | '.join(cells)} |", flush=True)
 

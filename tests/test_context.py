@@ -105,7 +105,7 @@ def test_the_examples_for_users_run(page: str) -> None:
 def test_requests_fold_within_the_window_and_what_was_folded_comes_back() -> None:
     context = Context(12_000)
     requests = list(loop(context, 40))
-    folded = next(m["content"] for m in requests[-1] if str(m["content"]).startswith("[Folded"))
+    folded = next(m["content"] for m in requests[-1] if "pagefold wrote this message" in str(m["content"])[:60])
     handles = HANDLE.findall(folded)
     assert handles
     assert '"role": "user"' in context.recall(handles[0]) or '"role":"assistant"' in context.recall(handles[0])

@@ -129,12 +129,16 @@ def test_every_handle_in_a_request_recalls_the_bytes() -> None:
     assert all(page.text in whole for page in results)
 
 
+def is_digest(message: Message) -> bool:
+    return "pagefold wrote this message" in message.text[:60]
+
+
 def test_what_a_digest_quotes_stood_there_word_for_word() -> None:
     messages = working(60)
     stood = {line.partition("\t")[2] or line for message in messages for line in message.text.split("\n")}
     quoted = 0
     for request in Replayed(SMALL, messages).folds:
-        digest = next(message.text for message in request if message.text.startswith("[Folded"))
+        digest = next(message.text for message in request if is_digest(message))
         for line in digest.split("\n"):
             if re.match(r"\d+\tdef ", line):
                 assert line.partition("\t")[2] in stood
@@ -143,8 +147,9 @@ def test_what_a_digest_quotes_stood_there_word_for_word() -> None:
 
 
 def test_every_gap_is_announced() -> None:
-    digest = next(m.text for m in Replayed(SMALL, working(60)).folds[-1] if m.text.startswith("[Folded"))
-    assert re.search(r"\d+ earlier messages", digest)
+    digest = next(m.text for m in Replayed(SMALL, working(60)).folds[-1] if is_digest(m))
+    assert re.search(r"stands for the \d+ messages before it", digest)
+    assert "…" in digest
     assert "context_recall" in digest
 
 
@@ -159,7 +164,7 @@ def test_names_the_assistant_keeps_using_survive_a_fold() -> None:
 
 
 def test_a_cold_cache_is_used_to_fold() -> None:
-    messages, policy = working(36, filler="and so on, as one would say it " * 3), Economic(window=200_000)
+    messages, policy = working(45, filler="and so on, as one would say it " * 3), Economic(window=200_000)
     warm = Replayed(policy, messages)
     last = max(place for place, message in enumerate(messages) if message.role is Role.ASSISTANT)
     cold = Replayed(policy, messages, cold=[last])

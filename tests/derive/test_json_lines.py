@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pagefold.derive.arrival import Standings
-from pagefold.derive.digest import Kept, digest
 from pagefold.derive.json_lines import Said, json_lines, value_of
 from pagefold.derive.quotable import passages
+from pagefold.derive.working_set.quoted import quoted
 from pagefold.wire.transcripts import parse_line
 
 ROWS = {"total": 3, "items": [{"id": 7, "name": "harbour"}, {"id": 9}, {"id": 4, "name": "quay", "tags": ["a", "b"]}]}
@@ -97,7 +97,7 @@ def test_a_digest_quotes_a_column_in_one_line_and_says_every_place_that_does_not
     ]
     history = parse_line(json.dumps({"messages": messages}), name="x").messages
     (passage,) = passages(history[-1], Standings())
-    shown = digest(history, [Kept(passage, range(len(passage.lines)))]).message.text.split("\n")
+    shown = list(quoted(passage.lines))
     assert shown[-4:] == [
         "total: 3",
         "items[].id: [0] 7 | 9 | 4",
@@ -105,7 +105,7 @@ def test_a_digest_quotes_a_column_in_one_line_and_says_every_place_that_does_not
         'items[].tags: [2] ["a","b"]',
     ]
     some = [at for at, line in enumerate(passage.lines) if line[0] in ("[0] 7", "[2] 4", "[2] quay")]
-    shown = digest(history, [Kept(passage, some)]).message.text.split("\n")
+    shown = list(quoted([passage.lines[index] for index in some]))
     assert shown[-2:] == ["items[].id: [0] 7 [2] 4", "items[].name: [2] quay"]
 
 

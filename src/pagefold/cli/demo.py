@@ -28,6 +28,7 @@ from pagefold.cli.demo_model import DemoModel
 from pagefold.context import Context
 from pagefold.derive.cost import prices_named
 from pagefold.derive.policies.lossless import Lossless
+from pagefold.derive.working_set.parts import OPENING as DIGEST
 from pagefold.model_proxy.proxy import Proxy
 from pagefold.model_proxy.server import running
 from pagefold.model_proxy.upstreams import Upstreams
@@ -40,6 +41,7 @@ from pagefold.wire.message import BlockKind, Role
 from pagefold.wire.transcripts import Session
 
 _SMALL = 9_000
+_TAGGED = 60  # characters in which a digest says that it is one
 _TURNS: tuple[list[dict[str, Any]], ...] = (
     [
         {"type": "text", "text": "I will look at it."},
@@ -118,10 +120,10 @@ def _fold(session: Session, console: Console) -> dict[str, Any]:
     folds = f"{done.folds} fold point{'s' if done.folds != 1 else ''}"
     console.print(
         f"{done.requests} requests, {folds}: {now:,.0f} tokens a request instead of {whole:,.0f}, at "
-        f"{done.saved:.0%} less cost. What stands for the beginning is quoted from it, line by line:"
+        f"{done.saved:.0%} less cost. The beginning became one message: what was said, what was done, the files:"
     )
-    texts = [str(one["content"]) for one in request if str(one["content"]).startswith("[Folded")]
-    for line in "\n".join(texts).split("\n")[:10]:
+    texts = [str(one["content"]) for one in request if DIGEST in str(one["content"])[:_TAGGED]]
+    for line in "\n".join(texts).split("\n")[:14]:
         console.print(f"    {line[:100]}", markup=False)
     handle = HANDLE.search("\n".join(texts))
     back = context.recall(handle[0]) if handle else ""

@@ -1,25 +1,26 @@
 """A fold: what stands afterwards in place of everything before the last exchanges, and what it costs.
 
-System messages, pins, the first task and the latest one stay as they are. Everything else before the cut becomes
-digests of the lines that are worth their tokens. What follows the cut is encoded anew, in order, against what then
-stands; where even that is too much, its largest results are trimmed. Nothing here decides when to fold.
+System messages, pins and the user's first words stay as they are. Everything else before the cut becomes one digest,
+the working set. What follows the cut is encoded anew, in order, against what then stands; where even that is too much,
+its largest results are trimmed. Nothing here decides when to fold.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
 from pagefold.derive.arrival import Standings
-from pagefold.derive.digest import Digest, Kept, Record, digest
 from pagefold.derive.entry import Entry, again, counted
 from pagefold.derive.learned import AS_IT_COMES, Forms
-from pagefold.derive.line_selection import Settled, keep, settle
 from pagefold.derive.policy import Decision
-from pagefold.derive.quotable import Passage
 from pagefold.derive.task import active_task
 from pagefold.derive.trim_tail import squeezed
-from pagefold.derive.values import NEVER, Mentions, Priors, expected, mentioned
+from pagefold.derive.values import NEVER, Mentions, Priors, mentioned
+from pagefold.derive.working_set.digest import Material, working_set
+from pagefold.derive.working_set.names import Names
+from pagefold.derive.working_set.parts import rendered
+from pagefold.derive.working_set.record import Record, recorded, result_pages
 from pagefold.log import Log
+from pagefold.pages.exchanges import Work
 from pagefold.pages.kinds import ResidencyLevel
 from pagefold.pages.page import Page, PageId
 from pagefold.wire.message import Message, Role, user_text
@@ -27,10 +28,8 @@ from pagefold.wire.message import Message, Role, user_text
 TAIL_TURNS = 3
 _TAIL_SHARE = 0.15
 _LEAST_SHARE = 0.15
-FRONT_SHARE = 0.5  # of the room that the last exchanges leave, for the front: the next fold should not come at once
+FRONT_SHARE = 0.42  # of the room that the last exchanges leave, for the front: the next fold should not come at once
 _FREE = 6_500  # tokens that a fold leaves free at least, where the window is small: some turns have to fit
-_ELSEWHERE = 0.3  # the worth of a fact's line where the fact itself stands elsewhere
-_STRETCH = 110  # tokens of a digest besides its lines
 _TIGHTER = 0.8
 _TRIES = 4
 
@@ -72,8 +71,9 @@ class Folded:
     short: str = ""
     known: Mapping[str, Mentions] = field(default_factory=dict, repr=False)
     alive: frozenset[str] = field(default=frozenset(), repr=False)  # facts that stand: what was let go stays so
-    records: Mapping[int, Record] = field(default_factory=dict, repr=False)  # by where the stretch begins
-    settled: Mapping[int, Settled] = field(default_factory=dict, repr=False)  # where facts are at home, by message
+    record: Record | None = None
+    work: Work | None = field(default=None, repr=False)  # of all the log, where a digest needed it
+    shown: Mapping[PageId, str] = field(default_factory=dict, repr=False)  # by its page, the file that a view shows
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,38 +87,51 @@ class Rule:
 
 
 def fold(
-    log: Log[Entry], turn: int, calls: Standings, frame: Frame, last: Folded | None = None, rule: Rule | None = None
+    log: Log[Entry],
+    turn: int,
+    calls: Standings,
+    frame: Frame,
+    last: Folded | None = None,
+    rule: Rule | None = None,
 ) -> Folded:
     """What stands after a fold before this turn. `last` is the fold before it, where there was one."""
     rule = rule or Rule()
     cut = tail_of(log, turn, int(frame.room * _TAIL_SHARE)) if rule.cut is None else rule.cut
-    task = whole(log, active_task(log[:]) | rule.stays)
-    stays = [place for place in range(cut) if log[place].fixed or place in task]
+    kept = rule.stays | {_first_ask(log)}
+    if rule.budget == 0:  # no digest tells what the user asked
+        kept |= whole(log, active_task(log[:]))
+    stays = [place for place in range(cut) if log[place].fixed or place in kept]
     known, fresh = _known(log, last.known if last else {}, len(last.log) if last else 0)
-    asked = known.keys() if last is None or frame.foreseen else last.alive | fresh
-    worth = _worth(log, [(fact, known[fact]) for fact in asked], cut, stays, turn, frame)
+    work = _work(log, last)
     pinned = user_text(frame.pins) if frame.pins else None
     fixed = sum(_as_it_came(log[place], frame.tokens) for place in stays)
     fixed += counted(pinned, frame.tokens) if pinned else 0
-    stretches = _stretches(cut, stays)
     tail = sum(entry.tokens for entry in log[cut:])
     free = frame.room - tail
-    budget = min(int(free * FRONT_SHARE), free - _FREE) - fixed - _STRETCH * len(stretches)
+    budget = min(int(free * FRONT_SHARE), free - _FREE) - fixed
     if rule.budget is not None:
-        budget = min(rule.budget, frame.room - fixed - tail - _STRETCH * len(stretches))
+        budget = min(rule.budget, frame.room - fixed - tail)
     # Whatever came last, what came before it keeps some room: then the last results are trimmed instead.
     least = int((frame.room - fixed) * _LEAST_SHARE)
     least = least if rule.budget is None else min(least, rule.budget)
-    passages = [(place, log[place].passages) for ends in stretches for place in range(*ends)]
-    settled = settle(passages, worth, last.settled if last else {})
-    made = _Maker(log, cut, stays, stretches, frame, passages, worth, settled, pinned, last.records if last else {})
+    asked = known.keys() if last is None or frame.foreseen else known.keys() & (last.alive | fresh)
+    names = Names({fact: known[fact] for fact in asked}, frame.priors, frame.rate, turn, frame.foreseen)
+    folded = [log[place].message for place in range(cut) if place not in stays]
+    record, pages = recorded(folded, last.record if last else None)
+    results = result_pages(log[last.cut if last else 0 : cut]) if rule.budget != 0 else {}
+    pages = (*pages, *results.values())
+    material = _material(log, cut, stays, turn, work, frame, last)
+    material = replace(material, handles={call: page.handle for call, page in results.items()})
     for _ in range(_TRIES):
-        front, digests, kept = made.front(max(least, budget))
-        tokens = fixed + sum(counted(one.message, frame.tokens) for one in digests.values())
+        made = working_set(material, names, max(least, budget))
+        digest = user_text(rendered(made.parts, record.handle, len(folded))) if record else None
+        tokens = fixed + (counted(digest, frame.tokens) if digest else 0)
         if tokens + tail <= frame.room or budget <= least:
             break
         budget = int(budget * _TIGHTER) - (tokens + tail - frame.room)
-    pages = tuple(page for one in digests.values() for page in one.pages)
+    front = [log[place].message for place in stays]
+    front += [message for message in (digest, pinned) if message is not None]
+    pages = (*pages, *(page for page, _ in made.pages))
     encode = _as_it_stands if rule.plain else frame.encode
     new, standings = (log, calls) if rule.plain else _encoded(log, cut, calls, frame)
     tail = sum(entry.tokens for entry in new[cut:])
@@ -129,47 +142,38 @@ def fold(
         pages = (*pages, *more)
         tail = sum(entry.tokens for entry in new[cut:])
         short = f"{short}: {_told(log, stays, frame, tokens, tail)}" if short else ""
-    decisions = tuple(_decisions(log, cut, stays, kept))
-    alive = _alive(log, cut, stays, settled, kept)
-    records = {start: made.record for start, made in digests.items()}
+    decisions = tuple(_decisions(log, cut, stays, made.places))
+    alive = frozenset[str]().union(made.facts, *(entry.facts for entry in log[cut:]), *(log[at].facts for at in stays))
     size = frame.head + tokens + tail
-    return Folded(front, cut, new, standings, size, pages, decisions, short, known, alive, records, settled)
+    shown = {page.id: key for page, key in made.pages}
+    return Folded(tuple(front), cut, new, standings, size, pages, decisions, short, known, alive, record, work, shown)
 
 
-@dataclass(frozen=True, slots=True)
-class _Maker:
-    """Makes the front for a budget."""
+def _material(
+    log: Log[Entry], cut: int, stays: Iterable[int], turn: int, work: Work, frame: Frame, last: Folded | None
+) -> Material:
+    shown = last.shown if last else {}
+    files = frozenset(shown[page] for page in frame.recalled if page in shown)
+    return Material(log[:], cut, turn, work, frame.rate, frozenset(stays), frame.recalled, files)
 
-    log: Log[Entry]
-    cut: int
-    stays: Sequence[int]
-    stretches: Sequence[tuple[int, int]]
-    frame: Frame
-    passages: Sequence[tuple[int, Sequence[Passage]]]
-    worth: Mapping[int, Mapping[str, float]]
-    settled: Mapping[int, Settled]
-    pinned: Message | None
-    records: Mapping[int, Record]
 
-    def front(self, budget: int) -> tuple[tuple[Message, ...], dict[int, Digest], dict[int, list[Kept]]]:
-        rate, recalled = self.frame.rate, self.frame.recalled
-        kept = keep(self.passages, self.worth, self.settled, rate=rate, budget=budget, recalled=recalled)
-        starts = dict(self.stretches)
-        front: list[Message] = []
-        digests: dict[int, Digest] = {}
-        stays = frozenset(self.stays)
-        for place in range(self.cut):
-            if place in stays:
-                front.append(self.log[place].message)
-            elif place in starts:
-                stretch = range(place, starts[place])
-                messages = [self.log[at].message for at in stretch]
-                made = digest(messages, [one for at in stretch for one in kept[at]], self.records.get(place))
-                front.append(made.message)
-                digests[place] = made
-        if self.pinned is not None:
-            front.append(self.pinned)
-        return tuple(front), digests, kept
+def _work(log: Log[Entry], last: Folded | None) -> Work:
+    """What was done in all of the log: what the fold before knows, and what came since."""
+    known = last.work if last is not None else None
+    work, start = (known, len(last.log)) if last is not None and known is not None else (Work(), 0)
+    for place in range(start, len(log)):
+        work = work.after(log[place].message, place)
+    return work
+
+
+def _first_ask(log: Log[Entry]) -> int:
+    """The place of the first thing the user said, if the model had not answered before."""
+    for place, entry in enumerate(log):
+        if entry.message.role is Role.USER:
+            return place
+        if entry.own:
+            break
+    return -1
 
 
 def tail_of(log: Log[Entry], turn: int, room: int) -> int:
@@ -218,53 +222,6 @@ def _known(log: Log[Entry], before: Mapping[str, Mentions], start: int) -> tuple
     return known, fresh
 
 
-def _alive(
-    log: Log[Entry],
-    cut: int,
-    stays: Sequence[int],
-    settled: Mapping[int, Settled],
-    kept: Mapping[int, Sequence[Kept]],
-) -> frozenset[str]:
-    """The facts that stand after a fold: in lines that were kept, in what stays, and in the last exchanges."""
-    alive = set[str]().union(*(log[place].facts for place in stays), *(entry.facts for entry in log[cut:]))
-    for place, homes in settled.items():
-        stands = [(one.passage.where, frozenset(one.indexes)) for one in kept[place]]
-        for fact, (index, line) in homes.items():
-            if line in stands[index][1] or any(not there.isdisjoint(where.get(fact, ())) for where, there in stands):
-                alive.add(fact)
-    return frozenset(alive)
-
-
-def _worth(
-    log: Log[Entry],
-    asked: Iterable[tuple[str, Mentions]],
-    cut: int,
-    stays: Sequence[int],
-    turn: int,
-    frame: Frame,
-) -> dict[int, dict[str, float]]:
-    """By message, the facts that are at home there and what they are worth."""
-    kept = frozenset(stays)
-    standing = frozenset[str]().union(*(entry.facts for entry in log[cut:]), *(log[at].facts for at in stays))
-    folded = [(fact, told) for fact, told in asked if told[-1] < cut and told[-1] not in kept]
-    worth: defaultdict[int, dict[str, float]] = defaultdict(dict)
-    foreseen = frame.foreseen
-    for (fact, told), needed in zip(folded, expected(folded, turn, frame.priors), strict=True):
-        need = 1.0 if fact in foreseen else needed
-        worth[told[-1]][fact] = _ELSEWHERE * need if fact in standing else need
-    return worth
-
-
-def _stretches(cut: int, stays: Sequence[int]) -> list[tuple[int, int]]:
-    """The runs of places before the cut that do not stay."""
-    ends, start = list[tuple[int, int]](), 0
-    for place in [*stays, cut]:
-        if place > start:
-            ends.append((start, place))
-        start = place + 1
-    return ends
-
-
 def _encoded(log: Log[Entry], cut: int, calls: Standings, frame: Frame) -> tuple[Log[Entry], Standings]:
     """The log with what follows the cut encoded against what stands there alone."""
     standings = Standings(calls=calls.calls)
@@ -291,7 +248,7 @@ def _told(log: Log[Entry], stays: Iterable[int], frame: Frame, front: int, tail:
     return ", ".join(f"{part} {tokens:,}" for tokens, part in said)
 
 
-def _decisions(log: Log[Entry], cut: int, stays: Iterable[int], kept: dict[int, list[Kept]]) -> Iterable[Decision]:
+def _decisions(log: Log[Entry], cut: int, stays: Iterable[int], places: Mapping[int, str]) -> Iterable[Decision]:
     fixed = frozenset(stays)
     for place in range(len(log)):
         if place >= cut:
@@ -299,8 +256,7 @@ def _decisions(log: Log[Entry], cut: int, stays: Iterable[int], kept: dict[int, 
         elif place in fixed:
             why = "the system says it" if log[place].fixed else "what the user asked"
             yield Decision(place, ResidencyLevel.FULL, why)
+        elif place in places:
+            yield Decision(place, ResidencyLevel.STRUCTURED, f"in the digest: {places[place]}")
         else:
-            lines = sum([len(one.indexes) for one in kept[place]])
-            of = sum([len(one.passage.lines) for one in kept[place]])
-            level = ResidencyLevel.STRUCTURED if lines else ResidencyLevel.POINTER
-            yield Decision(place, level, f"{lines} of {of} lines are worth their tokens")
+            yield Decision(place, ResidencyLevel.POINTER, "only by the digest's handle")

@@ -8,10 +8,9 @@ far down its lines it goes.
 from collections.abc import Iterable, Mapping, Sequence
 from math import fsum, inf
 from operator import itemgetter
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
-from pagefold.derive.digest import Kept
-from pagefold.derive.quotable import Passage, Speaker
+from pagefold.derive.quotable import Line, Passage, Speaker
 from pagefold.knapsack import Choice, Group, solve
 from pagefold.pages.kinds import PageKind
 from pagefold.pages.page import Page, PageId
@@ -24,6 +23,22 @@ _WHOLE = 0.75
 _SAID_LONGEST = 4_000
 _SAID, _MISSED = 8.0, 100.0
 _WORK = 20_000  # states: what may be missed then is less than a line, and values are estimates
+
+
+class Kept(NamedTuple):
+    """What of one passage is kept: the indexes of its lines, in order. `whole` where all of it stands."""
+
+    passage: Passage
+    indexes: Sequence[int] = ()
+
+    @property
+    def whole(self) -> bool:
+        return len(self.indexes) == len(self.passage.lines)
+
+    @property
+    def lines(self) -> list[Line]:
+        lines = self.passage.lines
+        return [lines[index] for index in self.indexes]
 
 
 Settled: TypeAlias = Mapping[str, tuple[int, int]]

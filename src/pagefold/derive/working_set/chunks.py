@@ -1,0 +1,104 @@
+"""Known file text in chunks that can be shown or left out one by one, and how likely each is needed next."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import field
+from math import exp, log1p
+
+from pagefold.frozen import frozen
+from pagefold.pages.facts import facts_of
+from pagefold.pages.files.model import KnownFile
+from pagefold.pages.files.region import Region
+
+_LONGEST = 32  # lines of a chunk
+_SHORTEST = 8  # lines below which a chunk does not end, unless the region does
+_CLOSES = re.compile(r"^(?:[)\]}]|end\b|else\b|elif\b|except\b|finally\b|case\b|default\b)")
+_LEAST = 3  # lines below which a region is no view: a search found them
+_DOUBTED = 0.8  # of their need, for lines that something may have changed since
+_OVERHEAD = 100  # tokens: small chunks must not win by being small
+
+
+@frozen
+class Chunk:
+    """Lines of one region of a file. `tokens` is about what they cost; `need` how likely they are needed next."""
+
+    key: str
+    region: int
+    begin: int
+    end: int
+    tokens: int
+    need: float
+    seen: int
+    lines: tuple[str, ...] = field(repr=False)
+    doubted: bool = False
+
+    @property
+    def worth(self) -> float:
+        return self.need / (self.tokens + _OVERHEAD)
+
+
+@frozen
+class Attention:
+    """What the work is about now: the turn, the place the last exchanges begin at, names in the latest words, and the
+    turn of every message by its place."""
+
+    turn: int
+    cut: int
+    words: frozenset[str]
+    text: str
+    turns: Sequence[int]
+
+
+def chunks_of(key: str, file: KnownFile, now: Attention) -> Iterator[Chunk]:
+    """The chunks of a file that do not stand in the last exchanges already."""
+    text = file.text
+    named = file.name.rpartition("/")[2] in now.text or key.rpartition("/")[2] in now.text
+    for index, region in enumerate(text.regions):
+        if len(region.lines) < _LEAST and len(region.lines) != text.length:
+            continue
+        for begin, end in _bounds(region.lines):
+            seen = max(region.seen[begin:end])
+            if min(region.seen[begin:end]) >= now.cut:
+                continue
+            lines = region.lines[begin:end]
+            tokens = sum(map(len, lines)) // 3 + 2 * len(lines)
+            need = _need(region, begin, end, file, now, named=named, tokens=tokens)
+            doubted = text.is_doubted(min(region.seen[begin:end]))
+            yield Chunk(key, index, begin, end, tokens, need * (_DOUBTED if doubted else 1.0), seen, lines, doubted)
+
+
+def _need(region: Region, begin: int, end: int, file: KnownFile, now: Attention, *, named: bool, tokens: int) -> float:
+    """The probability that an edit soon replaces some of these lines. The weights are fitted on recorded sessions."""
+    turns, last = now.turns, len(now.turns) - 1
+    odds = -3.1 - 0.44 * log1p(now.turn - turns[min(max(region.seen[begin:end]), last)])
+    changed = max(region.changed[begin:end])
+    if changed >= 0:
+        odds += 0.75 - 0.07 * log1p(now.turn - turns[min(changed, last)])
+    else:
+        odds -= 0.42
+    odds += 0.65 * bool(file.edits) - 0.08 * log1p(now.turn - turns[min(file.touched, last)])
+    odds += 0.74 * (log1p(tokens) - 4.0) + 0.2 * named
+    odds += 0.05 * min(6, _shared(region.lines[begin:end], now.words))
+    return 1.0 / (1.0 + exp(-odds))
+
+
+def _shared(lines: Sequence[str], words: frozenset[str]) -> int:
+    """How many of these words the lines hold."""
+    return len(facts_of("\n".join(lines)) & words)
+
+
+def _bounds(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Where chunks begin and end: before a line at the margin that begins something, else at an empty line."""
+    begin, empty = 0, -1
+    for index in range(1, len(lines)):
+        line = lines[index]
+        length = index - begin
+        if not line.strip():
+            empty = index
+        starts = bool(line) and not line[0].isspace() and not _CLOSES.match(line) and not lines[index - 1].strip()
+        if length >= _LONGEST or (starts and length >= _SHORTEST):
+            end = empty + 1 if length >= _LONGEST and empty - begin >= _SHORTEST else index
+            yield begin, end
+            begin = end
+    if begin < len(lines):
+        yield begin, len(lines)

@@ -1,0 +1,183 @@
+"""The digest: one message that stands for everything before the last exchanges.
+
+It says what was said, the plan, what was done and how that ended, shows the files as they are now, and quotes lines
+with names that nothing else holds. What is left out is marked, and handles recall it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+
+from pagefold.derive.entry import Entry
+from pagefold.derive.working_set.chunks import Attention, Chunk, chunks_of
+from pagefold.derive.working_set.done import counted_lines, done_lines
+from pagefold.derive.working_set.file_views import FileView, file_views
+from pagefold.derive.working_set.names import Names, Standing, name_parts
+from pagefold.derive.working_set.parts import Part
+from pagefold.derive.working_set.plan import plan_lines
+from pagefold.derive.working_set.said import Saying, in_short, is_expanded, sayings, shortened
+from pagefold.frozen import frozen
+from pagefold.pages.exchanges import Exchange, Work
+from pagefold.pages.facts import facts_of
+from pagefold.pages.kinds import PageKind
+from pagefold.pages.outcome import Outcome
+from pagefold.pages.page import Page, PageId
+from pagefold.wire.message import BlockKind
+
+_LETTERS = "bcdfghjkmnpqrstvwxz23456789"
+_NAMES = 0.15  # of a digest, for lines with names that stand nowhere else
+_SAID, _DONE, _PLAN, _FILES, _RECALLED = 0.30, 0.12, 0.06, 0.62, 0.7  # of the rest, at most
+_FILES_MOST = 16_000  # tokens of file text: beyond, it is rarely needed
+_FILE_RATE = 0.3  # of the price of a token: text that an edit needs is worth more than a name
+_EXPANSION = 400  # characters of a skill or command that a harness put in the user's place
+_ASK, _ANSWER = 2_000, 12_000  # characters of one user message, and of an answer that stays whole
+
+
+@frozen
+class Material:
+    """What a digest is made of: the entries of a history, where the last exchanges begin, and what was done."""
+
+    entries: Sequence[Entry]
+    cut: int
+    turn: int
+    work: Work
+    rate: float = 0.0  # the least probability of being needed, for each token
+    kept: frozenset[int] = frozenset()  # places that stand by themselves
+    recalled: frozenset[PageId] = frozenset()  # pages that were asked for after they had left
+    recalled_files: frozenset[str] = frozenset()
+    handles: Mapping[str, str] = field(default_factory=dict)  # that recall results, by the call they answer
+
+    def stands(self, place: int) -> bool:
+        """Whether the message at this place stands outside the digest."""
+        return place >= self.cut or place in self.kept
+
+
+@frozen
+class WorkingSet:
+    """A digest: its parts, the pages that their handles recall with the file each shows, the part in which each message
+    stands, by place, and the names it holds."""
+
+    parts: tuple[Part, ...] = ()
+    pages: tuple[tuple[Page, str], ...] = ()
+    places: Mapping[int, str] = field(default_factory=dict)
+    facts: frozenset[str] = frozenset()
+
+
+def working_set(material: Material, names: Names, budget: int) -> WorkingSet:
+    """The digest for about so many tokens; nothing but its handle where there is no budget."""
+    if budget <= 0:
+        return WorkingSet()
+    places: dict[int, str] = {}
+    room = int(budget * (1 - _NAMES))
+    parts = _recalled(material, int(room * _RECALLED))
+    parts += _said(material, int(room * _SAID), places)
+    if plan := plan_lines([entry.message for entry in material.entries[: material.cut]]):
+        text = shortened("\n".join(plan), int(room * _PLAN) * 4)
+        parts.append(Part("the plan as you last wrote it:", tuple(text.split("\n"))))
+    parts += _done(material, int(room * _DONE), places)
+    left = room - sum(part.tokens for part in parts)
+    views = _files(material, max(0, min(int(room * _FILES), left, _FILES_MOST)))
+    parts += [Part(view.title, view.lines) for view in views]
+    for exchange in material.work.exchanges:
+        if exchange.paths and exchange.answered < material.cut:
+            places[exchange.answered] = "files as they are now"
+    mentioned = facts_of("\n".join([part.text for part in parts]))
+    shown = facts_of("\n".join([line for view in views for line in view.lines if line is not None]))
+    for place, entry in enumerate(material.entries):
+        if material.stands(place):
+            mentioned, shown = (mentioned | entry.facts, shown) if entry.own else (mentioned, shown | entry.facts)
+    standing = Standing(shown, mentioned)
+    lines = name_parts(names, material.entries, material.cut, material.work, standing, int(budget * _NAMES))
+    facts = mentioned | facts_of("\n".join([part.text for part in lines]))
+    return WorkingSet((*parts, *lines), tuple((view.page, view.key) for view in views), places, facts)
+
+
+def _recalled(material: Material, budget: int) -> list[Part]:
+    """Results that were recalled after they had been folded, whole: they were missed."""
+    parts: list[Part] = []
+    if not material.recalled:
+        return parts
+    for entry in material.entries[: material.cut]:
+        for block in entry.message.blocks:
+            if block.kind is BlockKind.RESULT and Page.of(PageKind.EVIDENCE, block.text).id in material.recalled:
+                part = Part("a result that you recalled, whole:", tuple(block.text.split("\n")))
+                if sum(other.tokens for other in parts) + part.tokens <= budget:
+                    parts.append(part)
+    return parts
+
+
+def _said(material: Material, budget: int, places: dict[int, str]) -> list[Part]:
+    messages = [entry.message for entry in material.entries]
+    found = [saying for saying in sayings(messages, material.cut) if saying.place not in material.kept]
+    texts = {saying.place: _first_form(saying) for saying in found}
+    spent = sum(len(text) // 4 + 12 for text in texts.values())
+    # The newest words get what room is left; if there is none, old answers go first, then old asks are shortened.
+    for saying in found:
+        if spent <= budget:
+            break
+        if not saying.is_user and not saying.whole:
+            spent -= len(texts[saying.place]) // 4 + 12
+            texts[saying.place] = ""
+    for saying in found:
+        if spent <= budget:
+            break
+        if saying.is_user and not saying.whole:
+            short = shortened(saying.text, 300)
+            spent -= (len(texts[saying.place]) - len(short)) // 4
+            texts[saying.place] = short
+    parts = []
+    for saying in found:
+        if text := texts[saying.place]:
+            who = "user" if saying.is_user else "you"
+            parts.append(Part(f"{who}, message {saying.place + 1}:", tuple(text.split("\n"))))
+            places[saying.place] = "what was said"
+    return parts
+
+
+def _first_form(saying: Saying) -> str:
+    if saying.is_user and is_expanded(saying.text):
+        return shortened(saying.text, _EXPANSION)
+    if saying.is_user:
+        return shortened(saying.text, _ANSWER if saying.whole else _ASK)
+    return shortened(saying.text, _ANSWER) if saying.whole else in_short(saying.text)
+
+
+def _done(material: Material, budget: int, places: dict[int, str]) -> list[Part]:
+    exchanges = [exchange for exchange in material.work.exchanges if exchange.answered < material.cut]
+    for exchange in exchanges:
+        places.setdefault(exchange.answered, "what was done")
+        places.setdefault(exchange.called, "what was done")
+    kept = list(exchanges)
+    lines = done_lines(kept, material.handles)
+    early: list[Exchange] = []
+    while kept and sum(map(len, lines)) // 4 > budget:
+        drop = max(1, len(kept) // 8)
+        early += kept[:drop]
+        kept = kept[drop:]
+        lines = done_lines(kept, material.handles)
+    failed = [exchange for exchange in early if exchange.ending.outcome is not Outcome.OK]
+    lines = [*counted_lines(early), *done_lines(failed), *lines]
+    return [Part("what was done, in order, with its outcome:", tuple(lines))] if lines else []
+
+
+def _files(material: Material, budget: int) -> list[FileView]:
+    now = _attention(material)
+    files = material.work.files.files
+    chunks = [chunk for key, file in files.items() for chunk in chunks_of(key, file, now)]
+    back = material.recalled_files
+    chunks.sort(key=lambda chunk: (chunk.key not in back, -chunk.worth, chunk.key, chunk.region, chunk.begin))
+    chosen: list[Chunk] = []
+    spent = 0
+    for chunk in chunks:
+        wanted = chunk.key in material.recalled_files or chunk.need >= _FILE_RATE * material.rate * chunk.tokens
+        if wanted and spent + chunk.tokens <= budget:
+            chosen.append(chunk)
+            spent += chunk.tokens
+    return file_views(files, chosen)
+
+
+def _attention(material: Material) -> Attention:
+    entries = material.entries
+    latest = [entry.message.text for entry in entries[-12:] if not entry.message.blocks or entry.opens][-6:]
+    latest += [plan for plan in plan_lines([entry.message for entry in entries]) if not plan.startswith("[x]")]
+    text = "\n".join(latest)
+    return Attention(material.turn, material.cut, facts_of(text), text, [entry.turn for entry in entries])

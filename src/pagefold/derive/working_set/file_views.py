@@ -1,0 +1,126 @@
+"""Files as they are now, as text: the chosen chunks of each with their numbers, and what is known but not shown."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from pagefold.derive.working_set.chunks import Chunk
+from pagefold.frozen import frozen
+from pagefold.pages.files.model import KnownFile
+from pagefold.pages.files.region import Region
+from pagefold.pages.kinds import PageKind
+from pagefold.pages.page import Page
+
+_EVERY = 10  # lines between two numbers
+_JOINED = 3  # lines between two chunks that are shown rather than left out
+
+
+@frozen
+class FileView:
+    """`title` says what follows, `lines` are the file's own; None among them is a gap. `page` is all that is known."""
+
+    key: str
+    title: str
+    lines: tuple[str | None, ...]
+    page: Page
+
+
+def file_views(files: Mapping[str, KnownFile], chosen: Sequence[Chunk]) -> list[FileView]:
+    """One view for each file with chosen chunks, the last touched last."""
+    by_file: dict[tuple[str, bool], list[Chunk]] = {}
+    for chunk in chosen:
+        by_file.setdefault((chunk.key, chunk.doubted), []).append(chunk)
+    order = sorted(by_file, key=lambda key: (files[key[0]].touched, key[0], not key[1]))
+    return [
+        _view(
+            key,
+            files[key],
+            sorted(by_file[key, doubted], key=lambda chunk: (chunk.region, chunk.begin)),
+            doubted=doubted,
+        )
+        for key, doubted in order
+    ]
+
+
+def _view(key: str, file: KnownFile, chunks: Sequence[Chunk], *, doubted: bool) -> FileView:
+    runs = list(_runs(chunks))
+    lines: list[str | None] = []
+    for region, begin, end in runs:
+        if lines:
+            lines.append(None)
+        lines += _numbered(file.text.regions[region], begin, end, certain=not doubted and file.text.reformatted_at < 0)
+    page = Page.of(PageKind.EVIDENCE, known_text(file), file.name)
+    return FileView(key, _title(file, runs, page.handle, doubted=doubted), tuple(lines), page)
+
+
+def _runs(chunks: Sequence[Chunk]) -> Iterator[tuple[int, int, int]]:
+    """Chunks that follow one another, or nearly so, as one run: region, first line and end."""
+    run: tuple[int, int, int] | None = None
+    for chunk in chunks:
+        if run is not None and run[0] == chunk.region and chunk.begin - run[2] <= _JOINED:
+            run = (run[0], run[1], chunk.end)
+            continue
+        if run is not None:
+            yield run
+        run = (chunk.region, chunk.begin, chunk.end)
+    if run is not None:
+        yield run
+
+
+def _numbered(region: Region, begin: int, end: int, *, certain: bool) -> Iterator[str]:
+    """Lines of a region, the first and every tenth with its number where that is certain."""
+    for index in range(begin, end):
+        line = region.lines[index]
+        if region.start is None or not certain:
+            yield line
+        elif index == begin or (region.start + index) % _EVERY == 0 or _looks_numbered(line):
+            yield f"{region.start + index}\t{line}"
+        else:
+            yield line
+
+
+def _looks_numbered(line: str) -> bool:
+    """Whether a line could be taken for one with a number of ours."""
+    return line.lstrip()[:1].isdigit()
+
+
+def _title(file: KnownFile, runs: Sequence[tuple[int, int, int]], handle: str, *, doubted: bool) -> str:
+    regions, text = file.text.regions, file.text
+    if doubted:
+        return f"file {file.name} as last seen; `{text.doubt}` may have changed it since:"
+    spans = [span_of(regions[region].part(begin, end)) for region, begin, end in runs]
+    of = f" of {text.length}" if text.length is not None else ""
+    words = [f"file {file.name}, as it is now: lines {', '.join(filter(None, spans)) or 'without certain numbers'}{of}"]
+    if file.edits:
+        words.append("changed in this session")
+    if text.reformatted_at >= 0:
+        words.append(f"last seen before `{text.doubt}` ran: the form of lines may differ and numbers are left out")
+    left = left_out(file, runs)
+    if left:
+        words.append(f'also known: {", ".join(left)} by context_recall("{handle}")')
+    return "; ".join(words)
+
+
+def left_out(file: KnownFile, runs: Sequence[tuple[int, int, int]]) -> list[str]:
+    """The spans of a file that are known and not shown."""
+    spans: list[str] = []
+    for index, region in enumerate(file.text.regions):
+        at = 0
+        for _, begin, end in [run for run in runs if run[0] == index] + [(index, len(region.lines), len(region.lines))]:
+            if begin - at > 0 and region.start is not None:
+                spans.append(span_of(region.part(at, begin)))
+            at = end
+    return [span for span in spans if span]
+
+
+def span_of(region: Region) -> str:
+    return "" if region.start is None else f"{region.start}-{region.end - 1}"
+
+
+def known_text(file: KnownFile) -> str:
+    """All that is known of a file, with numbers where they are certain."""
+    parts: list[str] = []
+    for region in file.text.regions:
+        if region.start is None:
+            parts.append("\n".join(["[lines without certain numbers]", *region.lines]))
+        else:
+            parts.append("\n".join([f"{number}\t{line}" for number, line in enumerate(region.lines, region.start)]))
+    return "\n…\n".join(parts)

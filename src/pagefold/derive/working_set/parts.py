@@ -1,0 +1,60 @@
+"""A digest in parts: lines of pagefold's own, and lines that are quoted under them.
+
+Pagefold's own lines begin with a tag that occurs in no quoted line, so nothing that was quoted can pass for one.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+
+from pagefold.frozen import frozen
+
+_LETTERS = "bcdfghjkmnpqrstvwxz23456789"
+_TAG_LENGTH = 4
+OPENING = "pagefold wrote this message to save context."
+
+
+@frozen
+class Part:
+    """`title` is a line of pagefold's, `lines` are quoted; None among them is a mark for lines that were left out."""
+
+    title: str
+    lines: tuple[str | None, ...] = ()
+
+    @property
+    def tokens(self) -> int:
+        """About what it costs."""
+        return len(self.title) // 4 + 4 + sum(len(line) // 4 + 1 for line in self.lines if line is not None)
+
+    @property
+    def text(self) -> str:
+        return "\n".join([self.title, *(line for line in self.lines if line is not None)])
+
+
+def rendered(parts: Sequence[Part], handle: str, count: int) -> str:
+    """The digest's text. It stands for so many messages, which the handle recalls."""
+    tag = _tag(handle, [part.text for part in parts])
+    return "\n".join(_lines(parts, tag, handle, count))
+
+
+def _tag(seed: str, texts: Iterable[str]) -> str:
+    """A short word, the same for the same seed, that stands nowhere in these texts."""
+    everything = "\n".join(texts)
+    number = int(hashlib.sha256(seed.encode()).hexdigest(), 16)
+    length = _TAG_LENGTH
+    while True:
+        word = "".join(_LETTERS[number // len(_LETTERS) ** place % len(_LETTERS)] for place in range(length))
+        if word not in everything:
+            return word
+        length += 1
+
+
+def _lines(parts: Sequence[Part], tag: str, handle: str, count: int) -> Iterator[str]:
+    yield (
+        f"[{tag}] {OPENING} It stands for the {count} messages before it. Lines "
+        f"that begin with [{tag}] are pagefold's; all others are quoted from those messages or from files as they are "
+        f'now. [{tag}] … marks lines that were left out. context_recall("{handle}") returns the messages themselves.'
+    )
+    for part in parts:
+        yield f"[{tag}] {part.title}"
+        for line in part.lines:
+            yield f"[{tag}] …" if line is None else line

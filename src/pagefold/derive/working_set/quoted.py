@@ -1,0 +1,40 @@
+"""Lines of one passage as a digest quotes them: with their numbers, list values by column, gaps marked."""
+
+from collections.abc import Iterator, Sequence
+
+from pagefold.derive.json_lines import value_of
+from pagefold.derive.quotable import Line
+
+
+def quoted(lines: Sequence[Line]) -> Iterator[str | None]:
+    """The lines in order; a run is numbered at its first line, and None stands for lines that were left out."""
+    previous, piece_before = -1, 0
+    pieces: list[str] = []
+    for text, place, label, piece in lines:
+        if place == previous:
+            pieces.append(_further(text, label, follows=piece == piece_before + 1))
+            piece_before = piece
+            continue
+        if pieces:
+            yield "".join(pieces)
+        follows = place == previous + 1 and previous >= 0
+        if not follows and place > 0:
+            yield None
+        pieces = [_first(text, label, follows=follows)]
+        previous, piece_before = place, piece
+    if pieces:
+        yield "".join(pieces)
+
+
+def _first(text: str, label: int | str | None, *, follows: bool) -> str:
+    """The beginning of a line: with the name of its column, or with its number where a run begins."""
+    if isinstance(label, str):
+        return f"{label}: {text}"
+    return text if label is None or follows else f"{label}\t{text}"
+
+
+def _further(text: str, column: int | str | None, *, follows: bool) -> str:
+    """One more piece of a line. A value that follows the one before it in its column needs no place of its own."""
+    if isinstance(column, str):
+        return f" | {value_of(text)}" if follows else f" {text}"
+    return text if follows else f" … {text}"
