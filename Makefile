@@ -47,7 +47,7 @@ bench-long: $(READY)
 	$(BIN)/python -m bench.trim
 	$(BIN)/python bench/journal.py --runs 1200
 	$(BIN)/python bench/fold.py
-	$(BIN)/python -m bench.policies --picture docs/pareto.svg
+	$(BIN)/python -m bench.policies
 	$(BIN)/python -m bench.tune
 	$(BIN)/python -m bench.aggregate
 

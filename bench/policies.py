@@ -1,7 +1,7 @@
 """Scores every policy on recorded sessions with the independent scorer: what each costs and what it misses.
 
     python -m bench.policies [--family coding-bash,mcp-servers] [--window 32000,64000,200000] [--overhead 25000]
-                             [--half 0] [--every 6] [--policy economic,clear] [--picture docs/pareto.svg]
+                             [--half 0] [--every 6] [--policy economic,clear] [--picture FILE]
                              [--resume FILE]
 
 One table a family and window. *cost* and *effective* are relative to sending the history as it is. *edits gone* is the
