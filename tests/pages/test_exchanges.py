@@ -80,3 +80,10 @@ def test_results_in_another_order_than_their_calls_find_them() -> None:
 
     assert [(one.call_id, one.called) for one in work_of(messages).exchanges] == [("e", 1), ("r", 0)]
     assert Work() == Work()
+
+
+def test_a_patch_is_known_by_the_files_it_changes() -> None:
+    patch = "*** Begin Patch\n*** Update File: src/a.py\n@@\n-old\n+new\n*** Add File: src/b.py\n+text\n*** End Patch\n"
+    work = work_of(conversation(user("Mend."), call("c1", "apply_patch", {"input": patch}), result("c1", "Success.")))
+
+    assert [exchange.label for exchange in work.exchanges] == ["apply_patch src/a.py src/b.py"]

@@ -43,3 +43,9 @@ def test_the_line_is_the_one_that_tells_of_the_failure() -> None:
     text = "Chunk ID: 1\nProcess exited with code 1\nOutput:\ncollected 4 items\nE  assert failed: 1 == 2\n"
 
     assert ending_of(text).line == "E  assert failed: 1 == 2"
+
+
+def test_a_failure_without_words_is_told_by_its_exit_code() -> None:
+    silent = "Chunk ID: 1\nWall time: 1 seconds\nProcess exited with code 1\nOriginal token count: 0\nOutput:\n"
+
+    assert ending_of(silent).line == "Process exited with code 1"

@@ -14,6 +14,7 @@ from pagefold.frozen import frozen
 from pagefold.log import Log
 from pagefold.pages.files.changes import Compared, Doubted, FileChange, Ran, Shown
 from pagefold.pages.files.model import FileModel
+from pagefold.pages.files.patch import patch_in, patched_files
 from pagefold.pages.files.recognise import changes_of
 from pagefold.pages.outcome import Ending, ending_of
 from pagefold.wire.message import Block, BlockKind, Message
@@ -123,6 +124,9 @@ def label_of(name: str, arguments: Mapping[str, Any], longest: int = 160) -> str
         if key in _PURPOSE or isinstance(value, bool | list | dict):
             continue
         text = str(value)
+        if patch := patch_in(text):
+            words += (change.path for change in patched_files(patch))
+            continue
         words.append(text if "\n" not in text else f"{text.strip().partition(chr(10))[0]} …")
     label = " ".join(" ".join(words).split())
     return label if len(label) <= longest else label[: longest - 1] + "…"

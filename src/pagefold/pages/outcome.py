@@ -27,6 +27,7 @@ _TELLS = re.compile(
 _FRAME = re.compile(
     r"^(?:Chunk ID:|Wall time|Process exited|Original token count|Output:|Exit code|<returncode>|</?output>|\s*$)"
 )
+_EXIT = re.compile(r"exited with code|[Ee]xit code|<returncode>")
 _LOOKED_AT = 2_000
 
 
@@ -64,4 +65,5 @@ def _first(text: str) -> str:
 def _telling(text: str) -> str:
     """The first line that tells of the failure, or the first that is not part of the frame."""
     lines = [line.strip() for line in text.split("\n") if not _FRAME.match(line)]
-    return next(filter(_TELLS.search, lines), lines[0] if lines else _first(text))
+    exits = (line.strip() for line in text.split("\n") if _EXIT.search(line))
+    return next(filter(_TELLS.search, lines), lines[0] if lines else next(exits, _first(text)))

@@ -1,14 +1,19 @@
 """The digest: whose words are whose, what became of calls, and no line that an edit removed."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
 from pagefold.derive.entry import Entry
 from pagefold.derive.values import SHIPPED
+from pagefold.derive.working_set.chunks import Chunk
 from pagefold.derive.working_set.digest import Material, working_set
+from pagefold.derive.working_set.file_views import file_views
 from pagefold.derive.working_set.names import Names
 from pagefold.derive.working_set.parts import rendered
+from pagefold.pages.files.model import KnownFile
+from pagefold.pages.files.text import FileText
 from pagefold.wire.message import Message
 from tests.pages.files.sessions import agent, call, cat_n, conversation, result, user, work_of
 
@@ -124,3 +129,14 @@ def test_the_answer_that_a_short_ask_replies_to_is_whole() -> None:
 
 def test_the_same_history_gives_the_same_digest() -> None:
     assert digest(session()) == digest(session())
+
+
+def test_a_file_is_not_said_to_be_shorter_than_what_is_shown_of_it() -> None:
+    text = FileText().shown(1, LINES, 0, ends=True)
+    file = KnownFile(A, replace(text, length=7))
+    chunk = Chunk(A, 0, 0, len(LINES), 100, 1.0, 0, tuple(LINES))
+
+    (view,) = file_views({A: file}, [chunk])
+
+    assert "lines 1-20;" in view.title + ";"
+    assert "of 7" not in view.title

@@ -87,7 +87,8 @@ def _title(file: KnownFile, runs: Sequence[tuple[int, int, int]], handle: str, *
     if doubted:
         return f"file {file.name} as last seen; `{text.doubt}` may have changed it since:"
     spans = [span_of(regions[region].part(begin, end)) for region, begin, end in runs]
-    of = f" of {text.length}" if text.length is not None else ""
+    last = max((region.end - 1 for region in regions if region.start is not None), default=0)
+    of = f" of {text.length}" if text.length is not None and text.length >= last else ""
     words = [f"file {file.name}, as it is now: lines {', '.join(filter(None, spans)) or 'without certain numbers'}{of}"]
     if file.edits:
         words.append("changed in this session")
