@@ -97,10 +97,7 @@ def fold(
     """What stands after a fold before this turn. `last` is the fold before it, where there was one."""
     rule = rule or Rule()
     cut = tail_of(log, turn, int(frame.room * _TAIL_SHARE)) if rule.cut is None else rule.cut
-    kept = rule.stays | {_first_ask(log)}
-    if rule.budget == 0:  # no digest tells what the user asked
-        kept |= whole(log, active_task(log[:]))
-    stays = [place for place in range(cut) if log[place].fixed or place in kept]
+    stays = _stays(log, cut, rule)
     known, fresh = _known(log, last.known if last else {}, len(last.log) if last else 0)
     work = _work(log, last)
     pinned = user_text(frame.pins) if frame.pins else None
@@ -129,8 +126,7 @@ def fold(
         if tokens + tail <= frame.room or budget <= least:
             break
         budget = int(budget * _TIGHTER) - (tokens + tail - frame.room)
-    front = [log[place].message for place in stays]
-    front += [message for message in (digest, pinned) if message is not None]
+    front = [*(log[place].message for place in stays), *filter(None, (digest, pinned))]
     pages = (*pages, *(page for page, _ in made.pages))
     encode = _as_it_stands if rule.plain else frame.encode
     new, standings = (log, calls) if rule.plain else _encoded(log, cut, calls, frame)
@@ -155,6 +151,14 @@ def _material(
     shown = last.shown if last else {}
     files = frozenset(shown[page] for page in frame.recalled if page in shown)
     return Material(log[:], cut, turn, work, frame.rate, frozenset(stays), frame.recalled, files)
+
+
+def _stays(log: Log[Entry], cut: int, rule: Rule) -> list[int]:
+    """The places before the cut that stand as they came."""
+    kept = rule.stays | {_first_ask(log)}
+    if rule.budget == 0:  # no digest tells what the user asked
+        kept |= whole(log, active_task(log[:]))
+    return [place for place in range(cut) if log[place].fixed or place in kept]
 
 
 def _work(log: Log[Entry], last: Folded | None) -> Work:
