@@ -395,6 +395,5 @@ class ProxiedRequest:
             self._fail_open(self._finish)
         if not self._counted:
             left = int(self._ending is Ending.ABANDONED)
-            self._proxy.add(
-                Totals(requests=1, abandoned=left, bytes_up=self._upload.bytes, bytes_down=self._bytes_down)
-            )
+            up, down = self._upload.bytes, self._bytes_down
+            self._proxy.add(Totals(requests=1, abandoned=left, bytes_up=up, bytes_down=down))

@@ -140,3 +140,18 @@ def test_a_file_is_not_said_to_be_shorter_than_what_is_shown_of_it() -> None:
 
     assert "lines 1-20;" in view.title + ";"
     assert "of 7" not in view.title
+
+
+def test_a_file_read_again_after_a_formatter_is_shown_as_it_is_now_and_its_older_lines_as_last_seen() -> None:
+    text = FileText().shown(1, LINES, 0).doubted("gofmt -w .", 1, mild=True).shown(1, LINES[:8], 2)
+    file = KnownFile(A, text)
+    (region,) = text.regions
+    chunks = [Chunk(A, 0, at, at + 4, 10, 1.0, 0, region.lines[at : at + 4]) for at in (0, 4, 8)]
+
+    older, newer = file_views({A: file}, chunks)
+
+    assert newer.title.startswith(f"file {A}, as it is now: lines 1-8")
+    assert newer.lines[0] == f"1\t{LINES[0]}"
+    assert older.title == f"file {A} as last seen; `gofmt -w .` may have changed the form of its lines since:"
+    assert older.lines == tuple(LINES[8:12])
+    assert "without certain numbers" in newer.page.text

@@ -329,7 +329,7 @@ def test_after_a_formatter_the_form_of_lines_is_in_doubt(script: str) -> None:
     text = file_of(model_of(READ, bash(script)), A).text
 
     assert text.reformatted_at == 1
-    assert text.doubt
+    assert text.reformatted_by
 
 
 GONE = {

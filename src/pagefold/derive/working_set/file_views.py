@@ -10,7 +10,6 @@ from pagefold.pages.kinds import PageKind
 from pagefold.pages.page import Page
 
 _EVERY = 10  # lines between two numbers
-_JOINED = 3  # lines between two chunks that are shown rather than left out
 
 
 @frozen
@@ -25,37 +24,47 @@ class FileView:
 
 def file_views(files: Mapping[str, KnownFile], chosen: Sequence[Chunk]) -> list[FileView]:
     """One view for each file with chosen chunks, the last touched last."""
-    by_file: dict[tuple[str, bool], list[Chunk]] = {}
+    by_file: dict[tuple[str, str], list[Chunk]] = {}
     for chunk in chosen:
-        by_file.setdefault((chunk.key, chunk.doubted), []).append(chunk)
-    order = sorted(by_file, key=lambda key: (files[key[0]].touched, key[0], not key[1]))
+        by_file.setdefault((chunk.key, _doubt(files[chunk.key], chunk)), []).append(chunk)
+    order = sorted(by_file, key=lambda key: (files[key[0]].touched, key[0], not key[1], key[1]))
     return [
         _view(
             key,
             files[key],
-            sorted(by_file[key, doubted], key=lambda chunk: (chunk.region, chunk.begin)),
-            doubted=doubted,
+            sorted(by_file[key, doubt], key=lambda chunk: (chunk.region, chunk.begin)),
+            doubt,
         )
-        for key, doubted in order
+        for key, doubt in order
     ]
 
 
-def _view(key: str, file: KnownFile, chunks: Sequence[Chunk], *, doubted: bool) -> FileView:
+def _doubt(file: KnownFile, chunk: Chunk) -> str:
+    """What may have happened to a chunk since it was seen; nothing where it surely stands as it is shown."""
+    text = file.text
+    oldest = min(text.regions[chunk.region].seen[chunk.begin : chunk.end])
+    if text.is_doubted(oldest):
+        return f"`{text.doubt}` may have changed it since"
+    return "" if text.is_certain(oldest) else f"`{text.reformatted_by}` may have changed the form of its lines since"
+
+
+def _view(key: str, file: KnownFile, chunks: Sequence[Chunk], doubt: str) -> FileView:
     runs = list(_runs(chunks))
     lines: list[str | None] = []
     for region, begin, end in runs:
         if lines:
             lines.append(None)
-        lines += _numbered(file.text.regions[region], begin, end, certain=not doubted and file.text.reformatted_at < 0)
+        lines += _numbered(file.text.regions[region], begin, end, certain=not doubt)
     page = Page.of(PageKind.EVIDENCE, known_text(file), file.name)
-    return FileView(key, _title(file, runs, page.handle, doubted=doubted), tuple(lines), page)
+    title = f"file {file.name} as last seen; {doubt}:" if doubt else _title(file, runs, page.handle)
+    return FileView(key, title, tuple(lines), page)
 
 
 def _runs(chunks: Sequence[Chunk]) -> Iterator[tuple[int, int, int]]:
-    """Chunks that follow one another, or nearly so, as one run: region, first line and end."""
+    """Chunks that follow one another as one run: region, first line and end."""
     run: tuple[int, int, int] | None = None
     for chunk in chunks:
-        if run is not None and run[0] == chunk.region and chunk.begin - run[2] <= _JOINED:
+        if run is not None and run[0] == chunk.region and chunk.begin == run[2]:
             run = (run[0], run[1], chunk.end)
             continue
         if run is not None:
@@ -82,18 +91,14 @@ def _looks_numbered(line: str) -> bool:
     return line.lstrip()[:1].isdigit()
 
 
-def _title(file: KnownFile, runs: Sequence[tuple[int, int, int]], handle: str, *, doubted: bool) -> str:
+def _title(file: KnownFile, runs: Sequence[tuple[int, int, int]], handle: str) -> str:
     regions, text = file.text.regions, file.text
-    if doubted:
-        return f"file {file.name} as last seen; `{text.doubt}` may have changed it since:"
     spans = [span_of(regions[region].part(begin, end)) for region, begin, end in runs]
     last = max((region.end - 1 for region in regions if region.start is not None), default=0)
     of = f" of {text.length}" if text.length is not None and text.length >= last else ""
     words = [f"file {file.name}, as it is now: lines {', '.join(filter(None, spans)) or 'without certain numbers'}{of}"]
     if file.edits:
         words.append("changed in this session")
-    if text.reformatted_at >= 0:
-        words.append(f"last seen before `{text.doubt}` ran: the form of lines may differ and numbers are left out")
     left = left_out(file, runs)
     if left:
         words.append(f'also known: {", ".join(left)} by context_recall("{handle}")')
@@ -101,12 +106,12 @@ def _title(file: KnownFile, runs: Sequence[tuple[int, int, int]], handle: str, *
 
 
 def left_out(file: KnownFile, runs: Sequence[tuple[int, int, int]]) -> list[str]:
-    """The spans of a file that are known and not shown."""
+    """The spans of a file that are surely known and not shown."""
     spans: list[str] = []
     for index, region in enumerate(file.text.regions):
         at = 0
         for _, begin, end in [run for run in runs if run[0] == index] + [(index, len(region.lines), len(region.lines))]:
-            if begin - at > 0 and region.start is not None:
+            if begin > at and file.text.is_certain(min(region.seen[at:begin])):
                 spans.append(span_of(region.part(at, begin)))
             at = end
     return [span for span in spans if span]
@@ -120,8 +125,8 @@ def known_text(file: KnownFile) -> str:
     """All that is known of a file, with numbers where they are certain."""
     parts: list[str] = []
     for region in file.text.regions:
-        if region.start is None:
-            parts.append("\n".join(["[lines without certain numbers]", *region.lines]))
+        if region.start is None or not file.text.is_certain(min(region.seen)):
+            parts.append("\n".join(["[lines as last seen, without certain numbers]", *region.lines]))
         else:
             parts.append("\n".join([f"{number}\t{line}" for number, line in enumerate(region.lines, region.start)]))
     return "\n…\n".join(parts)

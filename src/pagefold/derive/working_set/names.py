@@ -67,8 +67,14 @@ def name_parts(
 
 
 def _current_lines(work: Work) -> set[str]:
-    files = work.files.files.values()
-    return {line for file in files for region in file.text.regions for line in region.lines}
+    """The lines that surely still stand in a file, but for their form."""
+    return {
+        line
+        for file in work.files.files.values()
+        for region in file.text.regions
+        for line, seen in zip(region.lines, region.seen, strict=True)
+        if not file.text.is_doubted(seen)
+    }
 
 
 def _is_current(line: str, current: Collection[str]) -> bool:

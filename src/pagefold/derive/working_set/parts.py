@@ -51,8 +51,8 @@ def _tag(seed: str, texts: Iterable[str]) -> str:
 def _lines(parts: Sequence[Part], tag: str, handle: str, count: int) -> Iterator[str]:
     yield (
         f"[{tag}] {OPENING} It stands for the {count} messages before it. Lines "
-        f"that begin with [{tag}] are pagefold's; all others are quoted from those messages or from files as they are "
-        f'now. [{tag}] … marks lines that were left out. context_recall("{handle}") returns the messages themselves.'
+        f"that begin with [{tag}] are pagefold's; all others are quoted from those messages or from files. "
+        f'[{tag}] … marks lines that were left out. context_recall("{handle}") returns the messages themselves.'
     )
     for part in parts:
         yield f"[{tag}] {part.title}"

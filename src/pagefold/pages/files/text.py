@@ -20,14 +20,15 @@ class FileText:
     """The known regions of one file: numbered ones in order, without overlap, then those without a number.
 
     `length` is the number of lines in the file, where a tool showed or wrote its end. `doubt` names what may have
-    changed the file at a place in the history, `doubted_at`; `reformatted_at` is where a formatter may have changed the
-    form of its lines.
+    changed the file at a place in the history, `doubted_at`; `reformatted_by` names the formatter that may have changed
+    the form of its lines at `reformatted_at`.
     """
 
     regions: tuple[Region, ...] = ()
     length: int | None = None
     doubt: str = ""
     doubted_at: int = -1
+    reformatted_by: str = ""
     reformatted_at: int = -1
 
     def shown(self, start: int | None, lines: Sequence[str], place: int, *, ends: bool = False) -> "FileText":
@@ -115,12 +116,16 @@ class FileText:
     def doubted(self, reason: str, place: int, *, mild: bool = False) -> "FileText":
         """Something may have changed the file: lines that were not seen since are in doubt. `mild` is a formatter."""
         if mild:
-            return replace(self, doubt=self.doubt or reason, reformatted_at=place)
+            return replace(self, reformatted_by=reason, reformatted_at=place)
         return replace(self, doubt=reason, doubted_at=place)
 
     def is_doubted(self, seen: int) -> bool:
         """Whether a line that was last seen at this place may be gone."""
         return seen < self.doubted_at
+
+    def is_certain(self, seen: int) -> bool:
+        """Whether a line that was last seen at this place surely stands as it did, with its number."""
+        return seen >= max(self.doubted_at, self.reformatted_at)
 
     @property
     def _is_whole(self) -> bool:
