@@ -2,7 +2,8 @@
 
 import pytest
 
-from pagefold.pages.exchanges import Act, Work
+from pagefold.pages.exchanges import Work
+from pagefold.pages.files.changes import Act
 from pagefold.pages.outcome import Outcome
 from tests.pages.files.sessions import call, cat_n, conversation, file_of, result, user, whole_text, work_of
 

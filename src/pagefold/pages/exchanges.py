@@ -7,12 +7,11 @@ came in.
 import json
 from collections.abc import Mapping
 from dataclasses import field, replace
-from enum import StrEnum
 from typing import Any
 
 from pagefold.frozen import frozen
 from pagefold.log import Log
-from pagefold.pages.files.changes import Compared, Doubted, FileChange, Ran, Shown
+from pagefold.pages.files.changes import Act, FileChange
 from pagefold.pages.files.model import FileModel
 from pagefold.pages.files.patch import patch_in, patched_files
 from pagefold.pages.files.recognise import changes_of
@@ -21,14 +20,6 @@ from pagefold.wire.message import Block, BlockKind, Message
 
 _PURPOSE = ("description", "justification", "activeForm", "tldr")
 _PLANS = ("todos", "plan")
-
-
-class Act(StrEnum):
-    """What a call did, as far as files go."""
-
-    SHOWED = "showed"
-    CHANGED = "changed"
-    OTHER = "other"
 
 
 @frozen
@@ -102,10 +93,8 @@ def _answered(work: Work, result: Block, place: int) -> Work:
 
 
 def act_of(changes: tuple[FileChange, ...]) -> Act:
-    kinds = {type(change) for change in changes}
-    if kinds - {Shown, Compared, Doubted, Ran}:
-        return Act.CHANGED
-    return Act.SHOWED if kinds & {Shown, Compared} else Act.OTHER
+    acts = {change.act for change in changes}
+    return next((act for act in (Act.CHANGED, Act.SHOWED) if act in acts), Act.OTHER)
 
 
 def arguments_of(call: Block) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from pagefold.derive.working_set.digest import Material, working_set
 from pagefold.derive.working_set.file_views import file_views
 from pagefold.derive.working_set.names import Names
 from pagefold.derive.working_set.parts import rendered
-from pagefold.pages.files.model import KnownFile
+from pagefold.pages.files.known_file import KnownFile
 from pagefold.pages.files.text import FileText
 from pagefold.wire.message import Message
 from tests.pages.files.sessions import agent, call, cat_n, conversation, result, user, work_of

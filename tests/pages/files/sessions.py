@@ -5,7 +5,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from pagefold.pages.exchanges import Work
-from pagefold.pages.files.model import FileModel, KnownFile
+from pagefold.pages.files.known_file import KnownFile
+from pagefold.pages.files.model import FileModel
 from pagefold.pages.files.recognise import changes_of
 from pagefold.pages.outcome import ending_of
 from pagefold.wire import openai_chat

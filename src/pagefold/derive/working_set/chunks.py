@@ -7,7 +7,7 @@ from math import exp, log1p
 
 from pagefold.frozen import frozen
 from pagefold.pages.facts import facts_of
-from pagefold.pages.files.model import KnownFile
+from pagefold.pages.files.known_file import KnownFile
 from pagefold.pages.files.region import Region
 
 _LONGEST = 32  # lines of a chunk

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from pagefold.pages.exchanges import Act, Exchange
+from pagefold.pages.exchanges import Exchange
+from pagefold.pages.files.changes import Act
 from pagefold.pages.outcome import Outcome
 
 _LINE = 200

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from pagefold.derive.working_set.chunks import Chunk
 from pagefold.frozen import frozen
-from pagefold.pages.files.model import KnownFile
+from pagefold.pages.files.known_file import KnownFile
 from pagefold.pages.files.region import Region
 from pagefold.pages.kinds import PageKind
 from pagefold.pages.page import Page

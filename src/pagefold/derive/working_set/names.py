@@ -14,7 +14,8 @@ from pagefold.derive.values import Mentions, Priors, expected
 from pagefold.derive.working_set.parts import Part
 from pagefold.derive.working_set.quoted import quoted
 from pagefold.frozen import frozen
-from pagefold.pages.exchanges import Act, Work
+from pagefold.pages.exchanges import Work
+from pagefold.pages.files.changes import Act
 
 _BEFORE_LINE = re.compile(r"^(?:[^\s:]*[:-])?\d+[:-]|^[+ ]")  # what search hits and diffs put before a line
 _MENTIONED = 0.3  # of its worth, for the line of a name that stands elsewhere without what is said about it

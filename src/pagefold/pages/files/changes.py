@@ -1,98 +1,220 @@
-"""What a tool call did to files, as values: it showed, wrote, edited, removed or moved one, or made some uncertain."""
+"""What a tool call did to files, as values: it showed, wrote, edited, removed or moved one, or made some uncertain.
 
-from typing import TypeAlias
+Each change knows what becomes of the known files by it: `apply` puts that into a table of them by their identity.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from enum import StrEnum
+from typing import ClassVar
 
 from pagefold.frozen import frozen
+from pagefold.pages.files.hunk import Hunk
+from pagefold.pages.files.known_file import KnownFile
+from pagefold.pages.files.paths import identity, normal
+from pagefold.pages.files.programs import files_written_by
+from pagefold.pages.files.text import FileText
+
+
+class Act(StrEnum):
+    """What a call did, as far as files go."""
+
+    SHOWED = "showed"
+    CHANGED = "changed"
+    OTHER = "other"
 
 
 @frozen
-class Shown:
+class FileChange:
+    """`path` is the file as a tool spelled it; only a doubt may have none and then means every file."""
+
+    path: str
+
+    act: ClassVar[Act] = Act.CHANGED
+
+    def apply(self, files: dict[str, KnownFile], place: int) -> None:
+        """Puts what a call did into the files, told at a place in the history."""
+        raise NotImplementedError
+
+    def placed(self, folder: str) -> "FileChange":
+        """The change with its path as it is from the folder that a command ran in."""
+        return replace(self, path=normal(self.path, folder) if self.path else "")
+
+    def known(self, files: Mapping[str, KnownFile]) -> tuple[str, KnownFile]:
+        """The identity of the file that is meant, and what is known of it."""
+        key = identity(normal(self.path), files)
+        return key, files.get(key, KnownFile(self.path))
+
+    def below(self, files: Mapping[str, KnownFile]) -> list[str]:
+        """The known files in the folder that the path may name; none where it names a known file."""
+        key = identity(normal(self.path), files)
+        return [] if key in files else [name for name in files if _is_below(name, key)]
+
+
+@frozen
+class Shown(FileChange):
     """Lines of a file as they are. `start` is the number of the first, None where it is not known; `ends` says that the
     last is the file's last."""
 
-    path: str
     start: int | None
     lines: tuple[str, ...]
     ends: bool = False
 
+    act: ClassVar[Act] = Act.SHOWED
+
+    def apply(self, files: dict[str, KnownFile], place: int) -> None:
+        key, file = self.known(files)
+        text = file.text.shown(self.start, self.lines, place, ends=self.ends)
+        files[key] = replace(file, name=self.path, text=text, reads=file.reads + 1, touched=place)
+
 
 @frozen
-class Written:
+class Compared(FileChange):
+    """A diff whose new side is the file as it is: its hunks show lines, and tell edits that nobody else told."""
+
+    hunks: tuple[Hunk, ...]
+
+    act: ClassVar[Act] = Act.SHOWED
+
+    def apply(self, files: dict[str, KnownFile], place: int) -> None:
+        key, file = self.known(files)
+        text = file.text.compared(self.hunks, place)
+        files[key] = replace(file, name=self.path, text=text, reads=file.reads + 1, touched=place)
+
+
+@frozen
+class TextChange(FileChange):
+    """A change of a file's text."""
+
+    def changed(self, text: FileText, place: int) -> FileText:
+        """The text after the change."""
+        raise NotImplementedError
+
+    def apply(self, files: dict[str, KnownFile], place: int) -> None:
+        key, file = self.known(files)
+        text = self.changed(file.text, place)
+        files[key] = replace(file, name=self.path, text=text, edits=file.edits + 1, touched=place)
+
+
+@frozen
+class Written(TextChange):
     """A file's whole new text."""
 
-    path: str
     text: str
+
+    def changed(self, text: FileText, place: int) -> FileText:
+        return text.written(self.text, place)
 
 
 @frozen
-class Edited:
+class Edited(TextChange):
     """A text in a file replaced by another, once or everywhere."""
 
-    path: str
     old: str
     new: str
     every: bool = False
 
+    def changed(self, text: FileText, place: int) -> FileText:
+        return text.edited(self.old, self.new, place, every=self.every)
+
 
 @frozen
-class Patched:
+class Patched(TextChange):
     """Runs of whole lines in a file replaced by others."""
 
-    path: str
     hunks: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
 
-
-@frozen
-class Hunk:
-    """One hunk of a diff: lines before and after it, and the number of the first line after it."""
-
-    start: int
-    old: tuple[str, ...]
-    new: tuple[str, ...]
+    def changed(self, text: FileText, place: int) -> FileText:
+        return text.patched(self.hunks, place)
 
 
 @frozen
-class Compared:
-    """A diff whose new side is the file as it is: its hunks show lines, and tell edits that nobody else told."""
+class Removed(FileChange):
+    """A file, or a folder with all its files, is gone."""
 
-    path: str
-    hunks: tuple[Hunk, ...]
-
-
-@frozen
-class Removed:
-    path: str
+    def apply(self, files: dict[str, KnownFile], place: int) -> None:
+        for name in self.below(files):
+            del files[name]
+        files.pop(identity(normal(self.path), files), None)
 
 
 @frozen
-class Moved:
-    path: str
+class Moved(FileChange):
+    """A file is known under another path now; of a moved folder nothing is known any more."""
+
     to: str
 
+    def apply(self, files: dict[str, KnownFile], place: int) -> None:
+        for name in self.below(files):
+            del files[name]
+        _put(files, self.to, files.pop(identity(normal(self.path), files), None), place)
+
+    def placed(self, folder: str) -> "Moved":
+        return Moved(normal(self.path, folder), normal(self.to, folder))
+
 
 @frozen
-class Copied:
-    path: str
+class Copied(FileChange):
+    """A file has the text of another."""
+
     to: str
 
+    def apply(self, files: dict[str, KnownFile], place: int) -> None:
+        _put(files, self.to, files.get(identity(normal(self.path), files)), place)
+
+    def placed(self, folder: str) -> "Copied":
+        return Copied(normal(self.path, folder), normal(self.to, folder))
+
 
 @frozen
-class Doubted:
+class Doubted(FileChange):
     """A file may have changed; an empty path stands for all files. `forgets` where its old text is surely gone, `mild`
     where only the form of its lines may have changed, as by a formatter."""
 
-    path: str
     reason: str
     forgets: bool = False
     mild: bool = False
 
+    act: ClassVar[Act] = Act.OTHER
+
+    def apply(self, files: dict[str, KnownFile], place: int) -> None:
+        key = identity(normal(self.path), files) if self.path else ""
+        if key in files and self.forgets:
+            files[key] = replace(files[key], text=FileText(doubt=self.reason, doubted_at=place))
+            return
+        for name in list(files) if not self.path else [key] if key in files else self.below(files):
+            files[name] = replace(files[name], text=files[name].text.doubted(self.reason, place, mild=self.mild))
+
 
 @frozen
-class Ran:
+class Ran(FileChange):
     """A program in a file was run: whatever it may write is in doubt."""
 
-    path: str
     reason: str
 
+    act: ClassVar[Act] = Act.OTHER
 
-FileChange: TypeAlias = Shown | Written | Edited | Patched | Compared | Removed | Moved | Copied | Doubted | Ran
+    def apply(self, files: dict[str, KnownFile], place: int) -> None:
+        path = normal(self.path)
+        program = files.get(identity(path, files))
+        text = "\n".join(line for region in program.text.regions for line in region.lines) if program else ""
+        for written in files_written_by(text):
+            for name in _meant(files, written, path.rpartition("/")[0]):
+                files[name] = replace(files[name], text=files[name].text.doubted(self.reason, place))
+
+
+def _put(files: dict[str, KnownFile], path: str, file: KnownFile | None, place: int) -> None:
+    """Puts a file under a path, in place of the one that is known there."""
+    files.pop(identity(normal(path), files), None)
+    if file is not None:
+        files[normal(path)] = replace(file, name=path, touched=place)
+
+
+def _meant(files: Mapping[str, KnownFile], path: str, folder: str) -> Iterator[str]:
+    """The known files that a program in a folder means by a path; all of them where it names none."""
+    names = (identity(normal(path), files), identity(normal(path, folder), files)) if path else tuple(files)
+    yield from (name for name in names if name in files)
+
+
+def _is_below(name: str, folder: str) -> bool:
+    return name.startswith(folder + "/") or (not folder.startswith("/") and f"/{folder}/" in name)

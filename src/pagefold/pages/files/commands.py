@@ -13,79 +13,11 @@ from pagefold.pages.files.changes import Copied, Doubted, FileChange, Moved, Ran
 from pagefold.pages.files.patch import patch_in, patched_files
 from pagefold.pages.files.paths import normal
 from pagefold.pages.files.printed import shown_by_script
+from pagefold.pages.files.programs import files_written_by
 from pagefold.pages.files.shell import EXPANDED, Command, commands_in
+from pagefold.pages.files.shell_words import shell_words
 
-_ALL_FILES = frozenset(
-    (
-        "clean",
-        "bisect",
-        "checkout",
-        "switch",
-        "stash",
-        "reset",
-        "rebase",
-        "pull",
-        "merge",
-        "cherry-pick",
-        "revert",
-        "am",
-        "apply",
-    )
-)
-_FORMATS = frozenset(
-    (
-        "gofmt",
-        "goimports",
-        "gofumpt",
-        "prettier",
-        "black",
-        "isort",
-        "rustfmt",
-        "clang-format",
-        "eslint",
-        "biome",
-        "oxfmt",
-        "oxlint",
-        "ruff",
-        "golangci-lint",
-        "modernize",
-        "fieldalignment",
-        "autopep8",
-        "dprint",
-        "stylua",
-        "shfmt",
-        "swiftformat",
-        "ktlint",
-        "rubocop",
-        "standard",
-    )
-)
-_FIXES = frozenset(("-w", "--write", "-i", "--fix", "-fix", "--in-place", "--unsafe-fixes", "-a", "-A"))
-_FORMAT_WORD = re.compile(r"\b(?:fmt|format|fix|lint:fix|codegen|generate)\b")
-_INTERPRETERS = frozenset(("node", "perl", "ruby", "deno", "bun", "php", "lua", "Rscript"))
-_WRITES = re.compile(r"write|\bsave|dump\(|rename|replace\(.*open|shutil|unlink|remove\(")
-_QUOTED = re.compile(r"[\"'`]((?:[A-Za-z]:)?[\w./\\~-]+\.\w+)[\"'`]")
-_RUNNERS = frozenset(
-    (
-        "npm",
-        "pnpm",
-        "yarn",
-        "npx",
-        "mise",
-        "make",
-        "just",
-        "task",
-        "cargo",
-        "go",
-        "node",
-        "corepack",
-        "bun",
-        "uv",
-        "poetry",
-        "env",
-        "deno",
-    )
-)
+_KNOWN = shell_words()
 
 
 def changed_by_script(script: str, output: str, folder: str) -> Iterator[FileChange]:
@@ -99,12 +31,12 @@ def changed_by_script(script: str, output: str, folder: str) -> Iterator[FileCha
         if command.name == "cd" and len(command.words) > 1:
             where = normal(command.words[1], where)
         for change in _changes(command):
-            yield _placed(_as_certain(change, command), where)
+            yield _as_certain(change, command).placed(where)
     where = folder
     if commands and commands[0].name == "cd" and len(commands[0].words) > 1:
         where = normal(commands[0].words[1], folder)
     for shown in shown_by_script(commands, output):
-        yield _placed(shown, where)
+        yield shown.placed(where)
 
 
 _MAYBE = frozenset(("||", "do", "then", "else", "elif", "if", "while", "until"))
@@ -120,19 +52,11 @@ def _as_certain(change: FileChange, command: Command) -> FileChange:
     return change
 
 
-def _placed(change: FileChange, folder: str) -> FileChange:
-    """The change with its path as it is from the folder that the command ran in."""
-    path = normal(change.path, folder) if change.path else ""
-    if isinstance(change, Moved | Copied):
-        return type(change)(path, normal(change.to, folder))
-    return replace(change, path=path)
-
-
 def _changes(command: Command) -> Iterator[FileChange]:
     """What a command changes, whatever it prints."""
     yield from _by_redirects(command)
     command = _unwrapped(command)
-    if command.name in ("bash", "sh", "zsh") and len(command.words) > 2 and command.words[1] in ("-c", "-lc"):
+    if command.name in _KNOWN.shells and len(command.words) > 2 and command.words[1] in ("-c", "-lc"):
         inner = commands_in(command.words[2])
         yield from (_as_certain(change, one) for one in inner for change in _changes(one))
         return
@@ -151,7 +75,7 @@ def _changes(command: Command) -> Iterator[FileChange]:
         yield from [Doubted(path, reason) for path in plain[1:]] or [Doubted("", reason)]
     elif name == "git":
         yield from _by_git(command)
-    elif name in _INTERPRETERS or name.startswith("python"):
+    elif name in _KNOWN.interpreters or name.startswith("python"):
         yield from _by_program(command)
     elif name == "patch":
         yield Doubted("", reason)
@@ -160,20 +84,17 @@ def _changes(command: Command) -> Iterator[FileChange]:
         yield from [Doubted(path, reason, mild=True) for path in named] or [Doubted("", reason, mild=True)]
 
 
-_WRAPPERS = (("uv", "run"), ("poetry", "run"), ("pnpm", "exec"), ("yarn",), ("pnpm",), ("npx",), ("bunx",))
-
-
 def _unwrapped(command: Command) -> Command:
     """The command that a runner runs, where that is a formatter."""
     words = command.words
-    for wrapper in _WRAPPERS:
+    for wrapper in _KNOWN.wrappers:
         if (
             words[: len(wrapper)] == wrapper
             and words[len(wrapper) : len(wrapper) + 1]
-            and words[len(wrapper)] in _FORMATS
+            and words[len(wrapper)] in _KNOWN.formatters
         ):
             return replace(command, words=words[len(wrapper) :])
-    if command.name.startswith("python") and words[1:2] == ("-m",) and words[2:3] and words[2] in _FORMATS:
+    if command.name.startswith("python") and words[1:2] == ("-m",) and words[2:3] and words[2] in _KNOWN.formatters:
         return replace(command, words=words[2:])
     return command
 
@@ -212,16 +133,9 @@ def _by_program(command: Command) -> Iterator[FileChange]:
         inline = [at for at, word in enumerate(command.words) if word in ("-c", "-e", "-p")]
         program = command.words[inline[0] + 1] if inline and inline[0] + 1 < len(command.words) else None
     if program is not None:
-        yield from written_by_program(program, _short(command))
+        yield from (Doubted(path, _short(command)) for path in files_written_by(program))
     elif (path := next((word for word in command.words[1:] if not word.startswith("-")), "")) and "." in path:
         yield Ran(path, _short(command))
-
-
-def written_by_program(program: str, reason: str) -> Iterator[Doubted]:
-    """The files that a program's text names, where it writes files at all."""
-    if _WRITES.search(program):
-        named = {path for path in _QUOTED.findall(program) if "." in path.rpartition("/")[2]}
-        yield from [Doubted(path, reason) for path in sorted(named)] or [Doubted("", reason)]
 
 
 def _by_git(command: Command) -> Iterator[FileChange]:
@@ -241,7 +155,7 @@ def _by_git(command: Command) -> Iterator[FileChange]:
             yield Doubted("", _short(command))
         else:
             yield from (Doubted(path, _short(command), forgets=True) for path in named)
-    elif verb in _ALL_FILES and not _keeps_files(verb, rest):
+    elif verb in _KNOWN.git_changes_files and not _keeps_files(verb, rest):
         yield Doubted("", _short(command))
 
 
@@ -259,11 +173,11 @@ def _keeps_files(verb: str, rest: Sequence[str]) -> bool:
 
 def _is_formatter(command: Command) -> bool:
     name, rest = command.name, command.words[1:]
-    if name in _FORMATS:
-        return not _FIXES.isdisjoint(rest) or name in ("black", "isort", "autopep8") or "format" in rest[:1]
+    if name in _KNOWN.formatters:
+        return not _KNOWN.format_options.isdisjoint(rest) or name in _KNOWN.always_format or "format" in rest[:1]
     return (
-        name in _RUNNERS
-        and any(_FORMAT_WORD.search(word) for word in rest)
+        name in _KNOWN.runners
+        and any(_KNOWN.formatting_scripts.search(word) for word in rest)
         and not any("check" in word for word in rest)
     )
 

@@ -3,7 +3,8 @@
 import re
 from collections.abc import Iterator
 
-from pagefold.pages.files.changes import Compared, FileChange, Hunk, Moved, Patched, Removed, Written
+from pagefold.pages.files.changes import Compared, FileChange, Moved, Patched, Removed, Written
+from pagefold.pages.files.hunk import Hunk
 
 _FILE = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.+)$")
 _MOVE = re.compile(r"^\*\*\* Move to: (.+)$")

@@ -10,26 +10,26 @@ from collections.abc import Iterator, Sequence
 from pagefold.pages.files.changes import Compared, Shown
 from pagefold.pages.files.patch import compared_files
 from pagefold.pages.files.shell import Command
+from pagefold.pages.files.shell_words import shell_words
 from pagefold.pages.files.text import lines_of
 
 _NUMBERED = re.compile(r"^\s*(\d+)(?:\t|→|[:|] ?)(.*)$")
 _HIT = re.compile(r"^((?:[A-Za-z]:)?[^\s:][^:\n]*?):(\d+):(.*)$")
 _BARE_HIT = re.compile(r"^(\d+)([:-])(.*)$")
 _RANGE = re.compile(r"^(\d+)(?:,(\d+|\$))?p$")
-_QUIET = frozenset(("cd", "export", "set", "true", "pwd", "mkdir", "chmod", "source", "unset", "sleep", "wait"))
-_SAYS = frozenset(("echo", "printf"))
+_KNOWN = shell_words()
 
 
 def shown_by_script(commands: Sequence[Command], output: str) -> Iterator[Shown | Compared]:
     """Lines of files that a script printed."""
-    shows = [command for command in commands if command.name not in _QUIET]
+    shows = [command for command in commands if command.name not in _KNOWN.silent]
     if not shows or not output:
         return
     heads = [command for command in shows if command.before != "|"]
     if any(command.name == "git" and _shows_working_tree(command.words) for command in heads):
         yield from compared_files(output)
         return
-    if len(heads) > 1 and not all(command.name in ("sed", "cat", "nl", "head", *_SAYS) for command in heads):
+    if len(heads) > 1 and not all(command.name in ("sed", "cat", "nl", "head", *_KNOWN.speaking) for command in heads):
         return
     if len(heads) > 1:
         yield from _several(shows, output)
@@ -89,7 +89,7 @@ def _several(commands: Sequence[Command], output: str) -> Iterator[Shown]:
     lines, at = lines_of(output), 0
     found: list[Shown] = []
     for index, pipeline in enumerate(pipelines):
-        if pipeline[0].name in _SAYS:
+        if pipeline[0].name in _KNOWN.speaking:
             said = _said(pipeline[0])
             if said is None or lines[at : at + len(said)] != said:
                 return

@@ -10,8 +10,8 @@ from dataclasses import replace
 
 from pagefold.frozen import frozen
 from pagefold.pages.files.alignment import aligned, beside, in_order
-from pagefold.pages.files.changes import Hunk
 from pagefold.pages.files.edges import uncut, uncut_lines
+from pagefold.pages.files.hunk import Hunk
 from pagefold.pages.files.region import Region, is_telling
 
 
