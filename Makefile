@@ -66,24 +66,26 @@ docs: $(READY)
 	$(BIN)/python docs/generate.py
 
 # Real agents, SDKs, MCP servers and object stores for the tests that drive them, into a folder that can be thrown away.
-# AGENTS_DIR names another one.
+# AGENTS_DIR names another one. The newest releases, and in `older` a Claude Code that begins MCP with `initialize`.
 AGENTS_DIR ?= .agents
 
 agents: $(AGENTS_DIR)/.ready
 
-$(AGENTS_DIR)/.ready: | $(READY)
+$(AGENTS_DIR)/.ready: Makefile | $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check playwright==1.65.0
 	$(PYTHON) -m venv $(AGENTS_DIR)/venv
-	$(AGENTS_DIR)/venv/bin/python -m pip install --quiet --disable-pip-version-check claude-agent-sdk==0.2.182 \
-	  mcp-server-git==2026.10.19 mcp-server-time==2026.10.19 mcp-server-fetch==2026.10.24 'moto[server]==5.2.5' anthropic==2.8.0 openai==3.49.0
+	$(AGENTS_DIR)/venv/bin/python -m pip install --quiet --disable-pip-version-check \
+	  mcp-server-git==2026.10.19 mcp-server-time==2026.10.19 mcp-server-fetch==2026.10.24 'moto[server]==5.2.5' \
+	  anthropic==2.9.0 openai==3.51.0
 	$(PYTHON) -m venv $(AGENTS_DIR)/venv-mcp1
 	$(AGENTS_DIR)/venv-mcp1/bin/python -m pip install --quiet --disable-pip-version-check \
 	  mcp-server-sqlite==2025.4.25 'mcp<2'
-	npm install --silent --no-audit --no-fund --prefix $(AGENTS_DIR) \
-	  @anthropic-ai/claude-code@2.1.197 @openai/codex@0.166.0 opencode-ai@1.18.33 \
+	npm install --loglevel=error --no-audit --no-fund --prefix $(AGENTS_DIR) \
+	  @anthropic-ai/claude-code@2.1.326 @openai/codex@0.169.0 opencode-ai@1.18.33 \
 	  @modelcontextprotocol/server-everything@2026.8.31 @modelcontextprotocol/server-filesystem@2026.8.31 \
 	  @modelcontextprotocol/server-memory@2026.8.31 @modelcontextprotocol/inspector@0.15.0 \
 	  @zereight/mcp-gitlab@2.1.64 s3rver@3.7.1
+	npm install --loglevel=error --no-audit --no-fund --prefix $(AGENTS_DIR)/older @anthropic-ai/claude-code@2.1.197
 	touch $@
 
 requirements:

@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.shared import SHARED
 
 KIT = SHARED / "agents"
@@ -15,17 +17,25 @@ FOLDER = Path(os.environ.get("AGENTS_DIR") or Path(__file__).parent.parent.paren
 
 
 def programs() -> dict[str, tuple[str, Path]]:
-    bundled = sorted(FOLDER.glob("venv/lib/python3*/site-packages/claude_agent_sdk/_bundled/claude"))
-    found = {
-        "claude-code (npm)": ("claude", FOLDER / "node_modules/.bin/claude"),
-        "claude-code (wheel)": ("claude", bundled[0] if bundled else FOLDER / "absent"),
+    placed = {
+        "claude-code": ("claude", FOLDER / "node_modules/.bin/claude"),
+        "claude-code (older)": ("claude", FOLDER / "older/node_modules/.bin/claude"),
         "codex": ("codex", FOLDER / "node_modules/.bin/codex"),
         "opencode": ("opencode", FOLDER / "node_modules/.bin/opencode"),
     }
-    return {name: (agent, path) for name, (agent, path) in found.items() if path.exists()}
+    return {name: (agent, path) for name, (agent, path) in placed.items() if path.exists()}
 
 
 PROGRAMS = programs()
+"""The agents that are installed here: what drives each of them, and its program."""
+CLAUDES = ("claude-code", "claude-code (older)")
+
+
+def program_of(name: str) -> Path:
+    """An agent's program; the test is skipped where it is not installed."""
+    if name not in PROGRAMS:
+        pytest.skip(f"no {name} in {FOLDER}: run `make agents`, or set AGENTS_DIR")
+    return PROGRAMS[name][1]
 
 
 def kit(name: str) -> Any:

@@ -20,20 +20,15 @@ from pagefold.model_proxy.server import running
 from pagefold.model_proxy.totals import Prefix
 from pagefold.model_proxy.upstreams import Upstreams
 from pagefold.wire.message import Usage
+from tests.agents.kit import CLAUDES, program_of
 from tests.scripted_model import ScriptedCall, ScriptedModel, ScriptedTurn
 
-AGENTS = Path(os.environ.get("AGENTS_DIR") or Path(__file__).parents[2] / ".agents").absolute()
-NPM = "node_modules/.bin/claude"
-WHEEL = "venv/lib/python3*/site-packages/claude_agent_sdk/_bundled/claude"
 SECONDS = 50
 
 
-@pytest.fixture(params=[NPM, WHEEL], ids=["npm", "wheel"])
+@pytest.fixture(params=CLAUDES)
 def claude(request: pytest.FixtureRequest) -> Path:
-    found = sorted(AGENTS.glob(request.param))
-    if not found:
-        pytest.skip(f"no {request.param} in {AGENTS}: install it there, or set AGENTS_DIR")
-    return found[0]
+    return program_of(request.param)
 
 
 def run(claude: Path, url: str, folder: Path, *options: str) -> list[dict[str, Any]]:

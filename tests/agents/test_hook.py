@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pagefold.encode.choose import decode
-from tests.agents.kit import FOLDER, KIT, PROGRAMS, answers_in, kit
+from tests.agents.kit import CLAUDES, FOLDER, KIT, PROGRAMS, answers_in, kit, program_of
 
 pytestmark = [
     pytest.mark.skipif(not KIT.exists(), reason="the agents kit (../shared/agents) is not on this machine"),
@@ -33,7 +33,7 @@ def results(request: Any) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("name", [name for name in PROGRAMS if name.startswith("claude-code")])
+@pytest.mark.parametrize("name", CLAUDES)
 def test_the_model_reads_denser_results_with_no_proxy_between(name: str, tmp_path: Path) -> None:
     work, state = tmp_path / "work", tmp_path / "state"
     work.mkdir()
@@ -49,11 +49,10 @@ def test_the_model_reads_denser_results_with_no_proxy_between(name: str, tmp_pat
         {"name": "Bash", "input": {"command": "cat server.log; exit 3"}},
     ]
     script = [*({"text": "Next.", "tool_call": call} for call in turns), {"text": "All is read."}]
-    agent, program = PROGRAMS[name]
-    environment = {"PATH": os.environ["PATH"], "AGENT_BIN": str(program), "AGENTS_DIR": str(FOLDER)}
+    environment = {"PATH": os.environ["PATH"], "AGENT_BIN": str(program_of(name)), "AGENTS_DIR": str(FOLDER)}
     with kit("scripted_model").ScriptedModel(script) as model:
         driven = subprocess.run(
-            ["bash", str(KIT / f"drive_{agent}.sh"), model.url, str(work), "Go", str(KIT / "mcp.example.json")],
+            ["bash", str(KIT / "drive_claude.sh"), model.url, str(work), "Go", str(KIT / "mcp.example.json")],
             env={**environment, "STATE_DIR": str(state), "TIME_LIMIT": "240"},
             capture_output=True,
             text=True,

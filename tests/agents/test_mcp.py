@@ -15,22 +15,12 @@ import pytest
 
 from pagefold.encode import decode
 from pagefold.model_proxy.server import running
+from tests.agents.kit import CLAUDES, program_of
 from tests.mcp_proxy.peer import PAGEFOLD, program
 from tests.scripted_model import ScriptedCall, ScriptedModel, ScriptedTurn
 from tests.shared import SHARED
 
-AGENTS = Path(os.environ.get("AGENTS_DIR") or Path(__file__).parents[2] / ".agents").absolute()
-NPM = "node_modules/.bin/claude"
-WHEEL = "venv/lib/python3*/site-packages/claude_agent_sdk/_bundled/claude"
-CODEX = "node_modules/.bin/codex"
 SECONDS = 60
-
-
-def agent(pattern: str) -> Path:
-    found = sorted(AGENTS.glob(pattern))
-    if not found:
-        pytest.skip(f"no {pattern} in {AGENTS}: run `make agents`, or set AGENTS_DIR")
-    return found[0]
 
 
 def servers(folder: Path) -> dict[str, Any]:
@@ -77,9 +67,9 @@ def run(command: list[str], folder: Path, more: dict[str, str]) -> str:
     return done.stdout.decode()
 
 
-@pytest.mark.parametrize("which", [NPM, WHEEL], ids=["npm", "wheel"])
-def test_claude_code_calls_tools_behind_the_proxy(which: str, tmp_path: Path) -> None:
-    claude = agent(which)
+@pytest.mark.parametrize("name", CLAUDES)
+def test_claude_code_calls_tools_behind_the_proxy(name: str, tmp_path: Path) -> None:
+    claude = program_of(name)
     (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": servers(tmp_path)}))
     rows = str(tmp_path / "files" / "rows.json")
     model = ScriptedModel(
@@ -132,7 +122,7 @@ def _result(body: bytes) -> str:
 
 def codex_conversation(folder: Path, turns: list[Any], *, between: bool = False) -> list[Any]:
     """What Codex sent to the model, with its servers behind the proxy; `between` both, on one store."""
-    codex = agent(CODEX)
+    codex = program_of("codex")
     scripted = SHARED / "agents" / "scripted_model.py"
     if not scripted.exists():
         pytest.skip(f"no scripted model for the Responses API in {scripted.parent}")
@@ -197,7 +187,7 @@ def test_codex_between_both_proxies_is_referred_to_what_stands(tmp_path: Path) -
 
 def test_claude_code_between_both_proxies_is_referred_only_to_what_stands_in_its_request(tmp_path: Path) -> None:
     """One store, one connection to the server, a sub-agent that shares it, and a compaction."""
-    claude = agent(WHEEL)
+    claude = program_of("claude-code")
     scripted = SHARED / "agents" / "scripted_model.py"
     if not scripted.exists():
         pytest.skip(f"no scripted model for sub-agents in {scripted.parent}")

@@ -27,7 +27,7 @@ from pagefold.model_proxy.proxy import Proxy
 from pagefold.model_proxy.recall_service import PageKeeper, RecallAnswers
 from pagefold.model_proxy.server import running
 from pagefold.model_proxy.upstreams import Upstreams
-from tests.agents.kit import FOLDER, KIT, PROGRAMS, answers_in, kit
+from tests.agents.kit import CLAUDES, FOLDER, KIT, PROGRAMS, answers_in, kit, program_of
 
 pytestmark = [
     pytest.mark.skipif(not KIT.exists(), reason="the agents kit (../shared/agents) is not on this machine"),
@@ -189,9 +189,6 @@ def test_codex_is_refused_its_websocket_at_once_and_goes_on_by_http(tmp_path: Pa
     assert b"Done." in done.stdout
 
 
-CLAUDES = [name for name in PROGRAMS if name.startswith("claude")]
-
-
 @pytest.mark.parametrize("name", CLAUDES)
 def test_claude_code_started_by_run_searches_for_tools_and_works(name: str, tmp_path: Path) -> None:
     """`pagefold run` gives it the proxy and its tool search back, and hands on what it says and how it ends."""
@@ -204,7 +201,7 @@ def test_claude_code_started_by_run_searches_for_tools_and_works(name: str, tmp_
         done = subprocess.run(
             [
                 *(sys.executable, "-m", "pagefold", "run", "--store", str(tmp_path / "store.sqlite3"), "--"),
-                *(str(PROGRAMS[name][1]), "-p", "Look around", "--output-format", "stream-json", "--verbose"),
+                *(str(program_of(name)), "-p", "Look around", "--output-format", "stream-json", "--verbose"),
                 *("--strict-mcp-config", "--allowedTools", "Bash"),
             ],
             cwd=tmp_path / "work",
