@@ -1,0 +1,165 @@
+"""Preserved thinking: checks the thinking that comes back against what it was made under, and signs what is new.
+
+A block is valid while system, tools and all content before it are what they were, thinking left out, and while the
+thinking before it is the run that it was made after: leading blocks may be gone, one between others may not. A block
+that the model cannot read is dropped whatever stands before it. (preserved-thinking, prefix-checks; the models that run
+the check are in `models.toml`.)
+
+Assumed, because the documentation is silent: what `drop_block` takes out is not part of the run for the blocks made
+after it; a block that only another model can read stays part of it; content of the same message before a block belongs
+to its prefix; the billing line that Claude Code writes as its first system block is no content.
+"""
+
+from collections.abc import Sequence
+from enum import StrEnum
+
+from pagefold.frozen import frozen
+from pagefold.provider.messages_content import THINKING, Part, Prompt, hash_of
+from pagefold.provider.models import ClaudeModel, reads_thinking
+from pagefold.provider.signature import Bound, Summarized, sign_summary, sign_thinking
+from pagefold.tokens import Counter
+
+BINDING_BETA = "thinking-binding-controls-2026-08-01"
+PREFIX, MODEL = "prefix_binding_mismatch", "model_binding_mismatch"
+
+
+class Behaviour(StrEnum):
+    """What becomes of a request with thinking whose prefix changed: a 400, the blocks are dropped, or (accounts from
+    before 2026-08-31) the model reads them all the same."""
+
+    ERROR = "error"
+    DROP = "drop_block"
+    ALLOW = "allow"
+
+
+@frozen
+class Mismatch:
+    """One thinking block that failed a check: where it stands, which check, and whether the model does not see it."""
+
+    turn: int
+    part: int
+    reason: str
+    dropped: bool
+
+    @property
+    def path(self) -> str:
+        return f"messages.{self.turn}.content.{self.part}"
+
+    def report(self) -> dict[str, str]:
+        kind = "thinking_dropped" if self.dropped else "thinking_mismatch_allowed"
+        return {"type": kind, "path": self.path, "reason": self.reason}
+
+
+@frozen
+class Checked:
+    """The outcome for one request: what failed, and what stands before the answer: the hash of the prompt, the last
+    thinking that counts, the last role. `forged` is where a signature stands that the provider did not write."""
+
+    mismatches: Sequence[Mismatch]
+    prefix: bytes
+    previous: bytes
+    role: str
+    forged: tuple[int, int] | None = None
+
+    @property
+    def answer_prefix(self) -> bytes:
+        """What thinking at the beginning of the answer is bound to."""
+        return self.prefix if self.role == "assistant" else hash_of(self.prefix, b"assistant")
+
+    @property
+    def dropped(self) -> frozenset[tuple[int, int]]:
+        return frozenset((failed.turn, failed.part) for failed in self.mismatches if failed.dropped)
+
+
+def root_of(prompt: Prompt) -> bytes:
+    """The hash of what stands before the messages: the system prompt, and the tools that are not deferred."""
+    tools = [part.content for part in prompt.tools if part.kind == "tool"]
+    return hash_of(b"system", *[part.content for part in prompt.system], b"tools", *tools)
+
+
+def check_thinking(prompt: Prompt, model: ClaudeModel, behaviour: Behaviour) -> Checked:
+    """Checks every thinking block of a request. Stops at the first that is refused."""
+    root = root_of(prompt)
+    deferred = {part.name: part.content for part in prompt.tools if part.kind == "deferred_tool"}
+    prefix, previous, role = root, b"", ""
+    mismatches: list[Mismatch] = []
+    for index, turn in enumerate(prompt.turns):
+        if turn.also:
+            prefix = hash_of(prefix, turn.also)
+        in_dropped_run = False
+        for place, part in enumerate(turn.parts):
+            if part.kind == "compaction" and part.summary is not None:
+                prefix, role = _after_summary(part.summary, root)
+                continue
+            if turn.role != role:
+                prefix, role = hash_of(prefix, turn.role.encode()), turn.role
+            if part.kind not in THINKING:
+                prefix, in_dropped_run = hash_of(prefix, part.content), False
+                for name in part.names:
+                    prefix = hash_of(prefix, deferred.get(name, b""))
+                continue
+            if part.bound is None:
+                return Checked(mismatches, prefix, previous, role, (index, place))
+            failure = PREFIX if in_dropped_run else _failure(part.bound, prompt.model, model, prefix, previous)
+            if failure:
+                dropped = failure == MODEL or behaviour is Behaviour.DROP
+                mismatches.append(Mismatch(index, place, failure, dropped))
+            if failure == PREFIX and behaviour is Behaviour.ERROR:
+                return Checked(mismatches, prefix, previous, role)
+            in_dropped_run = failure == PREFIX and behaviour is Behaviour.DROP
+            previous = previous if in_dropped_run else part.bound.own
+    return Checked(mismatches, prefix, previous, role)
+
+
+def _failure(bound: Bound, reader: str, model: ClaudeModel, prefix: bytes, previous: bytes) -> str:
+    if not reads_thinking(reader, bound.model):
+        return MODEL
+    follows = not previous or bound.previous == previous
+    return PREFIX if model.prefix_check and not (bound.prefix == prefix and follows) else ""
+
+
+def _after_summary(summary: Summarized, root: bytes) -> tuple[bytes, str]:
+    """The prefix after a compaction block: that of the messages it replaces, if system and tools are the same."""
+    same = summary.root == root and summary.intact
+    return summary.prefix if same else hash_of(summary.prefix, root, b"changed"), summary.role
+
+
+def signed_thinking(prompt: Prompt, checked: Checked, text: str, counter: Counter, *, shown: bool) -> dict[str, str]:
+    """A new thinking block for the answer to a request. Its text is in it where thinking is `shown`."""
+    said = text if shown else ""
+    prefix = checked.answer_prefix
+    own = hash_of(prefix, checked.previous, text.encode("utf-8", "surrogatepass"))
+    digest = hash_of(said.encode("utf-8", "surrogatepass"))
+    bound = Bound(prompt.model, prefix, checked.previous, own, digest, counter.count(text))
+    return {"type": "thinking", "thinking": said, "signature": sign_thinking(bound)}
+
+
+def signed_summary(prompt: Prompt, checked: Checked, text: str) -> dict[str, str]:
+    """The compaction block that stands for all messages of a request."""
+    summary = Summarized(checked.prefix, checked.role, root_of(prompt), prompt.model, intact=True)
+    return {"type": "compaction", "content": text, "signature": sign_summary(summary, text)}
+
+
+def first_change(before: Prompt, after: Prompt, upto: Mismatch) -> str:
+    """Names what changed before a block, given the request that it was made under, as the API's 400 does."""
+    if [part.content for part in before.system] != [part.content for part in after.system]:
+        return "The `system` prompt differs from when this block was created."
+    if [part.content for part in before.tools] != [part.content for part in after.tools]:
+        return "The `tools` list differs from when this block was created."
+    old, new = _flat(before, None), _flat(after, upto)
+    for at, (place, part) in enumerate(new):
+        if at >= len(old) or old[at][1].content != part.content:
+            turn, index = place
+            where = f"messages.{turn}.content.{index}"
+            return f"Content before this block differs from when it was created, first at `{where}`."
+    return "Content before this block was removed, or a thinking block between others is gone."
+
+
+def _flat(prompt: Prompt, upto: Mismatch | None) -> list[tuple[tuple[int, int], Part]]:
+    places = [
+        ((index, place), part)
+        for index, turn in enumerate(prompt.turns)
+        for place, part in enumerate(turn.parts)
+        if part.kind not in THINKING
+    ]
+    return [entry for entry in places if upto is None or entry[0] < (upto.turn, upto.part)]
