@@ -267,6 +267,20 @@ def test_explain_says_why_each_message_stands_as_it_does() -> None:
     assert all(one.reason for one in standing)
 
 
+def test_what_explain_says_is_what_the_request_holds_also_beside_a_pin() -> None:
+    context = Context(12_000)
+    context.pin("Do not touch the database.")
+    list(loop(context, 30))
+    request = context.request()
+    sent = json.dumps(request)
+    for one, message in zip(context.explain(), context._messages, strict=True):
+        as_it_came = json.loads(message.raw) in request
+        assert as_it_came is (one.level == "full"), one
+        assert bool(one.part) is (one.level == "structured"), one
+        if one.part == "done":
+            assert message.blocks[-1].text not in sent
+
+
 def test_a_window_that_is_too_small_says_so_and_nothing_is_lost() -> None:
     context = Context(700)
     context.add({"role": "user", "content": "word " * 2_000})

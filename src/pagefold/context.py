@@ -21,6 +21,7 @@ from typing import Any, Self
 from pagefold.adapters.instructions import instructions_in
 from pagefold.adapters.stores import open_store
 from pagefold.derive.cost import TABLES, Prices
+from pagefold.derive.levels import LOSSLESS
 from pagefold.derive.notebook import Notebook
 from pagefold.derive.pinned_policy import PinnedPolicy
 from pagefold.derive.policies import policy_named
@@ -67,12 +68,14 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How one message of the history stands in the last request, and why."""
+    """How one message of the history stands in the last request, and why. `part` names the parts of the digest that
+    hold it: recalled, files, said, plan, done, names."""
 
     place: int
     name: str
     level: ResidencyLevel
     reason: str
+    part: str = ""
 
 
 class Context:
@@ -227,9 +230,12 @@ class Context:
     def explain(self) -> list[Standing]:
         """Why each message stands as it does."""
         known = {decision.place: decision for decision in self._decisions}
-        whole = Decision(0, ResidencyLevel.COMPRESSED, "as it came, in its cheapest lossless form")
-        found = ((place, message, known.get(place, whole)) for place, message in enumerate(self._messages))
-        return [Standing(place, _name(message), why.level, why.reason) for place, message, why in found]
+        sent = {message.place: message for message in self._sent if message.place >= 0}
+        found: list[Standing] = []
+        for place, message in enumerate(self._messages):
+            why = known.get(place) or _as_sent(place, message, sent.get(place))
+            found.append(Standing(place, _name(message), why.level, why.reason, why.part))
+        return found
 
     def report(self) -> Report:
         return self._report
@@ -358,6 +364,15 @@ class Context:
             if message.raw not in self._counted:
                 self._counted[message.raw] = self._counter.count(message.text) + FRAME
         return sum(self._counted[message.raw] for message in messages)
+
+
+def _as_sent(place: int, message: Message, sent: Message | None) -> Decision:
+    """How a message stands about which no fold has decided."""
+    if sent is None:
+        return Decision(place, ResidencyLevel.FULL, "as it came; no request holds it yet")
+    if sent.raw == message.raw:
+        return Decision(place, ResidencyLevel.FULL, "as it came")
+    return Decision(place, ResidencyLevel.COMPRESSED, LOSSLESS)
 
 
 def _name(message: Message) -> str:

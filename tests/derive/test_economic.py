@@ -215,7 +215,7 @@ def test_a_result_too_large_to_fold_for_is_trimmed_and_nothing_moves() -> None:
     assert page.text == large
     assert page.handle in shown
     assert len(shown) > 0.5 * len(large)
-    assert [(one.place, one.level) for one in run.derived[-1].decisions] == [(9, ResidencyLevel.STRUCTURED)]
+    assert [(one.place, one.level) for one in run.derived[-1].decisions] == [(9, ResidencyLevel.COMPRESSED)]
 
 
 def test_on_a_cold_cache_a_large_result_is_a_reason_to_fold() -> None:

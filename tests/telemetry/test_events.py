@@ -42,7 +42,7 @@ TURNS = st.builds(
     fold=WORDS,
     levels=st.dictionaries(LEVEL, COUNTS),
     bands=st.lists(st.tuples(LEVEL, COUNTS), max_size=4).map(tuple),
-    decisions=st.lists(st.builds(TracedDecision, COUNTS, LEVEL, WORDS), max_size=3).map(tuple),
+    decisions=st.lists(st.builds(TracedDecision, COUNTS, LEVEL, WORDS, WORDS), max_size=3).map(tuple),
     results=st.lists(st.builds(TracedResult, WORDS, COUNTS, COUNTS), max_size=3).map(tuple),
     recalls=st.lists(st.builds(TracedRecall, WORDS, WORDS), max_size=2).map(tuple),
     faults=st.lists(st.builds(TracedFault, WORDS, WORDS, WORDS), max_size=2).map(tuple),

@@ -53,6 +53,7 @@ def test_a_fold_point_is_told_with_every_decision_and_its_reason(tmp_path: Path)
         assert fold.fold == "the window is full"
         assert {one.place for one in fold.decisions} == set(range(fold.messages))
         assert all(one.reason for one in fold.decisions)
+        assert all(bool(one.part) is (one.level == "structured") for one in fold.decisions)
         assert fold.levels["structured"] > 0
 
 

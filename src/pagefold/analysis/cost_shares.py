@@ -95,32 +95,23 @@ class CostShares:
             return [((place, 1.0),) for place in places]
         # A repair that comes with a fold is about a place that the fold decides as well.
         decisions = list({decision.place: decision for decision in derived.decisions}.values())
-        owners = self._after_fold(sorted(decisions, key=lambda decision: decision.place))
-        missing = derived.keep + size - len(owners)
-        if missing > 0:
-            # Pins come between the digests and the last exchanges.
-            before_last = len(owners) - sum(one.level is ResidencyLevel.COMPRESSED for one in decisions)
-            owners[before_last:before_last] = [((HEAD, 1.0),)] * missing
+        owners = self._after_fold(sorted(decisions, key=lambda decision: decision.place), derived.keep + size)
         return owners[derived.keep : derived.keep + size]
 
     def _place(self, decision: Decision) -> int:
         return self.logged[decision.place] if decision.place < len(self.logged) else HEAD
 
-    def _after_fold(self, decisions: Sequence[Decision]) -> list[_Owners]:
-        """Returns the owners of each message after a fold: a run of folded pages shares one digest."""
-        owners: list[_Owners] = []
-        run: list[Decision] = []
-        for decision in decisions:
-            if decision.level in (ResidencyLevel.STRUCTURED, ResidencyLevel.POINTER):
-                run.append(decision)
-                continue
-            if run:
-                owners.append(tuple(self._digest_shares(run)))
-                run = []
-            owners.append(((self._place(decision), 1.0),))
-        if run:
-            owners.append(tuple(self._digest_shares(run)))
-        return owners
+    def _after_fold(self, decisions: Sequence[Decision], size: int) -> list[_Owners]:
+        """Returns the owners of each message after a fold: what stays, the digest of all that is folded, what is held
+        and is no page of the history, and the last exchanges."""
+        folded = [one for one in decisions if one.level in (ResidencyLevel.STRUCTURED, ResidencyLevel.POINTER)]
+        cut = folded[-1].place if folded else -1
+        whole = [one for one in decisions if one.level not in (ResidencyLevel.STRUCTURED, ResidencyLevel.POINTER)]
+        stays: list[_Owners] = [((self._place(one), 1.0),) for one in whole if one.place < cut]
+        last: list[_Owners] = [((self._place(one), 1.0),) for one in whole if one.place > cut]
+        digest: list[_Owners] = [tuple(self._digest_shares(folded))] if folded else []
+        held = size - len(stays) - len(digest) - len(last)
+        return [*stays, *digest, *[((HEAD, 1.0),)] * held, *last]
 
     def _digest_shares(self, run: Sequence[Decision]) -> Iterator[tuple[int, float]]:
         quoted = [self._place(one) for one in run if one.level is ResidencyLevel.STRUCTURED]

@@ -21,13 +21,15 @@ _RECALL = RECALL.name
 
 
 class LevelChange(NamedTuple):
-    """When a page changed its level, and why. `shown` is the message it arrived as; at a fold it is None."""
+    """When a page changed its level, why, and which parts of a digest hold it. `shown` is the message as it arrived,
+    None at a fold."""
 
     request: int
     place: int
     level: ResidencyLevel
     reason: str
     shown: Message | None = None
+    part: str = ""
 
 
 def timeline(session: Session, plain: Terms, terms: Terms) -> Timeline:
@@ -75,7 +77,7 @@ def level_changes(session: Session, requests: Iterable[tuple[int, Derived]]) -> 
         if derived.reason:
             for decision in derived.decisions:
                 if decision.place < turn:
-                    yield LevelChange(number, decision.place, decision.level, decision.reason)
+                    yield LevelChange(number, decision.place, decision.level, decision.reason, part=decision.part)
         else:
             for place, message in zip(range(heard, turn), derived.append, strict=False):
                 if message.raw == session.messages[place].raw:

@@ -57,10 +57,10 @@ def session_part(session: LiveSession, live: LiveView) -> Html:
         parts += [el("h2", "Turn by turn"), context_timeline(list(session.points))]
     if fold := session.last_fold:
         rows = [
-            el("tr", el("td", one.place, class_="n"), el("td", one.level), el("td", one.reason))
+            el("tr", el("td", one.place, class_="n"), el("td", one.level), el("td", one.part), el("td", one.reason))
             for one in fold.decisions[:_DECISIONS]
         ]
-        head = el("tr", el("th", "Message", scope="col"), el("th", "Level", scope="col"), el("th", "Why", scope="col"))
+        head = el("tr", (el("th", name, scope="col") for name in ("Message", "Level", "In the digest", "Why")))
         table = el("table", el("thead", head), el("tbody", rows), class_="plain")
         counts = f"{len(fold.decisions):,} messages, {clock(fold.at)}: {fold.fold}"
         parts += [el("h2", "The last fold point"), el("p", counts, class_="quiet")]

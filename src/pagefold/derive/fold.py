@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from pagefold.derive.arrival import Standings
 from pagefold.derive.entry import Entry, again, counted
 from pagefold.derive.learned import AS_IT_COMES, Forms
+from pagefold.derive.levels import levels_after_fold
 from pagefold.derive.policy import Decision
 from pagefold.derive.task import active_task
 from pagefold.derive.trim_tail import squeezed
@@ -21,7 +22,6 @@ from pagefold.derive.working_set.parts import rendered
 from pagefold.derive.working_set.record import Record, recorded, result_pages
 from pagefold.log import Log
 from pagefold.pages.exchanges import Work
-from pagefold.pages.kinds import ResidencyLevel
 from pagefold.pages.page import Page, PageId
 from pagefold.wire.message import Message, Role, user_text
 
@@ -131,14 +131,14 @@ def fold(
     encode = _as_it_stands if rule.plain else frame.encode
     new, standings = (log, calls) if rule.plain else _encoded(log, cut, calls, frame)
     tail = sum(entry.tokens for entry in new[cut:])
-    short = ""
+    short, trimmed = "", frozenset[int]()
     if tokens + tail > frame.room:
         before = calls if rule.plain else Standings(calls=calls.calls)
-        new, standings, more, short = squeezed(new, cut, frame.room - tokens, before, encode, frame.tokens)
+        new, standings, more, short, trimmed = squeezed(new, cut, frame.room - tokens, before, encode, frame.tokens)
         pages = (*pages, *more)
         tail = sum(entry.tokens for entry in new[cut:])
         short = f"{short}: {_told(log, stays, frame, tokens, tail)}" if short else ""
-    decisions = tuple(_decisions(log, cut, stays, made.places))
+    decisions = levels_after_fold(new, cut, stays, trimmed, made.held)
     alive = frozenset[str]().union(made.facts, *(entry.facts for entry in log[cut:]), *(log[at].facts for at in stays))
     size = frame.head + tokens + tail
     shown = {page.id: key for page, key in made.pages}
@@ -250,17 +250,3 @@ def _told(log: Log[Entry], stays: Iterable[int], frame: Frame, front: int, tail:
     parts["digests"] = front - sum(tokens for part, tokens in parts.items() if part.startswith(("message", "pins")))
     said = sorted(((tokens, part) for part, tokens in parts.items() if tokens > 0), reverse=True)
     return ", ".join(f"{part} {tokens:,}" for tokens, part in said)
-
-
-def _decisions(log: Log[Entry], cut: int, stays: Iterable[int], places: Mapping[int, str]) -> Iterable[Decision]:
-    fixed = frozenset(stays)
-    for place in range(len(log)):
-        if place >= cut:
-            yield Decision(place, ResidencyLevel.COMPRESSED, "one of the last exchanges")
-        elif place in fixed:
-            why = "the system says it" if log[place].fixed else "what the user asked"
-            yield Decision(place, ResidencyLevel.FULL, why)
-        elif place in places:
-            yield Decision(place, ResidencyLevel.STRUCTURED, f"in the digest: {places[place]}")
-        else:
-            yield Decision(place, ResidencyLevel.POINTER, "only by the digest's handle")

@@ -33,11 +33,12 @@ NOTHING = Notes()
 
 
 class Decision(NamedTuple):
-    """At which level one message of the history stands, and why."""
+    """At which level one message of the history stands, and why. `part` names the parts of the digest that hold it."""
 
     place: int
     level: ResidencyLevel
     reason: str
+    part: str = ""
 
 
 @frozen

@@ -31,12 +31,13 @@ Encode: TypeAlias = Callable[[Standings, Entry], tuple[Standings, Entry]]
 
 
 class Squeezed(NamedTuple):
-    """The log after trimming. `short` describes what still does not fit, or is ""."""
+    """The log after trimming, and the places that were trimmed. `short` describes what still does not fit, or is ""."""
 
     log: Log[Entry]
     standings: Standings
     pages: tuple[Page, ...]
     short: str
+    trimmed: frozenset[int]
 
 
 def squeezed(log: Log[Entry], cut: int, room: int, standings: Standings, encode: Encode, tokens: str) -> Squeezed:
@@ -54,7 +55,8 @@ def squeezed(log: Log[Entry], cut: int, room: int, standings: Standings, encode:
             break
         level = int(level * _LOWER)  # without what was trimmed to refer to, the others may be longer
     short = f"the last exchange and what always stays are {left:,} tokens more than the window holds"
-    return Squeezed(log.with_items(made.log, cut), made.standings, made.pages, short if left > 0 else "")
+    trimmed = frozenset([cut + index for index in made.trimmed])
+    return Squeezed(log.with_items(made.log, cut), made.standings, made.pages, short if left > 0 else "", trimmed)
 
 
 class _Part(NamedTuple):
@@ -76,13 +78,15 @@ class _Trimmer(NamedTuple):
     def all(self, entries: Iterable[Entry], standings: Standings, encode: Encode) -> Squeezed:
         shown: list[Entry] = []
         pages: list[Page] = []
-        for entry in entries:
+        trimmed: set[int] = set()
+        for index, entry in enumerate(entries):
             after, stands = encode(standings, entry)
             made, parts = self._one(stands)
             standings = _seen(after, standings, parts) if parts else after
+            trimmed.update([index] if parts else [])
             shown.append(made)
             pages += (part.page for part in parts)
-        return Squeezed(Log(shown), standings, tuple(pages), "")
+        return Squeezed(Log(shown), standings, tuple(pages), "", frozenset(trimmed))
 
     def _one(self, entry: Entry) -> tuple[Entry, list[_Part]]:
         parts: list[_Part] = []

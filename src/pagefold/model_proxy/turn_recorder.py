@@ -245,7 +245,7 @@ class TurnRecorder:
 
 
 def _decided(derivation: Derivation) -> tuple[TracedDecision, ...]:
-    return tuple(TracedDecision(place, str(level), reason) for place, level, reason in derivation.decisions)
+    return tuple(TracedDecision(place, str(level), why, part) for place, level, why, part in derivation.decisions)
 
 
 def _drawn(derivation: Derivation, policy: str, before: _Drawn | None) -> _Drawn:
@@ -297,10 +297,9 @@ def _level_of(sent: Sent) -> str:
         return LEVELS[2] if HANDLE.search(sent.message.raw) else LEVELS[0]
     if not sent.edits:
         return LEVELS[0]
-    for _, text in sent.edits:
-        if "pf-" in text and HANDLE.search(text):
-            return LEVELS[2]
-    return LEVELS[1]
+    # A line with a handle stands for a text that is left out; what is longer is a lossless form, or trimmed.
+    pointers = all("\n" not in text and HANDLE.search(text) for _, text in sent.edits)
+    return LEVELS[3] if pointers else LEVELS[1]
 
 
 def _changed_from(derivation: Derivation, place: int) -> dict[int, Sent]:

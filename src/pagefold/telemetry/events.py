@@ -12,7 +12,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
 VERSION = 1
@@ -46,11 +46,12 @@ class TracedResult(NamedTuple):
 
 
 class TracedDecision(NamedTuple):
-    """The level that the message at `place` has after a fold point, and why."""
+    """The level that the message at `place` has after a fold point, why, and which parts of the digest hold it."""
 
     place: int
     level: str
     reason: str
+    part: str = ""
 
 
 class TurnEvent(NamedTuple):
@@ -164,9 +165,15 @@ def _value(kind: type[TurnEvent] | type[CallEvent], name: str, value: Any) -> An
 
 
 def _part(kind: Any, values: Any) -> Any:
-    if [type(value) for value in values] != list(kind.__annotations__.values()):
+    required = len(kind._fields) - len(kind._field_defaults)
+    if not required <= len(values) or [type(value) for value in values] != _types_of(kind)[: len(values)]:
         raise TypeError(kind.__name__)
     return kind(*values)
+
+
+@cache
+def _types_of(kind: Any) -> list[type]:
+    return list(kind.__annotations__.values())
 
 
 def _level(level: Any) -> str:

@@ -16,6 +16,7 @@ from pagefold.derive.arrival import Standings
 from pagefold.derive.entry import Entry, again, enter
 from pagefold.derive.fold import FRONT_SHARE, Folded, Frame, Rule, fold
 from pagefold.derive.learned import AS_IT_COMES, FOLDS, Folds, Forms
+from pagefold.derive.levels import TRIMMED, place_in_history
 from pagefold.derive.policies import folding
 from pagefold.derive.policy import Abilities, Decision, Notes
 from pagefold.derive.remaining import SHIPPED as LASTING
@@ -78,8 +79,8 @@ class Economic(folding.Folding):
         told, tokens = list(state.told), state.tokens - arrived
         for place, entry in enumerate(made.log[state.sent :], state.sent):
             tokens += entry.tokens
-            if entry.shown is not state.log[place].shown:
-                told.append(Decision(place, ResidencyLevel.STRUCTURED, "there was room for so much of it"))
+            if place in made.trimmed:
+                told.append(Decision(place_in_history(entry, place), ResidencyLevel.COMPRESSED, TRIMMED))
         return replace(state, log=made.log, standings=made.standings, tokens=tokens, told=tuple(told)), made.pages
 
     def _encode(self, standings: Standings, entry: Entry) -> tuple[Standings, Entry]:

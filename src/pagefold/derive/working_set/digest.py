@@ -9,8 +9,9 @@ from dataclasses import field
 
 from pagefold.derive.entry import Entry
 from pagefold.derive.working_set.chunks import Attention, Chunk, chunks_of
-from pagefold.derive.working_set.done import counted_lines, done_lines
+from pagefold.derive.working_set.done import counted_lines, done_lines, is_told
 from pagefold.derive.working_set.file_views import FileView, file_views
+from pagefold.derive.working_set.held import DigestPart, Held
 from pagefold.derive.working_set.names import Names, Standing, name_parts
 from pagefold.derive.working_set.parts import Part
 from pagefold.derive.working_set.plan import plan_lines
@@ -53,12 +54,12 @@ class Material:
 
 @frozen
 class WorkingSet:
-    """A digest: its parts, the pages that their handles recall with the file each shows, the part in which each message
-    stands, by place, and the names it holds."""
+    """A digest: its parts, the pages that their handles recall with the file each shows, what it holds of each message,
+    and the names in it."""
 
     parts: tuple[Part, ...] = ()
     pages: tuple[tuple[Page, str], ...] = ()
-    places: Mapping[int, str] = field(default_factory=dict)
+    held: Held = field(default_factory=Held)
     facts: frozenset[str] = frozenset()
 
 
@@ -66,46 +67,48 @@ def working_set(material: Material, names: Names, budget: int) -> WorkingSet:
     """The digest for about so many tokens; nothing but its handle where there is no budget."""
     if budget <= 0:
         return WorkingSet()
-    places: dict[int, str] = {}
+    held = Held()
     room = int(budget * (1 - _NAMES))
-    parts = _recalled(material, int(room * _RECALLED))
-    parts += _said(material, int(room * _SAID), places)
+    parts = _recalled(material, int(room * _RECALLED), held)
+    parts += _said(material, int(room * _SAID), held)
     if plan := plan_lines([entry.message for entry in material.entries[: material.cut]]):
         text = shortened("\n".join(plan), int(room * _PLAN) * 4)
         parts.append(Part("the plan as you last wrote it:", tuple(text.split("\n"))))
-    parts += _done(material, int(room * _DONE), places)
+        held.add(material.work.plan, DigestPart.PLAN, "the plan as it was last written")
+    parts += _done(material, int(room * _DONE), held)
     left = room - sum(part.tokens for part in parts)
-    views = _files(material, max(0, min(int(room * _FILES), left, _FILES_MOST)))
+    views = _files(material, max(0, min(int(room * _FILES), left, _FILES_MOST)), held)
     parts += [Part(view.title, view.lines) for view in views]
-    for exchange in material.work.exchanges:
-        if exchange.paths and exchange.answered < material.cut:
-            places[exchange.answered] = "files as they are now"
     mentioned = facts_of("\n".join([part.text for part in parts]))
     shown = facts_of("\n".join([line for view in views for line in view.lines if line is not None]))
     for place, entry in enumerate(material.entries):
         if material.stands(place):
             mentioned, shown = (mentioned | entry.facts, shown) if entry.own else (mentioned, shown | entry.facts)
     standing = Standing(shown, mentioned)
-    lines = name_parts(names, material.entries, material.cut, material.work, standing, int(budget * _NAMES))
+    quoted = name_parts(names, material.entries, material.cut, material.work, standing, int(budget * _NAMES))
+    for place, _ in quoted:
+        held.add(place, DigestPart.NAMES, "lines with names that stand nowhere else")
+    lines = [part for _, part in quoted]
     facts = mentioned | facts_of("\n".join([part.text for part in lines]))
-    return WorkingSet((*parts, *lines), tuple((view.page, view.key) for view in views), places, facts)
+    return WorkingSet((*parts, *lines), tuple((view.page, view.key) for view in views), held, facts)
 
 
-def _recalled(material: Material, budget: int) -> list[Part]:
+def _recalled(material: Material, budget: int, held: Held) -> list[Part]:
     """Results that were recalled after they had been folded, whole: they were missed."""
     parts: list[Part] = []
     if not material.recalled:
         return parts
-    for entry in material.entries[: material.cut]:
+    for place, entry in enumerate(material.entries[: material.cut]):
         for block in entry.message.blocks:
             if block.kind is BlockKind.RESULT and Page.of(PageKind.EVIDENCE, block.text).id in material.recalled:
                 part = Part("a result that you recalled, whole:", tuple(block.text.split("\n")))
                 if sum(other.tokens for other in parts) + part.tokens <= budget:
                     parts.append(part)
+                    held.add(place, DigestPart.RECALLED, "it was recalled after it had been folded")
     return parts
 
 
-def _said(material: Material, budget: int, places: dict[int, str]) -> list[Part]:
+def _said(material: Material, budget: int, held: Held) -> list[Part]:
     messages = [entry.message for entry in material.entries]
     found = [saying for saying in sayings(messages, material.cut) if saying.place not in material.kept]
     texts = {saying.place: _first_form(saying) for saying in found}
@@ -129,7 +132,8 @@ def _said(material: Material, budget: int, places: dict[int, str]) -> list[Part]
         if text := texts[saying.place]:
             who = "user" if saying.is_user else "you"
             parts.append(Part(f"{who}, message {saying.place + 1}:", tuple(text.split("\n"))))
-            places[saying.place] = "what was said"
+            short = "what the user said" if saying.is_user else "an answer, in short"
+            held.add(saying.place, DigestPart.SAID, saying.reason or short)
     return parts
 
 
@@ -141,11 +145,8 @@ def _first_form(saying: Saying) -> str:
     return shortened(saying.text, _ANSWER) if saying.whole else in_short(saying.text)
 
 
-def _done(material: Material, budget: int, places: dict[int, str]) -> list[Part]:
+def _done(material: Material, budget: int, held: Held) -> list[Part]:
     exchanges = [exchange for exchange in material.work.exchanges if exchange.answered < material.cut]
-    for exchange in exchanges:
-        places.setdefault(exchange.answered, "what was done")
-        places.setdefault(exchange.called, "what was done")
     kept = list(exchanges)
     lines = done_lines(kept, material.handles)
     early: list[Exchange] = []
@@ -156,10 +157,16 @@ def _done(material: Material, budget: int, places: dict[int, str]) -> list[Part]
         lines = done_lines(kept, material.handles)
     failed = [exchange for exchange in early if exchange.ending.outcome is not Outcome.OK]
     lines = [*counted_lines(early), *done_lines(failed), *lines]
+    for exchange in [
+        *(other for other in failed if is_told(other)),
+        *(other for other in kept if is_told(other, kept)),
+    ]:
+        held.add(exchange.answered, DigestPart.DONE, f"its outcome: {exchange.ending.outcome}")
+        held.add(exchange.called, DigestPart.DONE, f"a call with its outcome: {exchange.ending.outcome}")
     return [Part("what was done, in order, with its outcome:", tuple(lines))] if lines else []
 
 
-def _files(material: Material, budget: int) -> list[FileView]:
+def _files(material: Material, budget: int, held: Held) -> list[FileView]:
     now = _attention(material)
     files = material.work.files.files
     chunks = [chunk for key, file in files.items() for chunk in chunks_of(key, file, now)]
@@ -172,6 +179,9 @@ def _files(material: Material, budget: int) -> list[FileView]:
         if wanted and spent + chunk.tokens <= budget:
             chosen.append(chunk)
             spent += chunk.tokens
+    for chunk in chosen:
+        for place in set(files[chunk.key].text.regions[chunk.region].seen[chunk.begin : chunk.end]):
+            held.add(place, DigestPart.FILES, "lines that it showed or wrote stand in a view of the file")
     return file_views(files, chosen)
 
 

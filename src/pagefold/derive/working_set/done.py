@@ -17,8 +17,8 @@ def done_lines(exchanges: Sequence[Exchange], handles: Mapping[str, str] = NO_HA
     lines: list[str] = []
     last, times = "", 0
     for place, exchange in enumerate(exchanges):
-        if exchange.act is Act.SHOWED and exchange.ending.outcome is Outcome.OK and exchange is not exchanges[-1]:
-            continue  # what it showed is among the files
+        if not is_told(exchange, exchanges):
+            continue
         line = _line(exchange)
         if place >= len(exchanges) - _NAMED and exchange.act is Act.OTHER and exchange.call_id in handles:
             line = f"{line} ({handles[exchange.call_id]})"
@@ -29,6 +29,13 @@ def done_lines(exchanges: Sequence[Exchange], handles: Mapping[str, str] = NO_HA
         last, times = line, 1
         lines.append(line)
     return lines
+
+
+def is_told(exchange: Exchange, among: Sequence[Exchange] = ()) -> bool:
+    """Whether an exchange has a line among these: not a read that went well, unless it is the last of them. What it
+    showed is among the files."""
+    read = exchange.act is Act.SHOWED and exchange.ending.outcome is Outcome.OK
+    return not read or (bool(among) and exchange is among[-1])
 
 
 def counted_lines(exchanges: Sequence[Exchange]) -> Iterator[str]:

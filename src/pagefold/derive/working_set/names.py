@@ -42,8 +42,9 @@ class Standing:
 
 def name_parts(
     names: Names, entries: Sequence[Entry], cut: int, work: Work, standing: Standing, budget: int
-) -> list[Part]:
-    """The best lines before the cut for names that are not shown elsewhere, within about so many tokens."""
+) -> list[tuple[int, Part]]:
+    """The best lines before the cut for names that are not shown elsewhere, within about so many tokens; each part with
+    the place of the message that it is from."""
     asked = [(fact, told) for fact, told in names.known.items() if fact not in standing.shown and told[-1] < cut]
     worth: defaultdict[int, dict[str, float]] = defaultdict(dict)
     for (fact, told), expected_need in zip(asked, expected(asked, names.turn, names.priors), strict=True):
@@ -54,7 +55,7 @@ def name_parts(
     about_files = {exchange.call_id for exchange in work.exchanges if exchange.act is not Act.OTHER}
     labels = {exchange.call_id: exchange.label for exchange in work.exchanges}
     current = _current_lines(work)
-    parts: list[Part] = []
+    parts: list[tuple[int, Part]] = []
     for place, _ in passages:
         for selected in kept[place]:
             passage, lines = selected.passage, selected.lines
@@ -63,7 +64,7 @@ def name_parts(
                 lines = [line for line in lines if (is_call and not line[1]) or _is_current(line[0], current)]
             if lines:
                 title = labels.get(passage.call_id) or f"message {place + 1}"
-                parts.append(Part(f"from {title}:", tuple(quoted(lines))))
+                parts.append((place, Part(f"from {title}:", tuple(quoted(lines)))))
     return parts
 
 

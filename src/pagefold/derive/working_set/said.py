@@ -21,12 +21,16 @@ GAP = "…"
 
 @frozen
 class Saying:
-    """One message's words. `need` orders what stays whole when not all of it fits."""
+    """One message's words. `reason` says why they are whole, where they have to be."""
 
     place: int
     speaker: Role
     text: str
-    whole: bool = False
+    reason: str = ""
+
+    @property
+    def whole(self) -> bool:
+        return bool(self.reason)
 
     @property
     def is_user(self) -> bool:
@@ -40,13 +44,13 @@ def sayings(messages: Sequence[Message], cut: int) -> list[Saying]:
         if message.role in (Role.USER, Role.ASSISTANT) and (text := words_of_message(message)):
             found.append(Saying(place, message.role, text))
     answers = [index for index, saying in enumerate(found) if not saying.is_user]
-    whole = set(answers[-_WHOLE_ANSWERS:])
+    whole = dict.fromkeys(answers[-_WHOLE_ANSWERS:], "one of the last answers")
     asks = [place for place, message in enumerate(messages) if message.role is Role.USER and words_of_message(message)]
     if asks:
         before = [index for index in answers if found[index].place < asks[-1]]
-        whole.update(before[-1:])
-        whole.update(index for index, saying in enumerate(found) if saying.place == asks[-1])
-    return [Saying(s.place, s.speaker, s.text, index in whole) for index, s in enumerate(found)]
+        whole |= dict.fromkeys(before[-1:], "what the latest ask replies to")
+        whole |= {index: "the latest ask" for index, saying in enumerate(found) if saying.place == asks[-1]}
+    return [Saying(s.place, s.speaker, s.text, whole.get(index, "")) for index, s in enumerate(found)]
 
 
 def words_of_message(message: Message) -> str:

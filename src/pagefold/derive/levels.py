@@ -1,0 +1,71 @@
+"""At which level every message of a history stands after a fold, in which part of the digest, and why.
+
+Full is as it came; compressed is a form with fewer tokens, lossless or trimmed; structured is in the digest; pointer is
+by the digest's handle alone.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from pagefold.derive.entry import Entry
+from pagefold.derive.policy import Decision
+from pagefold.derive.working_set.held import Held
+from pagefold.log import Log
+from pagefold.pages.kinds import ResidencyLevel
+from pagefold.wire.message import BlockKind
+
+LOSSLESS = "in its cheapest lossless form"
+TRIMMED = "trimmed to the room there is"
+
+
+def place_in_history(entry: Entry, index: int) -> int:
+    """The place of a message in its history; by its index in the log where nobody has numbered the messages."""
+    return entry.message.place if entry.message.place >= 0 else index
+
+
+def levels_after_fold(
+    log: Log[Entry], cut: int, stays: Iterable[int], trimmed: Iterable[int], held: Held
+) -> tuple[Decision, ...]:
+    """One decision for each message of the history, in order. `log` is as it stands; `stays` are the places before the
+    cut that stand as they came, `trimmed` those behind it of which a part is shown."""
+    fixed, shortened = frozenset(stays), frozenset(trimmed)
+    numbered = any(entry.message.place >= 0 for entry in log)
+    decisions: dict[int, Decision] = {}
+    for index, entry in enumerate(log):
+        place = entry.message.place if numbered else index
+        if place < 0:
+            continue  # pins and stand-ins for missing results are no messages of the history
+        if index >= cut:
+            decision = _in_tail(place, entry, trimmed=index in shortened)
+        elif index in fixed:
+            why = "the system says it" if entry.fixed else "what the user asked"
+            decision = Decision(place, ResidencyLevel.FULL, why)
+        else:
+            decision = _in_digest(place, index, entry, held)
+        decisions.setdefault(place, decision)  # a message that was repaired may have entered in two
+    return tuple(decisions.values())
+
+
+def _in_tail(place: int, entry: Entry, *, trimmed: bool) -> Decision:
+    last = "one of the last exchanges"
+    if trimmed:
+        return Decision(place, ResidencyLevel.COMPRESSED, f"{last}, {TRIMMED}")
+    if entry.shown.raw == entry.message.raw:
+        return Decision(place, ResidencyLevel.FULL, last)
+    return Decision(place, ResidencyLevel.COMPRESSED, f"{last}, {LOSSLESS}")
+
+
+def _in_digest(place: int, index: int, entry: Entry, held: Held) -> Decision:
+    if parts := held.of(index):
+        names, reasons = zip(*parts, strict=True)
+        return Decision(place, ResidencyLevel.STRUCTURED, "; ".join(dict.fromkeys(reasons)), ", ".join(names))
+    return Decision(place, ResidencyLevel.POINTER, "; ".join(_left_out(entry)))
+
+
+def _left_out(entry: Entry) -> Iterator[str]:
+    kinds = {block.kind for block in entry.message.blocks}
+    if BlockKind.RESULT in kinds:
+        yield "a result of which nothing stands any more, or nothing is likely needed"
+    elif BlockKind.CALL in kinds:
+        yield "a call that went well and is only counted, or whose result says it all"
+    else:
+        yield "an older answer for which there was no room"
