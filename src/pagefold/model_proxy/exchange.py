@@ -25,6 +25,7 @@ from pagefold.wire.apis import APIS
 from pagefold.wire.message import Message, Usage
 
 READ_BYTES = 32 << 20
+TOO_LARGE = "request too large"
 """Of a request or an answer, decoded, more than this is passed on without being read: no provider takes more."""
 
 OFF = "off"
@@ -34,7 +35,7 @@ _NO_MESSAGES, _NO_HASHES = Log[Message](), Log[bytes]()
 
 
 class Exchange:
-    """One exchange. A body of None was too large to be kept; `wish` is what the client's own header asks for,
+    """One exchange. A body of None cannot be read, `unread` says why; `wish` is what the client's own header asks for,
     `window` how many tokens it says fit, where it says that."""
 
     def __init__(
@@ -46,13 +47,14 @@ class Exchange:
         *,
         wish: str = "",
         window: int = 0,
+        unread: str = "",
     ) -> None:
         self.api = APIS.get(path) if method == "POST" else None
         self.refusal = ""
         self._body, self._conversations = body, conversations
         self._wish, self._window = wish, window
         self._parsed: ParsedRequest | None = None
-        self._unread = ""
+        self._unread = unread
         self._policy: Policy | None = None  # as it was set or named; None where the request goes on as it came
         self._derivations: Derivations | None = None
         self._nearest: Nearest | None = None
@@ -244,7 +246,7 @@ class Exchange:
         if self.api is None or self._parsed is not None or self._unread:
             return self._parsed
         if self._body is None:
-            self._unread = "request too large"
+            self._unread = TOO_LARGE
             return None
         try:
             self._parsed = request_cache.read(self.api, self._body)

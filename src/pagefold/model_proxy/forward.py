@@ -16,6 +16,7 @@ from yarl import URL
 
 from pagefold.adapters.asgi import Event, Receive, Send
 from pagefold.model_proxy.answer_listener import AnswerListener
+from pagefold.model_proxy.body_encoding import encoded, legible
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.exchange import Exchange
 from pagefold.model_proxy.http import (
@@ -95,6 +96,7 @@ class ProxiedRequest:
         self._proxy, self._session, self._target = proxy, session, target
         self._scope, self._named, self._send = scope, named, send
         self._upload = Upload(receive)
+        self._encoding = named.get(b"content-encoding", b"").decode("latin-1").strip().lower()
         self._exchange: Exchange | None = None
         self._listener: AnswerListener | None = None
         self._faulty = False
@@ -319,13 +321,10 @@ class ProxiedRequest:
 
     def _request(self, body: bytes, derived: bytes | None) -> Awaitable[aiohttp.ClientResponse]:
         dropped = NOT_PASSED_ON if derived is None else NOT_PASSED_ON | _LENGTH
-        if (
-            self._exchange is not None and self._exchange.turn
-        ):  # the proxy has to parse the answer, so it must not be compressed
-            headers = [*passed_on(self._scope["headers"], dropped | _ENCODING), _LEGIBLE]
-        else:
-            headers = passed_on(self._scope["headers"], dropped)
-        body = body if derived is None else derived
+        asks_in_turn = self._exchange is not None and self._exchange.turn is not None
+        headers = passed_on(self._scope["headers"], dropped | _ENCODING if asks_in_turn else dropped)
+        headers += [_LEGIBLE] if asks_in_turn else []  # the proxy has to parse the answer: it must not be compressed
+        body = body if derived is None else encoded(derived, self._encoding)
         data: Any = body or None
         if not self._upload.whole and derived is None:
             data = self._upload.rest(body)
@@ -366,8 +365,9 @@ class ProxiedRequest:
         wish = headers[WISH_HEADER].decode("ascii", "replace").strip().lower() if WISH_HEADER in headers else ""
         conversations = self._proxy.conversations
         window = window_in(headers, given=bool(conversations.window))
+        text, unread = legible(body, self._encoding, self._proxy.read_bytes)
         self._exchange = self._proxy.exchange(
-            self._scope["method"], path, body, conversations, wish=wish, window=window
+            self._scope["method"], path, text, conversations, wish=wish, window=window, unread=unread
         )
 
     def _answer_began(self, response: aiohttp.ClientResponse) -> None:
