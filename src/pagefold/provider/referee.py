@@ -6,7 +6,7 @@ clock is passed in. `Referee.answer` is the only door; `server` opens it to HTTP
 
 from collections import Counter as Tally
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pagefold.errors import WireError
@@ -44,7 +44,8 @@ _SUMMARY = "Summary by the referee: the conversation so far, in short."
 
 @frozen
 class Record:
-    """What was decided about one request. `rule` is the one it broke, or "" where it was accepted."""
+    """What was decided about one request. `rule` is the one it broke, or "" where it was accepted; `thinking` is how
+    many thinking blocks the model read."""
 
     number: int
     path: str
@@ -54,7 +55,8 @@ class Record:
     mismatches: Sequence[Mismatch] = ()
     charge: Charge | None = None
     usd: float = 0.0
-    window_tokens: int = 0
+    tokens: int = 0
+    thinking: int = 0
 
 
 @frozen
@@ -156,8 +158,8 @@ class Referee:
         tokens, window = cached.totals[-1], self._window or model.window
         if tokens > window:
             refusal = Refusal("too_long", f"prompt is too long: {tokens} tokens > {window} maximum")
-            return _refused(refusal, Record(number, path, prompt.model, window_tokens=tokens))
-        record = Record(number, path, prompt.model, mismatches=checked.mismatches, window_tokens=tokens)
+            return _refused(refusal, Record(number, path, prompt.model, tokens=tokens))
+        record = Record(number, path, prompt.model, mismatches=checked.mismatches, tokens=tokens, thinking=checked.read)
         if counting:
             return _whole({"input_tokens": tokens}, record)
         said = answer or self._answers(number, as_object(json_text.parse(json_text.text_of(body))))
@@ -165,9 +167,8 @@ class Referee:
         output = _output_tokens(prompt.model, content)
         use = self._cache.use(cached, now, shortest=model.cacheable)
         charge = Charge(use.fresh, use.read, use.written, output)
-        record = Record(
-            number, path, prompt.model, "", "", checked.mismatches, charge, self._price(prompt.model, charge), tokens
-        )
+        usd = self._price(prompt.model, charge)
+        record = replace(record, charge=charge, usd=usd)
         message = messages_answer.message_of(prompt.model, number, content, _usage(charge, stop), stop)
         if BINDING_BETA in prompt.betas:
             message["input_transformations"] = [mismatch.report() for mismatch in checked.mismatches]
@@ -259,7 +260,5 @@ def _whole(message: dict[str, Any], record: Record) -> Reply:
 
 def _refused(refusal: Refusal, record: Record) -> Reply:
     message = refusal.anthropic()
-    refused = Record(
-        record.number, record.path, record.model, refusal.rule, refusal.message, window_tokens=record.window_tokens
-    )
+    refused = replace(record, rule=refusal.rule, reason=refusal.message)
     return Reply(refusal.status, JSON, [json_text.bytes_of(json_text.dumps(message))], message, refused)

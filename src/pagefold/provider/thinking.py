@@ -53,13 +53,15 @@ class Mismatch:
 @frozen
 class Checked:
     """The outcome for one request: what failed, and what stands before the answer: the hash of the prompt, the last
-    thinking that counts, the last role. `forged` is where a signature stands that the provider did not write."""
+    thinking that counts, the last role. `forged` is where a signature stands that the provider did not write; `read` is
+    how many thinking blocks the model gets to read."""
 
     mismatches: Sequence[Mismatch]
     prefix: bytes
     previous: bytes
     role: str
     forged: tuple[int, int] | None = None
+    read: int = 0
 
     @property
     def answer_prefix(self) -> bytes:
@@ -83,6 +85,7 @@ def check_thinking(prompt: Prompt, model: ClaudeModel, behaviour: Behaviour) -> 
     deferred = {part.name: part.content for part in prompt.tools if part.kind == "deferred_tool"}
     prefix, previous, role = root, b"", ""
     mismatches: list[Mismatch] = []
+    blocks = 0
     for index, turn in enumerate(prompt.turns):
         if turn.also:
             prefix = hash_of(prefix, turn.also)
@@ -98,6 +101,7 @@ def check_thinking(prompt: Prompt, model: ClaudeModel, behaviour: Behaviour) -> 
                 for name in part.names:
                     prefix = hash_of(prefix, deferred.get(name, b""))
                 continue
+            blocks += 1
             if part.bound is None:
                 return Checked(mismatches, prefix, previous, role, (index, place))
             failure = PREFIX if in_dropped_run else _failure(part.bound, prompt.model, model, prefix, previous)
@@ -108,7 +112,8 @@ def check_thinking(prompt: Prompt, model: ClaudeModel, behaviour: Behaviour) -> 
                 return Checked(mismatches, prefix, previous, role)
             in_dropped_run = failure == PREFIX and behaviour is Behaviour.DROP
             previous = previous if in_dropped_run else part.bound.own
-    return Checked(mismatches, prefix, previous, role)
+    read = blocks - sum(failed.dropped for failed in mismatches)
+    return Checked(mismatches, prefix, previous, role, read=read)
 
 
 def _failure(bound: Bound, reader: str, model: ClaudeModel, prefix: bytes, previous: bytes) -> str:
