@@ -114,7 +114,7 @@ def cold(paths: Sequence[Path], window: int) -> None:
     for path in paths:
         seen, worth, used = 0, 0, 0
         for session in sessions(path):
-            lost = frozenset(expired(session, policy.prices.ttl_seconds))
+            lost = frozenset(expired(session, policy.prices.life))
             state = policy.begin()
             for place, message in enumerate(session.messages):
                 if message.role is Role.ASSISTANT:

@@ -27,7 +27,7 @@ from typing import Any
 from bench.recorded import SCORER, SHARED, TRACES, families, in_half, name_of, scorer, sessions
 from bench.recorded import family as recording
 from pagefold.analysis.replay import SessionReplay, Terms
-from pagefold.derive.cost import TABLES
+from pagefold.derive.cost import ASSUMED
 from pagefold.derive.policies import NAMES, policy_named
 from pagefold.derive.policies.clear import Clear
 from pagefold.derive.policy import Policy
@@ -81,7 +81,7 @@ def made(name: str, window: int) -> Policy:
 
 def requests_of(session: Session, policy: Policy, window: int, overhead: int = 0) -> Iterator[dict[str, Any]]:
     """What the policy would have sent, as the scorer reads it."""
-    for turn, derived in Unmissed(session, Terms(policy, TABLES["anthropic"], counter("o200k"), window, overhead)):
+    for turn, derived in Unmissed(session, Terms(policy, ASSUMED, counter("o200k"), window, overhead)):
         yield {"turn": turn, "keep": derived.keep, "append": [json.loads(message.raw) for message in derived.append]}
 
 

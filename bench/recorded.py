@@ -13,13 +13,13 @@ from typing import Any
 
 from pagefold.analysis.engine import sessions_of
 from pagefold.analysis.replay_job import ReplayJob
-from pagefold.derive.cost import TABLES
+from pagefold.derive.cost import ASSUMED
 from pagefold.wire.transcripts import Session
 
 PROJECT = Path(__file__).resolve().parent.parent
 SHARED = PROJECT.parent / "shared"
 TRACES, ADAPTERS, SCORER = SHARED / "traces", SHARED / "peers", SHARED / "score" / "score.py"
-JOB = ReplayJob(TABLES["anthropic"], "o200k", 200_000, max_line_bytes=1 << 30)
+JOB = ReplayJob(ASSUMED, "o200k", 200_000, max_line_bytes=1 << 30)
 
 
 def family(name: str) -> Path:

@@ -129,7 +129,7 @@ def read_error(body: bytes) -> Mapping[str, Any]:
 TOY = Api(
     "toy",
     "/toy/chat",
-    ApiProvider("toy", prices="openai"),
+    ApiProvider("toy"),
     SHAPE,
     parse_request,
     parse_response,

@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import Any, Self
 
 from pagefold.adapters.instructions import instructions_in
+from pagefold.adapters.model_prices import ModelPrices
 from pagefold.adapters.stores import open_store
-from pagefold.derive.cost import TABLES, Prices
+from pagefold.derive.cost import ASSUMED, Prices
 from pagefold.derive.levels import LOSSLESS
 from pagefold.derive.notebook import Notebook
 from pagefold.derive.pinned_policy import PinnedPolicy
@@ -87,9 +88,9 @@ class Context:
     [{'role': 'user', 'content': 'What does parse() return?'}]
 
     `store` is a file, a store, or nothing to keep pages in memory; a file is closed by `close`, or at the end of a
-    `with` block. `model` names the tokenizer; `head` is what stands before all messages, in tokens: the system prompt
-    and the tools, where they are not messages themselves. Every section of the files in `instructions` is a constraint.
-    `project` names what pins of that scope are shared by.
+    `with` block. `model` names the tokenizer, and what tokens cost where no `prices` are given; `head` is what stands
+    before all messages, in tokens: the system prompt and the tools, where they are not messages themselves. Every
+    section of the files in `instructions` is a constraint. `project` names what pins of that scope are shared by.
     """
 
     def __init__(
@@ -100,13 +101,14 @@ class Context:
         store: Store | str | Path | None = None,
         model: str = "",
         head: int = 0,
-        prices: Prices = TABLES["anthropic"],
+        prices: Prices | None = None,
         history: str = "context",
         project: str = "",
         instructions: Sequence[str | Path] = (),
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._counter = counter_for(model)
+        prices = prices or (ModelPrices().prices(model) if model else ASSUMED)
         if isinstance(policy, str):
             policy = policy_named(policy, window=window, prices=prices, tokens=self._counter.name)
         self._prices, self._clock = prices, clock
@@ -168,7 +170,7 @@ class Context:
         if window is not None:
             self._resize(window)
         if cold is None:
-            life = self._prices.ttl_seconds
+            life = self._prices.life
             cold = self._asked is not None and life > 0 and now - self._asked > life
         prefix_hash = self._prefix_hashes[-1] if self._prefix_hashes else b""
         notes = Notes(cold=cold, recalled=tuple(self._missed))

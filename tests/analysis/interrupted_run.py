@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pagefold.analysis import engine
 from pagefold.analysis.replay_job import ReplayJob
-from pagefold.derive.cost import prices_named
+from pagefold.derive.cost import ASSUMED
 from pagefold.wire.transcripts import Session
 
 
@@ -18,7 +18,7 @@ def sleep(session: Session, job: ReplayJob) -> None:
 
 def main() -> int:
     engine._SMALL_BYTES, engine._PART_FILES = 0, 1
-    job = ReplayJob(prices_named("anthropic"), "o200k", 200_000)
+    job = ReplayJob(ASSUMED, "o200k", 200_000)
     try:
         list(engine.run_on_sessions([Path(name) for name in sys.argv[1:]], sleep, job, engine.Engine(jobs=2)))
     except KeyboardInterrupt:

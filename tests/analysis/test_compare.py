@@ -17,14 +17,14 @@ from pagefold.analysis.problems import FileProblem
 from pagefold.analysis.replay import Terms, replay
 from pagefold.analysis.replay_figures import ReplayFigures
 from pagefold.analysis.replay_job import ReplayJob
-from pagefold.derive.cost import prices_named
+from pagefold.derive.cost import ASSUMED
 from pagefold.derive.policies import policy_named
 from pagefold.tokens import counter
 from pagefold.wire.transcripts import Problem, Session
 from tests.analysis.logs import session, talk, written
 
 CHOICES = (PolicyChoice("identity", 200_000), PolicyChoice("economic", 64_000), PolicyChoice("compaction", 64_000))
-JOB = ReplayJob(prices_named("anthropic"), "o200k", 200_000)
+JOB = ReplayJob(ASSUMED, "o200k", 200_000)
 WORK = partial(compare_session, choices=CHOICES)
 
 

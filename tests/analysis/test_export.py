@@ -22,7 +22,7 @@ from pagefold.analysis.export import (
 from pagefold.analysis.problems import FileProblem
 from pagefold.analysis.replay import Terms, replay
 from pagefold.analysis.replay_job import ReplayJob
-from pagefold.derive.cost import prices_named
+from pagefold.derive.cost import ASSUMED
 from pagefold.derive.learned import Folds, Learned
 from pagefold.derive.policies import policy_named
 from pagefold.errors import ConfigError
@@ -31,7 +31,7 @@ from tests.analysis.logs import session, talk, written
 
 EARLY = Learned(folds=Folds(miss=300, least=4_000, cold=2_000, rent=0.2))
 POLICIES = ("identity", "economic")
-JOB = ReplayJob(prices_named("anthropic"), "o200k", 200_000, learned=EARLY)
+JOB = ReplayJob(ASSUMED, "o200k", 200_000, learned=EARLY)
 
 
 class Rows(NamedTuple):

@@ -9,7 +9,7 @@ import pytest
 
 from pagefold.analysis.faults import observe
 from pagefold.analysis.replay import SessionReplay, Terms
-from pagefold.derive.cost import prices_named
+from pagefold.derive.cost import ASSUMED
 from pagefold.derive.policies import policy_named
 from pagefold.derive.policy import NOTHING, Abilities, Derived, Notes, Policy
 from pagefold.pages.faults import FaultKind, FaultObserver, PageFault
@@ -80,7 +80,7 @@ PIECE = Page.of(PageKind.EVIDENCE, FILE + OTHER)
 
 def observed(messages: Sequence[dict[str, Any]], policy: Policy) -> tuple[FaultObserver, tuple[PageFault, ...]]:
     recorded = session(*messages)
-    return observe(recorded, SessionReplay(recorded, Terms(policy, prices_named("anthropic"), counter("o200k"))))
+    return observe(recorded, SessionReplay(recorded, Terms(policy, ASSUMED, counter("o200k"))))
 
 
 def kinds(messages: tuple[dict[str, Any], ...], policy: Policy) -> list[str]:

@@ -15,7 +15,7 @@ from pagefold.analysis.engine import Engine, SessionResult, run_on_sessions
 from pagefold.analysis.replay import SessionReplay, Terms, emitted, replay
 from pagefold.analysis.replay_figures import ReplayFigures
 from pagefold.analysis.replay_job import ReplayedSession, ReplayJob, replay_session
-from pagefold.derive.cost import prices_named
+from pagefold.derive.cost import ASSUMED
 from pagefold.derive.policies import policy_named
 from pagefold.derive.policy import NOTHING, Abilities, Derived, Notes
 from pagefold.errors import ConfigError
@@ -26,7 +26,7 @@ from pagefold.wire.transcripts import Session, parse_line
 from tests.shared import FAMILIES, SCORER, needs_scorer, needs_traces
 
 WORDS = counter("o200k").count
-TERMS = Terms(policy_named("identity"), prices_named("anthropic"), counter("o200k"), 200_000)
+TERMS = Terms(policy_named("identity"), ASSUMED, counter("o200k"), 200_000)
 
 
 def session(*messages: dict[str, Any], times: Sequence[float] | None = None) -> Session:

@@ -22,7 +22,7 @@ from pagefold.analysis.report.markdown import markdown
 from pagefold.analysis.session_report import POLICIES, ReportOptions, SessionReport
 from pagefold.analysis.timeline import timeline
 from pagefold.charts import CostPoint, is_unbeaten
-from pagefold.derive.cost import prices_named
+from pagefold.derive.cost import ASSUMED
 from pagefold.derive.learned import Folds, Learned
 from pagefold.derive.policies import policy_named
 from pagefold.pages.kinds import ResidencyLevel
@@ -31,7 +31,7 @@ from pagefold.wire.transcripts import Session, parse_line
 from tests.analysis.logs import session, talk, written
 from tests.shared import FAMILIES, needs_traces
 
-PRICES = prices_named("anthropic")
+PRICES = ASSUMED
 # Folded early, so that a short session shows all there is to show.
 EARLY = Learned(folds=Folds(miss=300, least=4_000, cold=2_000, rent=0.2))
 JOB = ReplayJob(PRICES, "o200k", 200_000, learned=EARLY)

@@ -22,7 +22,7 @@ from pagefold.analysis.replay_job import ReplayJob
 from pagefold.analysis.tune import Tuned, tune
 from pagefold.analysis.tuning_options import OptionValue, TuningOption, always, options
 from pagefold.analysis.tuning_trials import PARTS, JudgedSession, collect_evidence, is_held_out, judge_session, part_of
-from pagefold.derive.cost import prices_named
+from pagefold.derive.cost import ASSUMED
 from pagefold.derive.learned import SHIPPED, Folds, Learned, forms_of, learned_of
 from pagefold.derive.remaining import TurnsLeft
 from pagefold.derive.values import Priors
@@ -33,7 +33,7 @@ from pagefold.tools.from_settings import registry_of
 from pagefold.tools.registry import ToolRegistry
 from tests.analysis.logs import call, result, session, talk, written
 
-JOB = ReplayJob(prices_named("anthropic"), "o200k", 200_000)
+JOB = ReplayJob(ASSUMED, "o200k", 200_000)
 NAMES = [f"session-{at}" for at in range(400)]
 HELD = [name for name in NAMES if is_held_out(name)]
 FITTED = [name for name in NAMES if not is_held_out(name)]

@@ -138,7 +138,7 @@ def test_emit_writes_what_the_scorer_reads_and_leaves_nothing_half_written(tmp_p
         (("replay", "--policy", "magic"), "policy = 'magic': expected one of identity"),
         (("replay", "--overhead", "-1"), "--overhead -1: expected 0 tokens or more"),
         (("serve", "--policy", "oracle_replay"), "policy = 'oracle_replay': it looks ahead in a recording"),
-        (("replay", "--prices", "free"), "prices = 'free': expected one of anthropic"),
+        (("replay", "--prices", "free"), "prices = 'free': expected the name of a model"),
         (("dashboard", "--port", "99999"), "--port = 99999: expected a whole number from 0 to 65535"),
         (("mcp", "--http", "99999", "--", "server"), "--http 99999: expected a port from 0 to 65535"),
         (("replay", "--window", "0"), "--window = 0: expected a whole number of at least 1"),

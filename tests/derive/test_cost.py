@@ -1,48 +1,82 @@
-"""Prices: dated tables, a user's own numbers over them, and what a request costs."""
+"""Prices: what a request costs, by how long its prompt is and how long the cache is asked to live."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from pagefold.derive.cost import TABLES, Prices, prices_named
-from pagefold.errors import ConfigError
-from pagefold.settings.sections import PriceTable
+from pagefold.derive.cost import ASSUMED, Prices, Rates
+from pagefold.wire.message import Usage
+
+TIERED = Prices(
+    "tiered",
+    1.0,
+    0.1,
+    1.25,
+    5.0,
+    write_long=2.0,
+    ttl_long_seconds=3600.0,
+    tiers=(Rates(100, 5.0, 0.5, 6.25, 25.0, 10.0), Rates(1_000, 10.0, 1.0, 12.5, 25.0, 20.0)),
+)
+COUNTS = st.integers(0, 5_000)
 
 
 def test_a_cached_prompt_costs_a_tenth_and_a_written_one_a_quarter_more() -> None:
-    prices = prices_named("anthropic")
-
-    assert prices.cost(1000, 100) == pytest.approx(225)
-    assert prices.usd(1_000_000) == prices.fresh
+    assert ASSUMED.cost(1000, 100) == pytest.approx(225)
+    assert ASSUMED.usd(1_000_000) == ASSUMED.fresh
 
 
-@pytest.mark.parametrize("name", TABLES)
-def test_every_shipped_table_says_where_it_is_from_and_when(name: str) -> None:
-    prices = prices_named(name)
-
-    assert "2026" in prices.source
-    assert 0 < prices.read < prices.fresh <= prices.write < prices.output
+def test_what_is_assumed_says_so_and_when() -> None:
+    assert ASSUMED.assumed
+    assert "assumed" in ASSUMED.source
+    assert "2026" in ASSUMED.source
 
 
-def test_your_own_numbers_lie_over_a_shipped_table() -> None:
-    prices = prices_named("anthropic", [PriceTable(name="anthropic", read=0.1)])
-
-    assert (prices.read, prices.write) == (0.1, TABLES["anthropic"].write)
-    assert "your own numbers" in prices.source
-
-
-def test_a_table_of_your_own_is_used_by_its_name() -> None:
-    own = PriceTable(name="mine", fresh=1, read=0.2, write=1.5, output=4, ttl_seconds=60)
-
-    assert prices_named("mine", [own]) == Prices("mine", 1, 0.2, 1.5, 4, 60)
+@pytest.mark.parametrize(("prompt", "times"), [(0, 1), (100, 1), (101, 5), (1_000, 5), (1_001, 10)])
+def test_every_token_of_a_longer_prompt_costs_more(prompt: int, times: int) -> None:
+    assert TIERED.cost(prompt, 0) == pytest.approx(times * 0.1 * prompt)
+    assert TIERED.cost(0, prompt) == pytest.approx(times * 1.25 * prompt)
 
 
-def test_a_table_of_your_own_that_lacks_a_number_is_refused_with_its_name() -> None:
-    with pytest.raises(ConfigError, match=r"prices_usd\.mine: a table of your own also needs fresh, write, output"):
-        prices_named("mine", [PriceTable(name="mine", read=0.2)])
+def test_the_answer_to_a_longer_prompt_costs_more_too() -> None:
+    short, long = (TIERED.output_usd(Usage(fresh=prompt, output=1_000_000)) for prompt in (100, 101))
+
+    assert (short, long) == (5.0, 25.0)
 
 
-def test_an_unknown_table_is_refused_with_the_names_there_are() -> None:
-    with pytest.raises(ConfigError, match=r"prices = 'x': expected one of anthropic, anthropic-1h, .*, mine, openai"):
-        prices_named("x", [PriceTable(name="mine", fresh=1)])
+def test_writes_for_the_longer_life_cost_more_and_live_longer() -> None:
+    asked = TIERED.lived(long=True)
+
+    assert (TIERED.life, asked.life) == (300, 3600)
+    assert (TIERED.write_ratio, asked.write_ratio) == (1.25, 2.0)
+    assert asked.cost(0, 10) == 20
+    assert asked.lived(long=False) == TIERED
+
+
+def test_a_provider_that_sells_no_longer_life_gives_none() -> None:
+    plain = Prices("plain", 1, 0.1, 1.25, 5)
+
+    assert plain.lived(long=True) is plain
+
+
+@given(COUNTS, COUNTS, st.booleans())
+def test_the_bill_of_a_cached_prompt_is_its_cost_in_money(read: int, written: int, long: bool) -> None:
+    prices = TIERED.lived(long=long)
+    usage = Usage(cache_read=read, cache_write=written, cache_write_long=written if long else 0)
+
+    assert prices.bill(usage) == pytest.approx(prices.usd(prices.cost(read, written)))
+
+
+@given(COUNTS, COUNTS, COUNTS, COUNTS)
+def test_no_token_is_free(fresh: int, read: int, written: int, output: int) -> None:
+    less = TIERED.bill(Usage(fresh, read, written, output))
+
+    for more in (
+        Usage(fresh + 1, read, written, output),
+        Usage(fresh, read + 1, written, output),
+        Usage(fresh, read, written + 1, output),
+        Usage(fresh, read, written, output + 1),
+    ):
+        assert TIERED.bill(more) > less
 
 
 def test_a_free_provider_costs_nothing_and_divides_nothing_by_zero() -> None:

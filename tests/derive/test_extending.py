@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pagefold import Context
 from pagefold.analysis.replay import Terms, replay
-from pagefold.derive.cost import TABLES
+from pagefold.derive.cost import ASSUMED
 from pagefold.derive.fold import Folded, Rule
 from pagefold.derive.policies.folding import Folding, State, boundary
 from pagefold.derive.policy import Notes
@@ -51,5 +51,5 @@ def test_it_folds_in_the_library_the_model_proxy_and_replay() -> None:
     assert len(sent(conversations, long)) < len(long)
 
     session = Session("long", "test", tuple(read(loop(12))))
-    terms = Terms(Newest(6_000), TABLES["anthropic"], counter("o200k"), window=6_000)
+    terms = Terms(Newest(6_000), ASSUMED, counter("o200k"), window=6_000)
     assert replay(session, terms).over == 0

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pagefold.derive.cost import TABLES
+from pagefold.derive.cost import Prices, Rates
 from pagefold.derive.learned import SHIPPED, Folds, Learned, forms_of
 from pagefold.derive.pinned_policy import VERSION, PinnedPolicy, parse
 from pagefold.derive.policies import LIVE, policy_named
@@ -21,6 +21,7 @@ from pagefold.derive.values import Priors
 from pagefold.wire import openai_chat
 from pagefold.wire.message import Message
 
+TIERED = Prices("tiered", 1, 0.1, 1.25, 5, write_long=2.0, tiers=(Rates(100_000, 5, 0.5, 6.25, 25, 10),))
 LEARNED = Learned(
     Priors(bias=-0.25), TurnsLeft((0, 5), (7, 9)), Folds(least=3_000), forms_of([("Read", ["numbered", "log"])])
 )
@@ -29,7 +30,7 @@ LEARNED = Learned(
 @pytest.mark.parametrize(
     "policy",
     [
-        *(policy_named(name, window=70_001, prices=TABLES["openai"], learned=LEARNED) for name in LIVE),
+        *(policy_named(name, window=70_001, prices=TIERED, learned=LEARNED) for name in LIVE),
         Reset(threshold_tokens=12_345),
         Incremental(budget_tokens=777),
         Lossless(without=frozenset({"log", "numbered"})),
@@ -67,6 +68,8 @@ def changed(**change: Any) -> str:
         changed(head="long"),
         changed(settings={"window": "large"}),
         changed(settings={"window": True}),
+        changed(settings={"prices": {"tiers": [1]}}),
+        changed(settings={"prices": {"tiers": [[1, "dear", 1, 1, 1, 1]]}}),
         changed(settings={"priors": [1, 2]}),
         changed(settings={"priors": {"age": "old"}}),
         changed(settings={"a setting of tomorrow": 1}),

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pagefold.derive.cost import TABLES
-from pagefold.derive.models import known
+from pagefold.adapters.model_prices import ModelPrices
 from pagefold.derive.policies import policy_named
 from pagefold.derive.policies.economic import Economic
 from pagefold.derive.policy import NOTHING, Abilities, Derived, Notes
@@ -20,6 +19,7 @@ from pagefold.model_proxy.exchange import Exchange
 from pagefold.model_proxy.http import window_in
 from pagefold.model_proxy.totals import Ending
 from pagefold.pages.memory_store import MemoryStore
+from pagefold.settings.sections import PriceTable
 from pagefold.wire import anthropic
 from pagefold.wire.apis import APIS, MESSAGES
 from pagefold.wire.message import Message
@@ -358,34 +358,35 @@ def test_a_smaller_window_folds_sooner() -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "window", "prices", "counter"),
+    ("model", "window", "fresh", "counter"),
     [
-        ("claude-sonnet-4-5-20250929", 200_000, "anthropic", "claude-3"),
-        ("claude-haiku-4-5", 200_000, "anthropic", "claude-3"),
-        ("claude-sonnet-4-5[1m]", 1_000_000, "anthropic", "claude-3"),
-        ("claude-opus-5", 1_000_000, "anthropic", "claude-5"),
-        ("claude-opus-5-5", 1_000_000, "anthropic-opus-5.5", "claude-5"),
-        ("claude-sonnet-5", 1_000_000, "anthropic-sonnet-5", "claude-5"),
-        ("gpt-5-codex", 272_000, "openai-gpt-5", "o200k"),
-        ("gpt-5.6-sol", 272_000, "openai", "o200k"),
-        ("gpt-4o-mini", 128_000, "openai", "o200k"),
-        ("gpt-4.1", 1_000_000, "openai", "o200k"),
-        ("o3-mini", 200_000, "openai", "o200k"),
-        ("llama-4", 77_000, "anthropic", "o200k"),
+        ("claude-sonnet-4-5-20250929", 200_000, 3.0, "claude-3"),
+        ("claude-haiku-4-5", 200_000, 1.0, "claude-3"),
+        ("claude-sonnet-4-5[1m]", 1_000_000, 3.0, "claude-3"),
+        ("claude-opus-5", 1_000_000, 5.0, "claude-5"),
+        ("claude-opus-5-5", 1_000_000, 4.0, "claude-5"),
+        ("claude-sonnet-5", 1_000_000, 2.0, "claude-5"),
+        ("gpt-5-codex", 272_000, 1.25, "o200k"),
+        ("gpt-5.6-sol", 922_000, 4.0, "o200k"),
+        ("gpt-4o-mini", 128_000, 0.15, "o200k"),
+        ("gpt-4.1", 1_000_000, 2.0, "o200k"),
+        ("o3-mini", 200_000, 1.1, "o200k"),
+        ("a-model-of-nobody", 77_000, 5.0, "o200k"),
     ],
 )
-def test_a_policy_that_folds_goes_by_the_model(model: str, window: int, prices: str, counter: str) -> None:
+def test_a_policy_that_folds_goes_by_the_model(model: str, window: int, fresh: float, counter: str) -> None:
     def chosen(conversations: Conversations, said: int = 0) -> Economic:
         assert conversations.policy is not None
         found = conversations.derivations_for(MESSAGES.name, conversations.policy, said, model)
         assert isinstance(found.policy, Economic)
         return found.policy
 
-    policy = chosen(Conversations(Economic(window=77_000), known=known))
-    assert (policy.window, policy.prices, policy.tokens) == (window, TABLES[prices], counter)
-    assert chosen(Conversations(Economic(), known=known), 5_000).window == 5_000
-    own = Conversations(Economic(), known=known, window=6_000, prices={"messages": TABLES["anthropic-1h"]})
-    assert (chosen(own).window, chosen(own).prices) == (6_000, TABLES["anthropic-1h"])
+    policy = chosen(Conversations(Economic(window=77_000), known=ModelPrices()))
+    assert (policy.window, policy.prices.fresh, policy.tokens) == (window, fresh, counter)
+    assert chosen(Conversations(Economic(), known=ModelPrices()), 5_000).window == 5_000
+    own = PriceTable(name="mine", fresh=1, read=0.2, write=1.5, output=4)
+    owned = Conversations(Economic(), known=ModelPrices([own], "mine"), window=6_000)
+    assert (chosen(owned).window, chosen(owned).prices.name) == (6_000, "mine")
 
 
 def test_a_request_folds_when_the_window_of_its_own_model_is_full() -> None:
@@ -394,7 +395,9 @@ def test_a_request_folds_when_the_window_of_its_own_model_is_full() -> None:
         messages = [{"role": "user", "content": "Go."}]
         for number in range(12):
             messages += turn(number, " ".join(f"{number}-{at:x}" for at in range(5_000)))
-        exchange = Exchange("POST", MESSAGES.path, body(messages, model=model), Conversations(Economic(), known=known))
+        exchange = Exchange(
+            "POST", MESSAGES.path, body(messages, model=model), Conversations(Economic(), known=ModelPrices())
+        )
         exchange.read()
         folded.append(b"pf-" in (exchange.derive() or b""))
 

@@ -1,7 +1,7 @@
 """What is seen in one exchange, and the counts over many: tables and properties, no sockets."""
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
@@ -230,7 +230,7 @@ def test_totals_add_up_over_models_and_failures() -> None:
 def test_totals_are_json() -> None:
     read = json.loads(Totals.of(seen(body(QUESTION))).to_json())
 
-    assert read["usage"] == {"fresh": 3, "cache_read": 90, "cache_write": 0, "output": 7, "cleared": 0}
+    assert read["usage"] == asdict(Usage(fresh=3, cache_read=90, output=7))
     assert read["by_model"]["claude-x"]["prefix"]["histories"] == 1
 
 

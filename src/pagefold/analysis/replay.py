@@ -63,7 +63,7 @@ class SessionReplay:
         self._tokens: dict[int, tuple[Message, int]] = {}
         self._total = 0
         self._recorded = terms.head
-        self._cold = frozenset(expired(session, terms.prices.ttl_seconds))
+        self._cold = frozenset(expired(session, terms.prices.life))
         self._exact = True
         self._requests: list[tuple[Derived, int]] = []
         self._results: set[str] = set()

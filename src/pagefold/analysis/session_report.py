@@ -118,7 +118,7 @@ def session_report(session: Session, job: ReplayJob, *, options: ReportOptions) 
 
 def _cost_shares(run: SessionReplay, job: ReplayJob, places: dict[int, int], logged: Sequence[int]) -> CostShares:
     """The cost of a replay, by page; what stands before all messages belongs to `HEAD`."""
-    cold = frozenset(expired(run.session, job.prices.ttl_seconds))
+    cold = frozenset(expired(run.session, job.prices.life))
     shares = CostShares(job.prices, run.count, cold, places, logged)
     for turn, derived in run:
         shares.request(turn, derived)

@@ -86,7 +86,7 @@ def judge_session(
 def _under_trials(session: Session, job: ReplayJob, trials: tuple[Trial, ...], peak: int) -> Iterator[ReplayFigures]:
     """Yields the figures of each trial. Trials that cannot differ for this session share a replay."""
     tools = {block.name for message in session.messages for block in message.blocks}
-    cache_expires = any(expired(session, job.prices.ttl_seconds))
+    cache_expires = any(expired(session, job.prices.life))
     replayed: dict[Learned, ReplayFigures] = {}
     for trial in trials:
         learned = trial[part_of(session.id)]

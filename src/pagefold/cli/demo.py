@@ -26,7 +26,7 @@ from pagefold.cli import output
 from pagefold.cli import replay as replaying
 from pagefold.cli.demo_model import DemoModel
 from pagefold.context import Context
-from pagefold.derive.cost import prices_named
+from pagefold.derive.cost import ASSUMED
 from pagefold.derive.policies.lossless import Lossless
 from pagefold.derive.working_set.parts import OPENING as DIGEST
 from pagefold.model_proxy.proxy import Proxy
@@ -63,7 +63,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     console = Console(quiet=True) if options.json else output.console()
     path = recordings.example()
-    job = ReplayJob(prices_named("anthropic"), "o200k", 200_000)
+    job = ReplayJob(ASSUMED, "o200k", 200_000)
     (session,) = sessions_of([path], job)
 
     console.print("[bold]1. Replay[/]: a recorded Claude Code session, as it was sent.\n")

@@ -9,11 +9,11 @@ from typing import TypeVar
 from pagefold import config
 from pagefold.adapters import recordings
 from pagefold.adapters.atomic_file import replacing
+from pagefold.adapters.model_prices import ModelPrices
 from pagefold.analysis.engine import ENGINES, Engine, SessionResult, SessionWork, run_on_sessions
 from pagefold.analysis.problems import FileProblem, ProblemCounts
 from pagefold.analysis.replay_job import ReplayJob
 from pagefold.cli import output
-from pagefold.derive.cost import prices_named
 from pagefold.derive.learned import learned_of
 from pagefold.derive.policies import policy_named
 from pagefold.errors import ConfigError
@@ -49,7 +49,7 @@ class Recordings:
 def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("paths", nargs="*", metavar="PATH", help="recordings: files, folders or globs")
     command.add_argument("--window", type=int, metavar="N", help="how many tokens a request may hold")
-    command.add_argument("--prices", metavar="NAME", help="price table: anthropic, openai, … or one of your own")
+    command.add_argument("--prices", metavar="NAME", help="the model whose prices count, or a table of your own")
     command.add_argument("--tokens", metavar="NAME", help="counter: o200k, cl100k, claude-3, claude-5")
     command.add_argument(
         "--overhead",
@@ -74,7 +74,7 @@ def recordings_of(options: argparse.Namespace) -> Recordings:
     if options.overhead < 0:
         raise ConfigError(f"--overhead {options.overhead}: expected 0 tokens or more")
     job = ReplayJob(
-        prices_named(settings.prices, settings.prices_usd),
+        ModelPrices(settings.prices_usd, settings.prices).prices(settings.prices),
         counter(settings.tokens).name,
         settings.window,
         Format(options.format) if options.format else None,

@@ -25,12 +25,11 @@ from pagefold import config
 from pagefold.adapters.instructions import instructions_in
 from pagefold.adapters.library import Library
 from pagefold.adapters.local_files import LocalFiles
+from pagefold.adapters.model_prices import ModelPrices
 from pagefold.adapters.model_proxy_lock import hold_model_proxy_lock
 from pagefold.cli import counter_writer, output, telemetry_setup
 from pagefold.cli.arguments import add_store, load_settings
-from pagefold.derive.cost import TABLES, Prices, prices_named
 from pagefold.derive.learned import learned_of
-from pagefold.derive.models import known
 from pagefold.derive.policies import policy_named
 from pagefold.errors import ConfigError
 from pagefold.model_proxy import server
@@ -40,7 +39,6 @@ from pagefold.model_proxy.recall_service import PageKeeper, RecallAnswers
 from pagefold.model_proxy.upstreams import Upstreams
 from pagefold.number_format import share, short
 from pagefold.settings.sections import Settings
-from pagefold.wire.apis import APIS
 
 _FLAGS = ("observe", "policy", "host", "port", "anthropic_url", "openai_url", "window", "recall")
 
@@ -130,8 +128,7 @@ def proxy_for(settings: Settings, library: Library | None, *, token: str | None 
         None if serve.observe else _policy(settings),
         store=library.store if library else None,
         window=serve.window,
-        prices=_own_prices(settings),
-        known=known,
+        known=ModelPrices(settings.prices_usd, settings.prices),
         recall_rounds=serve.recall_rounds if serve.recall == "inline" and library else 0,
     )
     upstreams = upstreams_of(settings)
@@ -164,15 +161,6 @@ def _policy(settings: Settings) -> Any:
     if files and not policy.abilities.pins:
         raise ConfigError(f"serve.instructions: expected a policy that folds; serve.policy is {policy.name}")
     return replace(policy, instructions=instructions_in(files)) if files else policy
-
-
-def _own_prices(settings: Settings) -> dict[str, Prices]:
-    """A table that the user chose counts for every model of its API; otherwise prices go by the model."""
-    chosen = prices_named(settings.prices, settings.prices_usd)
-    usual = Settings().prices
-    if chosen == TABLES.get(usual):
-        return {}
-    return {api.name: chosen for api in APIS.values() if api.provider.prices == usual}
 
 
 def dashboard_of(url: str, key: str) -> str:

@@ -1,21 +1,38 @@
-"""What a request costs when the provider caches prompts, in money and in units of one fresh input token.
+"""What a request costs when the provider caches prompts: in money, and in units of one fresh input token.
 
-The tables are dated and small on purpose: list prices of one typical model per provider, USD per million tokens. A
-user's own numbers override them. A cached prefix is read cheaply as long as the cache has not expired.
+`Prices` is a value: surfaces look it up by the model and hand it down; nothing here knows a model. It holds what prices
+depend on: how long the prompt is (tiers), how long the cache is asked to live (long writes), and how long a cached
+prefix lives after its last use.
 """
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import NamedTuple, Self
 
-from pagefold.errors import ConfigError
-from pagefold.settings.sections import PriceTable
+from pagefold.wire.message import Usage
 
-_NUMBERS = ("fresh", "read", "write", "output", "ttl_seconds")
+_MILLION = 1_000_000
+
+
+class Rates(NamedTuple):
+    """USD per million tokens of a request whose prompt is longer than `over` tokens. `write_long` is for the cache of
+    the longer life."""
+
+    over: int
+    fresh: float
+    read: float
+    write: float
+    output: float
+    write_long: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """USD per million tokens; `ttl_seconds` is how long a cached prefix lives after it was last used, 0 for ever."""
+    """USD per million tokens. `ttl_seconds` is how long a cached prefix lives after it was last used, 0 for ever.
+
+    Where the provider sells a longer life too, `write_long` and `ttl_long_seconds` are its price and length, and
+    `long` says that the client asks for it. `tiers` are the rates of longer prompts, the shortest first: the one that
+    a prompt exceeds counts for every token of its request. `assumed` says that nothing is known of the model.
+    """
 
     name: str
     fresh: float
@@ -24,6 +41,20 @@ class Prices:
     output: float
     ttl_seconds: float = 300.0
     source: str = "your configuration"
+    write_long: float = 0.0
+    ttl_long_seconds: float = 0.0
+    long: bool = False
+    tiers: tuple[Rates, ...] = ()
+    assumed: bool = False
+
+    def __post_init__(self) -> None:
+        # What is read back from a note has plain tuples.
+        object.__setattr__(self, "tiers", tuple(Rates(int(over), *map(float, of)) for over, *of in self.tiers))
+
+    @property
+    def life(self) -> float:
+        """How many seconds a prefix that this client writes is cached after it was last used, 0 for ever."""
+        return self.ttl_long_seconds if self.long else self.ttl_seconds
 
     @property
     def read_ratio(self) -> float:
@@ -31,41 +62,63 @@ class Prices:
 
     @property
     def write_ratio(self) -> float:
-        return self.write / self.fresh if self.fresh else 0.0
+        """Of a token that this client writes to the cache."""
+        return self._written(self.at(0)) / self.fresh if self.fresh else 0.0
+
+    def lived(self, *, long: bool) -> Self:
+        """These prices for a client that asks for the longer life of the cache, or not. The same where none is sold."""
+        return self if self.long == long or (long and not self.write_long) else replace(self, long=long)
+
+    def at(self, prompt: int) -> Rates:
+        """What every token costs in a request with so long a prompt."""
+        for tier in reversed(self.tiers):
+            if prompt > tier.over:
+                return tier
+        return Rates(0, self.fresh, self.read, self.write, self.output, self.write_long)
 
     def cost(self, cached: int, written: int) -> float:
-        """In fresh input tokens: what was read from the cache, and what was written to it."""
-        fresh = self.fresh  # the ratios, spelled out: every request that passes a proxy is reckoned twice
-        return self.read / fresh * cached + self.write / fresh * written if fresh else 0.0
+        """A request in fresh input tokens of a short prompt: what it reads from the cache, and what it writes to it."""
+        fresh = self.fresh
+        if not fresh:
+            return 0.0
+        if not self.tiers:  # spelled out: every request that passes a proxy is reckoned twice
+            return self.read / fresh * cached + (self.write_long if self.long else self.write) / fresh * written
+        rates = self.at(cached + written)
+        return (rates.read * cached + self._written(rates) * written) / fresh
+
+    def prompt_usd(self, usage: Usage) -> float:
+        """What the provider charges for a prompt of which it reports this."""
+        rates = self.at(usage.prompt)
+        short, long = usage.cache_write - usage.cache_write_long, usage.cache_write_long
+        written = short * rates.write + long * (rates.write_long or rates.write)
+        return (usage.fresh * rates.fresh + usage.cache_read * rates.read + written) / _MILLION
+
+    def output_usd(self, usage: Usage) -> float:
+        """What the provider charges for the answer: it too is dearer after a long prompt."""
+        return usage.output * self.at(usage.prompt).output / _MILLION
+
+    def bill(self, usage: Usage) -> float:
+        """What the provider charges, in USD, for a request of which it reports this."""
+        return self.prompt_usd(usage) + self.output_usd(usage)
 
     def usd(self, cost: float) -> float:
-        return cost * self.fresh / 1_000_000
+        """Money for fresh input tokens of a short prompt."""
+        return cost * self.fresh / _MILLION
+
+    def _written(self, rates: Rates) -> float:
+        return (rates.write_long or rates.write) if self.long else rates.write
 
 
-TABLES: Mapping[str, Prices] = {
-    table.name: table
-    for table in (
-        Prices("anthropic", 5.00, 0.50, 6.25, 25.00, 300, "Claude Opus 5, five-minute cache, list price 2026-11"),
-        Prices("anthropic-1h", 5.00, 0.50, 10.00, 25.00, 3600, "Claude Opus 5, one-hour cache, list price 2026-11"),
-        Prices("anthropic-opus-5.5", 4.00, 0.20, 5.00, 20.00, 300, "Claude Opus 5.5, list price 2026-11"),
-        Prices("anthropic-sonnet-5", 2.00, 0.20, 2.50, 10.00, 300, "Claude Sonnet 5, list price 2026-11"),
-        Prices("openai", 2.00, 0.20, 2.50, 10.00, 300, "GPT-6 Sol, short context, list price 2026-11"),
-        Prices("openai-gpt-5", 1.25, 0.125, 1.25, 10.00, 300, "GPT-5, list price 2026"),
-    )
-}
-
-
-def prices_named(name: str, own: Iterable[PriceTable] = ()) -> Prices:
-    """A shipped table, with a user's own numbers over it, or a table of the user's own. Raises ConfigError."""
-    tables = {table.name: table for table in own}
-    shipped, mine = TABLES.get(name), tables.get(name)
-    if mine is None:
-        if shipped is None:
-            raise ConfigError(f"prices = {name!r}: expected one of {', '.join(sorted({*TABLES, *tables}))}")
-        return shipped
-    numbers = {part: getattr(mine, part) for part in _NUMBERS if getattr(mine, part) is not None}
-    if shipped is not None:
-        return replace(shipped, **numbers, source=f"{shipped.source}, with your own numbers over it")
-    if missing := [part for part in _NUMBERS[:4] if part not in numbers]:
-        raise ConfigError(f"prices_usd.{name}: a table of your own also needs {', '.join(missing)}")
-    return Prices(name, **numbers)
+ASSUMED = Prices(
+    "assumed",
+    5.00,
+    0.50,
+    6.25,
+    25.00,
+    300.0,
+    "assumed for a model of which no prices are known: those of Claude Opus 5, 2026-11",
+    write_long=10.00,
+    ttl_long_seconds=3600.0,
+    assumed=True,
+)
+"""What a model is taken to cost of which nothing is known."""

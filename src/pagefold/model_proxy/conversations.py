@@ -4,10 +4,10 @@ All of it is a cache of work, except notes, which go through the store. Thrown a
 requests come out.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-from pagefold.derive.cost import TABLES, Prices
+from pagefold.derive.cost import ASSUMED, Prices
 from pagefold.derive.models import Known
 from pagefold.derive.notebook import Begun
 from pagefold.derive.pinned_policy import PinnedPolicy
@@ -42,7 +42,7 @@ class Conversations:
     answered inside a turn as often as `recall_rounds` says, if at all.
 
     How much fits is what the request says, else `window`, else what is `known` of the model, else what the policy was
-    made with; prices are the user's own by API, else those of the model, else a typical model's of that API."""
+    made with. Prices are those `known` of the model, else assumed."""
 
     def __init__(
         self,
@@ -50,12 +50,11 @@ class Conversations:
         *,
         store: Store | None = None,
         window: int = 0,
-        prices: Mapping[str, Prices] | None = None,
         recall_rounds: int = 0,
         known: Callable[[str], Known | None] = lambda model: None,
     ) -> None:
         self.policy, self.window, self.recall_rounds = policy, window, recall_rounds
-        self._prices, self._known, self._store = prices or {}, known, store
+        self._known, self._store = known, store
         self.request_cache = RequestCache()
         # What nobody derives is read when it is counted, maybe in another thread, and two must not extend one history.
         self.request_cache_aside = RequestCache(message_hashes=self.request_cache.message_hashes)
@@ -65,10 +64,10 @@ class Conversations:
         self._known_begun: dict[tuple[object, ...], Begun] = {}
         self._said: dict[bytes, UpstreamTurn | None] = {}
 
-    def prices(self, api: str, model: str) -> Prices:
+    def prices(self, model: str) -> Prices:
         """What tokens of this model cost."""
         known = self._known(model)
-        return self._prices.get(api) or (known.prices if known else TABLES[APIS_BY_NAME[api].provider.prices])
+        return known.prices if known else ASSUMED
 
     def policy_for(self, name: str = "") -> Policy | None:
         """The policy that a client names, or the one that was set; None where requests are only observed, whatever a
@@ -83,8 +82,8 @@ class Conversations:
         may clear results: nothing may refer to what it clears."""
         if policy.abilities.folds:
             known = self._known(model)
-            fitted: dict[str, Any] = {"prices": self.prices(api, model)}
-            fitted["window"] = window or self.window or (known.window if known else window_of(policy))
+            fitted: dict[str, Any] = {"prices": self.prices(model)}
+            fitted["window"] = window or self.window or (known and known.window) or window_of(policy)
             if known:
                 fitted["tokens"] = known.tokens
             ours: Any = self.policy

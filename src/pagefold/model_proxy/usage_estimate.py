@@ -134,8 +134,8 @@ class CostEstimator:
     """Predicts what a request costs, and compares. What was counted is remembered with its history: a new turn costs
     its new messages."""
 
-    def __init__(self, prices: Callable[[str, str], Prices]) -> None:
-        """`prices` are those of an API and a model."""
+    def __init__(self, prices: Callable[[str], Prices]) -> None:
+        """`prices` are those of a model."""
         self.calibration = Calibration()
         self._histories = Histories()
         self._prices = prices
@@ -146,7 +146,7 @@ class CostEstimator:
         tip, _ = self._histories.nearest(reading.prefix_hashes)
         if tip is None or tip.last is None:
             return False
-        return not _is_warm(self._prices(reading.api.name, reading.request.model), tip.last, now)
+        return not _is_warm(self._prices(reading.request.model), tip.last, now)
 
     def head(self, reading: ParsedRequest) -> Mapping[str, int]:
         """Tokens of what stands before the messages, by what they are spent on."""
@@ -184,7 +184,7 @@ class CostEstimator:
         estimated = sum(told.values())
         reckoned = NOT_RECKONED
         if usage is not None:
-            prices, cached = self._prices(reading.api.name, model), 0
+            prices, cached = self._prices(model), 0
             if last is not None and not moved and not prefix.heads_moved and _is_warm(prices, last, now):
                 cached = last.estimated if extends else min(estimated, sum(begun.values()) + sum(head.values()))
             factor = self.calibration.factor(model)

@@ -22,7 +22,7 @@ from pagefold.settings.tools import PrefetchSettings, ToolTable
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriceTable:
-    """USD per million tokens, in a table of your own or over a shipped one, whose other prices stay."""
+    """USD per million tokens, of a model whose other numbers stay as listed, or in a table of your own."""
 
     name: str
     read: float | None = setting(None, "Prompt tokens read from the provider's cache.", number(0))
@@ -30,6 +30,11 @@ class PriceTable:
     fresh: float | None = setting(None, "Prompt tokens neither read from nor written to the cache.", number(0))
     output: float | None = setting(None, "Tokens the model writes.", number(0))
     ttl_seconds: float | None = setting(None, "How long the cache stays warm after its last use.", number(0))
+    write_long: float | None = setting(None, "Prompt tokens written to the cache of the longer life.", number(0))
+    ttl_long_seconds: float | None = setting(None, "How long that one stays warm after its last use.", number(0))
+    tier_tokens: int | None = setting(None, "Longer prompts cost `tier_times` as much.", whole(1))
+    tier_times: float | None = setting(None, "How many times as much, every token.", number(0))
+    window: int | None = setting(None, "How many tokens a request to this model may hold.", whole(1))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,7 +203,12 @@ class Settings:
     tokens: str = setting(
         "o200k", "The vocabulary tokens are counted with.", one_of("o200k", "cl100k", "claude-3", "claude-5")
     )
-    prices: str = setting("anthropic", "The price table that costs are computed with.", NAMED)
+    prices: str = setting(
+        "",
+        "The model, or the table of your own, whose prices count for every request; when empty, each request's own "
+        "model.",
+        TEXT,
+    )
     # Tuples sorted by name, and not dicts: so settings are hashable, and equal whatever order a file had.
     prices_usd: tuple[PriceTable, ...] = field(default=(), metadata={"tables": PriceTable})
     upstreams: tuple[UpstreamTable, ...] = field(default=(), metadata={"tables": UpstreamTable})

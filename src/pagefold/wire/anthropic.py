@@ -71,7 +71,8 @@ def parse_usage(value: Any, editing: Any = None) -> Usage | None:
     fresh, read, written, output = [count if type(count) is int else 0 for count in map(value.get, _COUNTS)]
     edits = as_list(as_object(editing).get("applied_edits")) if editing else ()
     cleared = sum(as_count(as_object(edit).get("cleared_input_tokens")) for edit in edits) if edits else 0
-    return Usage(fresh, read, written, output, cleared)
+    made = as_object(value.get("cache_creation")).get("ephemeral_1h_input_tokens")
+    return Usage(fresh, read, written, output, cleared, min(as_count(made), written) if made else 0)
 
 
 def clears_results(editing: str) -> bool:

@@ -25,7 +25,7 @@ _TOO_LONG = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ApiProvider:
-    """Who answers an API: the name of its upstream, and its typical price table.
+    """Who answers an API, by the name of its upstream.
 
     Besides the paths of its APIs, `paths` go to its upstream. So do `shared_paths`, which other providers have too, if
     it has an upstream and the request has no other provider's `header`, by which that provider's clients are known.
@@ -33,7 +33,6 @@ class ApiProvider:
     """
 
     name: str
-    prices: str
     paths: tuple[str, ...] = ()
     shared_paths: tuple[str, ...] = ()
     header: str = ""

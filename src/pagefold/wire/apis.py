@@ -16,13 +16,10 @@ from pagefold.wire.openai_responses_turn import ResponsesTurn
 
 ANTHROPIC = ApiProvider(
     "anthropic",
-    prices="anthropic",
     header="anthropic-version",
     window_flag=(b"anthropic-beta", b"context-1m", 1_000_000),
 )
-OPENAI = ApiProvider(
-    "openai", prices="openai", paths=("/v1/embeddings", "/v1/completions"), shared_paths=("/v1/models",)
-)
+OPENAI = ApiProvider("openai", paths=("/v1/embeddings", "/v1/completions"), shared_paths=("/v1/models",))
 
 MESSAGES = Api(
     "messages",

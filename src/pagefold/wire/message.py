@@ -50,13 +50,15 @@ class Block:
 @frozen
 class Usage:
     """Token counts as a provider reports them. `fresh` was neither read from its cache nor written to it; `cleared` is
-    what it took out of the request, as the client asked, before it read the rest."""
+    what it took out of the request, as the client asked, before it read the rest. `cache_write_long` is the part of
+    `cache_write` that went to the cache of the longer life."""
 
     fresh: int = 0
     cache_read: int = 0
     cache_write: int = 0
     output: int = 0
     cleared: int = 0
+    cache_write_long: int = 0
 
     @property
     def prompt(self) -> int:

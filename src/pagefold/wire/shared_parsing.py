@@ -69,9 +69,10 @@ def unmarked(content: Any) -> Any:
 
 
 def usage_of(prompt: Any, details: Any, output: Any) -> Usage:
-    """Usage where the prompt's count holds the tokens read from the cache, which `details` tells."""
-    cached, total = json_text.as_count(json_text.as_object(details).get("cached_tokens")), json_text.as_count(prompt)
-    return Usage(max(0, total - cached), cached, 0, json_text.as_count(output))
+    """Usage where the prompt's count holds the tokens read from the cache and written to it, which `details` tells."""
+    told, total = json_text.as_object(details), json_text.as_count(prompt)
+    cached, written = json_text.as_count(told.get("cached_tokens")), json_text.as_count(told.get("cache_write_tokens"))
+    return Usage(max(0, total - cached - written), cached, written, json_text.as_count(output))
 
 
 def as_result(content: Iterable[Block], call_id: str, name: str = "", *, failed: bool = False) -> list[Block]:

@@ -105,8 +105,7 @@ class SavingsReport:
     def logged_usd(self) -> tuple[float, float]:
         """Returns what the usage that providers reported costs: prompts, and what the model wrote."""
         used, prices = self.before.logged, self.job.prices
-        prompt = used.fresh * prices.fresh + used.cache_read * prices.read + used.cache_write * prices.write
-        return prompt / 1e6, used.output * prices.output / 1e6
+        return prices.prompt_usd(used), prices.output_usd(used)
 
     def points(self) -> list[ComparedPolicy]:
         """The policies on the sampled sessions, the cheapest first."""
@@ -130,7 +129,7 @@ class SavingsReport:
                 f"at {job.prices.read_ratio:g} of a fresh token and written at {job.prices.write_ratio:g}. What the "
                 "model writes costs the same before and after and is left out."
             ),
-            _cache_note(before, job.prices.ttl_seconds),
+            _cache_note(before, job.prices.life),
             (
                 "“As logged” is the recorded history sent as it is. Where the history is longer than the window, a "
                 "harness would have compacted it: see the picture of policies."

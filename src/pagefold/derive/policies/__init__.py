@@ -7,7 +7,7 @@ serves live requests never gets one.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from pagefold.derive.cost import TABLES, Prices
+from pagefold.derive.cost import ASSUMED, Prices
 from pagefold.derive.learned import SHIPPED, Learned
 from pagefold.derive.policies.clear import Clear
 from pagefold.derive.policies.compaction import Compaction
@@ -31,7 +31,7 @@ class Conditions:
     """Under which a policy works, in values that travel between processes."""
 
     window: int = 200_000
-    prices: Prices = TABLES["anthropic"]
+    prices: Prices = ASSUMED
     tokens: str = "o200k"
     learned: Learned = SHIPPED
 
@@ -67,7 +67,7 @@ def policy_named(
     name: str,
     *,
     window: int = 200_000,
-    prices: Prices = TABLES["anthropic"],
+    prices: Prices = ASSUMED,
     tokens: str = "o200k",
     learned: Learned = SHIPPED,
     offline: bool = False,

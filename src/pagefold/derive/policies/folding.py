@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from pagefold.derive.arrival import Standings, arguments_of, label_of
-from pagefold.derive.cost import TABLES, Prices
+from pagefold.derive.cost import ASSUMED, Prices
 from pagefold.derive.entry import Entry, counted, enter
 from pagefold.derive.fold import Folded, Frame, Rule, fold
 from pagefold.derive.pairing import Paired, Pairing, add_message, settle_open_calls
@@ -62,7 +62,7 @@ class Folding:
     """
 
     window: int = 200_000
-    prices: Prices = TABLES["anthropic"]
+    prices: Prices = ASSUMED
     tokens: str = "o200k"
     instructions: tuple[tuple[str, str], ...] = field(default=(), kw_only=True)
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from pagefold.derive.arrival import label_of
-from pagefold.derive.cost import TABLES, Prices
+from pagefold.derive.cost import ASSUMED, Prices
 from pagefold.derive.entry import counted
 from pagefold.derive.pairing import Paired, Pairing, add_message, settle_open_calls
 from pagefold.derive.policies.folding import common, instructed, usable_of
@@ -85,7 +85,7 @@ class _View:
 @dataclass(frozen=True, slots=True)
 class Legacy:
     window: int = 200_000
-    prices: Prices = TABLES["anthropic"]
+    prices: Prices = ASSUMED
     tokens: str = "o200k"
     name: str = "legacy"
     instructions: tuple[tuple[str, str], ...] = field(default=(), kw_only=True)

@@ -1,0 +1,190 @@
+"""Looks up what a model costs and how much fits into it, by its name, in the price data of `genai-prices`.
+
+The package is imported at the first look-up: importing it takes as long as the rest of pagefold, and its data is in the
+wheel, so nothing is downloaded. What it does not hold, how long caches live, is in cache_lives.toml. A user's own
+numbers go over both.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pagefold import tokens
+from pagefold.derive.cost import ASSUMED, Prices, Rates
+from pagefold.derive.models import Known
+from pagefold.errors import ConfigError
+from pagefold.package_data import package_toml
+from pagefold.settings.sections import PriceTable
+
+if TYPE_CHECKING:
+    from genai_prices.types import ModelInfo, ModelPrice
+
+_WIDE = re.compile(r"\[1m\]$")  # how Claude Code writes that it asks for the long window
+_WIDE_WINDOW = 1_000_000
+_NUMBERS = ("fresh", "read", "write", "output", "ttl_seconds", "write_long", "ttl_long_seconds")
+_NEEDED = ("fresh", "read", "write", "output")
+_MODELS = 500
+_RATES = {
+    "fresh": "input_mtok",
+    "read": "cache_read_mtok",
+    "write": "cache_write_mtok",
+    "output": "output_mtok",
+    "write_long": "cache_write_1h_mtok",
+}
+
+
+class _Life(NamedTuple):
+    pattern: re.Pattern[str]
+    life: float = 300.0
+    long_life: float = 0.0
+    answer: int = 0
+
+
+class ModelPrices:
+    """What is known of models, with a user's own numbers over it. `chosen` names the model, or the table of the user's
+    own, whose prices count for all of them. Raises ConfigError where that is neither, or a table is incomplete."""
+
+    def __init__(self, own: Iterable[PriceTable] = (), chosen: str = "") -> None:
+        self._own = {table.name: table for table in own}
+        self._known: dict[str, Known | None] = {}
+        self._chosen = self._named(chosen) if chosen else None
+        for table in self._own.values():  # what is wrong with a table is said at the start, not at the first request
+            if any(getattr(table, name) is None for name in _NEEDED):
+                self._named(table.name)
+
+    def __call__(self, model: str) -> Known | None:
+        """What is known of a model of this name; None where nothing is, and no prices were chosen."""
+        if model not in self._known:
+            if len(self._known) >= _MODELS:
+                self._known.clear()
+            self._known[model] = self._looked_up(model)
+        return self._known[model]
+
+    def prices(self, model: str) -> Prices:
+        """What a model costs. Of one that is not known it is assumed, and the prices say so."""
+        known = self(model)
+        if known is not None:
+            return known.prices
+        return replace(ASSUMED, source=f"{model or 'no model'} is not known; {ASSUMED.source}")
+
+    def _looked_up(self, model: str) -> Known | None:
+        known, table = model_facts(model), self._own.get(model)
+        if table is not None:
+            known = self._over(table, known)
+        if self._chosen is None:
+            return known
+        if known is None:
+            return replace(self._chosen, tokens=tokens.counter_for(model).name)
+        return replace(known, prices=self._chosen.prices)
+
+    def _named(self, name: str) -> Known:
+        table, shipped = self._own.get(name), model_facts(name)
+        if table is not None:
+            return self._over(table, shipped)
+        if shipped is None:
+            mine = f", or one of your own tables: {', '.join(sorted(self._own))}" if self._own else ""
+            raise ConfigError(f"prices = {name!r}: expected the name of a model, such as claude-opus-5{mine}")
+        return shipped
+
+    def _over(self, table: PriceTable, known: Known | None) -> Known:
+        """A user's own numbers over what is known. Raises ConfigError where nothing is and a number is missing."""
+        numbers = {name: getattr(table, name) for name in _NUMBERS if getattr(table, name) is not None}
+        if known is not None:
+            source = f"{known.prices.source}, with your own numbers over it"
+            prices = replace(known.prices, **numbers, source=source)
+            if set(numbers) & set(_RATES):  # dearer rates were those of other numbers
+                prices = replace(prices, tiers=_scaled(prices.tiers, known.prices, prices))
+        else:
+            if missing := [name for name in _NEEDED if name not in numbers]:
+                raise ConfigError(f"prices_usd.{table.name}: a table of your own also needs {', '.join(missing)}")
+            prices = Prices(table.name, **numbers)
+            known = Known(tokens.counter_for(table.name).name, prices, 0)
+        if table.tier_tokens and table.tier_times:
+            prices = replace(prices, tiers=(_times(prices, table.tier_tokens, table.tier_times),))
+        return replace(known, prices=prices, window=table.window or known.window)
+
+
+@lru_cache(maxsize=_MODELS)
+def model_facts(model: str) -> Known | None:
+    """What the price data says of a model of this name, or None."""
+    name = _WIDE.sub("", model.strip().lower())
+    found = _model_info(name)
+    if found is None:
+        return None
+    priced = found.get_prices(datetime.now(tz=UTC))
+    rates = _rates(priced, 0)
+    if not rates.fresh:
+        return None
+    life = next((life for life in _lives() if life.pattern.search(name)), _Life(re.compile("")))
+    prices = Prices(
+        found.id,
+        *rates[1:5],
+        ttl_seconds=life.life,
+        source=f"{found.name or found.id}, list price in {_package()}",
+        write_long=rates.write_long if life.long_life else 0.0,
+        ttl_long_seconds=life.long_life if rates.write_long else 0.0,
+        tiers=tuple(_rates(priced, start) for start in _starts(priced)),
+    )
+    window = _WIDE_WINDOW if _WIDE.search(model) else found.context_window or 0
+    window -= life.answer if window > 2 * life.answer else 0
+    return Known(tokens.counter_for(model).name, prices, window)
+
+
+def _model_info(name: str) -> "ModelInfo | None":
+    """The model in the price data. A gateway's or a cloud's prefix (`anthropic/`, `us.anthropic.`) may stand before."""
+    from genai_prices.data_snapshot import get_snapshot  # noqa: PLC0415 - as dear to import as the rest of pagefold
+
+    snapshot = get_snapshot()
+    for ref in dict.fromkeys((name, name.rpartition("/")[2], re.sub(r"^.*\banthropic\.", "", name))):
+        try:
+            return snapshot.find_provider_model(ref, None, None, None)[1]
+        except LookupError:
+            continue
+    return None
+
+
+def _rates(priced: "ModelPrice", over: int) -> Rates:
+    """The rates of a prompt longer than so many tokens. What a provider does not price costs like a fresh token."""
+    found: dict[str, float] = {}
+    for name, key in _RATES.items():
+        price: Any = getattr(priced, key, None)
+        if price is None:
+            found[name] = 0.0 if name in ("output", "write_long") else found.get("fresh", 0.0)
+        elif hasattr(price, "base"):
+            tiers: Mapping[int, Any] = {0: price.base} | {tier.start: tier.price for tier in price.tiers}
+            found[name] = float(tiers[max(start for start in tiers if start <= over)])
+        else:
+            found[name] = float(price)
+    return Rates(over, **found)
+
+
+def _starts(priced: "ModelPrice") -> list[int]:
+    prices = [getattr(priced, key, None) for key in _RATES.values()]
+    return sorted({tier.start for price in prices for tier in getattr(price, "tiers", ())})
+
+
+def _scaled(tiers: tuple[Rates, ...], before: Prices, now: Prices) -> tuple[Rates, ...]:
+    """The rates of longer prompts, as many times a user's own as they were times the listed ones."""
+    old, new = before.at(0), now.at(0)
+    times = [mine / listed if listed else 1.0 for mine, listed in zip(new[1:], old[1:], strict=True)]
+    return tuple(Rates(tier.over, *(a * b for a, b in zip(tier[1:], times, strict=True))) for tier in tiers)
+
+
+def _times(prices: Prices, over: int, times: float) -> Rates:
+    return Rates(over, *(rate * times for rate in replace(prices, tiers=()).at(0)[1:]))
+
+
+@cache
+def _lives() -> tuple[_Life, ...]:
+    rows = package_toml("pagefold.adapters", "cache_lives.toml")["models"]
+    return tuple(_Life(**{**row, "pattern": re.compile(row["pattern"])}) for row in rows)
+
+
+@cache
+def _package() -> str:
+    from genai_prices import __version__  # noqa: PLC0415 - see _model_info
+
+    return f"genai-prices {__version__}"
