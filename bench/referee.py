@@ -24,8 +24,8 @@ from typing import Any
 
 from bench.recorded import families, name_of, sessions, table
 from bench.recorded_clients import Ask, MessagesClient
+from pagefold.adapters.model_prices import ModelPrices
 from pagefold.derive import pinned_policy
-from pagefold.derive.models import known
 from pagefold.derive.policies import policy_named
 from pagefold.derive.policy import Policy
 from pagefold.model_proxy.conversations import Conversations
@@ -35,6 +35,7 @@ from pagefold.pages.memory_store import MemoryStore
 from pagefold.provider.billing import Charge
 from pagefold.provider.referee import Referee, Reply
 from pagefold.provider.thinking import Behaviour
+from pagefold.wire.message import Usage
 from pagefold.wire.transcripts import Session
 
 EXITS = ("off", "observe", "kill", "store deleted", "upgrade", "second instance")
@@ -43,12 +44,13 @@ MOST_AWAY = 4
 GAP = 100_000.0  # seconds between sessions
 
 
+MODELS = ModelPrices()
+
+
 def price(model: str, charge: Charge) -> float:
-    facts = known(model)
-    assert facts is not None, model
-    prices = facts.prices
-    written = sum(tokens * prices.fresh * (2.0 if life == "1h" else 1.25) for life, tokens in charge.written.items())
-    return (charge.fresh * prices.fresh + charge.read * prices.read + written + charge.output * prices.output) / 1e6
+    written, long = sum(charge.written.values()), charge.written.get("1h", 0)
+    used = Usage(charge.fresh, charge.read, written, charge.output, cache_write_long=long)
+    return MODELS.prices(model).bill(used)
 
 
 class Instance:
