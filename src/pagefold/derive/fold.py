@@ -129,11 +129,11 @@ def fold(
     front = [*(log[place].message for place in stays), *filter(None, (digest, pinned))]
     pages = (*pages, *(page for page, _ in made.pages))
     encode = _as_it_stands if rule.plain else frame.encode
-    new, standings = (log, calls) if rule.plain else _encoded(log, cut, calls, frame)
+    before = calls if rule.plain else Standings(made.ledger, calls.calls)
+    new, standings = (log, calls) if rule.plain else _encoded(log, cut, before, frame)
     tail = sum(entry.tokens for entry in new[cut:])
     short, trimmed = "", frozenset[int]()
     if tokens + tail > frame.room:
-        before = calls if rule.plain else Standings(calls=calls.calls)
         new, standings, more, short, trimmed = squeezed(new, cut, frame.room - tokens, before, encode, frame.tokens)
         pages = (*pages, *more)
         tail = sum(entry.tokens for entry in new[cut:])
@@ -226,9 +226,8 @@ def _known(log: Log[Entry], before: Mapping[str, Mentions], start: int) -> tuple
     return known, fresh
 
 
-def _encoded(log: Log[Entry], cut: int, calls: Standings, frame: Frame) -> tuple[Log[Entry], Standings]:
-    """The log with what follows the cut encoded against what stands there alone."""
-    standings = Standings(calls=calls.calls)
+def _encoded(log: Log[Entry], cut: int, standings: Standings, frame: Frame) -> tuple[Log[Entry], Standings]:
+    """The log with what follows the cut encoded anew, where this stands above it."""
     new = Log(log[:cut])
     for entry in log[cut:]:
         standings, shown = frame.encode(standings, entry)

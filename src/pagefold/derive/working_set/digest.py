@@ -10,7 +10,7 @@ from dataclasses import field
 from pagefold.derive.entry import Entry
 from pagefold.derive.working_set.chunks import Attention, Chunk, chunks_of
 from pagefold.derive.working_set.done import counted_lines, done_lines, is_told
-from pagefold.derive.working_set.file_views import FileView, file_views
+from pagefold.derive.working_set.file_views import FileView, file_views, ledger_of
 from pagefold.derive.working_set.held import DigestPart, Held
 from pagefold.derive.working_set.names import Names, Standing, name_parts
 from pagefold.derive.working_set.parts import Part
@@ -20,6 +20,7 @@ from pagefold.frozen import frozen
 from pagefold.pages.exchanges import Exchange, Work
 from pagefold.pages.facts import facts_of
 from pagefold.pages.kinds import PageKind
+from pagefold.pages.ledger import Ledger
 from pagefold.pages.outcome import Outcome
 from pagefold.pages.page import Page, PageId
 from pagefold.wire.message import BlockKind
@@ -55,11 +56,12 @@ class Material:
 @frozen
 class WorkingSet:
     """A digest: its parts, the pages that their handles recall with the file each shows, what it holds of each message,
-    and the names in it."""
+    the lines that later results may refer to, and the names in it."""
 
     parts: tuple[Part, ...] = ()
     pages: tuple[tuple[Page, str], ...] = ()
     held: Held = field(default_factory=Held)
+    ledger: Ledger = field(default_factory=Ledger)
     facts: frozenset[str] = frozenset()
 
 
@@ -90,7 +92,7 @@ def working_set(material: Material, names: Names, budget: int) -> WorkingSet:
         held.add(place, DigestPart.NAMES, "lines with names that stand nowhere else")
     lines = [part for _, part in quoted]
     facts = mentioned | facts_of("\n".join([part.text for part in lines]))
-    return WorkingSet((*parts, *lines), tuple((view.page, view.key) for view in views), held, facts)
+    return WorkingSet((*parts, *lines), tuple((view.page, view.key) for view in views), held, ledger_of(views), facts)
 
 
 def _recalled(material: Material, budget: int, held: Held) -> list[Part]:

@@ -7,6 +7,7 @@ from pagefold.frozen import frozen
 from pagefold.pages.files.known_file import KnownFile
 from pagefold.pages.files.region import Region
 from pagefold.pages.kinds import PageKind
+from pagefold.pages.ledger import Ledger, LedgerEntry
 from pagefold.pages.page import Page
 
 _EVERY = 10  # lines between two numbers
@@ -14,12 +15,16 @@ _EVERY = 10  # lines between two numbers
 
 @frozen
 class FileView:
-    """`title` says what follows, `lines` are the file's own; None among them is a gap. `page` is all that is known."""
+    """`title` says what follows, `lines` are the file's own; None among them is a gap. `page` is all that is known.
+
+    `numbered` are the lines with certain numbers, as later results may refer to them; None where there are none.
+    """
 
     key: str
     title: str
     lines: tuple[str | None, ...]
     page: Page
+    numbered: LedgerEntry | None = None
 
 
 def file_views(files: Mapping[str, KnownFile], chosen: Sequence[Chunk]) -> list[FileView]:
@@ -56,8 +61,35 @@ def _view(key: str, file: KnownFile, chunks: Sequence[Chunk], doubt: str) -> Fil
             lines.append(None)
         lines += _numbered(file.text.regions[region], begin, end, certain=not doubt)
     page = Page.of(PageKind.EVIDENCE, known_text(file), file.name)
-    title = f"file {file.name} as last seen; {doubt}:" if doubt else _title(file, runs, page.handle)
-    return FileView(key, title, tuple(lines), page)
+    title = f"{_name(file)} as last seen; {doubt}:" if doubt else _title(file, runs, page.handle)
+    return FileView(key, title, tuple(lines), page, None if doubt else _numbered_lines(file, runs))
+
+
+def ledger_of(views: Sequence[FileView]) -> Ledger:
+    """The ledger of a request that shows these views: a later result may refer to their lines by the title of the view.
+    Of two views with the same title only the first is referred to."""
+    ledger = Ledger()
+    for view in views:
+        if view.numbered is not None and ledger.labelled(view.numbered.label) is None:
+            ledger = ledger.with_text(view.numbered)
+    return ledger
+
+
+def _numbered_lines(file: KnownFile, runs: Sequence[tuple[int, int, int]]) -> LedgerEntry | None:
+    """The lines of these runs that have numbers, under how the title of their view begins."""
+    shown: dict[int, str] = {}
+    for region, begin, end in runs:
+        part = file.text.regions[region].part(begin, end)
+        if part.start is not None:
+            shown.update(enumerate(part.lines, part.start))
+    if not shown:
+        return None
+    first, last = min(shown), max(shown)
+    return LedgerEntry(_name(file), tuple([shown.get(number) for number in range(first, last + 1)]), first)
+
+
+def _name(file: KnownFile) -> str:
+    return f"file {file.name}"
 
 
 def _runs(chunks: Sequence[Chunk]) -> Iterator[tuple[int, int, int]]:
@@ -96,7 +128,7 @@ def _title(file: KnownFile, runs: Sequence[tuple[int, int, int]], handle: str) -
     spans = [span_of(regions[region].part(begin, end)) for region, begin, end in runs]
     last = max((region.end - 1 for region in regions if region.start is not None), default=0)
     of = f" of {text.length}" if text.length is not None and text.length >= last else ""
-    words = [f"file {file.name}, as it is now: lines {', '.join(filter(None, spans)) or 'without certain numbers'}{of}"]
+    words = [f"{_name(file)}, as it is now: lines {', '.join(filter(None, spans)) or 'without certain numbers'}{of}"]
     if file.edits:
         words.append("changed in this session")
     left = left_out(file, runs)
