@@ -6,7 +6,8 @@ and nothing moves.
 A token that is kept is written once and read at every turn until the next fold; a fact that is missed costs a round
 trip and the page again. Lines stay as long as the second, by the probability that they are needed, outweighs the first.
 A fold pays when the reads it saves over the turns that are still expected outweigh the rewrite, and it is due when as
-much has been spent on reading what it would leave out as it costs: so a session that ends early loses little.
+much has been spent on reading what it would leave out as it costs: so a session that ends early loses little. Where
+every token of a longer prompt is dearer, a fold that keeps below that length may be cheaper than this request alone.
 """
 
 from dataclasses import dataclass, field, replace
@@ -26,6 +27,7 @@ from pagefold.derive.values import SHIPPED, Priors
 from pagefold.frozen import frozen
 from pagefold.pages.kinds import ResidencyLevel
 from pagefold.pages.page import Page
+from pagefold.tokens import counter
 from pagefold.wire.message import Message
 
 _WORTH = 0.85  # a fold on a cold cache leaves at most this share
@@ -95,8 +97,8 @@ class Economic(folding.Folding):
             made = self.folded_by(state, usable, Rule(), state.last)
             if made.tokens <= _WORTH * state.tokens:
                 return "the cache was cold", made
-        elif self._late(state):
-            made = self.folded_by(state, usable, Rule(), state.last)
+        elif self._late(state) or self._dearer(state):
+            made = self.folded_by(state, self._below_tier(state, usable), Rule(), state.last)
             return ("it pays for itself", made) if self._pays(state, made) else (_LEFT, None)
         return "", None
 
@@ -112,8 +114,8 @@ class Economic(folding.Folding):
 
     def grown(self, state: folding.State, reason: str) -> State:
         assert isinstance(state, State)
-        over = state.tokens - (state.left or state.tokens // 2)
-        rent = state.rent + self.prices.read_ratio * max(0, over)
+        left = state.left or state.tokens // 2
+        rent = state.rent + max(0.0, self.prices.cost(state.tokens, 0) - self.prices.cost(left, 0))
         return replace(
             state, stood=state.standings, rent=rent, looked=state.tokens if reason == _LEFT else state.looked
         )
@@ -126,13 +128,31 @@ class Economic(folding.Folding):
         """Whether the rent paid since the last fold would have bought another one."""
         if state.tokens < max(self.folds.least, state.looked * _GROWN):
             return False
-        left = state.left or state.tokens // 2
-        return state.rent >= self.folds.rent * (self.prices.write_ratio - self.prices.read_ratio) * left
+        return state.rent >= self.folds.rent * self._rewrite(state.left or state.tokens // 2)
+
+    def _dearer(self, state: State) -> bool:
+        """Whether this request, at the rates of a longer prompt, costs as much as folding to a length below them."""
+        tier = self.prices.at(state.tokens).over
+        if not tier or state.tokens < state.looked * _GROWN:
+            return False
+        arrived = sum(entry.tokens for entry in state.log[state.sent :])
+        left = min(state.left or state.tokens // 2, tier)
+        return self.prices.cost(state.tokens - arrived, arrived) >= self.prices.cost(0, left)
+
+    def _below_tier(self, state: State, usable: int) -> int:
+        """What a fold has to fit in: less than the length from which every token is dearer, where there is room."""
+        tier = self.prices.at(state.tokens).over
+        below = folding.usable_of(tier, counter(self.tokens)) if tier else usable
+        return below if 2 * state.head < below < usable else usable
 
     def _pays(self, state: State, made: Folded) -> bool:
         turns = self.lasting.turns(state.turn)
-        saved = self.prices.read_ratio * turns * (state.tokens - made.tokens)
-        return saved > (self.prices.write_ratio - self.prices.read_ratio) * made.tokens
+        saved = turns * (self.prices.cost(state.tokens, 0) - self.prices.cost(made.tokens, 0))
+        return saved > self._rewrite(made.tokens)
+
+    def _rewrite(self, left: int) -> float:
+        """What it costs to write what a fold leaves, beyond reading it."""
+        return self.prices.cost(0, left) - self.prices.cost(left, 0)
 
     def _rate(self, state: folding.State) -> float:
         """The least worth of a token that is kept: what writing and reading it costs, in misses."""
