@@ -22,6 +22,7 @@ from pagefold.adapters.instructions import instructions_in
 from pagefold.adapters.model_prices import ModelPrices
 from pagefold.adapters.stores import open_store
 from pagefold.derive.cost import ASSUMED, Prices
+from pagefold.derive.learned import SHIPPED
 from pagefold.derive.levels import LOSSLESS
 from pagefold.derive.notebook import Notebook
 from pagefold.derive.pinned_policy import PinnedPolicy
@@ -32,6 +33,7 @@ from pagefold.derive.runner import Run, as_it_is, begin, replay_messages
 from pagefold.encode.recall_reply import reply_to_recall
 from pagefold.errors import ConfigError, WindowError
 from pagefold.pages import producers
+from pagefold.pages.files.file_tools import own_tools
 from pagefold.pages.journal import Boundary, Flushed
 from pagefold.pages.kinds import PageKind, ResidencyLevel
 from pagefold.pages.memory_store import MemoryStore
@@ -40,11 +42,13 @@ from pagefold.pages.pins import NONE, Pins
 from pagefold.pages.producers import Held, Refused, Scope
 from pagefold.pages.store import Store
 from pagefold.pages.writeback import Scopes, Writeback
+from pagefold.settings.knobs import file_tool_tables
 from pagefold.tokens import FRAME, counter_for
 from pagefold.wire import json_text
 from pagefold.wire.apis import message_of, spelled_alike
 from pagefold.wire.message import BlockKind, Message
 
+NO_TOOLS: Mapping[str, Mapping[str, Any]] = {}
 _TITLE = re.compile(r"\[(R\d+)[ \]]")
 _NAMED = 60
 _FOLDS = "expected a policy that folds, such as economic"
@@ -91,6 +95,8 @@ class Context:
     `with` block. `model` names the tokenizer, and what tokens cost where no `prices` are given; `head` is what stands
     before all messages, in tokens: the system prompt and the tools, where they are not messages themselves. Every
     section of the files in `instructions` is a constraint. `project` names what pins of that scope are shared by.
+    `file_tools` says what tools of your own agent do to files, as `[file_tools.NAME]` does in a settings file:
+    `{"open_document": {"does": "read", "path": ["document"]}}`.
     """
 
     def __init__(
@@ -105,12 +111,14 @@ class Context:
         history: str = "context",
         project: str = "",
         instructions: Sequence[str | Path] = (),
+        file_tools: Mapping[str, Mapping[str, Any]] = NO_TOOLS,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._counter = counter_for(model)
         prices = prices or (ModelPrices().prices(model) if model else ASSUMED)
         if isinstance(policy, str):
-            policy = policy_named(policy, window=window, prices=prices, tokens=self._counter.name)
+            told = replace(SHIPPED, file_tools=own_tools(file_tool_tables(file_tools)))
+            policy = policy_named(policy, window=window, prices=prices, tokens=self._counter.name, learned=told)
         self._prices, self._clock = prices, clock
         self._owns = isinstance(store, str | Path)
         self._store = open_store(store) if isinstance(store, str | Path) else store or MemoryStore()

@@ -11,8 +11,8 @@ from pagefold.config import LoadedSettings, load
 from pagefold.errors import ConfigError
 
 ALL_AT_THE_TOP = (
-    "policy, window, tokens, prices, folds, lasting, learned, mcp, prefetch, prices_usd, references, replay, serve, "
-    "sink, store, telemetry, tools, upstreams, values"
+    "policy, window, tokens, prices, file_tools, folds, lasting, learned, mcp, prefetch, prices_usd, references, "
+    "replay, serve, sink, store, telemetry, tools, upstreams, values"
 )
 
 # How long a disk takes is no property of the reader.

@@ -22,6 +22,7 @@ from pagefold.derive.working_set.parts import rendered
 from pagefold.derive.working_set.record import Record, recorded, result_pages
 from pagefold.log import Log
 from pagefold.pages.exchanges import Work
+from pagefold.pages.files.file_tools import OwnTools, file_tools
 from pagefold.pages.page import Page, PageId
 from pagefold.wire.message import Message, Role, user_text
 
@@ -47,6 +48,7 @@ class Frame:
     recalled: frozenset[PageId] = frozenset()
     foreseen: frozenset[str] = frozenset()  # facts known to be needed: on recordings alone, never live
     forms: Forms = AS_IT_COMES
+    file_tools: OwnTools = ()
 
     @property
     def room(self) -> int:
@@ -99,7 +101,7 @@ def fold(
     cut = tail_of(log, turn, int(frame.room * _TAIL_SHARE)) if rule.cut is None else rule.cut
     stays = _stays(log, cut, rule)
     known, fresh = _known(log, last.known if last else {}, len(last.log) if last else 0)
-    work = _work(log, last)
+    work = _work(log, last, frame)
     pinned = user_text(frame.pins) if frame.pins else None
     fixed = sum(_as_it_came(log[place], frame.tokens) for place in stays)
     fixed += counted(pinned, frame.tokens) if pinned else 0
@@ -161,10 +163,11 @@ def _stays(log: Log[Entry], cut: int, rule: Rule) -> list[int]:
     return [place for place in range(cut) if log[place].fixed or place in kept]
 
 
-def _work(log: Log[Entry], last: Folded | None) -> Work:
+def _work(log: Log[Entry], last: Folded | None, frame: Frame) -> Work:
     """What was done in all of the log: what the fold before knows, and what came since."""
-    known = last.work if last is not None else None
-    work, start = (known, len(last.log)) if last is not None and known is not None else (Work(), 0)
+    work, start = Work(tools=file_tools(frame.file_tools)), 0
+    if last is not None and last.work is not None:
+        work, start = last.work, len(last.log)
     for place in range(start, len(log)):
         work = work.after(log[place].message, place)
     return work

@@ -1,5 +1,6 @@
-"""What was learned from recorded sessions, as one value: what facts are worth, how long sessions last, when a fold is
-due, which codecs are left out for which tool, and what is worth a reference.
+"""What policies are told by settings, as one value: what was learned from recorded sessions (what facts are worth, how
+long sessions last, when a fold is due, which codecs are left out for which tool, what is worth a reference), and which
+tools of the user's own show and change files.
 
 Without settings it is what ships. `pagefold tune` writes such settings; nothing here learns.
 """
@@ -12,6 +13,7 @@ from pagefold.derive.remaining import TurnsLeft
 from pagefold.derive.values import SHIPPED as PRIORS
 from pagefold.derive.values import Priors
 from pagefold.encode.delta import FLOOR
+from pagefold.pages.files.file_tools import OwnTools, own_tools
 from pagefold.settings.sections import Settings
 
 
@@ -51,6 +53,7 @@ class Learned:
     lasting: TurnsLeft = LASTING
     folds: Folds = FOLDS
     forms: Forms = field(default=AS_IT_COMES)
+    file_tools: OwnTools = ()
 
 
 SHIPPED = Learned()
@@ -69,6 +72,7 @@ def learned_of(settings: Settings) -> Learned:
             ((table.name, table.without) for table in settings.learned if table.without),
             settings.references.floor_tokens,
         ),
+        own_tools(settings.file_tools),
     )
 
 

@@ -67,12 +67,14 @@ class Abilities:
 
     `folds`: it may change what was sent, and has `window`, `prices` and `tokens`. `encodes`: it puts results into
     lossless forms, by its `forms`. `pins`: it holds pins, has `instructions` and `pin(state, *held)`, and its states
-    have `pins`. `foresees`: it looks ahead in a recording, which `foreseeing(messages)` gives it.
+    have `pins`. `shows_files`: it shows files as they are now, and has `file_tools`. `foresees`: it looks ahead in a
+    recording, which `foreseeing(messages)` gives it.
     """
 
     folds: bool = False
     encodes: bool = False
     pins: bool = False
+    shows_files: bool = False
     foresees: bool = False
 
 

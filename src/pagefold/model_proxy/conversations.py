@@ -89,6 +89,8 @@ class Conversations:
             ours: Any = self.policy
             if policy.abilities.pins and ours.abilities.pins:  # who names another policy is held to the same
                 fitted["instructions"] = ours.instructions
+            if policy.abilities.shows_files and ours.abilities.shows_files:
+                fitted["file_tools"] = ours.file_tools
             policy = configured(policy, **fitted)
         elif alone and policy.abilities.encodes:
             encoding: Any = policy

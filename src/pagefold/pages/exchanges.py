@@ -12,14 +12,12 @@ from typing import Any
 from pagefold.frozen import frozen
 from pagefold.log import Log
 from pagefold.pages.files.changes import Act, FileChange
+from pagefold.pages.files.file_tools import KNOWN_TOOLS, FileTools, text_under
 from pagefold.pages.files.model import FileModel
 from pagefold.pages.files.patch import patch_in, patched_files
 from pagefold.pages.files.recognise import changes_of
 from pagefold.pages.outcome import Ending, ending_of
 from pagefold.wire.message import Block, BlockKind, Message
-
-_PURPOSE = ("description", "justification", "activeForm", "tldr")
-_PLANS = ("todos", "plan")
 
 
 @frozen
@@ -56,6 +54,7 @@ class Work:
     open: Mapping[str, OpenCall] = field(default_factory=dict)
     files: FileModel = field(default_factory=FileModel)
     plan: int = -1  # the place of the message that last stated a plan
+    tools: FileTools = KNOWN_TOOLS  # by which files are shown and changed
 
     def after(self, message: Message, place: int) -> "Work":
         """The work after one more message of the history."""
@@ -64,7 +63,7 @@ class Work:
             if block.kind is BlockKind.CALL:
                 arguments = arguments_of(block)
                 calls = {**work.open, block.call_id: OpenCall(block.name, arguments, place)}
-                plan = place if any(isinstance(arguments.get(name), list | str) for name in _PLANS) else work.plan
+                plan = place if steps_of(block.name, arguments, self.tools) is not None else work.plan
                 work = replace(work, open=calls, plan=plan)
             elif block.kind is BlockKind.RESULT and block.call_id in work.open:
                 work = _answered(work, block, place)
@@ -75,11 +74,11 @@ def _answered(work: Work, result: Block, place: int) -> Work:
     """The work after the result of an open call."""
     call = work.open[result.call_id]
     ending = ending_of(result.text, failed=result.failed)
-    changes = tuple(changes_of(call.name, call.arguments, result.text, ending))
+    changes = tuple(changes_of(call.name, call.arguments, result.text, ending, work.tools))
     exchange = Exchange(
         call.name,
         label_of(call.name, call.arguments),
-        next((value for name in _PURPOSE if isinstance(value := call.arguments.get(name), str)), ""),
+        text_under(call.arguments, work.tools.arguments.purpose) or "",
         call.place,
         place,
         result.call_id,
@@ -106,11 +105,18 @@ def arguments_of(call: Block) -> dict[str, Any]:
     return arguments if isinstance(arguments, dict) else {}
 
 
+def steps_of(name: str, arguments: Mapping[str, Any], tools: FileTools) -> list[Any] | str | None:
+    """The steps of a plan that a call states; None where it states none."""
+    tool = tools.find(name)
+    names = tool.arguments.steps if tool else tools.arguments.steps
+    return next((steps for key in names if isinstance(steps := arguments.get(key), list | str)), None)
+
+
 def label_of(name: str, arguments: Mapping[str, Any], longest: int = 160) -> str:
     """A call on one line: the tool and its short arguments."""
     words = [name]
     for key, value in arguments.items():
-        if key in _PURPOSE or isinstance(value, bool | list | dict):
+        if key in KNOWN_TOOLS.arguments.purpose or isinstance(value, bool | list | dict):
             continue
         text = str(value)
         if patch := patch_in(text):

@@ -4,10 +4,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import Field, dataclass, fields, is_dataclass
 from typing import Any
 
+from pagefold.errors import ConfigError
 from pagefold.settings.rules import ValueRule
 from pagefold.settings.sections import Settings
 from pagefold.settings.toml_text import KeyPath
-from pagefold.settings.tools import ToolTable
+from pagefold.settings.tools import FileToolTable, ToolTable
 
 NAME = "NAME"
 """Stands in a path for the free name of a table."""
@@ -87,6 +88,19 @@ def tool_tables(tables: Mapping[str, Mapping[str, Any]]) -> tuple[ToolTable, ...
     """Returns the `[tools.NAME]` tables of a file that ships in the package. A test holds it to the rules."""
     values = setting_values(tables, ("tools",))
     return settings_of({path: KNOBS[generic_path(path)].rule.kept(value) for path, value in values}).tools
+
+
+def file_tool_tables(tables: Mapping[str, Mapping[str, Any]]) -> tuple[FileToolTable, ...]:
+    """Returns the `[file_tools.NAME]` tables that a program gives. Raises ConfigError where a file would be refused."""
+    values: dict[KeyPath, object] = {}
+    for path, value in setting_values(tables, ("file_tools",)):
+        knob = KNOBS.get(generic_path(path))
+        if knob is None:
+            raise ConfigError(f"unknown setting {'.'.join(path)}")
+        if not knob.rule.admits(value):
+            raise ConfigError(f"{'.'.join(path)} = {value!r}: expected {knob.rule.words}")
+        values[path] = knob.rule.kept(value)
+    return settings_of(values).file_tools
 
 
 def settings_of(values: Mapping[KeyPath, object]) -> Settings:

@@ -17,7 +17,7 @@ from pagefold.settings.rules import (
     setting,
     whole,
 )
-from pagefold.settings.tools import PrefetchSettings, ToolTable
+from pagefold.settings.tools import FileToolTable, PrefetchSettings, ToolTable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,3 +225,4 @@ class Settings:
     references: ReferencesSettings = field(default_factory=ReferencesSettings)
     learned: tuple[LearnedTable, ...] = field(default=(), metadata={"tables": LearnedTable})
     tools: tuple[ToolTable, ...] = field(default=(), metadata={"tables": ToolTable})
+    file_tools: tuple[FileToolTable, ...] = field(default=(), metadata={"tables": FileToolTable})

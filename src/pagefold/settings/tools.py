@@ -143,6 +143,49 @@ class ToolTable:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FileToolTable:
+    """What a tool of your own agent does to files. NAME is its name, without the name of an MCP server."""
+
+    name: str
+    does: str | None = setting(
+        None,
+        "What it does; `file` where its other arguments say so, which is also what is tried where it is left out.",
+        one_of(
+            "read",
+            "write",
+            "edit",
+            "patch",
+            "move",
+            "remove",
+            "search",
+            "diff",
+            "shell",
+            "change_any",
+            "delegate",
+            "plan",
+            "file",
+            "nothing",
+        ),
+    )
+    path: tuple[str, ...] | None = setting(None, "The argument that names the file.", NAMES)
+    to: tuple[str, ...] | None = setting(None, "The argument that says where a file is moved to.", NAMES)
+    old: tuple[str, ...] | None = setting(None, "The argument with the text that an edit replaces.", NAMES)
+    new: tuple[str, ...] | None = setting(None, "The argument with the text that takes its place.", NAMES)
+    everywhere: tuple[str, ...] | None = setting(
+        None, "The argument that is true where an edit replaces every such text.", NAMES
+    )
+    edits: tuple[str, ...] | None = setting(None, "The argument with a list of edits, each with old and new.", NAMES)
+    content: tuple[str, ...] | None = setting(None, "The argument with the whole text that is written.", NAMES)
+    script: tuple[str, ...] | None = setting(
+        None, "The argument with the shell command, as a text or as a list of words.", NAMES
+    )
+    folder: tuple[str, ...] | None = setting(None, "The argument that names the folder it runs in.", NAMES)
+    offset: tuple[str, ...] | None = setting(None, "Arguments that say where a read begins.", NAMES)
+    limit: tuple[str, ...] | None = setting(None, "Arguments that say how much is read.", NAMES)
+    steps: tuple[str, ...] | None = setting(None, "The argument with the steps of a plan.", NAMES)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PrefetchSettings:
     """Running likely reads early: only calls that read, and only on this machine unless a host is named."""
 

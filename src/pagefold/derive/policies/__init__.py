@@ -36,6 +36,10 @@ class Conditions:
     learned: Learned = SHIPPED
 
 
+def _folding(kind: Callable[..., Policy], given: Conditions) -> Policy:
+    return kind(given.window, given.prices, given.tokens, file_tools=given.learned.file_tools)
+
+
 _MAKERS: Mapping[str, Callable[[Conditions], Policy]] = {
     "identity": lambda given: Identity(),
     "lossless": lambda given: Lossless(forms=given.learned.forms),
@@ -47,14 +51,15 @@ _MAKERS: Mapping[str, Callable[[Conditions], Policy]] = {
         lasting=given.learned.lasting,
         folds=given.learned.folds,
         forms=given.learned.forms,
+        file_tools=given.learned.file_tools,
     ),
     "legacy": lambda given: Legacy(given.window, given.prices, given.tokens),
-    "reset": lambda given: Reset(given.window, given.prices, given.tokens),
-    "incremental": lambda given: Incremental(given.window, given.prices, given.tokens),
-    "masking": lambda given: Masking(given.window, given.prices, given.tokens),
-    "clear": lambda given: Clear(given.window, given.prices, given.tokens),
-    "fifo": lambda given: Fifo(given.window, given.prices, given.tokens),
-    "compaction": lambda given: Compaction(given.window, given.prices, given.tokens),
+    "reset": lambda given: _folding(Reset, given),
+    "incremental": lambda given: _folding(Incremental, given),
+    "masking": lambda given: _folding(Masking, given),
+    "clear": lambda given: _folding(Clear, given),
+    "fifo": lambda given: _folding(Fifo, given),
+    "compaction": lambda given: _folding(Compaction, given),
     "oracle_replay": lambda given: OracleReplay(given.window, given.prices, tokens=given.tokens),
     "clairvoyant": lambda given: OracleReplay(given.window, given.prices, tokens=given.tokens, lookahead=None),
 }

@@ -52,7 +52,7 @@ class Economic(folding.Folding):
     folds: Folds = FOLDS
     forms: Forms = AS_IT_COMES
 
-    abilities: ClassVar[Abilities] = Abilities(folds=True, encodes=True, pins=True)
+    abilities: ClassVar[Abilities] = Abilities(folds=True, encodes=True, pins=True, shows_files=True)
     lossless: ClassVar[bool] = True
 
     @property
@@ -105,7 +105,7 @@ class Economic(folding.Folding):
     def folded_by(self, state: folding.State, usable: int, rule: Rule, last: Folded | None = None) -> Folded:
         rate, pins = self._rate(state), state.pins.block
         frame = Frame(usable, state.head, rate, self.tokens, self.priors, pins, state.recalled)
-        frame = replace(frame, forms=self.forms, foreseen=self.foreseen(state))
+        frame = replace(frame, forms=self.forms, foreseen=self.foreseen(state), file_tools=self.file_tools)
         return fold(state.log, state.turn, state.standings, frame, last, rule)
 
     def foreseen(self, state: folding.State) -> frozenset[str]:

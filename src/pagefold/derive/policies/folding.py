@@ -20,6 +20,7 @@ from pagefold.frozen import frozen
 from pagefold.log import Log
 from pagefold.pages import context_calls
 from pagefold.pages.context_tools import RESET, own_name
+from pagefold.pages.files.file_tools import OwnTools
 from pagefold.pages.journal import Boundary
 from pagefold.pages.page import Page, PageId
 from pagefold.pages.pins import Pins
@@ -59,14 +60,16 @@ class Folding:
     """A policy says, by `due`, what is to stand now and why; None where the request only grows.
 
     `instructions` are files by name and text: each of their sections is a constraint, said in the first request.
+    `file_tools` are the user's own tools that show and change files.
     """
 
     window: int = 200_000
     prices: Prices = ASSUMED
     tokens: str = "o200k"
     instructions: tuple[tuple[str, str], ...] = field(default=(), kw_only=True)
+    file_tools: OwnTools = field(default=(), kw_only=True)
 
-    abilities: ClassVar[Abilities] = Abilities(folds=True, pins=True)
+    abilities: ClassVar[Abilities] = Abilities(folds=True, pins=True, shows_files=True)
     lossless: ClassVar[bool] = False
     """Whether results enter in their cheapest lossless form, or as they came."""
     destroys: ClassVar[Boundary] = Boundary.COMPACTION
@@ -161,6 +164,7 @@ class Folding:
     def folded_by(self, state: State, usable: int, rule: Rule, last: Folded | None = None) -> Folded:
         """What stands after a fold by this rule."""
         frame = Frame(usable, state.head, _RATE, self.tokens, SHIPPED, state.pins.block, state.recalled)
+        frame = replace(frame, file_tools=self.file_tools)
         log = state.log if self.lossless else readied(state.log)
         return fold(log, state.turn, state.standings, frame, last, replace(rule, plain=not self.lossless))
 

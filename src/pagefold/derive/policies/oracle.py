@@ -30,7 +30,7 @@ class OracleReplay(Economic):
     lookahead: int | None = LOOKAHEAD
     future: tuple[frozenset[str], ...] | None = field(default=None, repr=False, compare=False)
 
-    abilities: ClassVar[Abilities] = Abilities(folds=True, encodes=True, pins=True, foresees=True)
+    abilities: ClassVar[Abilities] = Abilities(folds=True, encodes=True, pins=True, shows_files=True, foresees=True)
 
     @property
     def name(self) -> str:

@@ -73,7 +73,7 @@ def working_set(material: Material, names: Names, budget: int) -> WorkingSet:
     room = int(budget * (1 - _NAMES))
     parts = _recalled(material, int(room * _RECALLED), held)
     parts += _said(material, int(room * _SAID), held)
-    if plan := plan_lines([entry.message for entry in material.entries[: material.cut]]):
+    if plan := plan_lines([entry.message for entry in material.entries[: material.cut]], material.work.tools):
         text = shortened("\n".join(plan), int(room * _PLAN) * 4)
         parts.append(Part("the plan as you last wrote it:", tuple(text.split("\n"))))
         held.add(material.work.plan, DigestPart.PLAN, "the plan as it was last written")
@@ -190,6 +190,7 @@ def _files(material: Material, budget: int, held: Held) -> list[FileView]:
 def _attention(material: Material) -> Attention:
     entries = material.entries
     latest = [entry.message.text for entry in entries[-12:] if not entry.message.blocks or entry.opens][-6:]
-    latest += [plan for plan in plan_lines([entry.message for entry in entries]) if not plan.startswith("[x]")]
+    plan = plan_lines([entry.message for entry in entries], material.work.tools)
+    latest += [step for step in plan if not step.startswith("[x]")]
     text = "\n".join(latest)
     return Attention(material.turn, material.cut, facts_of(text), text, [entry.turn for entry in entries])

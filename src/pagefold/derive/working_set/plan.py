@@ -3,14 +3,15 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pagefold.pages.exchanges import arguments_of
+from pagefold.pages.exchanges import arguments_of, steps_of
+from pagefold.pages.files.file_tools import KNOWN_TOOLS, Does, FileTools, text_under
 from pagefold.wire.message import BlockKind, Message
 
 _MARKS = {"completed": "[x]", "done": "[x]", "in_progress": "[>]", "pending": "[ ]", "cancelled": "[-]"}
 _WORDS = ("content", "step", "subject", "title", "text", "description")
 
 
-def plan_lines(messages: Sequence[Message]) -> list[str]:
+def plan_lines(messages: Sequence[Message], tools: FileTools = KNOWN_TOOLS) -> list[str]:
     """The newest todo list or plan, and tasks that were made one by one, with their state."""
     listed: list[str] = []
     tasks: dict[str, tuple[str, str]] = {}
@@ -19,14 +20,19 @@ def plan_lines(messages: Sequence[Message]) -> list[str]:
             if block.kind is not BlockKind.CALL:
                 continue
             arguments = arguments_of(block)
-            if steps := arguments.get("todos") or arguments.get("plan"):
+            tool = tools.find(block.name)
+            does, names = (tool.does, tool.arguments) if tool else (Does.NOTHING, tools.arguments)
+            if steps := steps_of(block.name, arguments, tools):
                 listed = list(_listed(steps))
-            elif block.name == "TaskCreate" and isinstance(subject := arguments.get("subject"), str):
+            elif does is Does.NEW_TASK and (subject := text_under(arguments, names.task)) is not None:
                 tasks[str(len(tasks) + 1)] = (subject, "pending")
-            elif block.name == "TaskUpdate" and str(arguments.get("taskId")) in tasks:
-                key = str(arguments["taskId"])
+            elif does is Does.TASK_STATE and (key := _key(arguments, names.task_id)) in tasks:
                 tasks[key] = (tasks[key][0], str(arguments.get("status") or tasks[key][1]))
     return [*listed, *(f"{_MARKS.get(state, '[ ]')} {subject}" for subject, state in tasks.values())]
+
+
+def _key(arguments: Mapping[str, Any], names: Sequence[str]) -> str:
+    return next((str(arguments[name]) for name in names if name in arguments), "")
 
 
 def _listed(steps: Any) -> Iterator[str]:

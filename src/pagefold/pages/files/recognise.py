@@ -1,26 +1,26 @@
 """What one tool call did to files, from its name, its arguments and its result.
 
-Tools are recognised by the names of their arguments and by verbs in their own name, so that agents and servers nobody
-has listed are understood as well. `FileTools` holds those names.
+`file_tools` says what a tool does; a tool that nobody has listed is known by its arguments and its name.
 """
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pagefold.frozen import frozen
-from pagefold.pages.files.changes import Doubted, Edited, FileChange, Shown, Written
+from pagefold.pages.files.changes import Doubted, Edited, FileChange, Moved, Removed, Shown, Written
 from pagefold.pages.files.commands import changed_by_script
-from pagefold.pages.files.patch import patch_in, patched_files
+from pagefold.pages.files.file_tools import KNOWN_TOOLS, Arguments, Does, FileTool, FileTools, text_under
+from pagefold.pages.files.frames import opened
+from pagefold.pages.files.patch import compared_files, patch_in, patched_files
 from pagefold.pages.files.printed import hits_in, numbered
+from pagefold.pages.files.shell_words import shell_words
 from pagefold.pages.files.text import lines_of
 from pagefold.pages.outcome import Ending, Outcome
 
-_CODEX_FRAME = re.compile(r"\A(?:Chunk ID|Exit code|Wall time|Script completed)[^\n]*\n(?:[^\n]*\n){0,5}?Output:\n")
-_BASH_FRAME = re.compile(r"\A<returncode>\d+</returncode>\s*<output>\n?(.*?)\n?</output>\s*\Z", re.DOTALL)
 _JSON_CALL = re.compile(r"tools\.(\w+)\(\s*")
-_SHELL_NOTE = re.compile(r"\n?Shell cwd was reset to [^\n]*\s*\Z")
 _CUT = re.compile(r"<persisted-output>|truncated\b|<output_head>|</output_tail>|Output too large|output was too long")
 _ONLY_LOOKS = re.compile(
     r"read[- ]only|do not (?:edit|modify|write|change) (?:any |the )?(?:files?|code|anything)|no edits", re.IGNORECASE
@@ -30,36 +30,19 @@ _SAYS_INSTEAD = ("<system-reminder>", "EISDIR", "File unchanged", "Wasted call")
 
 
 @frozen
-class FileTools:
-    """By which names of arguments, and by which verbs in the names of tools, file tools are known."""
+class _Call:
+    """A call with its result and what is known of its tool."""
 
-    path: tuple[str, ...] = (
-        "file_path",
-        "path",
-        "filePath",
-        "filepath",
-        "absolute_path",
-        "target_file",
-        "file",
-        "filename",
-        "notebook_path",
-    )
-    old: tuple[str, ...] = ("old_string", "old_str", "oldString", "old_text", "oldText", "search")
-    new: tuple[str, ...] = ("new_string", "new_str", "newString", "new_text", "newText", "replace")
-    content: tuple[str, ...] = ("content", "file_text", "contents", "text")
-    script: tuple[str, ...] = ("command", "cmd", "script")
-    folder: tuple[str, ...] = ("workdir", "cwd", "working_directory")
-    offset: tuple[str, ...] = ("offset", "start_line", "view_range")
-    limit: tuple[str, ...] = ("limit", "head", "tail", "end_line", "view_range")
-    everywhere: tuple[str, ...] = ("replace_all", "replaceAll")
-    delegates: frozenset[str] = frozenset(("Agent", "Task", "spawn_agent", "wait_agent"))
-    only_look: frozenset[str] = frozenset(("explore", "plan", "claude-code-guide"))
-    reads: frozenset[str] = frozenset(("read", "view", "open", "cat", "show", "get"))
-    writes: frozenset[str] = frozenset(("write", "create", "save"))
+    name: str
+    arguments: Mapping[str, Any]
+    result: str
+    failed: bool
+    names: Arguments
+    tools: FileTools
+    stated: frozenset[str] = frozenset()
 
-
-KNOWN_TOOLS = FileTools()
-_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+    def text(self, names: Sequence[str]) -> str | None:
+        return text_under(self.arguments, names)
 
 
 def changes_of(
@@ -68,79 +51,133 @@ def changes_of(
     """What a call did to files. A call that failed or was refused did nothing, unless it was a script."""
     if ending.outcome in (Outcome.REFUSED, Outcome.INTERRUPTED):
         return
+    tool = tools.find(name) or FileTool(Does.FILE, tools.arguments)
     failed = ending.outcome is Outcome.FAILED
-    path = _text(arguments, tools.path)
-    if name in tools.delegates:
-        yield from _by_agent(name, arguments, tools)
-    elif _text(arguments, tools.script) is None and (patches := _patches(arguments)):
-        if not failed:
-            yield from (change for patch in patches for change in patched_files(_unescaped(patch)))
-    elif path is None:
-        yield from _by_script(arguments, result, tools, failed=failed)
-    elif not failed:
-        yield from _by_path(name, path, arguments, result, tools)
+    call = _Call(name, arguments, result, failed, tool.arguments, tools, tool.stated)
+    if not failed or tool.does in _ALSO_FAILED:
+        yield from _DONE_BY[tool.does](call)
 
 
-def _by_agent(name: str, arguments: Mapping[str, Any], tools: FileTools) -> Iterator[FileChange]:
+def _by_agent(call: _Call) -> Iterator[FileChange]:
     """What an agent of its own may have done: it can change any file, unless it was told to look only."""
-    prompt = _text(arguments, ("prompt", "message")) or ""
-    kind = (_text(arguments, ("subagent_type",)) or "").lower()
-    if kind not in tools.only_look and not _ONLY_LOOKS.search(prompt):
-        what = _text(arguments, ("description", "task_name", "subagent_type")) or name
+    prompt = call.text(call.names.prompt) or ""
+    kind = (call.text(call.names.agent) or "").lower()
+    if kind not in call.tools.only_look and not _ONLY_LOOKS.search(prompt):
+        what = call.text(("description", "task_name", *call.names.agent)) or call.name
         yield Doubted("", f"the agent for {what!r}")
 
 
-def _patches(arguments: Mapping[str, Any]) -> list[str]:
-    return [patch for value in arguments.values() if isinstance(value, str) and (patch := patch_in(value))]
-
-
-def _by_path(name: str, path: str, arguments: Mapping[str, Any], result: str, tools: FileTools) -> Iterator[FileChange]:
-    """What a call that names a file did to it."""
-    verbs = {word.lower() for word in _WORDS.findall(name)}
-    edits = arguments.get("edits")
-    if isinstance(edits, list):
-        yield from (change for edit in edits if isinstance(edit, dict) for change in _edit(path, edit, tools))
-    elif _text(arguments, tools.old) is not None:
-        yield from _edit(path, arguments, tools)
-    elif verbs & tools.writes or arguments.get("command") == "create":
-        content = _text(arguments, tools.content)
-        yield from [Written(path, content)] if content is not None else []
+def _by_any_file_tool(call: _Call) -> Iterator[FileChange]:
+    """What a tool did that is known by its arguments only."""
+    if call.text(call.names.script) is None and any(_patches(call.arguments)):
+        yield from _by_patch(call)
+    elif call.text(call.names.path) is None:
+        yield from _by_program(call)
+    elif call.failed:
         return
-    elif "pattern" in arguments:
-        yield from hits_in(result, path if "." in path.rpartition("/")[2] else "")
+    elif _is_edit(call):
+        yield from _by_edit(call)
+    elif call.tools.writes_by_name(call.name) or call.arguments.get("command") == "create":
+        yield from _by_write(call)
+    elif any(name in call.arguments for name in call.names.pattern):
+        yield from _by_search(call)
+    elif call.tools.reads_by_name(call.name) or call.arguments.get("command") == "view":
+        yield from _by_read(call)
+    else:
+        yield from _snippet(call)
+
+
+def _patches(arguments: Mapping[str, Any]) -> Iterator[str]:
+    return (patch for value in arguments.values() if isinstance(value, str) and (patch := patch_in(value)))
+
+
+def _by_patch(call: _Call) -> Iterator[FileChange]:
+    if not call.failed:
+        yield from (change for patch in _patches(call.arguments) for change in patched_files(_unescaped(patch)))
+
+
+def _is_edit(call: _Call) -> bool:
+    lists = any(isinstance(call.arguments.get(name), list) for name in call.names.edits)
+    return lists or call.text(call.names.old) is not None
+
+
+def _by_edit(call: _Call) -> Iterator[FileChange]:
+    path, arguments = call.text(call.names.path), call.arguments
+    if path is None or any(arguments.get(name) is True for name in call.names.dry_run):
         return
-    elif verbs & tools.reads or arguments.get("command") == "view":
-        yield from _read(path, arguments, result, tools)
-        return
-    if (snippet := _snippet(path, result)) is not None:
-        yield snippet
+    edits = next((edits for name in call.names.edits if isinstance(edits := arguments.get(name), list)), [arguments])
+    yield from (change for edit in edits if isinstance(edit, Mapping) for change in _edit(path, edit, call.names))
+    yield from _snippet(call)
 
 
-def _text(arguments: Mapping[str, Any], names: Sequence[str]) -> str | None:
-    return next((value for name in names if isinstance(value := arguments.get(name), str)), None)
-
-
-def _edit(path: str, arguments: Mapping[str, Any], tools: FileTools) -> Iterator[FileChange]:
-    old, new = _text(arguments, tools.old), _text(arguments, tools.new)
+def _edit(path: str, arguments: Mapping[str, Any], names: Arguments) -> Iterator[FileChange]:
+    old, new = text_under(arguments, names.old), text_under(arguments, names.new)
     if old and new is not None:
-        every = any(arguments.get(name) is True for name in tools.everywhere)
+        every = any(arguments.get(name) is True for name in names.everywhere)
         yield Edited(path, old, new, every)
     elif old == "" and new is not None:
         yield Written(path, new)
 
 
-def _read(path: str, arguments: Mapping[str, Any], result: str, tools: FileTools) -> Iterator[FileChange]:
-    text = opened(result)
+def _by_write(call: _Call) -> Iterator[FileChange]:
+    path, content = call.text(call.names.path), call.text(call.names.content)
+    if path is not None and content is not None:
+        yield Written(path, content)
+
+
+def _by_move(call: _Call) -> Iterator[FileChange]:
+    path, to = call.text(call.names.path), call.text(call.names.to)
+    if path is not None and to is not None:
+        yield Moved(path, to)
+
+
+def _by_removal(call: _Call) -> Iterator[FileChange]:
+    if (path := call.text(call.names.path)) is not None:
+        yield Removed(path)
+
+
+def _by_search(call: _Call) -> Iterator[FileChange]:
+    path = call.text(call.names.path) or ""
+    yield from hits_in(call.result, path if "." in path.rpartition("/")[2] else "")
+
+
+def _by_diff(call: _Call) -> Iterator[FileChange]:
+    """What a tool showed that compares the files as they are with others."""
+    folder = call.text(call.names.folder) or ""
+    yield from (change.placed(folder) for change in compared_files(opened(call.result)))
+
+
+def _by_anything(call: _Call) -> Iterator[FileChange]:
+    yield Doubted("", call.name)
+
+
+def _by_nothing(call: _Call) -> Iterator[FileChange]:
+    yield from ()
+
+
+def _by_read(call: _Call) -> Iterator[FileChange]:
+    path = call.text(call.names.path)
+    if path is None:
+        return
+    text = opened(call.result)
     lines = lines_of(text)
     if shown := numbered(path, lines):
         if sum(1 for line in lines if line.strip()) >= 2 * len(shown.lines) + 8:
             return  # numbers that stand in the text itself
-        yield Shown(path, shown.start, shown.lines, _ends(shown, lines, arguments, tools))
-    elif len(arguments) == 1 and _is_text(text):  # anything else it was asked for may be a part, or no text
+        yield Shown(path, shown.start, shown.lines, _ends(shown, lines, call))
+    elif not _asks_for_part(call) and _is_text(text):
         yield Shown(path, 1, tuple(lines), ends=True)
 
 
-def _ends(shown: Shown, lines: Sequence[str], arguments: Mapping[str, Any], tools: FileTools) -> bool:
+def _asks_for_part(call: _Call) -> bool:
+    """Whether a read may have shown a part, or no text: any argument may say so, unless the tool's table tells which
+    do."""
+    if call.stated.isdisjoint(("offset", "limit")):
+        return len(call.arguments) > 1
+    return any(call.arguments.get(name) is not None for name in (*call.names.offset, *call.names.limit))
+
+
+def _ends(shown: Shown, lines: Sequence[str], call: _Call) -> bool:
     """Whether a read showed the file up to its end."""
     behind = False
     for line in reversed(lines):
@@ -149,11 +186,11 @@ def _ends(shown: Shown, lines: Sequence[str], arguments: Mapping[str, Any], tool
             break
         if _CUT.search(line):
             return False
-    asked = [name for name in (*tools.offset, *tools.limit) if arguments.get(name) is not None]
-    limit = arguments.get("limit")
+    asked = [name for name in (*call.names.offset, *call.names.limit) if call.arguments.get(name) is not None]
+    limit = call.arguments.get("limit")
     if isinstance(limit, int) and not isinstance(limit, bool) and "end_line" not in asked:
         return behind and len(shown.lines) < limit
-    return behind and not set(asked) & set(tools.limit) and len(shown.lines) < _WHOLE_READ
+    return behind and not set(asked) & set(call.names.limit) and len(shown.lines) < _WHOLE_READ
 
 
 def _is_text(text: str) -> bool:
@@ -161,24 +198,47 @@ def _is_text(text: str) -> bool:
     return not (_CUT.search(text) or "\x00" in text or "\ufffd" in text or text.startswith(_SAYS_INSTEAD))
 
 
-def _snippet(path: str, result: str) -> Shown | None:
+def _snippet(call: _Call) -> Iterator[FileChange]:
     """The numbered lines around an edit that some tools print."""
-    at = result.find("cat -n")
-    return numbered(path, result[at:].split("\n")[1:]) if at >= 0 else None
+    at, path = call.result.find("cat -n"), call.text(call.names.path)
+    shown = numbered(path, call.result[at:].split("\n")[1:]) if at >= 0 and path is not None else None
+    yield from [shown] if shown else []
 
 
-def _by_script(arguments: Mapping[str, Any], result: str, tools: FileTools, *, failed: bool) -> Iterator[FileChange]:
-    script, folder = _text(arguments, tools.script), _text(arguments, tools.folder) or ""
-    if script is None and isinstance(code := arguments.get("input") or arguments.get("code"), str):
-        calls = list(_calls_in(code))
-        if len(calls) != 1:
-            return
-        script, folder = calls[0]
-    if script is None:
+def _by_program(call: _Call) -> Iterator[FileChange]:
+    """What a program did that hands one script to a shell tool, or a shell tool that nobody has listed."""
+    if call.text(call.names.script) is not None:
+        yield from _by_shell(call)
+    elif any(_patches(call.arguments)):
+        yield from _by_patch(call)
+    elif (code := call.text(call.names.code)) is not None:
+        scripts = list(_calls_in(code))
+        if len(scripts) == 1:
+            yield from _by_script(*scripts[0], call)
+
+
+def _by_shell(call: _Call) -> Iterator[FileChange]:
+    folder = call.text(call.names.folder) or ""
+    if (script := _script(call)) is not None:
+        yield from _by_script(script, folder, call)
+
+
+def _script(call: _Call) -> str | None:
+    """The script that a shell tool ran: a text, or the words of a command."""
+    if (text := call.text(call.names.script)) is not None:
+        return text
+    words = next((value for name in call.names.script if isinstance(value := call.arguments.get(name), list)), [])
+    if not words or not all(isinstance(word, str) for word in words):
+        return None
+    is_shell = len(words) == 3 and words[1] in ("-c", "-lc") and words[0].rpartition("/")[2] in shell_words().shells
+    return words[2] if is_shell else shlex.join(words)
+
+
+def _by_script(script: str, folder: str, call: _Call) -> Iterator[FileChange]:
+    if patch_in(script) and call.failed:
         return
-    if patch_in(script) and failed:
-        return
-    output = "" if failed or _CUT.search(result[:400]) or _CUT.search(result[-400:]) else opened(result)
+    result = call.result
+    output = "" if call.failed or _CUT.search(result[:400]) or _CUT.search(result[-400:]) else opened(result)
     yield from changed_by_script(script, output, folder)
 
 
@@ -201,19 +261,24 @@ def _unescaped(patch: str) -> str:
     return patch if "\n" in patch[:80] else patch.replace("\\n", "\n").replace('\\"', '"').replace("\\t", "\t")
 
 
-def opened(result: str) -> str:
-    """A result without the frame that harnesses put around what a command printed."""
-    if (frame := _CODEX_FRAME.match(result)) is not None:
-        return result[frame.end() :].removeprefix("\n") if result.startswith("Script") else result[frame.end() :]
-    if (frame := _BASH_FRAME.match(result)) is not None:
-        return frame.group(1)
-    if result.lstrip()[:1] in "{[" and len(result) < 1 << 20:
-        try:
-            value = json.loads(result)
-        except (ValueError, RecursionError):
-            return result
-        if isinstance(value, list) and len(value) == 1:
-            value = value[0]
-        inner = (value.get("output") or value.get("text")) if isinstance(value, dict) else None
-        return inner if isinstance(inner, str) else result
-    return _SHELL_NOTE.sub("", result)
+_DONE_BY: Mapping[Does, Callable[[_Call], Iterator[FileChange]]] = {
+    Does.READ: _by_read,
+    Does.WRITE: _by_write,
+    Does.EDIT: _by_edit,
+    Does.PATCH: _by_patch,
+    Does.MOVE: _by_move,
+    Does.REMOVE: _by_removal,
+    Does.SEARCH: _by_search,
+    Does.DIFF: _by_diff,
+    Does.SHELL: _by_shell,
+    Does.PROGRAM: _by_program,
+    Does.CHANGE_ANY: _by_anything,
+    Does.DELEGATE: _by_agent,
+    Does.PLAN: _by_nothing,
+    Does.NEW_TASK: _by_nothing,
+    Does.TASK_STATE: _by_nothing,
+    Does.FILE: _by_any_file_tool,
+    Does.NOTHING: _by_nothing,
+}
+_ALSO_FAILED = frozenset((Does.SHELL, Does.PROGRAM, Does.DELEGATE, Does.FILE))
+"""What may have changed files although it failed."""

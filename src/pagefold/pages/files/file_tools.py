@@ -1,0 +1,156 @@
+"""By which tools agents show and change files: the tables of `file_tools.toml`, and those of the user's settings.
+
+A tool that nobody has listed is known by the names of its arguments and by verbs in its own name, so that agents and
+servers nobody has thought of are understood as well.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import field, fields
+from enum import StrEnum
+from functools import cache
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+from pagefold.frozen import frozen
+from pagefold.package_data import package_toml
+from pagefold.settings.tools import FileToolTable
+
+_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_SERVER = re.compile(r"__|[-_./]")  # between the name of a server and that of its tool
+
+OwnTools: TypeAlias = tuple[tuple[str, tuple[tuple[str, tuple[str, ...]], ...]], ...]
+"""A user's own tables in plain values, as a policy writes them down: tool, then setting and names."""
+
+
+class Does(StrEnum):
+    """What a tool does, as far as files and plans go. `file`: its other arguments and its name say what."""
+
+    READ = "read"
+    WRITE = "write"
+    EDIT = "edit"
+    PATCH = "patch"
+    MOVE = "move"
+    REMOVE = "remove"
+    SEARCH = "search"
+    DIFF = "diff"
+    SHELL = "shell"
+    PROGRAM = "program"
+    CHANGE_ANY = "change_any"
+    DELEGATE = "delegate"
+    PLAN = "plan"
+    NEW_TASK = "new_task"
+    TASK_STATE = "task_state"
+    FILE = "file"
+    NOTHING = "nothing"
+
+
+@frozen
+class Arguments:
+    """The names under which each argument is looked for, in that order."""
+
+    path: tuple[str, ...] = ()
+    to: tuple[str, ...] = ()
+    old: tuple[str, ...] = ()
+    new: tuple[str, ...] = ()
+    everywhere: tuple[str, ...] = ()
+    edits: tuple[str, ...] = ()
+    content: tuple[str, ...] = ()
+    script: tuple[str, ...] = ()
+    folder: tuple[str, ...] = ()
+    offset: tuple[str, ...] = ()
+    limit: tuple[str, ...] = ()
+    pattern: tuple[str, ...] = ()
+    code: tuple[str, ...] = ()
+    prompt: tuple[str, ...] = ()
+    agent: tuple[str, ...] = ()
+    purpose: tuple[str, ...] = ()
+    steps: tuple[str, ...] = ()
+    task: tuple[str, ...] = ()
+    task_id: tuple[str, ...] = ()
+    dry_run: tuple[str, ...] = ()
+
+
+@frozen
+class FileTool:
+    """What one tool does, and its arguments. `stated` are the arguments that its own table names."""
+
+    does: Does
+    arguments: Arguments
+    stated: frozenset[str] = frozenset()
+
+
+@frozen
+class FileTools:
+    """All listed tools by name, and what is looked for in others."""
+
+    listed: Mapping[str, FileTool] = field(hash=False)
+    arguments: Arguments
+    reads: frozenset[str]
+    writes: frozenset[str]
+    only_look: frozenset[str]
+
+    def find(self, name: str) -> FileTool | None:
+        """The tool of this name, or the one that it is called behind the name of a server; None for one not listed."""
+        if (tool := self.listed.get(name)) is not None:
+            return tool
+        for mark in _SERVER.finditer(name):
+            own = name[mark.end() :]
+            if own in self.listed and (mark.group() != "_" or "_" in own):  # `spawn_task` is no `task`
+                return self.listed[own]
+        return None
+
+    def reads_by_name(self, name: str) -> bool:
+        """Whether a verb in a tool's name says that it reads."""
+        return not self.reads.isdisjoint(_verbs(name))
+
+    def writes_by_name(self, name: str) -> bool:
+        return not self.writes.isdisjoint(_verbs(name))
+
+
+def _verbs(name: str) -> Iterable[str]:
+    return (word.lower() for word in _WORDS.findall(name))
+
+
+def text_under(arguments: Mapping[str, Any], names: Sequence[str]) -> str | None:
+    """The first of these arguments that is a text."""
+    return next((value for name in names if isinstance(value := arguments.get(name), str)), None)
+
+
+def own_tools(tables: Iterable[FileToolTable]) -> OwnTools:
+    """The tables of the user's settings as a policy writes them down."""
+    return tuple((table.name, tuple(_stated(table))) for table in tables)
+
+
+def _stated(table: FileToolTable) -> Iterable[tuple[str, tuple[str, ...]]]:
+    for item in fields(table):
+        value = getattr(table, item.name)
+        if item.name != "name" and value is not None:
+            yield item.name, (value,) if isinstance(value, str) else tuple(value)
+
+
+@cache
+def file_tools(own: OwnTools = ()) -> FileTools:
+    """The tools that ship with pagefold, and the user's own before them."""
+    content = package_toml(__package__, "file_tools.toml")
+    known = Arguments(**{name: tuple(names) for name, names in content["arguments"].items()})
+    tables = {
+        name: {key: _names(value) for key, value in table.items()} for name, table in content["file_tools"].items()
+    }
+    tables |= {name: dict(stated) for name, stated in own}
+    words = {name: frozenset(listed) for name, listed in content["words"].items()}
+    listed = {name: _tool(table, known) for name, table in tables.items()}
+    return FileTools(MappingProxyType(listed), known, words["read"], words["write"], words["agents_that_only_look"])
+
+
+def _names(value: str | list[str]) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else tuple(value)
+
+
+def _tool(table: Mapping[str, tuple[str, ...]], known: Arguments) -> FileTool:
+    stated = {name: names for name, names in table.items() if name != "does"}
+    parts = {item.name: getattr(known, item.name) for item in fields(known)}
+    return FileTool(Does(table.get("does", (Does.FILE,))[0]), Arguments(**parts | stated), frozenset(stated))
+
+
+KNOWN_TOOLS = file_tools()

@@ -1,0 +1,26 @@
+"""The frames that harnesses put around what a command printed."""
+
+import json
+import re
+
+_CODEX_FRAME = re.compile(r"\A(?:Chunk ID|Exit code|Wall time|Script completed)[^\n]*\n(?:[^\n]*\n){0,5}?Output:\n")
+_BASH_FRAME = re.compile(r"\A<returncode>\d+</returncode>\s*<output>\n?(.*?)\n?</output>\s*\Z", re.DOTALL)
+_SHELL_NOTE = re.compile(r"\n?Shell cwd was reset to [^\n]*\s*\Z")
+
+
+def opened(result: str) -> str:
+    """A result without the frame that harnesses put around what a command printed."""
+    if (frame := _CODEX_FRAME.match(result)) is not None:
+        return result[frame.end() :].removeprefix("\n") if result.startswith("Script") else result[frame.end() :]
+    if (frame := _BASH_FRAME.match(result)) is not None:
+        return frame.group(1)
+    if result.lstrip()[:1] in "{[" and len(result) < 1 << 20:
+        try:
+            value = json.loads(result)
+        except (ValueError, RecursionError):
+            return result
+        if isinstance(value, list) and len(value) == 1:
+            value = value[0]
+        inner = (value.get("output") or value.get("text")) if isinstance(value, dict) else None
+        return inner if isinstance(inner, str) else result
+    return _SHELL_NOTE.sub("", result)
