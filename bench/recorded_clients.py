@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pagefold.provider.answer import Answer, ToolCall
-from pagefold.provider.referee import Reply
+from pagefold.provider.reply import Reply
 from pagefold.wire.message import BlockKind, Message, Role
 from pagefold.wire.transcripts import Session
 

@@ -33,7 +33,8 @@ from pagefold.model_proxy.exchange import OFF, Exchange
 from pagefold.model_proxy.totals import Ending
 from pagefold.pages.memory_store import MemoryStore
 from pagefold.provider.billing import Charge
-from pagefold.provider.referee import Referee, Reply
+from pagefold.provider.referee import Referee
+from pagefold.provider.reply import Reply
 from pagefold.provider.thinking import Behaviour
 from pagefold.wire.message import Usage
 from pagefold.wire.transcripts import Session

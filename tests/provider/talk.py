@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pagefold.provider.answer import Answer, ToolCall
-from pagefold.provider.referee import Referee, Reply
+from pagefold.provider.referee import Referee
+from pagefold.provider.reply import Reply
 
 TOOLS: list[dict[str, Any]] = [
     {"name": "read", "description": "Reads a file.", "input_schema": {"type": "object", "properties": {}}}

@@ -1,8 +1,8 @@
 """The bill: what each model's requests were charged for, in tokens and, given prices, in dollars."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import TypeAlias
+from dataclasses import asdict, dataclass, field
+from typing import Any, TypeAlias
 
 from pagefold.frozen import frozen
 
@@ -43,3 +43,6 @@ class ModelBill:
         self.usd += usd
         for life, tokens in charge.written.items():
             self.written[life] = self.written.get(life, 0) + tokens
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)

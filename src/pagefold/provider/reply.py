@@ -1,0 +1,81 @@
+"""One request on its way through the provider, and what came of it: the reply, and the record of what was decided."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+from pagefold.frozen import frozen
+from pagefold.provider.answer import Answer
+from pagefold.provider.billing import Charge
+from pagefold.provider.refusal import Refusal
+from pagefold.provider.thinking import Mismatch
+from pagefold.wire import json_text
+from pagefold.wire.json_text import as_object
+
+JSON, EVENTS = "application/json", "text/event-stream; charset=utf-8"
+
+Answers: TypeAlias = Callable[[int, Mapping[str, Any]], Answer]
+"""What the model answers: to the request of this number, which is this JSON."""
+
+
+@frozen
+class Incoming:
+    """A request as it arrived. `said` is what the model is to answer, where the caller decides that."""
+
+    number: int
+    path: str
+    headers: Mapping[str, str]
+    body: bytes
+    now: float
+    answers: Answers
+    said: Answer | None = None
+
+    def answer(self) -> Answer:
+        if self.said is not None:
+            return self.said
+        return self.answers(self.number, as_object(json_text.parse(json_text.text_of(self.body))))
+
+    def record(self, model: str = "") -> "Record":
+        return Record(self.number, self.path, model)
+
+
+@frozen
+class Record:
+    """What was decided about one request. `rule` is the one it broke, or "" where it was accepted; `thinking` is how
+    many thinking blocks the model read."""
+
+    number: int
+    path: str
+    model: str = ""
+    rule: str = ""
+    reason: str = ""
+    mismatches: Sequence[Mismatch] = ()
+    charge: Charge | None = None
+    tokens: int = 0
+    thinking: int = 0
+    made: int = 0
+    usd: float = 0.0
+
+
+@frozen
+class Reply:
+    """An answer: `pieces` are its bytes, one event each where it is streamed; `message` is what they say."""
+
+    status: int
+    kind: str
+    pieces: Sequence[bytes]
+    message: Mapping[str, Any]
+    record: Record
+
+    @property
+    def accepted(self) -> bool:
+        return self.status == 200
+
+
+def whole(message: Mapping[str, Any], record: Record, status: int = 200) -> Reply:
+    return Reply(status, JSON, [json_text.bytes_of(json_text.dumps(message))], message, record)
+
+
+def refused(refusal: Refusal, record: Record, *, openai: bool = False) -> Reply:
+    message = refusal.openai() if openai else refusal.anthropic()
+    return whole(message, replace(record, rule=refusal.rule, reason=refusal.message), refusal.status)
