@@ -37,7 +37,7 @@ COMMANDS = {
     "store": "show what the store holds, add to it, remove what is old",
     "journal": "what was written back to outlive the window, what was refused, and why",
     "tools": "what is known of tools, what may be run early, and from which layer that comes",
-    "lab": "studies that need no recording: the fault matrix of the literature",
+    "lab": "studies that need no recording, and a provider on loopback to try agents against",
     "config": "every setting, its value, and where it comes from",
     "demo": "see it work: replay, store, recall and proxy on a bundled session, no key, no network",
 }

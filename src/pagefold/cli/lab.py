@@ -1,4 +1,8 @@
-"""`pagefold lab`: studies that need no recording. `clawvm` is the matrix of the literature.
+"""`pagefold lab`: studies that need no recording, and a provider to try agents against offline.
+
+provider serves Anthropic Messages, OpenAI Chat Completions and OpenAI Responses on loopback, and refuses, drops and
+bills as the real providers do by their documentation (docs/provider.md). It answers by a script and prints what it
+counted when it ends.
 
 clawvm runs four seeded families of workloads under six budgets and six policies, with and without the smaller budgets
 that the paper gave its baselines, and takes the parts of typed pages away one at a time. "every pin" also counts each
@@ -7,6 +11,7 @@ recall counted as a fault. Policies that let no fault happen are run with and wi
 what thrash depends on. Half a minute; no network, no key.
 
 Examples:
+  pagefold lab provider --port 8399 --script turns.json --json
   pagefold lab clawvm
   pagefold lab clawvm --seeds 1 --svg faults.svg
   pagefold lab clawvm --json | jq '.summary[] | {policy, faults}'
@@ -21,7 +26,7 @@ from pagefold import charts
 from pagefold.analysis.clawvm import matrix
 from pagefold.analysis.clawvm.matrix import MatrixRow, Summary
 from pagefold.analysis.clawvm.workloads import BUDGETS, SEEDS
-from pagefold.cli import output
+from pagefold.cli import lab_provider, output
 from pagefold.errors import ConfigError
 from pagefold.pages.faults import FaultKind
 
@@ -29,13 +34,18 @@ _MOST_SEEDS = 100
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    command.add_argument("study", choices=["clawvm"], help="which study to run")
+    command.add_argument("study", choices=["clawvm", "provider"], help="which of them to run")
     command.add_argument("--seeds", type=int, metavar="N", default=len(SEEDS), help="a family (default: %(default)s)")
     command.add_argument("--budgets", type=int, nargs="+", metavar="N", default=BUDGETS, help="in tokens")
     command.add_argument("--svg", metavar="FILE", help="write a picture of faults by budget")
+    lab_provider.add_arguments(command)
 
 
 def run(options: argparse.Namespace) -> int:
+    return lab_provider.run(options) if options.study == "provider" else _clawvm(options)
+
+
+def _clawvm(options: argparse.Namespace) -> int:
     if not 1 <= options.seeds <= _MOST_SEEDS:
         raise ConfigError(f"--seeds {options.seeds}: expected 1 to {_MOST_SEEDS}")
     if min(options.budgets) < 1:

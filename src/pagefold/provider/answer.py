@@ -19,10 +19,8 @@ class ToolCall:
 
 @frozen
 class Answer:
-    """One turn of the model: a text, calls, and the thinking that a model which thinks has before them. `fail` are
-    error statuses that come first, one for each request."""
+    """One turn of the model: a text, calls, and the thinking that a model which thinks has before them."""
 
     text: str = ""
     calls: Sequence[ToolCall] = ()
     thinking: str = DEFAULT_THINKING
-    fail: Sequence[int] = ()

@@ -29,6 +29,19 @@ class ClaudeModel:
     strict: bool
 
 
+@frozen
+class OpenaiModel:
+    """One row of the table for OpenAI."""
+
+    match: str
+    breakpoints: bool
+    reasons: bool
+    keeps: bool
+    window: int
+    cacheable: int
+
+
+_OPENAI = [OpenaiModel(**row) for row in _TABLE["openai"]]
 _CLAUDE = [ClaudeModel(**row) for row in _TABLE["claude"]]
 
 
@@ -45,3 +58,9 @@ def reads_thinking(reader: str, maker: str) -> bool:
     if row is None or reader == maker or claude_model(maker) is row:
         return True
     return re.search(row.reads, maker) is not None or maker.startswith("claude-haiku-5-5")
+
+
+@lru_cache(maxsize=500)
+def openai_model(name: str) -> OpenaiModel | None:
+    """The row of a model; None for a name that is no model of OpenAI."""
+    return next((row for row in _OPENAI if re.search(row.match, name)), None)

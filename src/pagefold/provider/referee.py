@@ -12,6 +12,7 @@ from typing import Any
 from pagefold.provider.answer import Answer
 from pagefold.provider.billing import ModelBill, Price
 from pagefold.provider.messages_api import MessagesApi
+from pagefold.provider.openai_api import ChatApi, ResponsesApi
 from pagefold.provider.prompt_cache import PromptCache
 from pagefold.provider.refusal import Refusal
 from pagefold.provider.reply import Answers, Incoming, Record, Reply, refused
@@ -75,10 +76,13 @@ class Referee:
         self._price, self._answers = price, answers
         self.totals = Totals()
         cache = PromptCache()
-        messages = MessagesApi(behaviour, cache, window)
+        messages, responses = MessagesApi(behaviour, cache, window), ResponsesApi(cache, window)
         self._apis: Mapping[str, Callable[[Incoming], Reply]] = {
             "/v1/messages": messages.answer,
             "/v1/messages/count_tokens": messages.answer,
+            "/v1/chat/completions": ChatApi(cache, window).answer,
+            "/v1/responses": responses.answer,
+            "/v1/responses/compact": responses.answer,
         }
 
     def answer(

@@ -1,7 +1,7 @@
 """A refusal: the rule that a request broke, and the error that the API answers. `RULES` says where each is documented.
 
-Pages are below platform.claude.com/docs/en (or developers.openai.com/api/docs for OpenAI). "seen" stands for errors
-that the documentation does not list and that users of the API reported, with the place.
+Pages are below platform.claude.com/docs/en (or developers.openai.com/api/docs for OpenAI). "seen" stands for the
+words of errors that the documentation does not list and that users of the API report.
 """
 
 from collections.abc import Mapping
@@ -47,6 +47,21 @@ RULES: Mapping[str, str] = {
     "thinking_bound": "preserved-thinking: the prefix of a block changed, or a block between others is gone",
     "compaction": "compaction-on-demand: what a request for a summary may not hold",
     "compaction_block": "compaction-on-demand: where its block stands, with its signature",
+    "openai_model": "guides/error-codes: model_not_found",
+    "openai_content": "api/reference: the content of a message by its role",
+    "openai_parameter": "guides/reasoning, guides/prompt-caching: parameters by model",
+    "openai_too_long": "guides/error-codes: context_length_exceeded",
+    "chat_tool_without_call": "guides/function-calling; seen: messages with role 'tool' must be a response",
+    "chat_call_without_result": "guides/function-calling; seen: must be followed by tool messages",
+    "item_type": "api/reference/responses: input items",
+    "item_twice": "seen: Duplicate item found with id",
+    "item_not_found": "guides/conversation-state; seen: items are not persisted when `store` is false",
+    "call_without_output": "guides/function-calling; seen: No tool output found for function call (copilot-cli#4572)",
+    "output_without_call": "guides/function-calling; seen: No tool call found for function call output",
+    "reasoning_without_item": "guides/reasoning; seen: without its required following item (coder/xum#59)",
+    "item_without_reasoning": "guides/reasoning; seen: without its required 'reasoning' item",
+    "encrypted_content": "guides/reasoning; seen: could not be verified (codex#8145)",
+    "previous_response": "guides/conversation-state: previous_response_not_found",
 }
 
 

@@ -1,7 +1,7 @@
 """One request on its way through the provider, and what came of it: the reply, and the record of what was decided."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any, TypeAlias
 
 from pagefold.frozen import frozen
@@ -55,6 +55,12 @@ class Record:
     thinking: int = 0
     made: int = 0
     usd: float = 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        reports = [mismatch.report() for mismatch in self.mismatches]
+        charge = asdict(self.charge) if self.charge is not None else None
+        names = ("number", "path", "model", "rule", "reason", "tokens", "thinking", "made", "usd")
+        return {**{name: getattr(self, name) for name in names}, "mismatches": reports, "charge": charge}
 
 
 @frozen

@@ -1,4 +1,4 @@
-"""Signatures of thinking and of summaries: what they are bound to, in a text that only the referee can write.
+"""Signatures of thinking and summaries, and encrypted content: what it says, in a text only the referee can write.
 
 A signature says everything that is checked when its block comes back, so the referee keeps no record of the blocks it
 made: two of them, or one that was restarted, accept each other's. Whoever reads this file can forge one; it guards
@@ -70,6 +70,27 @@ def summarized_of(signature: str, text: str) -> Summarized | None:
         case [b"summary", prefix, role, root, model, digest]:
             hashes = [bytes.fromhex(field.decode()) for field in (prefix, root)]
             return Summarized(hashes[0], role.decode(), hashes[1], model.decode(), digest == _digest(text))
+    return None
+
+
+@frozen
+class Sealed:
+    """What the encrypted content of an OpenAI item says: the kind of item, its id, and how many tokens it holds."""
+
+    kind: str
+    id: str
+    tokens: int
+
+
+def seal(sealed: Sealed) -> str:
+    return _signed(b"sealed", sealed.kind.encode(), sealed.id.encode(), str(sealed.tokens).encode())
+
+
+def sealed_of(content: str) -> Sealed | None:
+    """What encrypted content says; None where the referee did not write it."""
+    match _read(content):
+        case [b"sealed", kind, name, tokens]:
+            return Sealed(kind.decode(), name.decode(), int(tokens))
     return None
 
 
