@@ -1,13 +1,14 @@
 """Plays recorded sessions as the agents that made them would: append-only, through the API of their provider.
 
-A client keeps the answers exactly as they come, thinking included, marks the prompt for the cache as Claude Code does,
+A client keeps the answers exactly as they come, thinking included, marks the prompt for the cache as its agent does,
 and sends everything again with each request. What a recording lacks so that an API takes it (a user's word between two
 answers, ids that no other call has) is added.
 """
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
 from pagefold.provider.answer import Answer, ToolCall
@@ -28,12 +29,75 @@ class Ask:
     answer: Answer
 
 
+class RecordedClient:
+    """One recorded session as an agent. `life` is the cache life that it asks for, where its API sells several.
+    `thinking_kept` is how many pieces of thinking it sends back."""
+
+    path = ""
+
+    def __init__(self, session: Session, model: str, life: str = "1h") -> None:
+        self.session, self.model, self.life = session, model, life
+        self.thinking_kept = 0
+        self._raws: list[str] = []  # the history but for its last part, which may still grow
+        self._last: dict[str, Any] | None = None
+        self._ids: dict[str, str] = {}
+        leading = list(takewhile(lambda message: message.role is Role.SYSTEM, session.messages))
+        self._start = len(leading)
+        self.system = "\n\n".join([f"You are an agent in session {session.id}.", *map(text_of, leading)])
+        blocks = [block for message in session.messages for block in message.blocks]
+        self.tool_names = sorted({block.name or "tool" for block in blocks if block.kind is BlockKind.CALL})
+
+    def asks(self) -> Iterator[Ask]:
+        """The requests of the session. After each, its reply is told by `keep` or `keep_unanswered`."""
+        answered = True
+        for number, message in enumerate(self.session.messages[self._start :], self._start):
+            now = self.session.times[number] if self.session.times else STEP * number
+            if message.role is Role.ASSISTANT:
+                if answered:
+                    self._user(GO_ON)
+                blocks = [block for block in message.blocks if block.kind is BlockKind.CALL]
+                answer = answer_of(message, number)
+                self._ids |= {block.call_id: call.id for block, call in zip(blocks, answer.calls, strict=True)}
+                yield Ask(self._body(), now, answer)
+                answered = True
+            elif message.role is Role.TOOL:
+                for block in message.blocks:
+                    if block.kind is BlockKind.RESULT:
+                        self._result(self._ids.get(block.call_id, block.call_id), block.text)
+                answered = False
+            else:
+                self._user(text_of(message).strip() or GO_ON)
+                answered = False
+
+    def keep(self, reply: Reply) -> None:
+        """Keeps the answer as it came."""
+        raise NotImplementedError
+
+    def keep_unanswered(self, answer: Answer) -> None:
+        """Goes on after a refusal with what the model said when it was recorded, so that the next request is one."""
+        raise NotImplementedError
+
+    def _user(self, text: str) -> None:
+        raise NotImplementedError
+
+    def _result(self, call_id: str, text: str) -> None:
+        raise NotImplementedError
+
+    def _body(self) -> bytes:
+        raise NotImplementedError
+
+    def _say(self, message: dict[str, Any]) -> None:
+        if self._last is not None:
+            self._raws.append(json.dumps(self._last))
+        self._last = message
+
+
 def answer_of(message: Message, number: int) -> Answer:
-    text = "\n".join(block.text for block in message.blocks if block.kind is BlockKind.TEXT)
     blocks = [block for block in message.blocks if block.kind is BlockKind.CALL]
     calls = [
         ToolCall(block.name or "tool", arguments(block.text), f"call_{number}_{at}") for at, block in enumerate(blocks)
     ]
+    text = text_of(message)
     return Answer(text if text.strip() or calls else "(nothing)", calls)
 
 
@@ -45,92 +109,44 @@ def arguments(text: str) -> dict[str, Any]:
     return value if isinstance(value, dict) else {"input": value}
 
 
-def texts_of(message: Message) -> str:
+def text_of(message: Message) -> str:
     return "\n".join(block.text for block in message.blocks if block.kind is BlockKind.TEXT)
 
 
-@dataclass
-class MessagesClient:
-    """A client of the Messages API. `life` is the cache life that it asks for, `thinking` its parameter of that name;
-    both of its marks move as Claude Code moves them: one on the system prompt, one on the last block."""
+class MessagesClient(RecordedClient):
+    """A client of the Messages API with two cache marks, as Claude Code sets them: one on the system prompt, one on the
+    last block."""
 
-    session: Session
-    model: str
-    life: str = "1h"
-    thinking: dict[str, Any] = field(default_factory=lambda: {"type": "adaptive"})
     path = "/v1/messages"
 
-    def __post_init__(self) -> None:
-        self._raws: list[str] = []
-        self._last: dict[str, Any] | None = None
-        self._ids: dict[str, str] = {}
-        self._mark = {"type": "ephemeral", "ttl": self.life}
-        self.thinking_kept = 0
-        names = {
-            block.name for message in self.session.messages for block in message.blocks if block.kind is BlockKind.CALL
-        }
+    def __init__(self, session: Session, model: str, life: str = "1h") -> None:
+        super().__init__(session, model, life)
+        self._mark = {"type": "ephemeral", "ttl": life}
         schema = {"type": "object", "properties": {}}
-        tools = [
-            {"name": name or "tool", "description": f"Runs {name}.", "input_schema": schema} for name in sorted(names)
-        ]
-        said = [texts_of(message) for message in self._leading_system()]
-        system = "\n\n".join([f"You are an agent in session {self.session.id}.", *said])
-        rest: dict[str, Any] = {"system": [{"type": "text", "text": system, "cache_control": self._mark}]}
-        rest |= {"tools": tools, "max_tokens": 32_000, "thinking": self.thinking, "stream": False}
+        tools = [{"name": name, "description": f"Runs {name}.", "input_schema": schema} for name in self.tool_names]
+        rest: dict[str, Any] = {"system": [{"type": "text", "text": self.system, "cache_control": self._mark}]}
+        rest |= {"tools": tools, "max_tokens": 32_000, "thinking": {"type": "adaptive"}, "stream": False}
         self._rest = json.dumps(rest)[1:]
 
-    def _leading_system(self) -> list[Message]:
-        found: list[Message] = []
-        for message in self.session.messages:
-            if message.role is not Role.SYSTEM:
-                break
-            found.append(message)
-        return found
-
-    def asks(self) -> Iterator[Ask]:
-        """The requests of the session. After each, its reply is told by `keep`."""
-        start = len(self._leading_system())
-        for number, message in enumerate(self.session.messages[start:], start):
-            now = self.session.times[number] if self.session.times else STEP * number
-            if message.role is Role.ASSISTANT:
-                if self._last is None or self._last["role"] == "assistant":
-                    self._say({"role": "user", "content": [{"type": "text", "text": GO_ON}]})
-                blocks = [block for block in message.blocks if block.kind is BlockKind.CALL]
-                answer = answer_of(message, number)
-                self._ids |= {block.call_id: call.id for block, call in zip(blocks, answer.calls, strict=True)}
-                yield Ask(self._body(), now, answer)
-            elif message.role is Role.TOOL:
-                self._results(message)
-            else:
-                self._say({"role": "user", "content": [{"type": "text", "text": texts_of(message).strip() or GO_ON}]})
-
     def keep(self, reply: Reply) -> None:
-        """Keeps the answer as it came. After a refusal nothing is kept but what the model would have said."""
         content = reply.message["content"]
         self.thinking_kept += sum(block["type"] == "thinking" for block in content)
         self._say({"role": "assistant", "content": content})
 
     def keep_unanswered(self, answer: Answer) -> None:
-        """Goes on after a refusal with what the model said when it was recorded, so that the next request is one."""
         content: list[dict[str, Any]] = [{"type": "text", "text": answer.text}] if answer.text.strip() else []
         content += [{"type": "tool_use", "id": c.id, "name": c.name, "input": dict(c.arguments)} for c in answer.calls]
         self._say({"role": "assistant", "content": content})
 
-    def _results(self, message: Message) -> None:
-        blocks = [
-            {"type": "tool_result", "tool_use_id": self._ids.get(block.call_id, block.call_id), "content": block.text}
-            for block in message.blocks
-            if block.kind is BlockKind.RESULT
-        ]
-        if self._last is not None and self._last["role"] == "user":
-            self._last["content"] += blocks
-        else:
-            self._say({"role": "user", "content": blocks})
+    def _user(self, text: str) -> None:
+        self._say({"role": "user", "content": [{"type": "text", "text": text}]})
 
-    def _say(self, message: dict[str, Any]) -> None:
-        if self._last is not None:
-            self._raws.append(json.dumps(self._last))
-        self._last = message
+    def _result(self, call_id: str, text: str) -> None:
+        block = {"type": "tool_result", "tool_use_id": call_id, "content": text}
+        if self._last is not None and self._last["role"] == "user":
+            self._last["content"].append(block)
+        else:
+            self._say({"role": "user", "content": [block]})
 
     def _body(self) -> bytes:
         assert self._last is not None
@@ -138,3 +154,79 @@ class MessagesClient:
         marked = {**self._last, "content": [*before, {**last, "cache_control": self._mark}]}
         messages = ",".join([*self._raws, json.dumps(marked)])
         return f'{{"model":"{self.model}","messages":[{messages}],{self._rest}'.encode()
+
+
+class ChatClient(RecordedClient):
+    """A client of the Chat Completions API."""
+
+    path = "/v1/chat/completions"
+
+    def __init__(self, session: Session, model: str, life: str = "1h") -> None:
+        super().__init__(session, model, life)
+        tools = [{"type": "function", "function": {"name": name, "parameters": {}}} for name in self.tool_names]
+        self._rest = json.dumps({**({"tools": tools} if tools else {}), "prompt_cache_key": session.id})[1:]
+        self._say({"role": "system", "content": self.system})
+
+    def keep(self, reply: Reply) -> None:
+        self._say(dict(reply.message["choices"][0]["message"]))
+
+    def keep_unanswered(self, answer: Answer) -> None:
+        message: dict[str, Any] = {"role": "assistant", "content": answer.text}
+        functions = [
+            (call.id, {"name": call.name, "arguments": json.dumps(dict(call.arguments))}) for call in answer.calls
+        ]
+        calls = [{"id": name, "type": "function", "function": function} for name, function in functions]
+        self._say({**message, "tool_calls": calls} if calls else message)
+
+    def _user(self, text: str) -> None:
+        self._say({"role": "user", "content": text})
+
+    def _result(self, call_id: str, text: str) -> None:
+        self._say({"role": "tool", "tool_call_id": call_id, "content": text})
+
+    def _body(self) -> bytes:
+        messages = ",".join([*self._raws, json.dumps(self._last)])
+        return f'{{"model":"{self.model}","messages":[{messages}],{self._rest}'.encode()
+
+
+class ResponsesClient(RecordedClient):
+    """A client of the Responses API that keeps its state itself, as Codex does: nothing is stored, reasoning goes back
+    encrypted, and items go back without the ids that the provider gave them."""
+
+    path = "/v1/responses"
+
+    def __init__(self, session: Session, model: str, life: str = "1h") -> None:
+        super().__init__(session, model, life)
+        tools = [{"type": "function", "name": name, "parameters": {}, "strict": False} for name in self.tool_names]
+        rest = {"instructions": self.system, "tools": tools, "store": False, "prompt_cache_key": session.id}
+        self._rest = json.dumps({**rest, "include": ["reasoning.encrypted_content"]})[1:]
+
+    def keep(self, reply: Reply) -> None:
+        for item in reply.message["output"]:
+            self.thinking_kept += item["type"] == "reasoning"
+            self._say({key: value for key, value in item.items() if key not in ("id", "status")})
+
+    def keep_unanswered(self, answer: Answer) -> None:
+        if answer.text.strip():
+            content = [{"type": "output_text", "text": answer.text}]
+            self._say({"type": "message", "role": "assistant", "content": content})
+        for call in answer.calls:
+            said = {"call_id": call.id, "name": call.name, "arguments": json.dumps(dict(call.arguments))}
+            self._say({"type": "function_call", **said})
+
+    def _user(self, text: str) -> None:
+        self._say({"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]})
+
+    def _result(self, call_id: str, text: str) -> None:
+        self._say({"type": "function_call_output", "call_id": call_id, "output": text})
+
+    def _body(self) -> bytes:
+        items = ",".join([*self._raws, json.dumps(self._last)])
+        return f'{{"model":"{self.model}","input":[{items}],{self._rest}'.encode()
+
+
+def client_for(session: Session, model: str, life: str, api: str = "") -> RecordedClient:
+    """The client of a session: for a model of OpenAI of the Responses API, unless `api` says chat."""
+    if model.startswith("claude"):
+        return MessagesClient(session, model, life)
+    return ChatClient(session, model) if api == "chat" else ResponsesClient(session, model)

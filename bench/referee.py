@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bench.recorded import families, name_of, sessions, table
-from bench.recorded_clients import Ask, MessagesClient
+from bench.recorded_clients import Ask, client_for
 from pagefold.adapters.model_prices import ModelPrices
 from pagefold.derive import pinned_policy
 from pagefold.derive.policies import policy_named
@@ -164,7 +164,8 @@ def run(
         return None if name == "identity" else policy_named(name, window=round(share * window))
 
     for at, session in enumerate(recorded):
-        client, operation = MessagesClient(session, options.model, options.life), Operation(policy, window)
+        client = client_for(session, options.model, options.life, options.api)
+        operation = Operation(policy, window)
         caused = lost = False
         for number, ask in enumerate(shifted(client.asks(), GAP * at)):
             if (at, number) in exits:
@@ -225,7 +226,8 @@ def main() -> None:
     parser.add_argument("--family", default="coding-claude-code-july", help="names of recordings, with commas between")
     parser.add_argument("--policy", default="identity,lossless,economic")
     parser.add_argument("--window", default="64000", help="one or more, with commas between")
-    parser.add_argument("--model", default="claude-opus-5-5")
+    parser.add_argument("--model", default="claude-opus-5-5", help="one of OpenAI's is asked through Responses")
+    parser.add_argument("--api", default="", choices=["", "chat"], help="Chat Completions in place of Responses")
     parser.add_argument("--life", default="1h", choices=["5m", "1h"], help="of the client's cache marks")
     parser.add_argument("--thinking", default="error", choices=[str(behaviour) for behaviour in Behaviour])
     parser.add_argument("--betas", default="", help="of the client")

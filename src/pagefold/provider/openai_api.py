@@ -107,7 +107,8 @@ class ResponsesApi(_OpenaiApi):
         output = responses_answer.output_of(said, incoming.number, asked.tools, reasoning)
         items = [item_of(item, counter) for item in output]
         charge = charge_for(cached, model, self._cache, incoming.now, sum(item.tokens for item in items))
-        record = replace(record, charge=charge, tokens=charge.prompt, made=int(bool(reasoning)))
+        given = sum(item.kind == "reasoning" for item in (*before, *asked.items))
+        record = replace(record, charge=charge, tokens=charge.prompt, thinking=given, made=int(bool(reasoning)))
         usage = responses_answer.usage_of(charge, reasoning)
         response = responses_answer.response_of(
             asked.model, incoming.number, output, usage, asked.members, incoming.now
