@@ -106,10 +106,10 @@ def fold(
     fixed = sum(_as_it_came(log[place], frame.tokens) for place in stays)
     fixed += counted(pinned, frame.tokens) if pinned else 0
     tail = sum(entry.tokens for entry in log[cut:])
-    free = frame.room - tail
-    budget = min(int(free * FRONT_SHARE), free - _FREE) - fixed
+    free = frame.room - fixed - tail
+    budget = min(int(free * FRONT_SHARE), free - _FREE)
     if rule.budget is not None:
-        budget = min(rule.budget, frame.room - fixed - tail)
+        budget = min(rule.budget, free)
     # Whatever came last, what came before it keeps some room: then the last results are trimmed instead.
     least = int((frame.room - fixed) * _LEAST_SHARE)
     least = least if rule.budget is None else min(least, rule.budget)
