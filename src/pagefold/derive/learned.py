@@ -38,8 +38,8 @@ class Folds:
 
     miss: int = 48_000
     least: int = 16_000
-    cold: int = 6_000
-    rent: float = 2.0
+    cold: int = 12_000
+    rent: float = 3.0
     horizon: int = 35
 
 

@@ -116,6 +116,11 @@ def _defining(lines: Sequence[Line]) -> frozenset[int]:
     return frozenset([index for index, line in enumerate(lines) if _DEFINES.match(line[0])])
 
 
+def is_defining(line: str) -> bool:
+    """Whether a line defines something, as code does."""
+    return _DEFINES.match(line) is not None
+
+
 def _speaker(role: Role) -> Speaker:
     if role in (Role.SYSTEM, Role.DEVELOPER):
         return Speaker.SYSTEM

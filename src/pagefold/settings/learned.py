@@ -55,8 +55,8 @@ class FoldsSettings:
 
     miss_tokens: int = setting(48_000, "What missing a fact costs, in tokens.", whole(1))
     least_tokens: int = setting(16_000, "A request of fewer tokens is not folded.", whole(0))
-    cold_tokens: int = setting(6_000, "The same, where the provider's cache has expired.", whole(0))
+    cold_tokens: int = setting(12_000, "The same, where the provider's cache has expired.", whole(0))
     rent: float = setting(
-        2.0, "A fold is due once reading what it would leave out has cost this many times the fold itself.", number(0)
+        3.0, "A fold is due once reading what it would leave out has cost this many times the fold itself.", number(0)
     )
     horizon_turns: int = setting(35, "How many turns ahead a fold looks at most when it weighs what to keep.", whole(1))

@@ -12,7 +12,7 @@ from pagefold.derive.working_set.chunks import Attention, Chunk, chunks_of
 from pagefold.derive.working_set.done import counted_lines, done_lines, is_told
 from pagefold.derive.working_set.file_views import FileView, file_views, ledger_of
 from pagefold.derive.working_set.held import DigestPart, Held
-from pagefold.derive.working_set.names import Names, Standing, name_parts
+from pagefold.derive.working_set.names import IN_FILES, Names, Standing, name_parts
 from pagefold.derive.working_set.parts import Part
 from pagefold.derive.working_set.plan import plan_lines
 from pagefold.derive.working_set.said import Saying, in_short, is_expanded, sayings, shortened
@@ -89,7 +89,8 @@ def working_set(material: Material, names: Names, budget: int) -> WorkingSet:
     standing = Standing(shown, mentioned)
     quoted = name_parts(names, material.entries, material.cut, material.work, standing, int(budget * _NAMES))
     for place, _ in quoted:
-        held.add(place, DigestPart.NAMES, "lines with names that stand nowhere else")
+        if place != IN_FILES:
+            held.add(place, DigestPart.NAMES, "lines with names that stand nowhere else")
     lines = [part for _, part in quoted]
     facts = mentioned | facts_of("\n".join([part.text for part in lines]))
     return WorkingSet((*parts, *lines), tuple((view.page, view.key) for view in views), held, ledger_of(views), facts)

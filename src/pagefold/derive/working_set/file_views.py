@@ -6,6 +6,7 @@ from pagefold.derive.working_set.chunks import Chunk
 from pagefold.frozen import frozen
 from pagefold.pages.files.known_file import KnownFile
 from pagefold.pages.files.region import Region
+from pagefold.pages.files.text import FileText
 from pagefold.pages.kinds import PageKind
 from pagefold.pages.ledger import Ledger, LedgerEntry
 from pagefold.pages.page import Page
@@ -45,12 +46,15 @@ def file_views(files: Mapping[str, KnownFile], chosen: Sequence[Chunk]) -> list[
 
 
 def _doubt(file: KnownFile, chunk: Chunk) -> str:
-    """What may have happened to a chunk since it was seen; nothing where it surely stands as it is shown."""
-    text = file.text
-    oldest = min(text.regions[chunk.region].seen[chunk.begin : chunk.end])
-    if text.is_doubted(oldest):
+    """What may have happened to a chunk since it was seen."""
+    return doubt_about(file.text, min(file.text.regions[chunk.region].seen[chunk.begin : chunk.end]))
+
+
+def doubt_about(text: FileText, seen: int) -> str:
+    """What may have happened to lines since they were seen at this place; nothing where they surely stand."""
+    if text.is_doubted(seen):
         return f"`{text.doubt}` may have changed it since"
-    return "" if text.is_certain(oldest) else f"`{text.reformatted_by}` may have changed the form of its lines since"
+    return "" if text.is_certain(seen) else f"`{text.reformatted_by}` may have changed the form of its lines since"
 
 
 def _view(key: str, file: KnownFile, chunks: Sequence[Chunk], doubt: str) -> FileView:

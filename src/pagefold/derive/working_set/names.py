@@ -1,23 +1,24 @@
 """Lines with names that stand nowhere else in a request: what a later answer may need to name.
 
-They are quoted from results that are no files, and from files only where the line still stands in the file.
+They are quoted from results that are no files, and from files as they are known now.
 """
 
-import re
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 from pagefold.derive.entry import Entry
 from pagefold.derive.line_selection import keep, settle
-from pagefold.derive.quotable import Speaker
+from pagefold.derive.quotable import Passage, Speaker
 from pagefold.derive.values import Mentions, Priors, expected
+from pagefold.derive.working_set.file_lines import file_passages
 from pagefold.derive.working_set.parts import Part
 from pagefold.derive.working_set.quoted import quoted
 from pagefold.frozen import frozen
 from pagefold.pages.exchanges import Work
 from pagefold.pages.files.changes import Act
 
-_BEFORE_LINE = re.compile(r"^(?:[^\s:]*[:-])?\d+[:-]|^[+ ]")  # what search hits and diffs put before a line
+IN_FILES = -1  # in place of a message: lines of files are at home there
 _MENTIONED = 0.3  # of its worth, for the line of a name that stands elsewhere without what is said about it
 
 
@@ -44,41 +45,41 @@ def name_parts(
     names: Names, entries: Sequence[Entry], cut: int, work: Work, standing: Standing, budget: int
 ) -> list[tuple[int, Part]]:
     """The best lines before the cut for names that are not shown elsewhere, within about so many tokens; each part with
-    the place of the message that it is from."""
+    the place of the message that it is from, or `IN_FILES`."""
     asked = [(fact, told) for fact, told in names.known.items() if fact not in standing.shown and told[-1] < cut]
+    about_files = {exchange.call_id: exchange for exchange in work.exchanges if exchange.act is not Act.OTHER}
+    in_files = {exchange.answered for exchange in about_files.values()}
     worth: defaultdict[int, dict[str, float]] = defaultdict(dict)
     for (fact, told), expected_need in zip(asked, expected(asked, names.turn, names.priors), strict=True):
         need = 1.0 if fact in names.foreseen else expected_need
-        worth[told[-1]][fact] = need * (_MENTIONED if fact in standing.mentioned else 1.0)
-    passages = [(place, entries[place].passages) for place in range(cut) if place in worth]
+        home = IN_FILES if told[-1] in in_files else told[-1]
+        worth[home][fact] = need * (_MENTIONED if fact in standing.mentioned else 1.0)
+    passages: list[tuple[int, Sequence[Passage]]] = [
+        (place, [_outside_files(passage, about_files) for passage in entries[place].passages])
+        for place in range(cut)
+        if place in worth
+    ]
+    passages.append((IN_FILES, list(file_passages(work.files.files, worth[IN_FILES]))))
     kept = keep(passages, worth, settle(passages, worth, {}), rate=names.rate, budget=budget)
-    about_files = {exchange.call_id for exchange in work.exchanges if exchange.act is not Act.OTHER}
     labels = {exchange.call_id: exchange.label for exchange in work.exchanges}
-    current = _current_lines(work)
-    parts: list[tuple[int, Part]] = []
-    for place, _ in passages:
-        for selected in kept[place]:
-            passage, lines = selected.passage, selected.lines
-            if passage.call_id in about_files:
-                is_call = passage.speaker is Speaker.CALL
-                lines = [line for line in lines if (is_call and not line[1]) or _is_current(line[0], current)]
-            if lines:
-                title = labels.get(passage.call_id) or f"message {place + 1}"
-                parts.append((place, Part(f"from {title}:", tuple(quoted(lines)))))
-    return parts
+    return [
+        (place, Part(f"from {_title(selected.passage, place, labels)}:", tuple(quoted(selected.lines))))
+        for place, _ in passages
+        for selected in kept[place]
+        if selected.indexes
+    ]
 
 
-def _current_lines(work: Work) -> set[str]:
-    """The lines that surely still stand in a file, but for their form."""
-    return {
-        line
-        for file in work.files.files.values()
-        for region in file.text.regions
-        for line, seen in zip(region.lines, region.seen, strict=True)
-        if not file.text.is_doubted(seen)
-    }
+def _outside_files(passage: Passage, about_files: Collection[str]) -> Passage:
+    """A passage without the text of files: of a call that is about one, the line that names the call stays."""
+    if passage.call_id not in about_files:
+        return passage
+    named = {fact: (0,) for fact, lines in passage.where.items() if lines[0] == 0}
+    is_call = passage.speaker is Speaker.CALL
+    return replace(passage, lines=passage.lines[:1], costs=passage.costs[:1], where=named if is_call else {})
 
 
-def _is_current(line: str, current: Collection[str]) -> bool:
-    """Whether a line that a tool showed, maybe behind a path or a mark, still stands in a file."""
-    return line in current or _BEFORE_LINE.sub("", line, count=1) in current
+def _title(passage: Passage, place: int, labels: Mapping[str, str]) -> str:
+    if place == IN_FILES:
+        return passage.label
+    return labels.get(passage.call_id) or f"message {place + 1}"
