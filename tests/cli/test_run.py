@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -41,7 +42,7 @@ def test_what_the_agent_would_ask_is_asked(tmp_path: Path) -> None:
         ("agent", {"OPENAI_BASE_URL": f"{GATEWAY}/a/v1"}, "", f"{GATEWAY}/a"),
         ("agent", {"OPENAI_BASE_URL": GATEWAY}, "", ""),
         ("opencode", {"ANTHROPIC_BASE_URL": f"{GATEWAY}/v1"}, GATEWAY, ""),
-        ("opencode", {"ANTHROPIC_BASE_URL": GATEWAY}, "", ""),
+        ("opencode", {"ANTHROPIC_BASE_URL": GATEWAY}, GATEWAY, ""),
     ],
 )
 def test_the_upstream_is_what_the_environment_names(
@@ -49,12 +50,70 @@ def test_the_upstream_is_what_the_environment_names(
 ) -> None:
     found = agents.upstreams([program], environment)
     started = agents.start([program], "http://127.0.0.1:1", "", environment).variables
+    remark = agents.remark([program], environment)
 
     assert (found.get("serve.anthropic_url", ""), found.get("serve.openai_url", "")) == (anthropic, openai)
-    # An address that cannot be stood in for is left as it is.
-    assert ("OPENAI_BASE_URL" in started) == (bool(openai) or "OPENAI_BASE_URL" not in environment)
-    assert ("ANTHROPIC_BASE_URL" in started) == (bool(anthropic) or "ANTHROPIC_BASE_URL" not in environment)
-    assert "serve.openai_url" not in agents.upstreams(["/usr/bin/codex"], environment)
+    # An address that cannot be stood in for is left as it is, and that is said.
+    left = "OPENAI_BASE_URL" in environment and not openai
+    assert ("OPENAI_BASE_URL" in started) is not left
+    assert ("passes by pagefold" in remark) is left
+    assert "ANTHROPIC_BASE_URL" in started
+
+
+@pytest.mark.parametrize(
+    ("settings", "upstream", "replaced", "remark"),
+    [
+        ({}, "", "openai_base_url", ""),
+        ({"openai_base_url": f"{GATEWAY}/v1"}, f"{GATEWAY}/v1", "openai_base_url", ""),
+        ({"openai_base_url": f"{GATEWAY}/codex"}, "", "", "cannot stand in for"),
+        (
+            {"model_provider": "own", "model_providers": {"own": {"base_url": f"{GATEWAY}/v1"}}},
+            f"{GATEWAY}/v1",
+            "model_providers.own.base_url",
+            "",
+        ),
+        ({"model_provider": "ollama"}, "", "", "cannot stand in for"),
+    ],
+)
+def test_codex_goes_where_its_own_file_says(
+    settings: Mapping[str, Any], upstream: str, replaced: str, remark: str
+) -> None:
+    found = agents.upstreams(["/usr/bin/codex"], {}, settings)
+    started = agents.start(["/usr/bin/codex", "exec"], "http://127.0.0.1:1", "", {}, settings).command
+    said = agents.remark(["codex"], {}, settings)
+
+    assert found == ({"serve.openai_url": upstream, "upstreams.chatgpt.url": upstream} if upstream else {})
+    told = ("-c", f'{replaced}="http://127.0.0.1:1/v1"') if replaced else ()
+    assert started == ("/usr/bin/codex", *told, "exec")
+    assert remark in said
+    assert bool(said) is bool(remark)
+
+
+def test_codex_reads_no_variable_for_its_address_and_that_is_said() -> None:
+    environment = {"OPENAI_BASE_URL": f"{GATEWAY}/v1"}
+
+    assert agents.upstreams(["codex"], environment) == {}
+    assert "Codex does not read OPENAI_BASE_URL" in agents.remark(["codex"], environment)
+    assert agents.remark(["codex"], {}) == ""
+
+
+def test_a_run_that_saw_no_request_says_so_and_one_that_did_does_not(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "pagefold", "run", "--port", "0", "--window", "64k", "--"]
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+    model = ScriptedModel([ScriptedTurn("I look."), ScriptedTurn("Done.")])
+    with running(model) as url:
+        said = [
+            subprocess.run(
+                [*command, sys.executable, "-c", program],
+                env={**environment, "ANTHROPIC_BASE_URL": url},
+                capture_output=True,
+                text=True,
+                check=True,
+            ).stderr
+            for program in ("pass", AGENT)
+        ]
+
+    assert ["came by here" in one for one in said] == [True, False]
 
 
 def test_opencode_is_told_the_version_which_it_expects_in_both_addresses() -> None:

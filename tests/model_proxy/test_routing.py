@@ -141,9 +141,31 @@ def test_the_settings_give_a_table_of_upstreams() -> None:
 
     upstreams = upstreams_of(Settings(upstreams=own))
 
-    assert list(upstreams.addresses) == ["anthropic", "openai", "local"]
+    assert list(upstreams.addresses) == ["anthropic", "openai", "chatgpt", "local"]
     assert str(upstreams.target(b"/own/x", b"", [])) == "http://l.example/own/x"
     assert str(upstreams.target(b"/o", b"", [])) == "https://api.openai.com/o"
+
+
+@pytest.mark.parametrize(
+    ("path", "arrives"),
+    [
+        (b"/v1/responses", "https://chatgpt.com/backend-api/codex/responses"),
+        (b"/v1/responses/compact", "https://chatgpt.com/backend-api/codex/responses/compact"),
+        (b"/v1/models", "https://chatgpt.com/backend-api/codex/models"),
+        (b"/v1/of/tomorrow", "https://chatgpt.com/backend-api/codex/of/tomorrow"),
+    ],
+)
+def test_a_login_goes_where_its_account_is_taken_and_a_key_does_not(path: bytes, arrives: str) -> None:
+    upstreams = upstreams_of(Settings())
+
+    assert str(upstreams.target(path, b"", [(b"chatgpt-account-id", b"a")])) == arrives
+    assert upstreams.target(path, b"", [(b"authorization", b"Bearer sk-1")]) != URL(arrives)
+    assert Upstreams({"openai": "http://o.example"}).target(path, b"", [(b"chatgpt-account-id", b"a")]) is None
+
+
+@pytest.mark.parametrize("path", [b"/v1/images/edits", b"/v1/alpha/search", b"/v1/realtime/calls"])
+def test_what_codex_asks_besides_does_not_take_its_key_to_another_provider(path: bytes) -> None:
+    assert str(upstreams_of(Settings()).target(path, b"", [])) == f"https://api.openai.com{path.decode()}"
 
 
 def test_without_an_openai_address_its_keys_go_nowhere() -> None:

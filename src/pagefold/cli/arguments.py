@@ -1,6 +1,7 @@
 """The flags that several commands have, and what they lead to: settings, and the content of a file."""
 
 import argparse
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -11,12 +12,39 @@ from pagefold import config
 from pagefold.errors import ConfigError
 from pagefold.settings.sections import Settings
 
+_SCALES = {"k": 1_000, "m": 1_000_000}
+
 if TYPE_CHECKING:  # imported where it is opened: most commands need no store
     from pagefold.adapters.library import Library
 
 
 def add_store(command: argparse.ArgumentParser) -> None:
     command.add_argument("--store", metavar="FILE", help="the store (default: in the user data directory)")
+
+
+def add_policy(command: argparse.ArgumentParser) -> None:
+    """Adds what a live proxy does with requests."""
+    from pagefold.derive.policies import LIVE
+
+    ours = ("identity", "lossless", "economic")
+    others = ", ".join(name for name in LIVE if name not in ours)
+    meaning = f"identity, lossless (default) or economic; to compare with: {others}"
+    command.add_argument("--policy", metavar="NAME", help=meaning)
+    command.add_argument("--observe", action="store_true", default=None, help="change nothing, count what passes")
+    add_window(command, "tokens a request may hold (default: by the model)")
+
+
+def add_window(command: argparse.ArgumentParser, meaning: str) -> None:
+    command.add_argument("--window", type=tokens, metavar="N", help=f"{meaning}, such as 64000 or 64k")
+
+
+def tokens(text: str) -> int:
+    """Reads a number of tokens; k and m stand for thousands and millions."""
+    scale = _SCALES.get(text[-1:].lower(), 1)
+    digits = (text if scale == 1 else text[:-1]).replace("_", "").replace(",", "")
+    if not re.fullmatch(r"\d+(\.\d+)?" if scale > 1 else r"\d+", digits):
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a number of tokens, such as 64000, 64k or 1m")
+    return round(float(digits) * scale)
 
 
 def load_settings(options: argparse.Namespace, flags: Mapping[str, object] | None = None) -> Settings:

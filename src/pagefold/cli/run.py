@@ -4,9 +4,12 @@ The proxy listens on a free port of this computer while the agent runs, and the 
 its tool search and its 1M window back, which it gives up behind an address that is not the vendor's. What the agent
 prints is its own; what was saved is said at the end, on stderr.
 
+Claude Code, Codex (with an API key or a ChatGPT login) and OpenCode are known. Any other program is told the proxy's
+address by ANTHROPIC_BASE_URL and OPENAI_BASE_URL.
+
 Examples:
   pagefold run claude
-  pagefold run --policy economic -- claude --model opus
+  pagefold run --policy economic --window 64k -- claude --model opus
   pagefold run codex exec "fix the tests"
 """
 
@@ -16,33 +19,43 @@ import subprocess
 
 from pagefold import config
 from pagefold.cli import output, serve
-from pagefold.cli.arguments import add_store
+from pagefold.cli.arguments import add_policy, add_store
 from pagefold.errors import ConfigError
 from pagefold.model_proxy import agents
 from pagefold.model_proxy.server import running
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--policy", metavar="NAME", help="identity, lossless (default) or economic")
-    command.add_argument("--observe", action="store_true", default=None, help="change nothing, count what passes")
+    add_policy(command)
+    command.add_argument("--port", type=int, metavar="N", default=0, help="port of the proxy (default: any free one)")
+    command.add_argument("--anthropic-url", metavar="URL", help="where Anthropic requests go")
+    command.add_argument("--openai-url", metavar="URL", help="where OpenAI requests go")
     add_store(command)
-    command.add_argument("program", help="the agent: claude, codex, opencode or any other program")
-    command.add_argument("arguments", nargs=argparse.REMAINDER, help="its arguments")
+    command.add_argument("command", nargs=argparse.REMAINDER, metavar="AGENT …", help="the agent, and its arguments")
 
 
 def run(options: argparse.Namespace) -> int:
-    command, given = (options.program, *options.arguments), config.process_environment({})
-    flags = {"serve.policy": options.policy, "serve.observe": options.observe, "store.path": options.store}
-    flags["config"] = options.config
+    command = options.command[1:] if options.command[:1] == ["--"] else options.command
+    if not command:
+        raise ConfigError("pagefold run: expected an agent to start: claude, codex, opencode or any other program")
+    given, codex = config.process_environment({}), config.codex_settings()
+    names = ("policy", "observe", "window", "anthropic_url", "openai_url")
+    flags = {f"serve.{name}": getattr(options, name) for name in names}
+    flags |= {"store.path": options.store, "config": options.config}
     loaded = config.load(flags=flags)
-    own = {key: url for key, url in agents.upstreams(command, given).items() if loaded.origins[key] == config.DEFAULT}
+    meant = agents.upstreams(command, given, codex).items()
+    own = {key: url for key, url in meant if loaded.origins.get(key, config.DEFAULT) == config.DEFAULT}
     settings = config.load(flags={**flags, **own}).settings if own else loaded.settings
-    with serve.working_proxy(settings, token="") as (proxy, _), running(proxy) as url:
-        code = _wait(agents.start(command, url, settings.serve.anthropic_url, given))
+    if remark := agents.remark(command, given, codex):
+        output.to_stderr(f"pagefold: {remark}")
+    with serve.working_proxy(settings, token="") as (proxy, _), running(proxy, options.port) as url:
+        code = _wait(agents.start(command, url, settings.serve.anthropic_url, given, codex))
     if options.json:
         print(proxy.totals.to_json())
     else:
         output.to_stderr(f"pagefold: {serve.summary(proxy)}")
+    if not proxy.totals.requests:
+        output.to_stderr(f"pagefold: no request of {command[0]} came by here; pagefold doctor looks for the reason")
     return code
 
 

@@ -28,7 +28,7 @@ from pagefold.adapters.local_files import LocalFiles
 from pagefold.adapters.model_prices import ModelPrices
 from pagefold.adapters.model_proxy_lock import hold_model_proxy_lock
 from pagefold.cli import counter_writer, output, telemetry_setup
-from pagefold.cli.arguments import add_store, load_settings
+from pagefold.cli.arguments import add_policy, add_store, load_settings
 from pagefold.derive.learned import learned_of
 from pagefold.derive.policies import policy_named
 from pagefold.errors import ConfigError
@@ -39,14 +39,13 @@ from pagefold.model_proxy.recall_service import PageKeeper, RecallAnswers
 from pagefold.model_proxy.upstreams import Upstreams
 from pagefold.number_format import share, short
 from pagefold.settings.sections import Settings
+from pagefold.wire.apis import accounts
 
 _FLAGS = ("observe", "policy", "host", "port", "anthropic_url", "openai_url", "window", "recall")
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--observe", action="store_true", default=None, help="change nothing, count what passes")
-    command.add_argument("--policy", metavar="NAME", help="identity, lossless (default) or economic")
-    command.add_argument("--window", type=int, metavar="N", help="tokens a request may hold (default: by the model)")
+    add_policy(command)
     command.add_argument("--recall", metavar="WHO", help="who answers context tools: mcp (default) or inline")
     command.add_argument("--host", help="address to listen on (default: 127.0.0.1; others need a token)")
     command.add_argument("--port", type=int, metavar="N", help="port to listen on (default: 8377; 0: any free one)")
@@ -94,7 +93,7 @@ def working_proxy(settings: Settings, *, token: str | None = None) -> Iterator[t
         if not settings.serve.observe:
             path = config.store_path(settings)
             library = stack.enter_context(closing(Library.open(path, settings.sink)))
-            stack.enter_context(hold_model_proxy_lock(LocalFiles(path).model_proxy_lock))
+            stack.enter_context(hold_model_proxy_lock(LocalFiles(path).model_proxy_lock, settings.serve.policy))
         proxy = proxy_for(settings, library, token=token)
         key = telemetry_setup.attach(proxy, settings)
         stack.enter_context(_counted(proxy, settings))
@@ -149,8 +148,9 @@ def proxy_for(settings: Settings, library: Library | None, *, token: str | None 
 
 
 def upstreams_of(settings: Settings) -> Upstreams:
-    """The table of upstreams: the two that have a flag, then those of the user's own tables."""
+    """The table of upstreams: the two that have a flag, those for accounts, then those of the user's own tables."""
     addresses = {"anthropic": settings.serve.anthropic_url, "openai": settings.serve.openai_url}
+    addresses |= {account.name: account.url for account in accounts()}
     addresses |= {table.name: table.url for table in settings.upstreams if table.url}
     return Upstreams(addresses, {path: table.name for table in settings.upstreams for path in table.paths or ()})
 

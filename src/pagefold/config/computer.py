@@ -1,11 +1,14 @@
 """What the environment says about this computer: the user's folders, agents' logs, HTTP proxies and variables."""
 
+import json
 import os
 import re
 import sys
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from pagefold.errors import ConfigError
@@ -97,6 +100,28 @@ def claude_settings(environment: Mapping[str, str] = os.environ, platform: str =
     named = environment.get("CLAUDE_CONFIG_DIR")
     folder = Path(named) if named else home / ".claude" if home else None
     return folder / "settings.json" if folder else None
+
+
+def codex_settings(environment: Mapping[str, str] = os.environ, platform: str = sys.platform) -> dict[str, Any]:
+    """Returns what Codex's own settings file says, as TOML is read; nothing where there is none that can be read."""
+    try:
+        return tomllib.loads((_codex_folder(environment, platform) / "config.toml").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}  # Codex itself says what is wrong with it
+
+
+def codex_has_login(environment: Mapping[str, str] = os.environ, platform: str = sys.platform) -> bool:
+    """Whether Codex is logged in with a ChatGPT account, and not by an API key."""
+    try:
+        kept = json.loads((_codex_folder(environment, platform) / "auth.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(kept, dict) and bool(kept.get("tokens"))
+
+
+def _codex_folder(environment: Mapping[str, str], platform: str) -> Path:
+    named = environment.get("CODEX_HOME")
+    return Path(named) if named else (Computer(environment, Path(), platform).home or Path()) / ".codex"
 
 
 def process_environment(changes: Mapping[str, str], environment: Mapping[str, str] = os.environ) -> dict[str, str]:

@@ -8,12 +8,16 @@ everything on, so variables set here bring both back. Nothing that the user has 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import urlsplit
+
+from pagefold.wire.apis import CHATGPT
 
 VENDOR = "api.anthropic.com"
 SEARCH = "ENABLE_TOOL_SEARCH"
 FIRST_PARTY = "_CLAUDE_CODE_ASSUME_FIRST_PARTY_BASE_URL"
 ANTHROPIC, OPENAI = "ANTHROPIC_BASE_URL", "OPENAI_BASE_URL"
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _PROXIES = ("http_proxy", "https_proxy", "all_proxy")
 
 
@@ -25,24 +29,35 @@ class Start:
     variables: Mapping[str, str]
 
 
-def upstreams(command: Sequence[str], environment: Mapping[str, str]) -> dict[str, str]:
-    """Returns where an agent would go without a proxy, by the environment, as settings of upstreams.
+def upstreams(
+    command: Sequence[str], environment: Mapping[str, str], codex: Mapping[str, Any] | None = None
+) -> dict[str, str]:
+    """Returns where an agent would go without a proxy, by the environment, as settings of upstreams. Codex goes by its
+    own settings file, whose content is `codex`.
 
     A key for that address must not be sent to the vendor."""
-    found: dict[str, str] = {}
-    if address := _meant(command, ANTHROPIC, environment):
-        found["serve.anthropic_url"] = address
-    if _name(command) != "codex" and (address := _meant(command, OPENAI, environment)):
-        found["serve.openai_url"] = address
-    return found
+    if _name(command) == "codex":
+        address = _codex_provider(codex or {})[1]
+        # Codex goes there with a login as well.
+        keys = ("serve.openai_url", f"upstreams.{CHATGPT.name}.url") if _ends_in_version(address) else ()
+        return dict.fromkeys(keys, address)
+    addresses = {"serve.anthropic_url": ANTHROPIC, "serve.openai_url": OPENAI}
+    return {key: address for key, name in addresses.items() if (address := _meant(name, environment))}
 
 
-def start(command: Sequence[str], url: str, upstream: str, environment: Mapping[str, str]) -> Start:
-    """Returns how to start an agent. `url` is the proxy's, `upstream` where it sends Anthropic requests."""
+def start(
+    command: Sequence[str],
+    url: str,
+    upstream: str,
+    environment: Mapping[str, str],
+    codex: Mapping[str, Any] | None = None,
+) -> Start:
+    """Returns how to start an agent. `url` is the proxy's, `upstream` where it sends Anthropic requests, `codex` what
+    Codex's own settings file says."""
     variables: dict[str, str] = {}
     for name in (ANTHROPIC, OPENAI):
         # An address whose paths are not those of the API is left as it is.
-        if not environment.get(name) or _meant(command, name, environment):
+        if not environment.get(name) or _meant(name, environment):
             variables[name] = f"{url}/v1" if _versioned(command, name) else url
     if any(name.lower() in _PROXIES and environment[name] for name in environment):
         # What goes to this computer must not go to another one first.
@@ -55,8 +70,41 @@ def start(command: Sequence[str], url: str, upstream: str, environment: Mapping[
     variables |= {name: value for name, value in helpful.items() if name not in environment}
     program, *arguments = command
     if _name(command) == "codex":  # which reads its own file only
-        return Start((program, "-c", f'openai_base_url="{url}/v1"', *arguments), variables)
+        key, address = _codex_provider(codex or {})
+        replaced = ("-c", f'{key}="{url}/v1"') if key and (not address or _ends_in_version(address)) else ()
+        return Start((program, *replaced, *arguments), variables)
     return Start(tuple(command), variables)
+
+
+def remark(command: Sequence[str], environment: Mapping[str, str], codex: Mapping[str, Any] | None = None) -> str:
+    """Returns what the user should know of where the agent goes, or "" where that is as expected."""
+    if _name(command) == "codex":
+        key, address = _codex_provider(codex or {})
+        if not key or (address and not _ends_in_version(address)):
+            where = address or "a provider without an address"
+            return (
+                f"Codex's own settings name {where}, which pagefold cannot stand in for: expected one that ends in /v1"
+            )
+        if environment.get(OPENAI):
+            return f"Codex does not read {OPENAI}; set openai_base_url in its config.toml to go there"
+    elif environment.get(OPENAI) and not _meant(OPENAI, environment):
+        return f"{OPENAI} is left as it is, and what goes there passes by pagefold: expected one that ends in /v1"
+    return ""
+
+
+def _codex_provider(codex: Mapping[str, Any]) -> tuple[str, str]:
+    """Returns the setting of Codex that holds the address of its provider, and the address that its file names there.
+
+    Both are "" where the provider has no address that could be another."""
+    name = codex.get("model_provider", "openai")
+    if name == "openai":
+        return "openai_base_url", str(codex.get("openai_base_url", ""))
+    providers = codex.get("model_providers")
+    provider = providers.get(name) if isinstance(providers, Mapping) else None
+    address = provider.get("base_url") if isinstance(provider, Mapping) else None
+    if not isinstance(address, str) or not _BARE_KEY.fullmatch(str(name)):
+        return "", address if isinstance(address, str) else ""
+    return f"model_providers.{name}.base_url", address
 
 
 def _name(command: Sequence[str]) -> str:
@@ -68,13 +116,19 @@ def _versioned(command: Sequence[str], variable: str) -> bool:
     return variable == OPENAI or _name(command) == "opencode"
 
 
-def _meant(command: Sequence[str], variable: str, environment: Mapping[str, str]) -> str:
-    """Returns the address in a variable without the API's version, or "" where the proxy cannot take its place."""
+def _meant(variable: str, environment: Mapping[str, str]) -> str:
+    """Returns the address in a variable without the API's version, or "" where the proxy cannot take its place.
+
+    Anthropic's is mostly given without its version, and OpenAI's with it; an address of OpenAI without it has other
+    paths."""
     address = environment.get(variable, "")
-    if not _versioned(command, variable):
-        return address
-    address = address.rstrip("/")
-    return address.removesuffix("/v1") if address.endswith("/v1") else ""
+    if variable == OPENAI and not _ends_in_version(address):
+        return ""
+    return address.rstrip("/").removesuffix("/v1")
+
+
+def _ends_in_version(address: str) -> bool:
+    return address.rstrip("/").endswith("/v1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +144,10 @@ def looked_at(environment: Mapping[str, str]) -> list[Finding]:
     """Returns what an agent that is started from this environment would do."""
     address = environment.get(ANTHROPIC, "")
     if not address:
-        return [Finding("Claude Code", f"{ANTHROPIC} is not set: it goes straight to {VENDOR}", "pagefold run claude")]
+        away = (
+            f"{ANTHROPIC} is not set here: without `pagefold run claude`, which sets it, it goes straight to {VENDOR}"
+        )
+        return [Finding("Claude Code", away)]
     found = [Finding("Claude Code", f"{ANTHROPIC} is set")]
     if urlsplit(address).hostname == VENDOR:
         return found

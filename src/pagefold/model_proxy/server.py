@@ -104,10 +104,12 @@ def run(app: App, host: str, port: int, *, started: Callable[[int], None], tls: 
 
 
 @contextmanager
-def running(app: App) -> Iterator[str]:
-    """The address of the application, served on loopback by a thread of its own until the block ends."""
+def running(app: App, port: int = 0) -> Iterator[str]:
+    """The address of the application, served on loopback by a thread of its own until the block ends.
+
+    A port of 0 is any that is free. Raises ConfigError where it cannot listen."""
     server = server_for(app)
-    listening = listen("127.0.0.1", 0)
+    listening = listen("127.0.0.1", port)
 
     def work() -> None:
         with asyncio.Runner(loop_factory=new_event_loop) as runner:

@@ -10,17 +10,18 @@ from functools import lru_cache
 from yarl import URL
 
 from pagefold.model_proxy.http import Headers
-from pagefold.wire.apis import APIS, providers
+from pagefold.wire.apis import APIS, accounts, providers
 
 _QUERIES = (b"", b"beta=true")
-_VERSION = "/v1"
+_VERSION = b"/v1"
 
 
 class Upstreams:
     """The upstreams, as addresses by name. `paths` are the names of those that requests at a path, or below it, go to.
 
-    Other requests go by their API to the upstream of its provider, then by the paths that providers have besides, else
-    to the first in the table. Where an upstream has no address there is no target.
+    A client that has logged in at a provider goes where the provider takes its accounts, whatever the path: its token
+    is for nobody else. Other requests go by their API to the upstream of its provider, then by the paths that providers
+    have besides, else to the first in the table. Where an upstream has no address there is no target.
     """
 
     def __init__(self, addresses: Mapping[str, str], paths: Mapping[str, str] | None = None) -> None:
@@ -35,11 +36,15 @@ class Upstreams:
             for path in provider.shared_paths
             if self.addresses.get(name)
         }
+        self._accounts = {account.header.encode(): account.name for account in accounts()}
         self._default = next(iter(self.addresses.values()), "")
 
     def target(self, path: bytes, query: bytes, headers: Headers) -> URL | None:
         """The address that a request goes to, or None where no upstream takes it."""
-        address = self._address(path, headers)
+        if account := next((self._accounts[header] for header, _ in headers if header in self._accounts), ""):
+            address, path = self.addresses.get(account, ""), path.removeprefix(_VERSION)
+        else:
+            address = self._address(path, headers)
         # Only of queries that cannot hold a key is anything remembered.
         return _cached_target(address, path, query) if query in _QUERIES else _target(address, path, query)
 
@@ -69,7 +74,7 @@ def _target(address: str, path: bytes, query: bytes) -> URL | None:
         return None
     above = base.raw_path.rstrip("/")
     if path.startswith(b"/v1/"):  # an address may be given with the API's version or without it
-        above = above.removesuffix(_VERSION)
+        above = above.removesuffix(_VERSION.decode())
     return URL.build(
         scheme=base.scheme,
         authority=base.raw_authority,

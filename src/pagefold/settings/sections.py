@@ -39,7 +39,8 @@ class PriceTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpstreamTable:
-    """An upstream of the model proxy. `anthropic` and `openai` are there; others are for further APIs, or for paths."""
+    """An upstream of the model proxy. `anthropic`, `openai` and `chatgpt` (requests with a ChatGPT login) are there;
+    others are for further APIs, or for paths."""
 
     name: str
     url: str | None = setting(None, "Where its requests are sent on to.", ADDRESS, own=True)

@@ -24,12 +24,23 @@ _TOO_LONG = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
+class AccountUpstream:
+    """Where a provider takes requests of clients that have logged in: its name and address as an upstream. Those
+    clients are known by `header`. The address stands in place of the API's version, `/v1`."""
+
+    name: str
+    url: str
+    header: str
+
+
+@dataclass(frozen=True, slots=True)
 class ApiProvider:
     """Who answers an API, by the name of its upstream.
 
     Besides the paths of its APIs, `paths` go to its upstream. So do `shared_paths`, which other providers have too, if
     it has an upstream and the request has no other provider's `header`, by which that provider's clients are known.
-    `window_flag` is a header, a word in it, and how many tokens fit where a request has that.
+    `window_flag` is a header, a word in it, and how many tokens fit where a request has that. `account` is where its
+    clients go that have a login in place of a key.
     """
 
     name: str
@@ -37,6 +48,7 @@ class ApiProvider:
     shared_paths: tuple[str, ...] = ()
     header: str = ""
     window_flag: tuple[bytes, bytes, int] | None = None
+    account: AccountUpstream | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 from pagefold.wire import anthropic, json_text, openai_chat, openai_responses
 from pagefold.wire.anthropic_turn import MessagesTurn
-from pagefold.wire.api import Api, ApiProvider, error_json
+from pagefold.wire.api import AccountUpstream, Api, ApiProvider, error_json
 from pagefold.wire.message import Message
 from pagefold.wire.openai_chat_turn import ChatTurn
 from pagefold.wire.openai_responses_turn import ResponsesTurn
@@ -19,7 +19,13 @@ ANTHROPIC = ApiProvider(
     header="anthropic-version",
     window_flag=(b"anthropic-beta", b"context-1m", 1_000_000),
 )
-OPENAI = ApiProvider("openai", paths=("/v1/embeddings", "/v1/completions"), shared_paths=("/v1/models",))
+CHATGPT = AccountUpstream("chatgpt", "https://chatgpt.com/backend-api/codex", "chatgpt-account-id")
+OPENAI = ApiProvider(
+    "openai",
+    paths=("/v1/embeddings", "/v1/completions", "/v1/images", "/v1/realtime", "/v1/audio", "/v1/alpha"),
+    shared_paths=("/v1/models",),
+    account=CHATGPT,
+)
 
 MESSAGES = Api(
     "messages",
@@ -91,6 +97,11 @@ def spelled_alike(messages: list[Message]) -> list[Message]:
 def providers() -> dict[str, ApiProvider]:
     """The providers of all APIs by their names. Unknown paths go to the first."""
     return {api.provider.name: api.provider for api in APIS.values()}
+
+
+def accounts() -> list[AccountUpstream]:
+    """Where the providers take clients that have logged in."""
+    return [provider.account for provider in providers().values() if provider.account]
 
 
 def window_asked(headers: Mapping[bytes, bytes]) -> int:
