@@ -9,7 +9,11 @@ from pathlib import Path
 import pytest
 
 from pagefold import __version__
+from pagefold.adapters.local_files import LocalFiles
+from pagefold.adapters.model_proxy_lock import hold_model_proxy_lock
 from pagefold.cli import COMMANDS
+from pagefold.cli.arguments import tokens
+from pagefold.derive.policies import LIVE
 from tests.cli.program import pagefold
 
 SESSION = {"id": "s", "messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]}
@@ -105,9 +109,18 @@ def test_replay_of_nothing_usable_is_still_valid_json(tmp_path: Path) -> None:
     path = tmp_path / "empty.jsonl"
     path.touch()
 
-    told = json.loads(pagefold("replay", path, "--json", home=tmp_path).stdout)
+    told = json.loads(pagefold("replay", path, "--json", home=tmp_path, code=2).stdout)
 
     assert (told["sessions"], told["skipped"]) == ([], 1)
+
+
+@pytest.mark.parametrize("command", ["replay", "tune", "report", "compare"])
+def test_a_file_that_is_no_session_exits_with_two(command: str, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("hello world")
+
+    done = pagefold(command, "notes.txt", home=tmp_path, code=2)
+
+    assert "session" in (done.stdout + done.stderr).decode()
 
 
 def test_what_was_skipped_is_counted_and_shown_and_strict_exits_with_two(tmp_path: Path) -> None:
@@ -143,6 +156,8 @@ def test_emit_writes_what_the_scorer_reads_and_leaves_nothing_half_written(tmp_p
         (("mcp", "--http", "99999", "--", "server"), "--http 99999: expected a port from 0 to 65535"),
         (("replay", "--window", "0"), "--window = 0: expected a whole number of at least 1"),
         (("replay", "--emit", "no/such/folder"), "--emit no/such/folder: cannot be written"),
+        (("replay", "--window", "64x"), "--window: '64x': expected a number of tokens, such as 64000, 64k or 1m"),
+        (("run",), "pagefold run: expected an agent to start: claude, codex, opencode or any other program"),
         (("store", "put"), "pagefold store put: expected a FILE"),
         (("store", "put", "gone"), "gone: cannot be read"),
         (("config", "--config", "gone.toml"), "gone.toml: cannot be read"),
@@ -151,8 +166,44 @@ def test_emit_writes_what_the_scorer_reads_and_leaves_nothing_half_written(tmp_p
 def test_bad_input_gets_one_sentence_that_names_it(arguments: tuple[str, ...], message: str, tmp_path: Path) -> None:
     said = pagefold(*arguments, home=tmp_path, code=2).stderr.decode().strip()
 
-    assert f"pagefold: {message}" in said
+    assert message in said
+    assert said.splitlines()[-1].startswith("pagefold")
     assert "Traceback" not in said
+
+
+@pytest.mark.parametrize(("text", "read"), [("64000", 64_000), ("64k", 64_000), ("0.5M", 500_000), ("1_000", 1_000)])
+def test_a_window_is_read_as_people_write_it(text: str, read: int) -> None:
+    assert tokens(text) == read
+
+
+def test_the_policies_that_are_served_are_those_that_help_names(tmp_path: Path) -> None:
+    help_text = " ".join(pagefold("serve", "--help", home=tmp_path).stdout.decode().split())
+
+    assert [name for name in LIVE if name not in help_text] == []
+
+
+def test_help_says_which_file_the_mcp_proxy_takes(tmp_path: Path) -> None:
+    assert "several servers" in pagefold("mcp", "--help", home=tmp_path).stdout.decode()
+
+
+def test_init_knows_claude_code_by_the_name_of_its_program_too(tmp_path: Path) -> None:
+    (tmp_path / ".mcp.json").write_text('{"mcpServers": {"git": {"command": "mcp-server-git"}}}')
+
+    short, long = (pagefold("init", name, "--dry-run", home=tmp_path).stdout for name in ("claude", "claude-code"))
+
+    assert short == long
+    assert b"mcp-server-git" in short
+
+
+def test_doctor_names_the_policy_that_runs_and_finds_no_fault_in_an_empty_environment(tmp_path: Path) -> None:
+    idle = pagefold("doctor", "--offline", home=tmp_path).stdout.decode()
+    store = tmp_path / ".local" / "share" / "pagefold" / "store.sqlite3"
+    with hold_model_proxy_lock(LocalFiles(store).model_proxy_lock, "economic"):
+        busy = pagefold("doctor", "--offline", home=tmp_path).stdout.decode()
+
+    assert "policy: live requests are derived by lossless" in idle
+    assert "derives requests by economic; the settings say lossless" in busy
+    assert "`pagefold run claude`, which sets it" in idle
 
 
 @pytest.mark.parametrize("command", ["journal --state", "replay --format", "report --format"])

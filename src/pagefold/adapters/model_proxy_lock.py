@@ -19,8 +19,9 @@ except ImportError:  # Windows
 
 
 @contextmanager
-def hold_model_proxy_lock(lock: Path) -> Iterator[None]:
-    """Holds the lock until the block ends; several processes may hold it. Raises StoreError."""
+def hold_model_proxy_lock(lock: Path, policy: str = "") -> Iterator[None]:
+    """Holds the lock until the block ends; several processes may hold it. `policy` is what the newest of them derives
+    requests by. Raises StoreError."""
     try:
         lock.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
@@ -30,6 +31,9 @@ def hold_model_proxy_lock(lock: Path) -> Iterator[None]:
         with suppress(OSError):  # some file systems have no locks
             if fcntl is not None:
                 fcntl.flock(descriptor, fcntl.LOCK_SH)
+        with suppress(OSError):  # nothing but `doctor` needs it
+            os.ftruncate(descriptor, 0)
+            os.write(descriptor, policy.encode())
         yield
     finally:
         os.close(descriptor)
@@ -50,3 +54,11 @@ def model_proxy_is_running(lock: Path) -> bool:
     finally:
         os.close(descriptor)
     return True
+
+
+def running_policy(lock: Path) -> str:
+    """The policy of the newest model proxy that holds the lock, or "" where none does or it does not say."""
+    try:
+        return lock.read_text(encoding="utf-8", errors="replace").strip() if model_proxy_is_running(lock) else ""
+    except OSError:
+        return ""

@@ -89,7 +89,8 @@ def parser(chosen: str | None = None) -> argparse.ArgumentParser:
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         if module:
-            command.add_argument("--config", metavar="FILE", help="settings file in place of pagefold.toml")
+            meaning = getattr(module, "CONFIG", "settings file in place of pagefold.toml")
+            command.add_argument("--config", metavar="FILE", help=meaning)
             command.add_argument("--json", action="store_true", help="print JSON")
             module.add_arguments(command)
             command.set_defaults(run=module.run)

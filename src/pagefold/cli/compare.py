@@ -5,7 +5,7 @@ most 0.3 % of the facts that answers used. The history as it is, whatever the wi
 
 Examples:
   pagefold compare ~/.claude/projects
-  pagefold compare logs/ --policies economic,compaction,clear --windows 200000,64000
+  pagefold compare logs/ --policies economic,compaction,clear --windows 200k,64k
   pagefold compare logs/ --json | jq '.ranked[0]'
 """
 
@@ -14,6 +14,7 @@ from functools import partial
 
 from pagefold.analysis.compare import IDENTITY, MISSED, Comparison, PolicyChoice, compare_session
 from pagefold.cli import logs, output
+from pagefold.cli.arguments import tokens
 from pagefold.errors import ConfigError
 from pagefold.number_format import several, short
 
@@ -46,15 +47,18 @@ def run(options: argparse.Namespace) -> int:
         )
     else:
         _print(comparison)
-    return recorded.exit_code(comparison.problems.count)
+    return recorded.exit_code(comparison.problems.count, comparison.sessions)
 
 
 def _windows(text: str | None, window: int) -> list[int]:
     if text is None:
         return [window, _SMALLER] if window > _SMALLER else [window]
-    sizes = [int(part) for part in text.split(",") if part.strip().isdecimal() and int(part) > 0]
-    if not sizes or len(sizes) != len(text.split(",")):
-        raise ConfigError(f"--windows {text}: expected numbers of tokens, separated by commas")
+    try:
+        sizes = [tokens(part.strip()) for part in text.split(",")]
+    except argparse.ArgumentTypeError as error:
+        raise ConfigError(f"--windows {text}: {error}") from error
+    if 0 in sizes:
+        raise ConfigError(f"--windows {text}: expected windows of more than 0 tokens")
     return list(dict.fromkeys(sizes))
 
 

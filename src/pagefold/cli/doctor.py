@@ -17,7 +17,9 @@ from urllib.parse import urlsplit
 
 from pagefold import config
 from pagefold.adapters.library import Library
-from pagefold.cli import output
+from pagefold.adapters.local_files import LocalFiles
+from pagefold.adapters.model_proxy_lock import running_policy
+from pagefold.cli import output, telemetry_setup
 from pagefold.cli.arguments import add_store, load_settings
 from pagefold.cli.serve import upstreams_of
 from pagefold.derive.policies import policy_named
@@ -25,6 +27,7 @@ from pagefold.errors import ConfigError, StoreError
 from pagefold.model_proxy import agents
 from pagefold.model_proxy.agents import Finding
 from pagefold.settings.sections import Settings
+from pagefold.wire.apis import accounts
 
 _AGENTS = ("claude", "codex", "opencode")
 _SECONDS = 3.0
@@ -39,8 +42,9 @@ def run(options: argparse.Namespace) -> int:
     settings = load_settings(options)
     findings = [*_policy(settings), *_store(settings), *_proxy(settings)]
     if not options.offline:
+        unused = () if config.codex_has_login() else [account.name for account in accounts()]
         for name, url in upstreams_of(settings).addresses.items():
-            findings += _upstream(name, url)
+            findings += _upstream(name, url) if name not in unused else ()
     findings += [*_programs(), *agents.looked_at(config.process_environment({}))]
     if options.json:
         output.print_json([{"about": one.about, "found": one.found, "remedy": one.remedy} for one in findings])
@@ -57,8 +61,14 @@ def _policy(settings: Settings) -> Iterator[Finding]:
         policy_named(settings.serve.policy)
     except ConfigError as error:
         yield Finding("policy", str(error), "change serve.policy")
-    else:
+        return
+    path = telemetry_setup.store_path(settings)
+    running = running_policy(LocalFiles(path).model_proxy_lock) if path else ""
+    if running in ("", settings.serve.policy):
         yield Finding("policy", f"live requests are derived by {settings.serve.policy}")
+    else:
+        said = f"the proxy that runs now derives requests by {running}; the settings say {settings.serve.policy}"
+        yield Finding("policy", said)
 
 
 def _store(settings: Settings) -> Iterator[Finding]:

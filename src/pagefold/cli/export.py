@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
         output.print_json({"policies": [], "tools": [], "levels": []})
     else:
         output.console().print("No session was found in these recordings.")
-    return recorded.exit_code(problems.count)
+    return recorded.exit_code(problems.count, sessions)
 
 
 def _print_sums(folder: Path, options: argparse.Namespace) -> None:

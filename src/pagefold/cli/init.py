@@ -28,10 +28,12 @@ from pagefold.mcp_proxy.clients import CLIENTS, Changed, McpClient, holds_server
 from pagefold.wire.claude_hook import EVENT, with_hook, without_hook
 
 _BACKUP = ".before-pagefold"
+_ALSO = {"claude": "claude-code"}
+"""Clients by the names of their programs, where those differ."""
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    command.add_argument("client", choices=sorted(CLIENTS), help="whose servers")
+    command.add_argument("client", choices=sorted((*CLIENTS, *_ALSO)), help="whose servers; claude is Claude Code")
     command.add_argument("--file", metavar="FILE", help="its configuration file, where that is elsewhere")
     command.add_argument("--hook", action="store_true", help="of Claude Code: shorten results by its hook after a tool")
     command.add_argument("--undo", action="store_true", help="as it was before")
@@ -39,7 +41,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    client = CLIENTS[options.client]
+    client = CLIENTS[_ALSO.get(options.client, options.client)]
     files = [_hook_file(client, options)] if options.hook else _server_files(client, options)
     seen = [_change(client, file.resolve(), options) for file in files]
     if options.json:

@@ -14,6 +14,7 @@ from pagefold.analysis.engine import ENGINES, Engine, SessionResult, SessionWork
 from pagefold.analysis.problems import FileProblem, ProblemCounts
 from pagefold.analysis.replay_job import ReplayJob
 from pagefold.cli import output
+from pagefold.cli.arguments import add_window
 from pagefold.derive.learned import learned_of
 from pagefold.derive.policies import policy_named
 from pagefold.errors import ConfigError
@@ -42,13 +43,14 @@ class Recordings:
                 bar.update(bar.task_ids[0], completed=done, description=path.name)
                 yield result
 
-    def exit_code(self, problems: int) -> int:
-        return 2 if self.settings.replay.strict and problems else 0
+    def exit_code(self, problems: int, sessions: int) -> int:
+        """Returns 2 where no session was found in what the user named, or with --strict where anything was odd."""
+        return 2 if not sessions or (self.settings.replay.strict and problems) else 0
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("paths", nargs="*", metavar="PATH", help="recordings: files, folders or globs")
-    command.add_argument("--window", type=int, metavar="N", help="how many tokens a request may hold")
+    add_window(command, "how many tokens a request may hold")
     command.add_argument("--prices", metavar="NAME", help="the model whose prices count, or a table of your own")
     command.add_argument("--tokens", metavar="NAME", help="counter: o200k, cl100k, claude-3, claude-5")
     command.add_argument(

@@ -15,6 +15,9 @@ import argparse
 from pagefold.errors import ConfigError
 from pagefold.mcp_proxy.launch import launch
 
+CONFIG = "several servers, as clients list them (FILE.json); else a settings file in place of pagefold.toml"
+"""What `--config` means here."""
+
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(

@@ -52,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
             if emitted and not isinstance(result, FileProblem):
                 emitted.write(result.value.emitted)
     printer.finish()
-    return recorded.exit_code(printer.totals.problems.count)
+    return recorded.exit_code(printer.totals.problems.count, printer.totals.total.sessions)
 
 
 @dataclass(slots=True)

@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
     if report.longest is not None:
         _add_timeline(report, Path(report.longest[1]), report.longest[2])
     _write(options, report)
-    return recorded.exit_code(report.problems.count)
+    return recorded.exit_code(report.problems.count, report.sessions)
 
 
 def _every(paths: list[Path]) -> int:

@@ -68,7 +68,7 @@ def run(options: argparse.Namespace) -> int:
     if options.output and not options.dry_run and text != before:
         logs.write(Path(options.output), text)
         output.to_stderr(f"Wrote {options.output}.")
-    return recorded.exit_code(tuned.problems)
+    return recorded.exit_code(tuned.problems, tuned.sessions)
 
 
 def _own_text(name: str | None) -> str:
@@ -102,6 +102,9 @@ def _as_data(tuned: Tuned, linked: LearnedLinks, block: str) -> dict[str, Any]:
 
 def _print(tuned: Tuned, linked: LearnedLinks, block: str, *, written: bool) -> None:
     console = output.console()
+    if not tuned.sessions:
+        console.print("No session was found in these recordings.")
+        return
     console.print(f"{tuned.sessions:,} sessions fitted, {tuned.judged:,} judged, each while it was held back.")
     if not tuned.judged:
         console.print("Too few to fit on some and to judge on others: nothing changes.")
