@@ -4,9 +4,10 @@
     python -m bench.referee --family coding-claude-code-july --policy economic --exits 200 --seed 1
 
 The provider adds thinking to every answer, signed by its prefix, and enforces the check (`--thinking` says otherwise).
-*refused* is by rule. *dropped* is thinking that the provider took out. *lost* is the share of the thinking kept by the
-client that the model did not read: a fold left it behind, or somebody took it out. *without cause* counts sessions that
-lost some although nothing was folded and nobody left. *bill* is relative to sending the history as it is.
+*refused* is what the client sees; *by rule* counts requests that pagefold sent once more as well (*sent again*).
+*dropped* is thinking that the provider took out. *lost* is the share of the thinking kept by the client that the model
+did not read: a fold left it behind, or somebody took it out. *without cause* counts sessions that lost some although
+nothing was folded and nobody left. *bill* is relative to sending the history as it is.
 
 `--exits` leaves pagefold at so many random requests of a family: off, observing, killed, its store deleted, upgraded,
 a second instance; some for a few requests, others for good. `--stop` ends at the first refusal.
@@ -55,7 +56,10 @@ def price(model: str, charge: Charge) -> float:
 
 
 class Instance:
-    """One process of pagefold in front of the provider."""
+    """One process of pagefold in front of the provider. `sent_again` counts requests that it sent once more because the
+    provider refused their thinking."""
+
+    sent_again = 0
 
     def __init__(self, policy: Policy | None, store: MemoryStore, window: int) -> None:
         self.store = store
@@ -72,9 +76,16 @@ class Instance:
         if not reply.accepted and (smaller := exchange.smaller(reply.status, reply.pieces[0])) is not None:
             self._save(exchange, ask.now)
             reply = referee.answer(path, headers, smaller, ask.now, ask.answer)
+        if not reply.accepted:
+            mended = exchange.without_refused(reply.status, reply.pieces[0], ask.now)
+            if mended is not None:
+                self.sent_again += 1
+                reply = referee.answer(path, headers, mended, ask.now, ask.answer)
         exchange.answer_began(reply.status, reply.kind)
         for piece in reply.pieces:
             exchange.hear(piece)
+        exchange.note_reasoning()
+        self.conversations.notebook.save(ask.now)
         seen = exchange.finish(Ending.WHOLE, now=ask.now)
         return reply, bool(seen.work.folds)
 
@@ -135,6 +146,7 @@ class Outcome:
     exits: Counter[str] = field(default_factory=Counter)
     kept: int = 0
     read: int = 0
+    sent_again: int = 0
     without_cause: int = 0
     refusals: list[dict[str, Any]] = field(default_factory=list)
     seconds: float = 0.0
@@ -174,7 +186,9 @@ def run(
                 outcome.exits[kind] += 1
                 caused = True
             instance, wish = operation.taker()
+            again = instance.sent_again
             reply, folded = instance.send(referee, client.path, ask, headers, wish)
+            outcome.sent_again += instance.sent_again - again
             outcome.requests += 1
             outcome.folds += folded
             caused = caused or folded
@@ -208,7 +222,8 @@ def row(family: str, name: str, window: int, referee: Referee, outcome: Outcome,
         "policy": name,
         "window": window,
         "requests": outcome.requests,
-        "refused": sum(totals.refused.values()),
+        "refused": len(outcome.refusals),
+        "sent again": outcome.sent_again,
         "by rule": ", ".join(f"{rule} {count}" for rule, count in totals.refused.most_common()) or "-",
         "folds": outcome.folds,
         "exits": sum(outcome.exits.values()),

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pagefold import tokens
+from pagefold.model_proxy.answer_reader import READ_BYTES
 from pagefold.model_proxy.conversations import Conversations
-from pagefold.model_proxy.exchange import READ_BYTES, Exchange
+from pagefold.model_proxy.exchange import Exchange
 from pagefold.model_proxy.totals import CostCheck, Ending, Prefix, Seen, Totals
 from pagefold.wire.message import Usage
 

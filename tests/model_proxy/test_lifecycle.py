@@ -161,7 +161,7 @@ def test_whoever_looks_leaves_no_call_behind() -> None:
         proxy, calls = Counting(Upstreams({"anthropic": "http://127.0.0.1:9"})), []
         for _ in range(2):
             for _ in range(20):
-                proxy.enqueue_finished(Ended())  # type: ignore[arg-type]
+                proxy.enqueue_finished(Ended())
                 proxy.count_finished()
             await asyncio.sleep(0.2)
             calls.append(proxy.calls)
@@ -181,11 +181,11 @@ def test_what_ends_after_somebody_looked_is_counted_without_another_look() -> No
 
     async def looked_at() -> list[int]:
         proxy, so_far = Proxy(Upstreams({"anthropic": "http://127.0.0.1:9"})), []
-        proxy.enqueue_finished(Ended())  # type: ignore[arg-type]
+        proxy.enqueue_finished(Ended())
         await asyncio.sleep(0.04)
         proxy.catch_up()
         so_far.append(len(counted))
-        proxy.enqueue_finished(Ended())  # type: ignore[arg-type]
+        proxy.enqueue_finished(Ended())
         await asyncio.sleep(0.3)
         return [*so_far, len(counted)]
 

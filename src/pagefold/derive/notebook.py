@@ -1,11 +1,12 @@
 """Notes: what cannot be recomputed from a history, kept under its prefix hash.
 
-What was known at a request, and with what the history began. They go through the store like everything else that
-outlives a request, so that another instance, or this one after a restart, derives the same bytes. Without a store they
-live as long as the process.
+What was known at a request, with what the history began, and under which change reasoning was made. They go through the
+store like everything else that outlives a request, so that another instance, or this one after a restart, derives the
+same bytes. Without a store they live as long as the process.
 """
 
 import hashlib
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from pagefold.derive.pinned_policy import LOST, PASSED, PinnedPolicy, parse
@@ -40,6 +41,33 @@ class Notebook:
         self.notes = notes or MemoryStore().notes
         self._known: dict[bytes, Notes] = {}
         self._begun: dict[str, PinnedPolicy] = {}
+        self._made_under: dict[str, bytes] = {}
+        self._unsaved: dict[str, bytes] = {}
+
+    def made_under(self, key: str) -> bytes | None:
+        """The change of the request to which a piece of reasoning is an answer; None where that is not known."""
+        if (known := self.remembered_made_under(key)) is not None:
+            return known
+        name = _name_of_reasoning(key)
+        content = self.notes.newest(name)
+        return None if content is None else _kept(self._made_under, name, content)
+
+    def remembered_made_under(self, key: str) -> bytes | None:
+        """The same as far as this process knows it, without the store."""
+        return self._made_under.get(_name_of_reasoning(key))
+
+    def note_made_under(self, keys: Iterable[str], change: bytes) -> None:
+        """Notes under which change these pieces of reasoning were made: for this process, and by `save` for others."""
+        for key in keys:
+            name = _name_of_reasoning(key)
+            self._unsaved[name] = _kept(self._made_under, name, change)
+
+    def save(self, now: float) -> None:
+        """Stores what was noted of reasoning. What could not be stored is tried again the next time."""
+        while self._unsaved:
+            name, change = next(iter(self._unsaved.items()))
+            self.notes.put(name, change, now=now)
+            self._unsaved.pop(name, None)
 
     def get(self, prefix_hash: bytes) -> Notes:
         found = self._known.get(prefix_hash)
@@ -93,6 +121,10 @@ def _kept(known: dict[Any, Any], key: Any, value: Any) -> Any:
     if len(known) > _REMEMBERED:
         del known[next(iter(known))]
     return value
+
+
+def _name_of_reasoning(key: str) -> str:
+    return f"reasoning-{hashlib.sha256(key.encode('utf-8', 'surrogatepass')).hexdigest()}"
 
 
 def _name_of_beginning(prefix_hash: bytes, asked: str) -> str:

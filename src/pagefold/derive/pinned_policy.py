@@ -29,17 +29,20 @@ PASSED = "this history began with what is no longer derived"
 
 @dataclass(frozen=True, slots=True)
 class PinnedPolicy:
-    """`at` is when the history began: the same first request long afterwards begins another history."""
+    """`at` is when the history began: the same first request long afterwards begins another history. `offers` says
+    whether its requests offer context tools: tools are a part of the prefix, and stay what they were."""
 
     policy: Policy
     head: int = 0
     at: float = 0.0
+    offers: bool = False
 
     def to_json(self) -> str:
         """Raises ValueError for a policy that could not be read back."""
         if self.policy.name not in LIVE:
             raise ValueError(f"{self.policy.name} is no policy of the library's own")
-        said = {"version": VERSION, "policy": self.policy.name, "head": self.head, "at": self.at}
+        said: dict[str, Any] = {"version": VERSION, "policy": self.policy.name, "head": self.head, "at": self.at}
+        said |= {"offers": True} if self.offers else {}
         return json_text.dumps(said | {"settings": _said(self.policy)})
 
 
@@ -50,7 +53,7 @@ def parse(text: str) -> PinnedPolicy | None:
         if said.get("version") not in _DERIVED or said.get("policy") not in LIVE:
             return None
         policy = _like(policy_named(said["policy"]), as_object(said.get("settings")))
-        return PinnedPolicy(policy, int(said["head"]), float(said["at"]))
+        return PinnedPolicy(policy, int(said["head"]), float(said["at"]), said.get("offers") is True)
     except (WireError, LookupError, TypeError, ValueError):
         return None
 

@@ -68,7 +68,8 @@ class Abilities:
     `folds`: it may change what was sent, and has `window`, `prices` and `tokens`. `encodes`: it puts results into
     lossless forms, by its `forms`. `pins`: it holds pins, has `instructions` and `pin(state, *held)`, and its states
     have `pins`. `shows_files`: it shows files as they are now, and has `file_tools`. `foresees`: it looks ahead in a
-    recording, which `foreseeing(messages)` gives it.
+    recording, which `foreseeing(messages)` gives it. `unbinds`: it leaves out reasoning that a fold would show behind
+    something else than it was made behind, by its `binds_reasoning`.
     """
 
     folds: bool = False
@@ -76,6 +77,7 @@ class Abilities:
     pins: bool = False
     shows_files: bool = False
     foresees: bool = False
+    unbinds: bool = False
 
 
 class Policy(Protocol):

@@ -5,21 +5,23 @@ requests come out.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple
 
+from pagefold.derive.bound_reasoning import AS_IT_CAME, NOWHERE, change_after
 from pagefold.derive.cost import ASSUMED, Prices
 from pagefold.derive.models import Known
 from pagefold.derive.notebook import Begun
 from pagefold.derive.pinned_policy import PinnedPolicy
 from pagefold.derive.policies import policy_named
+from pagefold.derive.policies.identity import Identity
 from pagefold.derive.policy import NOTHING, Notes, Policy, configured, window_of
 from pagefold.derive.prefix_hashes import NO_HASH
 from pagefold.derive.runner import as_it_is
 from pagefold.encode.choose import REFERRING
 from pagefold.log import Log
-from pagefold.model_proxy.deriving import Derivation, Derivations
+from pagefold.model_proxy.deriving import NOTHING_BOUND, Acceptance, Derivation, Derivations
 from pagefold.model_proxy.notebook import Notebook
-from pagefold.model_proxy.recalling import UpstreamTurn, gist
+from pagefold.model_proxy.recalling import UpstreamTurn, gist, offered
 from pagefold.model_proxy.request_cache import ParsedRequest, RequestCache
 from pagefold.model_proxy.usage_estimate import CostEstimator
 from pagefold.pages.page import id_of
@@ -31,10 +33,15 @@ _REMEMBERED = 20_000
 _POLICIES = 50
 _HEAD_STEP = 4096
 """Heads are taken for as long as the next multiple of this: one that changes a little moves no fold point."""
+AS_IT_IS = Identity()
 
 
-History: TypeAlias = tuple[Log[Message], Log[bytes]]
-"""Messages, and the prefix hash of each."""
+class History(NamedTuple):
+    """Messages, the prefix hash of each, and the places of those that the client did not write so."""
+
+    messages: Log[Message]
+    hashes: Log[bytes]
+    written: frozenset[int] = frozenset()
 
 
 class Conversations:
@@ -63,6 +70,7 @@ class Conversations:
         self._derivations: dict[tuple[str, Policy], Derivations] = {}
         self._known_begun: dict[tuple[object, ...], Begun] = {}
         self._said: dict[bytes, UpstreamTurn | None] = {}
+        self._bound_models: set[str] = set()
 
     def prices(self, model: str) -> Prices:
         """What tokens of this model cost."""
@@ -76,16 +84,19 @@ class Conversations:
         return named if self.policy is not None else None
 
     def derivations_for(
-        self, api: str, policy: Policy, window: int = 0, model: str = "", *, alone: bool = False
+        self, api: str, policy: Policy, window: int = 0, model: str = "", *, alone: bool = False, bound: bool = True
     ) -> Derivations:
         """The derivations by a policy, fitted to this model and window. `alone` is for requests of which the provider
-        may clear results: nothing may refer to what it clears."""
+        may clear results: nothing may refer to what it clears. `bound`: the model may refuse reasoning that a fold has
+        moved."""
         if policy.abilities.folds:
             known = self._known(model)
             fitted: dict[str, Any] = {"prices": self.prices(model)}
             fitted["window"] = window or self.window or (known and known.window) or window_of(policy)
             if known:
                 fitted["tokens"] = known.tokens
+            if policy.abilities.unbinds:
+                fitted["binds_reasoning"] = bound
             ours: Any = self.policy
             if policy.abilities.pins and ours.abilities.pins:  # who names another policy is held to the same
                 fitted["instructions"] = ours.instructions
@@ -113,6 +124,37 @@ class Conversations:
                 del self._derivations[next(iter(self._derivations))]
         return found
 
+    def as_it_came(self, api: str) -> Derivations:
+        """The derivations of requests that go on as they came, but for reasoning that is bound to something else."""
+        return self.cached_derivations(api, AS_IT_IS)
+
+    def acceptance(
+        self, reading: ParsedRequest, written: frozenset[int], *, offers: bool, stored: bool = True
+    ) -> Acceptance:
+        """What decides which reasoning may stand in a request. `offers`: context tools are added to it. Without the
+        store, what this process remembers has to do."""
+        if not reading.bound and reading.request.model not in self._bound_models:
+            return NOTHING_BOUND
+        base = change_after(AS_IT_CAME, *offered(reading.api)) if offers else AS_IT_CAME
+        made_under = self.notebook.made_under if stored else self.notebook.remembered_made_under
+        return Acceptance(reading.api.reasoning, made_under, base, written)
+
+    def note_refused(self, reading: ParsedRequest, messages: Sequence[Message]) -> None:
+        """Notes that the provider refused the reasoning of these messages."""
+        self._bound_models.add(reading.request.model)
+        self.notebook.note_made_under(_reasoning_keys(reading, messages), NOWHERE)
+
+    def note_left_out(self, reading: ParsedRequest, derivation: Derivation) -> None:
+        """Notes what was left out of a request because nothing was known of it: then it stays out whatever comes."""
+        keys = _reasoning_keys(reading, [sent.source for sent in derivation.sent if sent.bare])
+        self.notebook.note_made_under([key for key in keys if self.notebook.made_under(key) is None], NOWHERE)
+
+    def rounds(self, begun: Begun) -> int:
+        """How often context tools are answered inside a turn of this history; 0 where it does not offer them."""
+        if begun.beginning is None:
+            return self.recall_rounds
+        return (self.recall_rounds or 1) if begun.beginning.offers else 0
+
     def with_original_results(self, message: Message) -> Message:
         """A message with what the MCP proxy was told by its tools in place of the forms it made of that.
 
@@ -127,20 +169,23 @@ class Conversations:
                     message = message.with_text(index, content.decode("utf-8", "surrogatepass"))
         return message
 
-    def history(self, reading: ParsedRequest) -> History:
-        """The messages to derive from: the client's, with what was really said where it saw a turn as one message."""
+    def history(self, reading: ParsedRequest, rounds: int) -> History:
+        """The messages to derive from: the client's, with what was really said where it saw a turn as one message.
+        `rounds`: how often context tools are answered inside a turn, if at all."""
         messages, hashes = reading.request.messages, reading.prefix_hashes
         view = reading.api.turn
-        if not self.recall_rounds or view is None:
-            return messages, hashes
+        if not rounds or view is None:
+            return History(messages, hashes)
         parse = reading.api.parse_message
         found: list[Message] = []
         results: list[Message] = []
+        written: list[int] = []
         at, changed = 0, False
         while at < len(messages):
             end = _answer_end(messages, at)
             if end > at and (said := self._said_in(messages, hashes, at, end)):
                 found += map(parse, said.messages)
+                written += range(len(found) - len(said.messages), len(found))
                 results, changed = list(map(parse, said.results)), True
             elif end > at:
                 stands = view.standing(messages[at:end])
@@ -148,12 +193,15 @@ class Conversations:
                 results, changed = [], changed or len(stands) < end - at
             else:
                 end = at + 1
-                found += view.joined(results, messages[at]) if results else [messages[at]]
+                joined = view.joined(results, messages[at]) if results else [messages[at]]
+                written += range(len(found), len(found) + len(joined)) if results else ()
+                found += joined
                 results = []
             at = end
-        return (
-            (Log(found), Log(self.request_cache.message_hashes.prefix_hashes(found))) if changed else (messages, hashes)
-        )
+        if not changed:
+            return History(messages, hashes)
+        hashes = Log(self.request_cache.message_hashes.prefix_hashes(found))
+        return History(Log(found), hashes, frozenset(written))
 
     def _said_in(self, messages: Sequence[Message], hashes: Sequence[bytes], at: int, end: int) -> UpstreamTurn | None:
         """What was really said in the answer from `at` to `end`."""
@@ -178,12 +226,14 @@ class Conversations:
             self._known_begun[key] = begun
         return begun
 
-    def begin(self, derivations: Derivations, reading: ParsedRequest, begun: Begun, now: float) -> PinnedPolicy:
+    def begin(
+        self, derivations: Derivations, reading: ParsedRequest, begun: Begun, now: float, *, offers: bool
+    ) -> PinnedPolicy:
         """What the history is derived with from here on; noted, where it was not yet."""
         beginning = begun.beginning
         if beginning is None:
             head = sum(self.reckoner.head(reading).values()) if derivations.policy.abilities.folds else 0
-            beginning = PinnedPolicy(derivations.policy, -(-head // _HEAD_STEP) * _HEAD_STEP, now)
+            beginning = PinnedPolicy(derivations.policy, -(-head // _HEAD_STEP) * _HEAD_STEP, now, offers)
         if begun.unnoted:
             self.notebook.put_begun(begun.unnoted, beginning, now)
         return beginning
@@ -198,14 +248,19 @@ class Conversations:
         return notes
 
     def shrink(
-        self, derivations: Derivations, messages: Log[Message], hashes: Log[bytes], now: float = 0.0
+        self, derivations: Derivations, messages: Log[Message], hashes: Log[bytes], acceptance: Acceptance
     ) -> Derivation | None:
         """A smaller request than the one that the provider found too long, or None where the policy has none."""
         notes = Notes(smaller=True)
-        derivation = derivations.again(messages, hashes, notes)
+        derivation = derivations.again(messages, hashes, notes, acceptance)
         if derivation is not None:
-            self.notebook.put(hashes[-1], notes, now)
+            self.notebook.put(hashes[-1], notes, 0.0)
         return derivation
+
+
+def _reasoning_keys(reading: ParsedRequest, messages: Sequence[Message]) -> list[str]:
+    reasoning = reading.api.reasoning
+    return [key for message in messages for key in reasoning.keys(message)] if reasoning is not None else []
 
 
 def _answer_end(messages: Sequence[Message], at: int) -> int:

@@ -6,6 +6,7 @@ messages; without that memory the same bytes come out. What a derivation needs s
 
 What a policy changed is kept as which block of which message says something else, not as bytes: clients move their
 cache marks and respell messages from turn to turn, and everything but the changed texts goes on as it came this time.
+Reasoning that the provider would refuse where it now stands is left out of every derivation (`derive.bound_reasoning`).
 """
 
 from collections.abc import Callable
@@ -15,33 +16,63 @@ from operator import is_
 from typing import NamedTuple
 
 from pagefold import tokens
+from pagefold.derive.bound_reasoning import AS_IT_CAME, change_after, may_stand
 from pagefold.derive.policy import NOTHING, Decision, Notes, Policy
+from pagefold.derive.prefix_hashes import canonical
 from pagefold.derive.runner import NOTHING_UNSAVED, Run, Unsaved, begin, replay_messages
 from pagefold.frozen import frozen
 from pagefold.log import Log
-from pagefold.wire.message import Message
+from pagefold.pages.kinds import ResidencyLevel
+from pagefold.wire import apis, json_text
+from pagefold.wire.api import ReasoningFormat
+from pagefold.wire.message import Message, Role
 
 _CHARACTERS = 256 << 20
 _LINE = 16  # what a message costs that is only listed once more
+_BOUND_ELSEWHERE = "without its reasoning, which was made behind another request than this"
 
 
 @frozen
 class Sent:
     """One message as it goes upstream: where it stands in the client's history, and which of its blocks say something
-    else there. A message that the policy made itself has no place. `source` is the client's, as it came this time."""
+    else there. A message that the policy made itself has no place. `source` is the client's, as it came this time.
+    `bare`: its reasoning is left out, and edits count the blocks without it."""
 
     place: int
     edits: tuple[tuple[int, str], ...]
     source: Message
     message: Message
     saved_tokens: int = 0
+    bare: bool = False
 
     def over(self, source: Message) -> "Sent":
         """The same changes, made to the message as it came this time."""
-        message = source
+        message = apis.without_reasoning(source) if self.bare else source
         for index, text in self.edits:
             message = message.with_text(index, text)
-        return Sent(self.place, self.edits, source, message, self.saved_tokens)
+        return Sent(self.place, self.edits, source, message, self.saved_tokens, self.bare)
+
+
+@frozen
+class Acceptance:
+    """What decides which reasoning of a request its provider accepts. `made_under` returns the change under which a
+    piece of reasoning was made, by its key. `base` is the change before the first message (tools that were added), and
+    `written` are the places in the history that pagefold filled itself. Without a `reasoning` format nothing is bound.
+    """
+
+    reasoning: ReasoningFormat | None = None
+    made_under: Callable[[str], bytes | None] = lambda key: None
+    base: bytes = AS_IT_CAME
+    written: frozenset[int] = frozenset()
+
+    def accepts(self, message: Message, change: bytes) -> bool:
+        """Whether a message may stand behind this change with its reasoning, if it has any."""
+        if self.reasoning is None or message.role is not Role.ASSISTANT:
+            return True
+        return all(may_stand(self.made_under(key), change) for key in self.reasoning.keys(message))
+
+
+NOTHING_BOUND = Acceptance()
 
 
 @frozen
@@ -50,7 +81,9 @@ class Derivation:
 
     `changed` says that it is not the client's request, `moves` that messages are not all in their places.
     `saved_tokens` is how many tokens fewer it has than the client's; `reason` says why it is a fold point. `decisions`
-    are what the policy decided about single messages. `unsaved` has to be saved before the request leaves.
+    are what the policy decided about single messages. `unsaved` has to be saved before the request leaves. `change`
+    names all that differs from the client's request: what the answer's reasoning is bound to. `base` is the change
+    before the first message. `bare` messages go without their reasoning, `newly_bare` of them for the first time.
     """
 
     sent: Log[Sent]
@@ -61,6 +94,10 @@ class Derivation:
     reason: str = ""
     decisions: tuple[Decision, ...] = field(default=(), repr=False)
     unsaved: Unsaved = NOTHING_UNSAVED
+    change: bytes = AS_IT_CAME
+    base: bytes = AS_IT_CAME
+    bare: int = 0
+    newly_bare: int = 0
 
     @property
     def messages(self) -> list[Message]:
@@ -128,6 +165,7 @@ class Derivations:
         *,
         characters: int = 0,
         nearest: Nearest | None = None,
+        acceptance: Acceptance = NOTHING_BOUND,
     ) -> Derivation:
         """What goes upstream for this history, which has these prefix hashes. `head` is the tokens of what stands
         before it, `characters` how long the whole is, `nearest` what is known of it, if somebody looked already."""
@@ -139,16 +177,17 @@ class Derivations:
             nearest = self.nearest(messages, hashes, head)
         start, cached = nearest.length, nearest.cached
         if cached is not None and start == messages.length:
-            before = cached.derivation
-            return self._remember(
-                hashes, cached, _derivation(before.sent, messages, reason=before.reason, unsaved=before.unsaved)
-            )
+            last = cached.derivation
+            again = _derivation(last.sent, messages, acceptance, reason=last.reason, unsaved=last.unsaved)
+            return self._remember(hashes, cached, again)
+        before = cached.derivation if cached else None
 
         def ask(place: int, at: Run[Sent]) -> Run[Sent]:
             """Asks as it was asked when the history was no longer than this, and remembers that for forks."""
+            nonlocal before
             made, upto = messages.upto(place), hashes.upto(place)
             asked = at.ask(self._noted(upto[-1]) if place else NOTHING, partial(_sent, messages=made))
-            derivation = _derived(asked, made)
+            before = derivation = _derived(asked, made, acceptance, before)
             entry = _Cached(head, asked, derivation, _LINE * derivation.sent.length)
             self._remember(upto, entry, derivation)
             return entry.run
@@ -159,19 +198,21 @@ class Derivations:
         if notes is NOTHING and hashes.length:
             notes = self._noted(hashes[-1])
         asked = known.ask(notes, partial(_sent, messages=messages))
-        derivation = _derived(asked, messages, cached.derivation if cached else None)
+        derivation = _derived(asked, messages, acceptance, before)
         if cached is not None:  # it shares nearly everything with its child, and is of use for a retry only
             self._characters -= cached.characters
             cached.characters = 0
         return self._remember(hashes, _Cached(head, asked, derivation, characters), derivation)
 
-    def again(self, messages: Log[Message], hashes: Log[bytes], notes: Notes) -> Derivation | None:
+    def again(
+        self, messages: Log[Message], hashes: Log[bytes], notes: Notes, acceptance: Acceptance = NOTHING_BOUND
+    ) -> Derivation | None:
         """The request derived last, derived anew with notes; None where that comes to the same."""
         cached = self._cached.get(hashes[-1]) if hashes else None
         if cached is None:
             return None
         asked = cached.run.ask(notes, partial(_sent, messages=messages))
-        derivation = _derived(asked, messages)
+        derivation = _derived(asked, messages, acceptance)
         if [sent.message.raw for sent in derivation.sent] == [sent.message.raw for sent in cached.derivation.sent]:
             return None
         cached.run = asked
@@ -203,17 +244,27 @@ class Derivations:
         return derivation
 
 
-def _derived(run: Run[Sent], messages: Log[Message], before: Derivation | None = None) -> Derivation:
+def last_folded(cached: Derivation, messages: Log[Message], acceptance: Acceptance) -> Derivation:
+    """The last request of a history, followed by what has come since as it came: for where nothing can be derived."""
+    since = messages.since(cached.over.length)
+    sent = cached.sent.with_items(Sent(place, (), new, new) for place, new in enumerate(since, cached.over.length))
+    return _derivation(sent, messages, acceptance)
+
+
+def _derived(
+    run: Run[Sent], messages: Log[Message], acceptance: Acceptance, before: Derivation | None = None
+) -> Derivation:
     """The derivation that a run makes which was asked for its request."""
     asked = run.asked
     assert asked is not None
     derived = asked.derived
-    return _derivation(asked.request, messages, before, derived.reason, derived.decisions, asked.unsaved)
+    return _derivation(asked.request, messages, acceptance, before, derived.reason, derived.decisions, asked.unsaved)
 
 
 def _derivation(
     sent: Log[Sent],
     messages: Log[Message],
+    acceptance: Acceptance = NOTHING_BOUND,
     before: Derivation | None = None,
     reason: str = "",
     decisions: tuple[Decision, ...] = (),
@@ -221,23 +272,42 @@ def _derivation(
 ) -> Derivation:
     """The request that `sent` makes with the messages as they came this time. `before` is one that it may extend: what
     it has more than that was made of these very messages."""
-    if before is not None and sent.extends(before.sent) and messages.extends(before.over):
+    base = acceptance.base
+    if before is not None and before.base == base and sent.extends(before.sent) and messages.extends(before.over):
         begun, changed, moves, saved = before.sent.length, before.changed, before.moves, before.saved_tokens
+        change, bare = before.change, before.bare
     else:
-        begun, changed, moves, saved = 0, False, False, 0
+        begun, changed, moves, saved, change, bare = 0, False, False, 0, base, 0
         current = [_current(each, messages) for each in sent]
         sent = sent if all(map(is_, current, sent)) else Log(current)
-    for place, each in enumerate(sent.since(begun), begun):
+    fresh, left_out, bound = sent.since(begun), list[Decision](), acceptance.reasoning is not None
+    following = sent[begun - 1].place + 1 if begun else 0
+    for place, each in enumerate(fresh, begun):
+        if bound and not each.bare and not acceptance.accepts(each.source, change):
+            each = fresh[place - begun] = replace(each, bare=True).over(each.source)  # noqa: PLW2901
+            left_out.append(Decision(each.place, ResidencyLevel.FULL, _BOUND_ELSEWHERE))
         if each.place != place:
             changed = moves = True
-        elif each.edits:
+        elif each.edits or each.bare:
             changed = True
+        written = each.place < 0 or each.place in acceptance.written
+        if bound and (written or each.place != following or each.edits or each.bare):
+            text = canonical(json_text.parse(each.message.raw)) if written else ""
+            change = change_after(change, each.place, each.edits, each.bare, text)
+        following = each.place + 1
+        bare += each.bare
         saved += each.saved_tokens
+    if left_out:
+        sent, decisions = sent.with_items(fresh, begun), (*decisions, *left_out)
     if sent.length != messages.length:
         placed = {each.place for each in sent}
         changed, moves, saved = True, True, sum(each.saved_tokens for each in sent)
         saved += sum(_cost(message) for place, message in enumerate(messages) if place not in placed)
-    return Derivation(sent, messages, changed, moves, saved if changed else 0, reason, decisions, unsaved)
+    saved = saved if changed else 0
+    newly = bare - (before.bare if before is not None else 0)
+    return Derivation(
+        sent, messages, changed, moves, saved, reason, decisions, unsaved, change, base, bare, max(0, newly)
+    )
 
 
 def _current(sent: Sent, messages: Log[Message]) -> Sent:
@@ -252,18 +322,21 @@ def _sent(message: Message, messages: Log[Message]) -> Sent:
     source = messages[message.place]
     if message.blocks is source.blocks:
         return Sent(message.place, (), source, source)
-    if len(source.blocks) != len(message.blocks):
-        return Sent(-1, (), message, message, -_cost(message))
+    old_blocks, bare = source.blocks, False
+    if len(old_blocks) != len(message.blocks):
+        old_blocks, bare = apis.without_reasoning(source).blocks, True
+        if len(old_blocks) != len(message.blocks):
+            return Sent(-1, (), message, message, -_cost(message))
     count, saved = tokens.counter("o200k").count, 0
     edits: list[tuple[int, str]] = []
-    for index, (old, new) in enumerate(zip(source.blocks, message.blocks, strict=True)):
+    for index, (old, new) in enumerate(zip(old_blocks, message.blocks, strict=True)):
         if (old.kind, old.call_id) != (new.kind, new.call_id):
             return Sent(-1, (), message, message, -_cost(message))
         if old.text != new.text:
             edits.append((index, new.text))
             saved += count(old.text) - count(new.text)
-    sent = Sent(message.place, tuple(edits), source, source, saved)
-    return sent.over(source) if edits else sent
+    sent = Sent(message.place, tuple(edits), source, source, saved, bare)
+    return sent.over(source) if edits or bare else sent
 
 
 def _cost(message: Message) -> int:

@@ -1,32 +1,32 @@
 """The part of the model proxy without network I/O: one exchange, from the request to the end of its answer.
 
 An `Exchange` gets the request and returns what to send upstream: the client's own bytes, or what a policy derived from
-them. It then gets the answer, piece by piece as it passes, and ends as one frozen `Seen`. What it cannot parse is not
-an error: those bytes pass as they came, and `Seen.unread` names what was not understood.
+them; both without reasoning that the provider would refuse there. It then gets the answer, piece by piece as it passes,
+and ends as one frozen `Seen`. What it cannot parse is not an error: those bytes pass as they came, and `Seen.unread`
+names what was not understood.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
 
+from pagefold.derive.bound_reasoning import AS_IT_CAME
 from pagefold.derive.notebook import Begun
 from pagefold.derive.policy import NOTHING, Policy
 from pagefold.derive.runner import NOTHING_UNSAVED, Unsaved
 from pagefold.errors import ConfigError, WireError
 from pagefold.log import Log
+from pagefold.model_proxy.answer_reader import AnswerReader
 from pagefold.model_proxy.conversations import Conversations
-from pagefold.model_proxy.deriving import Derivation, Derivations, Nearest
+from pagefold.model_proxy.deriving import Acceptance, Derivation, Derivations, Nearest, last_folded
 from pagefold.model_proxy.marks import with_marks
 from pagefold.model_proxy.recalling import RecallTurn, offered, turn_of
 from pagefold.model_proxy.request_cache import ParsedRequest, RequestCache
 from pagefold.model_proxy.totals import NO_PREFIX, NO_WORK, NOT_RECKONED, Ending, Seen, Work
 from pagefold.model_proxy.turn_recorder import ExchangeRecord
-from pagefold.wire import sse
 from pagefold.wire.apis import APIS
-from pagefold.wire.message import Message, Usage
+from pagefold.wire.message import Message
 
-READ_BYTES = 32 << 20
 TOO_LARGE = "request too large"
-"""Of a request or an answer, decoded, more than this is passed on without being read: no provider takes more."""
 
 OFF = "off"
 _NAME_CHARACTERS = 100
@@ -34,7 +34,7 @@ _UNBEGUN = Begun(None)
 _NO_MESSAGES, _NO_HASHES = Log[Message](), Log[bytes]()
 
 
-class Exchange:
+class Exchange(AnswerReader):
     """One exchange. A body of None cannot be read, `unread` says why; `wish` is what the client's own header asks for,
     `window` how many tokens it says fit, where it says that."""
 
@@ -49,7 +49,7 @@ class Exchange:
         window: int = 0,
         unread: str = "",
     ) -> None:
-        self.api = APIS.get(path) if method == "POST" else None
+        super().__init__(APIS.get(path) if method == "POST" else None)
         self.refusal = ""
         self._body, self._conversations = body, conversations
         self._wish, self._window = wish, window
@@ -62,12 +62,8 @@ class Exchange:
         self._begun = _UNBEGUN
         self._messages, self._prefix_hashes = _NO_MESSAGES, _NO_HASHES  # the history that is derived from
         self.turn: RecallTurn | None = None
-        self._shrunk = False
-        self._status, self._stream = 0, False
-        self._events: sse.StreamedAnswer | None = None
-        self._whole = bytearray()
-        self._heard_bytes = 0
-        self._answer_unread = ""
+        self._written = frozenset[int]()  # of that history, what the client did not write so
+        self._shrunk = self._refused = False
         if self.api is not None and wish != OFF:
             try:
                 self._policy = conversations.policy_for(wish)
@@ -78,17 +74,32 @@ class Exchange:
 
     @property
     def derives(self) -> bool:
-        """Whether a policy is to be asked about this request."""
-        return self._policy is not None
+        """Whether the request may go on other than it came: a policy is asked, or reasoning in it may be refused."""
+        return self._policy is not None or self.holds_reasoning
+
+    @property
+    def holds_reasoning(self) -> bool:
+        """Whether the request may hold reasoning that is bound to what stands before it."""
+        if self.api is not None and self.api.reasoning is not None and self._body is not None:
+            for sign in self.api.reasoning.signs:
+                if sign in self._body:
+                    return True
+        return False
 
     def read(self, now: float = 0.0) -> int:
         """Reads the request. Returns how many characters deriving would process (at least 1), or 0 if nothing is to be
         derived."""
         conversations = self._conversations
         parsed = self._read(conversations.request_cache)
-        if parsed is None or self._policy is None or parsed.continued:
+        if parsed is None or parsed.continued:
             self._policy = None
             return 0
+        if self._policy is None:
+            if not parsed.bound:
+                return 0
+            self._derivations = conversations.as_it_came(parsed.api.name)
+            self._nearest = self._derivations.nearest(parsed.request.messages, parsed.prefix_hashes)
+            return self._nearest.fresh or 1
         api, clears = parsed.api.name, parsed.clears
         asked: tuple[object, ...] = (self._wish, self._window)
         self._begun = conversations.begun(parsed, (*asked, "clears") if clears else asked, now)
@@ -97,7 +108,7 @@ class Exchange:
             self._derivations = conversations.cached_derivations(api, pinned.policy)
         else:
             self._derivations = conversations.derivations_for(
-                api, self._policy, self._window, parsed.request.model, alone=clears
+                api, self._policy, self._window, parsed.request.model, alone=clears, bound=parsed.bound
             )
         self._nearest = self._derivations.nearest(
             parsed.request.messages, parsed.prefix_hashes, pinned.head if pinned else None, parsed.after
@@ -108,14 +119,39 @@ class Exchange:
         """Returns what goes upstream in place of the client's bytes, or None where those do."""
         if self._derivations is None or self._parsed is None:
             return None
-        self._messages, self._prefix_hashes = self._conversations.history(self._parsed)
-        request = self._parsed.request
-        rounds = self._conversations.recall_rounds
-        self.turn = turn_of(self._parsed.api, request, rounds) if rounds else None
-        begun = self._begun
+        parsed, begun, conversations = self._parsed, self._begun, self._conversations
+        if self._policy is None:
+            self._messages, self._prefix_hashes = parsed.request.messages, parsed.prefix_hashes
+            return self._derived(now)
+        rounds = conversations.rounds(begun)
+        self._messages, self._prefix_hashes, self._written = conversations.history(parsed, rounds)
+        self.turn = turn_of(parsed.api, parsed.request, rounds) if rounds else None
         if begun.beginning is None or begun.unnoted:
-            self._begun = Begun(self._conversations.begin(self._derivations, self._parsed, begun, now))
+            offers = self.turn is not None
+            self._begun = Begun(conversations.begin(self._derivations, parsed, begun, now, offers=offers))
         return self._derived(now, begun.reason)
+
+    @property
+    def is_read(self) -> bool:
+        return self._parsed is not None
+
+    def fall_back(self) -> bytes | None:
+        """Returns what goes upstream after deriving has failed: the last folded request with what has come since, or
+        the client's own; both without reasoning that is known to be refused there. None stands for the client's bytes.
+        """
+        parsed = self._parsed
+        if parsed is None:
+            return None
+        self._derivation, self.turn = None, None
+        nearest = self._nearest.cached if self._nearest is not None else None
+        self._messages, self._prefix_hashes = parsed.request.messages, parsed.prefix_hashes
+        acceptance = self._conversations.acceptance(parsed, frozenset(), offers=False, stored=False)
+        if nearest is not None and nearest.derivation.moves and not self._written:
+            self._derivation = last_folded(nearest.derivation, self._messages, acceptance)
+        elif self.holds_reasoning:
+            plain = self._conversations.as_it_came(parsed.api.name)
+            self._derivation = plain.derive(self._messages, self._prefix_hashes, acceptance=acceptance)
+        return self._rendered(self._derivation) if self._derivation is not None else None
 
     def go_on(self, texts: Sequence[str], now: float = 0.0) -> bytes | None:
         """Takes the answers of context tools. Returns the request that continues the turn, or None if the client acts
@@ -125,7 +161,9 @@ class Exchange:
         messages = self.turn.results(texts)
         if not messages:
             return None
+        self.note_reasoning()
         hashes = self._conversations.request_cache.message_hashes.prefix_hashes(messages, self._prefix_hashes[-1])
+        self._written |= frozenset(range(self._messages.length, self._messages.length + len(messages)))
         self._messages, self._prefix_hashes = (
             self._messages.with_items(messages),
             self._prefix_hashes.with_items(hashes),
@@ -153,22 +191,49 @@ class Exchange:
             notes,
             characters=len(parsed.request.body),
             nearest=self._nearest,
+            acceptance=self._acceptance(),
         )
         if restart_reason and derivation.changed:
             derivation = replace(derivation, reason=restart_reason)
+        if derivation.newly_bare:
+            self._conversations.note_left_out(parsed, derivation)
         self._derivation = derivation
         return self._rendered(self._derivation)
+
+    def _acceptance(self) -> Acceptance:
+        assert self._parsed is not None
+        return self._conversations.acceptance(self._parsed, self._written, offers=self.turn is not None)
 
     def smaller(self, status: int, answer: bytes) -> bytes | None:
         """Returns a smaller request, once, if this refusal means that the request is too long; else None."""
         if not self.may_shrink or self._parsed is None or not self._parsed.api.is_too_long(status, answer):
             return None
         conversations, derivations = self._conversations, self._derivations
-        derivation = conversations.shrink(derivations, self._messages, self._prefix_hashes) if derivations else None
+        if derivations is None:
+            return None
+        derivation = conversations.shrink(derivations, self._messages, self._prefix_hashes, self._acceptance())
         if derivation is None:
             return None
         self._shrunk, self._derivation = True, derivation
         return self._rendered(derivation)
+
+    def without_refused(self, status: int, answer: bytes, now: float = 0.0) -> bytes | None:
+        """Returns the request without reasoning that this refusal says is bound to something else, once; else None.
+        That reasoning is left out from then on. The last resort: nothing that is known to be refused is sent."""
+        reasoning = self.api.reasoning if self.api is not None and not self._refused else None
+        place = reasoning.refused_from(status, answer) if reasoning is not None else None
+        parsed = self._read(self._conversations.request_cache) if place is not None else None
+        if parsed is None:
+            return None
+        if self._derivation is None or self._derivations is None:
+            self._derivations = self._conversations.as_it_came(parsed.api.name)
+            self._messages, self._prefix_hashes = parsed.request.messages, parsed.prefix_hashes
+            sent: Sequence[Message] = self._messages
+        else:
+            sent = [each.source for each in self._derivation.sent]
+        self._refused, self._nearest = True, None
+        self._conversations.note_refused(parsed, sent[place:])
+        return self._derived(now)
 
     @property
     def may_shrink(self) -> bool:
@@ -189,7 +254,7 @@ class Exchange:
             return None
         if derivation is None or self._derivations is None:
             return ExchangeRecord(parsed, parsed.request.messages, parsed.prefix_hashes, None, "as it came", False)
-        name, recalls = self._derivations.policy.name, self.turn is not None
+        name, recalls = self._derivations.policy.name if self._policy else "as it came", self.turn is not None
         return ExchangeRecord(parsed, self._messages, self._prefix_hashes, derivation, name, recalls)
 
     @property
@@ -208,12 +273,16 @@ class Exchange:
         """The x-pagefold-* headers of the answer."""
         if self._derivations is None or self._derivation is None:
             return []
-        told = [
-            (b"x-pagefold-policy", self._derivations.policy.name.encode()),
-            (b"x-pagefold-saved-tokens", b"%d" % self._derivation.saved_tokens),
-        ]
+        told: list[tuple[bytes, bytes]] = []
+        if self._policy is not None:
+            told.append((b"x-pagefold-policy", self._derivations.policy.name.encode()))
+            told.append((b"x-pagefold-saved-tokens", b"%d" % self._derivation.saved_tokens))
         if self._derivation.reason:
             told.append((b"x-pagefold-fold", self._derivation.reason.encode("ascii", "replace")))
+        if self._derivation.bare:
+            told.append((b"x-pagefold-reasoning-dropped", b"%d" % self._derivation.bare))
+        if self._refused:
+            told.append((b"x-pagefold-sent-again", b"without reasoning that the provider refused"))
         return told
 
     def _rendered(self, derivation: Derivation) -> bytes | None:
@@ -256,44 +325,29 @@ class Exchange:
 
     # ---- the way down
 
-    def answer_began(self, status: int, content_type: str, *, legible: bool = True) -> None:
-        """`legible`: whether the pieces that follow can be decoded."""
-        self._status = status
-        self._stream = content_type.lower().startswith("text/event-stream")
-        if self.api is not None and self._stream:
-            self._events = self.api.stream(gist=True)
-        if not legible:
-            self.not_legible()
-
-    def not_legible(self) -> None:
-        self._answer_unread = self._answer_unread or "answer in an encoding that is not read"
-
     @property
-    def listening(self) -> bool:
-        """Whether more of the answer is read."""
-        return self.api is not None and not self._answer_unread
+    def binds_elsewhere(self) -> bool:
+        """Whether reasoning in the answer is bound to something else than the client's own bytes."""
+        return self._derivation is not None and self._derivation.change != AS_IT_CAME
 
-    def hear(self, data: bytes) -> None:
-        """Reads the next piece of the answer, without its content encoding."""
-        if self.api is None or self._answer_unread:
+    def note_reasoning(self) -> None:
+        """Notes to what the reasoning of the answer is bound, as far as the answer was heard. What is bound to the
+        client's own bytes needs no note."""
+        reasoning, derivation = self.api.reasoning if self.api else None, self._derivation
+        if reasoning is None or derivation is None or not self.binds_elsewhere:
             return
-        self._heard_bytes += len(data)
-        if self._heard_bytes > READ_BYTES:
-            self._answer_unread = "answer too large"
-            self._whole.clear()
-        elif self._events is None:
-            self._whole += data
+        if self.turn is not None:
+            keys: Sequence[str] = [key for message in self.turn.last_said for key in reasoning.keys(message)]
         else:
-            try:
-                self._events.feed(data)
-            except WireError:
-                self._answer_unread = "answer not understood"
+            keys = self.reasoning_keys(reasoning)
+        if keys:
+            self._conversations.notebook.note_made_under(keys, derivation.change)
 
     def finish(self, ending: Ending, *, bytes_up: int = 0, bytes_down: int = 0, now: float = 0.0) -> Seen:
         parsed = self._parsed or self._read(self._conversations.request_cache_aside)
         if ending is Ending.ABANDONED and self._events is not None and self._events.ended:
             ending = Ending.WHOLE  # some clients hang up as soon as they have read that it ended
-        usage, stop, model, error = self._answer(ending)
+        usage, stop, model, error = self.read_answer(ending)
         work, estimated, prefix, reckoned = NO_WORK, dict[str, int](), NO_PREFIX, NOT_RECKONED
         if parsed is not None and 200 <= self._status < 300:
             work = self._work()
@@ -325,24 +379,11 @@ class Exchange:
         if derivation is None or not (derivation.changed or derivation.reason or recalls):
             return NO_WORK
         return Work(
-            int(derivation.changed), int(bool(derivation.reason)), derivation.saved_tokens, int(self._shrunk), recalls
+            int(derivation.changed),
+            int(bool(derivation.reason)),
+            derivation.saved_tokens,
+            int(self._shrunk),
+            recalls,
+            derivation.newly_bare,
+            int(self._refused),
         )
-
-    def _answer(self, ending: Ending) -> tuple[Usage | None, str, str, str]:
-        """Returns usage, stop reason, model and kind of error, as far as the answer was read."""
-        usage, stop, model, error = None, "", "", ""
-        if self._status >= 400:
-            error = (self.api.error_kind(bytes(self._whole)) if self.api else "") or f"status {self._status}"
-        elif self.api is not None and self._events is not None and not self._answer_unread:
-            response = self._events.response()
-            usage, stop, model = response.usage, response.stop, response.model
-            if not self._events.ended:
-                error = self.api.error_kind(self._events.error.encode()) or "no end of message"
-        elif self.api is not None and self.listening and ending is Ending.WHOLE:
-            try:
-                response = self.api.parse_response(bytes(self._whole))
-            except WireError:
-                self._answer_unread = "answer not understood"
-            else:
-                usage, stop, model = response.usage, response.stop, response.model
-        return usage, stop, model, error if ending is Ending.WHOLE else str(ending)

@@ -1,7 +1,8 @@
 """Forwards one request to the upstream and its answer back to the client.
 
 On the way a policy derives the request, and the model's recalls are answered. If one of these steps raises before a
-request was sent, the client's own bytes are sent; afterwards the answer passes as it arrives (`_fail_open`).
+request was sent, the client's own request is sent, without reasoning that the provider would refuse in it; afterwards
+the answer passes as it arrives (`_fail_open`).
 """
 
 import asyncio
@@ -9,7 +10,7 @@ import io
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, cast
 
 import aiohttp
 from yarl import URL
@@ -17,8 +18,8 @@ from yarl import URL
 from pagefold.adapters.asgi import Event, Receive, Send
 from pagefold.model_proxy.answer_listener import AnswerListener
 from pagefold.model_proxy.body_encoding import encoded, legible
-from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.exchange import Exchange
+from pagefold.model_proxy.host import Host
 from pagefold.model_proxy.http import (
     ILLEGIBLE,
     NOT_PASSED_ON,
@@ -34,9 +35,7 @@ from pagefold.model_proxy.http import (
     window_in,
 )
 from pagefold.model_proxy.recalling import RecallTurn
-from pagefold.model_proxy.totals import Ending, Seen, Totals
-from pagefold.model_proxy.turn_recorder import TurnRecorder
-from pagefold.pages.page import PageId
+from pagefold.model_proxy.totals import Ending, Totals
 from pagefold.wire.apis import error_at
 
 _FAULT = [(b"x-pagefold-fault", b"passed through as it came")]
@@ -47,37 +46,11 @@ _ADDED = {name: name.decode() for name in (b"accept", b"accept-encoding", b"cont
 """Headers that aiohttp adds where a request has none of its own, unless it is told to leave them out."""
 _PLAIN_BYTES = 1 << 20
 _ERROR_BYTES = 64 << 10
+_LAST_EVENT = b"message_stop"
 _REFUSED = frozenset((400, 413, 422))  # statuses by which providers refuse a request that is too long
 AT_ONCE = 16_000
 """Characters that are worked on within one loop iteration; more goes to the worker, so that no other client waits."""
 _ALWAYS_IN_WORKER = AT_ONCE + 1
-
-
-class Host(Protocol):
-    """The part of the proxy that its requests use."""
-
-    conversations: Conversations
-    exchange: Callable[..., Exchange]
-    put: Callable[..., PageId]
-    write_back: Callable[..., object]
-    answers: Callable[[str, Mapping[str, Any]], str]
-    read_bytes: int
-    http_proxies: Mapping[str, str]
-    recorder: TurnRecorder | None
-
-    def is_free(self) -> bool: ...
-
-    async def work(self, step: Callable[[], Any]) -> Callable[[], Any]: ...
-
-    def fault(self, error: Exception) -> None: ...
-
-    def enqueue_finished(self, request: "ProxiedRequest") -> None: ...
-
-    def count_finished(self) -> None: ...
-
-    def record_seen(self, seen: Seen) -> None: ...
-
-    def add(self, counts: Totals) -> None: ...
 
 
 class ProxiedRequest:
@@ -99,7 +72,7 @@ class ProxiedRequest:
         self._encoding = named.get(b"content-encoding", b"").decode("latin-1").strip().lower()
         self._exchange: Exchange | None = None
         self._listener: AnswerListener | None = None
-        self._faulty = False
+        self._faulty = self._fell_back = False
         self._ending = Ending.ABANDONED
         self._bytes_down = 0
         self._refused = b""
@@ -135,7 +108,7 @@ class ProxiedRequest:
             return None
         # A loop iteration for this alone: parsing requests one after the other keeps the processor's caches warm.
         await asyncio.sleep(0)
-        if exchange.may_shrink:  # a policy that folds needs to know when the prompt cache was last used
+        if exchange.may_shrink or exchange.holds_reasoning:  # the last use of the cache, and bindings, are counted
             self._proxy.count_finished()
         fresh, derived = await self._run_step(self._read, self._upload.bytes // _READ_FASTER) or (0, None)
         if fresh > AT_ONCE:
@@ -144,7 +117,14 @@ class ProxiedRequest:
             await self._run_step(self._save, _ALWAYS_IN_WORKER)
         await asyncio.sleep(0)
         # A request must not name pages that could not be stored.
-        return None if self._faulty else derived
+        return self._fall_back() if self._faulty else derived
+
+    def _fall_back(self) -> bytes | None:
+        """Returns what is sent after a fault, or None where that is the client's own bytes."""
+        if self._exchange is None or not self._exchange.is_read:
+            return None
+        self._faulty, self._fell_back = False, True
+        return cast("bytes | None", self._fail_open(self._exchange.fall_back))
 
     def _read(self) -> tuple[int, bytes | None]:
         """Reads the request, and derives it if that is quick. Returns the characters of work, and what was derived."""
@@ -179,8 +159,8 @@ class ProxiedRequest:
     async def _relay(self, body: bytes, derived: bytes | None) -> None:
         try:
             response = await self._request(body, derived)
-            if response.status in _REFUSED and (smaller := await self._smaller(response)):
-                response = await self._request(body, smaller)
+            while response.status in _REFUSED and (other := await self._other(response)):
+                response = await self._request(body, other)
         except (aiohttp.ClientError, OSError) as error:
             await self._no_answer(error)
             return
@@ -221,12 +201,28 @@ class ProxiedRequest:
         await refuse(self._send, status, error_at(self._scope["path"])(kind, message))
 
     async def _give(self, data: bytes, *, more: bool = True) -> None:
+        listener, exchange = self._listener, self._exchange
+        last = exchange is not None and exchange.binds_elsewhere and (not more or _LAST_EVENT in data)
+        if (
+            listener is not None and last
+        ):  # before the client has all of it: its next request may reach another instance
+            listener.add(data)
+            self._fail_open(self._note_reasoning)
         await self._send({"type": "http.response.body", "body": data, "more_body": more})
         self._bytes_down += len(data)
-        if self._listener is not None:
-            self._listener.add(data)
-            if self._listener.is_due:
-                self._fail_open(self._listener.show)
+        if listener is not None and not last:
+            listener.add(data)
+            if listener.is_due:
+                self._fail_open(listener.show)
+
+    def _note_reasoning(self) -> None:
+        """Notes to what the reasoning of the answer is bound, and stores that unless the worker is busy: then later."""
+        if self._exchange is None or self._listener is None or not self._exchange.binds_elsewhere:
+            return
+        self._listener.show()
+        self._exchange.note_reasoning()
+        if self._proxy.is_free():
+            self._proxy.conversations.notebook.save(time.time())
 
     # ---- recalls answered by the proxy
 
@@ -299,25 +295,27 @@ class ProxiedRequest:
         broken: bytes | None = self._fail_open(turn.view.broken, told)
         return told if broken is None else broken
 
-    async def _smaller(self, response: aiohttp.ClientResponse) -> bytes | None:
-        """Returns a smaller request in place of one that was refused as too long, or None."""
-        if self._exchange is None or not self._exchange.may_shrink:
+    async def _other(self, response: aiohttp.ClientResponse) -> bytes | None:
+        """Returns another request in place of one that was refused as too long, or for its reasoning; or None."""
+        exchange = self._exchange
+        if exchange is None or self._refused or not (exchange.may_shrink or exchange.holds_reasoning):
             return None
         self._refused = await beginning(response, _ERROR_BYTES)
-        smaller: bytes | None = await self._run_step(self._shrunk, _ALWAYS_IN_WORKER, response)
-        if smaller is not None:
+        other: bytes | None = await self._run_step(self._mended, _ALWAYS_IN_WORKER, response)
+        if other is not None:
             self._refused = b""
             response.close()
-        return smaller
+        return other
 
-    def _shrunk(self, refusal: aiohttp.ClientResponse) -> bytes | None:
+    def _mended(self, refusal: aiohttp.ClientResponse) -> bytes | None:
         assert self._exchange is not None
         decode = decoder_for(refusal.headers.get("content-encoding", "").strip().lower())
         try:
             told = decode(self._refused) if decode else self._refused
         except ILLEGIBLE:
             return None
-        return self._exchange.smaller(refusal.status, told)
+        smaller = self._exchange.smaller(refusal.status, told)
+        return smaller or self._exchange.without_refused(refusal.status, told, time.time())
 
     def _request(self, body: bytes, derived: bytes | None) -> Awaitable[aiohttp.ClientResponse]:
         dropped = NOT_PASSED_ON if derived is None else NOT_PASSED_ON | _LENGTH
@@ -346,7 +344,9 @@ class ProxiedRequest:
         headers = passed_on(response.raw_headers, _LENGTH if response.status in (204, 304) else dropped)
         if b"upgrade" in self._named:
             headers.append((b"connection", b"close"))  # the parser reads no second request behind an upgrade
-        headers += self._exchange.headers if self._exchange is not None and not self._faulty else _FAULT
+        if self._exchange is not None and not self._faulty:
+            headers += self._exchange.headers
+        headers += _FAULT if self._faulty or self._fell_back else ()
         return {"type": "http.response.start", "status": response.status, "headers": headers}
 
     def _fail_open(self, step: Callable[..., Any], *shown: object) -> Any:
@@ -378,6 +378,7 @@ class ProxiedRequest:
 
     def _finish(self) -> None:
         assert self._exchange is not None
+        self._note_reasoning()
         if self._listener is not None:
             self._listener.show()
         seen = self._exchange.finish(

@@ -5,7 +5,7 @@ another. Status, headers and body come back as they were sent, piece by piece as
 encoding; x-pagefold-* headers are added, and the model's calls of context tools are answered here and left out. Only
 headers of one connection, `host`, and headers meant for pagefold are not forwarded. A client that leaves ends the
 request upstream; an upstream that breaks off ends the client's connection the same way. If an upstream is not reached
-the answer is a 502 with the reason. `forward` handles a fault in pagefold's own work: the client's own bytes are sent,
+the answer is a 502 with the reason. `forward` handles a fault in pagefold's own work: the client's own request is sent,
 and the fault is counted and reported. A fault anywhere else is counted, reported and raised to the server.
 
 Refuses WebSockets and other upgrades (426), a client without the token if one is set (401), any upstream that is not in
@@ -29,9 +29,11 @@ import aiohttp
 
 from pagefold import tokens
 from pagefold.adapters.asgi import App, Event, Receive, Send
+from pagefold.model_proxy.answer_reader import READ_BYTES
 from pagefold.model_proxy.conversations import Conversations
-from pagefold.model_proxy.exchange import READ_BYTES, Exchange
+from pagefold.model_proxy.exchange import Exchange
 from pagefold.model_proxy.forward import ProxiedRequest
+from pagefold.model_proxy.host import FinishedRequest
 from pagefold.model_proxy.http import CONNECT_SECONDS, TOKEN_HEADER, Headers, are_text, refuse, reply
 from pagefold.model_proxy.recalling import ENOUGH
 from pagefold.model_proxy.totals import Seen, Totals
@@ -81,7 +83,7 @@ class Proxy:
         http_proxies: Mapping[str, str] | None = None,
     ) -> None:
         self._seen: list[Seen] = []
-        self._finished: deque[ProxiedRequest] = deque()
+        self._finished: deque[FinishedRequest] = deque()
         self._finished_bytes, self._timer_pending, self._last_catch_up = 0, False, 0.0
         self._counting = threading.RLock()
         self._totals = Totals()
@@ -123,9 +125,7 @@ class Proxy:
             await send({"type": "lifespan.startup.complete"})
             await receive()
         self._worker.shutdown()
-        self.count_finished()
-        if self.recorder is not None:
-            self.recorder.flush()
+        self._count_and_flush()
         if self.dashboard is not None:
             await _end(self.dashboard)
         await send({"type": "lifespan.shutdown.complete"})
@@ -199,7 +199,7 @@ class Proxy:
         if len(self._seen) >= _MOST_UNCOUNTED:  # counting several together is faster; the limit bounds memory
             self.add(Totals())
 
-    def enqueue_finished(self, request: ProxiedRequest) -> None:
+    def enqueue_finished(self, request: FinishedRequest) -> None:
         """Queues a finished request to be counted soon: several together take half the time, and no client waits."""
         self._finished.append(request)
         self._finished_bytes += request.held
@@ -235,11 +235,12 @@ class Proxy:
 
     def _count_and_flush(self) -> None:
         self.count_finished()
-        if self.recorder is not None:
-            try:
+        try:
+            self.conversations.notebook.save(time.time())
+            if self.recorder is not None:
                 self.recorder.flush()
-            except Exception as error:  # noqa: BLE001 - as in `forward`: a fault of the recorder must not stop the proxy
-                self.fault(error)
+        except Exception as error:  # noqa: BLE001 - as in `forward`: neither the store nor the recorder may stop the proxy
+            self.fault(error)
 
     def is_free(self) -> bool:
         """Whether the worker is idle, so that a short step may run on the event loop."""

@@ -96,6 +96,11 @@ class RecallTurn:
         self.view.goes_on()
         return [self.parse(raw) for raw in (*self._last, *made)]
 
+    @property
+    def last_said(self) -> list[Message]:
+        """What the provider said in its last answer."""
+        return [self.parse(raw) for raw in self._last]
+
     def note(self) -> tuple[str, UpstreamTurn] | None:
         """Returns the gist of what the client saw, and what was really exchanged; None where that is the same."""
         if not self.done:

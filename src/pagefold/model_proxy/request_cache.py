@@ -26,7 +26,8 @@ class ParsedRequest:
 
     `first` is where the model's first answer stands, or how many messages there are where it has not answered yet;
     `answered` is the prefix hash of that answer.
-    `continued` says that it goes on from what the provider holds, `clears` that the provider may clear results in it.
+    `continued` says that it goes on from what the provider holds, `clears` that the provider may clear results in it,
+    `bound` that the model may refuse reasoning which was made behind something else.
     `after` tells nothing of the request, but how it was read: how many messages the history had in the reading that it
     goes on from, or 0.
     """
@@ -39,6 +40,7 @@ class ParsedRequest:
     answered: bytes | None
     continued: bool
     clears: bool
+    bound: bool
     after: int = field(default=0, compare=False)
 
     @property
@@ -97,17 +99,17 @@ class RequestCache:
         request, kept, _, values, alike = again
         hashes = before.prefix_hashes.with_items(prefix_hashes_of(values, before.prefix_hashes[kept - 1]), kept)
         head, first, answered = before.head, before.first, before.answered
-        continued, clears = before.continued, before.clears
+        asked = before.continued, before.clears, before.bound
         if first >= kept:
             first, answered = _first_answer(request, hashes)
         if not alike:
             same = request.tools is before.request.tools and request.head is before.request.head
             head = head if same else self.message_hashes.head(request)
-            continued, clears = _asked(before.api, request)
+            asked = _asked(before.api, request)
         after = before.prefix_hashes.length
         if kept < after and (hashes.length < after or hashes[after - 1] != before.prefix_hashes[-1]):
             after = 0  # what is spelled anew may say the same, but this does not
-        return ParsedRequest(before.api, request, hashes, head, first, answered, continued, clears, after)
+        return ParsedRequest(before.api, request, hashes, head, first, answered, *asked, after)
 
     def _like(self, api: Api, body: bytes) -> _Known | None:
         """The reading with the longest beginning in common, as far as it shows."""
@@ -143,9 +145,11 @@ class RequestCache:
         self._bytes -= self._kept.pop(known)
 
 
-def _asked(api: Api, request: Request) -> tuple[bool, bool]:
-    """Whether it goes on from what the provider holds, and whether the provider may clear results."""
-    return bool(api.continues(request)), api.clears_results(request)
+def _asked(api: Api, request: Request) -> tuple[bool, bool, bool]:
+    """Whether it goes on from what the provider holds, whether the provider may clear results, and whether reasoning is
+    bound."""
+    bound = api.reasoning is not None and api.reasoning.is_bound(request)
+    return bool(api.continues(request)), api.clears_results(request), bound
 
 
 def _first_answer(request: Request, hashes: Log[bytes]) -> tuple[int, bytes | None]:

@@ -44,13 +44,16 @@ NO_PREFIX = Prefix()
 class Work:
     """What was done to a request: it was sent on `changed`, is a fold point (`folds`), holds `saved` tokens fewer than
     the client sent, was made smaller because the provider said it was too long (`shrunk`), or had context tools
-    answered inside the turn (`recalls`)."""
+    answered inside the turn (`recalls`). `reasoning_dropped` messages lost their reasoning, which the provider would
+    have refused; `refused` requests were sent again because it did."""
 
     changed: int = 0
     folds: int = 0
     saved: int = 0
     shrunk: int = 0
     recalls: int = 0
+    reasoning_dropped: int = 0
+    refused: int = 0
 
 
 NO_WORK = Work()

@@ -182,7 +182,7 @@ _UNHEARD = Message(Role.ASSISTANT, (), '{"role":"assistant","content":[]}')
 class MessagesStream(sse.StreamedAnswer):
     """Reads a Messages stream; `message_stop` ends it."""
 
-    telling = (b'"message_',)
+    telling = (b'"message_', b'"signature_delta"', b'"redacted_thinking"')
 
     _model: str = ""
     _content: dict[int, dict[str, Any]] = field(default_factory=dict)
@@ -215,7 +215,9 @@ class MessagesStream(sse.StreamedAnswer):
                 self._usage = {**self.usage, **as_object(start.get("usage"))}
                 self._editing = start.get(_EDITING)
             case "content_block_start":
-                self._content[as_count(value.get("index"))] = dict(as_object(value.get("content_block")))
+                block = self._content[as_count(value.get("index"))] = dict(as_object(value.get("content_block")))
+                if block.get("type") == "redacted_thinking":
+                    self.reasoning_keys.append(as_string(block.get("data")))
             case "content_block_delta":
                 self._delta(as_count(value.get("index")), as_object(value.get("delta")))
             case "message_delta":
@@ -236,6 +238,7 @@ class MessagesStream(sse.StreamedAnswer):
             self._pieces.setdefault((index, key), []).append(as_string(delta.get(piece)))
         elif kind == "signature_delta":
             block["signature"] = delta.get("signature")
+            self.reasoning_keys.append(as_string(block["signature"]))
         elif kind == "citations_delta":
             block["citations"] = [*as_list(block.get("citations")), delta.get("citation")]
 

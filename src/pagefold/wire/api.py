@@ -80,6 +80,22 @@ class CacheMarks:
 
 
 @dataclass(frozen=True, slots=True)
+class ReasoningFormat:
+    """How messages carry reasoning that the provider binds to what stood before it, and refuses behind anything else.
+
+    One of `signs` is in every request or stream that carries some. `keys` returns for each piece in a message what
+    tells it from all others, `without` the message without them. `is_bound` tells whether the model of a request may
+    check them. `refused_from` reads an error: the place of the first message whose reasoning was refused, or None.
+    """
+
+    signs: tuple[bytes, ...]
+    keys: Callable[[Message], tuple[str, ...]]
+    without: Callable[[Message], Message]
+    is_bound: Callable[[Request], bool]
+    refused_from: Callable[[int, bytes], int | None]
+
+
+@dataclass(frozen=True, slots=True)
 class ResultClearing:
     """How a request asks its provider to clear tool results: by the member `key`. `asked` tells whether its JSON does,
     `without` returns the JSON that does not."""
@@ -109,6 +125,7 @@ class Api:
 
     `shape` tells where model, system prompt, tools, messages and stream stand in a request; `stream` reads a streamed
     answer; `turn` shows a client an answer without the calls that are hidden from it (None: no recall inside a turn).
+    `reasoning` is there where reasoning is bound to what stood before it.
     `continues` names what the provider holds of the conversation, `plain` drops what differs between two spellings of
     one message, `user_text` writes a text of the user, `error` an error, and `read_error` returns an error's members,
     `type` or `code` among them.
@@ -126,6 +143,7 @@ class Api:
     continues: Callable[[Request], str] = lambda request: ""
     clearing: ResultClearing | None = None
     marks: CacheMarks | None = None
+    reasoning: ReasoningFormat | None = None
     plain: Callable[[Message], Message] = lambda message: message
     user_text: Callable[[str], Message] = user_text
     error: Callable[[str, str], str] = error_json

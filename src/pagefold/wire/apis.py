@@ -7,7 +7,7 @@ replayed like the others.
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from pagefold.wire import anthropic, json_text, openai_chat, openai_responses
+from pagefold.wire import anthropic, anthropic_reasoning, json_text, openai_chat, openai_responses
 from pagefold.wire.anthropic_turn import MessagesTurn
 from pagefold.wire.api import AccountUpstream, Api, ApiProvider, error_json
 from pagefold.wire.message import Message
@@ -39,6 +39,7 @@ MESSAGES = Api(
     MessagesTurn,
     clearing=anthropic.CLEARING,
     marks=anthropic.MARKS,
+    reasoning=anthropic_reasoning.REASONING,
     plain=anthropic.without_marks,
 )
 CHAT = Api(
@@ -92,6 +93,15 @@ def spelled_alike(messages: list[Message]) -> list[Message]:
     """Messages of one conversation, with those that a policy wrote in the spelling of the others."""
     own = next((message for message in messages if message.place >= 0), None)
     return api_of(json_text.parse(own.raw)).spelled(messages) if own else messages
+
+
+def without_reasoning(message: Message) -> Message:
+    """A message of any API without the reasoning that its provider binds to what stood before it."""
+    for api in APIS.values():
+        reasoning = api.reasoning
+        if reasoning is not None and reasoning.keys(message):
+            return reasoning.without(message)
+    return message
 
 
 def providers() -> dict[str, ApiProvider]:

@@ -84,8 +84,9 @@ class StreamedAnswer(ABC):
     """Reads a model's answer from a stream while it passes. A format's subclass knows what its events mean.
 
     `ended` is True once the stream has said that the answer is complete; `error` is the data of an event that says it
-    failed. With `gist`, events with the model's text, which are most of a stream, are skipped: only the end, the model
-    and the usage are read.
+    failed. `reasoning_keys` tell the pieces of reasoning that came from all others, where they are bound to what stands
+    before them. With `gist`, events with the model's text, which are most of a stream, are skipped: only the end, the
+    model, the usage and those keys are read.
     """
 
     telling: ClassVar[tuple[bytes, ...]]
@@ -94,6 +95,7 @@ class StreamedAnswer(ABC):
     ended: bool = False
     error: str = ""
     gist: bool = False
+    reasoning_keys: list[str] = field(default_factory=list)
     _events: EventSplitter = field(default_factory=EventSplitter)
     _usage: Any = None
 

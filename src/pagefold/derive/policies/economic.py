@@ -52,7 +52,7 @@ class Economic(folding.Folding):
     folds: Folds = FOLDS
     forms: Forms = AS_IT_COMES
 
-    abilities: ClassVar[Abilities] = Abilities(folds=True, encodes=True, pins=True, shows_files=True)
+    abilities: ClassVar[Abilities] = Abilities(folds=True, encodes=True, pins=True, shows_files=True, unbinds=True)
     lossless: ClassVar[bool] = True
 
     @property

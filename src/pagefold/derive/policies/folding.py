@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from pagefold.derive.arrival import Standings, arguments_of, label_of
+from pagefold.derive.bound_reasoning import common, unbound
 from pagefold.derive.cost import ASSUMED, Prices
 from pagefold.derive.entry import Entry, counted, enter
 from pagefold.derive.fold import Folded, Frame, Rule, fold
@@ -60,7 +61,8 @@ class Folding:
     """A policy says, by `due`, what is to stand now and why; None where the request only grows.
 
     `instructions` are files by name and text: each of their sections is a constraint, said in the first request.
-    `file_tools` are the user's own tools that show and change files.
+    `file_tools` are the user's own tools that show and change files. `binds_reasoning`: the model refuses reasoning
+    behind anything else than what it was made behind, so that a fold leaves out that of the messages it keeps.
     """
 
     window: int = 200_000
@@ -68,8 +70,9 @@ class Folding:
     tokens: str = "o200k"
     instructions: tuple[tuple[str, str], ...] = field(default=(), kw_only=True)
     file_tools: OwnTools = field(default=(), kw_only=True)
+    binds_reasoning: bool = field(default=True, kw_only=True)
 
-    abilities: ClassVar[Abilities] = Abilities(folds=True, pins=True, shows_files=True)
+    abilities: ClassVar[Abilities] = Abilities(folds=True, pins=True, shows_files=True, unbinds=True)
     lossless: ClassVar[bool] = False
     """Whether results enter in their cheapest lossless form, or as they came."""
     destroys: ClassVar[Boundary] = Boundary.COMPACTION
@@ -126,6 +129,7 @@ class Folding:
             sent = self.grown(replace(state, sent=len(state.log)), reason)
             return sent, Derived(keep, waiting, pages=pages, decisions=told)
         before = [*state.front, *(entry.shown for entry in state.log[state.folded : state.sent])]
+        made = unbound(made, before, self.tokens) if self.binds_reasoning else made
         after = replace(
             state,
             log=made.log,
@@ -200,16 +204,6 @@ def usable_of(window: int, counts: Counter) -> int:
 def instructed(instructions: Sequence[tuple[str, str]]) -> Pins:
     """The pins before the first message: every section of every file."""
     return Pins().holding(*(section for file, text in instructions for section in constraints_in(text, file)))
-
-
-def common(before: Sequence[Message], now: Sequence[Message]) -> int:
-    """How many leading messages of two requests are the same bytes."""
-    same = 0
-    for old, new in zip(before, now, strict=False):
-        if old.raw != new.raw:
-            break
-        same += 1
-    return same
 
 
 def readied(log: Log[Entry]) -> Log[Entry]:

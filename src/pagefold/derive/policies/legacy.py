@@ -16,10 +16,11 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from pagefold.derive.arrival import label_of
+from pagefold.derive.bound_reasoning import common
 from pagefold.derive.cost import ASSUMED, Prices
 from pagefold.derive.entry import counted
 from pagefold.derive.pairing import Paired, Pairing, add_message, settle_open_calls
-from pagefold.derive.policies.folding import common, instructed, usable_of
+from pagefold.derive.policies.folding import instructed, usable_of
 from pagefold.derive.policy import NOTHING, Abilities, Decision, Derived, Notes
 from pagefold.derive.task import is_substantive
 from pagefold.log import Log

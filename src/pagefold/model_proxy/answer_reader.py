@@ -1,0 +1,88 @@
+"""Reads the answer of an exchange while it passes: usage, how it ended, and what its reasoning is known by.
+
+Gets the answer piece by piece, decoded. What cannot be parsed is not an error: the answer passes all the same.
+"""
+
+from collections.abc import Sequence
+
+from pagefold.errors import WireError
+from pagefold.model_proxy.totals import Ending
+from pagefold.wire import sse
+from pagefold.wire.api import Api, ReasoningFormat
+from pagefold.wire.message import Usage
+
+READ_BYTES = 32 << 20
+"""Of a request or an answer, decoded, more than this is passed on without being read: no provider takes more."""
+
+
+class AnswerReader:
+    """`api` is how the answer is written; None where it is not read at all."""
+
+    def __init__(self, api: Api | None) -> None:
+        self.api = api
+        self._status, self._stream = 0, False
+        self._events: sse.StreamedAnswer | None = None
+        self._whole = bytearray()
+        self._heard_bytes = 0
+        self._answer_unread = ""
+
+    def answer_began(self, status: int, content_type: str, *, legible: bool = True) -> None:
+        """`legible`: whether the pieces that follow can be decoded."""
+        self._status = status
+        self._stream = content_type.lower().startswith("text/event-stream")
+        if self.api is not None and self._stream:
+            self._events = self.api.stream(gist=True)
+        if not legible:
+            self.not_legible()
+
+    def not_legible(self) -> None:
+        self._answer_unread = self._answer_unread or "answer in an encoding that is not read"
+
+    @property
+    def listening(self) -> bool:
+        """Whether more of the answer is read."""
+        return self.api is not None and not self._answer_unread
+
+    def hear(self, data: bytes) -> None:
+        """Reads the next piece of the answer, without its content encoding."""
+        if self.api is None or self._answer_unread:
+            return
+        self._heard_bytes += len(data)
+        if self._heard_bytes > READ_BYTES:
+            self._answer_unread = "answer too large"
+            self._whole.clear()
+        elif self._events is None:
+            self._whole += data
+        else:
+            try:
+                self._events.feed(data)
+            except WireError:
+                self._answer_unread = "answer not understood"
+
+    def reasoning_keys(self, reasoning: ReasoningFormat) -> Sequence[str]:
+        """Returns the keys of the reasoning that was heard since the last time."""
+        if self._events is not None:
+            keys, self._events.reasoning_keys = self._events.reasoning_keys, []
+            return keys
+        if not 200 <= self._status < 300 or not any(sign in self._whole for sign in reasoning.signs):
+            return ()
+        return reasoning.keys(self.api.parse_response(bytes(self._whole)).message) if self.api else ()
+
+    def read_answer(self, ending: Ending) -> tuple[Usage | None, str, str, str]:
+        """Returns usage, stop reason, model and kind of error, as far as the answer was read."""
+        usage, stop, model, error = None, "", "", ""
+        if self._status >= 400:
+            error = (self.api.error_kind(bytes(self._whole)) if self.api else "") or f"status {self._status}"
+        elif self.api is not None and self._events is not None and not self._answer_unread:
+            response = self._events.response()
+            usage, stop, model = response.usage, response.stop, response.model
+            if not self._events.ended:
+                error = self.api.error_kind(self._events.error.encode()) or "no end of message"
+        elif self.api is not None and self.listening and ending is Ending.WHOLE:
+            try:
+                response = self.api.parse_response(bytes(self._whole))
+            except WireError:
+                self._answer_unread = "answer not understood"
+            else:
+                usage, stop, model = response.usage, response.stop, response.model
+        return usage, stop, model, error if ending is Ending.WHOLE else str(ending)
