@@ -12,7 +12,6 @@ before anything is folded away, and a context of the same history, store and pro
 import asyncio
 import json
 import re
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,6 +19,7 @@ from typing import Any, Self
 
 from pagefold.adapters.instructions import instructions_in
 from pagefold.adapters.model_prices import ModelPrices
+from pagefold.adapters.steady_time import steady_time
 from pagefold.adapters.stores import open_store
 from pagefold.derive.cost import ASSUMED, Prices
 from pagefold.derive.learned import SHIPPED
@@ -112,7 +112,7 @@ class Context:
         project: str = "",
         instructions: Sequence[str | Path] = (),
         file_tools: Mapping[str, Mapping[str, Any]] = NO_TOOLS,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] = steady_time,
     ) -> None:
         self._counter = counter_for(model)
         prices = prices or (ModelPrices().prices(model) if model else ASSUMED)

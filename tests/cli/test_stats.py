@@ -28,6 +28,8 @@ def test_what_a_model_proxy_saved_is_told_when_it_has_ended(tmp_path: Path) -> N
     table = pagefold("stats", home=tmp_path).stdout.decode()
 
     assert found["model"].pop("saved tokens") > 1_000
+    assert found["model"].pop("microdollars") == 900 * 5 + 100 * 0.5
+    assert found["model"].pop("microdollars saved") > 1_000 * 0.5
     assert found["model"] == {"requests": 2, "prompt tokens": 1_000, "cached tokens": 100}
     assert "Tool results, in tokens" in table
     assert "Requests to models" in table

@@ -87,7 +87,7 @@ def test_a_streamed_exchange_is_seen_whole() -> None:
             "results": count("a.py\nb.py"),
         },
         prefix=Prefix(histories=1),
-        reckoned=CostCheck(predicted=57.5, real=12.0),
+        reckoned=CostCheck(predicted=57.5, real=12.0, usd=0.000235),
         usage=Usage(fresh=3, cache_read=90, output=7),
         stop="end_turn",
     )

@@ -167,8 +167,8 @@ class Faulty(Exchange):
 
     step = ""
 
-    def answer_began(self, status: int, content_type: str, *, legible: bool = True) -> None:
-        super().answer_began(status, content_type, legible=legible)
+    def answer_began(self, *answer: Any, **more: Any) -> None:
+        super().answer_began(*answer, **more)
         self.break_at("began")
 
     def hear(self, data: bytes) -> None:

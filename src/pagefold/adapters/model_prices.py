@@ -6,7 +6,7 @@ numbers go over both.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache, lru_cache
@@ -27,6 +27,11 @@ _WIDE_WINDOW = 1_000_000
 _NUMBERS = ("fresh", "read", "write", "output", "ttl_seconds", "write_long", "ttl_long_seconds")
 _NEEDED = ("fresh", "read", "write", "output")
 _MODELS = 500
+_TOLD, _SPELLED = 20, 80
+_ASSUMPTION = (
+    f"assumed are ${ASSUMED.fresh:g} a million fresh tokens, {ASSUMED.read_ratio:g} of that for those read from the "
+    f"cache, {ASSUMED.write_ratio:g} for those written, and a cache of {ASSUMED.life:g} s; prices_usd sets them"
+)
 _RATES = {
     "fresh": "input_mtok",
     "read": "cache_read_mtok",
@@ -45,11 +50,15 @@ class _Life(NamedTuple):
 
 class ModelPrices:
     """What is known of models, with a user's own numbers over it. `chosen` names the model, or the table of the user's
-    own, whose prices count for all of them. Raises ConfigError where that is neither, or a table is incomplete."""
+    own, whose prices count for all of them. `tell` gets one sentence about each model that is not known, once. Raises
+    ConfigError where what is chosen is neither, or a table is incomplete."""
 
-    def __init__(self, own: Iterable[PriceTable] = (), chosen: str = "") -> None:
+    def __init__(
+        self, own: Iterable[PriceTable] = (), chosen: str = "", tell: Callable[[str], None] = lambda line: None
+    ) -> None:
         self._own = {table.name: table for table in own}
         self._known: dict[str, Known | None] = {}
+        self._tell, self._told = tell, set[str]()
         self._chosen = self._named(chosen) if chosen else None
         for table in self._own.values():  # what is wrong with a table is said at the start, not at the first request
             if any(getattr(table, name) is None for name in _NEEDED):
@@ -60,7 +69,10 @@ class ModelPrices:
         if model not in self._known:
             if len(self._known) >= _MODELS:
                 self._known.clear()
-            self._known[model] = self._looked_up(model)
+            self._known[model] = known = self._looked_up(model)
+            if known is None and model and len(self._told) < _TOLD and model not in self._told:
+                self._told.add(model)
+                self._tell(f"no prices are known of the model {model[:_SPELLED]!r}: {_ASSUMPTION}")
         return self._known[model]
 
     def prices(self, model: str) -> Prices:
@@ -131,6 +143,11 @@ def model_facts(model: str) -> Known | None:
     window = _WIDE_WINDOW if _WIDE.search(model) else found.context_window or 0
     window -= life.answer if window > 2 * life.answer else 0
     return Known(tokens.counter_for(model).name, prices, window)
+
+
+def load_price_data() -> None:
+    """Imports the price data now, so that nobody waits for it later."""
+    _model_info("")
 
 
 def _model_info(name: str) -> "ModelInfo | None":

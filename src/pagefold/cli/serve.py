@@ -14,6 +14,7 @@ Examples:
 
 import argparse
 import json
+import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
@@ -25,7 +26,7 @@ from pagefold import config
 from pagefold.adapters.instructions import instructions_in
 from pagefold.adapters.library import Library
 from pagefold.adapters.local_files import LocalFiles
-from pagefold.adapters.model_prices import ModelPrices
+from pagefold.adapters.model_prices import ModelPrices, load_price_data
 from pagefold.adapters.model_proxy_lock import hold_model_proxy_lock
 from pagefold.cli import counter_writer, output, telemetry_setup
 from pagefold.cli.arguments import add_policy, add_store, load_settings
@@ -95,6 +96,7 @@ def working_proxy(settings: Settings, *, token: str | None = None) -> Iterator[t
             library = stack.enter_context(closing(Library.open(path, settings.sink)))
             stack.enter_context(hold_model_proxy_lock(LocalFiles(path).model_proxy_lock, settings.serve.policy))
         proxy = proxy_for(settings, library, token=token)
+        threading.Thread(target=load_price_data, name="pagefold-prices", daemon=True).start()
         key = telemetry_setup.attach(proxy, settings)
         stack.enter_context(_counted(proxy, settings))
         yield proxy, key
@@ -112,6 +114,9 @@ def _counted(proxy: Proxy, settings: Settings) -> AbstractContextManager[None]:
                 "prompt tokens": seen.usage.prompt,
                 "cached tokens": seen.usage.cache_read,
                 "saved tokens": seen.work.saved,
+                "microdollars": round(1e6 * seen.reckoned.usd),
+                "microdollars saved": round(1e6 * seen.reckoned.usd_saved),
+                "millionths of a window": round(1e6 * seen.reckoned.windows),
                 "folds": seen.work.folds,
                 "faults": seen.faults,
             }
@@ -127,7 +132,7 @@ def proxy_for(settings: Settings, library: Library | None, *, token: str | None 
         None if serve.observe else _policy(settings),
         store=library.store if library else None,
         window=serve.window,
-        known=ModelPrices(settings.prices_usd, settings.prices),
+        known=ModelPrices(settings.prices_usd, settings.prices, lambda line: output.to_stderr(f"pagefold: {line}")),
         recall_rounds=serve.recall_rounds if serve.recall == "inline" and library else 0,
     )
     upstreams = upstreams_of(settings)

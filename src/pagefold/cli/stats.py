@@ -2,7 +2,8 @@
 
 For MCP proxies and the hook: tokens of tool results as servers sent them and as agents read them. What an agent pays is
 these tokens times how often it reads them again. For model proxies: prompt tokens as the providers counted them, and an
-estimate of how many were saved. Proxies add to these counts once a minute.
+estimate of how many were saved; what they cost at list prices, what was saved at least, and both in percent of a
+subscription's five-hour window where the provider reports it. Proxies add to these counts once a minute.
 
 Examples:
   pagefold stats
@@ -18,7 +19,8 @@ from pagefold.adapters.local_files import LocalFiles
 from pagefold.adapters.sqlite import counters
 from pagefold.cli import output
 from pagefold.cli.arguments import add_store, load_settings
-from pagefold.number_format import share, short
+from pagefold.derive.quota import WindowWorth
+from pagefold.number_format import money, share, short
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -51,7 +53,9 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _requests(name: str, counts: Counter[str]) -> list[str]:
-    prompt = counts["prompt tokens"]
+    prompt, usd, saved = counts["prompt tokens"], counts["microdollars"] / 1e6, counts["microdollars saved"] / 1e6
+    windows = counts["millionths of a window"] / 1e6
+    worth = WindowWorth(windows, usd)
     return [
         name,
         f"{counts['requests']:,}",
@@ -59,9 +63,18 @@ def _requests(name: str, counts: Counter[str]) -> list[str]:
         short(prompt),
         share(counts["cached tokens"], prompt),
         short(counts["saved tokens"]),
+        money(usd),
+        money(saved),
+        _windows(windows),
+        _windows(worth.share(saved) or 0.0),
         f"{counts['folds']:,}",
         f"{counts['faults']:,}",
     ]
+
+
+def _windows(windows: float) -> str:
+    """In percent of one five-hour window; nothing was reported where it is 0."""
+    return f"{100 * windows:,.1f} %" if windows else "-"
 
 
 def _results(name: str, counts: Counter[str]) -> list[str]:
@@ -80,7 +93,19 @@ _TABLES = {
     "results": ("Tool results, in tokens", ["calls", "as sent", "as read", "saved", "faults"], _results),
     "model": (
         "Requests to models",
-        ["requests", "failed", "prompt tokens", "from cache", "tokens saved", "folds", "faults"],
+        [
+            "requests",
+            "failed",
+            "prompt tokens",
+            "from cache",
+            "tokens saved",
+            "cost",
+            "saved",
+            "of 5 h",
+            "saved of 5 h",
+            "folds",
+            "faults",
+        ],
         _requests,
     ),
 }

@@ -26,8 +26,9 @@ from rich.text import Text
 from pagefold.adapters.local_files import LocalFiles
 from pagefold.cli import output, serve, telemetry_setup
 from pagefold.cli.arguments import add_store, load_settings
+from pagefold.derive.quota import WindowWorth
 from pagefold.errors import UpstreamError
-from pagefold.number_format import share, short
+from pagefold.number_format import money, share, short
 from pagefold.settings.sections import Settings
 from pagefold.telemetry.events import LEVELS
 from pagefold.telemetry.live import LiveView, snapshot
@@ -136,13 +137,31 @@ def _summary(view: Mapping[str, Any], now: float) -> Table:
         "tool results": f"{share(before - after, before)} off" if before else "-",
         "prefetch": f"{mcp.get('calls answered early', 0):,} of {mcp.get('early calls', 0):,} used",
         "store": f"{short(figures['pages'])} pages",
+        "cost": money(totals.get("usd", 0.0)),
+        "saved at least": money(totals.get("usd_saved", 0.0)),
+        **_window(view),
     }
     grid = Table.grid(padding=(0, 3))
     names = list(cells)
-    for some in (names[:5], names[5:]):
+    for some in (names[:5], names[5:10], names[10:]):
         grid.add_row(*(Text(name, style="dim") for name in some))
         grid.add_row(*(Text(cells[name], style="bold") for name in some))
     return grid
+
+
+def _window(view: Mapping[str, Any]) -> dict[str, str]:
+    """What is known of the subscription's five-hour window; nothing where the provider does not report it."""
+    window, totals = view.get("window"), view["totals"]
+    if not window:
+        return {}
+    used, usd = totals.get("windows", 0.0), totals.get("usd", 0.0)
+    saved = WindowWorth(used, usd).share(totals.get("usd_saved", 0.0))
+    ends = f", ends {time.strftime('%H:%M', time.localtime(window['resets']))}" if window["resets"] else ""
+    return {
+        "five-hour window": f"{100 * window['used']:.0f} % used{ends}",
+        "used here": f"{100 * used:.1f} %",
+        "saved of it": f"{100 * saved:.1f} %" if saved is not None else "-",
+    }
 
 
 def _row(one: Mapping[str, Any], now: float) -> list[Any]:

@@ -10,6 +10,7 @@ from pagefold.model_proxy.totals import Ending
 from pagefold.wire import sse
 from pagefold.wire.api import Api, ReasoningFormat
 from pagefold.wire.message import Usage
+from pagefold.wire.quota import Quota
 
 READ_BYTES = 32 << 20
 """Of a request or an answer, decoded, more than this is passed on without being read: no provider takes more."""
@@ -21,14 +22,15 @@ class AnswerReader:
     def __init__(self, api: Api | None) -> None:
         self.api = api
         self._status, self._stream = 0, False
+        self._quota: Quota | None = None
         self._events: sse.StreamedAnswer | None = None
         self._whole = bytearray()
         self._heard_bytes = 0
         self._answer_unread = ""
 
-    def answer_began(self, status: int, content_type: str, *, legible: bool = True) -> None:
-        """`legible`: whether the pieces that follow can be decoded."""
-        self._status = status
+    def answer_began(self, status: int, content_type: str, *, legible: bool = True, quota: Quota | None = None) -> None:
+        """`legible`: whether the pieces that follow can be decoded. `quota` is what the headers say of it."""
+        self._status, self._quota = status, quota
         self._stream = content_type.lower().startswith("text/event-stream")
         if self.api is not None and self._stream:
             self._events = self.api.stream(gist=True)

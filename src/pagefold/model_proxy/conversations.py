@@ -16,6 +16,7 @@ from pagefold.derive.policies import policy_named
 from pagefold.derive.policies.identity import Identity
 from pagefold.derive.policy import NOTHING, Notes, Policy, configured, window_of
 from pagefold.derive.prefix_hashes import NO_HASH
+from pagefold.derive.quota import WindowUse
 from pagefold.derive.runner import as_it_is
 from pagefold.encode.choose import REFERRING
 from pagefold.log import Log
@@ -65,17 +66,23 @@ class Conversations:
         self.request_cache = RequestCache()
         # What nobody derives is read when it is counted, maybe in another thread, and two must not extend one history.
         self.request_cache_aside = RequestCache(message_hashes=self.request_cache.message_hashes)
-        self.reckoner = CostEstimator(self.prices)
+        self.reckoner = CostEstimator(self.prices_of)
+        self.window_use = WindowUse()
         self.notebook = Notebook(store.notes if store else None)
         self._derivations: dict[tuple[str, Policy], Derivations] = {}
         self._known_begun: dict[tuple[object, ...], Begun] = {}
         self._said: dict[bytes, UpstreamTurn | None] = {}
         self._bound_models: set[str] = set()
 
-    def prices(self, model: str) -> Prices:
-        """What tokens of this model cost."""
+    def prices_of(self, reading: ParsedRequest) -> Prices:
+        """What tokens of this request cost: by its model, and the cache life that it asks for."""
+        marks = reading.api.marks
+        return self.prices(reading.request.model, long=marks is not None and marks.asks_long(reading.request))
+
+    def prices(self, model: str, *, long: bool = False) -> Prices:
+        """What tokens of this model cost where the longer life of the cache is asked for, or not."""
         known = self._known(model)
-        return known.prices if known else ASSUMED
+        return (known.prices if known else ASSUMED).lived(long=long)
 
     def policy_for(self, name: str = "") -> Policy | None:
         """The policy that a client names, or the one that was set; None where requests are only observed, whatever a
@@ -84,14 +91,22 @@ class Conversations:
         return named if self.policy is not None else None
 
     def derivations_for(
-        self, api: str, policy: Policy, window: int = 0, model: str = "", *, alone: bool = False, bound: bool = True
+        self,
+        api: str,
+        policy: Policy,
+        window: int = 0,
+        model: str = "",
+        *,
+        alone: bool = False,
+        bound: bool = True,
+        long: bool = False,
     ) -> Derivations:
-        """The derivations by a policy, fitted to this model and window. `alone` is for requests of which the provider
-        may clear results: nothing may refer to what it clears. `bound`: the model may refuse reasoning that a fold has
-        moved."""
+        """The derivations by a policy, fitted to this model and window, and to a cache of the `long` life. `alone` is
+        for requests of which the provider may clear results: nothing may refer to what it clears. `bound`: the model
+        may refuse reasoning that a fold has moved."""
         if policy.abilities.folds:
             known = self._known(model)
-            fitted: dict[str, Any] = {"prices": self.prices(model)}
+            fitted: dict[str, Any] = {"prices": self.prices(model, long=long)}
             fitted["window"] = window or self.window or (known and known.window) or window_of(policy)
             if known:
                 fitted["tokens"] = known.tokens

@@ -107,8 +107,9 @@ class Exchange(AnswerReader):
         if pinned is not None:
             self._derivations = conversations.cached_derivations(api, pinned.policy)
         else:
+            long = conversations.prices_of(parsed).long
             self._derivations = conversations.derivations_for(
-                api, self._policy, self._window, parsed.request.model, alone=clears, bound=parsed.bound
+                api, self._policy, self._window, parsed.request.model, alone=clears, bound=parsed.bound, long=long
             )
         self._nearest = self._derivations.nearest(
             parsed.request.messages, parsed.prefix_hashes, pinned.head if pinned else None, parsed.after
@@ -355,6 +356,8 @@ class Exchange(AnswerReader):
             estimated, prefix, reckoned = self._conversations.reckoner.reckon(
                 parsed, said, saved=work.saved, moved=bool(work.folds), now=now
             )
+        if windows := self._conversations.window_use.increase(self._quota):
+            reckoned = replace(reckoned, windows=windows)
         return Seen(  # in their order: by their names it takes three times as long
             self.api.name if self.api else "other",
             ending,
@@ -372,6 +375,7 @@ class Exchange(AnswerReader):
             stop,
             error,
             (self._unread or self._answer_unread) if self.api is not None else "",
+            self._quota,
         )
 
     def _work(self) -> Work:

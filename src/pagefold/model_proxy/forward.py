@@ -7,7 +7,6 @@ the answer passes as it arrives (`_fail_open`).
 
 import asyncio
 import io
-import time
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any, cast
@@ -16,6 +15,7 @@ import aiohttp
 from yarl import URL
 
 from pagefold.adapters.asgi import Event, Receive, Send
+from pagefold.adapters.steady_time import steady_time
 from pagefold.model_proxy.answer_listener import AnswerListener
 from pagefold.model_proxy.body_encoding import encoded, legible
 from pagefold.model_proxy.exchange import Exchange
@@ -76,7 +76,7 @@ class ProxiedRequest:
         self._ending = Ending.ABANDONED
         self._bytes_down = 0
         self._refused = b""
-        self._began = self._ended = time.time()
+        self._began = self._ended = steady_time()
         self._counted = False
 
     async def run(self) -> None:
@@ -93,7 +93,7 @@ class ProxiedRequest:
         except ClientLeftError:
             pass
         finally:
-            self._ended = time.time()
+            self._ended = steady_time()
             self._proxy.enqueue_finished(self)
 
     @property
@@ -151,9 +151,9 @@ class ProxiedRequest:
         if unsaved.is_empty:
             return
         for page in {page.id: page for page in unsaved.pages}.values():
-            self._proxy.put(page.content, history=history, now=time.time(), kind=page.kind, name=page.name)
+            self._proxy.put(page.content, history=history, now=steady_time(), kind=page.kind, name=page.name)
         if unsaved.boundary is not None and unsaved.pins.held:
-            self._proxy.write_back(unsaved.pins, unsaved.boundary, history=history, now=time.time())
+            self._proxy.write_back(unsaved.pins, unsaved.boundary, history=history, now=steady_time())
         self._exchange.saved()
 
     async def _relay(self, body: bytes, derived: bytes | None) -> None:
@@ -257,7 +257,7 @@ class ProxiedRequest:
                     rest = await self._broken(turn, last)
                     break
             if turn.done and self._exchange is not None:
-                await self._run_step(self._exchange.remember_turn, _ALWAYS_IN_WORKER, time.time())
+                await self._run_step(self._exchange.remember_turn, _ALWAYS_IN_WORKER, steady_time())
             if not turn.stream:
                 await self._send(self._head(last, _LENGTH))
                 self._fail_open(self._answer_began, last)
@@ -286,7 +286,7 @@ class ProxiedRequest:
         texts = await self._run_step(lambda: [answer() for answer in asked], _ALWAYS_IN_WORKER)
         if texts is None:
             return None
-        following: bytes | None = await self._run_step(self._exchange.go_on, _ALWAYS_IN_WORKER, texts, time.time())
+        following: bytes | None = await self._run_step(self._exchange.go_on, _ALWAYS_IN_WORKER, texts, steady_time())
         return following
 
     async def _broken(self, turn: RecallTurn, response: aiohttp.ClientResponse) -> bytes:

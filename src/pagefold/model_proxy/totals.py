@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from pagefold.frozen import frozen
 from pagefold.wire import json_text
 from pagefold.wire.message import Usage
+from pagefold.wire.quota import Quota
 
 _NO_USAGE = Usage()
 
@@ -63,12 +64,18 @@ NO_WORK = Work()
 class CostCheck:
     """Cost in fresh input tokens, as predicted from what had been sent before, and as the provider's usage says.
 
-    `cold` counts requests whose prefix should have been read from the provider's cache and was not.
+    `cold` counts requests whose prefix should have been read from the provider's cache and was not. `usd` is what the
+    provider's usage costs at list prices, the answer included; `usd_saved` is what the tokens that were saved would
+    have cost at least. `windows` is the share of a subscription's five-hour window that was used since the answer
+    before, where the provider says.
     """
 
     predicted: float = 0.0
     real: float = 0.0
     cold: int = 0
+    usd: float = 0.0
+    usd_saved: float = 0.0
+    windows: float = 0.0
 
 
 NOT_RECKONED = CostCheck()
@@ -96,6 +103,7 @@ class Seen:
     stop: str = ""
     error: str = ""
     unread: str = ""
+    quota: Quota | None = None
 
     @property
     def failed(self) -> bool:

@@ -174,6 +174,10 @@ class TurnRecorder:
             tuple(results),
             tuple(recalls),
             tuple(shown),
+            reckoned.usd,
+            reckoned.usd_saved,
+            reckoned.windows,
+            *((seen.quota.used, seen.quota.resets) if seen.quota else ()),
         )
         self._see(turn)
 

@@ -54,12 +54,16 @@ def _sampled(text: str, counter: tokens.Counter) -> int:
 
 class Last(NamedTuple):
     """What the newest request of a history came to: tokens of its messages by what they are spent on, as some counter
-    has them, all tokens that went upstream, and when."""
+    has them, all tokens that went upstream, and when; and how many seconds the provider caches it, 0 for ever."""
 
     parts: Mapping[str, int]
     counter: str
     estimated: int
     at: float
+    life: float
+
+    def is_warm(self, now: float) -> bool:
+        return not self.life or now - self.at <= self.life
 
 
 @dataclass(slots=True)
@@ -134,8 +138,8 @@ class CostEstimator:
     """Predicts what a request costs, and compares. What was counted is remembered with its history: a new turn costs
     its new messages."""
 
-    def __init__(self, prices: Callable[[str], Prices]) -> None:
-        """`prices` are those of a model."""
+    def __init__(self, prices: Callable[[ParsedRequest], Prices]) -> None:
+        """`prices` are those of a request's model, for the cache life that it asks for."""
         self.calibration = Calibration()
         self._histories = Histories()
         self._prices = prices
@@ -144,9 +148,7 @@ class CostEstimator:
     def is_cold(self, reading: ParsedRequest, now: float) -> bool:
         """Whether the provider's cache has expired since this history was last sent. Not where nothing is known."""
         tip, _ = self._histories.nearest(reading.prefix_hashes)
-        if tip is None or tip.last is None:
-            return False
-        return not _is_warm(self._prices(reading.request.model), tip.last, now)
+        return tip is not None and tip.last is not None and not tip.last.is_warm(now)
 
     def head(self, reading: ParsedRequest) -> Mapping[str, int]:
         """Tokens of what stands before the messages, by what they are spent on."""
@@ -182,22 +184,33 @@ class CostEstimator:
         if saved:
             told["results"] = told.get("results", 0) - saved
         estimated = sum(told.values())
-        reckoned = NOT_RECKONED
+        reckoned, prices = NOT_RECKONED, self._prices(reading)
         if usage is not None:
-            prices, cached = self._prices(model), 0
-            if last is not None and not moved and not prefix.heads_moved and _is_warm(prices, last, now):
+            cached, factor = 0, self.calibration.factor(model)
+            if last is not None and not moved and not prefix.heads_moved and last.is_warm(now):
                 cached = last.estimated if extends else min(estimated, sum(begun.values()) + sum(head.values()))
-            factor = self.calibration.factor(model)
-            expected = 0 if usage.cleared else cached * factor  # what a provider clears, it finds in no cache
-            reckoned = CostCheck(
-                prices.cost(cached, estimated - cached) * factor,
-                prices.cost(usage.cache_read, usage.cache_write) + usage.fresh,
-                int(expected >= _LEAST_CACHED and usage.cache_read < expected / 10),
-            )
+            prices = _as_written(prices, usage)
+            reckoned = _checked(prices, usage, cached * factor, (estimated - cached) * factor, max(0, saved) * factor)
             self.calibration.learn(model, estimated, usage.prompt + usage.cleared)
-        tip.last = Last(parts, counter.name, estimated, now)
+        tip.last = Last(parts, counter.name, estimated, now, prices.life)
         return told, prefix, reckoned
 
 
-def _is_warm(prices: Prices, last: Last, now: float) -> bool:
-    return not prices.ttl_seconds or now - last.at <= prices.ttl_seconds
+def _as_written(prices: Prices, usage: Usage) -> Prices:
+    """The prices for the life that the provider says it wrote for, whatever was asked for. Reading says nothing."""
+    return prices.lived(long=2 * usage.cache_write_long > usage.cache_write) if usage.cache_write else prices
+
+
+def _checked(prices: Prices, usage: Usage, cached: float, written: float, saved: float) -> CostCheck:
+    """What was predicted against what the provider reports. What it would have charged at least for the tokens that
+    were saved is the price of reading them from its cache."""
+    expected = 0 if usage.cleared else cached  # what a provider clears, it finds in no cache
+    usd, prompt = prices.prompt_usd(usage), usage.prompt
+    longer = prices.cost(prompt + round(saved), 0) - prices.cost(prompt, 0)
+    return CostCheck(
+        prices.cost(round(cached), round(written)),
+        usd * 1_000_000 / prices.fresh if prices.fresh else 0.0,
+        int(expected >= _LEAST_CACHED and usage.cache_read < expected / 10),
+        usd + prices.output_usd(usage),
+        prices.usd(longer),
+    )

@@ -20,6 +20,7 @@ LEVELS = ("full", "compressed", "structured", "pointer")
 
 _NAME = re.compile(r"[\w.:/@+\[\]-]{1,100}", re.ASCII)
 _HASHED = 10
+_DIGITS = {"usd": 6, "usd_saved": 6, "windows": 6}
 
 
 class TracedFault(NamedTuple):
@@ -60,7 +61,8 @@ class TurnEvent(NamedTuple):
     `session` is a hash of the conversation's beginning, its first answer included; `began` is the name of its first
     request, which came before that answer. `tokens` is the estimated size of the request sent, and `levels` divides it
     by level. `bands` are the request's messages in order, in characters, with neighbours of one level joined; `head`
-    is the tokens before them (system prompt, tools).
+    is the tokens before them (system prompt, tools). `usd` is what the reported usage costs at list prices, `windows`
+    the share of a five-hour window that was used since the answer before, and `window_used` that used in all.
     """
 
     at: float
@@ -94,6 +96,11 @@ class TurnEvent(NamedTuple):
     results: tuple[TracedResult, ...] = ()
     recalls: tuple[TracedRecall, ...] = ()
     faults: tuple[TracedFault, ...] = ()
+    usd: float = 0.0
+    usd_saved: float = 0.0
+    windows: float = 0.0
+    window_used: float = 0.0
+    window_resets: float = 0.0
 
     @property
     def prompt(self) -> int:
@@ -132,7 +139,7 @@ def line_of(event: TraceEvent) -> str:
     for name, value in zip(event._fields, event, strict=True):
         if name in defaults and value == defaults[name]:
             continue
-        fields[name] = round(value, 3) if isinstance(value, float) else value
+        fields[name] = round(value, _DIGITS.get(name, 3)) if isinstance(value, float) else value
     return json.dumps(fields, separators=(",", ":"))
 
 

@@ -12,14 +12,28 @@ from typing import Any, NamedTuple
 
 from pagefold.frozen import frozen
 from pagefold.telemetry.events import LEVELS, CallEvent, TraceEvent, TurnEvent
+from pagefold.wire.quota import Quota
 
 _SESSIONS = 500
 _TURNS = 240
 _HAPPENED = 200
 _MCP = "MCP"
 _NOT_SHOWN = {"head", "cost", "seconds", "levels", "bands", "points", "last_fold", "changed"}
-_ADDED = ("saved", "fresh", "cache_read", "cache_write", "output", "cost", "seconds")  # of each turn to its session
-_SUMMED = ("turns", "failed", "saved", "fresh", "cache_read", "cache_write", "output", "cost", "folds", "calls")
+_MONEY = ("usd", "usd_saved", "windows")
+_ADDED = ("saved", "fresh", "cache_read", "cache_write", "output", "cost", "seconds", *_MONEY)  # of each turn
+_SUMMED = (
+    "turns",
+    "failed",
+    "saved",
+    "fresh",
+    "cache_read",
+    "cache_write",
+    "output",
+    "cost",
+    "folds",
+    "calls",
+    *_MONEY,
+)
 _ALERT = "duplicate_alert"  # a call made again although its result is in the request: an incident, but no fault
 
 
@@ -64,6 +78,9 @@ class LiveSession:
     cache_write: int = 0
     output: int = 0
     cost: float = 0.0
+    usd: float = 0.0
+    usd_saved: float = 0.0
+    windows: float = 0.0
     seconds: float = 0.0
     folds: int = 0
     recalls: int = 0
@@ -97,6 +114,7 @@ class LiveView:
         self.faults: Counter[str] = Counter()
         self.recalls: Counter[str] = Counter()
         self.number = self.told = 0
+        self.window: Quota | None = None  # of five hours, as the provider said last
         self._dropped: Counter[str] = Counter()
         self._cold = 0
 
@@ -140,6 +158,8 @@ class LiveView:
         session.model, session.policy = turn.model or session.model, turn.policy or session.policy
         session.turns += 1
         session.failed += failed
+        if turn.window_used or turn.window_resets:
+            self.window = Quota(turn.window_used, turn.window_resets)
         for name in _ADDED:
             setattr(session, name, getattr(session, name) + getattr(turn, name))
         if turn.tokens:
@@ -209,7 +229,8 @@ def snapshot(live: LiveView, most: int | None = None) -> dict[str, Any]:
     """Returns the view as values that JSON can hold."""
     return {
         "number": live.number,
-        "totals": {name: round(value, 3) for name, value in live.totals.items()},
+        "totals": {name: round(value, 6 if name in _MONEY else 3) for name, value in live.totals.items()},
+        "window": {"used": live.window.used, "resets": live.window.resets} if live.window else None,
         "faults": dict(live.faults),
         "recalls": dict(live.recalls),
         "sessions": [session.to_dict() for session in live.newest(most)],

@@ -13,7 +13,7 @@ from pagefold.errors import WireError
 from pagefold.wire import json_text, sse
 from pagefold.wire.api import CacheMarks, CallFormat, ResultClearing
 from pagefold.wire.json_text import as_count, as_list, as_object, as_string
-from pagefold.wire.message import Block, BlockKind, Message, RequestShape, Response, Role, Usage, parse_body
+from pagefold.wire.message import Block, BlockKind, Message, Request, RequestShape, Response, Role, Usage, parse_body
 from pagefold.wire.shared_parsing import MARK, as_result, role_of, text_parts, typed_part, unmarked
 
 _EDITING = "context_management"
@@ -24,6 +24,8 @@ _OWN_BLOCKS = ("tool_use", "tool_result", "thinking", "redacted_thinking", "serv
 _UNMARKED = ("thinking", "redacted_thinking")
 _TEXTS = {"text": "text", "thinking": "thinking"}
 _MEDIA = ("image", "document")
+_LONG_LIFE = '"1h"'
+_MARKED_LATELY = 8  # clients mark their last messages
 _DELTAS = {  # deltas that come in pieces: the key of a block, and the key of the piece
     "text_delta": ("text", "text"),
     "thinking_delta": ("thinking", "thinking"),
@@ -96,6 +98,17 @@ def mark_of(message: Message) -> str:
     inner = [part for block in content for part in as_list(as_object(block).get("content"))]
     marks = (as_object(block).get(MARK) for block in (*content, *inner))
     return next((json_text.dumps(mark) for mark in marks if mark), "")
+
+
+def asks_long(request: Request) -> bool:
+    """Returns whether the conversation is to be cached for an hour: the last mark in its messages says so, else the
+    request's own, else one before the messages. A request may mix lives, and the messages are what grows."""
+    for message in reversed(request.messages.since(max(0, request.messages.length - _MARKED_LATELY))):
+        if mark := mark_of(message):
+            return _LONG_LIFE in mark
+    if own := request.member(MARK):
+        return _LONG_LIFE in own
+    return any(f'"{MARK}"' in said.raw and _LONG_LIFE in said.raw for said in request.head)
 
 
 def with_mark(message: Message, mark: str) -> Message | None:
@@ -172,7 +185,7 @@ def _with_content(value: Mapping[str, Any], content: list[Any]) -> Message:
 
 CALLS = CallFormat(_speaks, _call_id_paths, _failed_result, _with_results, _parted)
 CLEARING = ResultClearing(_EDITING, clears_results, without_clearing)
-MARKS = CacheMarks(mark_of, with_mark)
+MARKS = CacheMarks(mark_of, with_mark, asks_long)
 
 _STOPS = frozenset(('{"type":"message_stop"}', '{"type": "message_stop"}'))
 _UNHEARD = Message(Role.ASSISTANT, (), '{"role":"assistant","content":[]}')

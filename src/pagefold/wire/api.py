@@ -73,10 +73,12 @@ class CallFormat:
 @dataclass(frozen=True, slots=True)
 class CacheMarks:
     """How a client marks what the provider is to cache: `of` reads a message's mark (JSON, or ""), `put` sets one at
-    its end and returns None where nothing there can carry it."""
+    its end and returns None where nothing there can carry it. `asks_long` tells whether a request asks for the longer
+    of two lives."""
 
     of: Callable[[Message], str]
     put: Callable[[Message, str], Message | None]
+    asks_long: Callable[[Request], bool] = lambda request: False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,63 @@
+"""Reads how much of a subscription's five-hour window is used, as providers say with an answer or in a log.
+
+Anthropic says it of an OAuth account in headers (`anthropic-ratelimit-unified-5h-utilization`, a share); the ChatGPT
+backend of Codex in headers and events (`x-codex-primary-used-percent`, with the length of the window). On some plans
+the first of Codex's two windows is the weekly one, so a window is known by its length. What is not reported is None.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from pagefold.frozen import frozen
+from pagefold.wire.json_text import as_object
+
+_ANTHROPIC = "anthropic-ratelimit-unified-5h-"
+_CODEX = ("x-codex-primary-", "x-codex-secondary-")
+_MINUTES = 300
+_MOST = 100.0  # windows: whatever is above is no share
+
+
+@frozen
+class Quota:
+    """`used` is the share of the window that all clients of the account have used, which may exceed 1; `resets` is when
+    it ends, in seconds since 1970, or 0 where that is not said."""
+
+    used: float
+    resets: float = 0.0
+
+
+def quota_in(headers: Mapping[str, str]) -> Quota | None:
+    """Returns what the headers of an answer say. They are found by names in lower case."""
+    if (used := _number(headers.get(f"{_ANTHROPIC}utilization"))) is not None:
+        return Quota(used, _number(headers.get(f"{_ANTHROPIC}reset"), _ALWAYS) or 0.0)
+    for prefix in _CODEX:
+        if _number(headers.get(f"{prefix}window-minutes"), _ALWAYS) == _MINUTES:
+            used = _number(headers.get(f"{prefix}used-percent"), 100 * _MOST)
+            if used is not None:
+                return Quota(used / 100, _number(headers.get(f"{prefix}reset-at"), _ALWAYS) or 0.0)
+    return None
+
+
+def quota_of_codex(limits: Any) -> Quota | None:
+    """Returns what Codex's `rate_limits` say, in an event of its backend or in its log."""
+    for name in ("primary", "secondary"):
+        window = as_object(as_object(limits).get(name))
+        if window.get("window_minutes") == _MINUTES:
+            used = _number(window.get("used_percent"), 100 * _MOST)
+            if used is not None:
+                resets = window.get("resets_at", window.get("reset_at"))
+                return Quota(used / 100, _number(resets, _ALWAYS) or 0.0)
+    return None
+
+
+_ALWAYS = 1e12
+
+
+def _number(value: Any, most: float = _MOST) -> float | None:
+    """Returns a number that is at least 0 and at most so much, or None for anything else."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return None
+    return number if math.isfinite(number) and 0 <= number <= most else None

@@ -1,0 +1,143 @@
+"""What requests cost, live: by their model, the cache life they ask for, and what the provider reports."""
+
+import json
+from typing import Any
+
+import pytest
+
+from pagefold.adapters.model_prices import ModelPrices
+from pagefold.derive.policies.economic import Economic
+from pagefold.model_proxy.conversations import Conversations
+from pagefold.model_proxy.exchange import Exchange
+from pagefold.model_proxy.totals import Ending, Seen
+from pagefold.wire.apis import CHAT, MESSAGES
+from pagefold.wire.quota import Quota
+from tests.model_proxy.conversation import body, history, marked
+
+OPUS = "claude-opus-5"
+HOUR, FIVE_MINUTES = {"type": "ephemeral", "ttl": "1h"}, {"type": "ephemeral"}
+
+
+def asking(mark: dict[str, str], turns: int = 3, **more: Any) -> bytes:
+    messages = history(turns)
+    content = messages[-1]["content"]
+    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
+    messages[-1] = {**messages[-1], "content": [*blocks[:-1], {**blocks[-1], "cache_control": mark}]}
+    return body(messages, **{"model": OPUS, **more})
+
+
+def exchanged(
+    conversations: Conversations, data: bytes, usage: dict[str, Any], now: float = 0.0, quota: Quota | None = None
+) -> Seen:
+    exchange = Exchange("POST", MESSAGES.path, data, conversations)
+    if exchange.derives:
+        exchange.read(now)
+        exchange.derive(now)
+    exchange.answer_began(200, "application/json", quota=quota)
+    answer = {"model": OPUS, "content": [{"type": "text", "text": "Yes."}], "stop_reason": "end_turn", "usage": usage}
+    exchange.hear(json.dumps(answer).encode())
+    return exchange.finish(Ending.WHOLE, now=now)
+
+
+@pytest.mark.parametrize(
+    ("data", "long"),
+    [
+        (asking(HOUR), True),
+        (asking(FIVE_MINUTES), False),
+        (asking(FIVE_MINUTES, system=[{"type": "text", "text": "Be brief.", "cache_control": HOUR}]), False),
+        (body(history(3), model=OPUS, system=[{"type": "text", "text": "Hi", "cache_control": HOUR}]), True),
+        (body(history(3), model=OPUS, cache_control=HOUR), True),
+        (body(history(3, first='{"cache_control": {"ttl": "1h"}}'), model=OPUS), False),
+        (body(marked(history(3)), model=OPUS), False),
+    ],
+)
+def test_what_the_client_asks_for_decides_life_and_price(data: bytes, long: bool) -> None:
+    conversations = Conversations(known=ModelPrices())
+    prices = conversations.prices_of(conversations.request_cache.read(MESSAGES, data))
+
+    assert (prices.long, prices.life, prices.write_ratio) == ((True, 3600, 2.0) if long else (False, 300, 1.25))
+
+
+def test_an_api_without_marks_asks_for_no_life() -> None:
+    conversations = Conversations(known=ModelPrices())
+    data = body([{"role": "user", "content": "Hi"}], model="gpt-5.6-sol")
+
+    assert conversations.prices_of(conversations.request_cache.read(CHAT, data)).life == 1800
+
+
+def test_a_policy_that_folds_is_told_the_price_of_one_hour_writes() -> None:
+    conversations = Conversations(Economic(), known=ModelPrices())
+    exchange = Exchange("POST", MESSAGES.path, asking(HOUR), conversations)
+    exchange.read()
+
+    assert exchange._derivations is not None
+    policy: Any = exchange._derivations.policy
+    assert (policy.prices.write_ratio, policy.prices.life) == (2.0, 3600)
+
+
+@pytest.mark.parametrize(
+    ("mark", "written", "cold_after"),
+    [
+        (HOUR, {"ephemeral_1h_input_tokens": 5_000}, 3600),
+        (HOUR, {"ephemeral_5m_input_tokens": 5_000, "ephemeral_1h_input_tokens": 0}, 300),  # it gave less than asked
+        (FIVE_MINUTES, {"ephemeral_5m_input_tokens": 5_000}, 300),
+        (FIVE_MINUTES, {}, 300),
+    ],
+)
+def test_the_cache_is_cold_when_what_the_provider_wrote_has_expired(
+    mark: dict[str, str], written: dict[str, int], cold_after: float
+) -> None:
+    conversations = Conversations(known=ModelPrices())
+    usage = {"input_tokens": 1, "cache_creation_input_tokens": 5_000, "cache_creation": written, "output_tokens": 1}
+    exchanged(conversations, asking(mark), usage, now=1_000.0)
+    reading = conversations.request_cache.read(MESSAGES, asking(mark, 4))
+
+    assert not conversations.reckoner.is_cold(reading, 1_000.0 + cold_after)
+    assert conversations.reckoner.is_cold(reading, 1_001.0 + cold_after)
+    assert not conversations.reckoner.is_cold(reading, 0.0)  # a clock that was set back
+
+
+def test_the_bill_is_the_reported_usage_at_the_prices_of_the_model() -> None:
+    usage = {
+        "input_tokens": 1_000,
+        "cache_read_input_tokens": 10_000,
+        "cache_creation_input_tokens": 3_000,
+        "cache_creation": {"ephemeral_5m_input_tokens": 1_000, "ephemeral_1h_input_tokens": 2_000},
+        "output_tokens": 500,
+    }
+    reckoned = exchanged(Conversations(known=ModelPrices()), asking(HOUR), usage).reckoned
+
+    assert reckoned.usd == pytest.approx((1_000 * 5 + 10_000 * 0.5 + 1_000 * 6.25 + 2_000 * 10 + 500 * 25) / 1e6)
+    assert reckoned.real == pytest.approx(1_000 + 1_000 + 1_250 + 4_000)
+
+
+def test_estimates_are_drawn_towards_what_the_provider_counts() -> None:
+    conversations, off = Conversations(known=ModelPrices()), []
+    for turn in range(2, 14):
+        data = body(history(turn, first="word " * 3_000), model=OPUS)
+        estimated = sum(exchanged(Conversations(), data, {"input_tokens": 1}).estimated.values())
+        seen = exchanged(conversations, data, {"cache_creation_input_tokens": round(1.3 * estimated)}, now=1e6 * turn)
+        off.append(seen.reckoned.predicted / seen.reckoned.real)
+
+    assert off[0] == pytest.approx(1 / 1.3, rel=0.02)
+    assert off[-1] == pytest.approx(1.0, rel=0.02)
+
+
+def test_what_was_used_of_the_five_hour_window_is_counted() -> None:
+    conversations, usage = Conversations(known=ModelPrices()), {"input_tokens": 1}
+    first = exchanged(conversations, asking(HOUR), usage, quota=Quota(0.40, 9_000.0))
+    second = exchanged(conversations, asking(HOUR, 4), usage, quota=Quota(0.43, 9_000.0))
+
+    assert (first.reckoned.windows, second.reckoned.windows) == pytest.approx((0.0, 0.03))
+
+
+def test_a_model_that_is_not_known_is_told_once() -> None:
+    told: list[str] = []
+    known = ModelPrices(tell=told.append)
+    for _ in range(3):
+        exchanged(Conversations(known=known), asking(HOUR, model="mine\n1"), {"input_tokens": 9})
+
+    (line,) = told
+    assert "'mine\\n1'" in line
+    assert "0.1 of that" in line
+    assert "prices_usd" in line
