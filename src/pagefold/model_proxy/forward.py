@@ -222,7 +222,7 @@ class ProxiedRequest:
         self._listener.show()
         self._exchange.note_reasoning()
         if self._proxy.is_free():
-            self._proxy.conversations.notebook.save(time.time())
+            self._proxy.conversations.notebook.save(steady_time())
 
     # ---- recalls answered by the proxy
 
@@ -315,7 +315,7 @@ class ProxiedRequest:
         except ILLEGIBLE:
             return None
         smaller = self._exchange.smaller(refusal.status, told)
-        return smaller or self._exchange.without_refused(refusal.status, told, time.time())
+        return smaller or self._exchange.without_refused(refusal.status, told, steady_time())
 
     def _request(self, body: bytes, derived: bytes | None) -> Awaitable[aiohttp.ClientResponse]:
         dropped = NOT_PASSED_ON if derived is None else NOT_PASSED_ON | _LENGTH
