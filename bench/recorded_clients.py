@@ -190,8 +190,8 @@ class ChatClient(RecordedClient):
 
 
 class ResponsesClient(RecordedClient):
-    """A client of the Responses API that keeps its state itself, as Codex does: nothing is stored, reasoning goes back
-    encrypted, and items go back without the ids that the provider gave them."""
+    """A client of the Responses API that keeps its state itself, as Codex does: nothing is stored, and items go back as
+    they came, reasoning encrypted."""
 
     path = "/v1/responses"
 
@@ -204,7 +204,7 @@ class ResponsesClient(RecordedClient):
     def keep(self, reply: Reply) -> None:
         for item in reply.message["output"]:
             self.thinking_kept += item["type"] == "reasoning"
-            self._say({key: value for key, value in item.items() if key not in ("id", "status")})
+            self._say(dict(item))
 
     def keep_unanswered(self, answer: Answer) -> None:
         if answer.text.strip():

@@ -5,10 +5,12 @@ read again.
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from pagefold.frozen import frozen
 from pagefold.provider.messages_content import hash_of_value
+from pagefold.provider.offered_tools import OfferedTool, tools_in
 from pagefold.provider.signature import Sealed, sealed_of
 from pagefold.tokens import FRAME, Counter
 from pagefold.wire import json_text
@@ -24,7 +26,8 @@ _IMAGES = ("input_image", "image_url", "input_file", "file")
 @frozen
 class Item:
     """One message or item. `calls` are the ids of the calls it makes, `answers` the id of the call it is the result of.
-    `sealed` is what its encrypted content says, and `foreign` that it has some which the provider did not write."""
+    `sealed` is what its encrypted content says, and `foreign` that it has some which the provider did not write;
+    `offers` are tools that it adds."""
 
     kind: str
     role: str
@@ -37,6 +40,7 @@ class Item:
     sealed: Sealed | None = None
     foreign: bool = False
     empty: bool = False
+    offers: tuple[tuple[str, OfferedTool], ...] = ()
 
     @property
     def of_model(self) -> bool:
@@ -53,7 +57,7 @@ class Conversation:
     items: Sequence[Item]
     members: Mapping[str, Any]
     stream: bool
-    tools: Mapping[str, str]
+    tools: Mapping[str, OfferedTool]
 
 
 class ItemReader:
@@ -74,7 +78,8 @@ class ItemReader:
         if said := members.get("instructions"):
             head.append(Item("instructions", "", hash_of_value(said), _tokens(said, counter)))
         items = [self._item(message, counter) for message in request.messages]
-        return Conversation(request.model, head, items, members, request.stream, _kinds(tools))
+        offered = dict(chain(tools_in(tools), *(item.offers for item in items)))
+        return Conversation(request.model, head, items, members, request.stream, offered)
 
     def _item(self, message: Message, counter: Counter) -> Item:
         key = message.raw, counter.name
@@ -108,6 +113,7 @@ def item_of(value: Mapping[str, Any], counter: Counter) -> Item:
         sealed=sealed,
         foreign=bool(encrypted) and sealed is None,
         empty=content is None or content == [],
+        offers=tuple(tools_in(value.get("tools"))) if kind == "additional_tools" else (),
     )
 
 
@@ -120,16 +126,6 @@ def _unmarked(value: Mapping[str, Any]) -> dict[str, Any]:
             for block in kept["content"]
         ]
     return kept
-
-
-def _kinds(tools: Sequence[Any]) -> dict[str, str]:
-    """The type of each tool by its name; those inside a namespace too."""
-    found: dict[str, str] = {}
-    for tool in map(as_object, tools):
-        kind = as_string(tool.get("type"))
-        found[as_string(tool.get("name") or as_object(tool.get("function")).get("name"))] = kind
-        found |= _kinds(as_list(tool.get("tools"))) if kind == "namespace" else {}
-    return found
 
 
 def _tokens(value: Any, counter: Counter) -> int:

@@ -5,15 +5,18 @@ from typing import Any
 
 from pagefold.provider.answer import Answer
 from pagefold.provider.billing import Charge
+from pagefold.provider.offered_tools import OfferedTool
 from pagefold.provider.signature import Sealed, seal
 from pagefold.wire import json_text, sse
 
 _PIECE = 200
 
 
-def output_of(answer: Answer, number: int, kinds: Mapping[str, str], reasoning_tokens: int) -> list[dict[str, Any]]:
-    """The output items of an answer. `kinds` are the types of the tools that were offered, by name. The ids of items
-    that follow reasoning say so."""
+def output_of(
+    answer: Answer, number: int, tools: Mapping[str, OfferedTool], reasoning_tokens: int
+) -> list[dict[str, Any]]:
+    """The output items of an answer. `tools` are those that were offered. The ids of items that follow reasoning say
+    so."""
     turn = f"r{number:06}" if reasoning_tokens else f"{number:06}"
     items: list[dict[str, Any]] = []
     if reasoning_tokens:
@@ -26,7 +29,9 @@ def output_of(answer: Answer, number: int, kinds: Mapping[str, str], reasoning_t
     for at, call in enumerate(answer.calls, 1):
         identity = call.id or f"call_r{number:06}c{at}"
         item: dict[str, Any] = {"id": f"fc_{turn}_{at}", "status": "completed", "call_id": identity, "name": call.name}
-        if kinds.get(call.name) == "custom":
+        tool = tools.get(call.name, OfferedTool())
+        item |= {"namespace": tool.namespace} if tool.namespace else {}
+        if tool.custom:
             said = call.arguments.get("input", "")
             item |= {"type": "custom_tool_call", "input": said if isinstance(said, str) else json_text.dumps(said)}
         else:

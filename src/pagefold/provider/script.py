@@ -8,12 +8,13 @@ model says "End of script."; a request that offers no tools gets a fixed sentenc
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from pagefold.errors import ConfigError, WireError
 from pagefold.frozen import frozen
 from pagefold.provider.answer import DEFAULT_THINKING, Answer, ToolCall
+from pagefold.provider.offered_tools import offered_tools
 from pagefold.wire import json_text
 from pagefold.wire.json_text import as_list, as_object, as_string
 
@@ -26,6 +27,7 @@ _SHELLS: Mapping[str, Callable[[str], dict[str, Any]]] = {
     "exec_command": lambda command: {"cmd": command},
     "shell_command": lambda command: {"command": command},
     "shell": lambda command: {"command": ["bash", "-lc", command]},
+    "exec": lambda command: {"input": f"text(await tools.exec_command({json_text.dumps({'cmd': command})}))"},
 }
 _READERS = {"Read": "file_path", "read": "filePath"}
 
@@ -41,7 +43,7 @@ class Script:
         turn = self.turns[at] if at < len(self.turns) else _LAST
         if not turn.calls:
             return turn
-        offered = _tool_names(request.get("tools"))
+        offered = offered_tools(request)
         if not offered:
             return _ASIDE
         calls = [_named(call, f"call_t{at:04}c{place}", offered) for place, call in enumerate(turn.calls)]
@@ -91,15 +93,7 @@ def _next_turn(request: Mapping[str, Any]) -> int:
     return counted + 1
 
 
-def _tool_names(tools: Any) -> frozenset[str]:
-    names: set[str] = set()
-    for tool in map(as_object, as_list(tools)):
-        names.add(as_string(tool.get("name") or as_object(tool.get("function")).get("name")))
-        names |= _tool_names(tool.get("tools"))
-    return frozenset(names)
-
-
-def _named(call: ToolCall, identity: str, offered: frozenset[str]) -> ToolCall:
+def _named(call: ToolCall, identity: str, offered: Collection[str]) -> ToolCall:
     """The call with the name and arguments of the tool that is offered for it."""
     command = as_string(call.arguments.get("command"))
     if call.name == "$read":
