@@ -90,6 +90,8 @@ BAD: list[tuple[str, dict[str, Any]]] = [
     ("needs_beta", body(context_management={"edits": []})),
     ("needs_beta", body(compaction={"type": "summarize"})),
     ("needs_beta", body(thinking={"type": "adaptive", "block_binding": {}})),
+    ("unknown_member", body(pagefold=True)),
+    ("role", body(model="claude-sonnet-4-5", messages=[user("Hi"), {"role": "system", "content": "Be brief."}])),
     ("not_json", body(messages="Hi")),
 ]
 

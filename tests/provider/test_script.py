@@ -25,8 +25,8 @@ def agent(path: str, tools: list[dict[str, Any]]) -> tuple[list[Any], list[Any]]
     key = "input" if path.endswith("responses") else "messages"
     model = "claude-opus-5-5" if path.endswith("messages") else "gpt-5.6-sol"
     for _ in range(5):
-        body = {"model": model, key: history, "tools": tools, "store": False}
-        body |= {"max_tokens": 100} if key == "messages" and model.startswith("claude") else {}
+        more = {"max_tokens": 100} if model.startswith("claude") else {"store": False}
+        body = {"model": model, key: history, "tools": tools, **more}
         reply = referee.answer(path, {}, json.dumps(body).encode(), 0.0)
         assert reply.accepted, reply.message
         if path.endswith("messages"):

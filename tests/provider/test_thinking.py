@@ -229,6 +229,14 @@ def test_a_tampered_signature_is_refused_whatever_was_asked_for() -> None:
     assert talk.send().record.rule == "thinking_signature"
 
 
+def test_newer_models_let_the_shown_text_of_thinking_be() -> None:
+    talk = talked(members={"thinking": {"type": "adaptive", "display": "summarized"}})
+    index, place = thinking(talk)[1]
+    assert talk.messages[index]["content"][place]["thinking"]
+    talk.messages[index]["content"][place]["thinking"] = "Something else."
+    assert talk.send().accepted
+
+
 @pytest.mark.parametrize("model", ["claude-opus-5", "claude-sonnet-5", "claude-fable-5"])
 def test_models_before_fable_5_1_do_not_check(model: str) -> None:
     talk = talked(model)
@@ -292,6 +300,8 @@ def test_a_running_loop_needs_thinking_only_where_it_is_enabled_by_hand() -> Non
     manual.says("Read.", Answer(calls=[ToolCall("read", {})]))
     manual.results("content")
     assert manual.send().accepted
+    manual.messages[1]["content"][0]["thinking"] += " And more."
+    assert manual.send().record.rule == "thinking_changed"
     without(manual, thinking(manual))
     reply = manual.send()
     assert reply.record.rule == "thinking_missing"

@@ -14,15 +14,18 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, Any
 
+from pagefold.adapters.model_prices import ModelPrices
 from pagefold.cli import output
 from pagefold.errors import ConfigError
 from pagefold.model_proxy.server import run as serve
 from pagefold.provider.answer import Answer
+from pagefold.provider.billing import Charge, Price
 from pagefold.provider.referee import Referee, Totals
 from pagefold.provider.reply import Answers, Record
 from pagefold.provider.script import parse_script
 from pagefold.provider.server import ProviderApp
 from pagefold.provider.thinking import Behaviour
+from pagefold.wire.message import Usage
 
 _THINKING = {"error": Behaviour.ERROR, "drop_block": Behaviour.DROP, "older": Behaviour.ALLOW}
 _SENTENCE = Answer("Done. (This is the built-in answer of pagefold lab provider; --script says something else.)")
@@ -49,7 +52,8 @@ def run(options: argparse.Namespace) -> int:
     if options.window < 0:
         raise ConfigError(f"--window {options.window}: expected a number of tokens, or 0 for the model's own")
     answers: Answers = _script(options.script) if options.script else lambda number, request: _SENTENCE
-    referee = Referee(behaviour=_THINKING[options.thinking], answers=answers, window=options.window)
+    thinking = _THINKING[options.thinking]
+    referee = Referee(behaviour=thinking, price=list_price(), answers=answers, window=options.window)
     with ExitStack() as stack:
         log = _log(options.log, stack)
 
@@ -61,6 +65,19 @@ def run(options: argparse.Namespace) -> int:
         serve(ProviderApp(referee, seen=seen), "127.0.0.1", options.port, started=_started)
     output.print_result(options.json, referee.totals.to_json(), summary(referee.totals))
     return 0
+
+
+def list_price() -> Price:
+    """What a request costs by the price data: tiers, and the cache life that was asked for."""
+    models = ModelPrices()
+
+    def price(model: str, charge: Charge) -> float:
+        written, long = sum(charge.written.values()), charge.written.get("1h", 0)
+        return models.prices(model).bill(
+            Usage(charge.fresh, charge.read, written, charge.output, cache_write_long=long)
+        )
+
+    return price
 
 
 def _started(port: int) -> None:
@@ -98,4 +115,4 @@ def summary(totals: Totals) -> str:
 def _billed(model: str, bill: Mapping[str, Any]) -> str:
     written = ", ".join(f"{tokens:,} written for {life}" for life, tokens in bill["written"].items()) or "none written"
     tokens = f"{bill['fresh']:,} fresh, {bill['read']:,} read from the cache, {written}, {bill['output']:,} output"
-    return f"{model}: {bill['requests']:,} requests, tokens: {tokens}"
+    return f"{model}: {bill['requests']:,} requests, ${bill['usd']:.4f}; tokens: {tokens}"

@@ -27,6 +27,16 @@ _BLOCKS = frozenset(
     )
 )
 
+_MEMBERS = frozenset(
+    (
+        *("model", "max_tokens", "stream", "temperature", "top_p", "top_k", "stop_sequences", "metadata", "system"),
+        *("thinking", "tool_choice", "tools", "service_tier", "cache_control", "compaction", "container", "speed"),
+        *("context_management", "diagnostics", "fallback_credit_token", "fallbacks", "inference_geo", "mcp_servers"),
+        *("output_config", "output_format", "thread", "user_profile_id", "workspace_id"),
+    )
+)
+"""Of a body, besides its messages (anthropic 2.9.0, beta message_create_params)."""
+
 Rule: TypeAlias = Callable[[Prompt, ClaudeModel], Refusal | None]
 
 
@@ -54,6 +64,11 @@ def _needed_betas(prompt: Prompt, model: ClaudeModel) -> Refusal | None:
     if "context_management" in prompt.members and not prompt.betas.intersection(_CLEARING_BETAS):
         return Refusal("needs_beta", f"context_management: {extra}")
     return None
+
+
+def _members(prompt: Prompt, model: ClaudeModel) -> Refusal | None:
+    unknown = next((name for name in prompt.members if name not in _MEMBERS), None)
+    return Refusal("unknown_member", f"{unknown}: Extra inputs are not permitted") if unknown else None
 
 
 def _max_tokens(prompt: Prompt, model: ClaudeModel) -> Refusal | None:
@@ -102,12 +117,14 @@ def _roles(prompt: Prompt, model: ClaudeModel) -> Refusal | None:
         if turn.role not in ("user", "assistant", "system"):
             said = f"messages.{index}.role: Input should be 'user', 'assistant' or 'system'"
             return Refusal("role", said)
+        if turn.role == "system" and not model.system_turns:
+            return Refusal("role", f"messages.{index}: role 'system' is not supported on this model")
     first = prompt.turns[0]
     summarized = bool(first.parts) and first.parts[0].kind == "compaction"
     if first.role != "user" and not summarized:
         return Refusal("first_role", 'messages: first message must use the "user" role')
     last = prompt.turns[-1]
-    if last.role == "assistant" and model.strict and not summarized:
+    if last.role == "assistant" and model.strict and "compaction" not in prompt.members:
         said = "This model does not support assistant message prefill. The conversation must end with a user message."
         return Refusal("prefill", said)
     return None
@@ -240,6 +257,20 @@ def _loop_thinking(prompt: Prompt, model: ClaudeModel) -> Refusal | None:
     return Refusal("thinking_missing", said + more + end)
 
 
+def _unmodified(prompt: Prompt, model: ClaudeModel) -> Refusal | None:
+    """Where a model thinks by a budget, thinking of the last answer goes back as it came, its text included. Later
+    models read the signature and let the text be."""
+    if prompt.thinking.get("type") != "enabled":
+        return None
+    last = max((at for at, turn in enumerate(prompt.turns) if turn.role == "assistant"), default=-1)
+    for place, part in enumerate(prompt.turns[last].parts if last >= 0 else ()):
+        if part.kind == "thinking" and part.bound is not None and part.text != part.bound.text:
+            said = f"messages.{last}.content.{place}: `thinking` or `redacted_thinking` blocks in the latest assistant "
+            more = "message cannot be modified. These blocks must remain as they were in the original response."
+            return Refusal("thinking_changed", said + more)
+    return None
+
+
 def _is_results(turn: Turn) -> bool:
     return bool(turn.parts) and turn.parts[0].kind == "tool_result"
 
@@ -281,6 +312,7 @@ def _compaction_block(prompt: Prompt, index: int, place: int, part: Part) -> Ref
 
 _RULES: Sequence[Rule] = (
     _betas,
+    _members,
     _needed_betas,
     _max_tokens,
     _thinking,
@@ -292,4 +324,5 @@ _RULES: Sequence[Rule] = (
     _marks,
     _compaction,
     _loop_thinking,
+    _unmodified,
 )

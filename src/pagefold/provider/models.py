@@ -27,6 +27,7 @@ class ClaudeModel:
     output: int
     cacheable: int
     strict: bool
+    system_turns: bool
 
 
 @frozen

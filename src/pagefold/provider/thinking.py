@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 from pagefold.frozen import frozen
-from pagefold.provider.messages_content import THINKING, Part, Prompt, hash_of
-from pagefold.provider.models import ClaudeModel, reads_thinking
+from pagefold.provider.messages_content import THINKING, Part, Prompt, Turn, hash_of
+from pagefold.provider.models import ClaudeModel, claude_model, reads_thinking
 from pagefold.provider.signature import Bound, Summarized, sign_summary, sign_thinking
 from pagefold.tokens import Counter
 
@@ -92,7 +92,7 @@ def check_thinking(prompt: Prompt, model: ClaudeModel, behaviour: Behaviour) -> 
         in_dropped_run = False
         for place, part in enumerate(turn.parts):
             if part.kind == "compaction" and part.summary is not None:
-                prefix, role = _after_summary(part.summary, root)
+                prefix, role = _after_summary(part.summary, root, _first_kept(prompt, turn))
                 continue
             if turn.role != role:
                 prefix, role = hash_of(prefix, turn.role.encode()), turn.role
@@ -123,10 +123,22 @@ def _failure(bound: Bound, reader: str, model: ClaudeModel, prefix: bytes, previ
     return PREFIX if model.prefix_check and not (bound.prefix == prefix and follows) else ""
 
 
-def _after_summary(summary: Summarized, root: bytes) -> tuple[bytes, str]:
-    """The prefix after a compaction block: that of the messages it replaces, if system and tools are the same."""
-    same = summary.root == root and summary.intact
+def _after_summary(summary: Summarized, root: bytes, next_role: str) -> tuple[bytes, str]:
+    """The prefix after a compaction block. It is that of the messages it replaces, so that thinking in the turns kept
+    behind it stays valid, where a model that preserves thinking wrote it, system and tools are the same, and the first
+    message kept is no continuation of the last one summarized (compaction-thinking-blocks)."""
+    model = claude_model(summary.model)
+    same = (
+        summary.root == root and model is not None and model.prefix_check and next_role not in (summary.role, "system")
+    )
     return summary.prefix if same else hash_of(summary.prefix, root, b"changed"), summary.role
+
+
+def _first_kept(prompt: Prompt, turn: Turn) -> str:
+    """The role of what follows the compaction block that this turn begins with."""
+    if len(turn.parts) > 1:
+        return turn.role
+    return prompt.turns[1].role if len(prompt.turns) > 1 else ""
 
 
 def signed_thinking(prompt: Prompt, checked: Checked, text: str, counter: Counter, *, shown: bool) -> dict[str, str]:
