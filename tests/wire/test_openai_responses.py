@@ -24,6 +24,7 @@ COMPACTION = {"type": "compaction", "id": "cmp_1", "encrypted_content": "gAA="}
 MCP_CALL = {"type": "mcp_call", "id": "mcp_1", "name": "list", "arguments": "{}", "output": "words"}
 APPROVAL = {"type": "mcp_approval_response", "approval_request_id": "a", "approve": True}
 COMPACT = {"type": "compaction_trigger"}
+ADDED_TOOLS = {"type": "additional_tools", "role": "developer", "tools": [{"type": "custom", "name": "exec"}]}
 UNKNOWN: dict[str, Any] = {"type": "from_next_year", "text": "x"}
 
 
@@ -155,6 +156,7 @@ UNKNOWN: dict[str, Any] = {"type": "from_next_year", "text": "x"}
             for item in ({"type": "from_next_year", "call_id": "c1"}, {"type": "from_next_year_output"})
         ),
         *((item, Role.USER, [other(item)]) for item in (APPROVAL, COMPACT, UNKNOWN | {"role": "user"})),
+        (ADDED_TOOLS, Role.DEVELOPER, [other(ADDED_TOOLS)]),
         *(
             ({"role": "user", "content": [{"type": kind}]}, Role.USER, [Block(BlockKind.MEDIA, "")])
             for kind in ("input_image", "input_file", "input_audio")

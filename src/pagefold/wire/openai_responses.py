@@ -21,6 +21,7 @@ _TEXTS = dict.fromkeys(("input_text", "output_text", "summary_text", "reasoning_
 _TEXTS["refusal"] = "refusal"
 _MEDIA = ("input_image", "input_file", "input_audio", "computer_screenshot", "image_generation_call")
 _ARGUMENTS = ("arguments", "input", "action", "actions", "operation")  # where a call says what it asks for
+_ROLES = (Role.SYSTEM, Role.DEVELOPER, Role.USER)
 _FROM_USER = ("mcp_approval_response", "compaction_trigger")
 
 LAST = ("response.completed", "response.incomplete", "response.failed")
@@ -58,8 +59,9 @@ def parse_item(value: Any, raw: str, place: int = -1) -> Message:
         return Message(role_of(value), blocks, raw, place)
     if any(block.kind is BlockKind.RESULT for block in blocks):
         return Message(Role.TOOL, blocks, raw, place)
-    of_user = value.get("type") in _FROM_USER or value.get("role") == Role.USER
-    return Message(Role.USER if of_user else Role.ASSISTANT, blocks, raw, place)
+    if value.get("role") in _ROLES:  # tools that Codex adds are the developer's, and a fold must not take them away
+        return Message(Role(value["role"]), blocks, raw, place)
+    return Message(Role.USER if value.get("type") in _FROM_USER else Role.ASSISTANT, blocks, raw, place)
 
 
 def _instructions(value: Any, raw: str) -> Message | None:
