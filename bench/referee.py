@@ -63,7 +63,7 @@ class Instance:
 
     def __init__(self, policy: Policy | None, store: MemoryStore, window: int) -> None:
         self.store = store
-        self.conversations = Conversations(policy, store=store, window=window)
+        self.conversations = Conversations(policy, store=store, window=window, known=MODELS)
 
     def send(
         self, referee: Referee, path: str, ask: Ask, headers: Mapping[str, str], wish: str = ""
