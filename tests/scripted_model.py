@@ -25,13 +25,15 @@ class ScriptedCall:
 
 @dataclass(frozen=True, slots=True)
 class ScriptedTurn:
-    """One answer. `fail` are error statuses that come first, one per request; without `usage` it is estimated."""
+    """One answer. `fail` are error statuses that come first, one per request; without `usage` it is estimated.
+    `cache_miss` is why the provider could not read its cache, as it says that to clients that ask for it."""
 
     text: str = ""
     thinking: str = ""
     calls: Sequence[ScriptedCall] = ()
     usage: Usage | None = None
     fail: Sequence[int] = ()
+    cache_miss: Mapping[str, Any] | None = None
 
 
 LAST = ScriptedTurn("End of script.")
@@ -125,6 +127,7 @@ class ScriptedModel:
                 "cache_read_input_tokens": usage.cache_read,
                 "output_tokens": usage.output,
             },
+            **({"diagnostics": {"cache_miss_reason": dict(turn.cache_miss)}} if turn.cache_miss else {}),
         }
 
 

@@ -8,11 +8,13 @@ import hashlib
 import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from pagefold.model_proxy import agents
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.exchange import Exchange
 from pagefold.model_proxy.proxy import Proxy
@@ -31,7 +33,7 @@ def claude(request: pytest.FixtureRequest) -> Path:
     return program_of(request.param)
 
 
-def run(claude: Path, url: str, folder: Path, *options: str) -> list[dict[str, Any]]:
+def run(claude: Path, url: str, folder: Path, *options: str, **variables: str) -> list[dict[str, Any]]:
     """The events that it printed."""
     home, work = folder / "home", folder / "work"
     home.mkdir(exist_ok=True)
@@ -46,6 +48,7 @@ def run(claude: Path, url: str, folder: Path, *options: str) -> list[dict[str, A
         "ANTHROPIC_API_KEY": "sk-scripted",
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
         "DISABLE_AUTOUPDATER": "1",
+        **variables,
     }
     command = [str(claude), *options, "--output-format", "stream-json", "--verbose", "--strict-mcp-config"]
     done = subprocess.run(
@@ -128,3 +131,31 @@ def test_a_second_prompt_extends_the_first(claude: Path, tmp_path: Path) -> None
     assert [event["result"] for event in events if event["type"] == "result"] == ["Hello again."]
     assert len(model.requests) == 2
     assert (proxy.totals.prefix.moved, proxy.totals.prefix.histories, proxy.totals.faults) == (0, 1, 0)
+
+
+def test_why_the_cache_was_missed_goes_from_the_provider_by_its_log_into_the_report(tmp_path: Path) -> None:
+    """Only the newest asks the provider for it, and only where it takes its address for the vendor's."""
+    (tmp_path / "work").mkdir()
+    changed = {"type": "tools_changed", "cache_missed_input_tokens": 20_300}
+    call = [ScriptedCall("Bash", {"command": "echo here"})]
+    model = ScriptedModel(
+        [
+            ScriptedTurn("One.", "", call, Usage(10, 0, 20_000, 40)),
+            ScriptedTurn("Two.", "", call, Usage(10, 0, 21_000, 40), cache_miss=changed),
+            ScriptedTurn("Done.", usage=Usage(10, 21_000, 100, 40)),
+        ]
+    )
+    with running(model) as upstream, running(Proxy(Upstreams({"anthropic": upstream}))) as url:
+        told = {agents.FIRST_PARTY: "1"}
+        run(program_of("claude-code"), url, tmp_path, "-p", "Go", **told)
+
+    assert [json.loads(body).get("diagnostics") for body in model.requests][1:] == [
+        {"previous_message_id": f"msg_{number:06}"} for number in (1, 2)
+    ]
+    (log,) = (tmp_path / "home" / "config" / "projects").rglob("*.jsonl")
+    reported = subprocess.run(
+        [sys.executable, "-m", "pagefold", "report", str(log), "--json"], capture_output=True, check=True
+    )
+    (reason,) = (misses := json.loads(reported.stdout)["cache_misses"])
+    assert (reason, misses[reason]["times"], misses[reason]["tokens"]) == ("tools_changed", 1, 20_300)
+    assert misses[reason]["usd"] > 0

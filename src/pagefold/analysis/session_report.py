@@ -10,6 +10,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field, fields, replace
 from zlib import crc32
 
+from pagefold.analysis.cache_misses import CacheMisses, cache_misses_of
 from pagefold.analysis.cost_shares import HEAD, CostShares
 from pagefold.analysis.replay import SessionReplay, expired, replay
 from pagefold.analysis.replay_figures import ReplayFigures
@@ -88,6 +89,7 @@ class SessionReport:
     wasted: tuple[Waste, ...] = ()
     folds: Mapping[str, int] = field(default_factory=dict)
     rivals: dict[tuple[str, int], ReplayFigures] = field(default_factory=dict)
+    cache_misses: dict[str, CacheMisses] = field(default_factory=dict)
 
 
 def session_report(session: Session, job: ReplayJob, *, options: ReportOptions) -> SessionReport:
@@ -108,6 +110,7 @@ def session_report(session: Session, job: ReplayJob, *, options: ReportOptions) 
         policy = LosslessFrom(economic.before_fold, Lossless(forms=job.learned.forms))
         lossless = replay(session, replace(terms, policy=policy), held=plain.figures)
     report.figures["lossless"] = lossless
+    report.cache_misses = cache_misses_of(session, job.prices)
     _add_results(report, session, economic.entries, before, after, job, options)
     if options.rivals and crc32(session.id.encode()) % options.every == 0:
         for name, window in options.rivals:

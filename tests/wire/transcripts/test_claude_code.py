@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+import pytest
+
 from pagefold.wire.message import Role, Usage
 from pagefold.wire.transcripts import Format, Problem, Session, detect, read_records, unanswered
 
@@ -159,3 +161,33 @@ def test_nobody_asked_the_model_anything_is_no_session() -> None:
 def test_the_format_is_recognised_by_one_record() -> None:
     assert detect(user("hi")) is Format.CLAUDE_CODE
     assert detect({"type": "summary", "summary": "x"}) is None
+
+
+@pytest.mark.parametrize(
+    ("diagnostics", "expected"),
+    [
+        (
+            {"cache_miss_reason": {"type": "tools_changed", "cache_missed_input_tokens": 20_300}},
+            ("tools_changed", 20_300),
+        ),
+        ({"cache_miss_reason": {"type": "unavailable"}}, ("unavailable", 0)),
+        ({"cache_miss_reason": {"type": "system_changed", "cache_missed_input_tokens": "many"}}, ("system_changed", 0)),
+        ({"cache_miss_reason": None}, None),
+        ({"cache_miss_reason": {"type": 3}}, None),
+        ("odd", None),
+        (None, None),
+    ],
+)
+def test_why_the_cache_was_missed_is_read_once_for_an_answer_of_several_records(
+    diagnostics: Any, expected: tuple[str, int] | None
+) -> None:
+    call = {"type": "tool_use", "id": "t", "name": "Bash", "input": {}}
+    records = [answer("m", text("Look.")), answer("m", call)]
+    for one in records:
+        one["message"]["diagnostics"] = diagnostics
+
+    (session,) = read(user("Go"), *records)
+
+    assert isinstance(session, Session)
+    assert session.cache_misses == ({1: expected} if expected else {})
+    assert len(session.usage) == 1

@@ -9,6 +9,7 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from pagefold.analysis.cache_misses import CacheMisses
 from pagefold.analysis.compare import WORST_FROM, ComparedPolicy, PolicyChoice
 from pagefold.analysis.engine import SessionResult
 from pagefold.analysis.problems import FileProblem, ProblemCounts
@@ -34,6 +35,7 @@ class SavingsReport:
     codecs: dict[str, Share] = field(default_factory=dict)
     reread: dict[str, tuple[int, int, int]] = field(default_factory=dict)  # label -> sessions, times, tokens
     folds: Counter[str] = field(default_factory=Counter)
+    cache_misses: dict[str, CacheMisses] = field(default_factory=dict)
     wasted: list[Waste] = field(default_factory=list)
     timeline: Timeline | None = None
     worst: tuple[float, str] = (0.0, "")
@@ -59,6 +61,8 @@ class SavingsReport:
                 sessions, before, total = self.reread.get(label, (0, 0, 0))
                 self.reread[label] = (sessions + 1, before + times, total + tokens)
         self.folds.update(session.folds)
+        for reason, misses in session.cache_misses.items():
+            self.cache_misses.setdefault(reason, CacheMisses()).add(misses)
         for choice, figures in session.rivals.items():
             self._rivals.setdefault(choice, ReplayFigures()).add(figures)
         self.wasted = sorted([*self.wasted, *session.wasted], key=lambda one: -one.wasted)[:_WASTED]
@@ -114,6 +118,10 @@ class SavingsReport:
             return []
         points = [ComparedPolicy(PolicyChoice(*choice), figures, base.cost) for choice, figures in self._rivals.items()]
         return sorted(points, key=lambda point: (point.effective, point.choice))
+
+    def cache_broken(self) -> list[tuple[str, CacheMisses]]:
+        """Why providers could not read their caches, the costliest reason first."""
+        return sorted(self.cache_misses.items(), key=lambda item: (-item[1].cost, item[0]))
 
     def most_reread(self, most: int = 12) -> list[tuple[str, tuple[int, int, int]]]:
         return sorted(self.reread.items(), key=lambda item: (-item[1][2], item[0]))[:most]
@@ -175,6 +183,10 @@ class SavingsReport:
             "tools": {name: _shared(share) for name, share in _by_cost(self.tools)},
             "codecs": {name: _shared(share) for name, share in _by_cost(self.codecs)},
             "folds": dict(sorted(self.folds.items())),
+            "cache_misses": {
+                reason: asdict(misses) | {"cost": round(misses.cost, 3), "usd": round(self.usd(misses.cost), 4)}
+                for reason, misses in self.cache_broken()
+            },
             "reread": [
                 {"what": label, "sessions": sessions, "times": times, "tokens": tokens}
                 for label, (sessions, times, tokens) in self.most_reread()

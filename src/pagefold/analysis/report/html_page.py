@@ -10,7 +10,7 @@ from pagefold import charts
 from pagefold.analysis.compare import MISSED
 from pagefold.analysis.replay_figures import ReplayFigures
 from pagefold.analysis.report import SavingsReport
-from pagefold.analysis.report.markdown import policy_cells
+from pagefold.analysis.report.markdown import cache_cells, policy_cells
 from pagefold.analysis.session_report import Share
 from pagefold.html import Html, HtmlChild, el
 from pagefold.number_format import money, rate, several, share, short
@@ -51,6 +51,7 @@ def _sections(report: SavingsReport) -> Iterator[Html]:
     else:
         yield from _headline(report)
         yield from _bill(report)
+        yield from _cache_misses(report)
         yield from _tools(report)
         yield from _timeline(report)
         yield from _policies(report)
@@ -124,6 +125,13 @@ def _bill(report: SavingsReport) -> Iterator[Html]:
     if report.folds:
         folds = "; ".join(f"{times:,} because {why}" for why, times in sorted(report.folds.items()))
         yield el("p", f"Folds: {folds}.", class_="soft")
+
+
+def _cache_misses(report: SavingsReport) -> Iterator[Html]:
+    if report.cache_misses:
+        columns = ("what changed", "times", "sessions", "tokens written anew", "cost")
+        yield el("h2", "What broke the provider's cache")
+        yield _table("As the provider said why it could not read its cache", columns, cache_cells(report))
 
 
 def _tools(report: SavingsReport) -> Iterator[Html]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from pagefold.analysis.cache_misses import what_changed
 from pagefold.analysis.compare import ComparedPolicy
 from pagefold.analysis.report import SavingsReport
 from pagefold.number_format import money, rate, several, share, short
@@ -54,6 +55,9 @@ def _lines(report: SavingsReport) -> Iterator[str]:
             for name, one in tools
         ],
     )
+    if report.cache_misses:
+        yield from _section("What broke the provider's cache")
+        yield from _table(("what changed", "times", "sessions", "tokens", "cost"), cache_cells(report))
     if points := report.points():
         yield from _section("Policies")
         yield from _table(
@@ -63,6 +67,14 @@ def _lines(report: SavingsReport) -> Iterator[str]:
     yield from _section("Notes")
     yield from (f"- {note}" for note in report.notes())
     yield from _problems(report)
+
+
+def cache_cells(report: SavingsReport) -> list[tuple[str, ...]]:
+    """Returns the rows of what broke the cache: what changed, how often, and what it cost."""
+    return [
+        (what_changed(reason), f"{one.times:,}", f"{one.sessions:,}", short(one.tokens), money(report.usd(one.cost)))
+        for reason, one in report.cache_broken()
+    ]
 
 
 def policy_cells(one: ComparedPolicy) -> tuple[str, ...]:

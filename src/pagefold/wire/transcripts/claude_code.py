@@ -13,7 +13,7 @@ from typing import Any
 from pagefold.errors import WireError
 from pagefold.wire import anthropic, json_text
 from pagefold.wire.message import Block, Role
-from pagefold.wire.transcripts.session import Builder, Problem, Session, read_lines, seconds
+from pagefold.wire.transcripts.session import Builder, CacheMiss, Problem, Session, read_lines, seconds
 
 _SOURCE = "claude-code"
 
@@ -67,8 +67,7 @@ class _ClaudeCodeReader:
         builder.model = str(message.get("model") or builder.model)
         blocks = list(anthropic.blocks_of(message["content"], ()))
         builder.answer(str(message.get("id") or record.get("uuid")), blocks, seconds(record.get("timestamp")))
-        if usage := anthropic.parse_usage(message.get("usage")):
-            builder.used(usage)
+        builder.used(anthropic.parse_usage(message.get("usage")), _cache_miss(message.get("diagnostics")))
 
     def _say(self, agent: str, record: dict[str, Any], role: Role, blocks: list[Block]) -> None:
         self._builder(agent, record).add(role, blocks, seconds(record.get("timestamp")))
@@ -86,6 +85,16 @@ class _ClaudeCodeReader:
             builder.head = self.head
             if session := builder.session():
                 yield session
+
+
+def _cache_miss(diagnostics: Any) -> CacheMiss | None:
+    """Why the cache was missed, as the provider told Claude Code; None where it was not, or nothing was told."""
+    reason = diagnostics.get("cache_miss_reason") if isinstance(diagnostics, dict) else None
+    kind = reason.get("type") if isinstance(reason, dict) else None
+    if not isinstance(reason, dict) or not isinstance(kind, str):
+        return None
+    tokens = reason.get("cache_missed_input_tokens")
+    return CacheMiss(kind, tokens if isinstance(tokens, int) and tokens > 0 else 0)
 
 
 def _said(message: Any) -> tuple[Role, list[Block]]:

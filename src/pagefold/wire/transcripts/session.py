@@ -7,16 +7,24 @@ images are not part of a session: chat has no place for the one, and the other i
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from pagefold.errors import WireError
 from pagefold.wire import json_text, openai_chat
 from pagefold.wire.message import Block, BlockKind, Message, Role, Usage
 
 
+class CacheMiss(NamedTuple):
+    """Why the provider could not read its cache, in its own word, and about how many tokens it would have read."""
+
+    reason: str
+    tokens: int
+
+
 @dataclass(frozen=True, slots=True)
 class Session:
-    """`times` are seconds, one a message, or empty. `usage` is what the provider reported, by the answer's index.
+    """`times` are seconds, one a message, or empty. `usage` and `cache_misses` are what the provider reported, by the
+    answer's index.
 
     `head` is what was sent before the messages where that is recorded: system prompt and tool schemas.
     """
@@ -28,6 +36,7 @@ class Session:
     usage: Mapping[int, Usage] = field(default_factory=dict)
     head: tuple[str, ...] = ()
     model: str = ""
+    cache_misses: Mapping[int, CacheMiss] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +119,7 @@ class Builder:
     messages: list[Message] = field(default_factory=list)
     times: list[float] = field(default_factory=list)
     usage: dict[int, Usage] = field(default_factory=dict)
+    cache_misses: dict[int, CacheMiss] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
     answers: dict[str, tuple[int | None, tuple[Block, ...]]] = field(default_factory=dict)
     head: tuple[str, ...] = ()
@@ -133,11 +143,14 @@ class Builder:
                 self.messages[index] = message
         self.answers[key] = (index, gathered)
 
-    def used(self, usage: Usage) -> None:
-        """What the provider reported for the newest answer."""
+    def used(self, usage: Usage | None, miss: CacheMiss | None = None) -> None:
+        """What the provider reported for the newest answer: its usage, and why its cache was missed."""
         for index in range(len(self.messages) - 1, -1, -1):
             if self.messages[index].role is Role.ASSISTANT:
-                self.usage[index] = usage
+                if usage is not None:
+                    self.usage[index] = usage
+                if miss is not None:
+                    self.cache_misses[index] = miss
                 return
 
     def session(self) -> Session | None:
@@ -146,4 +159,13 @@ class Builder:
             return None
         start = self.times[0]
         times = tuple(time - start for time in self.times) if any(self.times) else ()
-        return Session(self.id, self.source, tuple(self.messages), times, dict(self.usage), self.head, self.model)
+        return Session(
+            self.id,
+            self.source,
+            tuple(self.messages),
+            times,
+            dict(self.usage),
+            self.head,
+            self.model,
+            dict(self.cache_misses),
+        )
