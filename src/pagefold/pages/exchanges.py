@@ -11,13 +11,14 @@ from typing import Any
 
 from pagefold.frozen import frozen
 from pagefold.log import Log
-from pagefold.pages.files.changes import Act, FileChange
-from pagefold.pages.files.file_tools import KNOWN_TOOLS, FileTools, text_under
+from pagefold.pages.files.changes import Act, Doubted, FileChange
+from pagefold.pages.files.file_tools import KNOWN_TOOLS, Does, FileTools, text_under
 from pagefold.pages.files.model import FileModel
 from pagefold.pages.files.patch import patch_in, patched_files
 from pagefold.pages.files.recognise import changes_of
 from pagefold.pages.outcome import Ending, ending_of
-from pagefold.wire.message import Block, BlockKind, Message
+from pagefold.pages.voices import Voice, without_reminders, words_of
+from pagefold.wire.message import Block, BlockKind, Message, Role
 
 
 @frozen
@@ -25,7 +26,7 @@ class Exchange:
     """One call and its result. `called` and `answered` are their places in the history.
 
     `label` is the call as a person would say it, on one line; `purpose` is what the agent said it was for; `paths` are
-    the files it showed or changed.
+    the files it showed or changed; `delegated` where an agent of its own was asked.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Exchange:
     ending: Ending
     act: Act = Act.OTHER
     paths: tuple[str, ...] = ()
+    delegated: bool = False
 
 
 @frozen
@@ -48,12 +50,17 @@ class OpenCall:
 
 @frozen
 class Work:
-    """All exchanges so far, calls without a result, the files as they are now, and the last stated plan."""
+    """All exchanges so far, calls without a result, the files as they are now, and the last stated plan.
+
+    `agents` are those that were sent to work and may change files, by what they are for: they may still be at it when
+    their call has returned, until a notification tells of their end.
+    """
 
     exchanges: Log[Exchange] = field(default_factory=Log)
     open: Mapping[str, OpenCall] = field(default_factory=dict)
     files: FileModel = field(default_factory=FileModel)
     plan: int = -1  # the place of the message that last stated a plan
+    agents: Mapping[str, Doubted] = field(default_factory=dict)
     tools: FileTools = KNOWN_TOOLS  # by which files are shown and changed
 
     def after(self, message: Message, place: int) -> "Work":
@@ -67,6 +74,10 @@ class Work:
                 work = replace(work, open=calls, plan=plan)
             elif block.kind is BlockKind.RESULT and block.call_id in work.open:
                 work = _answered(work, block, place)
+            elif block.kind is BlockKind.TEXT and message.role is Role.USER and work.agents:
+                words = words_of(without_reminders(block.text))
+                if words.voice is Voice.AGENT and words.speaker in work.agents:
+                    work = replace(work, files=work.files.after((work.agents[words.speaker],), place))
         return work
 
 
@@ -85,10 +96,14 @@ def _answered(work: Work, result: Block, place: int) -> Work:
         ending,
         act_of(changes),
         tuple(dict.fromkeys(change.path for change in changes if change.path)),
+        delegated=(tool := work.tools.find(call.name)) is not None and tool.does is Does.DELEGATE,
     )
+    agents = work.agents
+    if exchange.delegated and (doubt := next((change for change in changes if isinstance(change, Doubted)), None)):
+        agents = {**agents, exchange.purpose: doubt}
     left = {id_: other for id_, other in work.open.items() if id_ != result.call_id}
     files = work.files.after(changes, place) if changes else work.files
-    return replace(work, exchanges=work.exchanges.with_items((exchange,)), open=left, files=files)
+    return replace(work, exchanges=work.exchanges.with_items((exchange,)), open=left, files=files, agents=agents)
 
 
 def act_of(changes: tuple[FileChange, ...]) -> Act:

@@ -155,3 +155,47 @@ def test_a_file_read_again_after_a_formatter_is_shown_as_it_is_now_and_its_older
     assert older.title == f"file {A} as last seen; `gofmt -w .` may have changed the form of its lines since:"
     assert older.lines == tuple(LINES[8:12])
     assert "without certain numbers" in newer.page.text
+
+
+def test_an_agents_report_and_a_clients_words_are_not_told_as_the_users() -> None:
+    note = (
+        '<task-notification><summary>Agent "Sift" finished</summary><result>Bran is out.</result></task-notification>'
+    )
+    text = digest(
+        conversation(
+            user("Mend the mill."),
+            agent("I send somebody."),
+            user("<local-command-stdout>cleared</local-command-stdout>"),
+            user(note),
+            agent("Good."),
+            user("Go on."),
+        )
+    )
+    titles = [line.partition("] ")[2] for line in own_lines(text)[1:]]
+
+    assert "report of the agent 'Sift', message 4:" in titles
+    assert "put in by the client, not by the user, message 3:" in titles
+    assert [title for title in titles if title.startswith("user,")] == ["user, message 1:", "user, message 6:"]
+
+
+def test_what_an_agent_answered_is_told_among_what_was_said() -> None:
+    report = "\n".join(f"Finding {at}: the stone of mill {at} is worn." for at in range(1, 30))
+    text = digest(session(call("c2", "Agent", {"description": "Look at the stones"}), result("c2", report)))
+
+    assert "report of the agent 'Look at the stones'" in text
+    assert report in text
+
+
+def test_sentences_that_only_announce_a_call_are_not_told() -> None:
+    steps = [
+        step
+        for at in range(6)
+        for step in (
+            call(f"b{at}", "Bash", {"command": f"make {at}"}, text=f"Stone {at} is worn. Now let me run the mill:"),
+            result(f"b{at}", "ok"),
+        )
+    ]
+    text = digest(conversation(user("Mend the mill."), *steps, agent("Done."), user("Go on.")))
+
+    assert "2: Stone 0 is worn. …" in text
+    assert "let me run the mill" not in text.partition("you, message")[0]

@@ -74,12 +74,12 @@ def agent(text: str) -> dict[str, Any]:
     return {"role": "assistant", "content": text}
 
 
-def call(call_id: str, name: str, arguments: dict[str, Any] | str) -> dict[str, Any]:
+def call(call_id: str, name: str, arguments: dict[str, Any] | str, text: str = "") -> dict[str, Any]:
     spelled = arguments if isinstance(arguments, str) else json.dumps(arguments)
     function = {"name": name, "arguments": spelled}
     return {
         "role": "assistant",
-        "content": "",
+        "content": text,
         "tool_calls": [{"id": call_id, "type": "function", "function": function}],
     }
 

@@ -15,7 +15,7 @@ from pagefold.derive.working_set.held import DigestPart, Held
 from pagefold.derive.working_set.names import IN_FILES, Names, Standing, name_parts
 from pagefold.derive.working_set.parts import Part
 from pagefold.derive.working_set.plan import plan_lines
-from pagefold.derive.working_set.said import Saying, in_short, is_expanded, sayings, shortened
+from pagefold.derive.working_set.said import said_parts, sayings, shortened
 from pagefold.frozen import frozen
 from pagefold.pages.exchanges import Exchange, Work
 from pagefold.pages.facts import facts_of
@@ -25,13 +25,10 @@ from pagefold.pages.outcome import Outcome
 from pagefold.pages.page import Page, PageId
 from pagefold.wire.message import BlockKind
 
-_LETTERS = "bcdfghjkmnpqrstvwxz23456789"
-_NAMES = 0.15  # of a digest, for lines with names that stand nowhere else
+_NAMES, _NAMES_MOST = 0.15, 4_000  # of a digest, and tokens at most, for lines with names that stand nowhere else
 _SAID, _DONE, _PLAN, _FILES, _RECALLED = 0.30, 0.12, 0.06, 0.62, 0.7  # of the rest, at most
 _FILES_MOST = 16_000  # tokens of file text: beyond, it is rarely needed
 _FILE_RATE = 0.3  # of the price of a token: text that an edit needs is worth more than a name
-_EXPANSION = 400  # characters of a skill or command that a harness put in the user's place
-_ASK, _ANSWER = 2_000, 12_000  # characters of one user message, and of an answer that stays whole
 
 
 @frozen
@@ -70,7 +67,8 @@ def working_set(material: Material, names: Names, budget: int) -> WorkingSet:
     if budget <= 0:
         return WorkingSet()
     held = Held()
-    room = int(budget * (1 - _NAMES))
+    for_names = min(int(budget * _NAMES), _NAMES_MOST)
+    room = budget - for_names
     parts = _recalled(material, int(room * _RECALLED), held)
     parts += _said(material, int(room * _SAID), held)
     if plan := plan_lines([entry.message for entry in material.entries[: material.cut]], material.work.tools):
@@ -87,7 +85,7 @@ def working_set(material: Material, names: Names, budget: int) -> WorkingSet:
         if material.stands(place):
             mentioned, shown = (mentioned | entry.facts, shown) if entry.own else (mentioned, shown | entry.facts)
     standing = Standing(shown, mentioned)
-    quoted = name_parts(names, material.entries, material.cut, material.work, standing, int(budget * _NAMES))
+    quoted = name_parts(names, material.entries, material.cut, material.work, standing, for_names)
     for place, _ in quoted:
         if place != IN_FILES:
             held.add(place, DigestPart.NAMES, "lines with names that stand nowhere else")
@@ -113,39 +111,24 @@ def _recalled(material: Material, budget: int, held: Held) -> list[Part]:
 
 def _said(material: Material, budget: int, held: Held) -> list[Part]:
     messages = [entry.message for entry in material.entries]
-    found = [saying for saying in sayings(messages, material.cut) if saying.place not in material.kept]
-    texts = {saying.place: _first_form(saying) for saying in found}
-    spent = sum(len(text) // 4 + 12 for text in texts.values())
-    # The newest words get what room is left; if there is none, old answers go first, then old asks are shortened.
-    for saying in found:
-        if spent <= budget:
-            break
-        if not saying.is_user and not saying.whole:
-            spent -= len(texts[saying.place]) // 4 + 12
-            texts[saying.place] = ""
-    for saying in found:
-        if spent <= budget:
-            break
-        if saying.is_user and not saying.whole:
-            short = shortened(saying.text, 300)
-            spent -= (len(texts[saying.place]) - len(short)) // 4
-            texts[saying.place] = short
-    parts = []
-    for saying in found:
-        if text := texts[saying.place]:
-            who = "user" if saying.is_user else "you"
-            parts.append(Part(f"{who}, message {saying.place + 1}:", tuple(text.split("\n"))))
-            short = "what the user said" if saying.is_user else "an answer, in short"
-            held.add(saying.place, DigestPart.SAID, saying.reason or short)
+    found = sayings(messages, material.cut, _reports(material))
+    parts: list[Part] = []
+    for part, told in said_parts([saying for saying in found if saying.place not in material.kept], budget):
+        parts.append(part)
+        for saying in told:
+            held.add(saying.place, DigestPart.SAID, saying.reason or f"what was said ({saying.voice}), in short")
     return parts
 
 
-def _first_form(saying: Saying) -> str:
-    if saying.is_user and is_expanded(saying.text):
-        return shortened(saying.text, _EXPANSION)
-    if saying.is_user:
-        return shortened(saying.text, _ANSWER if saying.whole else _ASK)
-    return shortened(saying.text, _ANSWER) if saying.whole else in_short(saying.text)
+def _reports(material: Material) -> dict[int, tuple[str, str]]:
+    """The results of agents, by their place: the agent's name, and what it reported."""
+    reports: dict[int, tuple[str, str]] = {}
+    for exchange in material.work.exchanges:
+        if exchange.delegated and exchange.ending.outcome is Outcome.OK:
+            for block in material.entries[exchange.answered].message.blocks:
+                if block.kind is BlockKind.RESULT and block.call_id == exchange.call_id:
+                    reports[exchange.answered] = (exchange.purpose, block.text)
+    return reports
 
 
 def _done(material: Material, budget: int, held: Held) -> list[Part]:

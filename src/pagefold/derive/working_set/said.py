@@ -1,56 +1,144 @@
 """What was said before the fold: the user's words whole as far as they fit, the answers that matter, the rest in short.
 
-The answer that the latest short ask replies to stays whole: "do 2 and 3" means nothing without the list.
+The answer that the latest ask replies to stays whole: "do 2 and 3" means nothing without the list. So does the client's
+last summary, which is all that is left of what came before it, and what agents reported last.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
+from pagefold.derive.working_set.parts import Part
 from pagefold.frozen import frozen
 from pagefold.pages.pins import OPENING
+from pagefold.pages.voices import Voice, without_reminders, words_of
 from pagefold.wire.message import BlockKind, Message, Role
 
-_REMINDER = re.compile(r"<system-reminder>.*?</system-reminder>\s*", re.DOTALL)
-_WHOLE_ANSWERS = 3
+_WHOLE_ANSWERS, _WHOLE_REPORTS = 3, 2
+_REPORT = 300  # characters: a shorter result of an agent only says that it was begun
+_ASK, _OLD_REPORT, _CLIENT = 2_000, 600, 300  # characters of what does not have to stay whole
+_LONGEST = {Voice.SUMMARY: 24_000, Voice.AGENT: 8_000}
+_LONGEST_OTHER = 12_000
+_SHORT = 300
+_TITLE = 12  # tokens
 _SENTENCE = re.compile(r"(?<=[.!?:])\s+(?=[A-Z#*`\d-])")
-_EXPANDED = re.compile(
-    r"^(?:Base directory for this skill:|<command-(?:name|message)>|Caveat: The messages below|<local-command)"
+_ANNOUNCES = re.compile(
+    r"\A(?:(?:Now|Next|First|Then|Good|Great|Perfect|Okay|OK|So|And)[,.!:]?\s+)*"
+    r"(?:let me|let's|I'll|I will|I'm going to)\b",
+    re.IGNORECASE,
 )
 GAP = "…"
+_ANSWERED, _LATEST = "the answer that the latest ask replies to", "the latest ask"  # these never give way
 
 
 @frozen
 class Saying:
-    """One message's words. `reason` says why they are whole, where they have to be."""
+    """One message's words. `reason` says why they have to stay whole; nothing where they may be shortened. `acts` where
+    the message also calls tools: what it only announces is told by the calls."""
 
     place: int
-    speaker: Role
+    voice: Voice
     text: str
     reason: str = ""
+    speaker: str = ""
+    acts: bool = False
 
     @property
-    def whole(self) -> bool:
-        return bool(self.reason)
+    def title(self) -> str:
+        number = self.place + 1
+        match self.voice:
+            case Voice.AGENT:
+                return f"report of {f'the agent {self.speaker!r}' if self.speaker else 'an agent'}, message {number}:"
+            case Voice.SUMMARY:
+                return f"the client's summary of what came before, message {number}:"
+            case Voice.CLIENT:
+                return f"put in by the client, not by the user, message {number}:"
+        return f"{self.voice}, message {number}:"
 
-    @property
-    def is_user(self) -> bool:
-        return self.speaker is not Role.ASSISTANT
+
+def sayings(messages: Sequence[Message], cut: int, reports: Mapping[int, tuple[str, str]]) -> list[Saying]:
+    """What was said before the cut, in order, with those marked that have to stay whole.
+
+    `reports` are results of agents, by their place: the agent's name, and what it reported.
+    """
+    spoken = list(_spoken(messages, reports))
+    asks = [index for index, saying in enumerate(spoken) if saying.voice is Voice.USER]
+    found = [saying for saying in spoken if saying.place < cut]
+    by_voice = {voice: [index for index, saying in enumerate(found) if saying.voice is voice] for voice in Voice}
+    whole = dict.fromkeys(by_voice[Voice.YOU][-_WHOLE_ANSWERS:], "one of the last answers")
+    whole |= dict.fromkeys(by_voice[Voice.AGENT][-_WHOLE_REPORTS:], "what an agent reported last")
+    whole |= dict.fromkeys(by_voice[Voice.SUMMARY][-1:], "all that is left of what came before it")
+    newest = [index for index, saying in enumerate(spoken) if saying.voice is not Voice.YOU]
+    for ask in {*asks[-1:], *newest[-1:]}:
+        answers = [index for index in by_voice[Voice.YOU] if index < ask]
+        whole |= dict.fromkeys(answers[-1:], _ANSWERED)
+        if ask < len(found):
+            whole[ask] = _LATEST
+    return [replace(saying, reason=whole.get(index, "")) for index, saying in enumerate(found)]
 
 
-def sayings(messages: Sequence[Message], cut: int) -> list[Saying]:
-    """What user and assistant said before the cut, in order, with those marked that have to stay whole."""
-    found: list[Saying] = []
-    for place, message in enumerate(messages[:cut]):
-        if message.role in (Role.USER, Role.ASSISTANT) and (text := words_of_message(message)):
-            found.append(Saying(place, message.role, text))
-    answers = [index for index, saying in enumerate(found) if not saying.is_user]
-    whole = dict.fromkeys(answers[-_WHOLE_ANSWERS:], "one of the last answers")
-    asks = [place for place, message in enumerate(messages) if message.role is Role.USER and words_of_message(message)]
-    if asks:
-        before = [index for index in answers if found[index].place < asks[-1]]
-        whole |= dict.fromkeys(before[-1:], "what the latest ask replies to")
-        whole |= {index: "the latest ask" for index, saying in enumerate(found) if saying.place == asks[-1]}
-    return [Saying(s.place, s.speaker, s.text, whole.get(index, "")) for index, s in enumerate(found)]
+def said_parts(found: Sequence[Saying], budget: int) -> list[tuple[Part, list[Saying]]]:
+    """The parts that tell these sayings in about so many tokens, each with the sayings that it tells.
+
+    The newest words get what room there is: old answers go first, then old reports and what the client put in are
+    shortened, then old asks.
+    """
+    texts = [_told(saying, budget) for saying in found]
+    spent = sum(len(text) // 4 + _TITLE for text in texts)
+    for voices in ((Voice.YOU,), (Voice.AGENT, Voice.CLIENT, Voice.SUMMARY), (Voice.USER,)):
+        for index, saying in enumerate(found):
+            if spent <= budget:
+                break
+            if saying.voice in voices and not saying.reason and texts[index]:
+                short = "" if saying.voice is Voice.YOU else shortened(saying.text, _SHORT)
+                spent -= (len(texts[index]) - len(short)) // 4 + (0 if short else _TITLE)
+                texts[index] = short
+    return list(_parts([(saying, text) for saying, text in zip(found, texts, strict=True) if text]))
+
+
+def _parts(told: Sequence[tuple[Saying, str]]) -> Iterator[tuple[Part, list[Saying]]]:
+    """A part for each saying; answers in short that follow one another share one."""
+    run: list[tuple[Saying, str]] = []
+    for saying, text in [*told, (None, "")]:
+        if run and (saying is None or saying.voice is not Voice.YOU or saying.reason):
+            title = f"you, in short, by message: {run[0][0].place + 1} to {run[-1][0].place + 1}"
+            lines = tuple([f"{other.place + 1}: {short}" for other, short in run])
+            yield Part(title, lines), [other for other, _ in run]
+            run = []
+        if saying is None:
+            return
+        if saying.voice is Voice.YOU and not saying.reason:
+            run.append((saying, text))
+        else:
+            yield Part(saying.title, tuple(text.split("\n"))), [saying]
+
+
+def _told(saying: Saying, budget: int) -> str:
+    """What is told of a saying where there is room."""
+    if saying.reason:
+        longest = _LONGEST.get(saying.voice, _LONGEST_OTHER)
+        room = longest if saying.reason in (_ANSWERED, _LATEST) else max(_SHORT, budget * 2)
+        return shortened(saying.text, min(longest, room))
+    if saying.voice is Voice.YOU:
+        return in_short(saying.text, acts=saying.acts)
+    longest = {Voice.USER: _ASK, Voice.AGENT: _OLD_REPORT}.get(saying.voice, _CLIENT)
+    return shortened(saying.text, longest)
+
+
+def _spoken(messages: Sequence[Message], reports: Mapping[int, tuple[str, str]]) -> Iterator[Saying]:
+    for place, message in enumerate(messages):
+        if message.role not in (Role.USER, Role.ASSISTANT) and place not in reports:
+            continue
+        text = words_of_message(message)
+        if message.role is Role.ASSISTANT:
+            acts = any(block.kind is BlockKind.CALL for block in message.blocks)
+            if text:
+                yield Saying(place, Voice.YOU, text, acts=acts)
+        elif text:
+            words = words_of(text)
+            yield Saying(place, words.voice, words.text, speaker=words.speaker)
+        if place in reports and len(reports[place][1]) >= _REPORT:
+            yield Saying(place, Voice.AGENT, reports[place][1], speaker=reports[place][0])
 
 
 def words_of_message(message: Message) -> str:
@@ -58,12 +146,7 @@ def words_of_message(message: Message) -> str:
     texts = [block.text for block in message.blocks if block.kind is BlockKind.TEXT]
     if message.place < 0:  # what is pinned stands in every request: no digest has to quote it
         texts = [text for text in texts if not text.startswith(OPENING)]
-    return "\n".join(stripped for text in texts if (stripped := _REMINDER.sub("", text).strip()))
-
-
-def is_expanded(text: str) -> bool:
-    """Whether a harness wrote a user message: the text of a skill or of a command, which can be read again."""
-    return _EXPANDED.match(text) is not None
+    return "\n".join(stripped for text in texts if (stripped := without_reminders(text)))
 
 
 def shortened(text: str, characters: int) -> str:
@@ -78,12 +161,15 @@ def shortened(text: str, characters: int) -> str:
     return f"{head}\n{GAP}\n{tail}"
 
 
-def in_short(text: str) -> str:
-    """The first and the last sentence of a text."""
-    lines = [line for line in text.split("\n") if line.strip()]
-    first = _SENTENCE.split(lines[0])[0]
-    last = _SENTENCE.split(lines[-1])[-1]
-    if len(lines) == 1 and first == last:
-        return shortened(first, 400)
-    gap = "" if len(lines) == 1 and len(first) + len(last) + 1 >= len(lines[0]) else f"\n{GAP}"
-    return f"{shortened(first, 300)}{gap}\n{shortened(last, 300)}"
+def in_short(text: str, *, acts: bool = False) -> str:
+    """The first and the last sentence of a text on one line. Sentences that only announce the calls of a message that
+    `acts` are left out."""
+    lines = [line.strip() for line in text.split("\n") if line.strip()]
+    sentences = [sentence for line in lines for sentence in _SENTENCE.split(line)]
+    ends = [sentences[0]] if len(sentences) == 1 else [sentences[0], sentences[-1]]
+    kept = [sentence for sentence in ends if not (acts and _ANNOUNCES.match(sentence))]
+    if not kept:
+        return ""
+    whole = len(kept) == len(sentences)
+    shown = [" ".join(shortened(sentence, _SHORT).split()) for sentence in kept]
+    return " ".join(shown) if whole else f" {GAP} ".join(shown) if len(shown) > 1 else f"{shown[0]} {GAP}"

@@ -1,0 +1,63 @@
+"""Who speaks in a message whose role is "user": the user, an agent that reports, or the client itself.
+
+Clients put their own words in the user's place: notifications, summaries of a compaction, texts of skills and commands.
+A digest must not tell them as the user's.
+"""
+
+import re
+from enum import StrEnum
+
+from pagefold.frozen import frozen
+
+
+class Voice(StrEnum):
+    USER = "user"
+    YOU = "you"
+    AGENT = "agent"
+    SUMMARY = "summary"
+    CLIENT = "client"
+
+
+_REMINDER = re.compile(r"<system-reminder>.*?</system-reminder>\s*", re.DOTALL)
+_NOTIFICATION = re.compile(r"\A<task-notification>(.*?)(?:</task-notification>|\Z)", re.DOTALL)
+_FIELD = re.compile(r"<(summary|result|status)>(.*?)</\1>", re.DOTALL)
+_AGENT_NAME = re.compile(r'\AAgent "(.*)" \w+\Z', re.DOTALL)
+_SUMMARY = "This session is being continued from a previous conversation"
+_CLIENT_BEGINS = (
+    "Base directory for this skill:",
+    "Caveat: The messages below",
+    "Operation stopped by hook",
+    "[Request interrupted by user",
+)
+_CLIENT_TAG = re.compile(
+    r"<(?:command-(?:name|message|args)|local-command-\w+|bash-\w+|environment_context|recommended_plugins"
+    r"|user_instructions|turn_aborted|subagent_notification)>"
+)
+
+
+@frozen
+class Words:
+    """What a message says without its frame. `speaker` is the agent's name where one reports."""
+
+    voice: Voice
+    text: str
+    speaker: str = ""
+
+
+def without_reminders(text: str) -> str:
+    return _REMINDER.sub("", text).strip() if "<system-reminder>" in text else text.strip()
+
+
+def words_of(text: str) -> Words:
+    """The words of a message in the user's place, and whose they are."""
+    if (notification := _NOTIFICATION.match(text)) is not None:
+        fields = dict(_FIELD.findall(notification.group(1)))
+        name = _AGENT_NAME.match(fields.get("summary", ""))
+        report = fields.get("result") or fields.get("summary") or notification.group(1)
+        if fields.get("status", "completed") != "completed":
+            report = f"({fields['status']}) {report}"
+        return Words(Voice.AGENT, report.strip(), name.group(1) if name else "")
+    if text.startswith(_SUMMARY):
+        return Words(Voice.SUMMARY, text)
+    is_client = text.startswith(_CLIENT_BEGINS) or _CLIENT_TAG.match(text) is not None
+    return Words(Voice.CLIENT if is_client else Voice.USER, text)

@@ -1,0 +1,55 @@
+"""Whose words stand in the user's place."""
+
+import pytest
+
+from pagefold.pages.voices import Voice, words_of
+from tests.pages.files.sessions import agent, call, cat_n, conversation, result, user, work_of
+
+NOTE = (
+    "<task-notification>\n<task-id>a1</task-id>\n<status>{status}</status>\n"
+    '<summary>Agent "Mend the mill" finished</summary>\n<result>Three sacks.\nDone.</result>\n</task-notification>'
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "voice", "words", "speaker"),
+    [
+        ("do 2 and 3", Voice.USER, "do 2 and 3", ""),
+        ("What does <command-name> mean?", Voice.USER, "What does <command-name> mean?", ""),
+        (NOTE.format(status="completed"), Voice.AGENT, "Three sacks.\nDone.", "Mend the mill"),
+        (NOTE.format(status="failed"), Voice.AGENT, "(failed) Three sacks.\nDone.", "Mend the mill"),
+        ("<task-notification>\nnothing else", Voice.AGENT, "nothing else", ""),
+        ("<command-name>/clear</command-name>", Voice.CLIENT, "<command-name>/clear</command-name>", ""),
+        ("Base directory for this skill: /s", Voice.CLIENT, "Base directory for this skill: /s", ""),
+    ],
+)
+def test_words_are_told_by_whom_they_are(text: str, voice: Voice, words: str, speaker: str) -> None:
+    found = words_of(text)
+
+    assert (found.voice, found.text, found.speaker) == (voice, words, speaker)
+
+
+def test_a_clients_summary_is_not_the_users_word() -> None:
+    text = "This session is being continued from a previous conversation that ran out of context.\nSummary: …"
+
+    assert words_of(text).voice is Voice.SUMMARY
+
+
+@pytest.mark.parametrize(("kind", "doubted"), [("general-purpose", True), ("Explore", False)])
+def test_files_are_in_doubt_once_an_agent_in_the_background_ends(kind: str, *, doubted: bool) -> None:
+    path, lines = "/srv/mill/a.py", [f"row_{at} = {at}" for at in range(1, 9)]
+    asked = {"description": "Mend the mill", "subagent_type": kind, "prompt": "Mend it."}
+    work = work_of(
+        conversation(
+            user("Go."),
+            call("c1", "Agent", asked),
+            result("c1", "Async agent launched successfully."),
+            call("c2", "Read", {"file_path": path}),
+            result("c2", cat_n(lines)),
+            user(NOTE.format(status="completed")),
+            agent("It is done."),
+        )
+    )
+    text = next(iter(work.files.files.values())).text
+
+    assert text.is_doubted(min(text.regions[0].seen)) is doubted
