@@ -50,6 +50,8 @@ bench-long: $(READY)
 	$(BIN)/python -m bench.policies
 	$(BIN)/python -m bench.tune
 	$(BIN)/python -m bench.aggregate
+	$(BIN)/python -m bench.referee --family coding-claude-code,coding-claude-code-july --policy lossless,economic --window 64000,200000
+	$(BIN)/python -m bench.referee --family coding-codex --model gpt-5.6-sol --policy lossless,economic --window 64000,200000
 
 # pagefold beside the rivals that are installed under PEERS_DIR: a quarter of an hour on two cores. Writes docs/field.md and its picture.
 bench-field: $(READY)
