@@ -108,7 +108,10 @@ def test_requests_fold_within_the_window_and_what_was_folded_comes_back() -> Non
     folded = next(m["content"] for m in requests[-1] if "pagefold wrote this message" in str(m["content"])[:60])
     handles = HANDLE.findall(folded)
     assert handles
-    assert '"role": "user"' in context.recall(handles[0]) or '"role":"assistant"' in context.recall(handles[0])
+    listed = context.recall(handles[0])
+    assert listed.startswith("What was said and done here, in order.")
+    messages = context.recall(HANDLE.findall(listed.partition("as they were sent")[2])[0])
+    assert '"role": "user"' in messages or '"role":"assistant"' in messages
     assert context.report().folds > 0
     assert context.report().recalls
     assert context.report().saved > 0
@@ -411,3 +414,24 @@ def test_a_pin_between_a_request_and_its_answer_stays() -> None:
         assert held == (turn > 3)
         if turn == 3:
             context.pin("Leave the tests alone.")
+
+
+def test_what_was_folded_is_found_and_told_with_its_place_in_the_conversation(opened: Opened) -> None:
+    context, other = opened(12_000), opened(12_000)
+    requests = list(loop(context, 40))
+    folded = next(m["content"] for m in requests[-1] if "pagefold wrote this message" in str(m["content"])[:60])
+    listed = context.recall(HANDLE.findall(folded)[0])
+    handles = HANDLE.findall(listed)
+    assert not [handle for handle in handles if context.recall(handle).startswith("There is no page")]
+
+    line = next(line for line in listed.split("\n") if re.match(r"pf-\w+ message \d+, (?!you|user|file)", line))
+    told = context.recall(line[:13])
+    assert re.match(r"\[message \d+ of this conversation; it was done for message 1, user: ", told)
+    assert "\n[after it: pf-" in told
+    assert "\n[the call] " in told
+
+    found = context.search("function_3_7")
+    assert found.startswith("1. pf-")
+    assert "function_3_7" in context.recall(found.split()[1])
+    assert context.search("nowhere to be seen") == "No page speaks of 'nowhere to be seen'."
+    assert other.search("function_3_7") == "No page speaks of 'function_3_7'."

@@ -33,6 +33,7 @@ from pagefold.derive.runner import Run, as_it_is, begin, replay_messages
 from pagefold.encode.recall_reply import reply_to_recall
 from pagefold.errors import ConfigError, WindowError
 from pagefold.pages import producers
+from pagefold.pages.exchanges import Work, work_of
 from pagefold.pages.files.file_tools import own_tools
 from pagefold.pages.journal import Boundary, Flushed
 from pagefold.pages.kinds import PageKind, ResidencyLevel
@@ -40,6 +41,7 @@ from pagefold.pages.memory_store import MemoryStore
 from pagefold.pages.page import HANDLE, Page, PageId
 from pagefold.pages.pins import NONE, Pins
 from pagefold.pages.producers import Held, Refused, Scope
+from pagefold.pages.search import SearchResults
 from pagefold.pages.store import Store
 from pagefold.pages.writeback import Scopes, Writeback
 from pagefold.settings.knobs import file_tool_tables
@@ -199,15 +201,29 @@ class Context:
         return [json.loads(message.raw) for message in spelled_alike(list(self._sent))]
 
     def recall(self, handle: str, **part: Any) -> str:
-        """What a handle stands for: `pf-…` from a fold, or `R12` from the title of a result. `lines`, `path`, `find`,
-        `cursor` and `budget` ask for a part. Words are the answer where there is nothing to give back."""
+        """What a handle stands for: `pf-…` from a fold, or `R12` from the title of a result. What was folded comes with
+        its place: what was asked, what came before and after it, and whether a file is still as it was. `lines`,
+        `path`, `find`, `cursor` and `budget` ask for a part. Words are the answer where nothing can be given back."""
         self._report = replace(self._report, recalls=self._report.recalls + 1)
         if not HANDLE.fullmatch(handle) and (text := self._titled(handle)) is not None:
             handle = self.keep(text)
-        found = reply_to_recall(self._store.pages, handle, within=self._history, count=self._counter.count, **part)
+        found = reply_to_recall(
+            self._store.pages, handle, within=self._history, count=self._counter.count, work=self._done, **part
+        )
         if found.page is not None:
             self._missed.append(found.page)
         return found.text
+
+    def search(self, query: str, limit: int = 5) -> str:
+        """Where something was said or done before it was folded: by words, names, paths, tools, or by how a call ended
+        (`failed`, `refused`, `interrupted`). The best first, each with the handle that recalls it."""
+        return SearchResults(
+            query, tuple(self._store.search_index.search(query, history=self._history, limit=limit))
+        ).text
+
+    def _done(self) -> Work:
+        policy: Any = self._run.policy
+        return work_of(self._messages, policy.file_tools if policy.abilities.shows_files else ())
 
     def keep(self, text: str, name: str = "") -> str:
         """Keeps a text in the store for this history; the handle that recalls it."""

@@ -9,11 +9,16 @@ from pathlib import Path
 import pytest
 
 from pagefold import __version__
+from pagefold.adapters.library import Library
 from pagefold.adapters.local_files import LocalFiles
 from pagefold.adapters.model_proxy_lock import hold_model_proxy_lock
+from pagefold.adapters.stores import open_store
 from pagefold.cli import COMMANDS
 from pagefold.cli.arguments import tokens
 from pagefold.derive.policies import LIVE
+from pagefold.pages.contents import Entry, contents_page
+from pagefold.pages.kinds import PageKind
+from pagefold.pages.page import Page
 from tests.cli.program import pagefold
 
 SESSION = {"id": "s", "messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]}
@@ -333,7 +338,7 @@ def test_search_finds_names_first_limits_to_a_history_and_finding_nothing_is_no_
     assert [one["name"] for one in found] == ["notes.txt", "other.txt"]
     assert found[0]["exact"] == ["load_config"]
     words = pagefold("search", "config", "--history", "b", "--store", "s.db", home=tmp_path).stdout.decode()
-    assert words.startswith(f"1. {found[1]['handle']} (other.txt, line 1)\nload config")
+    assert words.startswith(f"1. {found[1]['handle']} other.txt (from line 1)\nload config")
     assert b"No page speaks of" in pagefold("search", "zebra", "--store", "s.db", home=tmp_path).stdout
 
 
@@ -346,3 +351,23 @@ def test_recall_gives_parts_and_restore_without_a_sink_says_what_to_set(tmp_path
     assert b"no line" in pagefold("recall", name, "--find", "x", "--store", "s.db", home=tmp_path, code=1).stderr
     assert b"--bytes" in pagefold("recall", name, "--bytes", "6", "--store", "s.db", home=tmp_path, code=2).stderr
     assert b"sink.endpoint" in pagefold("restore", "s", "--store", "s.db", home=tmp_path, code=2).stderr
+
+
+def test_recall_tells_a_page_in_its_place_as_an_agent_is_told_it(tmp_path: Path) -> None:
+    page = Page.of(PageKind.EVIDENCE, "made", "Bash make: ok")
+    entries = [Entry(1, "user: mend it"), Entry(3, "Bash make: ok", page.handle)]
+    listing = contents_page(entries, [], "", "pf-cccccccccc")
+    library = Library(open_store(tmp_path / "s.db"))
+    for kept in (page, listing):
+        library.put(kept.content, history="h", kind=kept.kind, name=kept.name)
+    answered = library.answer_call("context_recall", {"handle": page.handle}, budget=8_000, within="h")
+    elsewhere = library.answer_call("context_recall", {"handle": page.handle}, budget=8_000, within="other")
+    library.close()
+    asked = ("recall", page.handle, "--store", "s.db")
+
+    told = "[message 3 of this conversation; it was done for message 1, user: mend it]\n"
+    told += "[before it: message 1, user: mend it]\nmade"
+    assert (answered, elsewhere) == ((told, False), ("made", False))
+    assert pagefold(*asked, "--history", "h", "--in-place", home=tmp_path).stdout.decode() == told + "\n"
+    assert pagefold(*asked, "--history", "h", home=tmp_path).stdout == b"made"
+    assert b"--in-place: expected --history" in pagefold(*asked, "--in-place", home=tmp_path, code=2).stderr

@@ -168,3 +168,29 @@ class SearchSuite:
         expected = {page for page, words in put.items() if word in words}
 
         assert set(pages_of(index, word, history, limit=20)) == expected
+
+    @pytest.mark.parametrize("query", ["load config", "loadConfig", "load_config", "Config load", "config"])
+    @pytest.mark.parametrize("name", ["loadConfig", "load_config", "LoadConfig", "HTTPLoadConfig", "load-config"])
+    def test_a_name_is_found_by_its_words(self, pages: PageStore, index: SearchIndex, query: str, name: str) -> None:
+        pages.put(b"unloading reconfigured configurations")
+        page = pages.put(f"see {name}() there".encode())
+
+        assert pages_of(index, query) == [page]
+
+    @pytest.mark.parametrize(
+        ("query", "best"), [("failed", 0), ("Bash failed", 0), ("refused", 1), ("Edit", 1), ("a.py", 1)]
+    )
+    def test_what_a_page_is_called_counts_before_what_it_says(
+        self, pages: PageStore, index: SearchIndex, query: str, best: int
+    ) -> None:
+        pages.put(b"failed failed refused refused Edit a b py", history="h", name="Read b.txt: ok")
+        called = ["Bash make: FAILED: no rule", "Edit /srv/a.py x y: REFUSED by the user"]
+        found = [pages.put(name.encode() * 20, history="h", name=name) for name in called]
+
+        assert pages_of(index, query, "h")[0] == found[best]
+
+    def test_pages_that_list_others_come_last(self, pages: PageStore, index: SearchIndex) -> None:
+        listing = pages.put(b"needle needle needle", history="h", name="what was said and done")
+        page = pages.put(b"a needle in much hay " + b"hay " * 200, history="h", name="Read hay")
+
+        assert pages_of(index, "needle", "h") == [page, listing]

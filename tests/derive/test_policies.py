@@ -170,7 +170,8 @@ def recalled(told: Told, said: str) -> Iterator[str]:
             seen.add(handle)
             page = told.pages[handle].text
             yield page
-            todo += HANDLE.findall(page.partition("\n")[0])
+            listing = page.startswith("What was said and done here")
+            todo += HANDLE.findall(page if listing else page.partition("\n")[0])
 
 
 @pytest.mark.parametrize("name", FOLDING)

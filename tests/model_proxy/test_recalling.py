@@ -238,7 +238,7 @@ def asked(
     library: Library,
     answer: Callable[[socket.socket], None],
     stream: bool,
-    answers: Callable[[str, Mapping[str, Any]], str] | None = None,
+    answers: Callable[..., str] | None = None,
     policy: Policy | None = None,
 ) -> tuple[int, bytes, Upstream, Totals]:
     """What one question comes to, upstream an answer in raw bytes."""
@@ -348,7 +348,7 @@ def test_a_page_is_in_the_store_before_a_later_round_leaves(library: Library) ->
         at_hand.append(library.status().pages > 0)
         reply(connection)
 
-    asked(library, answer, False, lambda tool, arguments: FILE, Paging(window=0))
+    asked(library, answer, False, lambda tool, arguments, history, work: FILE, Paging(window=0))
 
     assert at_hand == [False, True]
 

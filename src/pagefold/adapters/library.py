@@ -19,6 +19,7 @@ from pagefold.encode.recall_reply import RecallReply, reply_to_recall
 from pagefold.errors import ConfigError, DeniedError, StoreError
 from pagefold.pages import recall as recalling
 from pagefold.pages.context_tools import PARTS
+from pagefold.pages.exchanges import Work
 from pagefold.pages.kinds import PageKind
 from pagefold.pages.manifest import (
     ManifestEntry,
@@ -33,6 +34,7 @@ from pagefold.pages.manifest import (
 from pagefold.pages.memory_store import MemoryPages
 from pagefold.pages.page import PageId, id_of
 from pagefold.pages.recall import Denied, Failed, RecallAnswer, Recalled, Unknown
+from pagefold.pages.recall_frame import frame_of
 from pagefold.pages.search import LIMIT, SearchAnswer, SearchFailed, SearchResults
 from pagefold.pages.store import Store
 from pagefold.settings.sections import SinkSettings
@@ -146,22 +148,40 @@ class Library:
         path: str = "",
         find: str = "",
         budget: int | None = None,
+        history: str | None = None,
+        work: Callable[[], Work] | None = None,
     ) -> RecallReply:
-        """Returns the text for an agent that recalls a page: all of it, its next piece, or the part it asked for."""
+        """Returns the text for an agent that recalls a page: all of it, its next piece, or the part it asked for.
+
+        A page is recalled `within` one history, or from all; what was folded in `history` comes with its place there.
+        """
         recalled = self.recall(handle, within=within)
         if not isinstance(recalled, Recalled):
             return RecallReply(recalled.text, reason=_ANSWERS[type(recalled)])
         # It may have come from the sink, so parts are taken of what was recalled.
         pages = MemoryPages()
         pages.put(recalled.content)
-        return reply_to_recall(pages, handle, cursor=cursor, lines=lines, path=path, find=find, budget=budget)
+        try:
+            frame = frame_of(self.store.pages, handle, within or history, work)
+        except StoreError as error:
+            return RecallReply(Failed(handle, str(error)).text, reason=_ANSWERS[Failed])
+        return reply_to_recall(
+            pages, handle, cursor=cursor, lines=lines, path=path, find=find, budget=budget, frame=frame
+        )
 
     def answer_call(
-        self, tool: str, arguments: Mapping[str, Any], *, budget: int, within: str | None = None
+        self,
+        tool: str,
+        arguments: Mapping[str, Any],
+        *,
+        budget: int,
+        within: str | None = None,
+        work: Callable[[], Work] | None = None,
     ) -> tuple[str, bool]:
         """Returns the text for an agent that calls context_recall or context_search, and whether it is a failure.
 
-        Pages are searched for `within` one history, and recalled from all. Raises StoreError.
+        Pages are searched for `within` one history, and recalled from all: a handle may come from another surface.
+        `work` gives what has been done in that history up to now. Raises StoreError.
         """
         if tool == "context_search":
             limit = arguments.get("limit")
@@ -169,7 +189,7 @@ class Library:
             matches = self.search(str(arguments.get("query", "")), within=within, limit=most)
             return matches.text, isinstance(matches, SearchFailed)
         part = {name: str(arguments.get(name) or "") for name in PARTS}
-        recalled = self.answer(str(arguments.get("handle", "")), **part, budget=budget)
+        recalled = self.answer(str(arguments.get("handle", "")), **part, budget=budget, history=within, work=work)
         return recalled.text, recalled.page is None
 
     def search(self, query: str, *, within: str | None = None, limit: int = LIMIT) -> SearchAnswer:

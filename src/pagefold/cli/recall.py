@@ -11,6 +11,7 @@ Examples:
   pagefold recall pf-abcdefghij --lines 40-80,120
   pagefold recall pf-abcdefghij --path '$.items[3].name'
   pagefold recall pf-abcdefghij --find TypeError
+  pagefold recall pf-abcdefghij --history 3f2a… --in-place
 """
 
 import argparse
@@ -33,6 +34,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--lines", default="", metavar="RANGES", help="only these lines, as an agent is told them")
     command.add_argument("--path", default="", metavar="PATH", help="only what stands there in its JSON")
     command.add_argument("--find", default="", metavar="WORD", help="only the lines with this word, and those around")
+    command.add_argument(
+        "--in-place", action="store_true", help="with what was asked, and what came before and after it in --history"
+    )
     command.add_argument("--cursor", default="", metavar="CURSOR", help="the piece that the last one's cursor leads to")
     command.add_argument("--budget", type=int, metavar="TOKENS", help="in pieces of at most so many tokens")
     add_store(command)
@@ -42,7 +46,9 @@ def run(options: argparse.Namespace) -> int:
     span = _span(options.bytes) if options.bytes else None
     asked = {name: getattr(options, name) for name in ("lines", "path", "find", "cursor", "budget")}
     with library_to_read(options) as library:
-        if any(value not in ("", None) for value in asked.values()):
+        if options.in_place and options.history is None:
+            raise ConfigError("--in-place: expected --history, the conversation that the page is told in")
+        if options.in_place or any(value not in ("", None) for value in asked.values()):
             return _tell_part(library.answer(options.handle, within=options.history, **asked), options)
         if span is None:
             answer = library.recall(options.handle, within=options.history)

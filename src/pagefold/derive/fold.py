@@ -19,7 +19,8 @@ from pagefold.derive.values import NEVER, Mentions, Priors, mentioned
 from pagefold.derive.working_set.digest import Material, working_set
 from pagefold.derive.working_set.names import Names
 from pagefold.derive.working_set.parts import rendered
-from pagefold.derive.working_set.record import Record, recorded, result_pages
+from pagefold.derive.working_set.record import Record, recorded
+from pagefold.derive.working_set.remembered import remembered
 from pagefold.log import Log
 from pagefold.pages.exchanges import Work
 from pagefold.pages.files.file_tools import OwnTools, file_tools
@@ -117,13 +118,14 @@ def fold(
     names = Names({fact: known[fact] for fact in asked}, frame.priors, frame.rate, turn, frame.foreseen)
     folded = [log[place].message for place in range(cut) if place not in stays]
     record, pages = recorded(folded, last.record if last else None)
-    results = result_pages(log[last.cut if last else 0 : cut]) if rule.budget != 0 else {}
-    pages = (*pages, *results.values())
     material = _material(log, cut, stays, turn, work, frame, last)
-    material = replace(material, handles={call: page.handle for call, page in results.items()})
+    if record and rule.budget != 0:
+        memory = remembered(material.entries, work, cut, record)
+        record, pages = memory.record, (*pages, *memory.pages)
+        material = replace(material, handles=memory.handles)
     for _ in range(_TRIES):
         made = working_set(material, names, max(least, budget))
-        digest = user_text(rendered(made.parts, record.handle, len(folded))) if record else None
+        digest = user_text(rendered(made.parts, record, len(folded))) if record else None
         tokens = fixed + (counted(digest, frame.tokens) if digest else 0)
         if tokens + tail <= frame.room or budget <= least:
             break

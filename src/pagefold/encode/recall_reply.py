@@ -8,12 +8,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from pagefold.encode.cursor import Cursor, read_cursor
-from pagefold.encode.page_pieces import piece, usable
+from pagefold.encode.page_pieces import LEAST, piece, usable
 from pagefold.encode.page_query import find_lines, find_path, find_word
-from pagefold.errors import RecallError
+from pagefold.errors import RecallError, StoreError
+from pagefold.pages.exchange_page import result_in
+from pagefold.pages.exchanges import Work
 from pagefold.pages.kinds import PageKind
 from pagefold.pages.page import Page, PageId
-from pagefold.pages.recall import Recalled, recall
+from pagefold.pages.recall import Failed, Recalled, recall
+from pagefold.pages.recall_frame import frame_of
 from pagefold.pages.store import PageStore
 from pagefold.tokens import counter
 
@@ -43,11 +46,14 @@ def reply_to_recall(
     budget: int | None = None,
     within: str | None = None,
     count: Callable[[str], int] | None = None,
+    frame: str | None = None,
+    work: Callable[[], Work] | None = None,
 ) -> RecallReply:
     """Returns the whole page, or the next piece (`cursor`), or the part that `lines`, `path` or `find` asks for.
 
     Without a budget a page is returned whole, and a part has at most `BUDGET` tokens; with one, a page that does not
-    fit is returned piece by piece. `within` is the history that must have been shown the page.
+    fit is returned piece by piece. `within` is the history that must have been shown the page. What was folded comes
+    with its place in that history, its `frame`, and of a file with what `work` says became of it since.
     """
     recalled = recall(store, handle, within=within)
     if not isinstance(recalled, Recalled):
@@ -56,10 +62,15 @@ def reply_to_recall(
     count = count or counter("o200k").count
     queries = {"cursor": cursor, "lines": lines, "path": path, "find": find}
     try:
+        frame = frame_of(store, handle, within, work) if frame is None else frame
+        if budget is not None and frame:
+            budget = max(min(budget, LEAST), budget - count(frame) - 1)
         part = _part(text, recalled.page, {name: query for name, query in queries.items() if query}, budget, count)
+    except StoreError as error:
+        return RecallReply(Failed(handle, str(error)).text, reason="failed")
     except RecallError as error:
         return RecallReply(str(error), reason=type(error).__name__)
-    return RecallReply(part, recalled.page)
+    return RecallReply(f"{frame}\n{part}" if frame else part, recalled.page)
 
 
 def _part(text: str, page: PageId, queries: Mapping[str, str], budget: int | None, count: Callable[[str], int]) -> str:
@@ -69,7 +80,7 @@ def _part(text: str, page: PageId, queries: Mapping[str, str], budget: int | Non
     for name, query in queries.items():
         if name == "cursor":
             return piece(text, read_cursor(query, page, len(text)), count).text
-        return _FIND[name](text, query, most, count)
+        return _FIND[name](text if name == "find" else result_in(text), query, most, count)
     if budget is None or count(text) <= budget:
         return text
     return piece(text, Cursor(page, 0, budget), count).text

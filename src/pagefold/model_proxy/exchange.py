@@ -8,6 +8,7 @@ names what was not understood.
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from pagefold.derive.bound_reasoning import AS_IT_CAME
 from pagefold.derive.notebook import Begun
@@ -23,6 +24,7 @@ from pagefold.model_proxy.recalling import RecallTurn, offered, turn_of
 from pagefold.model_proxy.request_cache import ParsedRequest, RequestCache
 from pagefold.model_proxy.totals import NO_PREFIX, NO_WORK, NOT_RECKONED, Ending, Seen, Work
 from pagefold.model_proxy.turn_recorder import ExchangeRecord
+from pagefold.pages import exchanges
 from pagefold.wire.apis import APIS
 from pagefold.wire.message import Message
 
@@ -246,6 +248,12 @@ class Exchange(AnswerReader):
     def name(self) -> str:
         """The name of its conversation in the store."""
         return self._parsed.name if self._parsed is not None else ""
+
+    def done(self) -> exchanges.Work:
+        """What has been done in its conversation up to now."""
+        policy: Any = self._derivations.policy if self._derivations is not None else None
+        own = policy.file_tools if policy is not None and policy.abilities.shows_files else ()
+        return exchanges.work_of(self._messages, own)
 
     @property
     def record(self) -> ExchangeRecord | None:

@@ -281,8 +281,8 @@ class ProxiedRequest:
     async def _answer_calls(self, turn: RecallTurn) -> bytes | None:
         """Answers the model's recalls. Returns the request that continues the turn, or None if the client acts next."""
         assert self._exchange is not None
-        answers = self._proxy.answers
-        asked = [partial(answers, call.name, call.arguments) for call in turn.calls]
+        answers, exchange = self._proxy.answers, self._exchange
+        asked = [partial(answers, call.name, call.arguments, exchange.name, exchange.done) for call in turn.calls]
         texts = await self._run_step(lambda: [answer() for answer in asked], _ALWAYS_IN_WORKER)
         if texts is None:
             return None

@@ -26,7 +26,7 @@ class Host(Protocol):
     exchange: Callable[..., Exchange]
     put: Callable[..., PageId]
     write_back: Callable[..., object]
-    answers: Callable[[str, Mapping[str, Any]], str]
+    answers: Callable[..., str]
     read_bytes: int
     http_proxies: Mapping[str, str]
     recorder: TurnRecorder | None

@@ -73,7 +73,7 @@ class Proxy:
         *,
         put: Callable[..., PageId] | None = None,
         write_back: Callable[..., object] = lambda pins, boundary, **more: None,
-        answers: Callable[[str, Mapping[str, Any]], str] | None = None,
+        answers: Callable[..., str] | None = None,
         token: str = "",
         report: Callable[[str], None] = to_stderr,
         exchange: Callable[..., Exchange] = Exchange,
@@ -286,7 +286,7 @@ async def _end(mounted: App) -> None:
     await mounted({"type": "lifespan"}, receive, send)
 
 
-def _no_answer(tool: str, arguments: Mapping[str, Any]) -> str:
+def _no_answer(tool: str, arguments: Mapping[str, Any], history: str, work: Callable[[], object]) -> str:
     return ENOUGH
 
 

@@ -3,11 +3,12 @@
 An answer is always text for the model, also when it is a refusal: a model that gets an error tries again.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pagefold.adapters.library import Library
 from pagefold.errors import StoreError
+from pagefold.pages.exchanges import Work
 from pagefold.pages.journal import Boundary
 from pagefold.pages.kinds import PageKind
 from pagefold.pages.page import PageId
@@ -44,8 +45,15 @@ class RecallAnswers:
     def __init__(self, library: Library) -> None:
         self._library = library
 
-    def __call__(self, tool: str, arguments: Mapping[str, Any]) -> str:
+    def __call__(
+        self,
+        tool: str,
+        arguments: Mapping[str, Any],
+        history: str | None = None,
+        work: Callable[[], Work] | None = None,
+    ) -> str:
+        """`history` is the conversation that asks, and `work` gives what has been done in it."""
         try:
-            return self._library.answer_call(tool, arguments, budget=_RECALL_TOKENS)[0]
+            return self._library.answer_call(tool, arguments, budget=_RECALL_TOKENS, within=history, work=work)[0]
         except StoreError as error:
             return str(error)

@@ -58,7 +58,7 @@ _SCOPE = {
 RECALL = _tool(
     "context_recall",
     "Recall a page",
-    "Get back the whole text that a handle such as pf-abcdefghij stands for, exactly as it was.",
+    "Get back what a handle such as pf-abcdefghij stands for, as it was: a call with its result, a file, a text.",
     "handle",
     handle=_text("The handle, as it stands in the text that replaced the original."),
     cursor=_text("Where to go on, as the answer before said; leave out to begin."),
@@ -70,9 +70,9 @@ RECALL = _tool(
 SEARCH = _tool(
     "context_search",
     "Search what was shown",
-    "Find where something was shown earlier in this conversation, also where its text has since been folded away.",
+    "Find what was shown, said or done earlier in this conversation, also where it has since been folded away.",
     "query",
-    query=_text("Words or an exact identifier to look for."),
+    query=_text("Words, names, a path, a tool, or how a call ended: failed, refused, interrupted."),
     limit=_whole("How many places to give at most; 5 if left out.", 1, 20),
     read_only=True,
 )

@@ -5,14 +5,14 @@ came in.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 from typing import Any
 
 from pagefold.frozen import frozen
 from pagefold.log import Log
 from pagefold.pages.files.changes import Act, Doubted, FileChange
-from pagefold.pages.files.file_tools import KNOWN_TOOLS, Does, FileTools, text_under
+from pagefold.pages.files.file_tools import KNOWN_TOOLS, Does, FileTools, OwnTools, file_tools, text_under
 from pagefold.pages.files.model import FileModel
 from pagefold.pages.files.patch import patch_in, patched_files
 from pagefold.pages.files.recognise import changes_of
@@ -39,6 +39,11 @@ class Exchange:
     act: Act = Act.OTHER
     paths: tuple[str, ...] = ()
     delegated: bool = False
+
+    @property
+    def line(self) -> str:
+        """The exchange on one line: the call and what became of it."""
+        return f"{self.label}: {self.ending.text}"
 
 
 @frozen
@@ -79,6 +84,14 @@ class Work:
                 if words.voice is Voice.AGENT and words.speaker in work.agents:
                     work = replace(work, files=work.files.after((work.agents[words.speaker],), place))
         return work
+
+
+def work_of(messages: Iterable[Message], own: OwnTools = ()) -> Work:
+    """The work of a whole history. `own` are the user's own tools."""
+    work = Work(tools=file_tools(own))
+    for place, message in enumerate(messages):
+        work = work.after(message, place)
+    return work
 
 
 def _answered(work: Work, result: Block, place: int) -> Work:

@@ -29,6 +29,7 @@ _FRAME = re.compile(
 )
 _EXIT = re.compile(r"exited with code|[Ee]xit code|<returncode>")
 _LOOKED_AT = 2_000
+_LONGEST = 200  # characters of the line that says how a call ended
 
 
 class Outcome(StrEnum):
@@ -38,12 +39,25 @@ class Outcome(StrEnum):
     INTERRUPTED = "interrupted"
 
 
+_SAID = {
+    Outcome.OK: "ok",
+    Outcome.FAILED: "FAILED",
+    Outcome.REFUSED: "REFUSED by the user",
+    Outcome.INTERRUPTED: "INTERRUPTED",
+}
+
+
 @frozen
 class Ending:
     """How a call ended, and the line of its result that says so where it did not end well."""
 
     outcome: Outcome
     line: str = ""
+
+    @property
+    def text(self) -> str:
+        """In words, on one line: `ok`, or how it ended and why."""
+        return _SAID[self.outcome] if self.outcome is Outcome.OK else f"{_SAID[self.outcome]}: {self.line[:_LONGEST]}"
 
 
 def ending_of(result: str, *, failed: bool = False) -> Ending:

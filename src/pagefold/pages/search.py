@@ -1,7 +1,9 @@
 """Search over stored pages: what a query asks for, the index protocol, and how hits are shown.
 
 A term that names something (`load_config`, `src/app.py`, `E0308`, a quoted phrase) counts most where it stands as it
-was typed; ordinary words rank the rest. Finding nothing is an answer and not an error.
+was typed; then a term that stands in what a page is called, which for an exchange is its tool, its call and how it
+ended; ordinary words rank the rest. Names are found by their parts too: `load config` finds `loadConfig` and
+`load_config`. Finding nothing is an answer and not an error.
 """
 
 import re
@@ -17,6 +19,11 @@ _EXCERPT = 240
 _TERM = re.compile(r'"([^"]+)"|(\S+)')
 _AROUND = ",;()[]{}<>'\"`!?"
 _NAMING = re.compile(r"\d|[^\W\d_][A-Z]|\w[^\w\s]+\w|_|^[^\w\s]+\w")
+_HUMP = r"(?<=[^\W_A-Z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])"
+_HUMPS = re.compile(_HUMP)
+_HUMPED = re.compile(r"\b[A-Za-z0-9]*(?:[a-z0-9][A-Z]|[A-Z]{2}[a-z])[A-Za-z0-9]*\b")
+LISTS = ("what was said and done", "folded messages")
+"""The names of pages that list or repeat what others hold."""
 _SPEAKS = re.compile(r"[^\W_]")
 
 
@@ -100,8 +107,16 @@ class Document:
 def ranked(
     documents: Mapping[PageId, Document], scores: Mapping[PageId, float], query: Query, limit: int
 ) -> list[SearchHit]:
-    """The best documents: most naming terms as typed first, however common the words in them are, then by score."""
-    best = sorted(documents, key=lambda page: (-len(documents[page].exact), -scores[page], page))
+    """The best documents: most naming terms as typed first, however common the words in them are, then most terms in
+    what a page is called, then by score. Pages that only list or repeat others come last."""
+    patterns = [pattern_of(term) for term in query.terms]
+
+    def rank(page: PageId) -> tuple[bool, int, int, float, PageId]:
+        document = documents[page]
+        called = sum(1 for pattern in patterns if pattern.search(document.name))
+        return document.name in LISTS, -len(document.exact), -called, -scores[page], page
+
+    best = sorted(documents, key=rank)
     hits = []
     for page in best[:limit]:
         document = documents[page]
@@ -152,9 +167,22 @@ def excerpt(text: str, query: Query, length: int = _EXCERPT) -> tuple[int, str]:
 
 
 def pattern_of(term: str, *, part_of_word: bool = False) -> re.Pattern[str]:
-    """Finds the words of a term in their order, whatever their case and whatever marks stand between them."""
-    words = r"[\W_]+".join(map(re.escape, re.findall(r"[^\W_]+", term)))
-    return re.compile(words if part_of_word else rf"(?<![^\W_]){words}(?![^\W_])", re.IGNORECASE)
+    """Finds the words of a term in their order, whatever their case and whatever marks stand between them; a name in
+    one word, as loadConfig, counts as its words."""
+    words = r"[\W_]*".join(f"(?i:{re.escape(word)})" for word in words_in(term))
+    if part_of_word:
+        return re.compile(words)
+    return re.compile(rf"(?:(?<![^\W_])|{_HUMP}){words}(?:(?![^\W_])|{_HUMP})")
+
+
+def words_in(term: str) -> list[str]:
+    """The words of a name: of `loadConfig`, `load_config` and `load-config` the same two."""
+    return [word for part in re.findall(r"[^\W_]+", term) for word in _HUMPS.split(part)]
+
+
+def split_names(text: str) -> str:
+    """The words of all names in a text that are written in one, as loadConfig; each name once."""
+    return " ".join(dict.fromkeys(" ".join(_HUMPS.split(name)) for name in _HUMPED.findall(text)))
 
 
 def _bare(word: str) -> str:
@@ -177,5 +205,4 @@ def _place(text: str, query: Query) -> int:
 
 
 def _shown(hit: SearchHit) -> str:
-    about = ", ".join(filter(None, (hit.name, hit.kind, f"line {hit.line}")))
-    return f"{hit.handle} ({about})\n{hit.excerpt}"
+    return f"{hit.handle} {hit.name or 'a text'} (from line {hit.line})\n{hit.excerpt}"

@@ -12,6 +12,7 @@ from pagefold.derive.working_set.digest import Material, working_set
 from pagefold.derive.working_set.file_views import file_views
 from pagefold.derive.working_set.names import Names
 from pagefold.derive.working_set.parts import rendered
+from pagefold.derive.working_set.record import Record
 from pagefold.pages.files.known_file import KnownFile
 from pagefold.pages.files.text import FileText
 from pagefold.wire.message import Message
@@ -20,7 +21,7 @@ from tests.pages.files.sessions import agent, call, cat_n, conversation, result,
 A = "/srv/mill/a.py"
 LINES = [f"    total_{at} = amount_of_row({at})" for at in range(1, 21)]
 EDIT = {"file_path": A, "old_string": LINES[4], "new_string": "    total_5 = mended(5)"}
-RECORD = "abcd1234"
+RECORD = Record(0, "pf-aaaaaaaaaa", "pf-bbbbbbbbbb")
 
 
 def digest(messages: Sequence[Message], budget: int = 8_000) -> str:

@@ -14,7 +14,7 @@ import zstandard
 from pagefold.adapters.sqlite.database import Guard, open_database, read_back, spelled, transaction
 from pagefold.adapters.sqlite.pages import SqlitePages, kind_of
 from pagefold.pages.page import PageId, id_of
-from pagefold.pages.search import LIMIT, Document, Query, SearchHit, parse_query, ranked
+from pagefold.pages.search import LIMIT, Document, Query, SearchHit, parse_query, ranked, split_names, words_in
 
 _APPLICATION_ID = 0x70666C73
 # A document is a page's content, or, where its place is not 0, the name of that listing. Numbers are never given again:
@@ -28,6 +28,7 @@ _MIGRATIONS = (
     INSERT INTO progress VALUES ('', 0, 0, 0, 0);
     CREATE VIRTUAL TABLE words USING fts5 (text, content = '', tokenize = 'unicode61 remove_diacritics 2')
     """,
+    "UPDATE progress SET identity = ''",  # made anew: names that are written in one word are found by their words
 )
 
 _BATCH_BYTES = 2_000_000
@@ -146,7 +147,7 @@ class SqliteSearch:
         self, terms: Sequence[str], joined: str, history: bytes | None, limit: int
     ) -> list[tuple[PageId, float]]:
         # A quoted string is one phrase to FTS5, which splits it as it split the texts.
-        words = joined.join(f'"{_indexable(term).replace(chr(34), " ")}"' for term in terms)
+        words = joined.join(map(_phrases, terms))
         statement = _MATCHES + ("" if history is None else _WITHIN) + _BEST_FIRST
         return self._db.execute(statement, {"words": words, "limit": limit, "history": history}).fetchall()
 
@@ -255,6 +256,19 @@ class SqliteSearch:
         return None
 
 
+def _phrases(term: str) -> str:
+    """A term as it was typed, or as the words it is made of."""
+    spelled = dict.fromkeys((_sqlite_text(term).replace('"', " "), " ".join(words_in(_sqlite_text(term)))))
+    return "(" + " OR ".join(f'"{words}"' for words in spelled if words.strip()) + ")"
+
+
 def _indexable(text: str) -> str:
+    """A text with the words of its names that are written in one."""
+    text = _sqlite_text(text)
+    names = split_names(text)
+    return f"{text}\n{names}" if names else text
+
+
+def _sqlite_text(text: str) -> str:
     """As SQLite takes it: no surrogates, and nothing that ends a string early."""
     return text.encode("utf-8", "replace").decode().replace("\0", " ")

@@ -17,13 +17,14 @@ from pagefold.derive.working_set.parts import Part
 from pagefold.derive.working_set.plan import plan_lines
 from pagefold.derive.working_set.said import said_parts, sayings, shortened
 from pagefold.frozen import frozen
-from pagefold.pages.exchanges import Exchange, Work
+from pagefold.pages.exchange_page import exchange_page
+from pagefold.pages.exchanges import Exchange, Work, arguments_of
 from pagefold.pages.facts import facts_of
 from pagefold.pages.kinds import PageKind
 from pagefold.pages.ledger import Ledger
 from pagefold.pages.outcome import Outcome
 from pagefold.pages.page import Page, PageId
-from pagefold.wire.message import BlockKind
+from pagefold.wire.message import Block, BlockKind
 
 _NAMES, _NAMES_MOST = 0.15, 4_000  # of a digest, and tokens at most, for lines with names that stand nowhere else
 _SAID, _DONE, _PLAN, _FILES, _RECALLED = 0.30, 0.12, 0.06, 0.62, 0.7  # of the rest, at most
@@ -99,14 +100,26 @@ def _recalled(material: Material, budget: int, held: Held) -> list[Part]:
     parts: list[Part] = []
     if not material.recalled:
         return parts
+    exchanges = {exchange.call_id: exchange for exchange in material.work.exchanges}
     for place, entry in enumerate(material.entries[: material.cut]):
         for block in entry.message.blocks:
-            if block.kind is BlockKind.RESULT and Page.of(PageKind.EVIDENCE, block.text).id in material.recalled:
+            if block.kind is BlockKind.RESULT and _was_recalled(block, exchanges.get(block.call_id), material):
                 part = Part("a result that you recalled, whole:", tuple(block.text.split("\n")))
                 if sum(other.tokens for other in parts) + part.tokens <= budget:
                     parts.append(part)
                     held.add(place, DigestPart.RECALLED, "it was recalled after it had been folded")
     return parts
+
+
+def _was_recalled(result: Block, exchange: Exchange | None, material: Material) -> bool:
+    """Whether a result was recalled: by itself, where it had been trimmed, or with its exchange."""
+    if Page.of(PageKind.EVIDENCE, result.text).id in material.recalled:
+        return True
+    calls = material.entries[exchange.called].message.blocks if exchange is not None else ()
+    call = next((block for block in calls if block.call_id == result.call_id), None)
+    if exchange is None or call is None:
+        return False
+    return exchange_page(exchange, arguments_of(call), result.text).id in material.recalled
 
 
 def _said(material: Material, budget: int, held: Held) -> list[Part]:

@@ -6,7 +6,6 @@ from pagefold.pages.exchanges import Exchange
 from pagefold.pages.files.changes import Act
 from pagefold.pages.outcome import Outcome
 
-_LINE = 200
 _NAMED = 12  # exchanges at the end whose results are named by their handles
 NO_HANDLES: Mapping[str, str] = {}
 
@@ -19,7 +18,7 @@ def done_lines(exchanges: Sequence[Exchange], handles: Mapping[str, str] = NO_HA
     for place, exchange in enumerate(exchanges):
         if not is_told(exchange, exchanges):
             continue
-        line = _line(exchange)
+        line = exchange.line
         if place >= len(exchanges) - _NAMED and exchange.act is Act.OTHER and exchange.call_id in handles:
             line = f"{line} ({handles[exchange.call_id]})"
         if line == last:
@@ -46,11 +45,3 @@ def counted_lines(exchanges: Sequence[Exchange]) -> Iterator[str]:
             counts[exchange.name] = counts.get(exchange.name, 0) + 1
     if counts:
         yield "earlier, all ok: " + ", ".join(f"{name} x {times}" for name, times in counts.items())
-
-
-def _line(exchange: Exchange) -> str:
-    ending = exchange.ending
-    if ending.outcome is Outcome.OK:
-        return f"{exchange.label}: ok"
-    how = {Outcome.FAILED: "FAILED", Outcome.REFUSED: "REFUSED by the user", Outcome.INTERRUPTED: "INTERRUPTED"}
-    return f"{exchange.label}: {how[ending.outcome]}: {ending.line[:_LINE]}"

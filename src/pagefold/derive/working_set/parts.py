@@ -6,6 +6,7 @@ Pagefold's own lines begin with a tag that occurs in no quoted line, so nothing 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 
+from pagefold.derive.working_set.record import Record
 from pagefold.frozen import frozen
 
 _LETTERS = "bcdfghjkmnpqrstvwxz23456789"
@@ -30,10 +31,10 @@ class Part:
         return "\n".join([self.title, *(line for line in self.lines if line is not None)])
 
 
-def rendered(parts: Sequence[Part], handle: str, count: int) -> str:
-    """The digest's text. It stands for so many messages, which the handle recalls."""
-    tag = _tag(handle, [part.text for part in parts])
-    return "\n".join(_lines(parts, tag, handle, count))
+def rendered(parts: Sequence[Part], record: Record, count: int) -> str:
+    """The digest's text. It stands for so many messages, which the record's handles recall."""
+    tag = _tag(record.contents or record.handle, [part.text for part in parts])
+    return "\n".join(_lines(parts, tag, record, count))
 
 
 def _tag(seed: str, texts: Iterable[str]) -> str:
@@ -48,11 +49,14 @@ def _tag(seed: str, texts: Iterable[str]) -> str:
         length += 1
 
 
-def _lines(parts: Sequence[Part], tag: str, handle: str, count: int) -> Iterator[str]:
+def _lines(parts: Sequence[Part], tag: str, record: Record, count: int) -> Iterator[str]:
+    recall = f'context_recall("{record.contents}") lists them, each with its own handle.'
+    if not record.contents:
+        recall = f'context_recall("{record.handle}") returns the messages themselves.'
     yield (
         f"[{tag}] {OPENING} It stands for the {count} messages before it. Lines "
         f"that begin with [{tag}] are pagefold's; all others are quoted from those messages or from files. "
-        f'[{tag}] … marks lines that were left out. context_recall("{handle}") returns the messages themselves.'
+        f"[{tag}] … marks lines that were left out. {recall}"
     )
     for part in parts:
         yield f"[{tag}] {part.title}"

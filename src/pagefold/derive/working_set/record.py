@@ -1,31 +1,21 @@
-"""The folded messages themselves, as pages that a digest's handle recalls."""
+"""The folded messages as they were sent, as pages that can be recalled."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from pagefold.derive.entry import Entry
 from pagefold.pages.kinds import PageKind
 from pagefold.pages.page import Page
-from pagefold.wire.message import BlockKind, Message
-
-_WORTH_A_HANDLE = 600  # characters
+from pagefold.wire.message import Message
 
 
 class Record(NamedTuple):
-    """By which handle the first so many folded messages are recalled."""
+    """By which handle the first so many folded messages are recalled. `contents` is the handle of the page that lists
+    what was said and done up to the place `listed`."""
 
     messages: int
     handle: str
-
-
-def result_pages(entries: Sequence[Entry]) -> dict[str, Page]:
-    """The pages of longer results, by the call that they answer: each can be recalled by itself."""
-    return {
-        block.call_id: Page.of(PageKind.EVIDENCE, block.text, block.name)
-        for entry in entries
-        for block in entry.message.blocks
-        if block.kind is BlockKind.RESULT and len(block.text) >= _WORTH_A_HANDLE
-    }
+    contents: str = ""
+    listed: int = 0
 
 
 def recorded(messages: Sequence[Message], before: Record | None) -> tuple[Record | None, tuple[Page, ...]]:
@@ -42,4 +32,5 @@ def recorded(messages: Sequence[Message], before: Record | None) -> tuple[Record
     if known is not None:
         lines.insert(0, f'[the {known.messages} messages before these: context_recall("{known.handle}")]')
     page = Page.of(PageKind.CONVERSATION, "\n".join(lines), "folded messages")
-    return Record(len(messages), page.handle), (page,)
+    contents, listed = (known.contents, known.listed) if known is not None else ("", 0)
+    return Record(len(messages), page.handle, contents, listed), (page,)
