@@ -118,6 +118,7 @@ def _counted(proxy: Proxy, settings: Settings) -> AbstractContextManager[None]:
                 "microdollars saved": round(1e6 * seen.reckoned.usd_saved),
                 "millionths of a window": round(1e6 * seen.reckoned.windows),
                 "folds": seen.work.folds,
+                "keep-alives": seen.keep_alives,
                 "faults": seen.faults,
             }
         )
@@ -139,7 +140,7 @@ def proxy_for(settings: Settings, library: Library | None, *, token: str | None 
     asked = serve.token if token is None else token
     through = config.proxies_for(upstreams.addresses.values())
     if library is None:
-        return Proxy(upstreams, conversations, token=asked, http_proxies=through)
+        return Proxy(upstreams, conversations, token=asked, http_proxies=through, keep_alive=serve.keep_alive)
     keeper, answers = PageKeeper(library), RecallAnswers(library)
     return Proxy(
         upstreams,
@@ -149,6 +150,7 @@ def proxy_for(settings: Settings, library: Library | None, *, token: str | None 
         answers=answers,
         token=asked,
         http_proxies=through,
+        keep_alive=serve.keep_alive,
     )
 
 

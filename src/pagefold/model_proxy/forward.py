@@ -74,8 +74,8 @@ class ProxiedRequest:
         self._listener: AnswerListener | None = None
         self._faulty = self._fell_back = False
         self._ending = Ending.ABANDONED
-        self._bytes_down = 0
-        self._refused = b""
+        self._bytes_down, self._refused = 0, b""
+        self._upstream: tuple[list[tuple[str, str]], bytes] = [], b""
         self._began = self._ended = steady_time()
         self._counted = False
 
@@ -328,10 +328,11 @@ class ProxiedRequest:
             data = self._upload.rest(body)
         elif len(body) > _PLAIN_BYTES:
             data = io.BytesIO(body)  # aiohttp writes plain bytes in one go and warns about it above this size
+        self._upstream = [(name.decode(), value.decode()) for name, value in headers], body
         return self._session.request(
             self._scope["method"],
             self._target,
-            headers=[(name.decode(), value.decode()) for name, value in headers],
+            headers=self._upstream[0],
             data=data,
             allow_redirects=False,
             proxy=self._proxy.http_proxies.get(self._target.raw_authority),
@@ -381,10 +382,10 @@ class ProxiedRequest:
         self._note_reasoning()
         if self._listener is not None:
             self._listener.show()
-        seen = self._exchange.finish(
-            self._ending, bytes_up=self._upload.bytes, bytes_down=self._bytes_down, now=self._ended
-        )
+        up, down = self._upload.bytes, self._bytes_down
+        seen = self._exchange.finish(self._ending, bytes_up=up, bytes_down=down, now=self._ended)
         self._proxy.record_seen(seen)
+        self._proxy.fell_silent(self._exchange, seen, self._target, self._upstream)
         self._counted = True
         if self._proxy.recorder is not None and (record := self._exchange.record) is not None:
             # The hook of telemetry: the decision trace and the dashboard are fed from here.
@@ -395,6 +396,5 @@ class ProxiedRequest:
         if self._exchange is not None:
             self._fail_open(self._finish)
         if not self._counted:
-            left = int(self._ending is Ending.ABANDONED)
-            up, down = self._upload.bytes, self._bytes_down
+            up, down, left = self._upload.bytes, self._bytes_down, int(self._ending is Ending.ABANDONED)
             self._proxy.add(Totals(requests=1, abandoned=left, bytes_up=up, bytes_down=down))

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
+from yarl import URL
+
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.exchange import Exchange
 from pagefold.model_proxy.totals import Seen, Totals
@@ -44,3 +46,7 @@ class Host(Protocol):
     def record_seen(self, seen: Seen) -> None: ...
 
     def add(self, counts: Totals) -> None: ...
+
+    def fell_silent(
+        self, exchange: Exchange, seen: Seen, target: URL, upstream: tuple[list[tuple[str, str]], bytes]
+    ) -> None: ...

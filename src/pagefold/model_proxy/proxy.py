@@ -10,7 +10,7 @@ and the fault is counted and reported. A fault anywhere else is counted, reporte
 
 Refuses WebSockets and other upgrades (426), a client without the token if one is set (401), any upstream that is not in
 its table (404), and a request target that is no path, a header that is not UTF-8 or an unknown policy (400). API keys
-are forwarded and neither kept nor written anywhere.
+are forwarded and written nowhere; they are kept, in memory, only while `keep_alive` waits to use them again.
 """
 
 import asyncio
@@ -26,17 +26,21 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
+from yarl import URL
 
 from pagefold import tokens
 from pagefold.adapters.asgi import App, Event, Receive, Send
+from pagefold.adapters.steady_time import steady_time
 from pagefold.model_proxy.answer_reader import READ_BYTES
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.exchange import Exchange
 from pagefold.model_proxy.forward import ProxiedRequest
 from pagefold.model_proxy.host import FinishedRequest
 from pagefold.model_proxy.http import CONNECT_SECONDS, TOKEN_HEADER, Headers, are_text, refuse, reply
+from pagefold.model_proxy.idle_plan import IdlePlan, idle_plan
+from pagefold.model_proxy.keep_alive import KeepAlive
 from pagefold.model_proxy.recalling import ENOUGH
-from pagefold.model_proxy.totals import Seen, Totals
+from pagefold.model_proxy.totals import CostCheck, Seen, Totals
 from pagefold.model_proxy.turn_recorder import TurnRecorder
 from pagefold.model_proxy.upstreams import Upstreams
 from pagefold.pages.memory_store import MemoryPages
@@ -44,6 +48,7 @@ from pagefold.pages.page import PageId
 from pagefold.wire import json_text
 from pagefold.wire.api import error_json
 from pagefold.wire.apis import error_at
+from pagefold.wire.message import Usage
 
 _HEADER_BYTES = 256 << 10
 _MOST_UNCOUNTED = 500
@@ -63,7 +68,8 @@ class Proxy:
     `answers` answers context tools. `exchange` makes the part of one exchange without network I/O. `report` gets one
     line for each kind of fault, the first time it happens, and never what a client or an upstream wrote. `recorder`
     records every exchange that was read; `dashboard` answers the other paths below /pagefold/. `http_proxies` has the
-    HTTP proxies by which upstreams are reached, by host and port.
+    HTTP proxies by which upstreams are reached, by host and port. `keep_alive` lets it send requests of its own that
+    keep a prompt cache alive, where that is expected to be cheaper.
     """
 
     def __init__(
@@ -81,6 +87,7 @@ class Proxy:
         recorder: TurnRecorder | None = None,
         dashboard: App | None = None,
         http_proxies: Mapping[str, str] | None = None,
+        keep_alive: bool = False,
     ) -> None:
         self._seen: list[Seen] = []
         self._finished: deque[FinishedRequest] = deque()
@@ -98,6 +105,8 @@ class Proxy:
         self._token, self._report = token.encode(), report
         self._reported: set[str] = set()
         self._session: aiohttp.ClientSession | None = None
+        self._keeps_alive, self._keep_alive = keep_alive, KeepAlive(self._send_keep_alive, self._kept_alive)
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     async def __call__(self, scope: Event, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -122,8 +131,10 @@ class Proxy:
             max_line_size=_HEADER_BYTES,
             max_field_size=_HEADER_BYTES,
         ) as self._session:
+            self._loop = asyncio.get_running_loop()
             await send({"type": "lifespan.startup.complete"})
             await receive()
+            await self._keep_alive.close()
         self._worker.shutdown()
         self._count_and_flush()
         if self.dashboard is not None:
@@ -198,6 +209,33 @@ class Proxy:
         self._seen.append(seen)
         if len(self._seen) >= _MOST_UNCOUNTED:  # counting several together is faster; the limit bounds memory
             self.add(Totals())
+
+    def fell_silent(
+        self, exchange: Exchange, seen: Seen, target: URL, upstream: tuple[list[tuple[str, str]], bytes]
+    ) -> None:
+        """A request was answered. Where caches are kept alive, it is decided later what is done about its own."""
+        record, loop = exchange.record, self._loop
+        if not self._keeps_alive or record is None or record.inline or loop is None:
+            return
+        headers, body = upstream
+        prices = self.conversations.prices_of(record.parsed)
+        plan = idle_plan(record.parsed, body, seen, prices, folds=exchange.may_shrink)
+        if plan is not None:
+            loop.call_soon_threadsafe(self._keep_alive.answered, plan, target, headers)
+
+    async def _send_keep_alive(self, target: URL, headers: list[tuple[str, str]], body: bytes) -> tuple[int, bytes]:
+        assert self._session is not None
+        through = self.http_proxies.get(target.raw_authority)
+        sending = self._session.post(target, headers=headers, data=body, allow_redirects=False, proxy=through)
+        async with sending as response:
+            return response.status, await response.content.read(self.read_bytes)
+
+    def _kept_alive(self, plan: IdlePlan, usage: Usage | None) -> None:
+        if usage is None:
+            self.add(Totals(keep_alives_refused=1))
+            return
+        self.conversations.reckoner.kept_alive(plan.hashes, steady_time())
+        self.add(Totals(keep_alives=1, usage=usage, reckoned=CostCheck(usd=plan.prices.bill(usage))))
 
     def enqueue_finished(self, request: FinishedRequest) -> None:
         """Queues a finished request to be counted soon: several together take half the time, and no client waits."""

@@ -116,13 +116,16 @@ _PLAIN = attrgetter("stream", "bytes_up", "bytes_down")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Totals:
     """Counts over exchanges; adding two is counting both. `messages`, `estimated` and `prefix` count the requests that
-    the provider took, so that they can be held against the usage it reported."""
+    the provider took, so that they can be held against the usage it reported. `keep_alives` are requests of pagefold's
+    own that kept a cache alive: `requests` leaves them out, `usage` and `reckoned` hold what they cost."""
 
     requests: int = 0
     streamed: int = 0
     failed: int = 0
     abandoned: int = 0
     faults: int = 0
+    keep_alives: int = 0
+    keep_alives_refused: int = 0
     bytes_up: int = 0
     bytes_down: int = 0
     messages: int = 0

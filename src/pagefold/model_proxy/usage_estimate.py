@@ -150,6 +150,12 @@ class CostEstimator:
         tip, _ = self._histories.nearest(reading.prefix_hashes)
         return tip is not None and tip.last is not None and not tip.last.is_warm(now)
 
+    def kept_alive(self, hashes: Log[bytes], now: float) -> None:
+        """The cache of what was sent last of a history was used just now."""
+        tip, _ = self._histories.nearest(hashes)
+        if tip is not None and tip.last is not None:
+            tip.last = tip.last._replace(at=now)
+
     def head(self, reading: ParsedRequest) -> Mapping[str, int]:
         """Tokens of what stands before the messages, by what they are spent on."""
         counter = tokens.counter_for(reading.request.model)

@@ -97,6 +97,12 @@ class ServeSettings:
     tls_key: str = setting("", "The certificate's private key (PEM), where it is not in the same file.", FILE, own=True)
     observe: bool = setting(False, "Send every request on unchanged, and only count.", SWITCH)
     policy: str = setting("lossless", "The policy that derives live requests: identity, lossless or economic.", NAMED)
+    keep_alive: bool = setting(
+        False,
+        "Keep the provider's prompt cache alive through silences, by requests of pagefold's own without an answer, "
+        "where that is expected to be cheaper than a cold cache. The client's key is held in memory meanwhile.",
+        SWITCH,
+    )
     window: int = setting(0, "How many tokens a live request may hold; 0 takes the model's own window.", whole(0))
     instructions: str = setting(
         "",

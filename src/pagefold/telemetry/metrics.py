@@ -23,6 +23,8 @@ METRICS: Mapping[str, tuple[str, str]] = {
     "pagefold_requests_changed_total": ("counter", "Requests that went on other than they came."),
     "pagefold_folds_total": ("counter", "Fold points."),
     "pagefold_shrunk_total": ("counter", "Requests sent again smaller because the provider found them too long."),
+    "pagefold_keep_alives_total": ("counter", "Requests of pagefold's own that kept a prompt cache, or were refused."),
+    "pagefold_usd_total": ("counter", "What reported usage costs at list prices, and what was saved at least."),
     "pagefold_recalls_total": ("counter", "Recalls of a page, by who answered."),
     "pagefold_page_faults_total": ("counter", "Faults by kind: the agent needed what was not there."),
     "pagefold_cache_cold_total": ("counter", "Requests whose prefix should have been cached and was not."),
@@ -88,6 +90,9 @@ def of_model_proxy(totals: Mapping[str, Any]) -> Iterator[Sample]:
     yield Sample("pagefold_folds_total", work["folds"])
     yield Sample("pagefold_shrunk_total", work["shrunk"])
     yield Sample("pagefold_cache_cold_total", reckoned["cold"])
+    kept = {"sent": totals["keep_alives"], "refused": totals["keep_alives_refused"]}
+    yield from _by("pagefold_keep_alives_total", "state", kept)
+    yield from _by("pagefold_usd_total", "what", {"spent": reckoned["usd"], "saved": reckoned["usd_saved"]})
     yield from _by("pagefold_prefix_messages_total", "state", {state: prefix[state] for state in ("kept", "moved")})
     yield from _by("pagefold_cost_tokens_total", "how", {how: reckoned[how] for how in ("predicted", "real")})
     yield from _by("pagefold_bytes_total", "direction", {to: totals[f"bytes_{to}"] for to in ("up", "down")})
