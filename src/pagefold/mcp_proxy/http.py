@@ -35,6 +35,8 @@ _EVENT = b"event: message\ndata: %b\n\n"
 _ALIVE = b": alive\n\n"
 _TOKEN = ("params", "_meta", "progressToken")
 _NOTICE_TOKEN = ("params", "progressToken")
+_SUBSCRIPTION = ("params", "_meta", "io.modelcontextprotocol/subscriptionId")
+"""What a notification of the stateless era names: the id of the call that listens for it."""
 
 
 @dataclass(eq=False, slots=True)
@@ -59,6 +61,7 @@ class HttpSession:
         self._tokens: dict[str, tuple[RequestStream, str]] = {}
         self._backlog: deque[bytes] = deque(maxlen=_BACKLOG)
         self._counted = 0
+        self._cancelling: set[asyncio.Future[None]] = set()  # kept until they are done
 
     async def start(self) -> None:
         if self._starting is None:
@@ -85,7 +88,13 @@ class HttpSession:
         return stream
 
     def leave(self, stream: RequestStream) -> None:
-        """Nobody reads this stream any more."""
+        """Nobody reads this stream any more. In the stateless era that cancels what it waited for: a server that is
+        listened to would never end by itself."""
+        for id in stream.open if self._shared else ():
+            cancel = f'{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id}}}}}'
+            task = asyncio.ensure_future(self.session.asked(json_text.bytes_of(cancel)))
+            self._cancelling.add(task)
+            task.add_done_callback(self._cancelling.discard)
         for id in stream.open:
             self._calls.pop(id, None)
         for token in [token for token, (owner, _) in self._tokens.items() if owner is stream]:
@@ -110,6 +119,10 @@ class HttpSession:
                 stream, client_token = self._tokens[token]
                 stream.queue.put_nowait(respelled(message.raw, _NOTICE_TOKEN, client_token))
                 return
+        if isinstance(message, Notification) and (owner := self._calls.get(value_text(message.raw, _SUBSCRIPTION))):
+            stream, id = owner
+            stream.queue.put_nowait(respelled(message.raw, _SUBSCRIPTION, id))
+            return
         self._tell_listener(data)
 
     def listen(self) -> RequestStream:

@@ -16,7 +16,7 @@ from typing import Any
 from pagefold.errors import WireError
 from pagefold.mcp_proxy import merge, replies
 from pagefold.mcp_proxy.commands import Command, ForgetShown, Shorten, ToClient, ToolCall
-from pagefold.mcp_proxy.relay import COMPACTED, DESCRIBE, OWN, ListPage, Options, Relay, own_answer
+from pagefold.mcp_proxy.relay import COMPACTED, DESCRIBE, OWN, VERSION, ListPage, Options, Relay, own_answer
 from pagefold.mcp_proxy.server_calls import ServerCalls
 from pagefold.mcp_proxy.tool_result import ToolResult
 from pagefold.wire import json_text, jsonrpc
@@ -26,6 +26,7 @@ from pagefold.wire.jsonrpc import Batch, Call, Failure, Notification, Reply
 _NO_METHOD = -32601
 _BAD_PARAMS = -32602
 _BAD_REQUEST = -32600
+_OTHER_VERSION = -32022
 _KEPT_TASKS = 10_000
 
 
@@ -95,6 +96,10 @@ class Servers:
         match method:
             case "server/discover":
                 return [ToClient(replies.failure(call.id, _NO_METHOD, "Method not found"))]
+            case _ if VERSION in as_object(params.get("_meta")):
+                # Not all of the servers may speak it; a client that can do both greets when discovering fails.
+                words = "pagefold: several servers behind one are greeted with initialize, and take no calls before"
+                return [ToClient(replies.failure(call.id, _OTHER_VERSION, words))]
             case "ping":
                 return [ToClient(replies.reply(call.id, {}))]
             case "tools/call" if params.get("name") in self.own_tools:
