@@ -2,7 +2,7 @@
 
 A client keeps the answers exactly as they come, thinking included, marks the prompt for the cache as its agent does,
 and sends everything again with each request. What a recording lacks so that an API takes it (a user's word between two
-answers, ids that no other call has) is added.
+answers, ids that no other call has) is added. Some answers think twice, and some thinking is redacted.
 """
 
 import json
@@ -98,7 +98,10 @@ def answer_of(message: Message, number: int) -> Answer:
         ToolCall(block.name or "tool", arguments(block.text), f"call_{number}_{at}") for at, block in enumerate(blocks)
     ]
     text = text_of(message)
-    return Answer(text if text.strip() or calls else "(nothing)", calls)
+    second = "Now the calls." if number % 5 == 1 else ""
+    return Answer(
+        text if text.strip() or calls else "(nothing)", calls, second_thinking=second, redacted=number % 7 == 3
+    )
 
 
 def arguments(text: str) -> dict[str, Any]:
@@ -130,7 +133,7 @@ class MessagesClient(RecordedClient):
 
     def keep(self, reply: Reply) -> None:
         content = reply.message["content"]
-        self.thinking_kept += sum(block["type"] == "thinking" for block in content)
+        self.thinking_kept += sum(block["type"].endswith("thinking") for block in content)
         self._say({"role": "assistant", "content": content})
 
     def keep_unanswered(self, answer: Answer) -> None:

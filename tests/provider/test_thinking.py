@@ -229,6 +229,29 @@ def test_a_tampered_signature_is_refused_whatever_was_asked_for() -> None:
     assert talk.send().record.rule == "thinking_signature"
 
 
+def test_an_answer_may_think_twice_and_hide_a_thought() -> None:
+    talk = Talk(Referee())
+    answer = Answer("First.", [ToolCall("read", {})], second_thinking="And then.", redacted=True)
+    kinds = [block["type"] for block in talk.says("Read.", answer).message["content"]]
+    assert kinds == ["redacted_thinking", "text", "thinking", "tool_use"]
+    talk.results("content")
+    assert talk.send().accepted
+    whole = copy.deepcopy(talk.messages)
+    talk.messages[1]["content"][1]["text"] = "Changed."
+    assert talk.send().message["error"]["message"].startswith("messages.1.content.2: Invalid `signature`")
+    talk.messages = whole
+    del talk.messages[1]["content"][0]
+    assert talk.send().accepted
+
+
+def test_between_tools_thinks_only_after_results() -> None:
+    talk = Talk(Referee(), "claude-sonnet-5-5", members={"thinking": {"type": "between_tools"}})
+    first = talk.says("Read.", Answer(calls=[ToolCall("read", {})]))
+    talk.results("content")
+    assert [block["type"] for block in first.message["content"]] == ["tool_use"]
+    assert [block["type"] for block in talk.send().message["content"]] == ["thinking", "text"]
+
+
 def test_newer_models_let_the_shown_text_of_thinking_be() -> None:
     talk = talked(members={"thinking": {"type": "adaptive", "display": "summarized"}})
     index, place = thinking(talk)[1]

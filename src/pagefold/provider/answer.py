@@ -19,8 +19,11 @@ class ToolCall:
 
 @frozen
 class Answer:
-    """One turn of the model: a text, calls, and the thinking that a model which thinks has before them."""
+    """One turn of the model: a text, calls, and the thinking that a model which thinks has before them.
+    `second_thinking` comes between the text and the calls; `redacted` hides the first."""
 
     text: str = ""
     calls: Sequence[ToolCall] = ()
     thinking: str = DEFAULT_THINKING
+    second_thinking: str = ""
+    redacted: bool = False

@@ -6,8 +6,9 @@ from typing import Any
 
 from pagefold.errors import WireError
 from pagefold.provider import messages_answer, messages_rules
+from pagefold.provider.answer import Answer
 from pagefold.provider.billing import Charge
-from pagefold.provider.messages_content import Prompt, PromptReader
+from pagefold.provider.messages_content import THINKING, Prompt, PromptReader, part_of
 from pagefold.provider.messages_prompt import cached_prompt
 from pagefold.provider.models import ClaudeModel, claude_model
 from pagefold.provider.prompt_cache import PromptCache
@@ -20,10 +21,10 @@ from pagefold.provider.thinking import (
     Behaviour,
     Checked,
     Mismatch,
+    ThinkingPlace,
     check_thinking,
     first_change,
     signed_summary,
-    signed_thinking,
 )
 from pagefold.tokens import counter_for
 from pagefold.wire import json_text
@@ -69,7 +70,7 @@ class MessagesApi:
         content, stop = self._content(incoming, prompt, model, checked)
         use = self._cache.use(cached, incoming.now, shortest=model.cacheable)
         charge = Charge(use.fresh, use.read, use.written, _output_tokens(prompt.model, content))
-        made = sum(block["type"] == "thinking" for block in content)
+        made = sum(block["type"] in THINKING for block in content)
         record = replace(record, charge=charge, made=made)
         message = messages_answer.message_of(prompt.model, incoming.number, content, _usage(charge, stop), stop)
         if BINDING_BETA in prompt.betas:
@@ -126,17 +127,32 @@ class MessagesApi:
             return [dict(signed_summary(prompt, checked, answer.text or _SUMMARY))], "compaction"
         content = messages_answer.content_of(answer, incoming.number)
         if answer.thinking and _thinks(prompt, model):
-            shown = prompt.thinking.get("display", "omitted" if model.thinks != "asked" else "full") != "omitted"
-            counter = counter_for(prompt.model)
-            content.insert(0, dict(signed_thinking(prompt, checked, answer.thinking, counter, shown=shown)))
+            content = _thought(prompt, model, checked, answer, content)
             if len(self._made) >= _PROMPTS:
                 del self._made[next(iter(self._made))]
             self._made[checked.answer_prefix] = prompt
         return content, "tool_use" if answer.calls else "end_turn"
 
 
+def _thought(
+    prompt: Prompt, model: ClaudeModel, checked: Checked, answer: Answer, content: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """The content of an answer with its thinking."""
+    shown = prompt.thinking.get("display", "omitted" if model.thinks != "asked" else "full") != "omitted"
+    counter = counter_for(prompt.model)
+    place = ThinkingPlace(prompt.model, checked.answer_prefix, checked.previous)
+    first = place.signed(answer.thinking, counter, shown=shown, redacted=answer.redacted)
+    if not (answer.second_thinking and answer.text and answer.calls):
+        return [dict(first), *content]
+    text, *calls = content
+    then = place.after(first, [part_of(text, counter)])
+    return [dict(first), text, dict(then.signed(answer.second_thinking, counter, shown=shown)), *calls]
+
+
 def _thinks(prompt: Prompt, model: ClaudeModel) -> bool:
     kind = prompt.thinking.get("type")
+    if kind == "between_tools":
+        return prompt.turns[-1].parts[-1].kind == "tool_result"
     return kind in ("adaptive", "enabled") if kind else model.thinks in ("always", "default")
 
 

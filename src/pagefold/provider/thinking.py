@@ -10,13 +10,14 @@ after it; a block that only another model can read stays part of it; content of 
 to its prefix; the billing line that Claude Code writes as its first system block is no content.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from typing import Any
 
 from pagefold.frozen import frozen
 from pagefold.provider.messages_content import THINKING, Part, Prompt, Turn, hash_of
 from pagefold.provider.models import ClaudeModel, claude_model, reads_thinking
-from pagefold.provider.signature import Bound, Summarized, sign_summary, sign_thinking
+from pagefold.provider.signature import Bound, Summarized, bound_of, sign_summary, sign_thinking
 from pagefold.tokens import Counter
 
 BINDING_BETA = "thinking-binding-controls-2026-08-01"
@@ -141,14 +142,32 @@ def _first_kept(prompt: Prompt, turn: Turn) -> str:
     return prompt.turns[1].role if len(prompt.turns) > 1 else ""
 
 
-def signed_thinking(prompt: Prompt, checked: Checked, text: str, counter: Counter, *, shown: bool) -> dict[str, str]:
-    """A new thinking block for the answer to a request. Its text is in it where thinking is `shown`."""
-    said = text if shown else ""
-    prefix = checked.answer_prefix
-    own = hash_of(prefix, checked.previous, text.encode("utf-8", "surrogatepass"))
-    digest = hash_of(said.encode("utf-8", "surrogatepass"))
-    bound = Bound(prompt.model, prefix, checked.previous, own, digest, counter.count(text))
-    return {"type": "thinking", "thinking": said, "signature": sign_thinking(bound)}
+@frozen
+class ThinkingPlace:
+    """Where a new thinking block stands: the model, the hash of what comes before it, and the thinking before it."""
+
+    model: str
+    prefix: bytes
+    previous: bytes
+
+    def after(self, block: Mapping[str, Any], content: Sequence[Part]) -> "ThinkingPlace":
+        """The place behind a thinking block and the other blocks that follow it in the same answer."""
+        bound = bound_of(block.get("signature") or block["data"])
+        assert bound is not None
+        prefix = self.prefix
+        for part in content:
+            prefix = hash_of(prefix, part.content)
+        return ThinkingPlace(self.model, prefix, bound.own)
+
+    def signed(self, text: str, counter: Counter, *, shown: bool, redacted: bool = False) -> dict[str, str]:
+        """A new block. Its text is in it where thinking is `shown`."""
+        said = text if shown else ""
+        own = hash_of(self.prefix, self.previous, text.encode("utf-8", "surrogatepass"))
+        digest = hash_of(said.encode("utf-8", "surrogatepass"))
+        bound = Bound(self.model, self.prefix, self.previous, own, digest, counter.count(text))
+        if redacted:
+            return {"type": "redacted_thinking", "data": sign_thinking(bound)}
+        return {"type": "thinking", "thinking": said, "signature": sign_thinking(bound)}
 
 
 def signed_summary(prompt: Prompt, checked: Checked, text: str) -> dict[str, str]:
