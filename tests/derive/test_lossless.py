@@ -22,10 +22,10 @@ def session() -> Session:
     return found
 
 
-def talk(*results: str) -> tuple[Message, ...]:
+def talk(*results: str, path: str = "/srv/app/file{}.py") -> tuple[Message, ...]:
     messages: list[dict[str, Any]] = [{"role": "user", "content": "go"}]
     for number, text in enumerate(results):
-        function = {"name": "Read", "arguments": json.dumps({"file_path": f"/srv/app/file{number}.py"})}
+        function = {"name": "Read", "arguments": json.dumps({"file_path": path.format(number)})}
         call = {"id": f"c{number}", "type": "function", "function": function}
         messages.append({"role": "assistant", "content": None, "tool_calls": [call]})
         messages.append({"role": "tool", "tool_call_id": f"c{number}", "name": "Read", "content": text})
@@ -60,9 +60,8 @@ def test_the_same_history_gives_the_same_bytes() -> None:
 def test_only_results_change_and_each_comes_back() -> None:
     policy, state = Lossless(), Lossless().begin()
     for message in session().messages:
-        ledger = state.standings.ledger
         state = policy.step(state, message)
-        shown = state.waiting[-1]
+        shown, ledger = state.waiting[-1], state.standings.ledger
         if message.role == "tool":
             assert decode(shown.text, ledger) == message.text or json.loads(decode(shown.text, ledger)) == json.loads(
                 message.text
@@ -74,9 +73,14 @@ def test_only_results_change_and_each_comes_back() -> None:
 def test_a_file_read_again_is_said_by_reference_and_a_changed_line_is_shown() -> None:
     edited = FILE.replace("function_20(argument)", "function_20(other)")
 
-    *_, again = sent(talk(FILE, edited))
+    *_, another = sent(talk(FILE, edited))
+    *_, again = sent(talk(FILE, edited, path="/srv/app/file.py"))
 
-    assert again == "[R2 lines 1-39]\n= 1-19 as in R1\n20\tdef function_20(other): return argument\n= 21-39"
+    title, body = again.split("\n", 1)
+    assert title == "[R2 lines 1-39, changed since R1: line 20]"
+    assert another == f"[R2 lines 1-39]\n{body}"  # another file has not "changed"
+    assert body.split("\n")[::4] == ["= lines 1-18 of R1", "= lines 22-39 of R1"]
+    assert "20\tdef function_20(other): return argument" in body.split("\n")
 
 
 def test_forks_at_any_turn_never_see_each_other() -> None:
@@ -108,7 +112,7 @@ def test_what_the_assistant_wrote_can_be_referred_to() -> None:
 
     *_, shown = sent(parse_line(json.dumps({"messages": messages}), name="x").messages)
 
-    assert shown == "[R2]\n= 12 lines as in your Write notes.md"
+    assert shown == "[R1]\n= lines 1-12 of the content you wrote for R1"
 
 
 def test_a_call_is_known_by_its_tool_and_what_it_was_told() -> None:

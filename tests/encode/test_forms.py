@@ -32,10 +32,10 @@ def test_a_numbered_file_keeps_the_first_and_every_tenth_number() -> None:
     ("style", "header"),
     [
         ("{}\t", "[lines 95-106]"),
-        ("{:>6}→", "[lines 95-106 →]"),
-        ("{:>6}\t", r"[lines 95-106 \t6]"),
-        ("{}: ", "[lines 95-106 : ]"),
-        ("{}:", "[lines 95-106 :]"),
+        ("{:>6}→", "[lines 95-106→]"),
+        ("{:>6}\t", "[lines 95-106 set 6 wide]"),
+        ("{}: ", "[lines 95-106: ]"),
+        ("{}:", "[lines 95-106:]"),
     ],
 )
 def test_every_way_of_writing_numbers_comes_back(style: str, header: str) -> None:
@@ -338,10 +338,13 @@ def test_a_file_read_again_after_an_edit_says_only_what_changed() -> None:
     edited = [*BODY[:20], "a line that is new", *BODY[20:]]
     ledger = after(before)
 
-    against = delta.encode("\n".join(f"{number}\t{line}" for number, line in enumerate(edited, 1)), ledger, "Read")
+    against = delta.encode("\n".join(f"{number}\t{line}" for number, line in enumerate(edited, 1)), ledger, "Read 0")
 
     assert against is not None
-    assert against.text == "[R2 lines 1-41]\n= 1-20 as in R1\n21\ta line that is new\n= 22-41 from 21"
+    assert against.text == (
+        "[R2 lines 1-41, changed since R1: line 21]\n= lines 1-19 of R1\n"
+        f"20\t{BODY[19]}\na line that is new\n{BODY[20]}\n= lines 23-41 are lines 22-40 of R1"
+    )
 
 
 def test_a_part_of_a_file_is_said_by_the_whole() -> None:
@@ -351,14 +354,14 @@ def test_a_part_of_a_file_is_said_by_the_whole() -> None:
     against = delta.encode(part, ledger, "Read")
 
     assert against is not None
-    assert against.text == "[R2 lines 11-30]\n= 11-30 as in R1"
+    assert against.text == "[R2 lines 11-30]\n= lines 11-30 of R1"
 
 
 def test_lines_that_stand_above_in_the_same_text_are_said_once() -> None:
     against = delta.encode("\n".join([*BODY[:8], "---", *BODY[:8]]), Ledger(), "Bash")
 
     assert against is not None
-    assert against.text == "\n".join(["[R1]", *BODY[:8], "---", "= 8 lines as above from 1"])
+    assert against.text == "\n".join(["[R1]", *BODY[:8], "---", BODY[0], "= lines 11-17 are lines 2-8 of R1"])
 
 
 def test_a_line_that_was_itself_a_reference_is_not_referred_to() -> None:
@@ -368,7 +371,7 @@ def test_a_line_that_was_itself_a_reference_is_not_referred_to() -> None:
     again = delta.encode(whole, ledger, "Bash")
 
     assert again is not None
-    assert again.text == "[R3]\n= R1"
+    assert again.text == "[R3]\n= lines 1-40 of R1"
 
 
 def test_what_another_history_saw_is_not_referred_to() -> None:
@@ -386,10 +389,12 @@ def test_what_another_history_saw_is_not_referred_to() -> None:
 
 def test_a_reference_to_what_is_not_there_is_refused() -> None:
     with pytest.raises(ValueError, match="not there"):
-        delta.decode("[R9]\n= 4 lines as in R3", Ledger())
+        delta.decode("[R9]\n= lines 1-4 of R3", Ledger())
 
 
-PIECES = st.sampled_from([*BODY[:6], "", "}", "x", "= 1-2", "= R1", "[R1]", "[lines 1-2]", "1\ta", "short", "a\tb"])
+PIECES = st.sampled_from(
+    [*BODY[:6], "", "}", "x", "= lines 1-2 of R1", "= line 1", "[R1]", "[lines 1-2]", "1\ta", "12\tb", "short", "a\tb"]
+)
 
 
 @given(st.lists(st.lists(PIECES, max_size=20), max_size=6), st.sampled_from(["", "{}\t", "{:>6}→"]))

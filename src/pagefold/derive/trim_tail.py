@@ -1,12 +1,10 @@
 """Where even the last exchanges do not fit: their largest results are trimmed to what there is room for.
 
-Of what was trimmed only the lines that are shown stand: nothing that comes later may refer to one that nobody can see.
+Nothing that comes later refers to a result that was trimmed: it has no title.
 """
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
-from itertools import accumulate
 from typing import NamedTuple, TypeAlias
 
 from pagefold.derive.arrival import Standings
@@ -60,11 +58,10 @@ def squeezed(log: Log[Entry], cut: int, room: int, standings: Standings, encode:
 
 
 class _Part(NamedTuple):
-    """What is shown of a page. `seen` are the places of the lines that stand there as they came."""
+    """What is shown of a page."""
 
     page: Page
     text: str
-    seen: frozenset[int] = frozenset()
 
 
 class _Trimmer(NamedTuple):
@@ -82,7 +79,7 @@ class _Trimmer(NamedTuple):
         for index, entry in enumerate(entries):
             after, stands = encode(standings, entry)
             made, parts = self._one(stands)
-            standings = _seen(after, standings, parts) if parts else after
+            standings = _without_lines(after, standings) if parts else after
             trimmed.update([index] if parts else [])
             shown.append(made)
             pages += (part.page for part in parts)
@@ -106,7 +103,7 @@ class _Trimmer(NamedTuple):
             made = trim(came.text, self.room, tool=came.name, keywords=about, handle=page.handle, count=count)
         except PagefoldError:  # nothing can be said in so little room: it stands as it is, and is reported as too long
             return None
-        return _Part(page, made.text, _lines_in(came.text, made.shown) if form == came.text else frozenset())
+        return _Part(page, made.text)
 
     def _headed(self, form: str, text: str, handle: str) -> str | None:
         """The beginning of a dense form: it says more than the best part of the text where the form is much shorter."""
@@ -131,27 +128,12 @@ def _results(entry: Entry) -> list[tuple[int, Block]]:
     return [(index, block) for index, block in blocks if block.kind is BlockKind.RESULT and block.path]
 
 
-def _lines_in(text: str, shown: Iterable[tuple[int, int]]) -> frozenset[int]:
-    """Returns the indices of the lines that lie in these ranges of a text."""
-    lines = text.split("\n")
-    starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
-    found: set[int] = set()
-    for start, end in shown:
-        first = bisect_left(starts, start)
-        found.update(range(first, bisect_right(starts, end + 1) - 1))
-    return frozenset(found)
-
-
-def _seen(after: Standings, before: Standings, parts: Sequence[_Part]) -> Standings:
-    """What stands where these parts are all that is shown of the last message. Its labels are taken."""
+def _without_lines(after: Standings, before: Standings) -> Standings:
+    """What stands where the last message was trimmed: nothing refers to its lines, and its titles are taken."""
     ledger = before.ledger
-    for index in range(len(before.ledger), len(after.ledger)):
-        stood = after.ledger[index]
-        part = next((part for part in parts if stood.whole == part.page.text), None)
-        seen = part.seen if part else frozenset[int]()
-        lines = tuple([line if at in seen else None for at, line in enumerate(stood.lines)]) if seen else ()
-        ledger = ledger.with_text(LedgerEntry(stood.label, lines, stood.first))
-    return Standings(ledger, after.calls)
+    for _ in range(len(before.ledger), len(after.ledger)):
+        ledger = ledger.with_text(LedgerEntry("", ()))
+    return replace(after, ledger=ledger)
 
 
 def _level(sizes: list[int], room: int) -> int:

@@ -14,10 +14,11 @@ and a form has to save more than the estimate may be wrong by.
 
 import re
 from collections.abc import Callable, Hashable
-from dataclasses import field
+from dataclasses import field, replace
 from functools import cache, lru_cache, partial
 
 from pagefold.encode import delta, near_ref, reference
+from pagefold.encode.borders import tells_outcome
 from pagefold.encode.codec import PLAIN, Codec, first_line
 from pagefold.encode.codec import decode as decode_self_contained
 from pagefold.encode.codecs import INSIDE, LINE_CODECS, TOP
@@ -42,6 +43,7 @@ _NUMBERED = re.compile(r" *\d+[→\t]")
 _SHORTEST_HINTED = 200  # characters below which a hint is hardly shorter than the text
 _GOOD_ENOUGH_RATIO = 0.02  # of the text; after a form as short as this, no other codec is tried
 _LONGEST_COMPARED = 20_000  # characters up to which near-ref compares JSON objects
+_TITLE_TOKENS = 6  # what a title may cost a text that is not shortened, so that later texts can refer to it
 _LINE_CODECS = frozenset(codec.name for codec in LINE_CODECS)
 _json = JsonCodec(exact=False)
 _numbered = NumberedCodec()
@@ -78,40 +80,43 @@ def encode(
     without: frozenset[str] = frozenset(),
     count: Callable[[str], int] | None = None,
     floor: int = delta.FLOOR,
+    title: str = "",
+    source: str = "",
 ) -> EncodedText:
     """Returns the cheapest lossless form. `tool` names the text; with a ledger, the form may refer to earlier texts.
 
     The result of a failed call is encoded without references, so that a retry with the same error is shown again.
-    `without` names codecs to leave out, `floor` is what lines have to be worth, in tokens, to be referred to.
+    `without` names codecs to leave out, `floor` is what lines have to be worth, in tokens, to be referred to. A text
+    that is given a `title` is shown with it, unless it cannot be encoded at all. `source` is what was called for it.
     """
     earlier, exact = ledger if ledger is not None else Ledger(), count or counter("o200k").count
-    name = tool or "text"
     if reason := _why_unfit(text):
-        return EncodedText(_unencoded(text), reason=reason, ledger_entries=(LedgerEntry(earlier.label_for(name), ()),))
+        return EncodedText(_unencoded(text), reason=reason, ledger_entries=(LedgerEntry("", ()),))
     sampled = len(text) > _SAMPLED_ABOVE
     count = partial(_estimate, exact) if sampled else exact
     before = count(text)
     own = _own_form(text, without) if sampled else _cached_own_form(text, without)
     skipped = list(own.skipped)
     if _has_too_many_lines(own.form):
-        made = EncodedText(own.form, own.codecs, ledger_entries=(LedgerEntry(earlier.label_for(name), ()),))
+        made = EncodedText(own.form, own.codecs, ledger_entries=(LedgerEntry("", ()),))
     elif ledger is None or failed or "delta" in without:
-        made = _without_references(own, earlier.label_for(name))
+        made = _without_references(own)
     else:
-        made = _with_references(own, name, earlier, skipped, floor)
+        made = _with_references(own, earlier, skipped, partial(delta.encode, source=source, floor=floor, title=title))
     if ledger is not None and not failed:
         made = _as_hint(text, own.keys, earlier, count, made, without) or made
     tokens = count(made.text) if made.text != text else before
-    if made.text == text or tokens >= (before * (1 - _ESTIMATE_ERROR) if sampled else before):
+    titled = any(entry.label for entry in made.ledger_entries)
+    most = before * (1 - _ESTIMATE_ERROR) if sampled else before + (_TITLE_TOKENS if titled else 0)
+    if made.text == text or tokens >= most:
         plain = _unencoded(text)
         tokens = count(plain) if plain != text else before
-        lines = () if _has_too_many_lines(plain) else tuple(plain.split("\n"))
-        made = EncodedText(plain, reason="as it is", ledger_entries=(LedgerEntry(earlier.label_for(name), lines),))
+        made = EncodedText(plain, reason="as it is", ledger_entries=(LedgerEntry("", ()),))
     ledger_entries = made.ledger_entries
     if not made.references and ledger_entries:
         # The text is shown whole, so a hint for an equal or similar text may refer to it later.
         first = ledger_entries[0]
-        ledger_entries = (LedgerEntry(first.label, first.lines, first.first, text, own.keys), *ledger_entries[1:])
+        ledger_entries = (replace(first, whole=text, like=own.keys), *ledger_entries[1:])
     estimated = "tokens estimated" if sampled else "long words estimated" if estimates_words(text) else ""
     reason = "; ".join(filter(None, (made.reason, estimated)))
     return EncodedText(made.text, made.codecs, tokens, before, made.references, tuple(skipped), reason, ledger_entries)
@@ -161,7 +166,7 @@ class _OwnForm:
 def _own_form(text: str, without: frozenset[str]) -> _OwnForm:
     skipped: list[str] = []
     form, codecs = self_contained(text, skipped, *_chains(without))
-    if not codecs or _numbered.holds(form):
+    if not codecs or delta.holds_signs(form):
         form, codecs = _unencoded(text), ()  # a form in which a line looks like a header could be misread
     numbers = None if _numbered.name in without or _has_too_many_lines(form) else _numbered.encode(form, str)
     sparse = numbers if numbers and _passes(lambda: _numbered.decode(numbers, str) == form) else None
@@ -289,17 +294,19 @@ def _not_worth_trying(
     return _LINE_CODECS - ({"repeats"} if _has_too_many_lines(text) else {"repeats", *promising})
 
 
-def _without_references(own: _OwnForm, label: str, *, numbered: bool = True) -> EncodedText:
+def _without_references(own: _OwnForm, *, numbered: bool = True) -> EncodedText:
     form, codecs = own.form, own.codecs
     if numbered and own.sparse is not None:
         form, codecs = own.sparse, (*codecs, _numbered.name)
-    return EncodedText(form, codecs, ledger_entries=(LedgerEntry(label, tuple(form.split("\n"))),))
+    return EncodedText(form, codecs, ledger_entries=(LedgerEntry("", ()),))
 
 
-def _with_references(own: _OwnForm, name: str, ledger: Ledger, skipped: list[str], floor: int) -> EncodedText:
+def _with_references(
+    own: _OwnForm, ledger: Ledger, skipped: list[str], refer: Callable[..., delta.ReferencedText | None]
+) -> EncodedText:
     """Returns the form with references to lines shown earlier, or without any if decoding does not restore it."""
     numbered = own.sparse is not None
-    referring = delta.encode(own.form, ledger, name, numbered=numbered, floor=floor)
+    referring = refer(own.form, ledger, numbered=numbered)
     if referring is not None:
         if _passes(lambda: delta.decode(referring.text, ledger) == (own.sparse if numbered else own.form)):
             names = (*own.codecs, *((_numbered.name,) if numbered else ()))
@@ -308,7 +315,7 @@ def _with_references(own: _OwnForm, name: str, ledger: Ledger, skipped: list[str
                 referring.text, names, references=referring.references, ledger_entries=referring.ledger_entries
             )
         skipped.append("delta")
-    return _without_references(own, ledger.label_for(name), numbered=False)
+    return _without_references(own, numbered=False)
 
 
 def _as_hint(
@@ -318,19 +325,17 @@ def _as_hint(
     if len(text) < _SHORTEST_HINTED:
         return None
     if "reference" not in without and (same := ledger.same(text)) is not None:
-        # A label contains what an agent wrote. If a hint with it cannot be parsed, the form is used.
-        if _passes(lambda: decode(reference.ref_hint(same.label), ledger) == text):
-            return _hint(reference.ref_hint(same.label), "reference", ledger)
-        return None
+        is_outcome = keys is None and any(map(tells_outcome, text.split("\n")))
+        return None if is_outcome else _hint(reference.ref_hint(same.label), "reference")
     if "near-ref" not in without and keys is not None and (base := ledger.like(keys)) is not None:
         hint = near_ref.hint_for(base.label, base.whole or "", text)
         if hint is not None and count(hint) < count(made.text):
-            return _hint(hint, "near-ref", ledger)
+            return _hint(hint, "near-ref")
     return None
 
 
-def _hint(text: str, name: str, ledger: Ledger) -> EncodedText:
-    return EncodedText(text, (name,), references=1, ledger_entries=(LedgerEntry(ledger.label_for("hint"), ()),))
+def _hint(text: str, name: str) -> EncodedText:
+    return EncodedText(text, (name,), references=1, ledger_entries=(LedgerEntry("", ()),))
 
 
 def _keys_of(text: str) -> Hashable:
@@ -343,7 +348,7 @@ def _keys_of(text: str) -> Hashable:
 
 def _unencoded(text: str) -> str:
     """Returns the text itself, prefixed with PLAIN if it would be read as a form."""
-    return f"{PLAIN}\n{text}" if _is_hint(text) or _numbered.holds(text) else _marked(text)
+    return f"{PLAIN}\n{text}" if _is_hint(text) or delta.holds_signs(text) else _marked(text)
 
 
 def _marked(text: str) -> str:

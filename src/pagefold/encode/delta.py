@@ -1,37 +1,38 @@
 """delta: replaces lines that were shown earlier in the same request with references.
 
-    [R12 lines 1-104]
-    = 1-56 as in R9                 lines 1 to 56 are lines 1 to 56 of R9
-    57	a new line
-    = 58-104 from 57                and these are those of R9 from its line 57 on
-    = R9 end                        what followed the numbered lines of R9, all of it
-    = 3 lines as above from 4       the same lines are above in this text
+    [R12 lines 1-104, changed since R9: lines 55-60]
+    = lines 1-50 of R9              lines 1 to 50 are lines 1 to 50 of R9
+    51	a line that is shown
+    …
+    = lines 66-104 are lines 64-102 of R9
 
-The first line of a text that may be referred to has its label, R12. Only lines that are shown literally are referred
-to, above in this text or in one that the ledger knows, and only where the lines cost more than the reference. Decoding
-needs the ledger that the text was encoded with.
+R12 and R9 are titles: the first line of a text has one, and lines are counted below it or have their own numbers. Only
+lines that a titled text shows literally are referred to. A reference stands for whole blocks where there are any (see
+borders), never for a line that tells an outcome, and only where the lines are worth the reader's effort. Decoding needs
+the ledger that the text was encoded with.
 """
 
 import re
-from collections.abc import Sequence
-from itertools import groupby
+from collections.abc import Iterator, Sequence
+from itertools import groupby, pairwise
 
+from pagefold.encode.borders import end_of_whole, start_of_whole, tells_outcome
 from pagefold.encode.codecs.numbered import NumberedRun, RunHeader, header_of, keeps_number, split
 from pagefold.frozen import frozen
 from pagefold.pages.ledger import Ledger, LedgerEntry
 
-_TITLE = re.compile(r"\[(R\d+)(?: (lines .*))?\]")
-_REFERENCE = re.compile(r"= (?:(\d+)-(\d+)|(\d+) lines?)(?: as (?:in (.+?)|(above)))?(?: from (\d+))?")
-_ABOVE = "above"
-_WHOLE = re.compile(r"= (R\d+(?: start| end)?)")
-FLOOR = 9
-"""Tokens that lines have to be worth: a little more than a reference costs, because references are harder to read, and
-lines that are only referred to cannot be referred to again."""
-
-_NAMING = 5
-_SHIFTING = 4
+_TITLE = re.compile(r"\[(R\d+(?:\.\d+)?)(?: (lines [^,\]]*))?(?:, changed since R[\d.]+: line[^\]]*)?\]")
+_REFERENCE = re.compile(r"= lines? (\d+)(?:-(\d+))?(?: (?:is|are) lines? (\d+)(?:-(\d+))?)? of (.+)")
+FLOOR = 32
+"""Tokens that lines have to be worth: more than a reference costs, because references are harder to read, and lines
+that are only referred to cannot be referred to again."""
+_FEWEST, _FEW_COST = 3, 1.5  # fewer lines have to be worth so many times the floor
+_SIGN_BEGINNINGS = ("= line", "[R", "[lines ")
+_LEAST_SIGNS = 3  # a line with fewer visible characters begins no run
 _PLACES = 60_000  # places that are compared for one text; beyond, only the newest of each line
 _TITLED = 8  # lines from which on a text without numbers gets a title
+_TITLED_CHARACTERS = 800  # or characters
+_MOST_CHANGES = 6  # places that a title names as changed
 
 
 @frozen
@@ -43,34 +44,47 @@ class ReferencedText:
     references: int
 
 
-def encode(text: str, ledger: Ledger, name: str, *, numbered: bool = True, floor: int = FLOOR) -> ReferencedText | None:
+@frozen
+class _Reference:
+    """Lines `start` to `end` of a part stand in another text, from its line `there` on."""
+
+    start: int
+    end: int
+    base: LedgerEntry
+    there: int
+
+
+def encode(
+    text: str, ledger: Ledger, source: str = "", *, numbered: bool = True, floor: int = FLOOR, title: str = ""
+) -> ReferencedText | None:
     """Replaces lines that the request has already shown with references. None where a line looks like a reference.
 
     With `numbered`, lines of numbered runs are compared without their numbers. Lines worth less than `floor` tokens are
-    written again.
+    written again. Only a text of the same `source` (the file that was read) has "changed since". A text
+    that is given a `title` has it even if it is short.
     """
     parts = _parts(text, numbered)
+    if any(part.run is None and holds_signs("\n".join(part.lines)) for part in parts):
+        return None
+    label = title or ledger.next_title
+    shown, entries = list[str](), list[LedgerEntry]()
+    references, runs = 0, 0
     for part in parts:
-        if _hold_signs(part.lines):
-            return None
-    label = f"R{len(ledger) + 1}"
-    runs = [index for index, part in enumerate(parts) if part.run]
-    shown, ledger_entries = list[str](), list[LedgerEntry]()
-    references = 0
-    for index, part in enumerate(parts):
-        writer = _ReferenceWriter(ledger, part.run, floor)
-        writer.write(part.lines)
-        if part.run:
-            shown.append(part.run.header if shown else f"[{label} {part.run.header[1:]}")
-        elif index == 0 and (len(parts) > 1 or writer.references or len(part.lines) >= _TITLED):
-            shown.append(f"[{label}]")
-        shown += writer.shown
-        references += writer.references
-        part_label = f"{label}{_part_suffix(index, runs, len(parts))}"
-        ledger_entries.append(LedgerEntry(part_label, tuple(writer.literal), writer.first))
-    if not _TITLE.fullmatch(shown[0]):
-        ledger_entries = [LedgerEntry(ledger.label_for(name), ledger_entries[0].lines, 1)]
-    return ReferencedText("\n".join(shown), tuple(ledger_entries), references)
+        if part.run is None and len(parts) > 1:  # lines around numbered ones have no numbers to be named by
+            shown += part.lines
+            continue
+        runs += 1
+        part_title = label if runs == 1 else f"{label}.{runs}"
+        finder = _ReferenceFinder(part, ledger, floor, part_title)
+        made = finder.made
+        references += len(made)
+        if title or part.run or made or len(part.lines) >= _TITLED or len(text) >= _TITLED_CHARACTERS:
+            shown.append(_title(part_title, part, made, source))
+        else:
+            part_title = ""
+        shown += _written(part, made)
+        entries.append(LedgerEntry(part_title, tuple(finder.literal), part.first, source=source))
+    return ReferencedText("\n".join(shown), tuple(entries), references)
 
 
 @frozen
@@ -79,6 +93,10 @@ class _LineGroup:
 
     lines: Sequence[str]
     run: NumberedRun | None = None
+
+    @property
+    def first(self) -> int:
+        return self.run.first if self.run else 1
 
 
 def _parts(text: str, numbered: bool) -> list[_LineGroup]:
@@ -94,109 +112,129 @@ def _parts(text: str, numbered: bool) -> list[_LineGroup]:
     return parts
 
 
-def _part_suffix(index: int, runs: Sequence[int], parts: int) -> str:
-    """Tells the parts of a text apart: its title names the first numbered run, or all of it where there is none."""
-    if not runs or index == runs[0]:
-        return ""
-    if index < runs[0]:
-        return " start"
-    return " end" if index == parts - 1 and index > runs[-1] else f" part {index}"
+def _title(label: str, part: _LineGroup, references: Sequence[_Reference], source: str) -> str:
+    """Returns the first line of a part; of a file that was read before it says which lines have changed."""
+    words = f"{label} {part.run.header[1:-1]}" if part.run else label
+    base = references[0].base if references else None
+    if base is not None and part.run and source and base.source == source and all(it.base is base for it in references):
+        changed = list(_changed(part, references, base))
+        if 0 < len(changed) <= _MOST_CHANGES:
+            one = len(changed) == 1 and "-" not in changed[0]
+            words += f", changed since {base.label}: line{'' if one else 's'} {', '.join(changed)}"
+    return f"[{words}]"
 
 
-def decode(form: str, ledger: Ledger) -> str:
-    """Restores a text, numbered runs in their sparse form. Raises ValueError where a reference leads nowhere."""
-    first, _, rest = form.partition("\n")
-    title = _TITLE.fullmatch(first)
-    if title is None:  # only a text with a title holds references
-        return form
-    if "\n= " not in form:
-        return f"[{title[2]}]\n{rest}" if title[2] else rest
-    reader = _ReferenceReader(ledger)
-    if title[2]:
-        reader.begin(f"[{title[2]}]")
-    for line in rest.split("\n"):
-        reader.take(line)
-    return "\n".join(reader.lines)
-
-
-class _ReferenceWriter:
-    """Writes lines, or references to them. `literal` are the lines that are written, None for those referred to."""
-
-    def __init__(self, ledger: Ledger, run: NumberedRun | None, floor: int) -> None:
-        self.ledger, self.first, self.floor = ledger, run.first if run else 1, floor
-        self.shown: list[str] = []
-        self.literal: list[str | None] = []
-        self.references = 0
-        self._run, self._numbered = run, run is not None
-        self._own: dict[str, int] = {}  # where a line stands in this text
-        self._last = ""  # the label that the last reference named
-        self._shift = 0
-        self._places = _PLACES
-
-    def write(self, lines: Sequence[str]) -> None:
-        at = start = 0  # lines from `start` on are not shown yet
-        held, own = self.ledger.held(lines), self._own
-        while at < len(lines):
-            text = lines[at]
-            if text in held or text in own:
-                length, base, line = self._longest(lines, at, self.ledger.places(text))
-                if length and _worth(lines[at : at + length], self._numbered) >= self._price(at, base, line):
-                    self._show(lines, start, at)
-                    self._refer(at, length, base, line)
-                    self.literal += [None] * length
-                    at = start = at + length
-                    continue
-            own.setdefault(text, at)
-            self.literal.append(text)
-            at += 1
-        self._show(lines, start, at)
-
-    def _show(self, lines: Sequence[str], start: int, end: int) -> None:
+def _changed(part: _LineGroup, references: Sequence[_Reference], base: LedgerEntry) -> Iterator[str]:
+    """Yields the ranges of lines, as they are numbered, that the other text does not show at their place."""
+    lines, first = part.lines, part.first
+    around = [None, *references, None]
+    for left, right in pairwise(around):
+        start, end = left.end if left else 0, right.start if right else len(lines)
+        there = left.there + left.end - left.start if left else len(base.lines)
+        while start < end and there < len(base.lines) and base.lines[there] == lines[start]:
+            start, there = start + 1, there + 1
+        there = right.there - 1 if right else -1
+        while start < end and there >= 0 and base.lines[there] == lines[end - 1]:
+            end, there = end - 1, there - 1
         if start < end:
-            self.shown += self._run.sparse(start, end) if self._run else lines[start:end]
+            yield f"{first + start}" if end - start == 1 else f"{first + start}-{first + end - 1}"
 
-    def _longest(
-        self, lines: Sequence[str], at: int, places: Sequence[tuple[int, int]]
-    ) -> tuple[int, LedgerEntry | None, int]:
-        """Finds the longest run from here on that was shown: its length, the text (None: this one), its line there."""
-        best: tuple[int, LedgerEntry | None, int] = (0, None, -1)
-        self._places -= len(places)
-        for text, line in reversed(places if self._places > 0 else places[-1:]):
-            base = self.ledger[text]
-            length = _equal_lines(base.lines, line, lines, at)
-            # Of equally long runs, the one in the text that was named last has the shortest reference.
-            if length > best[0] or (length == best[0] and base.label == self._last):
-                best = (length, base, line)
-        own = self._own.get(lines[at])
-        if own is not None and len(lines[at].strip()) >= 3:
-            length = _equal_lines(self.literal, own, lines, at)
-            if length > best[0]:
-                best = (length, None, own)
-        return best
 
-    def _price(self, at: int, base: LedgerEntry | None, line: int) -> int:
-        label, first = (base.label, base.first) if base else (_ABOVE, self.first)
-        shift = first + line - self.first - at
-        if label != self._last:
-            return self.floor + _NAMING + (_SHIFTING if shift else 0)
-        return self.floor + (_SHIFTING if shift != self._shift else 0)
+def _written(part: _LineGroup, references: Sequence[_Reference]) -> list[str]:
+    shown, at = list[str](), 0
+    for reference in references:
+        shown += _shown(part, at, reference.start)
+        shown.append(_words(reference, part.first))
+        at = reference.end
+    shown += _shown(part, at, len(part.lines))
+    return shown
 
-    def _refer(self, at: int, length: int, base: LedgerEntry | None, line: int) -> None:
-        self.references += 1
-        label, first = (base.label, base.first) if base else (_ABOVE, self.first)
-        if base is not None and line == 0 and length == len(base.lines) and _WHOLE.fullmatch(f"= {label}"):
-            self.shown.append(f"= {label}")
-            self._last, self._shift = "", 0
-            return
-        here, there = self.first + at, first + line
-        words = f"= {here}-{here + length - 1}" if self._numbered else f"= {length} line{'s' if length > 1 else ''}"
-        if label != self._last:
-            words += f" as in {label}" if base else " as above"
-            self._last, self._shift = label, 0
-        if there - here != self._shift:
-            words += f" from {there}"
-            self._shift = there - here
-        self.shown.append(words)
+
+def _shown(part: _LineGroup, start: int, end: int) -> Sequence[str]:
+    if start >= end:
+        return ()
+    return part.run.sparse(start, end) if part.run else part.lines[start:end]
+
+
+def _words(reference: _Reference, first: int) -> str:
+    here, there = first + reference.start, reference.base.first + reference.there
+    length = reference.end - reference.start
+    if length == 1:
+        lines = f"= line {here}" if here == there else f"= line {here} is line {there}"
+    else:
+        lines = f"= lines {here}-{here + length - 1}"
+        lines += "" if here == there else f" are lines {there}-{there + length - 1}"
+    return f"{lines} of {reference.base.label}"
+
+
+class _ReferenceFinder:
+    """Finds the lines of a part that are shown elsewhere, or above in it.
+
+    `made` are the references in order, `literal` the lines, None for those that are referred to.
+    """
+
+    def __init__(self, part: _LineGroup, ledger: Ledger, floor: int, title: str) -> None:
+        self.made: list[_Reference] = []
+        self.literal: list[str | None] = []
+        self._lines, self._plain = part.lines, part.run is None
+        self._ledger, self._floor = ledger, floor
+        self._places_left = _PLACES
+        self._first_of: dict[str, int] = {}  # where a line stands in this part
+        self._this = LedgerEntry(title, (), part.first)
+        self._find()
+
+    def _find(self) -> None:
+        lines, held = self._lines, self._ledger.held(self._lines)
+        at = 0
+        while at < len(lines):
+            line = lines[at]
+            run = self._longest(at) if line in held or line in self._first_of else None
+            reference = self._whole_blocks(run) if run else None
+            start = reference.start if reference else at + 1
+            for index in range(at, start):
+                self._first_of.setdefault(lines[index], index)
+            self.literal += lines[at:start]
+            at = start
+            if reference:
+                self.made.append(reference)
+                self.literal += [None] * (reference.end - start)
+                at = reference.end
+
+    def _longest(self, at: int) -> _Reference | None:
+        """Returns the longest run from a line on that is shown, without lines that tell an outcome."""
+        lines, last = self._lines, self.made[-1].base if self.made else None
+        places = self._ledger.places(lines[at])
+        self._places_left -= len(places)
+        length, base, there = 0, self._this, 0
+        for text, line in reversed(places if self._places_left > 0 else places[-1:]):
+            entry = self._ledger[text]
+            equal = _equal_lines(entry.lines, line, lines, at)
+            # Of equally long runs, the one in the text that was named last is the easiest to follow.
+            if equal > length or (equal == length and entry is last):
+                length, base, there = equal, entry, line
+        above = self._first_of.get(lines[at])
+        if above is not None and len(lines[at].strip()) >= _LEAST_SIGNS:
+            equal = _equal_lines(self.literal, above, lines, at)
+            if equal > length:
+                length, base, there = equal, self._this, above
+        if self._plain:
+            length = next((n for n in range(length) if tells_outcome(lines[at + n])), length)
+        return _Reference(at, at + length, base, there) if length else None
+
+    def _whole_blocks(self, run: _Reference) -> _Reference | None:
+        """Returns what a run holds of whole blocks, or None where that is not worth a reference."""
+        lines, start, end = self._lines, run.start, run.end
+        if not self._is_worth(start, end):
+            return None
+        if start > 0:
+            start = start_of_whole(lines, start, end)
+        if end < len(lines):
+            end = end_of_whole(lines, start, end)
+        return _Reference(start, end, run.base, run.there + start - run.start) if self._is_worth(start, end) else None
+
+    def _is_worth(self, start: int, end: int) -> bool:
+        floor = self._floor * (1 if end - start >= _FEWEST else _FEW_COST)
+        return end > start and _worth(self._lines[start:end], not self._plain) >= floor
 
 
 def _equal_lines(base: Sequence[str | None], line: int, lines: Sequence[str], at: int) -> int:
@@ -207,109 +245,95 @@ def _equal_lines(base: Sequence[str | None], line: int, lines: Sequence[str], at
     return length
 
 
+def decode(form: str, ledger: Ledger) -> str:
+    """Restores a text, numbered runs in their sparse form. Raises ValueError where a reference leads nowhere."""
+    if not form.startswith("[R") and "\n[R" not in form:
+        return form
+    reader = _ReferenceReader(ledger)
+    for line in form.split("\n"):
+        reader.take(line)
+    return "\n".join(reader.lines)
+
+
 class _ReferenceReader:
     """Takes a text with references line by line; `lines` is the text without them."""
 
     def __init__(self, ledger: Ledger) -> None:
         self.ledger = ledger
         self.lines: list[str] = []
+        self._title = ""
+        self._literal: list[str | None] = []  # the lines below that title, None for those that were referred to
         self._run: RunHeader | None = None
-        self._own: list[str] = []  # the lines of this part so far
-        self._number = 1
-        self._fresh = True
-        self._base: Sequence[str | None] = ()
-        self._from = 1  # the number of the base's first line
-        self._shift = 0
+        self._number = 1  # of the next line below the title
 
     def take(self, line: str) -> None:
-        if line.startswith("= ") and _is_sign(line):
-            for text in self._referred(line):
+        if self._title and line.startswith("= ") and _REFERENCE.fullmatch(line):
+            lines = self._referred(line)
+            for text in lines:
                 self._add(text)
-            self._fresh = True
-        elif self._run is not None:
-            kept = keeps_number(self._number, fresh=self._fresh)
-            self._fresh = False
-            self._add(line.partition("\t")[2] if kept else line)
-        elif header_of(line):
-            self.begin(line)
+            self._literal += [None] * len(lines)
+        elif self._run is None and line.startswith("[R") and (title := _TITLE.fullmatch(line)):
+            self._begin(title)
         else:
-            self._add(line)
+            number, mark, rest = line.partition("\t") if self._run else ("", "", "")
+            text = rest if mark and number == str(self._number) else line
+            self._literal.append(text)
+            self._add(text)
 
-    def begin(self, line: str) -> None:
-        """Takes a header, after which lines are numbered."""
-        self._run = header_of(line)
-        if self._run is None:
-            raise ValueError(f"not a header: {line}")
-        self.lines.append(line)
-        self._part(self._run.first)
-
-    def _part(self, number: int) -> None:
-        self._number, self._fresh, self._own, self._base, self._shift = number, True, [], (), 0
+    def _begin(self, title: re.Match[str]) -> None:
+        self._title, self._literal, self._number = title[1], [], 1
+        if title[2]:
+            header = f"[{title[2]}]"
+            self._run = header_of(header)
+            if self._run is None:
+                raise ValueError(f"not a header: {header}")
+            self.lines.append(header)
+            self._number = self._run.first
 
     def _add(self, text: str) -> None:
         run, number = self._run, self._number
-        self._own.append(text)
         self._number += 1
-        if run is None:
-            self.lines.append(text)
-            return
-        named = keeps_number(number, fresh=number == run.first)
+        named = run is not None and keeps_number(number, text, fresh=number == run.first)
         self.lines.append(f"{number}\t{text}" if named else text)
-        if number >= run.last:
-            self._run = None
-            self._part(1)
+        if run is not None and number >= run.last:
+            self._run, self._title = None, ""
 
     def _referred(self, line: str) -> list[str]:
-        whole = _WHOLE.fullmatch(line)
-        if whole is not None:
-            base = self._entry(whole[1]).lines
-            self._base, self._shift = (), 0
-            return _literal(base, line)
         reference = _REFERENCE.fullmatch(line)
         assert reference is not None
-        from_number, to_number, length_said, label, above, shifted = reference.groups()
-        if label or above:
-            entry = self._entry(label) if label else None
-            first = self._run.first if self._run else 1
-            self._base, self._from = (entry.lines, entry.first) if entry else (self._own, first)
-            self._shift = 0
-        here = int(from_number) if from_number else self._number
-        length = int(length_said) if length_said else int(to_number) - here + 1
-        if shifted:
-            self._shift = int(shifted) - here
-        start = here + self._shift - self._from
-        lines = _literal(self._base[start : start + length] if start >= 0 else (), line)
-        if len(lines) != length:
-            raise ValueError(f"a reference to lines that are not there: {line}")
-        return lines
+        here, last = int(reference[1]), int(reference[2] or reference[1])
+        first, base = self._lines_of(reference[5])
+        start, length = int(reference[3] or here) - first, last - here + 1
+        literal = [text for text in (base[start : start + length] if start >= 0 else ()) if text is not None]
+        if not 0 < length == len(literal) or here != self._number:
+            raise ValueError(f"a reference to lines that are not literally there: {line}")
+        return literal
 
-    def _entry(self, label: str) -> LedgerEntry:
-        entry = self.ledger.labelled(label)
+    def _lines_of(self, title: str) -> tuple[int, Sequence[str | None]]:
+        """Returns the lines below a title and the number of the first."""
+        if title == self._title:
+            return self._number - len(self._literal), self._literal
+        entry = self.ledger.labelled(title)
         if entry is None:
-            raise ValueError(f"a reference to what is not there: {label}")
-        return entry
-
-
-def _literal(lines: Sequence[str | None], reference: str) -> list[str]:
-    literal = [line for line in lines if line is not None]
-    if len(literal) != len(lines):
-        raise ValueError(f"a reference to lines that are not literally there: {reference}")
-    return literal
+            raise ValueError(f"a reference to what is not there: {title}")
+        return entry.first, entry.lines
 
 
 def is_title(line: str) -> bool:
     return line.startswith("[R") and _TITLE.fullmatch(line) is not None
 
 
-def _hold_signs(lines: Sequence[str]) -> bool:
+def holds_signs(text: str) -> bool:
+    """Whether a line of a text looks like a title, a header of numbered lines or a reference."""
     # Few texts do, and searching the whole text is faster than looking at each line.
-    text = "\n".join(("", *lines))
-    return ("\n= " in text or "\n[R" in text or "\n[lines " in text) and any(map(_is_sign, lines))
+    if not any(text.startswith(sign) or f"\n{sign}" in text for sign in _SIGN_BEGINNINGS):
+        return False
+    return any(map(_is_sign, text.split("\n")))
 
 
 def _is_sign(line: str) -> bool:
     if line.startswith("= "):
-        return (_REFERENCE.fullmatch(line) or _WHOLE.fullmatch(line)) is not None
+        return _REFERENCE.fullmatch(line) is not None
     return is_title(line) or header_of(line) is not None
 
 

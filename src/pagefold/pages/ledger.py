@@ -17,8 +17,9 @@ _PLACES = 24
 class LedgerEntry:
     """One text, or part of one, in the request. `label` is the name that the model sees.
 
-    A line that is not literally there is None. `first` is the number of its first line. `whole` is the original text,
-    where all of it is there; `like` is a key that texts of the same kind share.
+    A text without a label cannot be referred to. A line that is not literally there is None. `first` is the number of
+    its first line. `whole` is the original text, where all of it is there; `like` is a key that texts of the same kind
+    share; `source` says where a text comes from.
     """
 
     label: str
@@ -26,6 +27,7 @@ class LedgerEntry:
     first: int = 1
     whole: str | None = None
     like: Hashable = None
+    source: str = ""
 
 
 @dataclass(slots=True)
@@ -87,19 +89,10 @@ class Ledger:
                 return self._log.entries[index]
         return None
 
-    def label_for(self, name: str) -> str:
-        """Returns a label for one more text of this name, with a number where the name is taken."""
-        if self.labelled(name) is None:
-            return name
-        # The numbers that are taken have no gaps, so the first free one is found by doubling and halving.
-        free = 2
-        while self.labelled(f"{name} #{free}") is not None:
-            free *= 2
-        taken = free // 2
-        while free - taken > 1:
-            middle = (free + taken) // 2
-            free, taken = (free, middle) if self.labelled(f"{name} #{middle}") is not None else (middle, taken)
-        return f"{name} #{free}"
+    @property
+    def next_title(self) -> str:
+        """Returns the title of the next text, which no other text of this request has."""
+        return f"R{self._length + 1}"
 
     def with_text(self, entry: LedgerEntry) -> "Ledger":
         log = self._log
@@ -115,6 +108,8 @@ class Ledger:
 def _append(log: _Log, entry: LedgerEntry) -> None:
     index = len(log.entries)
     log.entries.append(entry)
+    if not entry.label:
+        return
     log.labels.setdefault(entry.label, index)
     if entry.whole is not None:
         log.wholes.setdefault(entry.whole, index)

@@ -6,9 +6,10 @@
     …
     10	def main():
 
-The first and every tenth line keep theirs, and from line 1000 on every line does. Lines stay verbatim, so that an edit
-tool still matches them. Runs of consecutive numbers are found anywhere in a text; what is around them stays. The header
-of a run has its first and last number, and how numbers were written where that was not bare and with a tab.
+The first and every tenth line keep theirs, and from line 1000 on every line does. So does a line that would otherwise
+be misread: one that begins with a number and a tab itself, or looks like a header or a reference. Lines stay verbatim,
+so that an edit tool still matches them. Runs of consecutive numbers are found anywhere in a text; what is around them
+stays. The header of a run has its first and last number, and the sign after a number where that was no tab.
 """
 
 import re
@@ -22,7 +23,9 @@ _OURS = "[lines "
 _BEGINS = frozenset("0123456789 ")
 _LINE = re.compile(r"( *)(\d{1,9})(→|\t|: |:|\|)")
 _NEXT = re.compile(rf"\n{_LINE.pattern}")  # a break is found far sooner than the start of a line
-_HEADER = re.compile(r"\[lines (\d{1,9})-(\d{1,9})(?: (→|: |:|\||\\t)(\d{0,3}))?\]")
+_HEADER = re.compile(r"\[lines (\d{1,9})-(\d{1,9})(→|: |:|\||)(?: set (\d{1,3}) wide)?\]")
+_DOUBTFUL = re.compile(r"\d+\t|= lines? \d|\[(?:R\d|lines \d)")  # what a line without its number may be taken for
+_DOUBTED = frozenset("0123456789=[")
 _USUAL = 6  # the width that agents set numbers in before an arrow
 _FAR = 1000  # numbers from here on are quoted, not counted to: every missed one was of four digits
 
@@ -38,11 +41,9 @@ class NumberedRun:
 
     @property
     def header(self) -> str:
-        style = ""
-        if self.mark != "\t" or self.width:
-            width = "" if self.width == (_USUAL if self.mark == "→" else 0) else self.width
-            style = f" {self.mark.replace(chr(9), chr(92) + 't')}{width}"
-        return f"[lines {self.first}-{self.first + len(self.lines) - 1}{style}]"
+        mark = "" if self.mark == "\t" else self.mark
+        width = "" if self.width == _usual_width(self.mark) else f" set {self.width} wide"
+        return f"[lines {self.first}-{self.first + len(self.lines) - 1}{mark}{width}]"
 
     def whole(self) -> list[str]:
         width, mark = self.width, self.mark
@@ -53,7 +54,9 @@ class NumberedRun:
     def sparse(self, start: int = 0, end: int | None = None) -> list[str]:
         """Returns the lines from `start` to `end` as they are shown: the first, and few others, with their numbers."""
         lines, first = list(self.lines[start:end]), self.first + start
-        for number in _kept(first, first + len(lines) - 1):
+        last = first + len(lines) - 1
+        tens = range(first + 10 - first % 10, min(last + 1, _FAR), 10)
+        for number in {first, *tens, *range(max(first + 1, _FAR), last + 1), *_doubtful(lines, first)}:
             lines[number - first] = f"{number}\t{lines[number - first]}"
         return lines
 
@@ -99,20 +102,22 @@ def header_of(line: str) -> RunHeader | None:
     header = _HEADER.fullmatch(line)
     if header is None:
         return None
-    mark = (header[3] or "\t").replace("\\t", "\t")
-    width = int(header[4]) if header[4] else _USUAL if mark == "→" else 0
-    return RunHeader(int(header[1]), int(header[2]), width, mark)
+    mark = header[3] or "\t"
+    return RunHeader(int(header[1]), int(header[2]), int(header[4]) if header[4] else _usual_width(mark), mark)
 
 
-def keeps_number(number: int, *, fresh: bool) -> bool:
-    """Whether a line keeps its number: the first of a run (`fresh`), every tenth, and all far into a file do."""
-    return fresh or number % 10 == 0 or number >= _FAR
+def keeps_number(number: int, line: str, *, fresh: bool) -> bool:
+    """Whether a line keeps its number: the first of a run (`fresh`), every tenth, all far into a file, all doubtful."""
+    return fresh or number % 10 == 0 or number >= _FAR or _DOUBTFUL.match(line) is not None
 
 
-def _kept(first: int, last: int) -> list[int]:
-    """Returns the numbers that a run of lines keeps."""
-    tens = range(first + 10 - first % 10, min(last + 1, _FAR), 10)
-    return [first, *tens, *range(max(first + 1, _FAR), last + 1)]
+def _doubtful(lines: list[str], first: int) -> list[int]:
+    """Returns the numbers of the lines that would be misread without them."""
+    return [number for number, line in enumerate(lines, first) if line[:1] in _DOUBTED and _DOUBTFUL.match(line)]
+
+
+def _usual_width(mark: str) -> int:
+    return _USUAL if mark == "→" else 0
 
 
 class NumberedCodec(Codec):
@@ -145,8 +150,9 @@ class NumberedCodec(Codec):
                 text.append(lines[at - 1])
                 continue
             bare = lines[at : at + max(0, header.last - header.first + 1)]
-            for number in _kept(header.first, header.first + len(bare) - 1) if bare else ():
-                bare[number - header.first] = bare[number - header.first].partition("\t")[2]
+            for index, line in enumerate(bare):
+                if line[:1].isdigit() and line.startswith(f"{header.first + index}\t"):
+                    bare[index] = line.partition("\t")[2]
             text += NumberedRun(header.first, header.width, header.mark, tuple(bare)).whole()
             at += len(bare)
         return "\n".join(text)
