@@ -39,7 +39,7 @@ class Folds:
     miss: int = 48_000
     least: int = 16_000
     cold: int = 12_000
-    rent: float = 3.0
+    rent: float = 2.0
     horizon: int = 35
 
 

@@ -18,6 +18,7 @@ from pagefold.derive.entry import Entry, again, enter
 from pagefold.derive.fold import FRONT_SHARE, Folded, Frame, Rule, fold
 from pagefold.derive.learned import AS_IT_COMES, FOLDS, Folds, Forms
 from pagefold.derive.levels import TRIMMED, place_in_history
+from pagefold.derive.moment import Moment, moment_of
 from pagefold.derive.policies import folding
 from pagefold.derive.policy import Abilities, Decision, Notes
 from pagefold.derive.remaining import SHIPPED as LASTING
@@ -25,6 +26,7 @@ from pagefold.derive.remaining import TurnsLeft
 from pagefold.derive.trim_tail import squeezed
 from pagefold.derive.values import SHIPPED, Priors
 from pagefold.frozen import frozen
+from pagefold.pages.files.file_tools import file_tools
 from pagefold.pages.kinds import ResidencyLevel
 from pagefold.pages.page import Page
 from pagefold.tokens import counter
@@ -35,6 +37,7 @@ _GROWN = 1.1
 _ADMITTED = 0.25  # of what has arrived, what has to find room beside what stands
 _BOUGHT = 0.85  # of what stands: a fold that leaves more has bought nothing
 _LEFT = "a fold would not pay yet"
+_PATIENCE = {Moment.NEW_ASK: 1.0, Moment.AT_WORK: 1.5, Moment.READ: 2.5}  # times the rent that makes a fold due
 
 
 @frozen
@@ -125,10 +128,14 @@ class Economic(folding.Folding):
         return replace(state, stood=state.standings, rent=0.0, left=made.tokens, looked=0)
 
     def _late(self, state: State) -> bool:
-        """Whether the rent paid since the last fold would have bought another one."""
+        """Whether the rent paid since the last fold would have bought another one, and the moment is a good one: a bad
+        one is let pass as long as that costs little."""
         if state.tokens < max(self.folds.least, state.looked * _GROWN):
             return False
-        return state.rent >= self.folds.rent * self._rewrite(state.left or state.tokens // 2)
+        paid = state.rent / max(1.0, self.folds.rent * self._rewrite(state.left or state.tokens // 2))
+        return paid >= _PATIENCE[Moment.NEW_ASK] and (
+            paid >= max(_PATIENCE.values()) or paid >= _PATIENCE[moment_of(state.log, file_tools(self.file_tools))]
+        )
 
     def _dearer(self, state: State) -> bool:
         """Whether this request, at the rates of a longer prompt, costs as much as folding to a length below them."""
