@@ -5,8 +5,9 @@ inside, and replaces lines that were shown earlier in the same request with refe
 Candidates are ranked by length. Tokens are counted for the winner only, and for the hint that may replace it.
 
 Before a form is used it is decoded: the same bytes have to come back, for JSON the same values with types, key order
-and spelling of numbers (near_ref.hint_for checks its hints itself). A form that fails this gate, raises or is not
-cheaper is dropped, and the text itself is shown.
+and spelling of numbers (near_ref.hint_for checks its hints itself). Titles, numbers and references also have to pass a
+second gate, the literal reader, which knows nothing but the words of the form. A form that fails a gate, raises or is
+not cheaper is dropped, and the text itself is shown.
 
 Of a large text, codecs for lines are tried on a sample first, and tokens are estimated from slices: `reason` says so,
 and a form has to save more than the estimate may be wrong by.
@@ -17,7 +18,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import field, replace
 from functools import cache, lru_cache, partial
 
-from pagefold.encode import delta, near_ref, reference
+from pagefold.encode import delta, literal_reader, near_ref, reference
 from pagefold.encode.borders import tells_outcome
 from pagefold.encode.codec import PLAIN, Codec, first_line
 from pagefold.encode.codec import decode as decode_self_contained
@@ -113,6 +114,7 @@ def encode(
         tokens = count(plain) if plain != text else before
         made = EncodedText(plain, reason="as it is", ledger_entries=(LedgerEntry("", ()),))
     ledger_entries = made.ledger_entries
+    ledger_entries = tuple(replace(entry, text=made.text) if entry.label else entry for entry in ledger_entries)
     if not made.references and ledger_entries:
         # The text is shown whole, so a hint for an equal or similar text may refer to it later.
         first = ledger_entries[0]
@@ -169,8 +171,13 @@ def _own_form(text: str, without: frozenset[str]) -> _OwnForm:
     if not codecs or delta.holds_signs(form):
         form, codecs = _unencoded(text), ()  # a form in which a line looks like a header could be misread
     numbers = None if _numbered.name in without or _has_too_many_lines(form) else _numbered.encode(form, str)
-    sparse = numbers if numbers and _passes(lambda: _numbered.decode(numbers, str) == form) else None
+    sparse = numbers if numbers and _passes(lambda: _is_read_as(numbers, form)) else None
     return _OwnForm(form, codecs, tuple(skipped), sparse, _keys_of(text))
+
+
+def _is_read_as(sparse: str, form: str) -> bool:
+    """Whether both gates, the decoder and the literal reader, give the form with all its numbers."""
+    return _numbered.decode(sparse, str) == form and literal_reader.read(sparse, Ledger().shown) == form
 
 
 # After a fold (older messages shortened) the last results are encoded again with another ledger; their forms without
@@ -308,7 +315,12 @@ def _with_references(
     numbered = own.sparse is not None
     referring = refer(own.form, ledger, numbered=numbered)
     if referring is not None:
-        if _passes(lambda: delta.decode(referring.text, ledger) == (own.sparse if numbered else own.form)):
+        if _passes(
+            lambda: (
+                delta.decode(referring.text, ledger) == (own.sparse if numbered else own.form)
+                and literal_reader.read(referring.text, ledger.shown) == own.form
+            )
+        ):
             names = (*own.codecs, *((_numbered.name,) if numbered else ()))
             names += ("delta",) if referring.references else ()
             return EncodedText(

@@ -19,7 +19,8 @@ class LedgerEntry:
 
     A text without a label cannot be referred to. A line that is not literally there is None. `first` is the number of
     its first line. `whole` is the original text, where all of it is there; `like` is a key that texts of the same kind
-    share; `source` says where a text comes from.
+    share; `source` says where a text comes from; `text` is the form in which the request shows it, title and all, or
+    "" where that is its lines.
     """
 
     label: str
@@ -28,6 +29,7 @@ class LedgerEntry:
     whole: str | None = None
     like: Hashable = None
     source: str = ""
+    text: str = ""
 
 
 @dataclass(slots=True)
@@ -76,6 +78,11 @@ class Ledger:
     def labelled(self, label: str) -> LedgerEntry | None:
         index = self._log.labels.get(label)
         return None if index is None or index >= self._length else self._log.entries[index]
+
+    def shown(self, label: str) -> str | None:
+        """Returns the text that the request shows under a label."""
+        entry = self.labelled(label)
+        return None if entry is None else entry.text or "\n".join(line or "" for line in entry.lines)
 
     def same(self, text: str) -> LedgerEntry | None:
         """Returns the entry that holds the very same text whole."""

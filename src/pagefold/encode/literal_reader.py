@@ -1,0 +1,129 @@
+"""Reads a form as somebody does who knows nothing but the words in it: its titles, its numbers and what references say.
+
+This is the second gate beside the decoder. It was written from docs/codecs.md and shares no code with the codecs: where
+both give the same lines, a reader without a manual gets them too. It reads titles, numbered lines and references. What
+other codecs wrote below a title is taken as it stands.
+
+Raises ValueError where a form says something that is not so.
+"""
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+
+Shown = Callable[[str], str | None]
+"""Returns the text that the request shows under a name: a title, or an argument that the assistant wrote."""
+
+_TITLE = re.compile(
+    r"\[(?:(?P<title>R[\d.]+)(?: |(?=[\],])))?"
+    r"(?:lines (?P<first>\d+)-(?P<last>\d+)(?P<mark>→|: |:|\|)?(?: set (?P<width>\d+) wide)?)?"
+    r"(?:, changed since (?P<base>R[\d.]+): lines? (?P<changed>[\d, -]+))?\]"
+)
+_REFERENCE = re.compile(
+    r"= lines? (?P<first>\d+)(?:-(?P<last>\d+))?(?: (?:is|are) lines? (?P<there>\d+)(?:-(?P<until>\d+))?)?"
+    r" of (?P<name>R[\d.]+|the \w+ you wrote for R[\d.]+)"
+)
+_ARROW_WIDTH = 6
+
+
+def read(form: str, shown: Shown) -> str:
+    """Returns the text that a form stands for, every line with its number as the header says numbers are written."""
+    if not (form.startswith(("[R", "[lines ")) or "\n[R" in form or "\n[lines " in form):
+        return form
+    reader = _Reader(shown)
+    for line in form.split("\n"):
+        reader.take(line)
+    return "\n".join(reader.text)
+
+
+class _Reader:
+    """Takes a form line by line. `text` is what it stands for, `lines` are those that it shows below its last title."""
+
+    def __init__(self, shown: Shown | None) -> None:
+        self.text: list[str] = []
+        self.titles: dict[str, dict[int, str]] = {}
+        self._lines: dict[int, str] = {}
+        self._shown = shown
+        self._number, self._last = 1, 0
+        self._style: Callable[[int, str], str] | None = None  # how a numbered line is written; None for plain lines
+        self._unchanged: tuple[dict[int, str], set[int]] | None = None
+
+    def take(self, line: str) -> None:
+        if line.startswith("= line") and self.titles and (reference := _REFERENCE.fullmatch(line)):
+            self._follow(reference)
+        elif line.startswith("[") and self._style is None and (title := _TITLE.fullmatch(line)) and len(line) > 2:
+            self._begin(title)
+        elif self._style is None:
+            self._add(line, literal=True)
+        else:
+            number, tab, rest = line.partition("\t")
+            if tab and number.isascii() and number.isdigit():
+                if int(number) != self._number:
+                    raise ValueError(f"line {self._number} is shown as line {number}")
+                line = rest
+            self._add(line, literal=True)
+
+    def _begin(self, title: re.Match[str]) -> None:
+        self._lines = {}
+        if title["title"]:
+            self.titles[title["title"]] = self._lines
+        self._number, self._style, self._unchanged = 1, None, None
+        if title["first"]:
+            self._number, self._last = int(title["first"]), int(title["last"])
+            mark = title["mark"] or "\t"
+            width = int(title["width"] or (_ARROW_WIDTH if mark == "→" else 0))
+            self._style = lambda number, line: f"{number:>{width}}{mark}{line}"
+        if title["base"] and self._shown:
+            self._unchanged = self._named(title["base"]), _numbers_in(title["changed"])
+
+    def _add(self, line: str, *, literal: bool) -> None:
+        if literal:
+            self._lines[self._number] = line
+        if self._unchanged and self._number not in self._unchanged[1] and line not in self._unchanged[0].values():
+            raise ValueError(f"line {self._number} has changed, and the title does not say so")
+        self.text.append(self._style(self._number, line) if self._style else line)
+        self._number += 1
+        if self._style and self._number > self._last:
+            self._style = None
+
+    def _follow(self, reference: re.Match[str]) -> None:
+        first, last = int(reference["first"]), int(reference["last"] or reference["first"])
+        there = int(reference["there"] or first)
+        until = int(reference["until"] or (reference["there"] and there) or last)
+        if first != self._number or last - first != until - there:
+            raise ValueError(f"a reference that does not say which lines it stands for: {reference[0]}")
+        if self._shown is None:  # only the literal lines are wanted
+            self._number = last + 1
+            return
+        base = self._named(reference["name"])
+        for number in range(there, until + 1):
+            if number not in base:
+                raise ValueError(f"a reference to a line that is not shown: {reference[0]}")
+            self._add(base[number], literal=False)
+
+    def _named(self, name: str) -> dict[int, str]:
+        if name in self.titles:
+            return self.titles[name]
+        text = self._shown(name) if self._shown else None
+        if text is None:
+            raise ValueError(f"nothing is shown as {name}")
+        return literal_lines(text, name)
+
+
+@lru_cache(maxsize=32)
+def literal_lines(text: str, name: str) -> dict[int, str]:
+    """Returns the lines that a text shows literally under a name, by number."""
+    if not name.startswith("R"):
+        return dict(enumerate(text.split("\n"), 1))
+    reader = _Reader(None)
+    for line in text.split("\n"):
+        reader.take(line)
+    return reader.titles.get(name, {})
+
+
+def _numbers_in(ranges: str) -> set[int]:
+    numbers: set[int] = set()
+    for part in ranges.split(", "):
+        first, _, last = part.partition("-")
+        numbers.update(range(int(first), int(last or first) + 1))
+    return numbers
