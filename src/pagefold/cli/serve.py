@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -28,17 +29,19 @@ from pagefold.adapters.library import Library
 from pagefold.adapters.local_files import LocalFiles
 from pagefold.adapters.model_prices import ModelPrices, load_price_data
 from pagefold.adapters.model_proxy_lock import hold_model_proxy_lock
+from pagefold.adapters.stores import open_existing
 from pagefold.cli import counter_writer, output, telemetry_setup
 from pagefold.cli.arguments import add_policy, add_store, load_settings
 from pagefold.derive.learned import learned_of
 from pagefold.derive.policies import policy_named
-from pagefold.errors import ConfigError
+from pagefold.errors import ConfigError, StoreError
 from pagefold.model_proxy import server
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.proxy import Proxy
 from pagefold.model_proxy.recall_service import PageKeeper, RecallAnswers
 from pagefold.model_proxy.upstreams import Upstreams
 from pagefold.number_format import share, short
+from pagefold.pages.store import Store
 from pagefold.settings.sections import Settings
 from pagefold.wire.apis import accounts
 
@@ -86,16 +89,20 @@ def run(options: argparse.Namespace) -> int:
 def working_proxy(settings: Settings, *, token: str | None = None) -> Iterator[tuple[Proxy, str]]:
     """Yields the proxy that the settings describe and its dashboard's key; what it opened is closed after the block.
 
-    With `serve.observe` there is no store. Otherwise a lock tells MCP proxies on the same store that a model proxy
-    reads their forms. Raises ConfigError and StoreError.
+    With `serve.observe` only a store that is there is opened, for what it knows of reasoning that was bound before.
+    Otherwise a lock tells MCP proxies on the same store that a model proxy reads their forms. Raises ConfigError and
+    StoreError.
     """
     with ExitStack() as stack:
-        library = None
-        if not settings.serve.observe:
-            path = config.store_path(settings)
+        library, known = None, None
+        path = config.store_path(settings)
+        if settings.serve.observe:
+            if (known := _known_store(path)) is not None:
+                stack.callback(known.close)
+        else:
             library = stack.enter_context(closing(Library.open(path, settings.sink)))
             stack.enter_context(hold_model_proxy_lock(LocalFiles(path).model_proxy_lock, settings.serve.policy))
-        proxy = proxy_for(settings, library, token=token)
+        proxy = proxy_for(settings, library, known=known, token=token)
         threading.Thread(target=load_price_data, name="pagefold-prices", daemon=True).start()
         key = telemetry_setup.attach(proxy, settings)
         stack.enter_context(_counted(proxy, settings))
@@ -119,6 +126,8 @@ def _counted(proxy: Proxy, settings: Settings) -> AbstractContextManager[None]:
                 "millionths of a window": round(1e6 * seen.reckoned.windows),
                 "folds": seen.work.folds,
                 "keep-alives": seen.keep_alives,
+                "reasoning dropped": seen.work.reasoning_dropped,
+                "sent again": seen.work.refused,
                 "faults": seen.faults,
             }
         )
@@ -126,12 +135,23 @@ def _counted(proxy: Proxy, settings: Settings) -> AbstractContextManager[None]:
     return counter_writer.counting(settings, "model", counts)
 
 
-def proxy_for(settings: Settings, library: Library | None, *, token: str | None = None) -> Proxy:
-    """Returns the proxy that the settings describe. Raises ConfigError."""
+def _known_store(path: Path) -> Store | None:
+    """The store that is there, for a proxy that observes; None where there is none or it cannot be read."""
+    try:
+        return open_existing(path)
+    except StoreError as error:
+        output.to_stderr(f"pagefold: observing without its store: {error}")
+        return None
+
+
+def proxy_for(
+    settings: Settings, library: Library | None, *, known: Store | None = None, token: str | None = None
+) -> Proxy:
+    """Returns the proxy that the settings describe. `known` is a store that is only asked. Raises ConfigError."""
     serve = settings.serve
     conversations = Conversations(
         None if serve.observe else _policy(settings),
-        store=library.store if library else None,
+        store=library.store if library else known,
         window=serve.window,
         known=ModelPrices(settings.prices_usd, settings.prices, lambda line: output.to_stderr(f"pagefold: {line}")),
         recall_rounds=serve.recall_rounds if serve.recall == "inline" and library else 0,
@@ -180,8 +200,11 @@ def url_of(host: str, port: int, *, tls: bool = False) -> str:
 
 def summary(proxy: Proxy) -> str:
     seen = proxy.totals
+    dropped, again = seen.work.reasoning_dropped, seen.work.refused
     return (
         f"{seen.requests:,} requests, {seen.failed:,} failed; {short(seen.usage.prompt)} prompt tokens, "
         f"{share(seen.usage.cache_read, seen.usage.prompt)} of them read from cache; "
         f"{short(seen.work.saved)} tokens saved; {seen.faults:,} faults"
+        + (f"; reasoning left out of {dropped:,} earlier answers" if dropped else "")
+        + (f"; {again:,} requests sent again without reasoning that was refused" if again else "")
     )

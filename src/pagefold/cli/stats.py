@@ -68,6 +68,7 @@ def _requests(name: str, counts: Counter[str]) -> list[str]:
         _windows(windows),
         _windows(worth.share(saved) or 0.0),
         f"{counts['folds']:,}",
+        f"{counts['reasoning dropped']:,}",
         f"{counts['faults']:,}",
     ]
 
@@ -104,6 +105,7 @@ _TABLES = {
             "of 5 h",
             "saved of 5 h",
             "folds",
+            "reasoning left out",
             "faults",
         ],
         _requests,

@@ -160,8 +160,10 @@ class Conversations:
         self.notebook.note_made_under(_reasoning_keys(reading, messages), NOWHERE)
 
     def note_left_out(self, reading: ParsedRequest, derivation: Derivation) -> None:
-        """Notes what was left out of a request because nothing was known of it: then it stays out whatever comes."""
-        keys = _reasoning_keys(reading, [sent.source for sent in derivation.sent if sent.bare])
+        """Notes what does not stand in a request and of which nothing is known: then it stays out whatever comes."""
+        standing = {sent.place for sent in derivation.sent if not sent.bare}
+        gone = [message for place, message in enumerate(derivation.over) if place not in standing]
+        keys = _reasoning_keys(reading, gone)
         self.notebook.note_made_under([key for key in keys if self.notebook.made_under(key) is None], NOWHERE)
 
     def rounds(self, begun: Begun) -> int:

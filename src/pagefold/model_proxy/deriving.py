@@ -304,7 +304,10 @@ def _derivation(
         changed, moves, saved = True, True, sum(each.saved_tokens for each in sent)
         saved += sum(_cost(message) for place, message in enumerate(messages) if place not in placed)
     saved = saved if changed else 0
-    newly = bare - (before.bare if before is not None else 0)
+    newly = bare - (before.bare if before is not None and begun else 0)
+    if newly and before is not None and not begun:  # a fold: those that it moved once more are not counted again
+        already = {each.place for each in before.sent if each.bare}
+        newly -= sum(each.place in already for each in sent if each.bare)
     return Derivation(
         sent, messages, changed, moves, saved, reason, decisions, unsaved, change, base, bare, max(0, newly)
     )

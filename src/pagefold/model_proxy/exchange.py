@@ -198,7 +198,8 @@ class Exchange(AnswerReader):
         )
         if restart_reason and derivation.changed:
             derivation = replace(derivation, reason=restart_reason)
-        if derivation.newly_bare:
+        is_first = self._nearest is None or self._nearest.cached is None
+        if derivation.newly_bare or (self.holds_reasoning and parsed.bound and (derivation.reason or is_first)):
             self._conversations.note_left_out(parsed, derivation)
         self._derivation = derivation
         return self._rendered(self._derivation)
