@@ -2,8 +2,8 @@
 
 import pytest
 
-from pagefold.derive.quota import WindowUse, WindowWorth
-from pagefold.wire.quota import Quota
+from pagefold.derive.quota import WindowWorth
+from pagefold.wire.quota import Quota, WindowUse
 
 
 @pytest.mark.parametrize(

@@ -49,12 +49,17 @@ class CostShares:
     cost: dict[int, float] = field(default_factory=lambda: defaultdict(float))
     requests: Counter[int] = field(default_factory=Counter)  # how many requests held each page in some form
     _sent: list[_SentMessage] = field(default_factory=list)
-    _expiries: list[int] = field(default_factory=lambda: [0])  # how many requests were cold, up to each
+    # What a token cost that stood in all requests up to each: to read it, or write it anew where the cache was cold.
+    _rates: list[float] = field(default_factory=lambda: [0.0])
+    _written: list[float] = field(default_factory=list)  # what a token cost that was new in each request
     _tokens: dict[int, int] = field(default_factory=dict)  # of each page before it was folded
 
-    def request(self, turn: int, derived: Derived) -> None:
-        number = len(self._expiries) - 1
-        self._expiries.append(self._expiries[-1] + (turn in self.cold))
+    def request(self, turn: int, derived: Derived, prompt: int) -> None:
+        """Takes the next request, of so many tokens: a longer prompt may be dearer."""
+        number = len(self._written)
+        read, write = self.prices.ratios(prompt)
+        self._rates.append(self._rates[-1] + (write if turn in self.cold else read))
+        self._written.append(write)
         old, same = self._sent[derived.keep :], 0
         for before, message in zip(old, derived.append, strict=False):
             if before.raw != message.raw:
@@ -72,15 +77,13 @@ class CostShares:
     def end(self) -> dict[int, float]:
         """Charges what the last request held, and returns the cost of each page by its place."""
         for message in self._sent:
-            self._charge(message, len(self._expiries) - 1)
+            self._charge(message, len(self._written))
         self._sent.clear()
         return self.cost
 
     def _charge(self, message: _SentMessage, end: int) -> None:
         """Charges a message to its owners for the requests from its first up to `end`, which no longer holds it."""
-        rewrites = self._expiries[end] - self._expiries[message.since + 1]
-        reads = end - message.since - 1 - rewrites
-        cost = self.prices.cost(message.tokens * reads, message.tokens * (1 + rewrites))
+        cost = message.tokens * (self._written[message.since] + self._rates[end] - self._rates[message.since + 1])
         for place, share in message.owners:
             self.cost[place] += cost * share
             self.requests[place] += end - message.since

@@ -83,7 +83,7 @@ def export_session(session: Session, job: ReplayJob, *, policies: tuple[str, ...
     figures: dict[str, ReplayFigures] = {}
     decisions: list[dict[str, Any]] = []
     for name in policies:
-        replay = SessionReplay(session, job.terms(name))
+        replay = SessionReplay(session, job.of(session).terms(name))
         decisions += _decision_rows(session, replay, name)
         figures[name] = replay.figures
     return ExportedSession(figures, _lines(decisions))

@@ -116,14 +116,23 @@ class SessionReplay:
         self._requests.append((derived, total))
         # A request that is the recorded history itself holds all it could be asked for.
         self._exact = self._exact and self._is_history(turn, derived)
+        if not figures.logged_windows:
+            figures.logged_windows = self.session.windows
         if usage := self.session.usage.get(turn):
             figures.logged_requests += 1
             figures.add(ReplayFigures(logged=usage))
+            figures.logged_prompt_usd += prices.prompt_usd(usage)
+            figures.logged_output_usd += prices.output_usd(usage)
 
     def _is_history(self, turn: int, derived: Derived) -> bool:
         if derived.keep + len(derived.append) != turn:
             return False
         return all(a is b for a, b in zip(self.session.messages[derived.keep : turn], derived.append, strict=True))
+
+    @property
+    def prompt(self) -> int:
+        """Tokens of the last request."""
+        return self._total + self.terms.head
 
     def count(self, message: Message) -> int:
         """Counted once. The message is held so that its id stays its own."""

@@ -27,7 +27,8 @@ class ReplayFigures:
     `new_tokens` counts every message once, the first time it is sent: `tokens / new_tokens` is how often the average
     token was read. `history_tokens` are those of the recorded messages, whatever the policy made of them. `penalty` is
     what the misses would cost: one more round trip for each turn with one, and what was missed once more. `logged` is
-    what the providers themselves reported, where the recording holds it.
+    what the providers themselves reported, where the recording holds it: with what that costs at list prices, and how
+    much of a subscription's five-hour windows was used meanwhile.
     """
 
     sessions: int = 0
@@ -52,6 +53,9 @@ class ReplayFigures:
     penalty: float = 0.0
     tools: dict[str, ToolFigures] = field(default_factory=dict)
     logged_requests: int = 0
+    logged_prompt_usd: float = 0.0
+    logged_output_usd: float = 0.0
+    logged_windows: float = 0.0
     logged: Usage = field(default_factory=Usage)
 
     def add(self, other: "ReplayFigures") -> None:

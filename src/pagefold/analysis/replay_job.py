@@ -4,13 +4,17 @@
 what they need besides as arguments of their own function.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Self
 
+from pagefold.adapters.model_prices import ModelPrices
 from pagefold.analysis.replay import SessionReplay, Terms, emitted
 from pagefold.analysis.replay_figures import ReplayFigures
 from pagefold.derive.cost import Prices
 from pagefold.derive.learned import SHIPPED, Learned
 from pagefold.derive.policies import policy_named
+from pagefold.settings.sections import PriceTable
 from pagefold.tokens import counter
 from pagefold.wire import json_text
 from pagefold.wire.transcripts import Format, Session
@@ -18,7 +22,11 @@ from pagefold.wire.transcripts import Format, Session
 
 @dataclass(frozen=True, slots=True)
 class ReplayJob:
-    """`overhead` are tokens before all messages that a recording lacks: system prompt and tool schemas."""
+    """`overhead` are tokens before all messages that a recording lacks: system prompt and tool schemas.
+
+    `prices` count for every session, or with `by_model` for those whose model is not known; `own` are the user's
+    numbers. Costs of all sessions are in the unit of `prices`, so that they add up.
+    """
 
     prices: Prices
     tokens: str
@@ -27,6 +35,17 @@ class ReplayJob:
     max_line_bytes: int = 1 << 26
     overhead: int = 0
     learned: Learned = SHIPPED
+    by_model: bool = False
+    own: tuple[PriceTable, ...] = ()
+
+    def of(self, session: Session) -> Self:
+        """The job for one session: with the prices of its model and the cache life that its usage shows."""
+        known = _prices_by_model(self.own)(session.model) if self.by_model and session.model else None
+        if known is None:
+            return self
+        long = 2 * sum(used.cache_write_long for used in session.usage.values())
+        prices = known.prices.lived(long=long > sum(used.cache_write for used in session.usage.values()))
+        return replace(self, prices=replace(prices, unit=self.prices.unit or self.prices.fresh))
 
     def terms(self, policy: str, *, window: int | None = None, learned: Learned | None = None) -> Terms:
         """Returns what a session is replayed under. Raises ConfigError for an unknown policy."""
@@ -38,6 +57,11 @@ class ReplayJob:
         return Terms(made, self.prices, counter(self.tokens), window, self.overhead)
 
 
+@lru_cache(maxsize=8)
+def _prices_by_model(own: tuple[PriceTable, ...]) -> ModelPrices:
+    return ModelPrices(own)
+
+
 @dataclass(frozen=True, slots=True)
 class ReplayedSession:
     """`emitted` is every request as JSON lines, as the scorer reads them."""
@@ -47,6 +71,6 @@ class ReplayedSession:
 
 
 def replay_session(session: Session, job: ReplayJob, *, policy: str, emit: bool = False) -> ReplayedSession:
-    replay = SessionReplay(session, job.terms(policy))
+    replay = SessionReplay(session, job.of(session).terms(policy))
     lines = [emitted(session, turn, derived) if emit else "" for turn, derived in replay]
     return ReplayedSession(replay.figures, json_text.bytes_of("".join(lines)))

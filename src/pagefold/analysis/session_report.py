@@ -90,9 +90,11 @@ class SessionReport:
     folds: Mapping[str, int] = field(default_factory=dict)
     rivals: dict[tuple[str, int], ReplayFigures] = field(default_factory=dict)
     cache_misses: dict[str, CacheMisses] = field(default_factory=dict)
+    prices: str = ""  # where they are from
 
 
 def session_report(session: Session, job: ReplayJob, *, options: ReportOptions) -> SessionReport:
+    job = job.of(session)
     plain = SessionReplay(session, job.terms("identity"))
     places = {id(message): place for place, message in enumerate(session.messages)}
     before = _cost_shares(plain, job, places, ())
@@ -101,7 +103,8 @@ def session_report(session: Session, job: ReplayJob, *, options: ReportOptions) 
     economic = WatchedEconomic(terms.policy, places)
     folded = SessionReplay(session, replace(terms, policy=economic), held=plain.figures)
     after = _cost_shares(folded, job, economic.shown, economic.logged)
-    report = SessionReport({"identity": plain.figures, "economic": folded.figures}, folds=Counter(economic.reasons))
+    figures = {"identity": plain.figures, "economic": folded.figures}
+    report = SessionReport(figures, folds=Counter(economic.reasons), prices=job.prices.source)
     if not economic.sound:
         lossless = replay(session, job.terms("lossless"), held=plain.figures)
     elif economic.before_fold is None:
@@ -124,7 +127,7 @@ def _cost_shares(run: SessionReplay, job: ReplayJob, places: dict[int, int], log
     cold = frozenset(expired(run.session, job.prices.life))
     shares = CostShares(job.prices, run.count, cold, places, logged)
     for turn, derived in run:
-        shares.request(turn, derived)
+        shares.request(turn, derived, run.prompt)
     shared = sum(shares.end().values())
     shares.cost[HEAD] = shares.cost.get(HEAD, 0.0) + run.figures.cost - shared
     return shares

@@ -15,6 +15,7 @@ from pagefold.analysis.problems import FileProblem, ProblemCounts
 from pagefold.analysis.replay_job import ReplayJob
 from pagefold.cli import output
 from pagefold.cli.arguments import add_window
+from pagefold.derive.cost import ASSUMED
 from pagefold.derive.learned import learned_of
 from pagefold.derive.policies import policy_named
 from pagefold.errors import ConfigError
@@ -76,13 +77,15 @@ def recordings_of(options: argparse.Namespace) -> Recordings:
     if options.overhead < 0:
         raise ConfigError(f"--overhead {options.overhead}: expected 0 tokens or more")
     job = ReplayJob(
-        ModelPrices(settings.prices_usd, settings.prices).prices(settings.prices),
+        ModelPrices(settings.prices_usd, settings.prices).prices(settings.prices) if settings.prices else ASSUMED,
         counter(settings.tokens).name,
         settings.window,
         Format(options.format) if options.format else None,
         settings.replay.max_line_bytes,
         options.overhead,
         learned_of(settings),
+        by_model=not settings.prices,
+        own=settings.prices_usd,
     )
     engine = Engine(options.engine, settings.replay.jobs, Path(options.resume) if options.resume else None)
     return Recordings(recordings.find(options.paths) if options.paths else own_logs(), job, engine, settings)

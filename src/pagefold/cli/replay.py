@@ -136,9 +136,9 @@ class ReplayPrinter:
 
     def _notes(self, console: Any) -> None:
         job, total = self.job, self.totals.total
+        priced = "at the prices of the model of each session, where it is known" if job.by_model else job.prices.source
         console.print(
-            f"Tokens: {counter(job.tokens).label}. Cost: in fresh input tokens, a cached prompt read at "
-            f"{job.prices.read_ratio:g} and written at {job.prices.write_ratio:g}. Money: {job.prices.source}."
+            f"Tokens: {counter(job.tokens).label}. Cost: in fresh input tokens of {job.prices.name}; {priced}."
         )
         if total.head_tokens:
             console.print("System prompts and tool schemas are not in these figures: no policy changes them.")

@@ -67,7 +67,8 @@ def _add_timeline(report: SavingsReport, path: Path, name: str) -> None:
     job = report.job
     session = next((one for one in sessions_of([path], job) if one.id == name), None)
     if session is not None:
-        report.timeline = timeline(session, job.terms("identity"), job.terms("economic"))
+        own = job.of(session)
+        report.timeline = timeline(session, own.terms("identity"), own.terms("economic"))
         if not report.options.excerpts:
             tracks = tuple(replace(track, label="page") for track in report.timeline.tracks)
             report.timeline = replace(report.timeline, tracks=tracks)

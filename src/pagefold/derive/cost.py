@@ -31,7 +31,8 @@ class Prices:
 
     Where the provider sells a longer life too, `write_long` and `ttl_long_seconds` are its price and length, and
     `long` says that the client asks for it. `tiers` are the rates of longer prompts, the shortest first: the one that
-    a prompt exceeds counts for every token of its request. `assumed` says that nothing is known of the model.
+    a prompt exceeds counts for every token of its request. `assumed` says that nothing is known of the model. `unit` is
+    what a token of `cost` costs where that is not a fresh token of this model: so costs of several models add up.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Prices:
     long: bool = False
     tiers: tuple[Rates, ...] = ()
     assumed: bool = False
+    unit: float = 0.0
 
     def __post_init__(self) -> None:
         # What is read back from a note has plain tuples.
@@ -78,13 +80,18 @@ class Prices:
 
     def cost(self, cached: int, written: int) -> float:
         """A request in fresh input tokens of a short prompt: what it reads from the cache, and what it writes to it."""
-        fresh = self.fresh
-        if not fresh:
+        unit = self.unit or self.fresh
+        if not unit:
             return 0.0
         if not self.tiers:  # spelled out: every request that passes a proxy is reckoned twice
-            return self.read / fresh * cached + (self.write_long if self.long else self.write) / fresh * written
-        rates = self.at(cached + written)
-        return (rates.read * cached + self._written(rates) * written) / fresh
+            return self.read / unit * cached + (self.write_long if self.long else self.write) / unit * written
+        read, write = self.ratios(cached + written)
+        return read * cached + write * written
+
+    def ratios(self, prompt: int) -> tuple[float, float]:
+        """What a token costs, as in `cost`, that so long a prompt reads from the cache, and one that it writes."""
+        rates, unit = self.at(prompt), self.unit or self.fresh
+        return (rates.read / unit, self._written(rates) / unit) if unit else (0.0, 0.0)
 
     def prompt_usd(self, usage: Usage) -> float:
         """What the provider charges for a prompt of which it reports this."""
@@ -102,8 +109,8 @@ class Prices:
         return self.prompt_usd(usage) + self.output_usd(usage)
 
     def usd(self, cost: float) -> float:
-        """Money for fresh input tokens of a short prompt."""
-        return cost * self.fresh / _MILLION
+        """Money for what `cost` says."""
+        return cost * (self.unit or self.fresh) / _MILLION
 
     def _written(self, rates: Rates) -> float:
         return (rates.write_long or rates.write) if self.long else rates.write

@@ -16,7 +16,6 @@ from pagefold.derive.policies import policy_named
 from pagefold.derive.policies.identity import Identity
 from pagefold.derive.policy import NOTHING, Notes, Policy, configured, window_of
 from pagefold.derive.prefix_hashes import NO_HASH
-from pagefold.derive.quota import WindowUse
 from pagefold.derive.runner import as_it_is
 from pagefold.encode.choose import REFERRING
 from pagefold.log import Log
@@ -29,6 +28,7 @@ from pagefold.pages.page import id_of
 from pagefold.pages.store import Store
 from pagefold.wire.apis import APIS_BY_NAME
 from pagefold.wire.message import BlockKind, Message, Role
+from pagefold.wire.quota import WindowUse
 
 _REMEMBERED = 20_000
 _POLICIES = 50

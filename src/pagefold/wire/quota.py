@@ -7,6 +7,7 @@ the first of Codex's two windows is the weekly one, so a window is known by its 
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from pagefold.frozen import frozen
@@ -15,6 +16,7 @@ from pagefold.wire.json_text import as_object
 _ANTHROPIC = "anthropic-ratelimit-unified-5h-"
 _CODEX = ("x-codex-primary-", "x-codex-secondary-")
 _MINUTES = 300
+_SAME = 60.0  # seconds by which reports of one window's end may differ
 _MOST = 100.0  # windows: whatever is above is no share
 
 
@@ -25,6 +27,27 @@ class Quota:
 
     used: float
     resets: float = 0.0
+
+
+@dataclass(slots=True)
+class WindowUse:
+    """Follows one account. `last` is the newest report, if there is any."""
+
+    last: Quota | None = None
+
+    def increase(self, quota: Quota | None) -> float:
+        """The share of a window that was used since the last report; 0 at the first, which holds what came before."""
+        if quota is None:
+            return 0.0
+        last, self.last = self.last, quota
+        if last is None:
+            return 0.0
+        if quota.resets > last.resets + _SAME or (not quota.resets and quota.used < last.used / 2):
+            return quota.used  # of a window that began since
+        if quota.used < last.used or quota.resets < last.resets - _SAME:
+            self.last = last  # an answer that was overtaken by another
+            return 0.0
+        return quota.used - last.used
 
 
 def quota_in(headers: Mapping[str, str]) -> Quota | None:

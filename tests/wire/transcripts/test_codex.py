@@ -100,3 +100,14 @@ def test_a_broken_line_is_told_and_the_rest_is_read() -> None:
 
 def test_the_format_is_recognised_by_one_record() -> None:
     assert detect(META) is Format.CODEX
+
+
+def test_what_was_used_of_five_hour_windows_is_kept() -> None:
+    def counted(percent: float) -> dict[str, object]:
+        limits = {"primary": {"used_percent": percent, "window_minutes": 300, "resets_at": 9_000}}
+        return {"type": "event_msg", "payload": {"type": "token_count", "info": None, "rate_limits": limits}}
+
+    session = only(read(*RUN, counted(40), counted(43), counted(45)))
+
+    assert round(session.windows, 6) == 0.05
+    assert only(read(*RUN)).windows == 0

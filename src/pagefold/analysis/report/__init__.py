@@ -18,6 +18,8 @@ from pagefold.analysis.replay_job import ReplayJob
 from pagefold.analysis.replay_totals import ReplayTotals
 from pagefold.analysis.session_report import POLICIES, ReportOptions, SessionReport, Share, Waste
 from pagefold.charts import Timeline
+from pagefold.derive.quota import WindowWorth
+from pagefold.number_format import several
 from pagefold.tokens import counter
 
 _SESSIONS = 10
@@ -35,6 +37,7 @@ class SavingsReport:
     codecs: dict[str, Share] = field(default_factory=dict)
     reread: dict[str, tuple[int, int, int]] = field(default_factory=dict)  # label -> sessions, times, tokens
     folds: Counter[str] = field(default_factory=Counter)
+    prices: Counter[str] = field(default_factory=Counter)  # by where they are from
     cache_misses: dict[str, CacheMisses] = field(default_factory=dict)
     wasted: list[Waste] = field(default_factory=list)
     timeline: Timeline | None = None
@@ -61,6 +64,7 @@ class SavingsReport:
                 sessions, before, total = self.reread.get(label, (0, 0, 0))
                 self.reread[label] = (sessions + 1, before + times, total + tokens)
         self.folds.update(session.folds)
+        self.prices[session.prices] += 1
         for reason, misses in session.cache_misses.items():
             self.cache_misses.setdefault(reason, CacheMisses()).add(misses)
         for choice, figures in session.rivals.items():
@@ -108,8 +112,26 @@ class SavingsReport:
 
     def logged_usd(self) -> tuple[float, float]:
         """Returns what the usage that providers reported costs: prompts, and what the model wrote."""
-        used, prices = self.before.logged, self.job.prices
-        return prices.prompt_usd(used), prices.output_usd(used)
+        return self.before.logged_prompt_usd, self.before.logged_output_usd
+
+    def windows(self) -> tuple[float, float] | None:
+        """Returns how much of five-hour windows was used while these sessions ran, and how much of that would have been
+        saved by folds: in proportion to the money. None where no client logged it."""
+        used, (prompt, output) = self.before.logged_windows, self.logged_usd()
+        if not used or not self.before.cost or not prompt:
+            return None
+        share = WindowWorth(used, prompt + output).share(prompt * (1 - self.after.cost / self.before.cost))
+        return used, share or 0.0
+
+    def windows_note(self) -> str:
+        """A sentence about five-hour windows; empty where no client logged them."""
+        found = self.windows()
+        if found is None:
+            return ""
+        return (
+            f"Meanwhile the account used {100 * found[0]:.1f} % of a subscription's five-hour window, by all that it "
+            f"did; in proportion to the money about {100 * found[1]:.1f} % would have been saved."
+        )
 
     def points(self) -> list[ComparedPolicy]:
         """The policies on the sampled sessions, the cheapest first."""
@@ -123,6 +145,10 @@ class SavingsReport:
         """Why providers could not read their caches, the costliest reason first."""
         return sorted(self.cache_misses.items(), key=lambda item: (-item[1].cost, item[0]))
 
+    def _priced(self) -> str:
+        """Whose prices count, the most frequent first."""
+        return "; ".join(f"{source} ({several(times, 'session')})" for source, times in self.prices.most_common())
+
     def most_reread(self, most: int = 12) -> list[tuple[str, tuple[int, int, int]]]:
         return sorted(self.reread.items(), key=lambda item: (-item[1][2], item[0]))[:most]
 
@@ -133,11 +159,10 @@ class SavingsReport:
         notes = [
             f"Tokens are counted as {counts.label}." if counts.exact else f"Tokens are {counts.label}.",
             (
-                f"Costs are prompt tokens at {job.prices.name} prices ({job.prices.source}): a cached prompt is read "
-                f"at {job.prices.read_ratio:g} of a fresh token and written at {job.prices.write_ratio:g}. What the "
-                "model writes costs the same before and after and is left out."
+                f"Costs are prompt tokens at the prices of {self._priced()}. What the model writes costs the same "
+                "before and after and is left out."
             ),
-            _cache_note(before, job.prices.life),
+            _cache_note(before),
             (
                 "“As logged” is the recorded history sent as it is. Where the history is longer than the window, a "
                 "harness would have compacted it: see the picture of policies."
@@ -179,6 +204,7 @@ class SavingsReport:
             "logged": {"prompt_usd": round(prompt, 4), "output_usd": round(output, 4)}
             if before.logged_requests
             else None,
+            "windows": dict(zip(("used", "saved"), windows, strict=True)) if (windows := self.windows()) else None,
             "worst_session": {"id": self.worst[1], "ratio": round(self.worst[0], 4)} if self.worst[1] else None,
             "tools": {name: _shared(share) for name, share in _by_cost(self.tools)},
             "codecs": {name: _shared(share) for name, share in _by_cost(self.codecs)},
@@ -227,12 +253,11 @@ def _share(part: float, whole: float) -> float:
     return round(part / whole, 4) if whole else 0.0
 
 
-def _cache_note(figures: ReplayFigures, life: float) -> str:
-    if not life:
-        return "The provider's cache is taken never to expire."
+def _cache_note(figures: ReplayFigures) -> str:
     if figures.expired:
         return (
-            f"The provider's cache expires {life:g} s after its last use; by the recorded times it had before "
-            f"{figures.expired:,} of {figures.requests:,} requests, and those write everything anew."
+            "The provider's cache expires some time after its last use, by the model and what the client asks for; by "
+            f"the recorded times it had before {figures.expired:,} of {figures.requests:,} requests, and those write "
+            "everything anew."
         )
-    return f"The provider's cache expires {life:g} s after its last use; nothing recorded says that it ever had."
+    return "Nothing recorded says that the provider's cache had ever expired."

@@ -122,6 +122,8 @@ def _bill(report: SavingsReport) -> Iterator[Html]:
             f"read from cache: {money(prompt)} for prompts and {money(output)} for answers at these prices. At the "
             f"same ratio the prompts would have come to about {money(prompt * ratio)}.",
         )
+    if note := report.windows_note():
+        yield el("p", note)
     if report.folds:
         folds = "; ".join(f"{times:,} because {why}" for why, times in sorted(report.folds.items()))
         yield el("p", f"Folds: {folds}.", class_="soft")

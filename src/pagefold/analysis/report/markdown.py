@@ -40,6 +40,8 @@ def _lines(report: SavingsReport) -> Iterator[str]:
     ]
     columns = ("", "tokens sent", "cost", "share", "with misses", "missed", "over the window")
     yield from _table(columns, rows)
+    if note := report.windows_note():
+        yield from ("", note)
     tools = sorted(report.tools.items(), key=lambda item: -item[1].cost)[:10]
     yield from _section("By tool")
     yield from _table(

@@ -11,6 +11,7 @@ from typing import Any
 from pagefold.errors import WireError
 from pagefold.wire import json_text, openai_responses
 from pagefold.wire.message import Role
+from pagefold.wire.quota import WindowUse, quota_of_codex
 from pagefold.wire.transcripts.session import Builder, Problem, Session, read_lines, seconds
 
 _SOURCE = "codex"
@@ -30,6 +31,7 @@ class _CodexReader:
     histories: int = 1
     answer: int = 0
     answering: bool = field(default=False)
+    window_use: WindowUse = field(default_factory=WindowUse)
 
     def take(self, record: Any) -> Iterator[Session]:
         payload = record.get("payload") if isinstance(record, dict) else None
@@ -49,6 +51,7 @@ class _CodexReader:
                 yield from self._compact(payload, time)
             case "event_msg" if payload.get("type") == "token_count":
                 self._used(payload.get("info"))
+                self.builder.windows += self.window_use.increase(quota_of_codex(payload.get("rate_limits")))
 
     def finish(self) -> Iterator[Session]:
         if session := self.builder.session():

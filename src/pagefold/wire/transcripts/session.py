@@ -26,7 +26,8 @@ class Session:
     """`times` are seconds, one a message, or empty. `usage` and `cache_misses` are what the provider reported, by the
     answer's index.
 
-    `head` is what was sent before the messages where that is recorded: system prompt and tool schemas.
+    `head` is what was sent before the messages where that is recorded: system prompt and tool schemas. `windows` is how
+    much of a subscription's five-hour windows was used meanwhile, by all that its account did; 0 where nobody says.
     """
 
     id: str
@@ -37,6 +38,7 @@ class Session:
     head: tuple[str, ...] = ()
     model: str = ""
     cache_misses: Mapping[int, CacheMiss] = field(default_factory=dict)
+    windows: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +126,7 @@ class Builder:
     answers: dict[str, tuple[int | None, tuple[Block, ...]]] = field(default_factory=dict)
     head: tuple[str, ...] = ()
     model: str = ""
+    windows: float = 0.0
 
     def add(self, role: Role, blocks: Sequence[Block], time: float | None) -> None:
         for message in chat_messages(role, blocks, self.names):
@@ -168,4 +171,5 @@ class Builder:
             self.head,
             self.model,
             dict(self.cache_misses),
+            self.windows,
         )
