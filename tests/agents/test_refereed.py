@@ -34,7 +34,8 @@ AGENTS = {
     "codex": {"MODEL": "gpt-5.6-sol"},
     "opencode": {"API": "messages"},
 }
-TURNS = 62
+WINDOWS = {"claude-code": 50_000, "codex": 25_000, "opencode": 20_000}
+TURNS = 40
 LINES = [
     f"def function_{n}(page, level_{n % 7}):  # line {n} of this file, recorded by reader_{n * 7919 % 1000}"
     for n in range(700)
@@ -96,20 +97,28 @@ def test_an_agent_keeps_its_thinking_valid_and_is_not_refused(agent: str, tmp_pa
     assert last.read > 0.9 * last.prompt
 
 
-def test_an_agent_behind_pagefold_folds_past_its_window_and_is_not_refused(agent: str, tmp_path: Path) -> None:
+def test_an_agent_behind_pagefold_is_not_refused_and_goes_on_without_it(agent: str, tmp_path: Path) -> None:
+    """Past its window, with folds. Without pagefold the provider is shown another prefix than the one that thinking is
+    bound to: Claude Code then sends the same without thinking, by itself."""
+    if agent == "claude-code (older)":
+        pytest.skip("does what the newest does, and takes as long")
     records: list[Record] = []
     referee = Renaming(answers=parse_script(script(TURNS), "the script"))
-    window = {"codex": 25_000, "opencode": 20_000}.get(agent, 36_000)
     library = Library(open_store(tmp_path / "store.sqlite3"))
     try:
         with running(ProviderApp(referee, seen=lambda record, body: records.append(record))) as upstream:
-            conversations = Conversations(Economic(), store=library.store, window=window)
+            conversations = Conversations(Economic(), store=library.store, window=WINDOWS[agent])
             addresses = Upstreams({"anthropic": upstream, "openai": upstream})
             proxy = Proxy(addresses, conversations, put=PageKeeper(library), answers=RecallAnswers(library))
             with running(proxy) as url:
                 assert "All is read." in drive(agent, url, tmp_path, "Read code.py in parts")
+            behind = len(records)
+            if agent != "opencode":  # it has no way to go on from such an error, and says so
+                assert "Nothing is left." in drive(agent, upstream, tmp_path, "And now?", *continued(agent))
     finally:
         library.close()
-    assert [record.reason for record in records if record.rule] == []
+    assert [record.reason for record in records[:behind] if record.rule] == []
     assert (proxy.totals.faults, proxy.totals.failed) == (0, 0)
-    assert proxy.totals.work.folds > 1
+    assert proxy.totals.work.folds >= 1
+    left = [record.rule for record in records[behind:]]
+    assert left == {"claude-code": ["thinking_bound", ""], "codex": [""], "opencode": []}[agent]
