@@ -40,6 +40,10 @@ class FileChange:
         """The change with its path as it is from the folder that a command ran in."""
         return replace(self, path=normal(self.path, folder) if self.path else "")
 
+    def doubts(self, reason: str) -> "tuple[FileChange, ...]":
+        """What is left of the change where it is not certain that it was made."""
+        return (Doubted(self.path, reason),)
+
     def known(self, files: Mapping[str, KnownFile]) -> tuple[str, KnownFile]:
         """The identity of the file that is meant, and what is known of it."""
         key = identity(normal(self.path), files)
@@ -149,6 +153,9 @@ class Moved(FileChange):
             del files[name]
         _put(files, self.to, files.pop(identity(normal(self.path), files), None), place)
 
+    def doubts(self, reason: str) -> tuple[FileChange, ...]:
+        return Doubted(self.path, reason), Doubted(self.to, reason)
+
     def placed(self, folder: str) -> "Moved":
         return Moved(normal(self.path, folder), normal(self.to, folder))
 
@@ -161,6 +168,9 @@ class Copied(FileChange):
 
     def apply(self, files: dict[str, KnownFile], place: int) -> None:
         _put(files, self.to, files.get(identity(normal(self.path), files)), place)
+
+    def doubts(self, reason: str) -> tuple[FileChange, ...]:
+        return (Doubted(self.to, reason),)
 
     def placed(self, folder: str) -> "Copied":
         return Copied(normal(self.path, folder), normal(self.to, folder))
@@ -176,6 +186,9 @@ class Doubted(FileChange):
     mild: bool = False
 
     act: ClassVar[Act] = Act.OTHER
+
+    def doubts(self, reason: str) -> tuple[FileChange, ...]:
+        return (replace(self, forgets=False),)
 
     def apply(self, files: dict[str, KnownFile], place: int) -> None:
         key = identity(normal(self.path), files) if self.path else ""
@@ -193,6 +206,9 @@ class Ran(FileChange):
     reason: str
 
     act: ClassVar[Act] = Act.OTHER
+
+    def doubts(self, reason: str) -> tuple[FileChange, ...]:
+        return (self,)
 
     def apply(self, files: dict[str, KnownFile], place: int) -> None:
         path = normal(self.path)

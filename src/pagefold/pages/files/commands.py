@@ -20,18 +20,28 @@ from pagefold.pages.files.shell_words import shell_words
 _KNOWN = shell_words()
 
 
-def changed_by_script(script: str, output: str, folder: str) -> Iterator[FileChange]:
-    """What a script that ended well did, in order. `folder` is where it ran, as far as that is known."""
+def changed_by_script(
+    script: str, output: str, folder: str, *, failed: bool = False, printed: str = ""
+) -> Iterator[FileChange]:
+    """What a script did, in order. `folder` is where it ran, as far as that is known; `output` is what may be lines of
+    files, `printed` all that it said. Of a script that failed nobody knows how far it came: what it may have changed is
+    in doubt."""
     if patch := patch_in(script):
         yield from patched_files(patch)
         return
     commands = commands_in(script)
-    where = folder
-    for command in commands:
+    where, reached = folder, True
+    for index, command in enumerate(commands):
         if command.name == "cd" and len(command.words) > 1:
             where = normal(command.words[1], where)
-        for change in _changes(command):
-            yield _as_certain(change, command).placed(where)
+        writes = command.document is not None and command.name in ("cat", "tee")
+        changes = [_as_certain(change, command) for change in _changes(command)]
+        if changes:
+            surely_ran = not failed or (writes and reached and index + 1 < len(commands))  # what failed is a later one
+            if not surely_ran or command.before in _MAYBE or _complains(command, printed):
+                changes = [doubt for change in changes for doubt in change.doubts(_short(command))]
+        yield from (change.placed(where) for change in changes)
+        reached = reached and (writes or command.name in _KNOWN.silent) and not _complains(command, printed)
     where = folder
     if commands and commands[0].name == "cd" and len(commands[0].words) > 1:
         where = normal(commands[0].words[1], folder)
@@ -41,10 +51,21 @@ def changed_by_script(script: str, output: str, folder: str) -> Iterator[FileCha
 
 _MAYBE = frozenset(("||", "do", "then", "else", "elif", "if", "while", "until"))
 _PATTERN = re.compile(r"[*?$`{\[]")
+_ERRORS = re.compile(
+    r"No such file or directory|Permission denied|Is a directory|Not a directory|Read-only file system"
+)
+
+
+def _complains(command: Command, printed: str) -> bool:
+    """Whether a script printed that this command, or its redirect, has failed."""
+    if re.search(rf"^(?:\S*: )*{re.escape(command.name)}: ", printed, re.MULTILINE):
+        return True
+    targets = [redirect.target.rpartition("/")[2] for redirect in command.redirects]
+    return any(target in line for line in printed.split("\n") if _ERRORS.search(line) for target in targets)
 
 
 def _as_certain(change: FileChange, command: Command) -> FileChange:
-    """The change, or a doubt where it is not certain that the command ran or which files it meant."""
+    """The change, or a doubt where it is not certain what was written or which files were meant."""
     if isinstance(change, Written) and (change.text == EXPANDED or command.before in _MAYBE):
         return Doubted(change.path, _short(command), forgets=True)
     if _PATTERN.search(change.path) and not isinstance(change, Written):

@@ -69,6 +69,7 @@ class Arguments:
     task: tuple[str, ...] = ()
     task_id: tuple[str, ...] = ()
     dry_run: tuple[str, ...] = ()
+    elsewhere: tuple[str, ...] = ()
 
 
 @frozen

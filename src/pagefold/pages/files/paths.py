@@ -3,13 +3,14 @@
 import re
 from collections.abc import Iterable
 
-_DRIVE = re.compile(r"^(?:/mnt)?/?([A-Za-z]):?/(?=.)")
+_DRIVE = re.compile(r"^/(?:mnt/|cygdrive/)?([A-Za-z])/(?=.)")
 _WINDOWS = re.compile(r"^[A-Za-z]:[\\/]")
 
 
 def normal(path: str, folder: str = "") -> str:
     """A path with forward slashes and without `.` and `..`; relative paths stand in `folder`, where that is known."""
-    path = path.strip().strip("\"'").replace("\\", "/")
+    if not path.startswith("/"):  # elsewhere a backslash is part of a name
+        path = path.replace("\\", "/")
     if _WINDOWS.match(path):
         path = path[0].lower() + path[1:]
     elif not path.startswith(("/", "~")) and folder:
@@ -30,7 +31,8 @@ def is_absolute(path: str) -> bool:
 def identity(path: str, known: Iterable[str]) -> str:
     """The known path that is meant by this one: the same, or the only one that ends like it or that it ends like.
 
-    Where several could be meant the path stands for itself: two files of one name are never taken for one another.
+    Where several could be meant the path stands for itself: two files of one name are never taken for one another. On
+    Windows the case of letters does not count, and `/c/a` or `/mnt/c/a` is `c:/a`.
     """
     names = set(known) if not isinstance(known, set | frozenset | dict) else known
     if path in names:
@@ -39,4 +41,20 @@ def identity(path: str, known: Iterable[str]) -> str:
         ends = [name for name in names if not is_absolute(name) and path.endswith("/" + name)]
     else:
         ends = [name for name in names if name.endswith("/" + path)]
+    if not ends:
+        ends = _on_windows(path, names)
     return ends[0] if len(ends) == 1 else path
+
+
+def _on_windows(path: str, names: Iterable[str]) -> list[str]:
+    """The known paths that mean the same file where one of the two is a path of Windows."""
+    spelled = _with_drive(path)
+    ends = [name for name in names if _WINDOWS.match(spelled) or _WINDOWS.match(name)]
+    same = [name for name in ends if _with_drive(name) == spelled]
+    if same or is_absolute(path):
+        return same or [name for name in ends if not is_absolute(name) and spelled.endswith("/" + name.lower())]
+    return [name for name in ends if name.lower().endswith("/" + spelled)]
+
+
+def _with_drive(path: str) -> str:
+    return _DRIVE.sub(r"\1:/", path).lower()

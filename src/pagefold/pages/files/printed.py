@@ -26,8 +26,11 @@ def shown_by_script(commands: Sequence[Command], output: str) -> Iterator[Shown 
     if not shows or not output:
         return
     heads = [command for command in shows if command.before != "|"]
+    if "\x00" in output or "\ufffd" in output:
+        return  # no text, or not all of it
     if any(command.name == "git" and _shows_working_tree(command.words) for command in heads):
-        yield from compared_files(output)
+        if not any(map(_may_print_diffs, heads)):
+            yield from compared_files(output)
         return
     if len(heads) > 1 and not all(command.name in ("sed", "cat", "nl", "head", *_KNOWN.speaking) for command in heads):
         return
@@ -48,6 +51,16 @@ def _shows_working_tree(words: Sequence[str]) -> bool:
     revisions = [word for word in named if not word.startswith("-") and "/" not in word and "." not in word.strip(".")]
     ranged = any(".." in word for word in named)
     return not ranged and len(revisions) <= 1 and not any(word in ("--cached", "--staged") for word in named)
+
+
+def _may_print_diffs(command: Command) -> bool:
+    """Whether a command may print a diff that is not of the working tree: a saved one, or one between commits."""
+    if command.name == "git":
+        verbs = {word for word in command.words[1:3] if not word.startswith("-")}
+        return not verbs.isdisjoint(_KNOWN.git_prints_diffs) or (
+            "diff" in verbs and not _shows_working_tree(command.words)
+        )
+    return command.name in _KNOWN.prints_files
 
 
 def _one(commands: Sequence[Command], output: str) -> Iterator[Shown]:

@@ -48,11 +48,12 @@ class _Call:
 def changes_of(
     name: str, arguments: Mapping[str, Any], result: str, ending: Ending, tools: FileTools = KNOWN_TOOLS
 ) -> Iterator[FileChange]:
-    """What a call did to files. A call that failed or was refused did nothing, unless it was a script."""
-    if ending.outcome in (Outcome.REFUSED, Outcome.INTERRUPTED):
+    """What a call did to files. A call that was refused did nothing, nor one that failed or was interrupted, unless it
+    ran a script or sent an agent: what these may have changed is in doubt."""
+    if ending.outcome is Outcome.REFUSED:
         return
     tool = tools.find(name) or FileTool(Does.FILE, tools.arguments)
-    failed = ending.outcome is Outcome.FAILED
+    failed = ending.outcome is not Outcome.OK
     call = _Call(name, arguments, result, failed, tool.arguments, tools, tool.stated)
     if not failed or tool.does in _ALSO_FAILED:
         yield from _DONE_BY[tool.does](call)
@@ -69,6 +70,8 @@ def _by_agent(call: _Call) -> Iterator[FileChange]:
 
 def _by_any_file_tool(call: _Call) -> Iterator[FileChange]:
     """What a tool did that is known by its arguments only."""
+    if any(name in call.arguments for name in call.names.elsewhere):
+        return
     if call.text(call.names.script) is None and any(_patches(call.arguments)):
         yield from _by_patch(call)
     elif call.text(call.names.path) is None:
@@ -239,7 +242,7 @@ def _by_script(script: str, folder: str, call: _Call) -> Iterator[FileChange]:
         return
     result = call.result
     output = "" if call.failed or _CUT.search(result[:400]) or _CUT.search(result[-400:]) else opened(result)
-    yield from changed_by_script(script, output, folder)
+    yield from changed_by_script(script, output, folder, failed=call.failed, printed=opened(result))
 
 
 def _calls_in(code: str) -> Iterator[tuple[str, str]]:

@@ -22,6 +22,8 @@ class ShellWords:
     wrappers: tuple[tuple[str, ...], ...]
     interpreters: frozenset[str]
     shells: frozenset[str]
+    git_prints_diffs: frozenset[str]
+    prints_files: frozenset[str]
     silent: frozenset[str]
     speaking: frozenset[str]
 

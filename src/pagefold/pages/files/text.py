@@ -56,12 +56,16 @@ class FileText:
 
     def edited(self, old: str, new: str, place: int, *, every: bool = False) -> "FileText":
         """A tool replaced `old` by `new`, once or wherever it stood. Once means that it stood in one place only."""
+        old, new = plain_breaks(old), plain_breaks(new)
         if old == new or not old:
             return self
         parts = self._parts()
         times = [part.times(old) for part in parts]
         sure = sum(count for part, count in zip(parts, times, strict=True) if self._is_sure(part))
-        if not any(times) or (not every and (sure > 1 or max(times) > 1)) or (every and _overlaps_itself(old)):
+        if not any(times) and self._is_whole:  # a tool that says otherwise, or a file that has changed unseen
+            return self.doubted("an edit of a text that was not known to be there", place)
+        is_open = (every or any(_is_open_above(part, old) for part in parts)) and _overlaps_itself(old)
+        if not any(times) or (not every and (sure > 1 or max(times) > 1)) or is_open:
             return self._unplaced(old, new, place)
         added, shift = new.count("\n") - old.count("\n"), 0
         whole, regions = self._is_whole, list[Region]()
@@ -260,9 +264,14 @@ class FileText:
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines of a text; a line break at its end begins no further line."""
-    lines = text.split("\n")
+    """The lines of a text; a line break at its end begins no further line, and one of Windows is as any other."""
+    lines = plain_breaks(text).split("\n")
     return lines[:-1] if lines[-1] == "" else lines
+
+
+def plain_breaks(text: str) -> str:
+    """A text with the line breaks of Windows as others: tools show and take them either way."""
+    return text.replace("\r\n", "\n") if "\r" in text else text
 
 
 def _nonempty(regions: Iterable[Region]) -> tuple[Region, ...]:
@@ -294,6 +303,11 @@ def _lines_with(region: Region, text: str) -> list[int]:
         found.append(whole.count("\n", 0, at))
         at = whole.find(text, at + 1)
     return found
+
+
+def _is_open_above(region: Region, text: str) -> bool:
+    """Whether a text stands so near to the top of a region that it may begin above it as well."""
+    return region.start != 1 and any(line < text.count("\n") for line in _lines_with(region, text))
 
 
 def _overlaps_itself(text: str) -> bool:

@@ -1,0 +1,140 @@
+"""What is not certain is not told as certain: failed scripts, tools that lie, saved diffs, odd spellings of paths."""
+
+import pytest
+
+from pagefold.pages.files.paths import identity, normal
+from tests.pages.files.sessions import Step, all_lines, cat_n, file_of, model_of, numbered_lines, whole_text
+
+A, B = "/srv/mill/a.py", "/srv/mill/b.py"
+LINES = ["import ledger_of_mill", "", "def total_of_rows():", "    return 1"]
+TEXT = "".join(line + "\n" for line in LINES)
+READ: Step = ("Read", {"file_path": A}, cat_n(LINES))
+READ_B: Step = ("Read", {"file_path": B}, cat_n(["def other_of_mill():"]))
+DIFF = f"--- a{A}\n+++ b{A}\n@@ -1,1 +1,1 @@\n-import ledger_of_mill\n+import it\n"
+PATCH = f"*** Begin Patch\n*** Delete File: {A}\n*** End Patch"
+HEREDOC = f"cat > {A} <<'E'\nx = 1\nE\n"
+
+
+def failed(script: str, said: str = "make: *** [test] Error 1") -> Step:
+    return "Bash", {"command": script}, f"Exit code 2\n{said}"
+
+
+IN_DOUBT = {
+    "a write that is all of it": failed(HEREDOC.strip(), ""),
+    "a write behind what may have failed": failed(f"make test && {HEREDOC}echo done"),
+    "a write whose redirect failed": failed(f"{HEREDOC}make", f"bash: {A}: Permission denied"),
+    "a write in a folder that is not there": failed(
+        "cd nowhere && cat > /srv/mill/a.py <<'E'\nx\nE\nmake", "cd: nowhere: No"
+    ),
+    "a removal": failed(f"make test && rm {A}"),
+    "a move": failed(f"mv {A} {B} && make"),
+    "a move onto it": failed(f"mv {B} {A} && make"),
+    "a copy onto it": failed(f"cp {B} {A} && make"),
+    "written by a command": failed(f"make report > {A}"),
+    "a move that may not have run": ("Bash", {"command": f"test -f x || mv {B} {A}"}, ""),
+    "a copy that failed in silence": ("Bash", {"command": f"cp {B} {A}; echo done"}, "cp: cannot stat\ndone"),
+    "interrupted": ("Bash", {"command": f"make && rm {A}"}, "[Request interrupted by user for tool use]"),
+    "an edit that does not fit": (
+        "Edit",
+        {"file_path": A, "old_string": "no such", "new_string": "a\nb\nc"},
+        "updated",
+    ),
+}
+
+
+@pytest.mark.parametrize("step", IN_DOUBT.values(), ids=IN_DOUBT)
+def test_what_nobody_knows_to_have_been_done_is_in_doubt(step: Step) -> None:
+    model = model_of(READ, READ_B, step)
+
+    assert A in model.files, "what may still be there is not forgotten"
+    assert numbered_lines(model.files[A]) == {}
+    assert all_lines(model.files[A]) <= set(LINES), "what may not have been written is not shown"
+
+
+CERTAIN = {
+    "a write before what failed": (failed(f"{HEREDOC}make test"), "x = 1\n"),
+    "a write behind silent commands": (failed(f"mkdir -p /srv && cd /srv && {HEREDOC}make"), "x = 1\n"),
+    "a failed look": (failed(f"ls {A} && make"), TEXT),
+    "a refused script": (
+        ("Bash", {"command": f"rm {A}"}, "The user doesn't want to proceed with this tool use."),
+        TEXT,
+    ),
+    "a failed patch": (("Bash", {"command": f"apply_patch <<'E'\n{PATCH}\nE"}, "Exit code 1"), TEXT),
+    "a file in a repository elsewhere": (("fetch_and_write", {"owner": "o", "path": A, "content": "x"}, "ok"), TEXT),
+    "a saved diff": (("Bash", {"command": "cat old.patch"}, DIFF), TEXT),
+    "a saved diff beside another": (("Bash", {"command": "git diff --stat; cat old.patch"}, DIFF), TEXT),
+    "a diff of a commit": (("Bash", {"command": "git diff; git show HEAD"}, DIFF), TEXT),
+    "binary output": (("Bash", {"command": f"cat {A}"}, "\x7fELF\x00\ufffd\n"), TEXT),
+    "a binary read": (("read_file", {"path": A}, "\x89PNG\ufffd\x00"), TEXT),
+}
+
+
+@pytest.mark.parametrize(("step", "expected"), CERTAIN.values(), ids=CERTAIN)
+def test_what_surely_stands_is_told_as_certain(step: Step, expected: str) -> None:
+    assert whole_text(file_of(model_of(READ, step), A)) == expected
+
+
+@pytest.mark.parametrize("read", ["Read", "cat"])
+def test_line_breaks_of_windows_are_as_any_other(read: str) -> None:
+    shown = "\r\n".join(LINES) + "\r\n"
+    step: Step = READ if read == "Read" else ("Bash", {"command": f"cat {A}"}, shown)
+    edit = {"file_path": A, "old_string": "rows():\r\n    return 1", "new_string": "rows():\r\n    return 2\r\n"}
+
+    assert whole_text(file_of(model_of(step, ("Edit", edit, "ok")), A)) == TEXT.replace("1\n", "2\n\n")
+
+
+SAME = [
+    ("D:\\Mill\\src\\A.py", "d:/mill/src/a.py"),
+    ("D:\\Mill\\src\\A.py", "/d/Mill/src/A.py"),
+    ("D:\\Mill\\src\\A.py", "/mnt/d/mill/src/a.py"),
+    ("D:\\Mill\\src\\A.py", "src/a.py"),
+    ("D:\\Mill\\src\\A.py", "SRC\\A.py"),
+    ("/d/mill/a.py", "D:\\mill\\a.py"),
+    ("/srv/mill/a.py", "mill/./x/../a.py"),
+]
+APART = [
+    ("/srv/mill/A.py", "/srv/mill/a.py"),
+    ("/srv/mill/a.py", "/srv/mill-2/a.py"),
+    ("/srv/a b.py", "/srv/a  b.py"),
+    ("/srv/a.py", "/srv/a.py "),
+    ("/srv/a.py", "/srv/'a.py'"),
+    ("/srv/a\\b.py", "/srv/a/b.py"),
+    ("/srv/mill/a.py", "ill/a.py"),
+    ("D:\\mill\\a.py", "E:\\mill\\a.py"),
+    ("/srv/größe.py", "/srv/grösse.py"),
+    ("/srv/a\nb.py", "/srv/a b.py"),
+]
+
+
+@pytest.mark.parametrize(("first", "second"), SAME)
+def test_one_file_has_one_identity(first: str, second: str) -> None:
+    for known, path in ((first, second), (second, first)):
+        assert identity(normal(path), [normal(known)]) == normal(known)
+
+
+@pytest.mark.parametrize(("first", "second"), APART)
+def test_two_files_have_two(first: str, second: str) -> None:
+    for known, path in ((first, second), (second, first)):
+        assert identity(normal(path), [normal(known)]) != normal(known)
+
+
+def test_a_name_that_two_files_have_is_neither() -> None:
+    known = [normal("D:\\one\\a.py"), normal("D:\\two\\a.py")]
+
+    assert identity("a.py", known) == "a.py"
+    assert identity("A.PY", known) == "A.PY"
+
+
+def test_a_file_in_another_worktree_is_another_file() -> None:
+    other: Step = ("Bash", {"command": "cd /srv/mill-2 && cat a.py"}, "x = 1\n")
+    model = model_of(READ, other)
+
+    assert whole_text(file_of(model, A)) == TEXT
+    assert whole_text(file_of(model, "/srv/mill-2/a.py")) == "x = 1\n"
+
+
+def test_an_edit_that_may_begin_above_what_is_known_has_no_certain_place() -> None:
+    part: Step = ("Read", {"file_path": A, "offset": 2, "limit": 3}, cat_n(["}", "}", "total_of_mill = 1"], 2))
+    edit = {"file_path": A, "old_string": "}\n}", "new_string": ""}  # the file begins with a third one
+
+    assert 2 not in numbered_lines(file_of(model_of(part, ("Edit", edit, "ok")), A))
