@@ -12,6 +12,7 @@ import pytest
 
 from pagefold.adapters.local_files import LocalFiles
 from pagefold.cli import main
+from pagefold.cli.top import resumes
 from pagefold.telemetry.events import TracedFault, TurnEvent
 from pagefold.telemetry.trace import TraceWriter
 from tests.dashboard.traffic import Agent, behind, settled
@@ -95,3 +96,14 @@ def test_the_dashboard_by_itself_shows_the_trace_and_ends_at_once(store: Path) -
         assert running.wait(20) in (0, 130)
     assert "Codex" in page
     assert "refetch" in page
+
+
+def test_what_it_costs_to_go_on_is_told_before_the_cache_expires_and_afterwards() -> None:
+    session = {"name": "a" * 64, "last": 1_000.0, "life": 3600.0, "warm_usd": 0.05, "cold_usd": 1.0}
+    view = {"totals": {"windows": 0.1, "usd": 5.0}, "sessions": [session]}
+
+    assert resumes(view, 1_500.0) == []
+    assert "going on costs $0.05, later $1.00, 2.0 % of a five-hour window" in resumes(view, 4_000.0)[0]
+    assert "is cold since" in resumes(view, 9_000.0)[0]
+    assert resumes({"totals": {}, "sessions": [session | {"cold_usd": 0.001}]}, 9_000.0) == []
+    assert "window" not in resumes({"totals": {}, "sessions": [session]}, 9_000.0)[0]

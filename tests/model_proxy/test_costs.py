@@ -131,6 +131,17 @@ def test_what_was_used_of_the_five_hour_window_is_counted() -> None:
     assert (first.reckoned.windows, second.reckoned.windows) == pytest.approx((0.0, 0.03))
 
 
+def test_what_it_costs_to_go_on_is_known_warm_and_cold() -> None:
+    usage = {
+        "cache_creation_input_tokens": 100_000,
+        "cache_creation": {"ephemeral_1h_input_tokens": 100_000},
+        "output_tokens": 1,
+    }
+    cached = exchanged(Conversations(known=ModelPrices()), asking(HOUR), usage).cached
+
+    assert (cached.life, cached.warm_usd, cached.cold_usd) == pytest.approx((3600, 0.05, 1.0))
+
+
 def test_a_model_that_is_not_known_is_told_once() -> None:
     told: list[str] = []
     known = ModelPrices(tell=told.append)

@@ -12,7 +12,7 @@ from pagefold import tokens
 from pagefold.model_proxy.answer_reader import READ_BYTES
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.exchange import Exchange
-from pagefold.model_proxy.totals import CostCheck, Ending, Prefix, Seen, Totals
+from pagefold.model_proxy.totals import CachedPrompt, CostCheck, Ending, Prefix, Seen, Totals
 from pagefold.wire.message import Usage
 
 QUESTION = {"role": "user", "content": "What is here?"}
@@ -90,6 +90,7 @@ def test_a_streamed_exchange_is_seen_whole() -> None:
         reckoned=CostCheck(predicted=57.5, real=12.0, usd=0.000235),
         usage=Usage(fresh=3, cache_read=90, output=7),
         stop="end_turn",
+        cached=CachedPrompt(300.0, 4.65e-05, 0.00058125),
     )
 
 

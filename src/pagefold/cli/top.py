@@ -38,6 +38,7 @@ _ANSWER_SECONDS = 5.0
 _BAR = 24
 _COLOURS = {"full": "blue", "compressed": "green", "structured": "yellow", "pointer": "magenta"}
 _LATELY = 300.0
+_WORTH_TELLING = 0.01  # USD
 _NOWHERE = "no pagefold serve is reached, and there is no trace: telemetry.trace = true writes one"
 
 
@@ -112,10 +113,32 @@ def drawn(view: Mapping[str, Any], now: float, height: int = 60) -> Group:
     for one in sessions:
         table.add_row(*_row(one, now))
     parts: list[Any] = [_summary(view, now), Text(), table if sessions else Text("No session has been seen yet.")]
+    parts += [Text(line, style="dim") for line in resumes(view, now)]
     if view["happened"]:
         parts += [Text(), _events(view["happened"][:8])]
     parts.append(Text(f"\n{view['source'] or _NOWHERE}", style="dim"))
     return Group(*parts)
+
+
+def resumes(view: Mapping[str, Any], now: float, most: int = 3) -> list[str]:
+    """What it costs to go on with the sessions that have been silent for so long that their cache expires soon, or has;
+    in money and, where that is known, in percent of a five-hour window. The dearest first."""
+    worth = WindowWorth(view["totals"].get("windows", 0.0), view["totals"].get("usd", 0.0))
+    lines: list[str] = []
+    for one in sorted(view["sessions"], key=lambda one: -float(one.get("cold_usd", 0.0))):
+        life, silent, cold = one.get("life", 0.0), now - one["last"], one.get("cold_usd", 0.0)
+        if not life or silent < life / 2 or cold < _WORTH_TELLING or len(lines) >= most:
+            continue
+        part = worth.share(cold)
+        costs = money(cold) + (f", {100 * part:.1f} % of a five-hour window" if part is not None else "")
+        until = time.strftime("%H:%M", time.localtime(one["last"] + life))
+        state = (
+            f"is cold since {until}: going on costs {costs}"
+            if silent > life
+            else (f"is cached until {until}: going on costs {money(one['warm_usd'])}, later {costs}")
+        )
+        lines.append(f"{one['name'][:10]} {state}")
+    return lines
 
 
 def _summary(view: Mapping[str, Any], now: float) -> Table:

@@ -5,6 +5,7 @@ requests come out.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from pagefold.derive.bound_reasoning import AS_IT_CAME, NOWHERE, change_after
@@ -23,12 +24,13 @@ from pagefold.model_proxy.deriving import NOTHING_BOUND, Acceptance, Derivation,
 from pagefold.model_proxy.notebook import Notebook
 from pagefold.model_proxy.recalling import UpstreamTurn, gist, offered
 from pagefold.model_proxy.request_cache import ParsedRequest, RequestCache
+from pagefold.model_proxy.totals import CostCheck
 from pagefold.model_proxy.usage_estimate import CostEstimator
 from pagefold.pages.page import id_of
 from pagefold.pages.store import Store
 from pagefold.wire.apis import APIS_BY_NAME
 from pagefold.wire.message import BlockKind, Message, Role
-from pagefold.wire.quota import WindowUse
+from pagefold.wire.quota import Quota, WindowUse
 
 _REMEMBERED = 20_000
 _POLICIES = 50
@@ -83,6 +85,11 @@ class Conversations:
         """What tokens of this model cost where the longer life of the cache is asked for, or not."""
         known = self._known(model)
         return (known.prices if known else ASSUMED).lived(long=long)
+
+    def with_window(self, reckoned: CostCheck, quota: Quota | None) -> CostCheck:
+        """The cost of an exchange with what was used of the five-hour window since the one before."""
+        windows = self.window_use.increase(quota)
+        return replace(reckoned, windows=windows) if windows else reckoned
 
     def policy_for(self, name: str = "") -> Policy | None:
         """The policy that a client names, or the one that was set; None where requests are only observed, whatever a

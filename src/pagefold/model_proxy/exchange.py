@@ -22,7 +22,7 @@ from pagefold.model_proxy.deriving import Acceptance, Derivation, Derivations, N
 from pagefold.model_proxy.marks import with_marks
 from pagefold.model_proxy.recalling import RecallTurn, offered, turn_of
 from pagefold.model_proxy.request_cache import ParsedRequest, RequestCache
-from pagefold.model_proxy.totals import NO_PREFIX, NO_WORK, NOT_RECKONED, Ending, Seen, Work
+from pagefold.model_proxy.totals import NO_PREFIX, NO_WORK, NOT_RECKONED, NOTHING_CACHED, Ending, Seen, Work
 from pagefold.model_proxy.turn_recorder import ExchangeRecord
 from pagefold.pages import exchanges
 from pagefold.wire.apis import APIS
@@ -358,15 +358,14 @@ class Exchange(AnswerReader):
         if ending is Ending.ABANDONED and self._events is not None and self._events.ended:
             ending = Ending.WHOLE  # some clients hang up as soon as they have read that it ended
         usage, stop, model, error = self.read_answer(ending)
-        work, estimated, prefix, reckoned = NO_WORK, dict[str, int](), NO_PREFIX, NOT_RECKONED
+        work, estimated, prefix, reckoned, cached = NO_WORK, dict[str, int](), NO_PREFIX, NOT_RECKONED, NOTHING_CACHED
         if parsed is not None and 200 <= self._status < 300:
-            work = self._work()
+            work, reckoner = self._work(), self._conversations.reckoner
             said = None if work.recalls else usage  # the usage of several requests tells nothing about one
-            estimated, prefix, reckoned = self._conversations.reckoner.reckon(
-                parsed, said, saved=work.saved, moved=bool(work.folds), now=now
-            )
-        if windows := self._conversations.window_use.increase(self._quota):
-            reckoned = replace(reckoned, windows=windows)
+            saved, moved = work.saved, bool(work.folds)
+            estimated, prefix, reckoned = reckoner.reckon(parsed, said, saved=saved, moved=moved, now=now)
+            cached = reckoner.cached(parsed) if usage else cached
+        reckoned = self._conversations.with_window(reckoned, self._quota)
         return Seen(  # in their order: by their names it takes three times as long
             self.api.name if self.api else "other",
             ending,
@@ -385,6 +384,7 @@ class Exchange(AnswerReader):
             error,
             (self._unread or self._answer_unread) if self.api is not None else "",
             self._quota,
+            cached,
         )
 
     def _work(self) -> Work:

@@ -79,6 +79,19 @@ class CostCheck:
 
 
 NOT_RECKONED = CostCheck()
+
+
+@frozen
+class CachedPrompt:
+    """What the provider has cached after an exchange: for how many seconds, 0 for ever, and what the next request costs
+    for it, in USD, before and after that has passed."""
+
+    life: float = 0.0
+    warm_usd: float = 0.0
+    cold_usd: float = 0.0
+
+
+NOTHING_CACHED = CachedPrompt()
 _Counts = TypeVar("_Counts", Usage, Prefix, Work, CostCheck)
 _FIELDS = {kind: attrgetter(*(item.name for item in fields(kind))) for kind in (Usage, Prefix, Work, CostCheck)}
 
@@ -104,6 +117,7 @@ class Seen:
     error: str = ""
     unread: str = ""
     quota: Quota | None = None
+    cached: CachedPrompt = NOTHING_CACHED
 
     @property
     def failed(self) -> bool:

@@ -177,7 +177,10 @@ class TurnRecorder:
             reckoned.usd,
             reckoned.usd_saved,
             reckoned.windows,
-            *((seen.quota.used, seen.quota.resets) if seen.quota else ()),
+            *((seen.quota.used, seen.quota.resets) if seen.quota else (0.0, 0.0)),
+            seen.cached.life,
+            seen.cached.warm_usd,
+            seen.cached.cold_usd,
         )
         self._see(turn)
 

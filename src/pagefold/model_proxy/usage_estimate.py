@@ -14,7 +14,7 @@ from pagefold import tokens
 from pagefold.derive.cost import Prices
 from pagefold.log import Log
 from pagefold.model_proxy.request_cache import ParsedRequest
-from pagefold.model_proxy.totals import NOT_RECKONED, CostCheck, Prefix
+from pagefold.model_proxy.totals import NOT_RECKONED, NOTHING_CACHED, CachedPrompt, CostCheck, Prefix
 from pagefold.wire.message import BlockKind, Message, Role, Usage
 
 _HEADS = 1_000
@@ -54,16 +54,16 @@ def _sampled(text: str, counter: tokens.Counter) -> int:
 
 class Last(NamedTuple):
     """What the newest request of a history came to: tokens of its messages by what they are spent on, as some counter
-    has them, all tokens that went upstream, and when; and how many seconds the provider caches it, 0 for ever."""
+    has them, all tokens that went upstream, and when; and what the provider has cached of it."""
 
     parts: Mapping[str, int]
     counter: str
     estimated: int
     at: float
-    life: float
+    cached: CachedPrompt
 
     def is_warm(self, now: float) -> bool:
-        return not self.life or now - self.at <= self.life
+        return not self.cached.life or now - self.at <= self.cached.life
 
 
 @dataclass(slots=True)
@@ -150,6 +150,11 @@ class CostEstimator:
         tip, _ = self._histories.nearest(reading.prefix_hashes)
         return tip is not None and tip.last is not None and not tip.last.is_warm(now)
 
+    def cached(self, reading: ParsedRequest) -> CachedPrompt:
+        """What the provider has cached of a request that was just reckoned."""
+        tip, _ = self._histories.nearest(reading.prefix_hashes)
+        return tip.last.cached if tip is not None and tip.last is not None else NOTHING_CACHED
+
     def kept_alive(self, hashes: Log[bytes], now: float) -> None:
         """The cache of what was sent last of a history was used just now."""
         tip, _ = self._histories.nearest(hashes)
@@ -198,8 +203,12 @@ class CostEstimator:
             prices = _as_written(prices, usage)
             reckoned = _checked(prices, usage, cached * factor, (estimated - cached) * factor, max(0, saved) * factor)
             self.calibration.learn(model, estimated, usage.prompt + usage.cleared)
-        tip.last = Last(parts, counter.name, estimated, now, prices.life)
+        tip.last = Last(parts, counter.name, estimated, now, _cached(prices, usage.prompt if usage else estimated))
         return told, prefix, reckoned
+
+
+def _cached(prices: Prices, tokens: int) -> CachedPrompt:
+    return CachedPrompt(prices.life, prices.usd(prices.cost(tokens, 0)), prices.usd(prices.cost(0, tokens)))
 
 
 def _as_written(prices: Prices, usage: Usage) -> Prices:

@@ -20,7 +20,7 @@ LEVELS = ("full", "compressed", "structured", "pointer")
 
 _NAME = re.compile(r"[\w.:/@+\[\]-]{1,100}", re.ASCII)
 _HASHED = 10
-_DIGITS = {"usd": 6, "usd_saved": 6, "windows": 6}
+_DIGITS = dict.fromkeys(("usd", "usd_saved", "windows", "warm_usd", "cold_usd"), 6)
 
 
 class TracedFault(NamedTuple):
@@ -62,7 +62,8 @@ class TurnEvent(NamedTuple):
     request, which came before that answer. `tokens` is the estimated size of the request sent, and `levels` divides it
     by level. `bands` are the request's messages in order, in characters, with neighbours of one level joined; `head`
     is the tokens before them (system prompt, tools). `usd` is what the reported usage costs at list prices, `windows`
-    the share of a five-hour window that was used since the answer before, and `window_used` that used in all.
+    the share of a five-hour window that was used since the answer before, and `window_used` that used in all. `life` is
+    how long the provider caches the prompt; going on costs `warm_usd` until then and `cold_usd` afterwards.
     """
 
     at: float
@@ -101,6 +102,9 @@ class TurnEvent(NamedTuple):
     windows: float = 0.0
     window_used: float = 0.0
     window_resets: float = 0.0
+    life: float = 0.0
+    warm_usd: float = 0.0
+    cold_usd: float = 0.0
 
     @property
     def prompt(self) -> int:

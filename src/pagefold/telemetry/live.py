@@ -81,6 +81,9 @@ class LiveSession:
     usd: float = 0.0
     usd_saved: float = 0.0
     windows: float = 0.0
+    life: float = 0.0
+    warm_usd: float = 0.0
+    cold_usd: float = 0.0
     seconds: float = 0.0
     folds: int = 0
     recalls: int = 0
@@ -158,6 +161,8 @@ class LiveView:
         session.model, session.policy = turn.model or session.model, turn.policy or session.policy
         session.turns += 1
         session.failed += failed
+        if turn.cold_usd:
+            session.life, session.warm_usd, session.cold_usd = turn.life, turn.warm_usd, turn.cold_usd
         if turn.window_used or turn.window_resets:
             self.window = Quota(turn.window_used, turn.window_resets)
         for name in _ADDED:
