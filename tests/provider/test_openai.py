@@ -27,7 +27,7 @@ def asked(*items: dict[str, Any], **members: Any) -> dict[str, Any]:
     return {"model": "gpt-5.6-sol", "input": list(items), "store": False, **members}
 
 
-def said(role: str, content: Any = "Hi", **more: Any) -> dict[str, Any]:
+def message(role: str, content: Any = "Hi", **more: Any) -> dict[str, Any]:
     return {"role": role, "content": content, **more}
 
 
@@ -44,16 +44,16 @@ def output(name: str) -> dict[str, Any]:
     return {"type": "function_call_output", "call_id": name, "output": "text"}
 
 
-USER = said("user")
+USER = message("user")
 BAD_CHATS: list[tuple[str, dict[str, Any]]] = [
     ("openai_model", chat(USER, model="claude-opus-5-5")),
     ("openai_content", chat()),
-    ("openai_content", chat(said("user", None))),
-    ("not_json", chat(said("robot"))),
-    ("chat_tool_without_call", chat(USER, said("tool", tool_call_id="a"))),
-    ("chat_tool_without_call", chat(USER, called("a"), said("tool", tool_call_id="b"))),
+    ("openai_content", chat(message("user", None))),
+    ("not_json", chat(message("robot"))),
+    ("chat_tool_without_call", chat(USER, message("tool", tool_call_id="a"))),
+    ("chat_tool_without_call", chat(USER, called("a"), message("tool", tool_call_id="b"))),
     ("chat_call_without_result", chat(USER, called("a"), USER)),
-    ("chat_call_without_result", chat(USER, called("a", "b"), said("tool", tool_call_id="a"))),
+    ("chat_call_without_result", chat(USER, called("a", "b"), message("tool", tool_call_id="a"))),
     ("openai_parameter", chat(USER, max_tokens=100)),
     ("openai_parameter", chat(USER, temperature=0.2)),
     ("openai_parameter", chat(USER, model="gpt-5.1", prompt_cache_options={"mode": "explicit"})),
@@ -67,7 +67,7 @@ BAD_RESPONSES: list[tuple[str, dict[str, Any]]] = [
     ("output_without_call", asked(USER, output("a"))),
     ("item_twice", asked(USER, call("a", id="fc_1"), call("b", id="fc_1"), output("a"), output("b"))),
     ("encrypted_content", asked(USER, {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "x"})),
-    ("item_not_found", asked(USER, {"type": "reasoning", "id": "rs_1", "summary": []}, said("assistant"))),
+    ("item_not_found", asked(USER, {"type": "reasoning", "id": "rs_1", "summary": []}, message("assistant"))),
     ("item_not_found", asked(USER, {"type": "item_reference", "id": "msg_1"})),
     ("previous_response", asked(USER, previous_response_id="resp_none")),
     ("previous_response", asked(USER, conversation="conv_none")),
@@ -93,14 +93,21 @@ def test_a_request_that_breaks_a_rule_is_refused_by_it(path: str, rule: str, bod
         (
             CHAT,
             chat(
-                said("system"), USER, called("a", "b"), said("tool", tool_call_id="b"), said("tool", tool_call_id="a")
+                message("system"),
+                USER,
+                called("a", "b"),
+                message("tool", tool_call_id="b"),
+                message("tool", tool_call_id="a"),
             ),
         ),
-        (CHAT, chat(said("developer"), USER, said("assistant"), USER, prompt_cache_options={"mode": "implicit"})),
+        (CHAT, chat(message("developer"), USER, message("assistant"), USER, prompt_cache_options={"mode": "implicit"})),
         (CHAT, chat(USER, model="gpt-4o", max_tokens=100, temperature=0.2)),
         (RESPONSES, asked(USER, call("a"), call("b"), output("b"), output("a"))),
         (RESPONSES, {"model": "gpt-5.1", "input": "Hi"}),
-        (RESPONSES, asked(said("developer"), USER, {"type": "web_search_call", "id": "ws_1", "status": "completed"})),
+        (
+            RESPONSES,
+            asked(message("developer"), USER, {"type": "web_search_call", "id": "ws_1", "status": "completed"}),
+        ),
     ],
 )
 def test_a_request_in_order_is_accepted(path: str, body: dict[str, Any]) -> None:
@@ -153,10 +160,10 @@ def used(reply: Reply) -> tuple[int, int, int]:
 
 def test_models_before_5_6_read_every_prefix_in_steps_and_write_for_nothing() -> None:
     referee = Referee()
-    request = chat(said("system", LONG), USER, model="gpt-5.1")
+    request = chat(message("system", LONG), USER, model="gpt-5.1")
     prompt, read, written = used(post(referee, CHAT, request))
     assert (read, written) == (0, 0)
-    longer = chat(said("system", LONG), said("user", "Other"), model="gpt-5.1")
+    longer = chat(message("system", LONG), message("user", "Other"), model="gpt-5.1")
     _, read, written = used(post(referee, CHAT, longer, now=200))
     assert (read > 1024, read % 128, read < prompt, written) == (True, 0, True, 0)
     assert used(post(referee, CHAT, request, now=900))[1] == 0
@@ -164,11 +171,11 @@ def test_models_before_5_6_read_every_prefix_in_steps_and_write_for_nothing() ->
 
 def test_models_from_5_6_match_at_breakpoints_and_bill_writes() -> None:
     referee = Referee()
-    prompt, read, written = used(post(referee, CHAT, chat(said("system", LONG), USER)))
+    prompt, read, written = used(post(referee, CHAT, chat(message("system", LONG), USER)))
     assert (read, written) == (0, prompt)
-    grown = chat(said("system", LONG), USER, said("assistant", "Yes."), said("user", "And?"))
+    grown = chat(message("system", LONG), USER, message("assistant", "Yes."), message("user", "And?"))
     assert used(post(referee, CHAT, grown, now=1700))[1] == prompt
-    other = chat(said("system", LONG), said("user", "Other"))
+    other = chat(message("system", LONG), message("user", "Other"))
     assert used(post(referee, CHAT, other, now=1700))[1] == 0, "no breakpoint stood behind the system prompt"
     assert used(post(referee, CHAT, grown, now=9000))[1] == 0
 
@@ -176,26 +183,28 @@ def test_models_from_5_6_match_at_breakpoints_and_bill_writes() -> None:
 def test_an_explicit_breakpoint_lets_another_conversation_read_the_instructions() -> None:
     text = {"type": "text", "text": LONG, "prompt_cache_breakpoint": {"mode": "explicit"}}
     referee = Referee()
-    used(post(referee, CHAT, chat(said("system", [text]), USER)))
-    assert used(post(referee, CHAT, chat(said("system", [text]), said("user", "Other"))))[1] > 1024
-    keyed = chat(said("system", [text]), said("user", "Other"), prompt_cache_key="another")
+    used(post(referee, CHAT, chat(message("system", [text]), USER)))
+    assert used(post(referee, CHAT, chat(message("system", [text]), message("user", "Other"))))[1] > 1024
+    keyed = chat(message("system", [text]), message("user", "Other"), prompt_cache_key="another")
     assert used(post(referee, CHAT, keyed))[1] == 0
 
 
 def test_explicit_mode_writes_nothing_without_breakpoints() -> None:
-    request = chat(said("system", LONG), USER, prompt_cache_options={"mode": "explicit"})
+    request = chat(message("system", LONG), USER, prompt_cache_options={"mode": "explicit"})
     assert used(post(Referee(), CHAT, request))[1:] == (0, 0)
 
 
 def test_compaction_keeps_the_users_words_and_its_item_is_taken_back() -> None:
     referee = Referee()
-    compacted = post(referee, "/v1/responses/compact", asked(USER, said("assistant"), said("user", "More"))).message
+    compacted = post(
+        referee, "/v1/responses/compact", asked(USER, message("assistant"), message("user", "More"))
+    ).message
     assert [item.get("role") or item["type"] for item in compacted["output"]] == ["user", "user", "compaction"]
-    assert post(referee, RESPONSES, asked(*compacted["output"], said("user", "Go on"))).accepted
+    assert post(referee, RESPONSES, asked(*compacted["output"], message("user", "Go on"))).accepted
     broken = {**compacted["output"][-1], "encrypted_content": "gAAA"}
     assert post(referee, RESPONSES, asked(broken, USER)).record.rule == "encrypted_content"
 
 
 def test_a_prompt_beyond_the_window_is_refused() -> None:
-    reply = post(Referee(window=100), RESPONSES, asked(said("user", LONG)))
+    reply = post(Referee(window=100), RESPONSES, asked(message("user", LONG)))
     assert reply.message["error"]["code"] == "context_length_exceeded"

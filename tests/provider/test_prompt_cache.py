@@ -30,9 +30,9 @@ def usage(referee: Referee, request: dict[str, Any], now: float = 0.0) -> tuple[
     """Fresh, written and read tokens, as the API reports them."""
     reply = ask(referee, request, Answer("Yes.", thinking=""), now=now)
     assert reply.accepted, reply.message
-    told = reply.message["usage"]
-    assert sum(told["cache_creation"].values()) == told["cache_creation_input_tokens"]
-    return told["input_tokens"], told["cache_creation_input_tokens"], told["cache_read_input_tokens"]
+    reported = reply.message["usage"]
+    assert sum(reported["cache_creation"].values()) == reported["cache_creation_input_tokens"]
+    return reported["input_tokens"], reported["cache_creation_input_tokens"], reported["cache_read_input_tokens"]
 
 
 def test_what_was_written_is_read_and_the_rest_is_fresh() -> None:
@@ -55,8 +55,8 @@ def test_an_entry_lives_as_long_as_asked_for_after_its_last_use(life: str, secon
 
 def test_writes_are_reported_by_life() -> None:
     request = body(marked("A question " * 400), system=marked(LONG, "1h"))
-    told = ask(Referee(), request).message["usage"]["cache_creation"]
-    assert told["ephemeral_1h_input_tokens"] > told["ephemeral_5m_input_tokens"] > 400
+    reported = ask(Referee(), request).message["usage"]["cache_creation"]
+    assert reported["ephemeral_1h_input_tokens"] > reported["ephemeral_5m_input_tokens"] > 400
 
 
 def test_a_prefix_below_the_least_size_is_not_cached_and_no_error() -> None:
@@ -73,7 +73,7 @@ def test_other_tools_begin_the_cache_anew_and_another_choice_only_the_messages()
 
 
 def test_an_entry_further_back_than_twenty_blocks_is_not_found() -> None:
-    for blocks, found in ((LOOK_BACK - 3, True), (LOOK_BACK + 1, False)):
+    for blocks, is_found in ((LOOK_BACK - 3, True), (LOOK_BACK + 1, False)):
         referee = Referee()
         first = body(marked("Begin. " * 500), system="")
         first.pop("system")
@@ -82,7 +82,7 @@ def test_an_entry_further_back_than_twenty_blocks_is_not_found() -> None:
         unmarked = {"role": "user", "content": "Begin. " * 500}
         last = {"role": "user", "content": [*more, *marked("and this")]}
         grown = {**first, "messages": [unmarked, {"role": "assistant", "content": "Yes."}, last]}
-        assert usage(referee, grown)[2] == (written if found else 0)
+        assert usage(referee, grown)[2] == (written if is_found else 0)
 
 
 def test_automatic_caching_moves_with_the_conversation() -> None:
@@ -103,10 +103,10 @@ def test_a_growing_tool_loop_reads_all_of_what_it_sent_before() -> None:
         talk.messages[-1]["content"][-1]["cache_control"] = {"type": "ephemeral", "ttl": "1h"}
         reply = talk.keep(talk.send(Answer(calls=[ToolCall("read", {"path": str(number)})])))
         del talk.messages[-2]["content"][-1]["cache_control"]
-        told = reply.message["usage"]
-        assert told["cache_read_input_tokens"] >= last
-        assert told["input_tokens"] == 0
-        last = told["cache_read_input_tokens"] + told["cache_creation_input_tokens"]
+        reported = reply.message["usage"]
+        assert reported["cache_read_input_tokens"] >= last
+        assert reported["input_tokens"] == 0
+        last = reported["cache_read_input_tokens"] + reported["cache_creation_input_tokens"]
     assert set(talk.referee.totals.bill["claude-opus-5-5"].written) == {"1h"}
 
 

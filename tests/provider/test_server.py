@@ -69,7 +69,7 @@ def test_refusals_and_totals_are_served_and_seen() -> None:
 COMMON = """
 import json, sys
 URL, STREAM = sys.argv[1], sys.argv[2] == "streamed"
-def told(**members):
+def report(**members):
     print(json.dumps(members))
 """
 MESSAGES = (
@@ -103,7 +103,7 @@ try:
 except anthropic.BadRequestError as error:
     refusal = error.body["error"]["message"]
 counted = client.messages.count_tokens(model="claude-fable-5-2", messages=messages[:1]).input_tokens
-told(rounds=rounds, kinds=[block.type for block in answer.content], dropped=dropped, counted=counted,
+report(rounds=rounds, kinds=[block.type for block in answer.content], dropped=dropped, counted=counted,
      read=answer.usage.cache_read_input_tokens, written=answer.usage.cache_creation.ephemeral_5m_input_tokens,
      refusal=refusal)
 """
@@ -137,7 +137,7 @@ try:
     refusal = ""
 except openai.BadRequestError as error:
     refusal = error.message
-told(rounds=rounds, read=answer.usage.prompt_tokens_details.cached_tokens, refusal=refusal)
+report(rounds=rounds, read=answer.usage.prompt_tokens_details.cached_tokens, refusal=refusal)
 """
 )
 RESPONSES = (
@@ -166,7 +166,7 @@ try:
     refusal = ""
 except openai.BadRequestError as error:
     refusal = error.message
-told(rounds=rounds, kinds=[item.type for item in answer.output], refusal=refusal,
+report(rounds=rounds, kinds=[item.type for item in answer.output], refusal=refusal,
      read=answer.usage.input_tokens_details.cached_tokens)
 """
 )
@@ -180,18 +180,18 @@ def run_sdk(package: str, program: str, url: str, way: str) -> dict[str, Any]:
         [PYTHON, "-c", program, url, way], env=environment, capture_output=True, timeout=100, check=False
     )
     assert done.returncode == 0, done.stderr.decode()[-3000:]
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    outcome: dict[str, Any] = json.loads(done.stdout)
+    return outcome
 
 
 @pytest.mark.parametrize("way", ["streamed", "whole"])
 def test_the_anthropic_sdk_keeps_thinking_valid_and_is_refused_when_it_edits(way: str) -> None:
     referee = Referee(answers=Script([*TURNS, Answer("All of it was read.")]))
     with running(ProviderApp(referee)) as url:
-        told = run_sdk("anthropic", MESSAGES, url, way)
-    assert (told["rounds"], told["dropped"], told["kinds"]) == (6, 0, ["thinking", "text"])
-    assert min(told["read"], told["written"], told["counted"]) > 0
-    assert "The block is bound to a different conversation" in told["refusal"]
+        outcome = run_sdk("anthropic", MESSAGES, url, way)
+    assert (outcome["rounds"], outcome["dropped"], outcome["kinds"]) == (6, 0, ["thinking", "text"])
+    assert min(outcome["read"], outcome["written"], outcome["counted"]) > 0
+    assert "The block is bound to a different conversation" in outcome["refusal"]
     assert referee.totals.refused == {"thinking_bound": 1}
 
 
@@ -204,10 +204,10 @@ def test_the_anthropic_sdk_keeps_thinking_valid_and_is_refused_when_it_edits(way
 def test_the_openai_sdk_talks_to_it_and_is_refused_without_a_result(program: str, rule: str, way: str) -> None:
     referee = Referee(answers=Script([*TURNS, Answer("All of it was read.")]))
     with running(ProviderApp(referee)) as url:
-        told = run_sdk("openai", program, url, way)
-    assert told["rounds"] == 6
-    assert told["read"] > 1024
-    assert told["refusal"]
+        outcome = run_sdk("openai", program, url, way)
+    assert outcome["rounds"] == 6
+    assert outcome["read"] > 1024
+    assert outcome["refusal"]
     assert referee.totals.refused == {rule: 1}
 
 

@@ -128,9 +128,9 @@ def test_an_edit_of_the_prefix_invalidates_the_thinking_after_it(edit: Callable[
         assert reply.accepted, reply.message
         return
     assert (reply.status, reply.record.rule) == (400, "thinking_bound")
-    said = reply.message["error"]["message"]
-    assert "Invalid `signature` in `thinking` block. The block is bound to a different conversation." in said
-    assert f"That setting requires the `{BINDING}` value" in said
+    message = reply.message["error"]["message"]
+    assert "Invalid `signature` in `thinking` block. The block is bound to a different conversation." in message
+    assert f"That setting requires the `{BINDING}` value" in message
 
     talk.betas = BINDING
     talk.members |= {"thinking": {"type": "adaptive", "block_binding": {"prefix_mismatch_behavior": "drop_block"}}}

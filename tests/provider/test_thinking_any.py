@@ -31,14 +31,14 @@ class Remembered:
 
     def invalid(self, body: dict[str, Any]) -> list[str]:
         """The paths of blocks that were made under something else, each judged on its own."""
-        found, last = [], ""
+        paths, last = [], ""
         for index, place, signature in places(body):
             prefix, previous = self.made[signature]
             same = prefix_of(body, index, place, "assistant") == prefix
             if not same or (last and last != previous):
-                found.append(f"messages.{index}.content.{place}")
+                paths.append(f"messages.{index}.content.{place}")
             last = signature
-        return found
+        return paths
 
 
 def places(body: dict[str, Any]) -> list[tuple[int, int, str]]:
@@ -112,8 +112,8 @@ def edited(draw: st.DrawFn, talk: Talk) -> None:
                     change = {"content": "cleared"} if kind == "result" else {"cache_control": {"type": "ephemeral"}}
                     draw(st.sampled_from(blocks)).update(change)
             case "thinking":
-                if found := places(talk.body()):
-                    index, place, _ = draw(st.sampled_from(found))
+                if thoughts := places(talk.body()):
+                    index, place, _ = draw(st.sampled_from(thoughts))
                     del messages[index]["content"][place]
             case "split":
                 at = draw(st.integers(0, len(messages) - 1))
@@ -134,19 +134,19 @@ def test_the_check_agrees_with_one_that_remembers_every_word(data: st.DataObject
         return
     reply = talk.send()
     assert reply.accepted, reply.message
-    told = [report["path"] for report in reply.message["input_transformations"]]
-    assert told == remembered.invalid(talk.body())
+    reported = [report["path"] for report in reply.message["input_transformations"]]
+    assert reported == remembered.invalid(talk.body())
 
     strict = Talk(Referee(), talk.model, talk.system, talk.tools, talk.messages)
-    assert strict.send().accepted is (told == [])
+    assert strict.send().accepted is (reported == [])
 
     dropping = {"thinking": {"type": "adaptive", "block_binding": {"prefix_mismatch_behavior": "drop_block"}}}
     dropped = Talk(Referee(), talk.model, talk.system, talk.tools, talk.messages, dropping, BINDING).send()
     assert dropped.accepted
     gone = {report["path"] for report in dropped.message["input_transformations"]}
     assert {report["type"] for report in dropped.message["input_transformations"]} <= {"thinking_dropped"}
-    assert bool(gone) is bool(told)
-    assert not told or told[0] in gone
+    assert bool(gone) is bool(reported)
+    assert not reported or reported[0] in gone
 
 
 def talk_marks(talk: Talk) -> int:

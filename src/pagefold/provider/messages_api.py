@@ -81,8 +81,8 @@ class MessagesApi:
 
     def _read(self, incoming: Incoming) -> Prompt | Refusal:
         if len(incoming.body) > _LARGEST:
-            said = "Request exceeds the maximum size"
-            return Refusal("too_large", said, 413, "request_too_large")
+            message = "Request exceeds the maximum size"
+            return Refusal("too_large", message, 413, "request_too_large")
         try:
             request = self._requests.parse(MESSAGES, incoming.body)
             names = incoming.headers.get("anthropic-beta", "").split(",")
@@ -101,22 +101,22 @@ class MessagesApi:
         )
         if checked.forged is not None:
             turn, part = checked.forged
-            said = f"messages.{turn}.content.{part}: Invalid `signature` in `thinking` block"
-            return Refusal("thinking_signature", said)
+            message = f"messages.{turn}.content.{part}: Invalid `signature` in `thinking` block"
+            return Refusal("thinking_signature", message)
         bound = next((failed for failed in checked.mismatches if failed.reason == PREFIX and not failed.dropped), None)
         if bound is not None and (asked == "error" or (not asked and self._behaviour is Behaviour.ERROR)):
             return self._bound_elsewhere(prompt, bound)
         return checked
 
     def _bound_elsewhere(self, prompt: Prompt, failed: Mismatch) -> Refusal:
-        said = f"{failed.path}: Invalid `signature` in `thinking` block. The block is bound to a different "
-        said += "conversation. Remove the block, or set `thinking.block_binding.prefix_mismatch_behavior` to "
-        said += '"drop_block".'
+        message = f"{failed.path}: Invalid `signature` in `thinking` block. The block is bound to a different "
+        message += "conversation. Remove the block, or set `thinking.block_binding.prefix_mismatch_behavior` to "
+        message += '"drop_block".'
         if BINDING_BETA not in prompt.betas:
-            said += f" That setting requires the `{BINDING_BETA}` value in the `anthropic-beta` header."
+            message += f" That setting requires the `{BINDING_BETA}` value in the `anthropic-beta` header."
         block = prompt.turns[failed.turn].parts[failed.part]
         before = self._made.get(block.bound.prefix) if block.bound else None
-        return Refusal("thinking_bound", f"{said} {first_change(before, prompt, failed)}" if before else said)
+        return Refusal("thinking_bound", f"{message} {first_change(before, prompt, failed)}" if before else message)
 
     def _content(
         self, incoming: Incoming, prompt: Prompt, model: ClaudeModel, checked: Checked

@@ -151,8 +151,8 @@ def part_of(block: Any, counter: Counter) -> Part:
         return Part(kind, content, bound.tokens if bound else 0, life, text=shown, bound=bound)
     content = hash_of_value(_unmarked(value))
     if kind == "text":
-        said = as_string(value.get("text"))
-        return Part(kind, content, counter.count(said), life, empty=not said.strip())
+        text = as_string(value.get("text"))
+        return Part(kind, content, counter.count(text), life, empty=not text.strip())
     if kind == "tool_use":
         tokens = counter.count(f"{value.get('name')} {json_text.dumps(value.get('input'))}") + FRAME
         return Part(kind, content, tokens, life, as_string(value.get("id")), as_string(value.get("name")))
@@ -161,9 +161,9 @@ def part_of(block: Any, counter: Counter) -> Part:
         life = life or next((inner for inner in map(_inner_life, as_list(value.get("content"))) if inner), "")
         return Part(kind, content, tokens + FRAME, life, as_string(value.get("tool_use_id")), names=names)
     if kind == "compaction":
-        said = as_string(value.get("content"))
-        summary = summarized_of(as_string(value.get("signature")), said)
-        return Part(kind, content, counter.count(said), life, summary=summary, empty=not value.get("signature"))
+        text = as_string(value.get("content"))
+        summary = summarized_of(as_string(value.get("signature")), text)
+        return Part(kind, content, counter.count(text), life, summary=summary, empty=not value.get("signature"))
     if kind == "tool_addition":
         named = as_string(as_object(value.get("tool")).get("name"))
         return Part(kind, content, _tokens(value, counter), life, names=(named,) if named else ())
@@ -178,9 +178,9 @@ def _tool(value: Any, counter: Counter) -> Part:
 
 
 def _unmarked(value: Any) -> Any:
-    """A block without cache marks, its own and those of the blocks inside a tool result."""
+    """A block without cache marks, its own and those inside a tool result, and without members that are null."""
     if isinstance(value, dict):
-        kept = {key: part for key, part in value.items() if key != _MARK}
+        kept = {key: part for key, part in value.items() if key != _MARK and part is not None}
         if isinstance(kept.get("content"), list):
             kept["content"] = [_unmarked(part) for part in kept["content"]]
         return kept

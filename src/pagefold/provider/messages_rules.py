@@ -51,8 +51,8 @@ def _betas(prompt: Prompt, model: ClaudeModel) -> Refusal | None:
     if not unknown:
         return None
     names = ", ".join(f"`{name}`" for name in unknown)
-    said = f"Unexpected value(s) {names} for the `anthropic-beta` header. "
-    return Refusal("unknown_beta", said + "Please consult our documentation or try again without the header.")
+    message = f"Unexpected value(s) {names} for the `anthropic-beta` header. "
+    return Refusal("unknown_beta", message + "Please consult our documentation or try again without the header.")
 
 
 def _needed_betas(prompt: Prompt, model: ClaudeModel) -> Refusal | None:
@@ -78,21 +78,23 @@ def _max_tokens(prompt: Prompt, model: ClaudeModel) -> Refusal | None:
     if not isinstance(most, int) or most < 1:
         return Refusal("max_tokens", f"max_tokens: {most!r}: expected an integer of at least 1")
     if most > model.output:
-        said = f"max_tokens: {most} > {model.output}, which is the maximum allowed number of output tokens for"
-        return Refusal("max_tokens", f"{said} {prompt.model}")
+        message = f"max_tokens: {most} > {model.output}, which is the maximum allowed number of output tokens for"
+        return Refusal("max_tokens", f"{message} {prompt.model}")
     return None
 
 
 def _thinking(prompt: Prompt, model: ClaudeModel) -> Refusal | None:
     kind = prompt.thinking.get("type")
     if "thinking" in prompt.members and kind not in model.thinking:
-        said = f'"thinking.type.{kind}" is not supported for this model. Expected one of: {", ".join(model.thinking)}.'
-        return Refusal("thinking_type", said)
+        message = (
+            f'"thinking.type.{kind}" is not supported for this model. Expected one of: {", ".join(model.thinking)}.'
+        )
+        return Refusal("thinking_type", message)
     if kind == "enabled":
         budget, most = prompt.thinking.get("budget_tokens"), prompt.members.get("max_tokens", 0)
         if not isinstance(budget, int) or budget < _LEAST_BUDGET:
-            said = "thinking.enabled.budget_tokens: Input should be greater than or equal to 1024"
-            return Refusal("thinking_budget", said)
+            message = "thinking.enabled.budget_tokens: Input should be greater than or equal to 1024"
+            return Refusal("thinking_budget", message)
         if budget >= most and "interleaved-thinking-2025-05-14" not in prompt.betas:
             return Refusal("thinking_budget", "`max_tokens` must be greater than `thinking.budget_tokens`.")
     return None
@@ -115,8 +117,8 @@ def _roles(prompt: Prompt, model: ClaudeModel) -> Refusal | None:
         return Refusal("no_messages", "messages: at least one message is required")
     for index, turn in enumerate(prompt.turns):
         if turn.role not in ("user", "assistant", "system"):
-            said = f"messages.{index}.role: Input should be 'user', 'assistant' or 'system'"
-            return Refusal("role", said)
+            message = f"messages.{index}.role: Input should be 'user', 'assistant' or 'system'"
+            return Refusal("role", message)
         if turn.role == "system" and not model.system_turns:
             return Refusal("role", f"messages.{index}: role 'system' is not supported on this model")
     first = prompt.turns[0]
@@ -125,22 +127,24 @@ def _roles(prompt: Prompt, model: ClaudeModel) -> Refusal | None:
         return Refusal("first_role", 'messages: first message must use the "user" role')
     last = prompt.turns[-1]
     if last.role == "assistant" and model.strict and "compaction" not in prompt.members:
-        said = "This model does not support assistant message prefill. The conversation must end with a user message."
-        return Refusal("prefill", said)
+        message = (
+            "This model does not support assistant message prefill. The conversation must end with a user message."
+        )
+        return Refusal("prefill", message)
     return None
 
 
 def _contents(prompt: Prompt, model: ClaudeModel) -> Refusal | None:
     for index, turn in enumerate(prompt.turns):
         if not turn.parts and not (turn.role == "system" and turn.also):
-            said = "all messages must have non-empty content except for the optional final assistant message"
+            message = "all messages must have non-empty content except for the optional final assistant message"
             if index < len(prompt.turns) - 1 or turn.role != "assistant":
-                return Refusal("empty_message", f"messages.{index}: {said}")
+                return Refusal("empty_message", f"messages.{index}: {message}")
         for place, part in enumerate(turn.parts):
             where = f"messages.{index}.content.{place}"
             if part.kind not in _BLOCKS:
-                said = f"{where}: Input tag '{part.kind}' found using 'type' does not match any of the expected tags"
-                return Refusal("block_type", said)
+                message = f"{where}: Input tag '{part.kind}' found using 'type' does not match any of the expected tags"
+                return Refusal("block_type", message)
             if part.kind == "text" and part.empty:
                 return Refusal("empty_text", f"{where}: text content blocks must be non-empty")
             if part.life and part.kind in THINKING:
@@ -156,8 +160,8 @@ def _pairs(prompt: Prompt, model: ClaudeModel) -> Refusal | None:
     for index, turn in enumerate(prompt.turns):
         results = [(place, part) for place, part in enumerate(turn.parts) if part.kind == "tool_result"]
         if open_calls and turn.role == "system":
-            said = f"messages.{index}: a `system` message cannot come between `tool_use` and its `tool_result`"
-            return Refusal("system_place", said)
+            message = f"messages.{index}: a `system` message cannot come between `tool_use` and its `tool_result`"
+            return Refusal("system_place", message)
         if turn.role == "user" and (refusal := _results(index, turn, results, open_calls)):
             return refusal
         if turn.role == "user":
@@ -182,25 +186,25 @@ def _results(index: int, turn: Turn, results: Sequence[tuple[int, Part]], calls:
         if part.call_id in left:
             del left[part.call_id]
         elif part.call_id in calls:
-            said = "each tool_use must have a single result. Found multiple `tool_result` blocks with id: "
-            return Refusal("result_twice", f"{where}: {said}{part.call_id}")
+            message = "each tool_use must have a single result. Found multiple `tool_result` blocks with id: "
+            return Refusal("result_twice", f"{where}: {message}{part.call_id}")
         else:
-            said = f"{where}: unexpected `tool_use_id` found in `tool_result` blocks: {part.call_id}. "
+            message = f"{where}: unexpected `tool_use_id` found in `tool_result` blocks: {part.call_id}. "
             more = "Each `tool_result` block must have a corresponding `tool_use` block in the previous message."
-            return Refusal("result_without_call", said + more)
+            return Refusal("result_without_call", message + more)
     if left:
         return _unanswered(left)
     if results and results[-1][0] != len(results) - 1:
-        said = "`tool_result` blocks must come first in the content of the message after `tool_use`"
-        return Refusal("result_order", f"messages.{index}: {said}")
+        message = "`tool_result` blocks must come first in the content of the message after `tool_use`"
+        return Refusal("result_order", f"messages.{index}: {message}")
     return None
 
 
 def _unanswered(calls: dict[str, int]) -> Refusal:
     index, ids = min(calls.values()), ", ".join(calls)
-    said = f"messages.{index}: `tool_use` ids were found without `tool_result` blocks immediately after: {ids}. "
+    message = f"messages.{index}: `tool_use` ids were found without `tool_result` blocks immediately after: {ids}. "
     more = "Each `tool_use` block must have a corresponding `tool_result` block in the next message."
-    return Refusal("call_without_result", said + more)
+    return Refusal("call_without_result", message + more)
 
 
 def _tools(prompt: Prompt, model: ClaudeModel) -> Refusal | None:
@@ -209,8 +213,8 @@ def _tools(prompt: Prompt, model: ClaudeModel) -> Refusal | None:
         return Refusal("tool_name_twice", "tools: Tool names must be unique.")
     calls = any(part.kind in ("tool_use", "tool_result") for turn in prompt.turns for part in turn.parts)
     if calls and not prompt.tools:
-        said = "Requests which include `tool_use` or `tool_result` blocks must define tools"
-        return Refusal("tools_missing", said)
+        message = "Requests which include `tool_use` or `tool_result` blocks must define tools"
+        return Refusal("tools_missing", message)
     return None
 
 
@@ -225,16 +229,16 @@ def _marks(prompt: Prompt, model: ClaudeModel) -> Refusal | None:
     marked = list(_marked(prompt))
     count = len(marked) + ("cache_control" in prompt.members)
     if count > _MOST_MARKS:
-        said = f"A maximum of {_MOST_MARKS} blocks with cache_control may be provided. Found {count}."
-        return Refusal("cache_mark_count", said)
+        message = f"A maximum of {_MOST_MARKS} blocks with cache_control may be provided. Found {count}."
+        return Refusal("cache_mark_count", message)
     short = False
     for where, part in marked:
         if part.life not in ("5m", "1h"):
             return Refusal("cache_mark_life", f"{where}.cache_control.ttl: Input should be '5m' or '1h'")
         if part.life == "1h" and short:
-            said = "a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block. "
+            message = "a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block. "
             more = "Note that blocks are processed in the following order: `tools`, `system`, `messages`."
-            return Refusal("cache_mark_order", f"{where}.cache_control.ttl: {said}{more}")
+            return Refusal("cache_mark_order", f"{where}.cache_control.ttl: {message}{more}")
         short = short or part.life == "5m"
     return None
 
@@ -250,11 +254,11 @@ def _loop_thinking(prompt: Prompt, model: ClaudeModel) -> Refusal | None:
         last -= 1
     if not answers or any(prompt.turns[at].parts[0].kind in THINKING for at in (answers[0], answers[-1])):
         return None
-    found = prompt.turns[answers[0]].parts[0].kind
-    said = f"messages.{answers[0]}.content.0.type: Expected `thinking` or `redacted_thinking`, but found `{found}`. "
+    kind = prompt.turns[answers[0]].parts[0].kind
+    message = f"messages.{answers[0]}.content.0.type: Expected `thinking` or `redacted_thinking`, but found `{kind}`. "
     more = "When `thinking` is enabled, a final `assistant` message must start with a thinking block (preceeding the "
     end = "lastmost set of `tool_use` and `tool_result` blocks). To avoid this requirement, disable `thinking`."
-    return Refusal("thinking_missing", said + more + end)
+    return Refusal("thinking_missing", message + more + end)
 
 
 def _unmodified(prompt: Prompt, model: ClaudeModel) -> Refusal | None:
@@ -265,9 +269,11 @@ def _unmodified(prompt: Prompt, model: ClaudeModel) -> Refusal | None:
     last = max((at for at, turn in enumerate(prompt.turns) if turn.role == "assistant"), default=-1)
     for place, part in enumerate(prompt.turns[last].parts if last >= 0 else ()):
         if part.kind == "thinking" and part.bound is not None and part.text != part.bound.text:
-            said = f"messages.{last}.content.{place}: `thinking` or `redacted_thinking` blocks in the latest assistant "
+            message = (
+                f"messages.{last}.content.{place}: `thinking` or `redacted_thinking` blocks in the latest assistant "
+            )
             more = "message cannot be modified. These blocks must remain as they were in the original response."
-            return Refusal("thinking_changed", said + more)
+            return Refusal("thinking_changed", message + more)
     return None
 
 
@@ -296,17 +302,17 @@ def _compaction_block(prompt: Prompt, index: int, place: int, part: Part) -> Ref
     if part.empty:
         return Refusal("compaction_block", f"{where}: a `compaction` block with `content` requires its `signature`")
     if COMPACTION_BETA not in prompt.betas:
-        said = f"{where}: `compaction` blocks with a `signature` require anthropic-beta: {COMPACTION_BETA}"
-        return Refusal("needs_beta", said)
+        message = f"{where}: `compaction` blocks with a `signature` require anthropic-beta: {COMPACTION_BETA}"
+        return Refusal("needs_beta", message)
     if (index, place) != (0, 0):
-        said = f"{where}: a `compaction` block must be the first block of the first message"
-        return Refusal("compaction_block", said, code="compaction_block_misplaced")
+        message = f"{where}: a `compaction` block must be the first block of the first message"
+        return Refusal("compaction_block", message, code="compaction_block_misplaced")
     if part.summary is None:
-        said = f"{where}: Invalid `signature` in `compaction` block"
-        return Refusal("compaction_block", said, code="compaction_signature_invalid")
+        message = f"{where}: Invalid `signature` in `compaction` block"
+        return Refusal("compaction_block", message, code="compaction_signature_invalid")
     if not part.summary.intact:
-        said = f"{where}: `compaction` block `content` does not match its `signature`"
-        return Refusal("compaction_block", said, code="compaction_content_mismatch")
+        message = f"{where}: `compaction` block `content` does not match its `signature`"
+        return Refusal("compaction_block", message, code="compaction_content_mismatch")
     return None
 
 

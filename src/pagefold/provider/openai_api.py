@@ -40,17 +40,19 @@ class _OpenaiApi:
             return Refusal("not_json", f"We could not parse the JSON body of your request. ({error})")
         model = openai_model(asked.model)
         if model is None:
-            said = f"The model `{asked.model}` does not exist or you do not have access to it."
-            return Refusal("openai_model", said, 404, code="model_not_found")
+            message = f"The model `{asked.model}` does not exist or you do not have access to it."
+            return Refusal("openai_model", message, 404, code="model_not_found")
         return asked, model
 
     def _too_long(self, cached: CachedPrompt, model: OpenaiModel) -> Refusal | None:
         tokens, window = cached.totals[-1] if cached.totals else 0, self._window or model.window
         if tokens <= window:
             return None
-        said = f"This model's maximum context length is {window} tokens. However, your messages resulted in {tokens} "
-        said += "tokens. Please reduce the length of the messages."
-        return Refusal("openai_too_long", said, code="context_length_exceeded", param=self.api.shape.messages)
+        message = (
+            f"This model's maximum context length is {window} tokens. However, your messages resulted in {tokens} "
+        )
+        message += "tokens. Please reduce the length of the messages."
+        return Refusal("openai_too_long", message, code="context_length_exceeded", param=self.api.shape.messages)
 
 
 class ChatApi(_OpenaiApi):
@@ -65,12 +67,12 @@ class ChatApi(_OpenaiApi):
         cached = cached_items(asked, model, ())
         if refusal := openai_rules.broken_chat_rule(asked, model) or self._too_long(cached, model):
             return refused(refusal, record, openai=True)
-        said = incoming.answer()
+        turn = incoming.answer()
         counter = counter_for(asked.model)
-        calls = sum(counter.count(f"{call.name} {json_text.dumps(call.arguments)}") for call in said.calls)
-        charge = charge_for(cached, model, self._cache, incoming.now, counter.count(said.text) + calls)
+        calls = sum(counter.count(f"{call.name} {json_text.dumps(call.arguments)}") for call in turn.calls)
+        charge = charge_for(cached, model, self._cache, incoming.now, counter.count(turn.text) + calls)
         record = replace(record, charge=charge, tokens=charge.prompt)
-        completion = chat_answer.completion_of(asked.model, incoming.number, said, charge, incoming.now)
+        completion = chat_answer.completion_of(asked.model, incoming.number, turn, charge, incoming.now)
         if not asked.stream:
             return whole(completion, record)
         with_usage = as_object(asked.members.get("stream_options")).get("include_usage") is True
@@ -102,9 +104,9 @@ class ResponsesApi(_OpenaiApi):
             return refused(refusal, record, openai=True)
         if incoming.path.endswith("/compact"):
             return self._compacted(incoming, asked, model, cached, record)
-        said, counter = incoming.answer(), counter_for(asked.model)
-        reasoning = counter.count(said.thinking) if model.reasons and said.thinking else 0
-        output = responses_answer.output_of(said, incoming.number, asked.tools, reasoning)
+        turn, counter = incoming.answer(), counter_for(asked.model)
+        reasoning = counter.count(turn.thinking) if model.reasons and turn.thinking else 0
+        output = responses_answer.output_of(turn, incoming.number, asked.tools, reasoning)
         items = [item_of(item, counter) for item in output]
         charge = charge_for(cached, model, self._cache, incoming.now, sum(item.tokens for item in items))
         given = sum(item.kind == "reasoning" for item in (*before, *asked.items))
@@ -123,13 +125,13 @@ class ResponsesApi(_OpenaiApi):
         """The items of the response that a request goes on from."""
         name = as_string(asked.members.get("previous_response_id"))
         if asked.members.get("conversation"):
-            said = "Conversation not found."
-            return Refusal("previous_response", said, 404, param="conversation")
+            message = "Conversation not found."
+            return Refusal("previous_response", message, 404, param="conversation")
         if not name:
             return ()
         if name not in self._responses:
-            said, code = f"Previous response with id '{name}' not found.", "previous_response_not_found"
-            return Refusal("previous_response", said, code=code, param="previous_response_id")
+            message, code = f"Previous response with id '{name}' not found.", "previous_response_not_found"
+            return Refusal("previous_response", message, code=code, param="previous_response_id")
         return self._responses[name]
 
     def _store(self, name: str, before: Sequence[Item], items: tuple[Item, ...]) -> None:

@@ -75,8 +75,8 @@ class ItemReader:
         }
         tools = as_list(json_text.parse(request.member("tools") or "[]"))
         head = [Item("tools", "", hash_of_value(tools), counter.count(json_text.dumps(tools)))] if tools else []
-        if said := members.get("instructions"):
-            head.append(Item("instructions", "", hash_of_value(said), _tokens(said, counter)))
+        if instructions := members.get("instructions"):
+            head.append(Item("instructions", "", hash_of_value(instructions), _tokens(instructions, counter)))
         items = [self._item(message, counter) for message in request.messages]
         offered = dict(chain(tools_in(tools), *(item.offers for item in items)))
         return Conversation(request.model, head, items, members, request.stream, offered)

@@ -45,32 +45,32 @@ def broken_response_rule(
 def _parameters(asked: Conversation, model: OpenaiModel) -> Refusal | None:
     members = asked.members
     if model.reasons and "max_tokens" in members:
-        said = "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' "
-        return _refusal("openai_parameter", said + "instead.", "max_tokens", "unsupported_parameter")
+        message = "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' "
+        return _refusal("openai_parameter", message + "instead.", "max_tokens", "unsupported_parameter")
     for name in ("temperature", "top_p"):
         if model.reasons and members.get(name, 1) not in (1, None):
-            said = f"Unsupported parameter: '{name}' is not supported with this model."
-            return _refusal("openai_parameter", said, name, "unsupported_parameter")
+            message = f"Unsupported parameter: '{name}' is not supported with this model."
+            return _refusal("openai_parameter", message, name, "unsupported_parameter")
     marked = "prompt_cache_options" in members or any(item.breaks for item in asked.items)
     if marked and not model.breakpoints:
-        said = "Unsupported parameter: 'prompt_cache_options' is not supported with this model."
-        return _refusal("openai_parameter", said, "prompt_cache_options", "unsupported_parameter")
+        message = "Unsupported parameter: 'prompt_cache_options' is not supported with this model."
+        return _refusal("openai_parameter", message, "prompt_cache_options", "unsupported_parameter")
     if "prompt_cache_options" in members and "prompt_cache_retention" in members:
-        said = "prompt_cache_options and prompt_cache_retention cannot both be set."
-        return _refusal("openai_parameter", said, "prompt_cache_retention", "invalid_request")
+        message = "prompt_cache_options and prompt_cache_retention cannot both be set."
+        return _refusal("openai_parameter", message, "prompt_cache_retention", "invalid_request")
     return None
 
 
 def _chat_shape(items: Sequence[Item]) -> Refusal | None:
     if not items:
-        said = (
+        message = (
             "Invalid 'messages': empty array. Expected an array with minimum length 1, but got an empty array instead."
         )
-        return _refusal("openai_content", said, "messages", "empty_array")
+        return _refusal("openai_content", message, "messages", "empty_array")
     for index, item in enumerate(items):
         if item.empty and item.role != "assistant":
-            said = "Invalid value for 'content': expected a string, got null."
-            return _refusal("openai_content", said, f"messages.[{index}].content", "")
+            message = "Invalid value for 'content': expected a string, got null."
+            return _refusal("openai_content", message, f"messages.[{index}].content", "")
     return None
 
 
@@ -83,8 +83,8 @@ def _chat_pairs(items: Sequence[Item]) -> Refusal | None:
                 waiting.remove(item.answers)
                 continue
             where = f"messages.[{index}].role"
-            said = "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with "
-            return _refusal("chat_tool_without_call", said + "'tool_calls'.", where, "")
+            message = "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with "
+            return _refusal("chat_tool_without_call", message + "'tool_calls'.", where, "")
         if waiting:
             return _unanswered(waiting, caller)
         if item.calls:
@@ -93,30 +93,32 @@ def _chat_pairs(items: Sequence[Item]) -> Refusal | None:
 
 
 def _unanswered(waiting: Sequence[str], index: int) -> Refusal:
-    said = "An assistant message with 'tool_calls' must be followed by tool messages responding to each "
-    said += "'tool_call_id'. The following tool_call_ids did not have response messages: "
-    return _refusal("chat_call_without_result", said + ", ".join(waiting), f"messages.[{index}].role", "")
+    message = "An assistant message with 'tool_calls' must be followed by tool messages responding to each "
+    message += "'tool_call_id'. The following tool_call_ids did not have response messages: "
+    return _refusal("chat_call_without_result", message + ", ".join(waiting), f"messages.[{index}].role", "")
 
 
 def _item_shape(items: Sequence[Item], stored: Collection[str]) -> Refusal | None:
     seen: set[str] = set()
     for index, item in enumerate(items):
         if item.kind not in _ITEMS:
-            said = f"Invalid value: '{item.kind}'. Supported values are: {', '.join(sorted(_ITEMS))}."
-            return _refusal("item_type", said, f"input[{index}]", "invalid_value")
+            message = f"Invalid value: '{item.kind}'. Supported values are: {', '.join(sorted(_ITEMS))}."
+            return _refusal("item_type", message, f"input[{index}]", "invalid_value")
         if item.id and item.id in seen:
-            said = f"Duplicate item found with id {item.id}. Remove duplicate items from your input and try again."
-            return _refusal("item_twice", said, "input", "")
+            message = f"Duplicate item found with id {item.id}. Remove duplicate items from your input and try again."
+            return _refusal("item_twice", message, "input", "")
         seen.add(item.id)
         if item.foreign:
-            said = f"The encrypted content for item {item.id} could not be verified. Reason: Encrypted content could "
+            message = (
+                f"The encrypted content for item {item.id} could not be verified. Reason: Encrypted content could "
+            )
             code = "invalid_encrypted_content"
-            return _refusal("encrypted_content", said + "not be decrypted or parsed.", "", code)
+            return _refusal("encrypted_content", message + "not be decrypted or parsed.", "", code)
         needed = item.kind == "item_reference" or (item.kind == "reasoning" and item.sealed is None)
         if needed and item.id not in stored:
-            said = f"Item with id '{item.id}' not found. Items are not persisted when `store` is set to false. Try "
-            said += "again with `store` set to true, or remove this item from your input."
-            return Refusal("item_not_found", said, 404, "invalid_request_error", param="input")
+            message = f"Item with id '{item.id}' not found. Items are not persisted when `store` is set to false. Try "
+            message += "again with `store` set to true, or remove this item from your input."
+            return Refusal("item_not_found", message, 404, "invalid_request_error", param="input")
     return None
 
 
@@ -126,11 +128,11 @@ def _reasoning(items: Sequence[Item]) -> Refusal | None:
         if item.kind == "reasoning":
             following = items[index + 1] if index + 1 < len(items) else None
             if following is None or not following.of_model:
-                said = f"Item '{item.id}' of type 'reasoning' was provided without its required following item."
-                return _refusal("reasoning_without_item", said, "input", "")
+                message = f"Item '{item.id}' of type 'reasoning' was provided without its required following item."
+                return _refusal("reasoning_without_item", message, "input", "")
         elif (made := _AFTER_REASONING.fullmatch(item.id)) and f"rs_{made[1]}" not in given:
-            said = f"Item '{item.id}' of type '{item.kind}' was provided without its required 'reasoning' item: "
-            return _refusal("item_without_reasoning", said + f"'rs_{made[1]}'.", "input", "")
+            message = f"Item '{item.id}' of type '{item.kind}' was provided without its required 'reasoning' item: "
+            return _refusal("item_without_reasoning", message + f"'rs_{made[1]}'.", "input", "")
     return None
 
 
@@ -142,12 +144,12 @@ def _item_pairs(items: Sequence[Item]) -> Refusal | None:
             called.update(item.calls)
             missing = next((call for call in item.calls if call not in answered), None)
             if missing is not None:
-                said = f"No tool output found for {_spoken(item.kind)} {missing}."
-                return _refusal("call_without_output", said, "input", "")
+                message = f"No tool output found for {_spoken(item.kind)} {missing}."
+                return _refusal("call_without_output", message, "input", "")
         elif item.kind.removesuffix("_output") in _CALLS and item.answers not in called:
             kind = _spoken(item.kind.removesuffix("_output"))
-            said = f"No tool call found for {kind} output with call_id {item.answers}."
-            return _refusal("output_without_call", said, "input", "")
+            message = f"No tool call found for {kind} output with call_id {item.answers}."
+            return _refusal("output_without_call", message, "input", "")
     return None
 
 

@@ -20,7 +20,7 @@ Answers: TypeAlias = Callable[[int, Mapping[str, Any]], Answer]
 
 @frozen
 class Incoming:
-    """A request as it arrived. `said` is what the model is to answer, where the caller decides that."""
+    """A request as it arrived. `given` is what the model is to answer, where the caller decides that."""
 
     number: int
     path: str
@@ -28,11 +28,11 @@ class Incoming:
     body: bytes
     now: float
     answers: Answers
-    said: Answer | None = None
+    given: Answer | None = None
 
     def answer(self) -> Answer:
-        if self.said is not None:
-            return self.said
+        if self.given is not None:
+            return self.given
         return self.answers(self.number, as_object(json_text.parse(json_text.text_of(self.body))))
 
     def record(self, model: str = "") -> "Record":

@@ -32,8 +32,8 @@ def output_of(
         tool = tools.get(call.name, OfferedTool())
         item |= {"namespace": tool.namespace} if tool.namespace else {}
         if tool.custom:
-            said = call.arguments.get("input", "")
-            item |= {"type": "custom_tool_call", "input": said if isinstance(said, str) else json_text.dumps(said)}
+            text = call.arguments.get("input", "")
+            item |= {"type": "custom_tool_call", "input": text if isinstance(text, str) else json_text.dumps(text)}
         else:
             item |= {"type": "function_call", "arguments": json_text.dumps(call.arguments)}
         items.append(item)

@@ -66,8 +66,8 @@ def _turn(value: Any, where: str) -> Answer:
     known = ("text", "thinking", "tool_call", "tool_calls")
     odd = [key for key in turn if key not in known]
     if not turn or odd:
-        found = f"found {', '.join(odd)}" if odd else "found nothing of it"
-        raise ConfigError(f"{where}: expected an object with any of {', '.join(known)}; {found}")
+        reason = f"found {', '.join(odd)}" if odd else "found nothing of it"
+        raise ConfigError(f"{where}: expected an object with any of {', '.join(known)}; {reason}")
     listed = [turn["tool_call"]] if "tool_call" in turn else as_list(turn.get("tool_calls"))
     calls: list[ToolCall] = []
     for call in map(as_object, listed):
@@ -84,9 +84,9 @@ def _next_turn(request: Mapping[str, Any]) -> int:
     last_role = ""
     for item in map(as_object, items):
         role = as_string(item.get("role")) or ("user" if "output" in item else "assistant")
-        found = [int(turn) for turn in _CALL_ID.findall(json_text.dumps(item))]
-        if found and max(found) > newest:
-            newest = counted = max(found)
+        turns = [int(turn) for turn in _CALL_ID.findall(json_text.dumps(item))]
+        if turns and max(turns) > newest:
+            newest = counted = max(turns)
         elif role == "assistant" and last_role != "assistant" and item.get("type") != "reasoning":
             counted += 1
         last_role = role if item.get("type") != "reasoning" else last_role

@@ -28,7 +28,7 @@ _LARGEST = 64 << 20
 
 
 class ProviderApp:
-    """`clock` says what time it is; `seen` is told of every request, with its body as it was read."""
+    """`clock` says what time it is; `seen` is called for every request, with its body as it was read."""
 
     def __init__(
         self,
@@ -47,14 +47,14 @@ class ProviderApp:
             return
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
         if scope["method"] != "POST":
-            await _send(send, 200, "application/json", [self._told(scope["path"])])
+            await _send(send, 200, "application/json", [self._get(scope["path"])])
             return
         body = _decoded(await _body(receive), headers.get("content-encoding", "").strip().lower())
         reply = self.referee.answer(scope["path"], headers, body, self._clock())
         self._seen(reply.record, body)
         await _send(send, reply.status, reply.kind, reply.pieces)
 
-    def _told(self, path: str) -> bytes:
+    def _get(self, path: str) -> bytes:
         if path == "/referee":
             return _json(self.referee.totals.to_json())
         if path == "/v1/models":

@@ -54,8 +54,8 @@ def bound_of(signature: str) -> Bound | None:
     """What a signature says; None where the referee did not write it."""
     match _read(signature):
         case [b"thinking", model, prefix, previous, own, text, tokens]:
-            before, after, name, said = (bytes.fromhex(field.decode()) for field in (prefix, previous, own, text))
-            return Bound(model.decode(), before, after, name, said, int(tokens))
+            before, after, name, digest = (bytes.fromhex(field.decode()) for field in (prefix, previous, own, text))
+            return Bound(model.decode(), before, after, name, digest, int(tokens))
     return None
 
 

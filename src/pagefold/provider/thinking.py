@@ -161,13 +161,13 @@ class ThinkingPlace:
 
     def signed(self, text: str, counter: Counter, *, shown: bool, redacted: bool = False) -> dict[str, str]:
         """A new block. Its text is in it where thinking is `shown`."""
-        said = text if shown else ""
+        shown_text = text if shown else ""
         own = hash_of(self.prefix, self.previous, text.encode("utf-8", "surrogatepass"))
-        digest = hash_of(said.encode("utf-8", "surrogatepass"))
+        digest = hash_of(shown_text.encode("utf-8", "surrogatepass"))
         bound = Bound(self.model, self.prefix, self.previous, own, digest, counter.count(text))
         if redacted:
             return {"type": "redacted_thinking", "data": sign_thinking(bound)}
-        return {"type": "thinking", "thinking": said, "signature": sign_thinking(bound)}
+        return {"type": "thinking", "thinking": shown_text, "signature": sign_thinking(bound)}
 
 
 def signed_summary(prompt: Prompt, checked: Checked, text: str) -> dict[str, str]:
