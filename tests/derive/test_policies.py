@@ -20,6 +20,7 @@ from pagefold.derive.policy import Policy
 from pagefold.pages.kinds import PageKind
 from pagefold.pages.page import HANDLE
 from pagefold.pages.producers import LIBRARY, Scope, Statement
+from pagefold.tokens import counter
 from pagefold.wire import anthropic
 from pagefold.wire.message import Message, Role
 from pagefold.wire.transcripts import Session
@@ -315,13 +316,27 @@ def test_pairs_are_sound_on_recordings_and_windows_hold(name: str) -> None:
 def test_a_window_too_small_for_what_has_to_stay_is_reported(name: str) -> None:
     if name not in FITTING:
         pytest.skip("it promises nothing about the window")
-    task = " ".join(f"Column {number} has to be checked against sheet {number * 7}." for number in range(1_500))
-    messages = read([{"role": "user", "content": task}, *exchange(0), {"role": "assistant", "content": "Done."}])
+    rules = " ".join(f"Column {number} has to be checked against sheet {number * 7}." for number in range(1_500))
+    asked = [{"role": "system", "content": rules}, {"role": "user", "content": "Check the sheets."}]
+    messages = read([*asked, *exchange(0), {"role": "assistant", "content": "Done."}])
 
     told = run(made(name, messages), messages)
 
     assert "tokens more than the window holds" in told.derived[-1].short
-    assert task in text(told.requests[-1])
+    assert rules in text(told.requests[-1])
+
+
+def test_a_first_ask_that_fills_the_window_is_told_by_its_beginning_and_end() -> None:
+    sentences = [f"Column {number} has to be checked against sheet {number * 7}." for number in range(1_500)]
+    ask = {"role": "user", "content": "\n".join(sentences)}
+    messages = read([ask, *exchange(0), *exchange(1), {"role": "assistant", "content": "Done."}])
+
+    told = run(made("economic", messages), messages)
+
+    assert not told.derived[-1].short
+    assert sentences[0] in text(told.requests[-1])
+    assert sentences[-1] in text(told.requests[-1])
+    assert counter("o200k").count(text(told.requests[-1])) < WINDOW
 
 
 def test_reset_keeps_the_tail_from_the_latest_task_on() -> None:

@@ -32,6 +32,7 @@ _TAIL_SHARE = 0.15
 _LEAST_SHARE = 0.15
 FRONT_SHARE = 0.42  # of the room that the last exchanges leave, for the front: the next fold should not come at once
 _FREE = 6_500  # tokens that a fold leaves free at least, where the window is small: some turns have to fit
+_FIRST_ASK = 0.35  # of the room, at most, for the user's first words as they came
 _TIGHTER = 0.8
 _TRIES = 4
 
@@ -100,7 +101,7 @@ def fold(
     """What stands after a fold before this turn. `last` is the fold before it, where there was one."""
     rule = rule or Rule()
     cut = tail_of(log, turn, int(frame.room * _TAIL_SHARE)) if rule.cut is None else rule.cut
-    stays = _stays(log, cut, rule)
+    stays = _stays(log, cut, rule, frame)
     known, fresh = _known(log, last.known if last else {}, len(last.log) if last else 0)
     work = _work(log, last, frame)
     pinned = user_text(frame.pins) if frame.pins else None
@@ -157,9 +158,12 @@ def _material(
     return Material(log[:], cut, turn, work, frame.rate, frozenset(stays), frame.recalled, files)
 
 
-def _stays(log: Log[Entry], cut: int, rule: Rule) -> list[int]:
-    """The places before the cut that stand as they came."""
-    kept = rule.stays | {_first_ask(log)}
+def _stays(log: Log[Entry], cut: int, rule: Rule, frame: Frame) -> list[int]:
+    """The places before the cut that stand as they came: what the system says, and the user's first words unless they
+    fill much of the room; then the digest tells them."""
+    first = _first_ask(log)
+    fits = rule.budget == 0 or (first >= 0 and _as_it_came(log[first], frame.tokens) <= _FIRST_ASK * frame.room)
+    kept = rule.stays | ({first} if fits else set())
     if rule.budget == 0:  # no digest tells what the user asked
         kept |= whole(log, active_task(log[:]))
     return [place for place in range(cut) if log[place].fixed or place in kept]

@@ -6,6 +6,7 @@ they keep, and lines without a fact are the first to go.
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 
 # A word of at least four characters, and not only small letters, at most nine, after the first letter.
 _FACT = re.compile(r"\b(?![A-Za-z][a-z]{0,8}+\b)\w{4,}+", re.ASCII)
@@ -16,6 +17,12 @@ find_facts: Callable[[str], list[str]] = _FACT.findall
 
 def facts_of(text: str) -> frozenset[str]:
     return frozenset(find_facts(text))
+
+
+@lru_cache(maxsize=1 << 16)
+def facts_in_line(line: str) -> frozenset[str]:
+    """The facts of one line, remembered: lines of files are asked about at every fold."""
+    return frozenset(find_facts(line))
 
 
 def opened(text: str) -> str:

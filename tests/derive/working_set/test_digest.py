@@ -200,3 +200,21 @@ def test_sentences_that_only_announce_a_call_are_not_told() -> None:
 
     assert "2: Stone 0 is worn. …" in text
     assert "let me run the mill" not in text.partition("you, message")[0]
+
+
+def test_a_plan_that_stands_in_the_last_exchanges_is_not_told_as_an_older_one() -> None:
+    def todo(state: str) -> dict[str, object]:
+        return {"todos": [{"content": "Grind the flour", "status": state}]}
+
+    messages = conversation(
+        user("Go."),
+        call("t1", "TodoWrite", todo("pending")),
+        result("t1", "ok"),
+        call("t2", "TodoWrite", todo("completed")),
+        result("t2", "ok"),
+    )
+    entries = [Entry(message, message, 10, place, (), frozenset()) for place, message in enumerate(messages)]
+    for cut, told in ((3, False), (5, True)):
+        made = working_set(Material(entries, cut, 5, work_of(messages)), Names({}, SHIPPED, 0.0, 10), 8_000)
+        assert ("[x] Grind the flour" in rendered(made.parts, RECORD, cut)) is told
+        assert "[ ] Grind the flour" not in rendered(made.parts, RECORD, cut)

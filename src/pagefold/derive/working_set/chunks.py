@@ -6,7 +6,7 @@ from dataclasses import field
 from math import exp, log1p
 
 from pagefold.frozen import frozen
-from pagefold.pages.facts import facts_of
+from pagefold.pages.facts import facts_in_line
 from pagefold.pages.files.known_file import KnownFile
 from pagefold.pages.files.region import Region
 
@@ -84,7 +84,7 @@ def _need(region: Region, begin: int, end: int, file: KnownFile, now: Attention,
 
 def _shared(lines: Sequence[str], words: frozenset[str]) -> int:
     """How many of these words the lines hold."""
-    return len(facts_of("\n".join(lines)) & words)
+    return len(frozenset[str]().union(*[facts_in_line(line) & words for line in lines])) if words else 0
 
 
 def _bounds(lines: Sequence[str]) -> Iterator[tuple[int, int]]:

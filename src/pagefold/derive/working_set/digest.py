@@ -72,13 +72,14 @@ def working_set(material: Material, names: Names, budget: int) -> WorkingSet:
     room = budget - for_names
     parts = _recalled(material, int(room * _RECALLED), held)
     parts += _said(material, int(room * _SAID), held)
-    if plan := plan_lines([entry.message for entry in material.entries[: material.cut]], material.work.tools):
+    plan = plan_lines([entry.message for entry in material.entries], material.work.tools)
+    if plan and material.work.plan < material.cut:
         text = shortened("\n".join(plan), int(room * _PLAN) * 4)
         parts.append(Part("the plan as you last wrote it:", tuple(text.split("\n"))))
         held.add(material.work.plan, DigestPart.PLAN, "the plan as it was last written")
     parts += _done(material, int(room * _DONE), held)
     left = room - sum(part.tokens for part in parts)
-    views = _files(material, max(0, min(int(room * _FILES), left, _FILES_MOST)), held)
+    views = _files(material, max(0, min(int(room * _FILES), left, _FILES_MOST)), plan, held)
     parts += [Part(view.title, view.lines) for view in views]
     mentioned = facts_of("\n".join([part.text for part in parts]))
     shown = facts_of("\n".join([line for view in views for line in view.lines if line is not None]))
@@ -165,8 +166,8 @@ def _done(material: Material, budget: int, held: Held) -> list[Part]:
     return [Part("what was done, in order, with its outcome:", tuple(lines))] if lines else []
 
 
-def _files(material: Material, budget: int, held: Held) -> list[FileView]:
-    now = _attention(material)
+def _files(material: Material, budget: int, plan: Sequence[str], held: Held) -> list[FileView]:
+    now = _attention(material, plan)
     files = material.work.files.files
     chunks = [chunk for key, file in files.items() for chunk in chunks_of(key, file, now)]
     back = material.recalled_files
@@ -184,10 +185,9 @@ def _files(material: Material, budget: int, held: Held) -> list[FileView]:
     return file_views(files, chosen)
 
 
-def _attention(material: Material) -> Attention:
+def _attention(material: Material, plan: Sequence[str]) -> Attention:
     entries = material.entries
     latest = [entry.message.text for entry in entries[-12:] if not entry.message.blocks or entry.opens][-6:]
-    plan = plan_lines([entry.message for entry in entries], material.work.tools)
     latest += [step for step in plan if not step.startswith("[x]")]
     text = "\n".join(latest)
     return Attention(material.turn, material.cut, facts_of(text), text, [entry.turn for entry in entries])

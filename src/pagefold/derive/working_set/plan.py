@@ -8,6 +8,7 @@ from pagefold.pages.files.file_tools import KNOWN_TOOLS, Does, FileTools, text_u
 from pagefold.wire.message import BlockKind, Message
 
 _MARKS = {"completed": "[x]", "done": "[x]", "in_progress": "[>]", "pending": "[ ]", "cancelled": "[-]"}
+_TASKS = (Does.NEW_TASK, Does.TASK_STATE)
 _WORDS = ("content", "step", "subject", "title", "text", "description")
 
 
@@ -19,9 +20,11 @@ def plan_lines(messages: Sequence[Message], tools: FileTools = KNOWN_TOOLS) -> l
         for block in message.blocks:
             if block.kind is not BlockKind.CALL:
                 continue
-            arguments = arguments_of(block)
             tool = tools.find(block.name)
             does, names = (tool.does, tool.arguments) if tool else (Does.NOTHING, tools.arguments)
+            if does not in _TASKS and not any(f'"{name}"' in block.text for name in names.steps):
+                continue
+            arguments = arguments_of(block)
             if steps := steps_of(block.name, arguments, tools):
                 listed = list(_listed(steps))
             elif does is Does.NEW_TASK and (subject := text_under(arguments, names.task)) is not None:

@@ -68,6 +68,7 @@ def sayings(messages: Sequence[Message], cut: int, reports: Mapping[int, tuple[s
     whole = dict.fromkeys(by_voice[Voice.YOU][-_WHOLE_ANSWERS:], "one of the last answers")
     whole |= dict.fromkeys(by_voice[Voice.AGENT][-_WHOLE_REPORTS:], "what an agent reported last")
     whole |= dict.fromkeys(by_voice[Voice.SUMMARY][-1:], "all that is left of what came before it")
+    whole |= dict.fromkeys(by_voice[Voice.USER][:1], "what the user asked first")
     newest = [index for index, saying in enumerate(spoken) if saying.voice is not Voice.YOU]
     for ask in {*asks[-1:], *newest[-1:]}:
         answers = [index for index in by_voice[Voice.YOU] if index < ask]
