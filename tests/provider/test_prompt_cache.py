@@ -53,6 +53,14 @@ def test_an_entry_lives_as_long_as_asked_for_after_its_last_use(life: str, secon
     assert usage(referee, request, now=3 * seconds)[1] == written
 
 
+def test_a_clock_that_jumps_back_shortens_no_life_and_one_that_jumps_ahead_ends_it() -> None:
+    referee = Referee()
+    written = usage(referee, body("Hi"), now=10_000)[1]
+    assert usage(referee, body("Hi"), now=0)[2] == written
+    assert usage(referee, body("Hi"), now=10_299)[2] == written
+    assert usage(referee, body("Hi"), now=1e12)[1] == written
+
+
 def test_writes_are_reported_by_life() -> None:
     request = body(marked("A question " * 400), system=marked(LONG, "1h"))
     reported = ask(Referee(), request).message["usage"]["cache_creation"]
