@@ -47,7 +47,7 @@ from pagefold.pages.writeback import Scopes, Writeback
 from pagefold.settings.knobs import file_tool_tables
 from pagefold.tokens import FRAME, counter_for
 from pagefold.wire import json_text
-from pagefold.wire.apis import message_of, spelled_alike
+from pagefold.wire.apis import binds_reasoning, message_of, spelled_alike
 from pagefold.wire.message import BlockKind, Message
 
 NO_TOOLS: Mapping[str, Mapping[str, Any]] = {}
@@ -58,7 +58,8 @@ _FOLDS = "expected a policy that folds, such as economic"
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What was sent so far, and what the history as it is would have been. Costs are in fresh input tokens."""
+    """What was sent so far, and what the history as it is would have been. Costs are in fresh input tokens.
+    `reasoning_dropped` is how many answers have lost their reasoning at a fold: the provider would refuse it there."""
 
     requests: int = 0
     tokens: int = 0
@@ -67,6 +68,7 @@ class Report:
     plain_cost: float = 0.0
     folds: int = 0
     recalls: int = 0
+    reasoning_dropped: int = 0
 
     @property
     def saved(self) -> float:
@@ -121,6 +123,8 @@ class Context:
         if isinstance(policy, str):
             told = replace(SHIPPED, file_tools=own_tools(file_tool_tables(file_tools)))
             policy = policy_named(policy, window=window, prices=prices, tokens=self._counter.name, learned=told)
+            if policy.abilities.unbinds:
+                policy = configured(policy, binds_reasoning=binds_reasoning(model))
         self._prices, self._clock = prices, clock
         self._owns = isinstance(store, str | Path)
         self._store = open_store(store) if isinstance(store, str | Path) else store or MemoryStore()
@@ -381,6 +385,7 @@ class Context:
             cost=was.cost + self._prices.cost(cached, total - cached),
             plain_cost=was.plain_cost + self._prices.cost(plain_cached, plain - plain_cached),
             folds=was.folds + bool(derived.reason),
+            reasoning_dropped=was.reasoning_dropped + derived.bare,
         )
         self._plain_sent = self._plain
 

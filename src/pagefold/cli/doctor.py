@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
         unused = () if config.codex_has_login() else [account.name for account in accounts()]
         for name, url in upstreams_of(settings).addresses.items():
             findings += _upstream(name, url) if name not in unused else ()
-    findings += [*_programs(), *agents.looked_at(config.process_environment({}))]
+    findings += [*_programs(), *agents.looked_at(config.process_environment({})), agents.LEAVING_AT_WILL]
     if options.json:
         output.print_json([{"about": one.about, "found": one.found, "remedy": one.remedy} for one in findings])
     else:

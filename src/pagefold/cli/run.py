@@ -54,6 +54,8 @@ def run(options: argparse.Namespace) -> int:
         print(proxy.totals.to_json())
     else:
         output.to_stderr(f"pagefold: {serve.summary(proxy)}")
+        if proxy.conversations.notebook.has_bound_reasoning:
+            output.to_stderr(f"pagefold: {agents.LEAVING}")
     if not proxy.totals.requests:
         output.to_stderr(f"pagefold: no request of {command[0]} came by here; pagefold doctor looks for the reason")
     return code

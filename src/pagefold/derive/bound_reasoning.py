@@ -46,19 +46,20 @@ def common(before: Sequence[Message], now: Sequence[Message]) -> int:
     return same
 
 
-def unbound(made: Folded, before: Sequence[Message], tokens: str) -> Folded:
+def unbound(made: Folded, before: Sequence[Message], tokens: str) -> tuple[Folded, int]:
     """A fold without the reasoning that it would show behind something else than the request `before` it did. What is
-    left out stays out: the same bytes come out of every later request."""
+    left out stays out: the same bytes come out of every later request. Also returns of how many messages that is."""
     now = [*made.front, *(entry.shown for entry in made.log[made.cut :])]
     same = common(before, now)
     if same == len(before):
-        return made
+        return made, 0
     front = (*made.front[:same], *map(apis.without_reasoning, made.front[same:]))
     first = made.cut + max(0, same - len(front))
     tail = [_without_reasoning(entry, tokens) for entry in made.log[first:]]
     places = {first + at for at, entry in enumerate(tail) if entry is not made.log[first + at]}
-    if not places and front == made.front:
-        return made
+    bare = len(places) + sum(old is not new for old, new in zip(made.front, front, strict=True))
+    if not bare:
+        return made, 0
     saved = sum(made.log[place].tokens - tail[place - first].tokens for place in places)
     saved += sum(counted(old, tokens) - counted(new, tokens) for old, new in zip(made.front, front, strict=True))
     decisions = tuple(
@@ -66,7 +67,7 @@ def unbound(made: Folded, before: Sequence[Message], tokens: str) -> Folded:
         for decision in made.decisions
     )
     log = Log(made.log[:first]).with_items(tail)
-    return replace(made, front=front, log=log, tokens=made.tokens - saved, decisions=decisions)
+    return replace(made, front=front, log=log, tokens=made.tokens - saved, decisions=decisions), bare
 
 
 def _without_reasoning(entry: Entry, tokens: str) -> Entry:

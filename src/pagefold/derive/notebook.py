@@ -52,6 +52,11 @@ class Notebook:
         content = self.notes.newest(name)
         return None if content is None else _kept(self._made_under, name, content)
 
+    @property
+    def has_bound_reasoning(self) -> bool:
+        """Whether reasoning is known that is bound to something else than a client's own bytes."""
+        return bool(self._made_under)
+
     def remembered_made_under(self, key: str) -> bytes | None:
         """The same as far as this process knows it, without the store."""
         return self._made_under.get(_name_of_reasoning(key))

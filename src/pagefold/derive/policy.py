@@ -48,7 +48,8 @@ class Derived:
     `reason` says why, at a fold point, fewer stand than were sent. `pages` are what its handles recall: they have to be
     in the store before the request leaves. `decisions` say at which level each message stands; `short` says what does
     not fit where the least that has to stay is more than the window holds. Where context is destroyed, `boundary` says
-    how, and `pins` is what has to be written back before the request leaves.
+    how, and `pins` is what has to be written back before the request leaves. `bare` messages have just lost their
+    reasoning, which the provider would refuse where they now stand.
     """
 
     keep: int
@@ -59,6 +60,7 @@ class Derived:
     short: str = ""
     boundary: Boundary | None = None
     pins: Pins = NONE
+    bare: int = 0
 
 
 @frozen

@@ -21,6 +21,13 @@ _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _PROXIES = ("http_proxy", "https_proxy", "all_proxy")
 
 
+LEAVING = (
+    "the thinking of this session is bound to what pagefold sent. Claude Code and OpenCode leave it out by themselves "
+    "when the session goes on without pagefold; for other agents see docs/thinking.md"
+)
+"""What is said at the end of a session whose thinking the provider would refuse without pagefold."""
+
+
 @dataclass(frozen=True, slots=True)
 class Start:
     """How an agent is started: its command line and the variables that are set for it."""
@@ -138,6 +145,13 @@ class Finding:
     about: str
     found: str
     remedy: str = ""
+
+
+LEAVING_AT_WILL = Finding(
+    "leaving",
+    "sessions behind the MCP proxy or the hook go on without pagefold as they are: prefer these to leave at any time. "
+    "Behind pagefold run or serve, thinking is bound to what was sent; clients leave it out (docs/thinking.md)",
+)
 
 
 def looked_at(environment: Mapping[str, str]) -> list[Finding]:

@@ -50,9 +50,14 @@ def without(message: Message) -> Message:
     return parse_message(json_text.parse(raw), raw, message.place)
 
 
+def binds(model: str) -> bool:
+    """Whether a model of this name may check the prefix of thinking."""
+    return not _UNBOUND.search(model)
+
+
 def is_bound(request: Request) -> bool:
     """Whether the model of a request may check the prefix of thinking."""
-    if _UNBOUND.search(request.model):
+    if not binds(request.model):
         return False
     asked = request.member("thinking")
     return not asked or as_object(json_text.parse(asked)).get("type") != "enabled"
@@ -72,4 +77,4 @@ def _key_of(block: dict[str, Any]) -> str:
     return _KEYS.get(as_string(block.get("type")), "")
 
 
-REASONING = ReasoningFormat(tuple(sign.encode() for sign in _SIGNS), keys, without, is_bound, refused_from)
+REASONING = ReasoningFormat(tuple(sign.encode() for sign in _SIGNS), keys, without, binds, is_bound, refused_from)

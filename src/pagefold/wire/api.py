@@ -86,13 +86,15 @@ class ReasoningFormat:
     """How messages carry reasoning that the provider binds to what stood before it, and refuses behind anything else.
 
     One of `signs` is in every request or stream that carries some. `keys` returns for each piece in a message what
-    tells it from all others, `without` the message without them. `is_bound` tells whether the model of a request may
-    check them. `refused_from` reads an error: the place of the first message whose reasoning was refused, or None.
+    tells it from all others, `without` the message without them. `binds` tells whether a model of this name may check
+    them, `is_bound` whether that of a request may. `refused_from` reads an error: the place of the first message whose
+    reasoning was refused, or None.
     """
 
     signs: tuple[bytes, ...]
     keys: Callable[[Message], tuple[str, ...]]
     without: Callable[[Message], Message]
+    binds: Callable[[str], bool]
     is_bound: Callable[[Request], bool]
     refused_from: Callable[[int, bytes], int | None]
 

@@ -104,6 +104,12 @@ def without_reasoning(message: Message) -> Message:
     return message
 
 
+def binds_reasoning(model: str) -> bool:
+    """Whether a model of this name may refuse reasoning behind anything else than what it was made behind. A name that
+    is not known may."""
+    return all(api.reasoning.binds(model) for api in APIS.values() if api.reasoning is not None)
+
+
 def providers() -> dict[str, ApiProvider]:
     """The providers of all APIs by their names. Unknown paths go to the first."""
     return {api.provider.name: api.provider for api in APIS.values()}

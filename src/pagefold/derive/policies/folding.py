@@ -129,7 +129,7 @@ class Folding:
             sent = self.grown(replace(state, sent=len(state.log)), reason)
             return sent, Derived(keep, waiting, pages=pages, decisions=told)
         before = [*state.front, *(entry.shown for entry in state.log[state.folded : state.sent])]
-        made = unbound(made, before, self.tokens) if self.binds_reasoning else made
+        made, bare = unbound(made, before, self.tokens) if self.binds_reasoning else (made, 0)
         after = replace(
             state,
             log=made.log,
@@ -153,6 +153,7 @@ class Folding:
             made.short,
             None if not moved else self.destroys if asked is None else Boundary.RESET,
             state.pins,
+            bare,
         )
 
     def _said(self, state: State) -> State:
