@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: check setup demo test lint bench bench-long bench-field fuzz earnings docs agents requirements clean
+.PHONY: check setup demo test lint bench bench-long bench-field fuzz earnings docs agents agents-referee requirements clean
 
 check: lint test
 
@@ -89,6 +89,10 @@ $(AGENTS_DIR)/.ready: Makefile | $(READY)
 	  @zereight/mcp-gitlab@2.1.64 s3rver@3.7.1
 	npm install --loglevel=error --no-audit --no-fund --prefix $(AGENTS_DIR)/older @anthropic-ai/claude-code@2.1.197
 	touch $@
+
+# Real agents, 60 turns past the window against the enforcing provider, and then without pagefold: some minutes.
+agents-referee: $(READY)
+	$(BIN)/python -m bench.agents_refereed
 
 requirements:
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
