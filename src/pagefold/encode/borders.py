@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 NEAR = 2
 """Lines that stay on the literal side of a cut where no border of a block is near."""
-FAR = 12
+FAR = 6
 """Lines within which a border is looked for."""
 _LONG, _WORDS = 80, 10  # characters and spaces that a line has if it is a paragraph
 _OUTCOME = re.compile(
@@ -40,7 +40,10 @@ def _nearest(lines: Sequence[str], candidates: range, otherwise: int) -> int:
     """Returns the nearest of the places where a block begins that is no deeper than the others."""
     best, depth = otherwise, _NO_BORDER
     for at in candidates:
-        if (found := _depth(lines, at)) < depth:
+        found = _depth(lines, at)
+        if found < depth and (
+            at != candidates[0] or not _separates(lines[at - 1])
+        ):  # neighbours are often edited together
             best, depth = at, found
         elif at != candidates[0] and depth and _is_row(lines, at):
             best, depth = at, 0
@@ -58,12 +61,17 @@ def _depth(lines: Sequence[str], at: int) -> int:
         return 0
     line, before = lines[at], lines[at - 1]
     indent = len(line) - len(line.lstrip())
-    if indent == len(line):
-        return _NO_BORDER
-    if not before.strip():
-        return indent
+    if _separates(before):
+        return indent if indent < len(line) else _NO_BORDER
+    if _separates(line):
+        return 0 if line.strip() else _NO_BORDER
     alone = not indent and not before[0].isspace() and (_is_paragraph(line) or _is_paragraph(before))
     return 0 if alone else _NO_BORDER
+
+
+def _separates(line: str) -> bool:
+    """Whether a line is empty or a rule such as `--` between two search hits."""
+    return not line.strip(" \t-=")
 
 
 def _is_paragraph(line: str) -> bool:

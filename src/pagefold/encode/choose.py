@@ -44,6 +44,8 @@ _NUMBERED = re.compile(r" *\d+[→\t]")
 _SHORTEST_HINTED = 200  # characters below which a hint is hardly shorter than the text
 _GOOD_ENOUGH_RATIO = 0.02  # of the text; after a form as short as this, no other codec is tried
 _LONGEST_COMPARED = 20_000  # characters up to which near-ref compares JSON objects
+_DATA_CODECS = frozenset(("json", "json-text"))
+_DATA = re.compile(r"(?:\[[^\n]*\n)*\s*(?:[{<]|\[\s*[{\[\"0-9])")
 _TITLE_TOKENS = 6  # what a title may cost a text that is not shortened, so that later texts can refer to it
 _LINE_CODECS = frozenset(codec.name for codec in LINE_CODECS)
 _json = JsonCodec(exact=False)
@@ -313,7 +315,10 @@ def _with_references(
 ) -> EncodedText:
     """Returns the form with references to lines shown earlier, or without any if decoding does not restore it."""
     numbered = own.sparse is not None
-    referring = refer(own.form, ledger, numbered=numbered)
+    is_data = not _DATA_CODECS.isdisjoint(own.codecs) or (
+        "mcp-text" in own.codecs and _DATA.match(own.form) is not None
+    )
+    referring = refer(own.form, ledger, numbered=numbered, data=is_data)
     if referring is not None:
         if _passes(
             lambda: (

@@ -27,6 +27,7 @@ FLOOR = 32
 """Tokens that lines have to be worth: more than a reference costs, because references are harder to read, and lines
 that are only referred to cannot be referred to again."""
 _FEWEST, _FEW_COST = 3, 1.5  # fewer lines have to be worth so many times the floor
+_DATA_COST = 0.75  # lines of data have to be worth this part of it
 _SIGN_BEGINNINGS = ("= line", "[R", "[lines ")
 _LEAST_SIGNS = 3  # a line with fewer visible characters begins no run
 _PLACES = 60_000  # places that are compared for one text; beyond, only the newest of each line
@@ -55,13 +56,21 @@ class _Reference:
 
 
 def encode(
-    text: str, ledger: Ledger, source: str = "", *, numbered: bool = True, floor: int = FLOOR, title: str = ""
+    text: str,
+    ledger: Ledger,
+    source: str = "",
+    *,
+    numbered: bool = True,
+    floor: int = FLOOR,
+    title: str = "",
+    data: bool = False,
 ) -> ReferencedText | None:
     """Replaces lines that the request has already shown with references. None where a line looks like a reference.
 
     With `numbered`, lines of numbered runs are compared without their numbers. Lines worth less than `floor` tokens are
     written again. Only a text of the same `source` (the file that was read) has "changed since". A text
-    that is given a `title` has it even if it is short.
+    that is given a `title` has it even if it is short. Of `data`, such as JSON, any lines may be referred to: nobody
+    edits it, and its lines are no outcomes.
     """
     parts = _parts(text, numbered)
     if any(part.run is None and holds_signs("\n".join(part.lines)) for part in parts):
@@ -75,7 +84,7 @@ def encode(
             continue
         runs += 1
         part_title = label if runs == 1 else f"{label}.{runs}"
-        finder = _ReferenceFinder(part, ledger, floor, part_title)
+        finder = _ReferenceFinder(part, ledger, floor, part_title, data=data)
         made = finder.made
         references += len(made)
         if title or part.run or made or len(part.lines) >= _TITLED or len(text) >= _TITLED_CHARACTERS:
@@ -173,14 +182,16 @@ class _ReferenceFinder:
     `made` are the references in order, `literal` the lines, None for those that are referred to.
     """
 
-    def __init__(self, part: _LineGroup, ledger: Ledger, floor: int, title: str) -> None:
+    def __init__(self, part: _LineGroup, ledger: Ledger, floor: int, title: str, *, data: bool) -> None:
         self.made: list[_Reference] = []
         self.literal: list[str | None] = []
-        self._lines, self._plain = part.lines, part.run is None
+        self._lines, self._plain, self._data = part.lines, part.run is None, data
         self._ledger, self._floor = ledger, floor
         self._places_left = _PLACES
         self._first_of: dict[str, int] = {}  # where a line stands in this part
         self._this = LedgerEntry(title, (), part.first)
+        # Headers of other codecs are no part of what was said.
+        self._top = next((at for at, line in enumerate(part.lines) if line[:1] != "[" or line[-1:] != "]"), 0)
         self._find()
 
     def _find(self) -> None:
@@ -217,7 +228,7 @@ class _ReferenceFinder:
             equal = _equal_lines(self.literal, above, lines, at)
             if equal > length:
                 length, base, there = equal, self._this, above
-        if self._plain:
+        if self._plain and not self._data:
             length = next((n for n in range(length) if tells_outcome(lines[at + n])), length)
         return _Reference(at, at + length, base, there) if length else None
 
@@ -226,14 +237,16 @@ class _ReferenceFinder:
         lines, start, end = self._lines, run.start, run.end
         if not self._is_worth(start, end):
             return None
-        if start > 0:
+        if self._data:
+            return run
+        if start > self._top:
             start = start_of_whole(lines, start, end)
         if end < len(lines):
             end = end_of_whole(lines, start, end)
         return _Reference(start, end, run.base, run.there + start - run.start) if self._is_worth(start, end) else None
 
     def _is_worth(self, start: int, end: int) -> bool:
-        floor = self._floor * (1 if end - start >= _FEWEST else _FEW_COST)
+        floor = self._floor * (_DATA_COST if self._data else 1 if end - start >= _FEWEST else _FEW_COST)
         return end > start and _worth(self._lines[start:end], not self._plain) >= floor
 
 
