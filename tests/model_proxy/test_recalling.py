@@ -14,6 +14,7 @@ import pytest
 from pagefold.adapters.library import Library
 from pagefold.adapters.stores import open_store
 from pagefold.derive.policies import policy_named
+from pagefold.derive.policies.economic import Economic
 from pagefold.derive.policy import Policy
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.proxy import Proxy
@@ -383,3 +384,44 @@ def test_nothing_is_offered_unless_it_is_asked_for(library: Library) -> None:
         say(url, [{"role": "user", "content": "Go."}], stream=True)
 
     assert b"context_recall" not in model.requests[0]
+
+
+def worked(turns: int, command: str) -> list[Any]:
+    """A history in which the first of many commands failed."""
+    messages: list[Any] = [{"role": "user", "content": "Mend the mill."}]
+    for turn in range(turns):
+        call = {"type": "tool_use", "id": f"t{turn}", "name": "Bash", "input": {"command": f"{command} {turn}"}}
+        text = "\n".join(f"row_{turn}_{row} of clerk_{row * turn}" for row in range(90))
+        result = {"type": "tool_result", "tool_use_id": f"t{turn}", "content": text, "is_error": turn == 0}
+        messages += [{"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}]
+    return messages
+
+
+def test_a_conversation_finds_and_recalls_what_it_folded_in_its_place_and_nothing_of_others(library: Library) -> None:
+    def told(turn: ScriptedTurn, messages: list[Any]) -> str:
+        """What the model is told when it calls a context tool in this turn."""
+        model = ScriptedModel([turn, ScriptedTurn("Seen.")], counting=True)
+        conversations = Conversations(Economic(), store=library.store, window=8_000, recall_rounds=3)
+        with running(model) as where:
+            upstreams, keeper = Upstreams({"anthropic": where}), PageKeeper(library)
+            proxy = Proxy(upstreams, conversations, put=keeper, answers=RecallAnswers(library))
+            with running(proxy) as url:
+                say(url, messages, stream=False)
+        result = json.loads(model.requests[-1])["messages"][-1]["content"][0]["content"]
+        return result if isinstance(result, str) else str(result[0]["text"])
+
+    search = ScriptedTurn("Look.", "", [ScriptedCall("context_search", {"query": "Bash failed", "limit": 1})])
+    mine = told(search, worked(14, "make mine"))
+    theirs = told(search, worked(14, "make theirs"))
+    assert "Bash make mine 0: FAILED" in mine
+    assert "Bash make theirs 0: FAILED" in theirs
+
+    handle = mine[mine.index("pf-") :][:13]
+    recall = ScriptedTurn("Look.", "", [ScriptedCall("context_recall", {"handle": handle})])
+    again = told(recall, worked(14, "make mine"))
+    assert "[message 3 of this conversation; it was done for message 1, user: Mend the mill.]\n" in again
+    assert "\n[after it: pf-" in again
+    assert "\n[the call] Bash\n    command: make mine 0\n" in again
+    elsewhere = told(recall, worked(14, "make theirs"))
+    assert "[the call] Bash\n    command: make mine 0\n" in elsewhere
+    assert "of this conversation" not in elsewhere
