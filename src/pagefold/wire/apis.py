@@ -7,7 +7,7 @@ replayed like the others.
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from pagefold.wire import anthropic, anthropic_reasoning, json_text, openai_chat, openai_responses
+from pagefold.wire import anthropic, anthropic_reasoning, json_text, openai_chat, openai_marks, openai_responses
 from pagefold.wire.anthropic_turn import MessagesTurn
 from pagefold.wire.api import AccountUpstream, Api, ApiProvider, error_json
 from pagefold.wire.message import Message
@@ -52,6 +52,7 @@ CHAT = Api(
     openai_chat.ChatStream,
     openai_chat.CALLS,
     ChatTurn,
+    marks=openai_marks.marks(openai_chat.SHAPE.parse, "text"),
 )
 RESPONSES = Api(
     "responses",
@@ -64,6 +65,7 @@ RESPONSES = Api(
     openai_responses.CALLS,
     ResponsesTurn,
     openai_responses.continues,
+    marks=openai_marks.marks(openai_responses.SHAPE.parse, "input_text"),
 )
 
 APIS: dict[str, Api] = {api.path: api for api in (MESSAGES, CHAT, RESPONSES)}

@@ -7,8 +7,9 @@ from pagefold.errors import WireError
 from pagefold.wire import json_text
 from pagefold.wire.message import Block, BlockKind, Message, Parse, Role, Usage
 
-MARK = "cache_control"
-"""The key by which clients tell a provider what to cache."""
+MARK, BREAKPOINT = "cache_control", "prompt_cache_breakpoint"
+"""The keys by which clients tell a provider what to cache: Anthropic's, and OpenAI's."""
+_MARKS = frozenset((MARK, BREAKPOINT))
 _ROLES: Mapping[str, Role] = {role.value: role for role in Role}
 
 
@@ -60,8 +61,8 @@ def unmarked(content: Any) -> Any:
     for block in content:
         kept = block
         if isinstance(block, dict):
-            if MARK in block:
-                kept = {key: part for key, part in block.items() if key != MARK}
+            if MARK in block or BREAKPOINT in block:
+                kept = {key: part for key, part in block.items() if key not in _MARKS}
             if block.get("type") == "tool_result" and "content" in block:
                 kept = {**kept, "content": unmarked(block["content"])}
         blocks.append(kept)
