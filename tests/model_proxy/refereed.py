@@ -1,16 +1,16 @@
 """The referee behind real sockets, and an agent that keeps every answer exactly as it came, thinking included."""
 
 import json
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from pagefold.model_proxy.server import running
 from pagefold.provider.answer import Answer, ToolCall
 from pagefold.provider.referee import Referee
 from pagefold.provider.reply import Record
+from pagefold.provider.server import ProviderApp
 from pagefold.wire.apis import MESSAGES
 from tests.model_proxy.conversation import FILE
 from tests.model_proxy.upstream import ask
@@ -41,37 +41,17 @@ class Provider:
 def provider() -> Iterator[Provider]:
     made = Provider()
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+    def seen(record: Record, body: bytes) -> None:
+        made.records.append(record)
+        made.bodies.append(json.loads(body))
 
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["content-length"]))
-            headers = {name.lower(): value for name, value in self.headers.items()}
-            reply = made.referee.answer(self.path, headers, body, float(len(made.records)))
-            made.records.append(reply.record)
-            made.bodies.append(json.loads(body))
-            answer = b"".join(reply.pieces)
-            self.send_response(reply.status)
-            self.send_header("content-type", reply.kind)
-            self.send_header("content-length", str(len(answer)))
-            self.end_headers()
-            self.wfile.write(answer)
-
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        made.url = f"http://127.0.0.1:{server.server_address[1]}"
-        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-        try:
-            yield made
-        finally:
-            server.shutdown()
+    with running(ProviderApp(made.referee, clock=lambda: float(len(made.records)), seen=seen)) as made.url:
+        yield made
 
 
 @dataclass
 class Agent:
-    """Reads one more file with every turn. `sizes` are how often each file holds its lines."""
+    """Reads one more file with every turn. `size` is how often each file holds its lines."""
 
     stream: bool = True
     size: int = 1

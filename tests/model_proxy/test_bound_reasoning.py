@@ -42,16 +42,17 @@ def test_nothing_is_left_out_where_nothing_moved(stream: bool) -> None:
 
 
 def test_a_fold_leaves_out_what_it_moved_and_keeps_what_is_made_afterwards() -> None:
-    agent = Agent(size=6)
+    agent, read = Agent(size=6), -1
     with provider() as model, proxied(model, POLICIES["economic"], MemoryStore()) as (proxy, url):
         for _ in range(12):
-            assert agent.turn(url)[0] == 200
-        totals = proxy.totals
+            status, headers = agent.turn(url)
+            read = 0 if "x-pagefold-fold" in headers else read + 1
+            assert (status, model.records[-1].thinking) == (200, read)
+        work = proxy.totals.work
     assert model.refused == []
-    assert totals.work.folds > 0
-    assert totals.work.reasoning_dropped > 0
-    assert totals.work.refused == 0
-    assert model.records[-1].thinking > 0
+    assert work.folds > 1
+    assert work.reasoning_dropped >= work.folds
+    assert work.refused == 0
 
 
 def _observing(policy: Policy, store: MemoryStore) -> tuple[Policy | None, MemoryStore]:
