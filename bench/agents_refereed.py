@@ -2,9 +2,8 @@
 
     python -m bench.agents_refereed [--turns 60] [--agents claude-code,codex,opencode]
 
-Behind pagefold nothing may be refused. Then the session goes on without pagefold, by the way that docs/provider.md
-names. Needs what `make agents` installs and the kit that drives agents. Exit code 1: something was refused, or did not
-go on.
+Behind pagefold nothing may be refused. Then the session goes on without pagefold, as docs/thinking.md says. Needs what
+`make agents` installs and the kit that drives agents. Exit code 1: something was refused, or did not go on.
 """
 
 import argparse
@@ -13,7 +12,7 @@ import time
 from pathlib import Path
 
 from tests.agents.kit import PROGRAMS
-from tests.agents.refereed import WINDOWS, continued, drive, drive_folding, eject_opencode, refereed, work_in
+from tests.agents.refereed import WINDOWS, continued, drive, drive_folding, refereed, work_in
 
 
 def measured(agent: str, turns: int, folder: Path) -> tuple[bool, str]:
@@ -24,8 +23,7 @@ def measured(agent: str, turns: int, folder: Path) -> tuple[bool, str]:
         proxy = drive_folding(agent, provider, folder)
         behind = len(provider.records)
         refused = sum(bool(rule) for rule in provider.rules)
-        way = ("--session", eject_opencode(folder)) if agent == "opencode" else continued(agent)
-        went_on = "Nothing is left." in drive(agent, provider.url, folder, "And now?", *way)
+        went_on = "Nothing is left." in drive(agent, provider.url, folder, "And now?", *continued(agent))
         after = sum(bool(rule) for rule in provider.rules[behind:])
     folds, faults = proxy.totals.work.folds, proxy.totals.faults
     figures = f"{agent:20} {WINDOWS[agent]:7,} {behind:8} {refused:8} {folds:6} {faults:7}"

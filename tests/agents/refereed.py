@@ -3,8 +3,7 @@
 import json
 import os
 import subprocess
-import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,36 +16,25 @@ from pagefold.model_proxy.proxy import Proxy
 from pagefold.model_proxy.recall_service import PageKeeper, RecallAnswers
 from pagefold.model_proxy.server import running
 from pagefold.model_proxy.upstreams import Upstreams
-from pagefold.provider.answer import Answer
 from pagefold.provider.referee import Referee
-from pagefold.provider.reply import Record, Reply
+from pagefold.provider.reply import Record
 from pagefold.provider.script import parse_script
 from pagefold.provider.server import ProviderApp
 from tests.agents.kit import FOLDER, KIT, PROGRAMS
 
+CLAUDE = "claude-opus-5-5"
+LIMITS = {"name": CLAUDE, "tool_call": True, "reasoning": True, "limit": {"context": 200_000, "output": 32_000}}
 AGENTS = {
-    "claude-code": {"MODEL": "claude-opus-5-5"},
+    "claude-code": {"MODEL": CLAUDE},
     "claude-code (older)": {"MODEL": "claude-fable-5-1"},
     "codex": {"MODEL": "gpt-5.6-sol"},
     "opencode": {"API": "messages"},
 }
 WINDOWS = {"claude-code": 50_000, "codex": 25_000, "opencode": 20_000}
-TURNS = 40
 LINES = [
     f"def function_{n}(page, level_{n % 7}):  # line {n} of this file, recorded by reader_{n * 7919 % 1000}"
     for n in range(700)
 ]
-
-
-class Renaming(Referee):
-    """The kit has OpenCode ask for a model called `scripted`, which no provider has."""
-
-    def answer(
-        self, path: str, headers: Mapping[str, str], body: bytes, now: float, answer: Answer | None = None
-    ) -> Reply:
-        return super().answer(
-            path, headers, body.replace(b'"model":"scripted"', b'"model":"claude-opus-5-5"'), now, answer
-        )
 
 
 def script(turns: int) -> str:
@@ -59,7 +47,8 @@ def script(turns: int) -> str:
 
 def drive(name: str, url: str, folder: Path, prompt: str, *more: str) -> str:
     agent, program = PROGRAMS[name]
-    command = ["bash", str(KIT / f"drive_{agent}.sh"), url, str(folder / "work"), prompt, "", *more]
+    chosen = ("--model", f"scripted/{CLAUDE}") if agent == "opencode" else ()
+    command = ["bash", str(KIT / f"drive_{agent}.sh"), url, str(folder / "work"), prompt, "", *chosen, *more]
     settings = {"AGENT_BIN": str(program), "AGENTS_DIR": str(FOLDER), "STATE_DIR": str(folder / "state")}
     environment = {"PATH": os.environ["PATH"], "TIME_LIMIT": "240", **settings, **AGENTS[name]}
     driven = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
@@ -88,7 +77,7 @@ class Refereed:
 @contextmanager
 def refereed(turns: int) -> Iterator[Refereed]:
     """A provider that has an agent read a file in so many turns."""
-    judged = Refereed(Renaming(answers=parse_script(script(turns), "the script")))
+    judged = Refereed(Referee(answers=parse_script(script(turns), "the script")))
     app = ProviderApp(judged.referee, seen=lambda record, body: judged.records.append(record))
     with running(app) as judged.url:
         yield judged
@@ -97,6 +86,8 @@ def refereed(turns: int) -> Iterator[Refereed]:
 def work_in(folder: Path) -> None:
     (folder / "work").mkdir(parents=True)
     (folder / "work" / "code.py").write_text("\n".join(LINES))
+    # OpenCode knows by a model's name what it has to ask for; the kit's own model has another name.
+    (folder / "work" / "opencode.json").write_text(json.dumps({"provider": {"scripted": {"models": {CLAUDE: LIMITS}}}}))
 
 
 def drive_folding(agent: str, provider: Refereed, folder: Path) -> Proxy:
@@ -112,29 +103,3 @@ def drive_folding(agent: str, provider: Refereed, folder: Path) -> Proxy:
         library.close()
     assert "All is read." in said
     return proxy
-
-
-def eject_opencode(folder: Path) -> str:
-    """Leaves pagefold by the documented way: export, eject, import. Returns the id of the new session."""
-    program, state = str(PROGRAMS["opencode"][1]), folder / "state"
-    environment = {"PATH": os.environ["PATH"], "HOME": str(state), "OPENCODE_DISABLE_MODELS_FETCH": "1"}
-
-    def run(*command: str, to: str = "said") -> str:
-        with (folder / to).open("w") as out:  # what it writes to a pipe is cut off
-            subprocess.run(
-                command,
-                cwd=folder / "work",
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                timeout=60,
-                check=True,
-            )
-        return (folder / to).read_text()
-
-    session = json.loads(run(program, "session", "list", "--format", "json"))[0]["id"]
-    run(program, "export", session, to="session.json")
-    eject = (sys.executable, "-m", "pagefold", "eject", "../session.json", "-o", "../free.json", "--json")
-    ejected: str = json.loads(run(*eject))["session"]
-    run(program, "import", "../free.json")
-    return ejected

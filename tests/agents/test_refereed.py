@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.agents.kit import KIT, PROGRAMS, program_of
-from tests.agents.refereed import AGENTS, continued, drive, drive_folding, eject_opencode, refereed, work_in
+from tests.agents.kit import KIT, program_of
+from tests.agents.refereed import AGENTS, continued, drive, drive_folding, refereed, work_in
 
 pytestmark = pytest.mark.skipif(not KIT.exists(), reason="the agents kit (../shared/agents) is not on this machine")
 TURNS = 40
@@ -37,29 +37,17 @@ def test_an_agent_keeps_its_thinking_valid_and_is_not_refused(agent: str, tmp_pa
 
 def test_an_agent_behind_pagefold_is_not_refused_and_goes_on_without_it(agent: str, tmp_path: Path) -> None:
     """Past its window, with folds. Without pagefold the provider is shown another prefix than the one that thinking is
-    bound to: Claude Code then sends the same without thinking, by itself; OpenCode needs a copy of its session."""
+    bound to: Claude Code then sends the same without thinking, by itself; OpenCode has asked to drop what
+    is bound elsewhere."""
     if agent == "claude-code (older)":
         pytest.skip("does what the newest does, and takes as long")
     with refereed(TURNS) as provider:
         proxy = drive_folding(agent, provider, tmp_path)
         behind = len(provider.records)
-        way = ("--session", eject_opencode(tmp_path)) if agent == "opencode" else continued(agent)
-        assert "Nothing is left." in drive(agent, provider.url, tmp_path, "And now?", *way)
+        assert "Nothing is left." in drive(agent, provider.url, tmp_path, "And now?", *continued(agent))
 
     assert [record.reason for record in provider.records[:behind] if record.rule] == []
     assert (proxy.totals.faults, proxy.totals.failed) == (0, 0)
     assert proxy.totals.work.folds >= 1
     left = {"claude-code": ["thinking_bound", ""], "codex": [""], "opencode": [""]}
     assert provider.rules[behind:] == left[agent]
-
-
-@pytest.mark.skipif("opencode" not in PROGRAMS, reason="no OpenCode here")
-def test_opencode_stops_where_it_is_refused(tmp_path: Path) -> None:
-    """Why it needs a way out. Where this fails, OpenCode goes on by itself, and `pagefold eject` can go."""
-    work_in(tmp_path)
-    with refereed(20) as provider:
-        drive_folding("opencode", provider, tmp_path)
-        behind = len(provider.records)
-        with pytest.raises(AssertionError, match="bound to a different conversation"):
-            drive("opencode", provider.url, tmp_path, "And now?", *continued("opencode"))
-    assert set(provider.rules[behind:]) == {"thinking_bound"}

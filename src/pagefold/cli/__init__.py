@@ -25,7 +25,6 @@ COMMANDS = {
     "serve": "run the model proxy: shortens requests to model APIs, passes answers on unchanged",
     "run": "start an agent behind the model proxy",
     "doctor": "check whether proxies, store and agents work together, and say what to do",
-    "eject": "a session that began behind pagefold, ready to go on without it",
     "mcp": "run the MCP proxy: makes tool results shorter without loss, changes nothing else",
     "init": "put the MCP servers of a client behind pagefold, or undo that",
     "hook": "what Claude Code runs after a tool, once `init claude-code --hook` has set it",
