@@ -138,3 +138,26 @@ def test_an_edit_that_may_begin_above_what_is_known_has_no_certain_place() -> No
     edit = {"file_path": A, "old_string": "}\n}", "new_string": ""}  # the file begins with a third one
 
     assert 2 not in numbered_lines(file_of(model_of(part, ("Edit", edit, "ok")), A))
+
+
+STRIPPED = {
+    "a harness that strips": ("Bash", {"command": f"sed -n '2,9p' {A}"}, "def total_of_rows():\n    return 1", {}),
+    "all that was asked for": ("Bash", {"command": f"sed -n '3,4p' {A}"}, "def total_of_rows():\n    return 1", {3, 4}),
+    "from the top": ("Bash", {"command": f"sed -n '1,9p' {A}"}, "\n".join(LINES), {1, 2, 3, 4}),
+    "a frame": (
+        "exec_command",
+        {"cmd": f"sed -n '2,9p' {A}"},
+        "Chunk ID: e0\nOutput:\n\ndef total_of_rows():\n    return 1\n",
+        {2, 3, 4},
+    ),
+}
+
+
+@pytest.mark.parametrize(("name", "arguments", "shown", "numbers"), STRIPPED.values(), ids=STRIPPED)
+def test_lines_have_no_numbers_where_empty_lines_before_them_may_have_been_stripped(
+    name: str, arguments: dict[str, str], shown: str, numbers: set[int]
+) -> None:
+    file = file_of(model_of((name, arguments, shown)), A)
+
+    assert set(numbered_lines(file)) == set(numbers)
+    assert "    return 1" in all_lines(file)

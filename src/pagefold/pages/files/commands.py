@@ -21,11 +21,11 @@ _KNOWN = shell_words()
 
 
 def changed_by_script(
-    script: str, output: str, folder: str, *, failed: bool = False, printed: str = ""
+    script: str, output: str, folder: str, *, failed: bool = False, printed: str = "", whole: bool = True
 ) -> Iterator[FileChange]:
     """What a script did, in order. `folder` is where it ran, as far as that is known; `output` is what may be lines of
-    files, `printed` all that it said. Of a script that failed nobody knows how far it came: what it may have changed is
-    in doubt."""
+    files, `whole` whether no empty lines were stripped from it, `printed` all that the script said. Of a script that
+    failed nobody knows how far it came: what it may have changed is in doubt."""
     if patch := patch_in(script):
         yield from patched_files(patch)
         return
@@ -45,7 +45,7 @@ def changed_by_script(
     where = folder
     if commands and commands[0].name == "cd" and len(commands[0].words) > 1:
         where = normal(commands[0].words[1], folder)
-    for shown in shown_by_script(commands, output):
+    for shown in shown_by_script(commands, output, whole=whole):
         yield shown.placed(where)
 
 

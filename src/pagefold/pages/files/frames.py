@@ -8,6 +8,11 @@ _BASH_FRAME = re.compile(r"\A<returncode>\d+</returncode>\s*<output>\n?(.*?)\n?<
 _SHELL_NOTE = re.compile(r"\n?Shell cwd was reset to [^\n]*\s*\Z")
 
 
+def is_framed(result: str) -> bool:
+    """Whether a harness gave what a command printed inside a frame, and so all of it; others strip empty lines."""
+    return bool(_CODEX_FRAME.match(result) or _BASH_FRAME.match(result)) or result.lstrip()[:1] in ("{", "[")
+
+
 def opened(result: str) -> str:
     """A result without the frame that harnesses put around what a command printed."""
     if (frame := _CODEX_FRAME.match(result)) is not None:

@@ -20,8 +20,8 @@ _RANGE = re.compile(r"^(\d+)(?:,(\d+|\$))?p$")
 _KNOWN = shell_words()
 
 
-def shown_by_script(commands: Sequence[Command], output: str) -> Iterator[Shown | Compared]:
-    """Lines of files that a script printed."""
+def shown_by_script(commands: Sequence[Command], output: str, *, whole: bool = True) -> Iterator[Shown | Compared]:
+    """Lines of files that a script printed. Where its output is not `whole`, empty lines at its ends may be missing."""
     shows = [command for command in commands if command.name not in _KNOWN.silent]
     if not shows or not output:
         return
@@ -37,7 +37,7 @@ def shown_by_script(commands: Sequence[Command], output: str) -> Iterator[Shown 
     if len(heads) > 1:
         yield from _several(shows, output)
         return
-    yield from _one(shows, output)
+    yield from _one(shows, output, whole=whole)
 
 
 def _shows_working_tree(words: Sequence[str]) -> bool:
@@ -63,7 +63,7 @@ def _may_print_diffs(command: Command) -> bool:
     return command.name in _KNOWN.prints_files
 
 
-def _one(commands: Sequence[Command], output: str) -> Iterator[Shown]:
+def _one(commands: Sequence[Command], output: str, *, whole: bool) -> Iterator[Shown]:
     """The lines that one command, or one pipeline, printed."""
     first, path = commands[0], _file_of(commands[0])
     if first.name in ("grep", "rg"):
@@ -87,8 +87,10 @@ def _one(commands: Sequence[Command], output: str) -> Iterator[Shown]:
         begin, end = begin + span[0] - 1, span[1] if end is None else end
     count = None if end is None else end - begin + 1
     if lines and (count is None or len(lines) <= count):
-        whole = count is None or len(lines) < count
-        yield Shown(path, begin, tuple(lines), ends=whole)
+        fewer = count is None or len(lines) < count
+        # Fewer lines than were asked for: the file ends there, or the empty lines before them were stripped.
+        is_certain = whole or not fewer or begin == 1
+        yield Shown(path, begin if is_certain else None, tuple(lines), ends=fewer and is_certain)
 
 
 def _several(commands: Sequence[Command], output: str) -> Iterator[Shown]:

@@ -13,7 +13,7 @@ from pagefold.frozen import frozen
 from pagefold.pages.files.changes import Doubted, Edited, FileChange, Moved, Removed, Shown, Written
 from pagefold.pages.files.commands import changed_by_script
 from pagefold.pages.files.file_tools import KNOWN_TOOLS, Arguments, Does, FileTool, FileTools, text_under
-from pagefold.pages.files.frames import opened
+from pagefold.pages.files.frames import is_framed, opened
 from pagefold.pages.files.patch import compared_files, patch_in, patched_files
 from pagefold.pages.files.printed import hits_in, numbered
 from pagefold.pages.files.shell_words import shell_words
@@ -242,7 +242,8 @@ def _by_script(script: str, folder: str, call: _Call) -> Iterator[FileChange]:
         return
     result = call.result
     output = "" if call.failed or _CUT.search(result[:400]) or _CUT.search(result[-400:]) else opened(result)
-    yield from changed_by_script(script, output, folder, failed=call.failed, printed=opened(result))
+    whole = is_framed(result)
+    yield from changed_by_script(script, output, folder, failed=call.failed, printed=opened(result), whole=whole)
 
 
 def _calls_in(code: str) -> Iterator[tuple[str, str]]:
