@@ -18,7 +18,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import field, replace
 from functools import cache, lru_cache, partial
 
-from pagefold.encode import delta, literal_reader, near_ref, reference
+from pagefold.encode import changed_rows, delta, literal_reader, near_ref, reference
 from pagefold.encode.borders import tells_outcome
 from pagefold.encode.codec import PLAIN, Codec, first_line
 from pagefold.encode.codec import decode as decode_self_contained
@@ -142,6 +142,11 @@ def decode(form: str, ledger: Ledger | None = None) -> str:
         body = near_ref.undo(form, base.whole)
         if body is not None:
             return body
+    again = changed_rows.hint_label(form)
+    if again is not None and (base := earlier.labelled(again)) is not None and base.whole is not None:
+        rows = changed_rows.undo(form, base.whole)
+        if rows is not None:
+            return rows
     return decode_self_contained(_numbered.decode(delta.decode(form, earlier), str), TOP)
 
 
@@ -345,7 +350,8 @@ def _as_hint(
         is_outcome = keys is None and any(map(tells_outcome, text.split("\n")))
         return None if is_outcome else _hint(reference.ref_hint(same.label), "reference")
     if "near-ref" not in without and keys is not None and (base := ledger.like(keys)) is not None:
-        hint = near_ref.hint_for(base.label, base.whole or "", text)
+        hint_for = changed_rows.hint_for if text.lstrip().startswith("[") else near_ref.hint_for
+        hint = hint_for(base.label, base.whole or "", text)
         if hint is not None and count(hint) < count(made.text):
             return _hint(hint, "near-ref")
     return None
@@ -356,7 +362,9 @@ def _hint(text: str, name: str) -> EncodedText:
 
 
 def _keys_of(text: str) -> Hashable:
-    """Returns the keys of a JSON object, None for other texts: near-ref compares objects with the same keys."""
+    """Returns what JSON that near-ref compares has in common: the keys of an object, the first key of a list's rows."""
+    if text.startswith("["):
+        return changed_rows.kind_of(text)
     if not text.startswith("{") or len(text) > _LONGEST_COMPARED:
         return None
     value = container(text)
@@ -378,4 +386,6 @@ def _is_header(line: str) -> bool:
 
 
 def _is_hint(text: str) -> bool:
-    return text.startswith("> [") and (reference.ref_label(text) or near_ref.hint_label(text)) is not None
+    if not text.startswith("> ["):
+        return False
+    return (reference.ref_label(text) or near_ref.hint_label(text) or changed_rows.hint_label(text)) is not None
