@@ -4,20 +4,16 @@ import difflib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pagefold.derive.representations import represent
+from pagefold.derive.working_set.alone import digest_of
 from pagefold.encode.choose import encode
+from pagefold.encode.pointer import pointer
 from pagefold.pages.kinds import PageKind, ResidencyLevel
 from pagefold.pages.page import Page
+from pagefold.tokens import counter
 
 MOST_CHARACTERS = 400_000
 _MOST_LINES = 4_000
 _AROUND = 3
-_HOW = {
-    ResidencyLevel.FULL: "as it came",
-    ResidencyLevel.COMPRESSED: "as it is",
-    ResidencyLevel.STRUCTURED: "its outline, or all of it where it is short",
-    ResidencyLevel.POINTER: "one line and the way back",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,18 +27,24 @@ class Level:
 
 
 def levels_of(content: bytes, name: str = "") -> list[Level]:
-    """Returns the four levels of a tool result, from the whole text to a pointer.
+    """Returns the four levels of a tool result, from the whole text to a pointer, made as a request's are.
 
+    What a digest holds of it depends on all that happened; here it is what one would hold if nothing else had.
     A text of more than MOST_CHARACTERS is not worked on: it has one level, its first part.
     """
     page = Page(PageKind.EVIDENCE, content, name)
     if len(page.text) > MOST_CHARACTERS:
         part = f"its first {MOST_CHARACTERS:,} characters"
         return [Level(ResidencyLevel.FULL, page.text[:MOST_CHARACTERS], 0, part)]
-    codecs = " > ".join(encode(page.text, tool=name).codecs)
-    how = {**_HOW, ResidencyLevel.COMPRESSED: codecs} if codecs else _HOW
-    made = (represent(page, level) for level in ResidencyLevel)
-    return [Level(one.level, one.text, one.tokens, how[one.level]) for one in made]
+    count = counter("o200k").count
+    dense = encode(page.text, tool=name, count=count)
+    made = [
+        (ResidencyLevel.FULL, page.text, "as it came"),
+        (ResidencyLevel.COMPRESSED, dense.text, " > ".join(dense.codecs) or "as it is"),
+        (ResidencyLevel.STRUCTURED, digest_of(page), "in a digest of this result alone"),
+        (ResidencyLevel.POINTER, pointer(page.text, handle=page.handle, tool=name, count=count), "the way back"),
+    ]
+    return [Level(level, text, count(text), how) for level, text, how in made]
 
 
 @dataclass(frozen=True, slots=True)

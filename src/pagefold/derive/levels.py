@@ -4,14 +4,13 @@ Full is as it came; compressed is a form with fewer tokens, lossless or trimmed;
 by the digest's handle alone.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from pagefold.derive.entry import Entry
 from pagefold.derive.policy import Decision
 from pagefold.derive.working_set.held import Held
 from pagefold.log import Log
 from pagefold.pages.kinds import ResidencyLevel
-from pagefold.wire.message import BlockKind
 
 LOSSLESS = "in its cheapest lossless form"
 TRIMMED = "trimmed to the room there is"
@@ -40,7 +39,7 @@ def levels_after_fold(
             why = "the system says it" if entry.fixed else "what the user asked"
             decision = Decision(place, ResidencyLevel.FULL, why)
         else:
-            decision = _in_digest(place, index, entry, held)
+            decision = _in_digest(place, index, held)
         decisions.setdefault(place, decision)  # a message that was repaired may have entered in two
     return tuple(decisions.values())
 
@@ -54,18 +53,8 @@ def _in_tail(place: int, entry: Entry, *, trimmed: bool) -> Decision:
     return Decision(place, ResidencyLevel.COMPRESSED, f"{last}, {LOSSLESS}")
 
 
-def _in_digest(place: int, index: int, entry: Entry, held: Held) -> Decision:
+def _in_digest(place: int, index: int, held: Held) -> Decision:
     if parts := held.of(index):
         names, reasons = zip(*parts, strict=True)
         return Decision(place, ResidencyLevel.STRUCTURED, "; ".join(dict.fromkeys(reasons)), ", ".join(names))
-    return Decision(place, ResidencyLevel.POINTER, "; ".join(_left_out(entry)))
-
-
-def _left_out(entry: Entry) -> Iterator[str]:
-    kinds = {block.kind for block in entry.message.blocks}
-    if BlockKind.RESULT in kinds:
-        yield "a result of which nothing stands any more, or nothing is likely needed"
-    elif BlockKind.CALL in kinds:
-        yield "a call that went well and is only counted, or whose result says it all"
-    else:
-        yield "an older answer for which there was no room"
+    return Decision(place, ResidencyLevel.POINTER, held.why_not(index))

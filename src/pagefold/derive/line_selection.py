@@ -5,24 +5,25 @@ is home to. Without need every line that pays for itself stays; under a budget t
 far down its lines it goes.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
 from math import fsum, inf
 from operator import itemgetter
 from typing import NamedTuple, TypeAlias
 
 from pagefold.derive.quotable import Line, Passage, Speaker
-from pagefold.knapsack import Choice, Group, solve
-from pagefold.pages.kinds import PageKind
+from pagefold.derive.selection import Candidate, Offer, select
+from pagefold.pages.kinds import PageKind, ResidencyLevel
 from pagefold.pages.page import Page, PageId
 
 _TITLE = 8.0
 _NEXT_RUN = 1.0
-_STEPS = (64.0, 16.0, 6.0, 2.5, 1.0)
+_STEPS = (64.0, 16.0, 6.0, 2.5, 1.0)  # times its price that a line is worth: where a passage may be cut
 _DEARER = 2.0
 _WHOLE = 0.75
 _SAID_LONGEST = 4_000
 _SAID, _MISSED = 8.0, 100.0
-_WORK = 20_000  # states: what may be missed then is less than a line, and values are estimates
 
 
 class Kept(NamedTuple):
@@ -163,30 +164,30 @@ def _cost(homes: Sequence[_Home]) -> float:
 
 
 def _within(chosen: Sequence[list[_Home]], rate: float, budget: int) -> list[list[_Home]]:
-    """The best that fits: each passage down to one of a few densities, picked by the solver."""
+    """The best that fits: of each passage its densest lines, as many as the selection picks."""
     fitting: list[list[_Home]] = [[] for _ in chosen]
     asked = [at for at, homes in enumerate(chosen) if homes]
-    levels = [_levels(chosen[at], rate) for at in asked]
-    groups = [Group(tuple(choice for _, choice in level)) for level in levels]
-    for at, level, pick in zip(asked, levels, solve(groups, max(0, budget), work=_WORK).picks, strict=True):
-        if pick is not None:
-            fitting[at] = chosen[at][: level[pick][0]]
+    counts = [_counts(chosen[at], rate) for at in asked]
+    candidates = [Candidate(at, _offers(chosen[at], count)) for at, count in zip(asked, counts, strict=True)]
+    selected = select(candidates, max(0, budget)).offers
+    for at, candidate, count, offer in zip(asked, candidates, counts, selected, strict=True):
+        if offer is not None:
+            fitting[at] = chosen[at][: count[candidate.offers.index(offer)]]
     return fitting
 
 
-def _levels(homes: Sequence[_Home], rate: float) -> list[tuple[int, Choice]]:
-    """How many of the lines, the densest first, may stay together, and what they are worth then."""
-    levels: list[tuple[int, Choice]] = []
-    end, cost, value = 0, 0.0, 0.0
-    for step in _STEPS:
-        before = end
-        while end < len(homes) and -homes[end][0] >= rate * step:
-            cost += homes[end][2]
-            value += homes[end][3]
-            end += 1
-        if end > before:
-            levels.append((end, Choice(round(cost + _TITLE), value)))
-    return levels
+def _counts(homes: Sequence[_Home], rate: float) -> list[int]:
+    """How many of the lines, the densest first, may stay together, the most first: all that are worth so many times
+    their price. Finer steps keep no more of what is needed: worth is an estimate."""
+    counts = {bisect_right(homes, -rate * step, key=itemgetter(0)) for step in _STEPS}
+    return sorted(counts - {0}, reverse=True)
+
+
+def _offers(homes: Sequence[_Home], counts: Sequence[int]) -> tuple[Offer, ...]:
+    """What the densest lines cost and are worth together, for each of these counts."""
+    costs = list(accumulate([cost for _, _, cost, _ in homes], initial=_TITLE))
+    values = list(accumulate([value for _, _, _, value in homes], initial=0.0))
+    return tuple([Offer(ResidencyLevel.STRUCTURED, round(costs[count]), values[count]) for count in counts])
 
 
 def _kept(passage: Passage, homes: Sequence[_Home]) -> Kept:

@@ -21,7 +21,7 @@ _TITLE = re.compile(
 )
 _REFERENCE = re.compile(
     r"= lines? (?P<first>\d+)(?:-(?P<last>\d+))?(?: (?:is|are) lines? (?P<there>\d+)(?:-(?P<until>\d+))?)?"
-    r" of (?P<name>R[\d.]+|the \w+ you wrote for R[\d.]+)"
+    r" of (?P<name>R[\d.]+|the \w+ you wrote for R[\d.]+|file .+)"
 )
 _ARROW_WIDTH = 6
 
@@ -113,12 +113,26 @@ class _Reader:
 @lru_cache(maxsize=32)
 def literal_lines(text: str, name: str) -> dict[int, str]:
     """Returns the lines that a text shows literally under a name, by number."""
+    if name.startswith("file "):
+        return _view_lines(text)
     if not name.startswith("R"):
         return dict(enumerate(text.split("\n"), 1))
     reader = _Reader(None)
     for line in text.split("\n"):
         reader.take(line)
     return reader.titles.get(name, {})
+
+
+def _view_lines(text: str) -> dict[int, str]:
+    """Returns the lines of a file that a digest shows, by number. A line without a number follows the one above it."""
+    lines: dict[int, str] = {}
+    at = 0
+    for line in text.split("\n"):
+        number, tab, rest = line.partition("\t")
+        is_numbered = bool(tab) and number.isascii() and number.isdigit()
+        at = int(number) if is_numbered else at + 1
+        lines[at] = rest if is_numbered else line
+    return lines
 
 
 def _numbers_in(ranges: str) -> set[int]:

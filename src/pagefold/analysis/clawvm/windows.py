@@ -6,7 +6,7 @@ from typing import Protocol
 
 from pagefold.analysis.clawvm.policies import PolicyFlags, Score
 from pagefold.analysis.clawvm.workloads import Need, WorkPage
-from pagefold.derive.selection import Candidate, Demand, Offer, Reason, Selection
+from pagefold.derive.selection import Candidate, Offer, Reason, floor_at, select
 from pagefold.pages.kinds import PageKind, ResidencyLevel
 from pagefold.pages.page import PageId
 
@@ -32,28 +32,50 @@ def window(policy: PolicyFlags, budget: int) -> Window:
 
 
 class SelectionWindow:
+    """Chooses by the selection that also makes the fold. Values fade alike; a need adds a page's value anew."""
+
     def __init__(self, policy: PolicyFlags, budget: int) -> None:
         self.policy = policy
-        self.selection = Selection(budget, decay=_DECAY)
+        self.budget = budget
+        self.pages: dict[PageId, WorkPage] = {}
+        self.weights: dict[PageId, float] = {}
 
     def fit(
         self, shown: Sequence[WorkPage], needs: Sequence[Need], ahead: Sequence[Need], gone: Iterable[PageId]
     ) -> tuple[Levels, Collection[PageId]]:
         del ahead
-        demands = [Demand(need.page.page.id, need.level) for need in needs]
-        result = self.selection.turn([self._candidate(page) for page in shown], demands, gone)
-        short = {one.page for one in result.refusals if one.reason is Reason.PHYSICAL_INSUFFICIENCY}
-        return {page: level for page, level in self.selection.levels().items() if level}, short
+        for page in gone:
+            self.pages.pop(page, None)
+        self.weights = {page: self.weights[page] * _DECAY for page in self.pages}
+        for work in shown:
+            self.pages.pop(work.page.id, None)
+            self.pages[work.page.id] = work
+            self.weights[work.page.id] = 1.0
+        needed: dict[PageId, ResidencyLevel] = {}
+        for need in needs:
+            page = need.page.page.id
+            if page in self.pages:
+                self.weights[page] += 1.0
+                needed[page] = min(need.level, needed.get(page, need.level), key=_place)
+        candidates = [self._candidate(work, needed.get(page)) for page, work in self.pages.items()]
+        selected = select(candidates, self.budget)
+        short = {one.page for one in selected.refusals if one.reason is Reason.PHYSICAL_INSUFFICIENCY}
+        levels = {page: offer.level for page, offer in zip(self.pages, selected.offers, strict=True) if offer}
+        return levels, {page for page in self.pages if page in short}
 
-    def _candidate(self, work: WorkPage) -> Candidate:
+    def _candidate(self, work: WorkPage, needed: ResidencyLevel | None) -> Candidate:
         worth = 0.0 if self.policy.score is Score.NONE else work.utility + 0.4 * work.recompute
+        worth *= self.weights[work.page.id]
         kind = work.page.kind
         offers = tuple(
-            Offer(level, cost, worth * _SHARES[_LEVELS.index(level)])
+            Offer(level, cost, worth * _SHARES[_place(level)])
             for level, cost in work.costs.items()
             if self.policy.pointers or level is not ResidencyLevel.POINTER
         )
-        return Candidate(work.page.id, kind, offers, required=self.policy.pins and kind in PINNED)
+        pinned = kind.min_fidelity() if self.policy.pins and kind in PINNED else None
+        wanted = [level for level in (needed, pinned) if level is not None]
+        floor = floor_at(offers, min(wanted, key=_place)) if wanted else None
+        return Candidate(work.page.id, offers, floor, kind)
 
 
 class GreedyWindow:

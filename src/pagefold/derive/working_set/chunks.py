@@ -5,10 +5,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import field
 from math import exp, log1p
 
+from pagefold.derive.selection import Candidate, Offer
 from pagefold.frozen import frozen
 from pagefold.pages.facts import facts_in_line
 from pagefold.pages.files.known_file import KnownFile
 from pagefold.pages.files.region import Region
+from pagefold.pages.kinds import ResidencyLevel
 
 _LONGEST = 32  # lines of a chunk
 _SHORTEST = 8  # lines below which a chunk does not end, unless the region does
@@ -16,6 +18,7 @@ _CLOSES = re.compile(r"^(?:[)\]}]|end\b|else\b|elif\b|except\b|finally\b|case\b|
 _LEAST = 3  # lines below which a region is no view: a search found them
 _DOUBTED = 0.8  # of their need, for lines that something may have changed since
 _OVERHEAD = 100  # tokens: small chunks must not win by being small
+_RECALLED = 1.0  # the worth of a token of a recalled file; of others it is less than a hundredth
 
 
 @frozen
@@ -32,9 +35,11 @@ class Chunk:
     lines: tuple[str, ...] = field(repr=False)
     doubted: bool = False
 
-    @property
-    def worth(self) -> float:
-        return self.need / (self.tokens + _OVERHEAD)
+    def candidate(self, *, recalled: bool) -> Candidate:
+        """Shown or not. Its worth is its need, less for a small one, whose title costs as much. Nothing is worth more
+        than lines of a file that was `recalled` after it had been folded."""
+        value = _RECALLED * self.tokens if recalled else self.need * self.tokens / (self.tokens + _OVERHEAD)
+        return Candidate(self, (Offer(ResidencyLevel.STRUCTURED, self.tokens, value),))
 
 
 @frozen

@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 
 from pagefold.derive.entry import Entry
-from pagefold.derive.working_set.chunks import Attention, Chunk, chunks_of
-from pagefold.derive.working_set.done import counted_lines, done_lines, is_told
+from pagefold.derive.selection import Candidate, Offer, select
+from pagefold.derive.working_set.chunks import Attention, chunks_of
+from pagefold.derive.working_set.done import counted_lines, done_lines, open_failures
 from pagefold.derive.working_set.file_views import FileView, file_views, ledger_of
 from pagefold.derive.working_set.held import DigestPart, Held
 from pagefold.derive.working_set.names import IN_FILES, Names, Standing, name_parts
@@ -20,7 +21,8 @@ from pagefold.frozen import frozen
 from pagefold.pages.exchange_page import exchange_page
 from pagefold.pages.exchanges import Exchange, Work, arguments_of
 from pagefold.pages.facts import facts_of
-from pagefold.pages.kinds import PageKind
+from pagefold.pages.files.changes import Act
+from pagefold.pages.kinds import PageKind, ResidencyLevel
 from pagefold.pages.ledger import Ledger
 from pagefold.pages.outcome import Outcome
 from pagefold.pages.page import Page, PageId
@@ -71,14 +73,14 @@ def working_set(material: Material, names: Names, budget: int) -> WorkingSet:
     for_names = min(int(budget * _NAMES), _NAMES_MOST)
     room = budget - for_names
     parts = _recalled(material, int(room * _RECALLED), held)
-    parts += _said(material, int(room * _SAID), held)
+    parts += _said(material, max(0, room - _cost(parts)), int(room * _SAID), held)
     plan = plan_lines([entry.message for entry in material.entries], material.work.tools)
     if plan and material.work.plan < material.cut:
         text = shortened("\n".join(plan), int(room * _PLAN) * 4)
         parts.append(Part("the plan as you last wrote it:", tuple(text.split("\n"))))
         held.add(material.work.plan, DigestPart.PLAN, "the plan as it was last written")
-    parts += _done(material, int(room * _DONE), held)
-    left = room - sum(part.tokens for part in parts)
+    parts += _done(material, max(0, room - _cost(parts)), int(room * _DONE), held)
+    left = room - _cost(parts)
     views = _files(material, max(0, min(int(room * _FILES), left, _FILES_MOST)), plan, held)
     parts += [Part(view.title, view.lines) for view in views]
     mentioned = facts_of("\n".join([part.text for part in parts]))
@@ -96,19 +98,27 @@ def working_set(material: Material, names: Names, budget: int) -> WorkingSet:
     return WorkingSet((*parts, *lines), tuple((view.page, view.key) for view in views), held, ledger_of(views), facts)
 
 
+def _cost(parts: Sequence[Part]) -> int:
+    return sum(part.tokens for part in parts)
+
+
 def _recalled(material: Material, budget: int, held: Held) -> list[Part]:
     """Results that were recalled after they had been folded, whole: they were missed."""
-    parts: list[Part] = []
-    if not material.recalled:
-        return parts
-    exchanges = {exchange.call_id: exchange for exchange in material.work.exchanges}
-    for place, entry in enumerate(material.entries[: material.cut]):
+    recalled: list[tuple[int, Part]] = []
+    exchanges = {exchange.call_id: exchange for exchange in material.work.exchanges} if material.recalled else {}
+    for place, entry in enumerate(material.entries[: material.cut] if material.recalled else ()):
         for block in entry.message.blocks:
             if block.kind is BlockKind.RESULT and _was_recalled(block, exchanges.get(block.call_id), material):
-                part = Part("a result that you recalled, whole:", tuple(block.text.split("\n")))
-                if sum(other.tokens for other in parts) + part.tokens <= budget:
-                    parts.append(part)
-                    held.add(place, DigestPart.RECALLED, "it was recalled after it had been folded")
+                recalled.append((place, Part("a result that you recalled, whole:", tuple(block.text.split("\n")))))
+    offers = [Offer(ResidencyLevel.STRUCTURED, part.tokens, 1.0) for _, part in recalled]
+    selected = select([Candidate(place, (offer,)) for (place, _), offer in zip(recalled, offers, strict=True)], budget)
+    parts: list[Part] = []
+    for (place, part), offer in zip(recalled, selected.offers, strict=True):
+        if offer is None:
+            held.leave_out(place, "it was recalled, but there is no room for all of it")
+        else:
+            parts.append(part)
+            held.add(place, DigestPart.RECALLED, "it was recalled after it had been folded")
     return parts
 
 
@@ -123,11 +133,14 @@ def _was_recalled(result: Block, exchange: Exchange | None, material: Material) 
     return exchange_page(exchange, arguments_of(call), result.text).id in material.recalled
 
 
-def _said(material: Material, budget: int, held: Held) -> list[Part]:
+def _said(material: Material, room: int, share: int, held: Held) -> list[Part]:
     messages = [entry.message for entry in material.entries]
     found = sayings(messages, material.cut, _reports(material))
+    found = [saying for saying in found if saying.place not in material.kept]
+    for saying in found:
+        held.leave_out(saying.place, "an older answer that only announces its calls, or for which there is no room")
     parts: list[Part] = []
-    for part, told in said_parts([saying for saying in found if saying.place not in material.kept], budget):
+    for part, told in said_parts(found, room, share):
         parts.append(part)
         for saying in told:
             held.add(saying.place, DigestPart.SAID, saying.reason or f"what was said ({saying.voice}), in short")
@@ -145,40 +158,48 @@ def _reports(material: Material) -> dict[int, tuple[str, str]]:
     return reports
 
 
-def _done(material: Material, budget: int, held: Held) -> list[Part]:
+def _done(material: Material, room: int, share: int, held: Held) -> list[Part]:
     exchanges = [exchange for exchange in material.work.exchanges if exchange.answered < material.cut]
-    kept = list(exchanges)
-    lines = done_lines(kept, material.handles)
-    early: list[Exchange] = []
-    while kept and sum(map(len, lines)) // 4 > budget:
-        drop = max(1, len(kept) // 8)
-        early += kept[:drop]
-        kept = kept[drop:]
-        lines = done_lines(kept, material.handles)
-    failed = [exchange for exchange in early if exchange.ending.outcome is not Outcome.OK]
-    lines = [*counted_lines(early), *done_lines(failed), *lines]
-    for exchange in [
-        *(other for other in failed if is_told(other)),
-        *(other for other in kept if is_told(other, kept)),
-    ]:
-        held.add(exchange.answered, DigestPart.DONE, f"its outcome: {exchange.ending.outcome}")
-        held.add(exchange.called, DigestPart.DONE, f"a call with its outcome: {exchange.ending.outcome}")
-    return [Part("what was done, in order, with its outcome:", tuple(lines))] if lines else []
+    lines, failures = done_lines(exchanges, material.handles), open_failures(exchanges)
+    candidates = [
+        line.candidate((place + 1) / len(lines), open_failure=line.exchanges[-1].call_id in failures)
+        for place, line in enumerate(lines)
+    ]
+    chosen: list[str] = []
+    told: set[str] = set()
+    early = -1  # the place of the last exchange that has no line for want of room
+    for line, offer in zip(lines, select(candidates, room, share).offers, strict=True):
+        for exchange in line.exchanges:
+            if offer is None:
+                early = exchange.answered
+                held.leave_out(exchange.called, "a call that is only counted: there is no room for older ones")
+                held.leave_out(exchange.answered, "a result that is only counted: there is no room for older ones")
+                continue
+            told.add(exchange.call_id)
+            held.add(exchange.answered, DigestPart.DONE, f"its outcome: {exchange.ending.outcome}")
+            held.add(exchange.called, DigestPart.DONE, f"a call with its outcome: {exchange.ending.outcome}")
+        chosen += [line.text] if offer is not None else []
+    counted = [exchange for exchange in exchanges if exchange.answered <= early and exchange.call_id not in told]
+    chosen = [*counted_lines(counted), *chosen]
+    return [Part("what was done, in order, with its outcome:", tuple(chosen))] if chosen else []
 
 
 def _files(material: Material, budget: int, plan: Sequence[str], held: Held) -> list[FileView]:
-    now = _attention(material, plan)
-    files = material.work.files.files
+    now, files = _attention(material, plan), material.work.files.files
     chunks = [chunk for key, file in files.items() for chunk in chunks_of(key, file, now)]
-    back = material.recalled_files
-    chunks.sort(key=lambda chunk: (chunk.key not in back, -chunk.worth, chunk.key, chunk.region, chunk.begin))
-    chosen: list[Chunk] = []
-    spent = 0
-    for chunk in chunks:
-        wanted = chunk.key in material.recalled_files or chunk.need >= _FILE_RATE * material.rate * chunk.tokens
-        if wanted and spent + chunk.tokens <= budget:
-            chosen.append(chunk)
-            spent += chunk.tokens
+    for exchange in material.work.exchanges:
+        if exchange.act is Act.SHOWED:
+            held.leave_out(
+                exchange.answered, "what it showed has changed since, or is less likely needed than the rest"
+            )
+    wanted = [
+        chunk
+        for chunk in chunks
+        if chunk.key in material.recalled_files or chunk.need >= _FILE_RATE * material.rate * chunk.tokens
+    ]
+    candidates = [chunk.candidate(recalled=chunk.key in material.recalled_files) for chunk in wanted]
+    offers = select(candidates, budget).offers
+    chosen = [chunk for chunk, offer in zip(wanted, offers, strict=True) if offer is not None]
     for chunk in chosen:
         for place in set(files[chunk.key].text.regions[chunk.region].seen[chunk.begin : chunk.end]):
             held.add(place, DigestPart.FILES, "lines that it showed or wrote stand in a view of the file")

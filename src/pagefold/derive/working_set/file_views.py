@@ -82,14 +82,17 @@ def ledger_of(views: Sequence[FileView]) -> Ledger:
 def _numbered_lines(file: KnownFile, runs: Sequence[tuple[int, int, int]]) -> LedgerEntry | None:
     """The lines of these runs that have numbers, under how the title of their view begins."""
     shown: dict[int, str] = {}
+    text: list[str] = []
     for region, begin, end in runs:
         part = file.text.regions[region].part(begin, end)
         if part.start is not None:
             shown.update(enumerate(part.lines, part.start))
+            text += _numbered(part, 0, len(part.lines), certain=True)
     if not shown:
         return None
     first, last = min(shown), max(shown)
-    return LedgerEntry(_name(file), tuple([shown.get(number) for number in range(first, last + 1)]), first)
+    lines = tuple([shown.get(number) for number in range(first, last + 1)])
+    return LedgerEntry(_name(file), lines, first, text="\n".join(text))
 
 
 def _name(file: KnownFile) -> str:

@@ -8,8 +8,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from pagefold.derive.selection import Candidate, Offer, select
 from pagefold.derive.working_set.parts import Part
 from pagefold.frozen import frozen
+from pagefold.pages.kinds import ResidencyLevel
 from pagefold.pages.pins import OPENING
 from pagefold.pages.voices import Voice, without_reminders, words_of
 from pagefold.wire.message import BlockKind, Message, Role
@@ -78,23 +80,36 @@ def sayings(messages: Sequence[Message], cut: int, reports: Mapping[int, tuple[s
     return [replace(saying, reason=whole.get(index, "")) for index, saying in enumerate(found)]
 
 
-def said_parts(found: Sequence[Saying], budget: int) -> list[tuple[Part, list[Saying]]]:
-    """The parts that tell these sayings in about so many tokens, each with the sayings that it tells.
+def said_parts(found: Sequence[Saying], room: int, share: int) -> list[tuple[Part, list[Saying]]]:
+    """The parts that tell these sayings, each with the sayings that it tells. What has to stay whole may take all the
+    room; with the rest they make about `share` tokens."""
+    forms = [_forms(saying, share) for saying in found]
+    candidates = [_candidate(saying, forms[at], at / len(found)) for at, saying in enumerate(found)]
+    told: list[tuple[Saying, str]] = []
+    for at, offer in enumerate(select(candidates, room, share).offers):
+        if offer is not None:
+            told.append((found[at], forms[at][candidates[at].offers.index(offer)]))
+    return list(_parts(told))
 
-    The newest words get what room there is: old answers go first, then old reports and what the client put in are
-    shortened, then old asks.
-    """
-    texts = [_told(saying, budget) for saying in found]
-    spent = sum(len(text) // 4 + _TITLE for text in texts)
-    for voices in ((Voice.YOU,), (Voice.AGENT, Voice.CLIENT, Voice.SUMMARY), (Voice.USER,)):
-        for index, saying in enumerate(found):
-            if spent <= budget:
-                break
-            if saying.voice in voices and not saying.reason and texts[index]:
-                short = "" if saying.voice is Voice.YOU else shortened(saying.text, _SHORT)
-                spent -= (len(texts[index]) - len(short)) // 4 + (0 if short else _TITLE)
-                texts[index] = short
-    return list(_parts([(saying, text) for saying, text in zip(found, texts, strict=True) if text]))
+
+def _forms(saying: Saying, share: int) -> tuple[str, ...]:
+    """The texts that may stand for a saying, the longest first; none where it says nothing of its own."""
+    longest = _told(saying, share)
+    if saying.voice is Voice.YOU:
+        short = in_short(saying.text, acts=saying.acts)
+        return tuple(filter(None, (longest, short) if saying.reason else (short,)))
+    return longest, shortened(saying.text, _SHORT)
+
+
+def _candidate(saying: Saying, forms: Sequence[str], recency: float) -> Candidate:
+    """What the forms of a saying cost and are worth. What has to stay whole does, and what others than the agent itself
+    said stands at least in short. Where there is no room old answers go first, then what agents reported and what the
+    client put in is shortened, then what the user said. `recency` is from 0, the oldest, to 1."""
+    worth = recency + {Voice.YOU: 1.0, Voice.USER: 3.0}.get(saying.voice, 2.0)
+    costs = [len(form) // 4 + _TITLE for form in forms]
+    offers = tuple([Offer(ResidencyLevel.STRUCTURED, cost, worth * cost) for cost in costs])
+    floor = 0 if saying.reason else None if saying.voice is Voice.YOU else len(offers) - 1
+    return Candidate(saying.place, offers, floor)
 
 
 def _parts(told: Sequence[tuple[Saying, str]]) -> Iterator[tuple[Part, list[Saying]]]:
