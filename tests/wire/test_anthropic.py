@@ -7,6 +7,7 @@ import pytest
 
 from pagefold.errors import WireError
 from pagefold.wire import anthropic, json_text, sse
+from pagefold.wire.apis import MESSAGES
 from pagefold.wire.message import Block, BlockKind, Message, Role, Usage
 
 UNKNOWN: dict[str, Any] = {"type": "from_next_year", "text": "x"}
@@ -229,3 +230,18 @@ def test_a_stream_that_fails_says_why() -> None:
 def test_a_message_with_an_unknown_role_is_refused_and_the_known_ones_named() -> None:
     with pytest.raises(WireError, match='role "critic": expected one of system, developer, user, assistant, tool'):
         anthropic.parse_message({"role": "critic", "content": "x"}, "")
+
+
+@pytest.mark.parametrize(
+    ("thread", "continued"),
+    [
+        ({"type": "continue", "previous_message_id": "msg_1"}, "msg_1"),
+        ({"type": "create"}, ""),
+        (None, ""),
+        ("odd", ""),
+    ],
+)
+def test_a_request_that_continues_a_thread_of_the_provider_is_known(thread: object, continued: str) -> None:
+    body = {"model": "m", "messages": [{"role": "user", "content": "new"}], "thread": thread}
+
+    assert MESSAGES.continues(anthropic.parse_request(json.dumps(body).encode())) == continued

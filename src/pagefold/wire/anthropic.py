@@ -46,6 +46,13 @@ SHAPE = RequestShape("messages", parse_message, "system", _system)
 parse_request = partial(parse_body, shape=SHAPE)
 
 
+def continues(request: Request) -> str:
+    """Returns the id of the provider's message whose thread a request continues, or "". Such a request has only what is
+    new in its messages (beta `message-threads-2026-08-12`)."""
+    thread = as_object(json_text.parse(request.member("thread") or "null"))
+    return as_string(thread.get("previous_message_id")) if thread.get("type") == "continue" else ""
+
+
 def parse_response(body: bytes) -> Response:
     """Parses an answer that is not streamed. Raises WireError, also for an error body."""
     text = json_text.text_of(body)

@@ -37,6 +37,7 @@ MESSAGES = Api(
     anthropic.MessagesStream,
     anthropic.CALLS,
     MessagesTurn,
+    anthropic.continues,
     clearing=anthropic.CLEARING,
     marks=anthropic.MARKS,
     reasoning=anthropic_reasoning.REASONING,
