@@ -255,7 +255,7 @@ def test_a_window_below_the_least_says_by_how_much_and_what_it_is_that_has_to_st
     short = run.derived[-1].short
     over, parts = short.split(" tokens more than the window holds: ")
     assert int(over.split()[-1].replace(",", "")) > 0
-    assert re.search(r"message \d+ \(what the user asked\) [\d,]+", parts)
+    assert re.search(r"digests [\d,]+", parts)
     assert re.search(r"the last exchange [\d,]+", parts)
 
 

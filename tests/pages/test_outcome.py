@@ -49,3 +49,50 @@ def test_a_failure_without_words_is_told_by_its_exit_code() -> None:
     silent = "Chunk ID: 1\nWall time: 1 seconds\nProcess exited with code 1\nOriginal token count: 0\nOutput:\n"
 
     assert ending_of(silent).line == "Process exited with code 1"
+
+
+@pytest.mark.parametrize(
+    ("script", "text", "outcome", "line"),
+    [
+        (
+            "go build ./... 2>&1 | head",
+            "a.go:3:2: cannot use x as int value",
+            Outcome.UNCLEAR,
+            "a.go:3:2: cannot use x as int value",
+        ),
+        (
+            "mise run test | tail -50",
+            "ok\n--- FAIL: TestRewind (0.1s)\nend",
+            Outcome.UNCLEAR,
+            "--- FAIL: TestRewind (0.1s)",
+        ),
+        ("mise run lint | tail", "[lint] ERROR task failed", Outcome.UNCLEAR, "[lint] ERROR task failed"),
+        (
+            "./mill enable; echo done",
+            "Error: not a git repository\ndone",
+            Outcome.UNCLEAR,
+            "Error: not a git repository",
+        ),
+        ("grep -rn FAIL .", "--- FAIL: TestRewind (0.1s)", Outcome.OK, ""),
+        ("make test", "12 passed, 0 failed, 0 errors", Outcome.OK, ""),
+        ("make test", "Exit code 2\n3 failed", Outcome.FAILED, "3 failed"),
+        ("", "Error: no such page", Outcome.FAILED, "Error: no such page"),
+        ("", "screenshot failed: timed out after 5s", Outcome.FAILED, "screenshot failed: timed out after 5s"),
+        ("", "Web search error: unavailable", Outcome.FAILED, "Web search error: unavailable"),
+    ],
+)
+def test_a_hidden_exit_code_is_neither_called_good_nor_failed(
+    script: str, text: str, outcome: Outcome, line: str
+) -> None:
+    ending = ending_of(text, script=script)
+
+    assert (ending.outcome, ending.line) == (outcome, line)
+
+
+def test_what_the_user_said_with_a_refusal_is_kept() -> None:
+    text = (
+        "The user doesn't want to proceed with this tool use. The tool use was rejected. "
+        "To tell you how to proceed, the user said:\nkeep the usage text\nfor unknown flags"
+    )
+
+    assert ending_of(text).text == "REFUSED by the user: the user said: keep the usage text for unknown flags"

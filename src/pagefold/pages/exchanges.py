@@ -97,7 +97,8 @@ def work_of(messages: Iterable[Message], own: OwnTools = ()) -> Work:
 def _answered(work: Work, result: Block, place: int) -> Work:
     """The work after the result of an open call."""
     call = work.open[result.call_id]
-    ending = ending_of(result.text, failed=result.failed)
+    script = text_under(call.arguments, work.tools.arguments.script) or ""
+    ending = ending_of(result.text, failed=result.failed, script=script)
     changes = tuple(changes_of(call.name, call.arguments, result.text, ending, work.tools))
     exchange = Exchange(
         call.name,

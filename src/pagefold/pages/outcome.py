@@ -1,4 +1,8 @@
-"""What became of a tool call: it went well, failed, was refused by the user, or was interrupted."""
+"""What became of a tool call: it went well, failed, was refused by the user, or was interrupted.
+
+A pipe hides the exit code of what runs before it, and some programs print errors and go on: a script without an exit
+code whose output tells of errors is neither called good nor failed.
+"""
 
 import re
 from enum import StrEnum
@@ -13,12 +17,23 @@ _INTERRUPTED = re.compile(
     r"^\s*\[Request interrupted|^\s*(?:<tool_use_error>)?\s*(?:Interrupted by user|aborted by user)"
 )
 _FAILED = re.compile(
-    r"^\s*(?:<tool_use_error>|Error\b|error:|No replacement was performed|Invalid\b|Exit code:? [1-9]|Script failed"
+    r"^\s*(?:<tool_use_error>|No replacement was performed|(?:Error: )?Exit code:? [1-9]|Script failed"
     r"|InputValidationError)"
     r"|\A[^\n]*(?:\n[^\n]*){0,4}Process exited with code [1-9]"
     r"|apply_patch verification failed"
     r'|"exit_code":\s*[1-9]'
     r"|<returncode>[1-9-]"
+)
+_SAYS_ERROR = re.compile(r"^\s*(?:Error\b|error:|Invalid\b)")
+_TOOL_FAILED = re.compile(r"^\s*[\w ]{3,40}\b(?:failed|error): ")
+_PRINTED = re.compile(
+    r"^(?:--- FAIL|FAIL(?:ED)?\b|fatal: |panic: |Traceback \(most recent|npm ERR!|make(?:\[\d+\])?: \*\*\*|E   )"
+    r"|^(?:error|ERROR|Error)(?:\[\w+\])?[: ]|\b[Tt]ask failed\b|\[build failed\]|: (?:fatal )?error(?: [A-Z]+\d+)?: "
+    r"|\b[1-9]\d* (?:failed|failures?|errors?)\b|: cannot use |: undefined: |\bERROR task failed",
+    re.MULTILINE,
+)
+_LOOKS = re.compile(
+    r"^\s*(?:cd [^&;|]+(?:&&|;)\s*)?(?:cat|grep|rg|ls|find|head|tail|sed -n|awk|git (?:log|diff|show|grep|blame)|gh)\b"
 )
 _TELLS = re.compile(
     r"error|fail|reject|refus|denied|not found|no such|cannot|can't|exception|panic|proceed|undefined|expected",
@@ -28,12 +43,14 @@ _FRAME = re.compile(
     r"^(?:Chunk ID:|Wall time|Process exited|Original token count|Output:|Exit code|<returncode>|</?output>|\s*$)"
 )
 _EXIT = re.compile(r"exited with code|[Ee]xit code|<returncode>")
+_USER_SAID = "To tell you how to proceed, the user said:"
 _LOOKED_AT = 2_000
-_LONGEST = 200  # characters of the line that says how a call ended
+_LONGEST = 300  # characters of the line that says how a call ended
 
 
 class Outcome(StrEnum):
     OK = "ok"
+    UNCLEAR = "unclear"
     FAILED = "failed"
     REFUSED = "refused"
     INTERRUPTED = "interrupted"
@@ -41,6 +58,7 @@ class Outcome(StrEnum):
 
 _SAID = {
     Outcome.OK: "ok",
+    Outcome.UNCLEAR: "errors in its output",
     Outcome.FAILED: "FAILED",
     Outcome.REFUSED: "REFUSED by the user",
     Outcome.INTERRUPTED: "INTERRUPTED",
@@ -60,16 +78,34 @@ class Ending:
         return _SAID[self.outcome] if self.outcome is Outcome.OK else f"{_SAID[self.outcome]}: {self.line[:_LONGEST]}"
 
 
-def ending_of(result: str, *, failed: bool = False) -> Ending:
-    """How a call with this result ended; `failed` is what the wire format says."""
+def ending_of(result: str, *, failed: bool = False, script: str = "") -> Ending:
+    """How a call with this result ended; `failed` is what the wire format says, `script` what a shell was given."""
     head = result[:_LOOKED_AT]
-    if _REFUSED.search(head):
-        return Ending(Outcome.REFUSED, _first(result))
+    if (refused := _REFUSED.search(head)) is not None:
+        return Ending(Outcome.REFUSED, _users_words(result) or _first(result[refused.start() :]))
     if _INTERRUPTED.search(head):
         return Ending(Outcome.INTERRUPTED, _first(result))
-    if failed or _FAILED.search(head):
+    says_error = _SAYS_ERROR.search(head) is not None or (not script and _TOOL_FAILED.search(head) is not None)
+    if failed or _FAILED.search(head) or (says_error and not script):
         return Ending(Outcome.FAILED, _telling(result))
+    if script and (says_error or not _LOOKS.match(script)):
+        printed = _PRINTED.search(head) or _PRINTED.search(result[-_LOOKED_AT:])
+        if says_error or printed is not None:
+            return Ending(Outcome.UNCLEAR, _line_at(printed) if printed is not None else _telling(result))
     return Ending(Outcome.OK)
+
+
+def _users_words(result: str) -> str:
+    """What the user said with a refusal, on one line."""
+    _, asked, words = result.partition(_USER_SAID)
+    return f"the user said: {' '.join(words.split())}" if asked and words.strip() else ""
+
+
+def _line_at(match: re.Match[str]) -> str:
+    """The line in which something was found."""
+    text = match.string
+    end = text.find("\n", match.start() + 1)
+    return text[text.rfind("\n", 0, match.end()) + 1 : end if end >= 0 else len(text)].strip()
 
 
 def _first(text: str) -> str:

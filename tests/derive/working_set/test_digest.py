@@ -218,3 +218,25 @@ def test_a_plan_that_stands_in_the_last_exchanges_is_not_told_as_an_older_one() 
         made = working_set(Material(entries, cut, 5, work_of(messages)), Names({}, SHIPPED, 0.0, 10), 8_000)
         assert ("[x] Grind the flour" in rendered(made.parts, RECORD, cut)) is told
         assert "[ ] Grind the flour" not in rendered(made.parts, RECORD, cut)
+
+
+def test_a_skills_text_is_not_told_as_the_users() -> None:
+    text = digest(
+        conversation(
+            user("Mend the mill."),
+            call("s1", "Skill", {"skill": "design"}),
+            result("s1", "Launching skill: design"),
+            user("Approach this as the lead of a small studio."),
+            agent("I do."),
+            user("Go on."),
+        )
+    )
+
+    assert "put in by the client, not by the user, message 4:" in text
+    assert "user, message 4:" not in [line.partition("] ")[2] for line in own_lines(text)]
+
+
+def test_that_an_agent_was_begun_is_no_report() -> None:
+    begun = "Async agent launched successfully.\n" + "It works in the background and will notify you. " * 10
+
+    assert "report of" not in digest(session(call("c2", "Agent", {"description": "Sift"}), result("c2", begun)))

@@ -17,11 +17,12 @@ from pagefold.pages.voices import Voice, without_reminders, words_of
 from pagefold.wire.message import BlockKind, Message, Role
 
 _WHOLE_ANSWERS, _WHOLE_REPORTS = 3, 2
-_REPORT = 300  # characters: a shorter result of an agent only says that it was begun
+_REPORT, _BEGUN = 300, "Async agent launched"  # characters: a shorter result only says that an agent was begun
+_LAUNCHES = "Launching skill"  # a result; what follows it in the user's place is the skill's text
 _ASK, _OLD_REPORT, _CLIENT = 2_000, 600, 300  # characters of what does not have to stay whole
 _LONGEST = {Voice.SUMMARY: 24_000, Voice.AGENT: 8_000}
 _LONGEST_OTHER = 12_000
-_SHORT = 300
+_SHORT, _LEAST = 300, 1_500  # characters that are told at least, of the latest ask and what it replies to the second
 _TITLE = 12  # tokens
 _SENTENCE = re.compile(r"(?<=[.!?:])\s+(?=[A-Z#*`\d-])")
 _ANNOUNCES = re.compile(
@@ -30,7 +31,8 @@ _ANNOUNCES = re.compile(
     re.IGNORECASE,
 )
 GAP = "…"
-_ANSWERED, _LATEST = "the answer that the latest ask replies to", "the latest ask"  # these never give way
+_TELLING = 25  # characters: "Great idea!" tells nothing
+_ANSWERED, _LATEST = "the answer that the latest ask replies to", "the latest ask"  # these give way last
 
 
 @frozen
@@ -133,7 +135,7 @@ def _told(saying: Saying, budget: int) -> str:
     """What is told of a saying where there is room."""
     if saying.reason:
         longest = _LONGEST.get(saying.voice, _LONGEST_OTHER)
-        room = longest if saying.reason in (_ANSWERED, _LATEST) else max(_SHORT, budget * 2)
+        room = max(_LEAST, budget * 4) if saying.reason in (_ANSWERED, _LATEST) else max(_SHORT, budget * 2)
         return shortened(saying.text, min(longest, room))
     if saying.voice is Voice.YOU:
         return in_short(saying.text, acts=saying.acts)
@@ -152,8 +154,9 @@ def _spoken(messages: Sequence[Message], reports: Mapping[int, tuple[str, str]])
                 yield Saying(place, Voice.YOU, text, acts=acts)
         elif text:
             words = words_of(text)
-            yield Saying(place, words.voice, words.text, speaker=words.speaker)
-        if place in reports and len(reports[place][1]) >= _REPORT:
+            expanded = place > 0 and messages[place - 1].text.startswith(_LAUNCHES)
+            yield Saying(place, Voice.CLIENT if expanded else words.voice, words.text, speaker=words.speaker)
+        if place in reports and len(reports[place][1]) >= _REPORT and not reports[place][1].startswith(_BEGUN):
             yield Saying(place, Voice.AGENT, reports[place][1], speaker=reports[place][0])
 
 
@@ -180,12 +183,12 @@ def shortened(text: str, characters: int) -> str:
 def in_short(text: str, *, acts: bool = False) -> str:
     """The first and the last sentence of a text on one line. Sentences that only announce the calls of a message that
     `acts` are left out."""
-    lines = [line.strip() for line in text.split("\n") if line.strip()]
+    lines = [line.strip() for line in text.split("\n") if line.strip() and not line.startswith("```")]
     sentences = [sentence for line in lines for sentence in _SENTENCE.split(line)]
-    ends = [sentences[0]] if len(sentences) == 1 else [sentences[0], sentences[-1]]
+    telling = [sentence for sentence in sentences if len(sentence) >= _TELLING]
+    ends = telling[:1] + telling[1:][-1:] or sentences[:1]
     kept = [sentence for sentence in ends if not (acts and _ANNOUNCES.match(sentence))]
     if not kept:
         return ""
-    whole = len(kept) == len(sentences)
-    shown = [" ".join(shortened(sentence, _SHORT).split()) for sentence in kept]
-    return " ".join(shown) if whole else f" {GAP} ".join(shown) if len(shown) > 1 else f"{shown[0]} {GAP}"
+    shown = f" {GAP} ".join(" ".join(shortened(sentence, _SHORT).split()) for sentence in kept)
+    return shown if len(kept) == len(sentences) == 1 else f"{shown} {GAP}" if kept[-1] is not sentences[-1] else shown

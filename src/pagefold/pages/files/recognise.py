@@ -53,7 +53,7 @@ def changes_of(
     if ending.outcome is Outcome.REFUSED:
         return
     tool = tools.find(name) or FileTool(Does.FILE, tools.arguments)
-    failed = ending.outcome is not Outcome.OK
+    failed = ending.outcome not in (Outcome.OK, Outcome.UNCLEAR)
     call = _Call(name, arguments, result, failed, tool.arguments, tools, tool.stated)
     if not failed or tool.does in _ALSO_FAILED:
         yield from _DONE_BY[tool.does](call)

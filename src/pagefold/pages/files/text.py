@@ -14,6 +14,8 @@ from pagefold.pages.files.edges import uncut, uncut_lines
 from pagefold.pages.files.hunk import Hunk
 from pagefold.pages.files.region import Region, is_telling
 
+_THEN = "`, then `"
+
 
 @frozen
 class FileText:
@@ -118,9 +120,15 @@ class FileText:
         return file
 
     def doubted(self, reason: str, place: int, *, mild: bool = False) -> "FileText":
-        """Something may have changed the file: lines that were not seen since are in doubt. `mild` is a formatter."""
+        """Something may have changed the file: lines that were not seen since are in doubt. `mild` is a formatter.
+
+        Where lines were in doubt before, the first to be suspected stays named beside the last.
+        """
         if mild:
             return replace(self, reformatted_by=reason, reformatted_at=place)
+        first = self.doubt.partition(_THEN)[0]
+        if first and first != reason and any(self.is_doubted(min(region.seen)) for region in self.regions):
+            reason = f"{first}{_THEN}{reason}"
         return replace(self, doubt=reason, doubted_at=place)
 
     def is_doubted(self, seen: int) -> bool:
