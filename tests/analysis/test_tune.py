@@ -70,7 +70,7 @@ def test_what_is_fitted_never_judges(tmp_path: Path) -> None:
 
 def test_a_session_judges_what_was_learned_without_it(tmp_path: Path) -> None:
     path = written(tmp_path / "logs.jsonl", *map(echo, NAMES[:9]))
-    each = tuple(replace(SHIPPED, forms=forms_of((), floor)) for floor in (4, 9, 400, 20))
+    each = tuple(replace(SHIPPED, forms=forms_of((), floor)) for floor in (4, 32, 400, 20))
     trials = (each, *map(always, each))
 
     judged = [judge_session(one, JOB, trials=trials, sampled=tuple(NAMES[:8])) for one in sessions_of([path], JOB)]
@@ -121,11 +121,13 @@ def test_a_change_that_adds_nothing_to_those_before_it_is_passed_over(tmp_path: 
 
 
 def echo(name: str) -> dict[str, Any]:
-    """A session in which a short line comes again in every result: worth a reference only where the floor is low."""
+    """A session in which two blocks come again in every result. The short one needs a low floor to be referred to."""
     block = "\n".join(f"{name} said in line {line} what it has said before, word for word" for line in range(4))
+    long = "\n".join(f"{name} repeats in line {line} what it has said before, word for word" for line in range(6))
     messages: list[dict[str, Any]] = [{"role": "user", "content": "go"}]
     for turn in range(8):
-        text = f"{block}\n{turn} of them are done now\nclose what you opened before"
+        news = "\n".join(f"{turn} of them are done in step {step}" for step in range(4))
+        text = f"{news}\n{block}\n{turn} of them are done now\n{long}"
         messages += [
             call("Bash", f"{name}-{turn}", command=f"run {turn}"),
             result("Bash", f"{name}-{turn}", text),

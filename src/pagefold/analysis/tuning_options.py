@@ -18,7 +18,7 @@ LEAST_CALLS = 20
 """Results of a tool before leaving out one of its codecs is tried."""
 
 _PAIRS = 12
-_FLOORS = (2, 4, 6, 14, 20)
+_FLOORS = (16, 24, 48, 64)
 
 
 @dataclass(frozen=True, slots=True)

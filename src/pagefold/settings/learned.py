@@ -46,7 +46,7 @@ class LastingSettings:
 class ReferencesSettings:
     """When a reference takes the place of lines that the request already holds; learned by tune."""
 
-    floor_tokens: int = setting(9, "How many tokens the lines must have, beyond those that name their place.", whole(1))
+    floor_tokens: int = setting(32, "How many tokens the lines must have; half as many again for one or two.", whole(1))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
