@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby, pairwise
 
 from pagefold.encode.borders import end_of_whole, start_of_whole, tells_outcome
-from pagefold.encode.codecs.numbered import NumberedRun, RunHeader, header_of, keeps_number, split
+from pagefold.encode.codecs.numbered import NumberedRun, RunHeader, header_of, sparsely_numbered, split
 from pagefold.frozen import frozen
 from pagefold.pages.ledger import Ledger, LedgerEntry
 
@@ -263,13 +263,12 @@ def decode(form: str, ledger: Ledger) -> str:
     if not form.startswith("[R") and "\n[R" not in form:
         return form
     reader = _ReferenceReader(ledger)
-    for line in form.split("\n"):
-        reader.take(line)
+    reader.take(form.split("\n"))
     return "\n".join(reader.lines)
 
 
 class _ReferenceReader:
-    """Takes a text with references line by line; `lines` is the text without them."""
+    """Takes the lines of a text with references; `lines` is the text without them."""
 
     def __init__(self, ledger: Ledger) -> None:
         self.ledger = ledger
@@ -279,19 +278,30 @@ class _ReferenceReader:
         self._run: RunHeader | None = None
         self._number = 1  # of the next line below the title
 
-    def take(self, line: str) -> None:
-        if self._title and line.startswith("= ") and _REFERENCE.fullmatch(line):
-            lines = self._referred(line)
-            for text in lines:
-                self._add(text)
-            self._literal += [None] * len(lines)
-        elif self._run is None and line.startswith("[R") and (title := _TITLE.fullmatch(line)):
-            self._begin(title)
-        else:
-            number, mark, rest = line.partition("\t") if self._run else ("", "", "")
-            text = rest if mark and number == str(self._number) else line
-            self._literal.append(text)
-            self._add(text)
+    def take(self, lines: list[str]) -> None:
+        literal: list[str] = []  # lines since the last title or reference
+        for line in lines:
+            number, run = self._number + len(literal), self._run
+            inside = run is not None and number <= run.last
+            if line[:2] == "= " and self._title and (inside or run is None) and _REFERENCE.fullmatch(line):
+                self._show(literal)
+                literal = []
+                referred = self._referred(line)
+                self._add(referred)
+                self._literal += [None] * len(referred)
+            elif line[:2] == "[R" and not inside and (title := _TITLE.fullmatch(line)):
+                self._show(literal)
+                literal = []
+                self._begin(title)
+            elif inside and line.startswith(f"{number}\t"):
+                literal.append(line.partition("\t")[2])
+            else:
+                literal.append(line)
+        self._show(literal)
+
+    def _show(self, literal: list[str]) -> None:
+        self._literal += literal
+        self._add(literal)
 
     def _begin(self, title: re.Match[str]) -> None:
         self._title, self._literal, self._number = title[1], [], 1
@@ -303,12 +313,16 @@ class _ReferenceReader:
             self.lines.append(header)
             self._number = self._run.first
 
-    def _add(self, text: str) -> None:
+    def _add(self, texts: Sequence[str]) -> None:
         run, number = self._run, self._number
-        self._number += 1
-        named = run is not None and keeps_number(number, text, fresh=number == run.first)
-        self.lines.append(f"{number}\t{text}" if named else text)
-        if run is not None and number >= run.last:
+        self._number += len(texts)
+        if run is None:
+            self.lines += texts
+            return
+        inside = max(0, run.last - number + 1)
+        self.lines += sparsely_numbered(texts[:inside], number, fresh=number == run.first)
+        self.lines += texts[inside:]
+        if self._number > run.last:
             self._run, self._title = None, ""
 
     def _referred(self, line: str) -> list[str]:

@@ -31,13 +31,12 @@ def read(form: str, shown: Shown) -> str:
     if not (form.startswith(("[R", "[lines ")) or "\n[R" in form or "\n[lines " in form):
         return form
     reader = _Reader(shown)
-    for line in form.split("\n"):
-        reader.take(line)
+    reader.take(form.split("\n"))
     return "\n".join(reader.text)
 
 
 class _Reader:
-    """Takes a form line by line. `text` is what it stands for, `lines` are those that it shows below its last title."""
+    """Takes the lines of a form. `text` is what it stands for, `titles` the lines that it shows below each title."""
 
     def __init__(self, shown: Shown | None) -> None:
         self.text: list[str] = []
@@ -45,46 +44,67 @@ class _Reader:
         self._lines: dict[int, str] = {}
         self._shown = shown
         self._number, self._last = 1, 0
-        self._style: Callable[[int, str], str] | None = None  # how a numbered line is written; None for plain lines
+        self._mark, self._width = "", 0  # how a number is written before its line; no mark for plain lines
         self._unchanged: tuple[dict[int, str], set[int]] | None = None
 
-    def take(self, line: str) -> None:
-        if line.startswith("= line") and self.titles and (reference := _REFERENCE.fullmatch(line)):
-            self._follow(reference)
-        elif line.startswith("[") and self._style is None and (title := _TITLE.fullmatch(line)) and len(line) > 2:
-            self._begin(title)
-        elif self._style is None:
-            self._add(line, literal=True)
-        else:
-            number, tab, rest = line.partition("\t")
-            if tab and number.isascii() and number.isdigit():
-                if int(number) != self._number:
-                    raise ValueError(f"line {self._number} is shown as line {number}")
-                line = rest
-            self._add(line, literal=True)
+    def take(self, lines: list[str]) -> None:
+        literal: list[str] = []  # lines since the last title or reference
+        for line in lines:
+            if line[:6] == "= line" and self.titles and (reference := _REFERENCE.fullmatch(line)):
+                self._show(literal)
+                literal = []
+                self._follow(reference)
+                continue
+            if line[:1] == "[" and len(line) > 2 and (not self._mark or self._number + len(literal) > self._last):
+                title = _TITLE.fullmatch(line)
+                if title is not None:
+                    self._show(literal)
+                    literal = []
+                    self._begin(title)
+                    continue
+            literal.append(line)
+        self._show(literal)
+
+    def _show(self, literal: list[str]) -> None:
+        """Adds lines that the form shows; within a numbered run they may have their numbers before them."""
+        numbered = max(0, self._last - self._number + 1) if self._mark else 0
+        lines: list[str] = []
+        for number, line in enumerate(literal, self._number):
+            said, tab, rest = line.partition("\t") if numbered > len(lines) else ("", "", "")
+            if tab and said.isascii() and said.isdigit():
+                if int(said) != number:
+                    raise ValueError(f"line {number} is shown as line {said}")
+                lines.append(rest)
+            else:
+                lines.append(line)
+        self._lines.update(enumerate(lines, self._number))
+        self._add(lines)
 
     def _begin(self, title: re.Match[str]) -> None:
         self._lines = {}
         if title["title"]:
             self.titles[title["title"]] = self._lines
-        self._number, self._style, self._unchanged = 1, None, None
+        self._number, self._mark, self._unchanged = 1, "", None
         if title["first"]:
             self._number, self._last = int(title["first"]), int(title["last"])
-            mark = title["mark"] or "\t"
-            width = int(title["width"] or (_ARROW_WIDTH if mark == "→" else 0))
-            self._style = lambda number, line: f"{number:>{width}}{mark}{line}"
+            self._mark = title["mark"] or "\t"
+            self._width = int(title["width"] or (_ARROW_WIDTH if self._mark == "→" else 0))
         if title["base"] and self._shown:
             self._unchanged = self._named(title["base"]), _numbers_in(title["changed"])
 
-    def _add(self, line: str, *, literal: bool) -> None:
-        if literal:
-            self._lines[self._number] = line
-        if self._unchanged and self._number not in self._unchanged[1] and line not in self._unchanged[0].values():
-            raise ValueError(f"line {self._number} has changed, and the title does not say so")
-        self.text.append(self._style(self._number, line) if self._style else line)
-        self._number += 1
-        if self._style and self._number > self._last:
-            self._style = None
+    def _add(self, lines: list[str]) -> None:
+        if self._unchanged is not None:
+            before, changed = set(self._unchanged[0].values()), self._unchanged[1]
+            for number, line in enumerate(lines, self._number):
+                if number not in changed and line not in before:
+                    raise ValueError(f"line {number} has changed, and the title does not say so")
+        numbered = min(len(lines), max(0, self._last - self._number + 1)) if self._mark else 0
+        mark, width = self._mark, self._width
+        self.text += [f"{number:>{width}}{mark}{line}" for number, line in enumerate(lines[:numbered], self._number)]
+        self.text += lines[numbered:]
+        self._number += len(lines)
+        if self._number > self._last:
+            self._mark = ""
 
     def _follow(self, reference: re.Match[str]) -> None:
         first, last = int(reference["first"]), int(reference["last"] or reference["first"])
@@ -96,10 +116,10 @@ class _Reader:
             self._number = last + 1
             return
         base = self._named(reference["name"])
-        for number in range(there, until + 1):
-            if number not in base:
-                raise ValueError(f"a reference to a line that is not shown: {reference[0]}")
-            self._add(base[number], literal=False)
+        lines = [base[number] for number in range(there, until + 1) if number in base]
+        if len(lines) < until + 1 - there:
+            raise ValueError(f"a reference to a line that is not shown: {reference[0]}")
+        self._add(lines)
 
     def _named(self, name: str) -> dict[int, str]:
         if name in self.titles:
@@ -118,8 +138,7 @@ def literal_lines(text: str, name: str) -> dict[int, str]:
     if not name.startswith("R"):
         return dict(enumerate(text.split("\n"), 1))
     reader = _Reader(None)
-    for line in text.split("\n"):
-        reader.take(line)
+    reader.take(text.split("\n"))
     return reader.titles.get(name, {})
 
 

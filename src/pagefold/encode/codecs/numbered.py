@@ -13,6 +13,7 @@ stays. The header of a run has its first and last number, and the sign after a n
 """
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 
 from pagefold.encode.codec import Codec, Inner
@@ -106,9 +107,15 @@ def header_of(line: str) -> RunHeader | None:
     return RunHeader(int(header[1]), int(header[2]), int(header[4]) if header[4] else _usual_width(mark), mark)
 
 
-def keeps_number(number: int, line: str, *, fresh: bool) -> bool:
-    """Whether a line keeps its number: the first of a run (`fresh`), every tenth, all far into a file, all doubtful."""
-    return fresh or number % 10 == 0 or number >= _FAR or _DOUBTFUL.match(line) is not None
+def sparsely_numbered(lines: Sequence[str], first: int, *, fresh: bool) -> list[str]:
+    """Returns lines that stand in a row from number `first` on, with the numbers that are kept: that of the first of a
+    run (`fresh`), every tenth, all far into a file, and those of lines that could be misread without them."""
+    return [
+        f"{number}\t{line}"
+        if (fresh and number == first) or number % 10 == 0 or number >= _FAR or _DOUBTFUL.match(line)
+        else line
+        for number, line in enumerate(lines, first)
+    ]
 
 
 def _doubtful(lines: list[str], first: int) -> list[int]:
