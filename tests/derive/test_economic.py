@@ -251,7 +251,7 @@ def test_nothing_refers_to_lines_that_were_trimmed_away(seed: int) -> None:
 
 
 def test_a_window_below_the_least_says_by_how_much_and_what_it_is_that_has_to_stay() -> None:
-    run = Replayed(Economic(window=600), working(2, task=TASK * 80))
+    run = Replayed(Economic(window=300), working(2, task=TASK * 80))
     short = run.derived[-1].short
     over, parts = short.split(" tokens more than the window holds: ")
     assert int(over.split()[-1].replace(",", "")) > 0

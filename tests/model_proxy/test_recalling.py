@@ -401,7 +401,7 @@ def test_a_conversation_finds_and_recalls_what_it_folded_in_its_place_and_nothin
     def told(turn: ScriptedTurn, messages: list[Any]) -> str:
         """What the model is told when it calls a context tool in this turn."""
         model = ScriptedModel([turn, ScriptedTurn("Seen.")], counting=True)
-        conversations = Conversations(Economic(), store=library.store, window=8_000, recall_rounds=3)
+        conversations = Conversations(Economic(), store=library.store, window=10_000, recall_rounds=3)
         with running(model) as where:
             upstreams, keeper = Upstreams({"anthropic": where}), PageKeeper(library)
             proxy = Proxy(upstreams, conversations, put=keeper, answers=RecallAnswers(library))

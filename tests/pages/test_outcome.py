@@ -96,3 +96,36 @@ def test_what_the_user_said_with_a_refusal_is_kept() -> None:
     )
 
     assert ending_of(text).text == "REFUSED by the user: the user said: keep the usage text for unknown flags"
+
+
+@pytest.mark.parametrize(
+    ("script", "text", "told"),
+    [
+        ("grep -rn mill src", "<returncode>1</returncode>\n<output>\n</output>", "no match"),
+        ("cd src && rg mill", "Exit code 1", "no match"),
+        ("diff a b", "Exit code 1\n< one\n> two", "they differ"),
+        (
+            "grep -rn mill src",
+            "Exit code 2\ngrep: src: No such file or directory",
+            "FAILED: grep: src: No such file or directory",
+        ),
+        ("rg mill | head && make", "Exit code 1\nmake: *** no rule", "FAILED: make: *** no rule"),
+        (
+            "pytest | tail -5",
+            "/usr/bin/python: No module named pytest",
+            "errors in its output: /usr/bin/python: No module named pytest",
+        ),
+        (
+            "x",
+            'Exit code 1\n  File "a.py", line 1\n    from x import;\nSyntaxError: invalid syntax',
+            "FAILED: SyntaxError: invalid syntax",
+        ),
+        (
+            "y",
+            "Exit code 2\na.md:36:what is rejected\n+ an error line\nnothing found: no such thing",
+            "FAILED: nothing found: no such thing",
+        ),
+    ],
+)
+def test_the_ending_is_told_by_what_the_program_says(script: str, text: str, told: str) -> None:
+    assert ending_of(text, script=script).text == told

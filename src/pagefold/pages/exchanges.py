@@ -152,5 +152,5 @@ def label_of(name: str, arguments: Mapping[str, Any], longest: int = 160) -> str
             words += (change.path for change in patched_files(patch))
             continue
         words.append(text if "\n" not in text else f"{text.strip().partition(chr(10))[0]} …")
-    label = " ".join(" ".join(words).split())
+    label = " ".join(words).strip().replace("\r", " ")
     return label if len(label) <= longest else label[: longest - 1] + "…"

@@ -29,6 +29,7 @@ _TOOL_FAILED = re.compile(r"^\s*[\w ]{3,40}\b(?:failed|error): ")
 _PRINTED = re.compile(
     r"^(?:--- FAIL|FAIL(?:ED)?\b|fatal: |panic: |Traceback \(most recent|npm ERR!|make(?:\[\d+\])?: \*\*\*|E   )"
     r"|^(?:error|ERROR|Error)(?:\[\w+\])?[: ]|\b[Tt]ask failed\b|\[build failed\]|: (?:fatal )?error(?: [A-Z]+\d+)?: "
+    r"|No module named |: command not found|: not found$|\bno tests ran\b|^\w*(?:Error|Exception): "
     r"|\b[1-9]\d* (?:failed|failures?|errors?)\b|: cannot use |: undefined: |\bERROR task failed",
     re.MULTILINE,
 )
@@ -39,10 +40,15 @@ _TELLS = re.compile(
     r"error|fail|reject|refus|denied|not found|no such|cannot|can't|exception|panic|proceed|undefined|expected",
     re.IGNORECASE,
 )
+_ERROR = re.compile(r"(?:\w+\.)*\w*(?:Error|Exception)\b: ?\S")
+_QUOTED = re.compile(r"[+-](?![+-])|[^\s:]+:\d+[:-]|.* \|\s+\d+ [+-]")
 _FRAME = re.compile(
     r"^(?:Chunk ID:|Wall time|Process exited|Original token count|Output:|Exit code|<returncode>|</?output>|\s*$)"
 )
 _EXIT = re.compile(r"exited with code|[Ee]xit code|<returncode>")
+_LAST_COMMAND = re.compile(r"(?:^|[|&;]\s*)(grep|egrep|rg|ag|diff|git diff --(?:no-index|exit-code))\b[^|&;\n]*\Z")
+_SEARCHES = ("grep", "egrep", "rg", "ag")
+_EXIT_1 = re.compile(r"\A(?:Error: )?Exit code:? 1\b|Process exited with code 1\b|<returncode>1<|\"exit_code\":\s*1\b")
 _USER_SAID = "To tell you how to proceed, the user said:"
 _LOOKED_AT = 2_000
 _LONGEST = 300  # characters of the line that says how a call ended
@@ -74,8 +80,10 @@ class Ending:
 
     @property
     def text(self) -> str:
-        """In words, on one line: `ok`, or how it ended and why."""
-        return _SAID[self.outcome] if self.outcome is Outcome.OK else f"{_SAID[self.outcome]}: {self.line[:_LONGEST]}"
+        """In words, on one line: `ok` or what its exit code answers, or how it ended and why."""
+        if self.outcome is Outcome.OK:
+            return self.line or _SAID[self.outcome]
+        return f"{_SAID[self.outcome]}: {self.line[:_LONGEST]}"
 
 
 def ending_of(result: str, *, failed: bool = False, script: str = "") -> Ending:
@@ -87,12 +95,22 @@ def ending_of(result: str, *, failed: bool = False, script: str = "") -> Ending:
         return Ending(Outcome.INTERRUPTED, _first(result))
     says_error = _SAYS_ERROR.search(head) is not None or (not script and _TOOL_FAILED.search(head) is not None)
     if failed or _FAILED.search(head) or (says_error and not script):
+        if (quiet := _told_by_exit(script, head)) is not None:
+            return Ending(Outcome.OK, quiet)
         return Ending(Outcome.FAILED, _telling(result))
     if script and (says_error or not _LOOKS.match(script)):
         printed = _PRINTED.search(head) or _PRINTED.search(result[-_LOOKED_AT:])
         if says_error or printed is not None:
             return Ending(Outcome.UNCLEAR, _line_at(printed) if printed is not None else _telling(result))
     return Ending(Outcome.OK)
+
+
+def _told_by_exit(script: str, head: str) -> str | None:
+    """What an exit code of 1 says where it is an answer and no failure; None for any other ending."""
+    command = _LAST_COMMAND.search(script)
+    if command is None or not _EXIT_1.search(head):
+        return None
+    return "no match" if command[1] in _SEARCHES else "they differ"
 
 
 def _users_words(result: str) -> str:
@@ -113,7 +131,10 @@ def _first(text: str) -> str:
 
 
 def _telling(text: str) -> str:
-    """The first line that tells of the failure, or the first that is not part of the frame."""
+    """The line that tells of the failure: an error's own, else the first that sounds like one and is no search hit or
+    line of a diff, else the first that is not part of the frame."""
     lines = [line.strip() for line in text.split("\n") if not _FRAME.match(line)]
+    errors = [line for line in lines if _ERROR.match(line)]
+    sounding = (line for line in lines if _TELLS.search(line) and not _QUOTED.match(line))
     exits = (line.strip() for line in text.split("\n") if _EXIT.search(line))
-    return next(filter(_TELLS.search, lines), lines[0] if lines else next(exits, _first(text)))
+    return errors[-1] if errors else next(sounding, lines[0] if lines else next(exits, _first(text)))

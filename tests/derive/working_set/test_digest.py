@@ -153,7 +153,9 @@ def test_a_file_read_again_after_a_formatter_is_shown_as_it_is_now_and_its_older
 
     assert newer.title.startswith(f"file {A}, as it is now: lines 1-8")
     assert newer.lines[0] == f"1\t{LINES[0]}"
-    assert older.title == f"file {A} as last seen; `gofmt -w .` may have changed the form of its lines since:"
+    assert (
+        older.title == f"file {A}, lines seen at least in part before `gofmt -w .`, which may have changed their form:"
+    )
     assert older.lines == tuple(LINES[8:12])
     assert "without certain numbers" in newer.page.text
 

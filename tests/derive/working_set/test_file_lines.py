@@ -32,7 +32,7 @@ def test_lines_in_doubt_stand_apart_and_without_numbers() -> None:
     text = FileText().shown(10, LINES, 0).doubted("git stash", 1).shown(13, LINES[3:], 2)
 
     assert quotable(text, "sieve_one", "grind_flour") == [
-        ("file mill.py as last seen; `git stash` may have changed it since", [(None, LINES[0])]),
+        ("file mill.py, seen before `git stash`, which may have changed it", [(None, LINES[0])]),
         ("file mill.py as it is now", [(14, LINES[4])]),
     ]
 
@@ -41,6 +41,6 @@ def test_the_first_to_be_suspected_stays_named() -> None:
     text = FileText().shown(10, LINES, 0).doubted("sed -i s/a/b/ mill.py", 1).doubted("make", 2).doubted("git pull", 3)
 
     assert quotable(text, "sieve_one")[0][0] == (
-        "file mill.py as last seen; `sed -i s/a/b/ mill.py`, then `git pull` may have changed it since"
+        "file mill.py, seen before `sed -i s/a/b/ mill.py`, then `git pull`, which may have changed it"
     )
     assert "sed" not in quotable(text.shown(10, LINES, 4).doubted("make", 5), "sieve_one")[0][0]

@@ -65,7 +65,7 @@ def test_an_edit_before_the_fold_is_in_the_view_and_so_in_the_ledger() -> None:
 def test_lines_in_doubt_are_sent_again(command: str) -> None:
     made = folded(call("d", "Bash", {"command": command}), result("d", "Saved"))
 
-    assert any("may have changed it since" in part.title for part in made.parts)
+    assert any("which may have changed it" in part.title for part in made.parts)
     assert len(made.ledger) == 0
     assert all(line in read_again(made, LINES) for line in LINES)
 

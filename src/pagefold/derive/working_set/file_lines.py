@@ -36,7 +36,7 @@ def file_passages(files: Mapping[str, KnownFile], asked: Collection[str]) -> Ite
 
 
 def _passage(name: str, doubt: str, lines: list[Line], where: Mapping[str, list[int]]) -> Passage:
-    title = f"file {name} as last seen; {doubt}" if doubt else f"file {name} as it is now"
+    title = f"file {name}, seen before {doubt}" if doubt else f"file {name} as it is now"
     costs = tuple([cost_of(line[0]) for line in lines])
     defining = frozenset([index for index, line in enumerate(lines) if is_defining(line[0])])
     return Passage(Speaker.RESULT, title, "", tuple(lines), where, costs, defining=defining)

@@ -53,8 +53,8 @@ def _doubt(file: KnownFile, chunk: Chunk) -> str:
 def doubt_about(text: FileText, seen: int) -> str:
     """What may have happened to lines since they were seen at this place; nothing where they surely stand."""
     if text.is_doubted(seen):
-        return f"`{text.doubt}` may have changed it since"
-    return "" if text.is_certain(seen) else f"`{text.reformatted_by}` may have changed the form of its lines since"
+        return f"`{text.doubt}`, which may have changed it"
+    return "" if text.is_certain(seen) else f"`{text.reformatted_by}`, which may have changed their form"
 
 
 def _view(key: str, file: KnownFile, chunks: Sequence[Chunk], doubt: str) -> FileView:
@@ -65,7 +65,8 @@ def _view(key: str, file: KnownFile, chunks: Sequence[Chunk], doubt: str) -> Fil
             lines.append(None)
         lines += _numbered(file.text.regions[region], begin, end, certain=not doubt)
     page = Page.of(PageKind.EVIDENCE, known_text(file), file.name)
-    title = f"{_name(file)} as last seen; {doubt}:" if doubt else _title(file, runs, page.handle)
+    older = f"{_name(file)}, lines seen at least in part before {doubt}:"
+    title = older if doubt else _title(file, runs, page.handle)
     return FileView(key, title, tuple(lines), page, None if doubt else _numbered_lines(file, runs))
 
 

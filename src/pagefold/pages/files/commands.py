@@ -18,6 +18,7 @@ from pagefold.pages.files.shell import EXPANDED, Command, commands_in
 from pagefold.pages.files.shell_words import shell_words
 
 _KNOWN = shell_words()
+_LOOK = frozenset(("ag", "awk", "diff", "echo", "egrep", "fgrep", "find", "grep", "ls", "printf", "rg", "wc", "which"))
 
 
 def changed_by_script(
@@ -103,6 +104,8 @@ def _changes(command: Command) -> Iterator[FileChange]:
     elif _is_formatter(command):
         named = [path for path in plain if "." in path.rpartition("/")[2] and "..." not in path and path != "."]
         yield from [Doubted(path, reason, mild=True) for path in named] or [Doubted("", reason, mild=True)]
+    elif not _KNOWN.writing_words.isdisjoint(words[1:]) and name not in _LOOK:
+        yield from (Doubted(path, reason) for path in plain if "." in path.rpartition("/")[2])
 
 
 def _unwrapped(command: Command) -> Command:

@@ -18,6 +18,7 @@ _HIT = re.compile(r"^((?:[A-Za-z]:)?[^\s:][^:\n]*?):(\d+):(.*)$")
 _BARE_HIT = re.compile(r"^(\d+)([:-])(.*)$")
 _RANGE = re.compile(r"^(\d+)(?:,(\d+|\$))?p$")
 _KNOWN = shell_words()
+_STRIPPED = 3  # empty lines that a harness may have stripped at the end of an output
 
 
 def shown_by_script(commands: Sequence[Command], output: str, *, whole: bool = True) -> Iterator[Shown | Compared]:
@@ -90,7 +91,9 @@ def _one(commands: Sequence[Command], output: str, *, whole: bool) -> Iterator[S
         fewer = count is None or len(lines) < count
         # Fewer lines than were asked for: the file ends there, or the empty lines before them were stripped.
         is_certain = whole or not fewer or begin == 1
-        yield Shown(path, begin if is_certain else None, tuple(lines), ends=fewer and is_certain)
+        # A harness may have stripped some empty lines at the end.
+        ends = fewer and is_certain and (count is None or count - len(lines) > _STRIPPED)
+        yield Shown(path, begin if is_certain else None, tuple(lines), ends=ends)
 
 
 def _several(commands: Sequence[Command], output: str) -> Iterator[Shown]:

@@ -19,6 +19,7 @@ class ShellWords:
     format_options: frozenset[str]
     runners: frozenset[str]
     formatting_scripts: re.Pattern[str]
+    writing_words: frozenset[str]
     wrappers: tuple[tuple[str, ...], ...]
     interpreters: frozenset[str]
     shells: frozenset[str]
