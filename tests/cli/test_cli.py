@@ -55,8 +55,8 @@ def test_the_demo_shows_what_the_readme_says(tmp_path: Path) -> None:
     assert len(lines) > 2
     for part in (opening, *lines):
         assert " ".join(part.split()) in shown
-    assert "39 % less" in readme
-    assert "39% saved" in shown
+    assert "35 % less" in readme
+    assert "35% saved" in shown
     assert list(tmp_path.iterdir()) == []
 
 

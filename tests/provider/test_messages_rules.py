@@ -46,11 +46,12 @@ GOOD: list[dict[str, Any]] = [
     body(messages=[user("Read"), model(call("a")), user(result("a"), text("and this"))]),
     body(model="claude-opus-5", messages=[user("Hi"), model(text("prefill"))], temperature=0.3),
     body(messages=[user("Hi"), model(call("a")), user(result("a")), {"role": "system", "content": "Now."}]),
+    body(max_tokens=0),
 ]
 
 BAD: list[tuple[str, dict[str, Any]]] = [
     ("unknown_model", body(model="gpt-5.6")),
-    ("max_tokens", body(max_tokens=0)),
+    ("max_tokens", body(max_tokens=-1)),
     ("max_tokens", body(max_tokens=200_000)),
     ("thinking_type", body(thinking={"type": "enabled", "budget_tokens": 2000})),
     ("thinking_type", body(thinking={"type": "disabled"})),

@@ -53,6 +53,14 @@ def test_an_entry_lives_as_long_as_asked_for_after_its_last_use(life: str, secon
     assert usage(referee, request, now=3 * seconds)[1] == written
 
 
+def test_a_request_for_no_tokens_keeps_an_entry_alive() -> None:
+    referee = Referee()
+    written = usage(referee, body("Hi"), now=0)[1]
+    kept = ask(referee, body("Hi", max_tokens=0), Answer("Unsaid."), now=5 * MINUTE - 1)
+    assert (kept.accepted, kept.message["content"], kept.message["usage"]["output_tokens"]) == (True, [], 0)
+    assert usage(referee, body("Hi"), now=10 * MINUTE - 2)[2] == written
+
+
 def test_a_clock_that_jumps_back_shortens_no_life_and_one_that_jumps_ahead_ends_it() -> None:
     referee = Referee()
     written = usage(referee, body("Hi"), now=10_000)[1]

@@ -122,6 +122,8 @@ class MessagesApi:
         self, incoming: Incoming, prompt: Prompt, model: ClaudeModel, checked: Checked
     ) -> tuple[list[dict[str, Any]], str]:
         """What the model says, and why it stops."""
+        if prompt.members.get("max_tokens") == 0:  # it only writes the prompt to the cache
+            return [], "max_tokens"
         answer = incoming.answer()
         if "compaction" in prompt.members:
             return [dict(signed_summary(prompt, checked, answer.text or _SUMMARY))], "compaction"

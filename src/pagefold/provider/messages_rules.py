@@ -75,8 +75,8 @@ def _max_tokens(prompt: Prompt, model: ClaudeModel) -> Refusal | None:
     most = prompt.members.get("max_tokens")
     if most is None:
         return Refusal("max_tokens", "max_tokens: Field required")
-    if not isinstance(most, int) or most < 1:
-        return Refusal("max_tokens", f"max_tokens: {most!r}: expected an integer of at least 1")
+    if not isinstance(most, int) or most < 0:
+        return Refusal("max_tokens", f"max_tokens: {most!r}: expected an integer of at least 0")
     if most > model.output:
         message = f"max_tokens: {most} > {model.output}, which is the maximum allowed number of output tokens for"
         return Refusal("max_tokens", f"{message} {prompt.model}")

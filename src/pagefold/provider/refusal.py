@@ -16,7 +16,7 @@ RULES: Mapping[str, str] = {
     "too_large": "api/errors: request_too_large, 32 MB for Messages",
     "too_long": "build-with-claude/context-windows: a prompt beyond the window is an error",
     "unknown_member": "api/messages: parameters; code.claude.com errors: Extra inputs are not permitted",
-    "max_tokens": "api/messages: required, at least 1, at most what the model can write",
+    "max_tokens": "api/messages: required, 0 to fill the cache alone, at most what the model can write",
     "unknown_beta": "api/beta-headers: error handling",
     "needs_beta": "preserved-thinking: block_binding without its header; compaction-on-demand: every later request",
     "no_messages": "api/messages: at least one message",
