@@ -9,8 +9,15 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
 
+from pagefold.adapters import recordings
+from pagefold.analysis.engine import sessions_of
+from pagefold.analysis.replay_job import ReplayJob
+from pagefold.context import Context
+from pagefold.derive.cost import ASSUMED
+from pagefold.derive.working_set.parts import OPENING as DIGEST
 from pagefold.settings.knobs import KNOBS, NAME, Knob
 from pagefold.settings.toml_text import toml_key, toml_value
+from pagefold.wire.message import Role
 
 FOLDER = Path(__file__).parent
 
@@ -95,7 +102,33 @@ def _row(knob: Knob) -> str:
     return f"| `{toml_key(knob.path)}` | {default} | `{knob.variable}` | {knob.rule.words} | {knob.meaning} |\n"
 
 
-PAGES: Mapping[str, Callable[[], str]] = {"settings.md": settings_page}
+FOLDS = """\
+# Two folds, whole
+
+<!-- Generated from the bundled session by docs/generate.py. -->
+
+The session that `make demo` replays, in two windows that are too small for it: what stands for its older messages at
+the last fold, word for word. What each part is, and how it is chosen, is told in [fold.md](fold.md).
+"""
+
+
+def folds_page() -> str:
+    """The digests of the bundled session in two small windows."""
+    (session,) = sessions_of([recordings.example()], ReplayJob(ASSUMED, "o200k", 200_000))
+    parts = [FOLDS]
+    for window in (9_000, 7_000):
+        context = Context(window)
+        digest = ""
+        for message in session.messages:
+            if message.role is Role.ASSISTANT:
+                texts = [str(sent["content"]) for sent in context.request(cold=False)]
+                digest = next((text for text in texts if DIGEST in text[:80]), digest)
+            context.add(message)
+        parts.append(f"\n## In a window of {window:,} tokens\n\n````text\n{digest}\n````\n")
+    return "".join(parts)
+
+
+PAGES: Mapping[str, Callable[[], str]] = {"settings.md": settings_page, "fold-example.md": folds_page}
 
 
 def main() -> None:

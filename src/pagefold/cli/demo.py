@@ -127,7 +127,8 @@ def _fold(session: Session, console: Console) -> dict[str, Any]:
         console.print(f"    {line[:100]}", markup=False)
     handle = HANDLE.search("\n".join(texts))
     back = context.recall(handle[0]) if handle else ""
-    console.print(f"Recalled by its handle: {back.count(chr(10)) + 1 if back else 0} messages, as they came.")
+    listed = back.count("pf-")
+    console.print(f"Recalled by its handle: a list of what was folded, with {listed} handles of its own.")
     return {"requests": done.requests, "folds": done.folds, "saved": round(done.saved, 4)}
 
 
