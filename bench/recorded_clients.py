@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
-from pagefold.provider.answer import Answer, ToolCall
-from pagefold.provider.reply import Reply
+from pagefold.provider.answer import Answer, AnswerCall
+from pagefold.provider.reply import ProviderReply
 from pagefold.wire.message import BlockKind, Message, Role
 from pagefold.wire.transcripts import Session
 
@@ -69,7 +69,7 @@ class RecordedClient:
                 self._user(text_of(message).strip() or GO_ON)
                 answered = False
 
-    def keep(self, reply: Reply) -> None:
+    def keep(self, reply: ProviderReply) -> None:
         """Keeps the answer as it came."""
         raise NotImplementedError
 
@@ -95,7 +95,8 @@ class RecordedClient:
 def answer_of(message: Message, number: int) -> Answer:
     blocks = [block for block in message.blocks if block.kind is BlockKind.CALL]
     calls = [
-        ToolCall(block.name or "tool", arguments(block.text), f"call_{number}_{at}") for at, block in enumerate(blocks)
+        AnswerCall(block.name or "tool", arguments(block.text), f"call_{number}_{at}")
+        for at, block in enumerate(blocks)
     ]
     text = text_of(message)
     second = "Now the calls." if number % 5 == 1 else ""
@@ -131,7 +132,7 @@ class MessagesClient(RecordedClient):
         rest |= {"tools": tools, "max_tokens": 32_000, "thinking": {"type": "adaptive"}, "stream": False}
         self._rest = json.dumps(rest)[1:]
 
-    def keep(self, reply: Reply) -> None:
+    def keep(self, reply: ProviderReply) -> None:
         content = reply.message["content"]
         self.thinking_kept += sum(block["type"].endswith("thinking") for block in content)
         self._say({"role": "assistant", "content": content})
@@ -170,7 +171,7 @@ class ChatClient(RecordedClient):
         self._rest = json.dumps({**({"tools": tools} if tools else {}), "prompt_cache_key": session.id})[1:]
         self._say({"role": "system", "content": self.system})
 
-    def keep(self, reply: Reply) -> None:
+    def keep(self, reply: ProviderReply) -> None:
         self._say(dict(reply.message["choices"][0]["message"]))
 
     def keep_unanswered(self, answer: Answer) -> None:
@@ -204,7 +205,7 @@ class ResponsesClient(RecordedClient):
         rest = {"instructions": self.system, "tools": tools, "store": False, "prompt_cache_key": session.id}
         self._rest = json.dumps({**rest, "include": ["reasoning.encrypted_content"]})[1:]
 
-    def keep(self, reply: Reply) -> None:
+    def keep(self, reply: ProviderReply) -> None:
         for item in reply.message["output"]:
             self.thinking_kept += item["type"] == "reasoning"
             self._say(dict(item))

@@ -35,7 +35,7 @@ from pagefold.model_proxy.totals import Ending
 from pagefold.pages.memory_store import MemoryStore
 from pagefold.provider.billing import Charge
 from pagefold.provider.referee import Referee
-from pagefold.provider.reply import Reply
+from pagefold.provider.reply import ProviderReply
 from pagefold.provider.thinking import Behaviour
 from pagefold.wire.message import Usage
 from pagefold.wire.transcripts import Session
@@ -67,7 +67,7 @@ class Instance:
 
     def send(
         self, referee: Referee, path: str, ask: Ask, headers: Mapping[str, str], wish: str = ""
-    ) -> tuple[Reply, bool]:
+    ) -> tuple[ProviderReply, bool]:
         """What the provider replied to the client's request, and whether it is a fold point."""
         exchange = Exchange("POST", path, ask.body, self.conversations, wish=wish)
         derived = exchange.derive(ask.now) if exchange.derives and exchange.read(ask.now) else None

@@ -13,7 +13,7 @@ import asyncio
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -21,6 +21,7 @@ from pagefold.adapters.instructions import instructions_in
 from pagefold.adapters.model_prices import ModelPrices
 from pagefold.adapters.steady_time import steady_time
 from pagefold.adapters.stores import open_store
+from pagefold.context_report import Report, Standing
 from pagefold.derive.cost import ASSUMED, Prices
 from pagefold.derive.learned import SHIPPED
 from pagefold.derive.levels import LOSSLESS
@@ -54,37 +55,6 @@ NO_TOOLS: Mapping[str, Mapping[str, Any]] = {}
 _TITLE = re.compile(r"\[(R\d+)[ \]]")
 _NAMED = 60
 _FOLDS = "expected a policy that folds, such as economic"
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """What was sent so far, and what the history as it is would have been. Costs are in fresh input tokens.
-    `reasoning_dropped` is how many answers have lost their reasoning at a fold: the provider would refuse it there."""
-
-    requests: int = 0
-    tokens: int = 0
-    plain_tokens: int = 0
-    cost: float = 0.0
-    plain_cost: float = 0.0
-    folds: int = 0
-    recalls: int = 0
-    reasoning_dropped: int = 0
-
-    @property
-    def saved(self) -> float:
-        return 1 - self.cost / self.plain_cost if self.plain_cost else 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """How one message of the history stands in the last request, and why. `part` names the parts of the digest that
-    hold it: recalled, files, said, plan, done, names."""
-
-    place: int
-    name: str
-    level: ResidencyLevel
-    reason: str
-    part: str = ""
 
 
 class Context:

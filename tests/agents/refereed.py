@@ -17,7 +17,7 @@ from pagefold.model_proxy.recall_service import PageKeeper, RecallAnswers
 from pagefold.model_proxy.server import running
 from pagefold.model_proxy.upstreams import Upstreams
 from pagefold.provider.referee import Referee
-from pagefold.provider.reply import Record
+from pagefold.provider.reply import RequestRecord
 from pagefold.provider.script import parse_script
 from pagefold.provider.server import ProviderApp
 from tests.agents.kit import FOLDER, KIT, PROGRAMS
@@ -66,7 +66,7 @@ class Refereed:
 
     referee: Referee
     url: str = ""
-    records: list[Record] = field(default_factory=list)
+    records: list[RequestRecord] = field(default_factory=list)
 
     @property
     def rules(self) -> list[str]:

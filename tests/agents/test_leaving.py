@@ -13,7 +13,7 @@ from pagefold.model_proxy.proxy import Proxy
 from pagefold.model_proxy.server import running
 from pagefold.model_proxy.upstreams import Upstreams
 from pagefold.provider.referee import Referee
-from pagefold.provider.reply import Record
+from pagefold.provider.reply import RequestRecord
 from pagefold.provider.script import parse_script
 from pagefold.provider.server import ProviderApp
 from tests.agents.kit import CLAUDES, FOLDER, KIT, PROGRAMS, program_of
@@ -38,7 +38,7 @@ def test_a_session_goes_on_without_pagefold(name: str, tmp_path: Path) -> None:
         for at in range(1, TURNS * 9, 9)
     ]
     script = parse_script(json.dumps([*reads, {"text": "All is read."}, {"text": "And resumed."}]), "script")
-    records: list[Record] = []
+    records: list[RequestRecord] = []
 
     def drive(url: str, prompt: str, *more: str) -> str:
         settings = {"AGENT_BIN": str(program), "AGENTS_DIR": str(FOLDER), "STATE_DIR": str(tmp_path / "state")}

@@ -16,7 +16,7 @@ from pagefold.adapters.stores import open_store
 from pagefold.cli import COMMANDS
 from pagefold.cli.arguments import tokens
 from pagefold.derive.policies import LIVE
-from pagefold.pages.contents import Entry, contents_page
+from pagefold.pages.contents import ContentsEntry, contents_page
 from pagefold.pages.kinds import PageKind
 from pagefold.pages.page import Page
 from tests.cli.program import pagefold
@@ -355,7 +355,7 @@ def test_recall_gives_parts_and_restore_without_a_sink_says_what_to_set(tmp_path
 
 def test_recall_tells_a_page_in_its_place_as_an_agent_is_told_it(tmp_path: Path) -> None:
     page = Page.of(PageKind.EVIDENCE, "made", "Bash make: ok")
-    entries = [Entry(1, "user: mend it"), Entry(3, "Bash make: ok", page.handle)]
+    entries = [ContentsEntry(1, "user: mend it"), ContentsEntry(3, "Bash make: ok", page.handle)]
     listing = contents_page(entries, [], "", "pf-cccccccccc")
     library = Library(open_store(tmp_path / "s.db"))
     for kept in (page, listing):

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pagefold.model_proxy.server import running
-from pagefold.provider.answer import Answer, ToolCall
+from pagefold.provider.answer import Answer, AnswerCall
 from pagefold.provider.referee import Referee
-from pagefold.provider.reply import Record
+from pagefold.provider.reply import RequestRecord
 from pagefold.provider.server import ProviderApp
 from pagefold.wire.apis import MESSAGES
 from tests.model_proxy.conversation import FILE
@@ -20,7 +20,7 @@ _TOOLS = [{"name": "Read", "description": "Reads a file.", "input_schema": {"typ
 
 
 def reads_a_file(number: int, request: Mapping[str, Any]) -> Answer:
-    return Answer(f"Next I read {number}.", [ToolCall("Read", {"path": f"{number}.py"}, f"call_{number}")])
+    return Answer(f"Next I read {number}.", [AnswerCall("Read", {"path": f"{number}.py"}, f"call_{number}")])
 
 
 @dataclass
@@ -28,7 +28,7 @@ class Provider:
     """A referee that enforces the check, with all that it decided."""
 
     referee: Referee = field(default_factory=lambda: Referee(answers=reads_a_file))
-    records: list[Record] = field(default_factory=list)
+    records: list[RequestRecord] = field(default_factory=list)
     bodies: list[Any] = field(default_factory=list)
     url: str = ""
 
@@ -41,7 +41,7 @@ class Provider:
 def provider() -> Iterator[Provider]:
     made = Provider()
 
-    def seen(record: Record, body: bytes) -> None:
+    def seen(record: RequestRecord, body: bytes) -> None:
         made.records.append(record)
         made.bodies.append(json.loads(body))
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pagefold.pages.contents import Contents, Entry, FileEntry, contents_of, contents_page, said
+from pagefold.pages.contents import Contents, ContentsEntry, FileEntry, contents_of, contents_page, said
 from pagefold.pages.exchange_page import exchange_page, result_in
 from pagefold.pages.exchanges import Exchange, Work
 from pagefold.pages.memory_store import MemoryPages
@@ -60,10 +60,10 @@ def kept(*pages: Page, history: str = "h") -> MemoryPages:
 
 
 @given(
-    entries=st.lists(st.builds(Entry, st.integers(1, 99), ONE_LINE, HANDLES | st.just("")), max_size=5),
+    entries=st.lists(st.builds(ContentsEntry, st.integers(1, 99), ONE_LINE, HANDLES | st.just("")), max_size=5),
     files=st.lists(st.builds(FileEntry, HANDLES, ONE_LINE, st.integers(1, 99), st.just("lines 1-3")), max_size=3),
 )
-def test_contents_are_read_back_as_they_were_listed(entries: list[Entry], files: list[FileEntry]) -> None:
+def test_contents_are_read_back_as_they_were_listed(entries: list[ContentsEntry], files: list[FileEntry]) -> None:
     page = contents_page(entries, files, "pf-bbbbbbbbbb", "pf-cccccccccc")
 
     read = contents_of(kept(page), "h")
@@ -87,10 +87,10 @@ def test_what_was_said_is_listed_on_one_line(text: str, expected: tuple[str, boo
 
 
 ENTRIES = [
-    Entry(1, "user: mend the mill"),
-    Entry(3, "Read a.py: ok", "pf-aaaaaaaaaa"),
-    Entry(5, "Bash make: FAILED: no rule", "pf-bbbbbbbbbb"),
-    Entry(6, "you: so it is", "pf-cccccccccc"),
+    ContentsEntry(1, "user: mend the mill"),
+    ContentsEntry(3, "Read a.py: ok", "pf-aaaaaaaaaa"),
+    ContentsEntry(5, "Bash make: FAILED: no rule", "pf-bbbbbbbbbb"),
+    ContentsEntry(6, "you: so it is", "pf-cccccccccc"),
 ]
 
 

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pagefold.provider.answer import Answer, ToolCall
+from pagefold.provider.answer import Answer, AnswerCall
 from pagefold.provider.referee import Referee
-from pagefold.provider.reply import Reply
+from pagefold.provider.reply import ProviderReply
 
 TOOLS: list[dict[str, Any]] = [
     {"name": "read", "description": "Reads a file.", "input_schema": {"type": "object", "properties": {}}}
@@ -23,7 +23,7 @@ def ask(
     now: float = 0.0,
     betas: str = "",
     path: str = "/v1/messages",
-) -> Reply:
+) -> ProviderReply:
     headers = {"anthropic-beta": betas} if betas else {}
     return referee.answer(path, headers, json.dumps(body).encode(), now, answer)
 
@@ -45,17 +45,17 @@ class Talk:
         body = {"model": self.model, "max_tokens": 1000, "system": self.system, "tools": self.tools}
         return {**body, "messages": self.messages, **self.members}
 
-    def send(self, answer: Answer | None = None) -> Reply:
+    def send(self, answer: Answer | None = None) -> ProviderReply:
         return ask(self.referee, self.body(), answer, now=self.now, betas=self.betas)
 
-    def says(self, text: str, answer: Answer | None = None) -> Reply:
+    def says(self, text: str, answer: Answer | None = None) -> ProviderReply:
         """The user says something, and the answer is kept."""
         self.messages.append({"role": "user", "content": text})
         return self.keep(self.send(answer))
 
-    def calls(self, number: int) -> Reply:
+    def calls(self, number: int) -> ProviderReply:
         """The model calls a tool and gets its result; that request's answer is kept."""
-        answer = Answer(calls=[ToolCall("read", {"path": f"f{number}"})])
+        answer = Answer(calls=[AnswerCall("read", {"path": f"f{number}"})])
         self.says(f"Read f{number}.", answer)
         self.results(f"content of f{number}")
         return self.keep(self.send(Answer(f"Read f{number}.")))
@@ -65,7 +65,7 @@ class Talk:
         blocks = [{"type": "tool_result", "tool_use_id": call, "content": text} for call in calls]
         self.messages.append({"role": "user", "content": blocks})
 
-    def keep(self, reply: Reply) -> Reply:
+    def keep(self, reply: ProviderReply) -> ProviderReply:
         assert reply.accepted, reply.message
         self.messages.append({"role": "assistant", "content": reply.message["content"]})
         return reply

@@ -7,7 +7,7 @@ import pytest
 
 from pagefold.provider.answer import Answer
 from pagefold.provider.referee import Referee
-from pagefold.provider.reply import Reply
+from pagefold.provider.reply import ProviderReply
 from tests.provider.talk import BINDING, Talk, ask
 
 BETA = "compact-2026-09-04"
@@ -21,12 +21,12 @@ def talked(model: str = "claude-fable-5-1") -> Talk:
     return talk
 
 
-def summarized(talk: Talk, upto: int, **changes: Any) -> Reply:
+def summarized(talk: Talk, upto: int, **changes: Any) -> ProviderReply:
     body = {**talk.body(), "messages": talk.messages[:upto], "compaction": {"type": "summarize"}, **changes}
     return ask(talk.referee, body, Answer("What was done."), betas=talk.betas)
 
 
-def swapped(talk: Talk, block: Reply, kept: int) -> None:
+def swapped(talk: Talk, block: ProviderReply, kept: int) -> None:
     content = block.message["content"]
     talk.messages = [{"role": "assistant", "content": content}, *talk.messages[kept:]]
     talk.messages.append({"role": "user", "content": "And now?"})

@@ -5,17 +5,19 @@ from typing import Any
 
 import pytest
 
-from pagefold.provider.answer import Answer, ToolCall
+from pagefold.provider.answer import Answer, AnswerCall
 from pagefold.provider.referee import Referee
 from pagefold.provider.refusal import RULES
-from pagefold.provider.reply import Reply
+from pagefold.provider.reply import ProviderReply
 
 LONG = "All the words of a long instruction that does not change. " * 300
 CHAT, RESPONSES = "/v1/chat/completions", "/v1/responses"
-CALLS = Answer(calls=[ToolCall("read", {"path": "a"})])
+CALLS = Answer(calls=[AnswerCall("read", {"path": "a"})])
 
 
-def post(referee: Referee, path: str, body: dict[str, Any], answer: Answer | None = None, now: float = 0.0) -> Reply:
+def post(
+    referee: Referee, path: str, body: dict[str, Any], answer: Answer | None = None, now: float = 0.0
+) -> ProviderReply:
     return referee.answer(path, {}, json.dumps(body).encode(), now, answer)
 
 
@@ -150,7 +152,7 @@ def test_a_stored_response_is_gone_on_from() -> None:
     assert post(referee, RESPONSES, asked(USER, previous_response_id=unstored)).record.rule == "previous_response"
 
 
-def used(reply: Reply) -> tuple[int, int, int]:
+def used(reply: ProviderReply) -> tuple[int, int, int]:
     """Prompt, read and written tokens, as the API reports them."""
     assert reply.accepted, reply.message
     usage = reply.message["usage"]

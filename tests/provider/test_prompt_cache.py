@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pagefold.provider.answer import Answer, ToolCall
-from pagefold.provider.prompt_cache import LIVES, LOOK_BACK, CachedPrompt, PromptCache
+from pagefold.provider.answer import Answer, AnswerCall
+from pagefold.provider.prompt_cache import LIVES, LOOK_BACK, CachedPrefix, PromptCache
 from pagefold.provider.referee import Referee
 from tests.provider.talk import TOOLS, Talk, ask
 
@@ -112,12 +112,12 @@ def test_automatic_caching_moves_with_the_conversation() -> None:
 
 def test_a_growing_tool_loop_reads_all_of_what_it_sent_before() -> None:
     talk = Talk(Referee(), system=marked(LONG, "1h"))
-    talk.says("Go.", Answer(calls=[ToolCall("read", {"path": "a"})]))
+    talk.says("Go.", Answer(calls=[AnswerCall("read", {"path": "a"})]))
     last = 0
     for number in range(30):
         talk.results(f"content {number} " * 50)
         talk.messages[-1]["content"][-1]["cache_control"] = {"type": "ephemeral", "ttl": "1h"}
-        reply = talk.keep(talk.send(Answer(calls=[ToolCall("read", {"path": str(number)})])))
+        reply = talk.keep(talk.send(Answer(calls=[AnswerCall("read", {"path": str(number)})])))
         del talk.messages[-2]["content"][-1]["cache_control"]
         reported = reply.message["usage"]
         assert reported["cache_read_input_tokens"] >= last
@@ -127,18 +127,18 @@ def test_a_growing_tool_loop_reads_all_of_what_it_sent_before() -> None:
 
 
 @st.composite
-def prompts(draw: st.DrawFn) -> CachedPrompt:
+def prompts(draw: st.DrawFn) -> CachedPrefix:
     """Prefixes of one long prompt, with up to four breakpoints."""
     length = draw(st.integers(1, 60))
     places = draw(st.sets(st.integers(0, length - 1), max_size=4))
     lives = draw(st.sampled_from(("5m", "1h")))
     hashes = [b"%d" % at for at in range(length)]
-    return CachedPrompt(hashes, [100 * (at + 1) for at in range(length)], [(at, lives) for at in sorted(places)])
+    return CachedPrefix(hashes, [100 * (at + 1) for at in range(length)], [(at, lives) for at in sorted(places)])
 
 
 @given(st.lists(st.tuples(prompts(), st.floats(0, 4000)), max_size=12))
 def test_every_token_is_billed_once_and_nothing_is_read_that_was_not_written(
-    requests: list[tuple[CachedPrompt, float]],
+    requests: list[tuple[CachedPrefix, float]],
 ) -> None:
     cache, now = PromptCache(), 0.0
     written: dict[bytes, float] = {}

@@ -17,7 +17,7 @@ import pytest
 import zstandard
 
 from pagefold.model_proxy.server import running
-from pagefold.provider.answer import Answer, ToolCall
+from pagefold.provider.answer import Answer, AnswerCall
 from pagefold.provider.referee import Referee
 from pagefold.provider.script import Script
 from pagefold.provider.server import ProviderApp
@@ -25,7 +25,7 @@ from pagefold.provider.server import ProviderApp
 AGENTS = Path(os.environ.get("AGENTS_DIR") or Path(__file__).parents[2] / ".agents").absolute()
 PYTHON = AGENTS / "venv" / "bin" / "python"
 HELLO = {"model": "claude-opus-5-5", "max_tokens": 100, "messages": [{"role": "user", "content": "Hi"}]}
-TURNS = [Answer("Reading.", [ToolCall("read", {"path": f"f{at}"})]) for at in range(6)]
+TURNS = [Answer("Reading.", [AnswerCall("read", {"path": f"f{at}"})]) for at in range(6)]
 
 
 def post(url: str, body: bytes, **headers: str) -> tuple[int, str, bytes]:

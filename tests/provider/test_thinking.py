@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pagefold.provider.answer import Answer, ToolCall
+from pagefold.provider.answer import Answer, AnswerCall
 from pagefold.provider.referee import Referee
 from pagefold.provider.thinking import Behaviour
 from tests.provider.talk import BINDING, Talk
@@ -231,7 +231,7 @@ def test_a_tampered_signature_is_refused_whatever_was_asked_for() -> None:
 
 def test_an_answer_may_think_twice_and_hide_a_thought() -> None:
     talk = Talk(Referee())
-    answer = Answer("First.", [ToolCall("read", {})], second_thinking="And then.", redacted=True)
+    answer = Answer("First.", [AnswerCall("read", {})], second_thinking="And then.", redacted=True)
     kinds = [block["type"] for block in talk.says("Read.", answer).message["content"]]
     assert kinds == ["redacted_thinking", "text", "thinking", "tool_use"]
     talk.results("content")
@@ -246,7 +246,7 @@ def test_an_answer_may_think_twice_and_hide_a_thought() -> None:
 
 def test_between_tools_thinks_only_after_results() -> None:
     talk = Talk(Referee(), "claude-sonnet-5-5", members={"thinking": {"type": "between_tools"}})
-    first = talk.says("Read.", Answer(calls=[ToolCall("read", {})]))
+    first = talk.says("Read.", Answer(calls=[AnswerCall("read", {})]))
     talk.results("content")
     assert [block["type"] for block in first.message["content"]] == ["tool_use"]
     assert [block["type"] for block in talk.send().message["content"]] == ["thinking", "text"]
@@ -313,14 +313,14 @@ def test_dropped_thinking_is_not_billed() -> None:
 
 def test_a_running_loop_needs_thinking_only_where_it_is_enabled_by_hand() -> None:
     adaptive = Talk(Referee())
-    adaptive.says("Read.", Answer(calls=[ToolCall("read", {})]))
+    adaptive.says("Read.", Answer(calls=[AnswerCall("read", {})]))
     adaptive.results("content")
     without(adaptive, thinking(adaptive))
     assert adaptive.send().accepted
 
     enabled = {"thinking": {"type": "enabled", "budget_tokens": 1024}, "max_tokens": 4000}
     manual = Talk(Referee(), "claude-sonnet-4-5", members=enabled)
-    manual.says("Read.", Answer(calls=[ToolCall("read", {})]))
+    manual.says("Read.", Answer(calls=[AnswerCall("read", {})]))
     manual.results("content")
     assert manual.send().accepted
     manual.messages[1]["content"][0]["thinking"] += " And more."

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pagefold.provider.answer import Answer, ToolCall
+from pagefold.provider.answer import Answer, AnswerCall
 from pagefold.provider.referee import Referee
 from pagefold.provider.thinking import Behaviour
 from tests.provider.talk import BINDING, Talk
@@ -78,7 +78,7 @@ def conversations(draw: st.DrawFn) -> tuple[Talk, Remembered]:
         talk.messages.append({"role": "user", "content": f"Question {number}"})
         for step in range(calls + 1):
             thinks = "A thought." if draw(st.booleans()) else ""
-            asked = [ToolCall("read", {"path": f"{number}.{step}"})] if step < calls else []
+            asked = [AnswerCall("read", {"path": f"{number}.{step}"})] if step < calls else []
             body = copy.deepcopy(talk.body())
             reply = talk.send(Answer(f"Answer {number}.{step}", asked, thinks))
             remembered.note(body, list(reply.message["content"]))

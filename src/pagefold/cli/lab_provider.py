@@ -20,8 +20,8 @@ from pagefold.errors import ConfigError
 from pagefold.model_proxy.server import run as serve
 from pagefold.provider.answer import Answer
 from pagefold.provider.billing import Charge, Price
-from pagefold.provider.referee import Referee, Totals
-from pagefold.provider.reply import Answers, Record
+from pagefold.provider.referee import Referee, RefereeTotals
+from pagefold.provider.reply import Answers, RequestRecord
 from pagefold.provider.script import parse_script
 from pagefold.provider.server import ProviderApp
 from pagefold.provider.thinking import Behaviour
@@ -57,7 +57,7 @@ def run(options: argparse.Namespace) -> int:
     with ExitStack() as stack:
         log = _log(options.log, stack)
 
-        def seen(record: Record, body: bytes) -> None:
+        def seen(record: RequestRecord, body: bytes) -> None:
             if log is not None:
                 line = {**record.to_json(), **({"body": json.loads(body)} if options.bodies and body else {})}
                 print(json.dumps(line), file=log, flush=True)
@@ -103,7 +103,7 @@ def _log(name: str | None, stack: ExitStack) -> IO[str] | None:
         raise ConfigError(f"--log {name}: cannot be written ({error.strerror})") from error
 
 
-def summary(totals: Totals) -> str:
+def summary(totals: RefereeTotals) -> str:
     lines = [f"{totals.requests:,} requests, {totals.accepted:,} accepted, {sum(totals.refused.values()):,} refused"]
     lines += [f"  refused by {rule}: {count:,}" for rule, count in totals.refused.most_common()]
     thinking = f"thinking: {totals.thinking_made:,} blocks made, {totals.dropped:,} dropped for another prefix"

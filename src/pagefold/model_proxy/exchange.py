@@ -391,12 +391,5 @@ class Exchange(AnswerReader):
         derivation, recalls = self._derivation, self.turn.done if self.turn else 0
         if derivation is None or not (derivation.changed or derivation.reason or recalls):
             return NO_WORK
-        return Work(
-            int(derivation.changed),
-            int(bool(derivation.reason)),
-            derivation.saved_tokens,
-            int(self._shrunk),
-            recalls,
-            derivation.newly_bare,
-            int(self._refused),
-        )
+        changed, folds, shrunk = int(derivation.changed), int(bool(derivation.reason)), int(self._shrunk)
+        return Work(changed, folds, derivation.saved_tokens, shrunk, recalls, derivation.newly_bare, int(self._refused))

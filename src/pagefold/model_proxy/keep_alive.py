@@ -27,7 +27,7 @@ SendKeepAlive: TypeAlias = Callable[[URL, list[tuple[str, str]], bytes], Awaitab
 
 
 @dataclass(slots=True)
-class _Waiting:
+class _SilentSession:
     plan: IdlePlan
     target: URL
     headers: list[tuple[str, str]]
@@ -40,7 +40,7 @@ class KeepAlive:
 
     def __init__(self, send: SendKeepAlive, sent: Callable[[IdlePlan, Usage | None], None]) -> None:
         self._send, self._sent = send, sent
-        self._waiting: dict[str, _Waiting] = {}
+        self._waiting: dict[str, _SilentSession] = {}
         self._refused: set[str] = set()
         self._tasks: set[asyncio.Future[None]] = set()
 
@@ -52,7 +52,7 @@ class KeepAlive:
             while len(self._waiting) >= _MOST:
                 self.spoke(next(iter(self._waiting)))
             kept = [one for one in headers if one[0].lower() not in _REPLACED]
-            self._wait(_Waiting(plan, target, [*kept, ("accept-encoding", "identity")]))
+            self._wait(_SilentSession(plan, target, [*kept, ("accept-encoding", "identity")]))
 
     def spoke(self, conversation: str) -> None:
         """A conversation goes on: what waits for it is forgotten."""
@@ -67,18 +67,18 @@ class KeepAlive:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def _wait(self, waiting: _Waiting) -> None:
+    def _wait(self, waiting: _SilentSession) -> None:
         self._waiting[waiting.plan.conversation] = waiting
         waiting.timer = asyncio.get_running_loop().call_later(waiting.plan.wait, self._due, waiting)
 
-    def _due(self, waiting: _Waiting) -> None:
+    def _due(self, waiting: _SilentSession) -> None:
         self._waiting.pop(waiting.plan.conversation, None)
         if waiting.plan.choice() is Idle.KEEP and (body := keep_alive_body(waiting.plan.body)) is not None:
             task = asyncio.ensure_future(self._keep(waiting, body))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-    async def _keep(self, waiting: _Waiting, body: bytes) -> None:
+    async def _keep(self, waiting: _SilentSession, body: bytes) -> None:
         plan = waiting.plan
         try:
             status, answer = await self._send(waiting.target, waiting.headers, body)
@@ -90,4 +90,4 @@ class KeepAlive:
         if usage is None:
             self._refused.add(plan.model)
         elif plan.conversation not in self._waiting:  # nobody has spoken meanwhile
-            self._wait(_Waiting(plan.kept(), waiting.target, waiting.headers))
+            self._wait(_SilentSession(plan.kept(), waiting.target, waiting.headers))

@@ -129,17 +129,8 @@ class TurnRecorder:
         session = (parsed.answered or parsed.prefix_hashes[-1]).hex()
         watched, continued = self._watch(session, told.prefix_hashes)
         results, recalls, shown = self._news(watched, told, continued=continued)
-        estimated, derivation = seen.estimated, told.derivation
-        tokens, head = max(0, sum(estimated.values())), 0
-        levels: dict[str, int] = {}
-        bands: tuple[tuple[str, int], ...] = ()
-        if tokens:
-            head = min(tokens, sum([estimated[part] for part in _HEAD_PARTS if part in estimated]))
-            if derivation is not None and derivation.changed:
-                drawn = watched.drawn = _drawn(derivation, told.policy, watched.drawn)
-                levels, bands = _in_tokens(drawn, tokens, head), drawn.bands
-            else:
-                levels, bands, watched.drawn = {"full": tokens}, (("full", watched.characters),), None
+        derivation = told.derivation
+        tokens, head, levels, bands = _measured(watched, told, seen)
         usage, work, reckoned = seen.usage or _NO_USAGE, seen.work, seen.reckoned
         reason = derivation.reason if derivation and work.folds else ""
         turn = TurnEvent(  # in their order: by their names it takes twice as long
@@ -339,3 +330,19 @@ def _last_answer(messages: Sequence[Message]) -> int:
 @cache
 def _shipped() -> frozenset[str]:
     return frozenset(default_tool_value_models())
+
+
+def _measured(
+    watched: _Watched, told: ExchangeRecord, seen: Seen
+) -> tuple[int, int, dict[str, int], tuple[tuple[str, int], ...]]:
+    """The tokens of a request and of its head, and those that stand at each level, in sum and in order."""
+    estimated, derivation = seen.estimated, told.derivation
+    tokens = max(0, sum(estimated.values()))
+    if not tokens:
+        return 0, 0, {}, ()
+    head = min(tokens, sum([estimated[part] for part in _HEAD_PARTS if part in estimated]))
+    if derivation is not None and derivation.changed:
+        drawn = watched.drawn = _drawn(derivation, told.policy, watched.drawn)
+        return tokens, head, _in_tokens(drawn, tokens, head), drawn.bands
+    watched.drawn = None
+    return tokens, head, {"full": tokens}, (("full", watched.characters),)

@@ -22,7 +22,7 @@ _LONGEST = 160
 
 
 @frozen
-class Entry:
+class ContentsEntry:
     """One thing that was said or done: the number of its message, what it is, and the handle that recalls it, if it is
     longer than this line."""
 
@@ -61,7 +61,7 @@ def said(user: bool, text: str) -> tuple[str, bool]:
     return f"{_USER if user else 'you: '}{short}", short == text.strip()
 
 
-def contents_page(entries: Sequence[Entry], files: Iterable[FileEntry], before: str, messages: str) -> Page:
+def contents_page(entries: Sequence[ContentsEntry], files: Iterable[FileEntry], before: str, messages: str) -> Page:
     """The page. `before` is the handle of the contents before these, `messages` that of the messages as they were."""
     lines = ["What was said and done here, in order. context_recall of a handle gives it whole."]
     if before:
@@ -76,13 +76,13 @@ def contents_page(entries: Sequence[Entry], files: Iterable[FileEntry], before: 
 class Contents:
     """What all contents pages of a history list, oldest first."""
 
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[ContentsEntry, ...] = ()
     files: tuple[FileEntry, ...] = ()
 
 
 def contents_of(pages: PageStore, history: str) -> Contents:
     """The contents of a history, as far as it was folded. Raises StoreError."""
-    entries: list[Entry] = []
+    entries: list[ContentsEntry] = []
     files: list[FileEntry] = []
     for listed in pages.listings(history):
         content = pages.get(listed.page) if listed.name == NAME and listed.kind is PageKind.CONVERSATION else None
@@ -90,5 +90,5 @@ def contents_of(pages: PageStore, history: str) -> Contents:
             if match := _FILE.fullmatch(line):
                 files.append(FileEntry(match[1], match[2], int(match[3]), match[4] or ""))
             elif match := _ENTRY.fullmatch(line):
-                entries.append(Entry(int(match[2]), match[3], match[1] or ""))
+                entries.append(ContentsEntry(int(match[2]), match[3], match[1] or ""))
     return Contents(tuple(entries), tuple(files))

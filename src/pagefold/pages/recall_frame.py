@@ -3,7 +3,7 @@ whether it is still as it was."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 
-from pagefold.pages.contents import Contents, Entry, FileEntry, contents_of
+from pagefold.pages.contents import Contents, ContentsEntry, FileEntry, contents_of
 from pagefold.pages.exchanges import Exchange, Work
 from pagefold.pages.files.changes import Act
 from pagefold.pages.files.paths import identity, normal
@@ -26,7 +26,7 @@ def frame_of(pages: PageStore, handle: str, history: str | None, work: Callable[
     return "\n".join(_of_file(of_file[-1], contents, work)) if of_file else ""
 
 
-def _of_entry(entries: Sequence[Entry], index: int) -> Iterator[str]:
+def _of_entry(entries: Sequence[ContentsEntry], index: int) -> Iterator[str]:
     entry = entries[index]
     asks = [other for other in entries[:index] if other.is_user]
     asked = f"; it was done for {asks[-1].line}" if asks and not entry.is_user else ""

@@ -9,7 +9,7 @@ DEFAULT_THINKING = "What has been read so far decides the next step."
 
 
 @frozen
-class ToolCall:
+class AnswerCall:
     """One call. Without an id the provider gives it one."""
 
     name: str
@@ -23,7 +23,7 @@ class Answer:
     `second_thinking` comes between the text and the calls; `redacted` hides the first."""
 
     text: str = ""
-    calls: Sequence[ToolCall] = ()
+    calls: Sequence[AnswerCall] = ()
     thinking: str = DEFAULT_THINKING
     second_thinking: str = ""
     redacted: bool = False

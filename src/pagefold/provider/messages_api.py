@@ -13,7 +13,7 @@ from pagefold.provider.messages_prompt import cached_prompt
 from pagefold.provider.models import ClaudeModel, claude_model
 from pagefold.provider.prompt_cache import PromptCache
 from pagefold.provider.refusal import Refusal
-from pagefold.provider.reply import EVENTS, Incoming, Reply, refused, whole
+from pagefold.provider.reply import EVENTS, Incoming, ProviderReply, refused, whole
 from pagefold.provider.request_memory import RequestMemory
 from pagefold.provider.thinking import (
     BINDING_BETA,
@@ -45,7 +45,7 @@ class MessagesApi:
         self._requests, self._prompts = RequestMemory(), PromptReader()
         self._made: dict[bytes, Prompt] = {}  # under which prompts thinking was made, to say what changed
 
-    def answer(self, incoming: Incoming) -> Reply:
+    def answer(self, incoming: Incoming) -> ProviderReply:
         prompt = self._read(incoming)
         if isinstance(prompt, Refusal):
             return refused(prompt, incoming.record())
@@ -76,7 +76,7 @@ class MessagesApi:
         if BINDING_BETA in prompt.betas:
             message["input_transformations"] = [mismatch.report() for mismatch in checked.mismatches]
         if prompt.stream:
-            return Reply(200, EVENTS, list(messages_answer.events_of(message)), message, record)
+            return ProviderReply(200, EVENTS, list(messages_answer.events_of(message)), message, record)
         return whole(message, record)
 
     def _read(self, incoming: Incoming) -> Prompt | Refusal:

@@ -34,7 +34,7 @@ def hash_of_value(value: Any) -> bytes:
 
 
 @frozen
-class Part:
+class ContentPart:
     """One content block, one tool, or one block of the system prompt.
 
     `life` is the cache mark's ("", "5m", "1h", or what else stands there). `bound` is what a thinking block's signature
@@ -59,7 +59,7 @@ class Turn:
     """One message. `also` is the hash of what it says besides role and content."""
 
     role: str
-    parts: tuple[Part, ...]
+    parts: tuple[ContentPart, ...]
     also: bytes = b""
     plain: bool = False
 
@@ -69,8 +69,8 @@ class Prompt:
     """One request: system, tools and turns as parts, and the other members of its body as they are."""
 
     model: str
-    system: tuple[Part, ...]
-    tools: tuple[Part, ...]
+    system: tuple[ContentPart, ...]
+    tools: tuple[ContentPart, ...]
     turns: Sequence[Turn]
     members: Mapping[str, Any]
     betas: frozenset[str]
@@ -86,7 +86,7 @@ class PromptReader:
 
     def __init__(self) -> None:
         self._turns: dict[tuple[str, str], Turn] = {}
-        self._heads: dict[tuple[str, str], tuple[Part, ...]] = {}
+        self._heads: dict[tuple[str, str], tuple[ContentPart, ...]] = {}
 
     def read(self, request: Request, betas: frozenset[str], counter: Counter) -> Prompt:
         """Raises WireError."""
@@ -100,7 +100,7 @@ class PromptReader:
         turns = [self._turn(message, counter) for message in request.messages]
         return Prompt(request.model, system, tools, turns, members, betas, request.stream)
 
-    def _head(self, raw: str, kind: str, counter: Counter) -> tuple[Part, ...]:
+    def _head(self, raw: str, kind: str, counter: Counter) -> tuple[ContentPart, ...]:
         if not raw:
             return ()
         key = raw, counter.name
@@ -140,7 +140,7 @@ def turn_of(value: Mapping[str, Any], counter: Counter) -> Turn:
     return Turn(as_string(value.get("role")), parts, hash_of_value(others) if others else b"", isinstance(content, str))
 
 
-def part_of(block: Any, counter: Counter) -> Part:
+def part_of(block: Any, counter: Counter) -> ContentPart:
     value = as_object(block)
     kind = as_string(value.get("type"))
     life = _life(value.get(_MARK))
@@ -148,33 +148,35 @@ def part_of(block: Any, counter: Counter) -> Part:
         signature = as_string(value.get("signature" if kind == "thinking" else "data"))
         bound, shown = bound_of(signature), hash_of(json_text.bytes_of(as_string(value.get("thinking"))))
         content = hash_of(json_text.bytes_of(signature))
-        return Part(kind, content, bound.tokens if bound else 0, life, text=shown, bound=bound)
+        return ContentPart(kind, content, bound.tokens if bound else 0, life, text=shown, bound=bound)
     content = hash_of_value(_unmarked(value))
     if kind == "text":
         text = as_string(value.get("text"))
-        return Part(kind, content, counter.count(text), life, empty=not text.strip())
+        return ContentPart(kind, content, counter.count(text), life, empty=not text.strip())
     if kind == "tool_use":
         tokens = counter.count(f"{value.get('name')} {json_text.dumps(value.get('input'))}") + FRAME
-        return Part(kind, content, tokens, life, as_string(value.get("id")), as_string(value.get("name")))
+        return ContentPart(kind, content, tokens, life, as_string(value.get("id")), as_string(value.get("name")))
     if kind == "tool_result":
         tokens, names = _tokens(value.get("content"), counter), _references(value.get("content"))
         life = life or next((inner for inner in map(_inner_life, as_list(value.get("content"))) if inner), "")
-        return Part(kind, content, tokens + FRAME, life, as_string(value.get("tool_use_id")), names=names)
+        return ContentPart(kind, content, tokens + FRAME, life, as_string(value.get("tool_use_id")), names=names)
     if kind == "compaction":
         text = as_string(value.get("content"))
         summary = summarized_of(as_string(value.get("signature")), text)
-        return Part(kind, content, counter.count(text), life, summary=summary, empty=not value.get("signature"))
+        return ContentPart(kind, content, counter.count(text), life, summary=summary, empty=not value.get("signature"))
     if kind == "tool_addition":
         named = as_string(as_object(value.get("tool")).get("name"))
-        return Part(kind, content, _tokens(value, counter), life, names=(named,) if named else ())
-    return Part(kind, content, _tokens(block, counter), life)
+        return ContentPart(kind, content, _tokens(value, counter), life, names=(named,) if named else ())
+    return ContentPart(kind, content, _tokens(block, counter), life)
 
 
-def _tool(value: Any, counter: Counter) -> Part:
+def _tool(value: Any, counter: Counter) -> ContentPart:
     tool = _unmarked(as_object(value))
     kind = "deferred_tool" if tool.get("defer_loading") is True else "tool"
     tokens = counter.count(json_text.dumps(tool))
-    return Part(kind, hash_of_value(tool), tokens, _life(as_object(value).get(_MARK)), name=as_string(tool.get("name")))
+    return ContentPart(
+        kind, hash_of_value(tool), tokens, _life(as_object(value).get(_MARK)), name=as_string(tool.get("name"))
+    )
 
 
 def _unmarked(value: Any) -> Any:

@@ -3,14 +3,14 @@
 from collections.abc import Iterator, Set
 from typing import Any
 
-from pagefold.provider.messages_content import THINKING, Part, Prompt, hash_of, hash_of_value
+from pagefold.provider.messages_content import THINKING, ContentPart, Prompt, hash_of, hash_of_value
 from pagefold.provider.models import ClaudeModel
-from pagefold.provider.prompt_cache import CachedPrompt
+from pagefold.provider.prompt_cache import CachedPrefix
 from pagefold.tokens import FRAME
 from pagefold.wire.json_text import as_object
 
 
-def cached_prompt(prompt: Prompt, model: ClaudeModel, dropped: Set[tuple[int, int]]) -> CachedPrompt:
+def cached_prompt(prompt: Prompt, model: ClaudeModel, dropped: Set[tuple[int, int]]) -> CachedPrefix:
     """The prompt as the cache sees it: tools, system, messages. `dropped` thinking is not part of it."""
     hashes, totals = [], []
     breakpoints: list[tuple[int, str]] = []
@@ -27,10 +27,12 @@ def cached_prompt(prompt: Prompt, model: ClaudeModel, dropped: Set[tuple[int, in
     automatic = prompt.members.get("cache_control")
     if isinstance(automatic, dict) and cacheable >= 0 and (not breakpoints or breakpoints[-1][0] != cacheable):
         breakpoints.append((cacheable, str(automatic.get("ttl", "5m"))))
-    return CachedPrompt(hashes, totals, sorted(breakpoints))
+    return CachedPrefix(hashes, totals, sorted(breakpoints))
 
 
-def _parts(prompt: Prompt, model: ClaudeModel, dropped: Set[tuple[int, int]]) -> Iterator[tuple[bytes, Part, int]]:
+def _parts(
+    prompt: Prompt, model: ClaudeModel, dropped: Set[tuple[int, int]]
+) -> Iterator[tuple[bytes, ContentPart, int]]:
     """The visible parts in the order of the cache, each with what else decides whether it is the same, and the tokens
     that it costs besides its own."""
     for part in prompt.tools:

@@ -7,7 +7,7 @@ far as they are known, because clients and proxies look for words in them.
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
-from pagefold.provider.messages_content import THINKING, Part, Prompt, Turn
+from pagefold.provider.messages_content import THINKING, ContentPart, Prompt, Turn
 from pagefold.provider.models import BETAS, ClaudeModel
 from pagefold.provider.refusal import Refusal
 from pagefold.provider.thinking import BINDING_BETA
@@ -37,7 +37,7 @@ _MEMBERS = frozenset(
 )
 """Of a body, besides its messages (anthropic 2.9.0, beta message_create_params)."""
 
-Rule: TypeAlias = Callable[[Prompt, ClaudeModel], Refusal | None]
+MessagesRule: TypeAlias = Callable[[Prompt, ClaudeModel], Refusal | None]
 
 
 def broken_rule(prompt: Prompt, model: ClaudeModel, *, counting: bool = False) -> Refusal | None:
@@ -179,7 +179,9 @@ def _pairs(prompt: Prompt, model: ClaudeModel) -> Refusal | None:
     return _unanswered(open_calls) if open_calls else None
 
 
-def _results(index: int, turn: Turn, results: Sequence[tuple[int, Part]], calls: dict[str, int]) -> Refusal | None:
+def _results(
+    index: int, turn: Turn, results: Sequence[tuple[int, ContentPart]], calls: dict[str, int]
+) -> Refusal | None:
     left = dict(calls)
     for place, part in results:
         where = f"messages.{index}.content.{place}"
@@ -218,7 +220,7 @@ def _tools(prompt: Prompt, model: ClaudeModel) -> Refusal | None:
     return None
 
 
-def _marked(prompt: Prompt) -> Iterator[tuple[str, Part]]:
+def _marked(prompt: Prompt) -> Iterator[tuple[str, ContentPart]]:
     yield from ((f"tools.{at}", part) for at, part in enumerate(prompt.tools) if part.life)
     yield from ((f"system.{at}", part) for at, part in enumerate(prompt.system) if part.life)
     for index, turn in enumerate(prompt.turns):
@@ -297,7 +299,7 @@ def _compaction(prompt: Prompt, model: ClaudeModel) -> Refusal | None:
     return None
 
 
-def _compaction_block(prompt: Prompt, index: int, place: int, part: Part) -> Refusal | None:
+def _compaction_block(prompt: Prompt, index: int, place: int, part: ContentPart) -> Refusal | None:
     where = f"messages.{index}.content.{place}"
     if part.empty:
         return Refusal("compaction_block", f"{where}: a `compaction` block with `content` requires its `signature`")
@@ -316,7 +318,7 @@ def _compaction_block(prompt: Prompt, index: int, place: int, part: Part) -> Ref
     return None
 
 
-_RULES: Sequence[Rule] = (
+_RULES: Sequence[MessagesRule] = (
     _betas,
     _members,
     _needed_betas,

@@ -7,11 +7,11 @@ from typing import Any
 from pagefold.errors import WireError
 from pagefold.provider import chat_answer, openai_rules, responses_answer
 from pagefold.provider.models import OpenaiModel, openai_model
-from pagefold.provider.openai_content import Conversation, Item, ItemReader, item_of
+from pagefold.provider.openai_content import Conversation, InputItem, ItemReader, item_of
 from pagefold.provider.openai_prompt import cached_items, charge_for
-from pagefold.provider.prompt_cache import CachedPrompt, PromptCache
+from pagefold.provider.prompt_cache import CachedPrefix, PromptCache
 from pagefold.provider.refusal import Refusal
-from pagefold.provider.reply import EVENTS, Incoming, Record, Reply, refused, whole
+from pagefold.provider.reply import EVENTS, Incoming, ProviderReply, RequestRecord, refused, whole
 from pagefold.provider.request_memory import RequestMemory
 from pagefold.provider.signature import Sealed, seal
 from pagefold.tokens import counter_for
@@ -44,7 +44,7 @@ class _OpenaiApi:
             return Refusal("openai_model", message, 404, code="model_not_found")
         return asked, model
 
-    def _too_long(self, cached: CachedPrompt, model: OpenaiModel) -> Refusal | None:
+    def _too_long(self, cached: CachedPrefix, model: OpenaiModel) -> Refusal | None:
         tokens, window = cached.totals[-1] if cached.totals else 0, self._window or model.window
         if tokens <= window:
             return None
@@ -58,7 +58,7 @@ class _OpenaiApi:
 class ChatApi(_OpenaiApi):
     api = CHAT
 
-    def answer(self, incoming: Incoming) -> Reply:
+    def answer(self, incoming: Incoming) -> ProviderReply:
         read = self._read(incoming)
         if isinstance(read, Refusal):
             return refused(read, incoming.record(), openai=True)
@@ -76,7 +76,9 @@ class ChatApi(_OpenaiApi):
         if not asked.stream:
             return whole(completion, record)
         with_usage = as_object(asked.members.get("stream_options")).get("include_usage") is True
-        return Reply(200, EVENTS, list(chat_answer.chunks_of(completion, with_usage=with_usage)), completion, record)
+        return ProviderReply(
+            200, EVENTS, list(chat_answer.chunks_of(completion, with_usage=with_usage)), completion, record
+        )
 
 
 class ResponsesApi(_OpenaiApi):
@@ -86,10 +88,10 @@ class ResponsesApi(_OpenaiApi):
 
     def __init__(self, cache: PromptCache, window: int = 0) -> None:
         super().__init__(cache, window)
-        self._responses: dict[str, tuple[Item, ...]] = {}
+        self._responses: dict[str, tuple[InputItem, ...]] = {}
         self._stored_ids: dict[str, None] = {}
 
-    def answer(self, incoming: Incoming) -> Reply:
+    def answer(self, incoming: Incoming) -> ProviderReply:
         read = self._read(incoming)
         if isinstance(read, Refusal):
             return refused(read, incoming.record(), openai=True)
@@ -118,10 +120,10 @@ class ResponsesApi(_OpenaiApi):
         if asked.members.get("store", True):
             self._store(response["id"], before, (*asked.items, *items))
         if asked.stream:
-            return Reply(200, EVENTS, list(responses_answer.events_of(response)), response, record)
+            return ProviderReply(200, EVENTS, list(responses_answer.events_of(response)), response, record)
         return whole(response, record)
 
-    def _before(self, asked: Conversation) -> Sequence[Item] | Refusal:
+    def _before(self, asked: Conversation) -> Sequence[InputItem] | Refusal:
         """The items of the response that a request goes on from."""
         name = as_string(asked.members.get("previous_response_id"))
         if asked.members.get("conversation"):
@@ -134,15 +136,15 @@ class ResponsesApi(_OpenaiApi):
             return Refusal("previous_response", message, code=code, param="previous_response_id")
         return self._responses[name]
 
-    def _store(self, name: str, before: Sequence[Item], items: tuple[Item, ...]) -> None:
+    def _store(self, name: str, before: Sequence[InputItem], items: tuple[InputItem, ...]) -> None:
         self._responses[name] = (*before, *items)
         self._stored_ids |= {item.id: None for item in items if item.id}
         if len(self._responses) > _STORED:
             del self._responses[next(iter(self._responses))]
 
     def _compacted(
-        self, incoming: Incoming, asked: Conversation, model: OpenaiModel, cached: CachedPrompt, record: Record
-    ) -> Reply:
+        self, incoming: Incoming, asked: Conversation, model: OpenaiModel, cached: CachedPrefix, record: RequestRecord
+    ) -> ProviderReply:
         """The user's messages as they came, and one compaction item for everything (responses/compact)."""
         charge = charge_for(cached, model, self._cache, incoming.now, output := 400)
         name = f"cmp_r{incoming.number:06}"

@@ -24,7 +24,7 @@ _IMAGES = ("input_image", "image_url", "input_file", "file")
 
 
 @frozen
-class Item:
+class InputItem:
     """One message or item. `calls` are the ids of the calls it makes, `answers` the id of the call it is the result of.
     `sealed` is what its encrypted content says, and `foreign` that it has some which the provider did not write;
     `offers` are tools that it adds."""
@@ -53,8 +53,8 @@ class Conversation:
     """One request: what stands before the items, the items, and the other members of its body as they are."""
 
     model: str
-    head: Sequence[Item]
-    items: Sequence[Item]
+    head: Sequence[InputItem]
+    items: Sequence[InputItem]
     members: Mapping[str, Any]
     stream: bool
     tools: Mapping[str, OfferedTool]
@@ -64,7 +64,7 @@ class ItemReader:
     """Reads the items of requests; those that it read lately are the same objects again."""
 
     def __init__(self) -> None:
-        self._items: dict[tuple[str, str], Item] = {}
+        self._items: dict[tuple[str, str], InputItem] = {}
 
     def read(self, request: Request, counter: Counter) -> Conversation:
         """Raises WireError."""
@@ -74,14 +74,14 @@ class ItemReader:
             if spot.key != "tools"
         }
         tools = as_list(json_text.parse(request.member("tools") or "[]"))
-        head = [Item("tools", "", hash_of_value(tools), counter.count(json_text.dumps(tools)))] if tools else []
+        head = [InputItem("tools", "", hash_of_value(tools), counter.count(json_text.dumps(tools)))] if tools else []
         if instructions := members.get("instructions"):
-            head.append(Item("instructions", "", hash_of_value(instructions), _tokens(instructions, counter)))
+            head.append(InputItem("instructions", "", hash_of_value(instructions), _tokens(instructions, counter)))
         items = [self._item(message, counter) for message in request.messages]
         offered = dict(chain(tools_in(tools), *(item.offers for item in items)))
         return Conversation(request.model, head, items, members, request.stream, offered)
 
-    def _item(self, message: Message, counter: Counter) -> Item:
+    def _item(self, message: Message, counter: Counter) -> InputItem:
         key = message.raw, counter.name
         item = self._items.get(key)
         if item is None:
@@ -91,7 +91,7 @@ class ItemReader:
         return item
 
 
-def item_of(value: Mapping[str, Any], counter: Counter) -> Item:
+def item_of(value: Mapping[str, Any], counter: Counter) -> InputItem:
     kind = as_string(value.get("type")) or ("message" if "role" in value else "")
     role = as_string(value.get("role"))
     encrypted = as_string(value.get("encrypted_content"))
@@ -101,7 +101,7 @@ def item_of(value: Mapping[str, Any], counter: Counter) -> Item:
     if kind.endswith(("_output", "_call")) and (call := as_string(value.get("call_id"))):
         answers, calls = (call, calls) if kind.endswith("_output") else (answers, (call,))
     content = value.get("content")
-    return Item(
+    return InputItem(
         kind=kind,
         role=role,
         content=hash_of_value(_unmarked(value)),

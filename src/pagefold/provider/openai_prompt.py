@@ -12,8 +12,8 @@ from itertools import chain
 from pagefold.provider.billing import Charge
 from pagefold.provider.messages_content import hash_of
 from pagefold.provider.models import OpenaiModel
-from pagefold.provider.openai_content import Conversation, Item
-from pagefold.provider.prompt_cache import CachedPrompt, PromptCache
+from pagefold.provider.openai_content import Conversation, InputItem
+from pagefold.provider.prompt_cache import CachedPrefix, PromptCache
 from pagefold.wire.json_text import as_object
 
 _WRITES = 4
@@ -21,7 +21,7 @@ _STEP = 128
 _ANY_DISTANCE = 1 << 30
 
 
-def cached_items(asked: Conversation, model: OpenaiModel, before: Sequence[Item]) -> CachedPrompt:
+def cached_items(asked: Conversation, model: OpenaiModel, before: Sequence[InputItem]) -> CachedPrefix:
     """The prompt as the cache sees it. `before` are the items that the request goes on from."""
     items = [*before, *asked.items]
     begins = 0 if model.keeps else max((at for at, item in enumerate(items) if item.role == "user"), default=0)
@@ -37,7 +37,7 @@ def cached_items(asked: Conversation, model: OpenaiModel, before: Sequence[Item]
         totals.append(total)
         explicit += [len(hashes) - 1] if item.breaks else []
         newest = len(hashes) - 1 if at >= 0 and not item.of_model else newest
-    return CachedPrompt(hashes, totals, _breakpoints(asked, model, explicit, newest, len(hashes)))
+    return CachedPrefix(hashes, totals, _breakpoints(asked, model, explicit, newest, len(hashes)))
 
 
 def _breakpoints(
@@ -50,7 +50,7 @@ def _breakpoints(
     return [(at, "30m") for at in sorted(set(chosen))]
 
 
-def charge_for(cached: CachedPrompt, model: OpenaiModel, cache: PromptCache, now: float, output: int) -> Charge:
+def charge_for(cached: CachedPrefix, model: OpenaiModel, cache: PromptCache, now: float, output: int) -> Charge:
     """Uses the cache, and says how the tokens are billed."""
     use = cache.use(cached, now, shortest=model.cacheable, look_back=_ANY_DISTANCE)
     if model.breakpoints:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Collection, Sequence
 
 from pagefold.provider.models import OpenaiModel
-from pagefold.provider.openai_content import Conversation, Item
+from pagefold.provider.openai_content import Conversation, InputItem
 from pagefold.provider.refusal import Refusal
 
 _CALLS = frozenset(
@@ -28,7 +28,7 @@ def broken_chat_rule(chat: Conversation, model: OpenaiModel) -> Refusal | None:
 
 
 def broken_response_rule(
-    asked: Conversation, model: OpenaiModel, before: Sequence[Item], stored: Collection[str]
+    asked: Conversation, model: OpenaiModel, before: Sequence[InputItem], stored: Collection[str]
 ) -> Refusal | None:
     """The first rule that a Responses request breaks. `before` are the items that it goes on from, `stored` the ids of
     items that the provider holds."""
@@ -61,7 +61,7 @@ def _parameters(asked: Conversation, model: OpenaiModel) -> Refusal | None:
     return None
 
 
-def _chat_shape(items: Sequence[Item]) -> Refusal | None:
+def _chat_shape(items: Sequence[InputItem]) -> Refusal | None:
     if not items:
         message = (
             "Invalid 'messages': empty array. Expected an array with minimum length 1, but got an empty array instead."
@@ -74,7 +74,7 @@ def _chat_shape(items: Sequence[Item]) -> Refusal | None:
     return None
 
 
-def _chat_pairs(items: Sequence[Item]) -> Refusal | None:
+def _chat_pairs(items: Sequence[InputItem]) -> Refusal | None:
     waiting: list[str] = []
     caller = -1
     for index, item in enumerate(items):
@@ -98,7 +98,7 @@ def _unanswered(waiting: Sequence[str], index: int) -> Refusal:
     return _refusal("chat_call_without_result", message + ", ".join(waiting), f"messages.[{index}].role", "")
 
 
-def _item_shape(items: Sequence[Item], stored: Collection[str]) -> Refusal | None:
+def _item_shape(items: Sequence[InputItem], stored: Collection[str]) -> Refusal | None:
     seen: set[str] = set()
     for index, item in enumerate(items):
         if item.kind not in _ITEMS:
@@ -122,7 +122,7 @@ def _item_shape(items: Sequence[Item], stored: Collection[str]) -> Refusal | Non
     return None
 
 
-def _reasoning(items: Sequence[Item]) -> Refusal | None:
+def _reasoning(items: Sequence[InputItem]) -> Refusal | None:
     given = {item.id for item in items if item.kind == "reasoning"}
     for index, item in enumerate(items):
         if item.kind == "reasoning":
@@ -136,7 +136,7 @@ def _reasoning(items: Sequence[Item]) -> Refusal | None:
     return None
 
 
-def _item_pairs(items: Sequence[Item]) -> Refusal | None:
+def _item_pairs(items: Sequence[InputItem]) -> Refusal | None:
     answered = {item.answers for item in items if item.answers}
     called: set[str] = set()
     for item in items:

@@ -14,7 +14,7 @@ LIVES = {"5m": 300.0, "1h": 3600.0, "30m": 1800.0}
 
 
 @frozen
-class CachedPrompt:
+class CachedPrefix:
     """A prompt for the cache: the hash of everything up to each block, the tokens up to it, and where breakpoints are
     with the life that each asks for."""
 
@@ -48,7 +48,7 @@ class PromptCache:
     def __init__(self) -> None:
         self._entries: dict[bytes, _Entry] = {}
 
-    def use(self, prompt: CachedPrompt, now: float, *, shortest: int, look_back: int = LOOK_BACK) -> CacheUse:
+    def use(self, prompt: CachedPrefix, now: float, *, shortest: int, look_back: int = LOOK_BACK) -> CacheUse:
         """Reads the longest entry that a breakpoint reaches, and writes one for every breakpoint behind it."""
         total = prompt.totals[-1] if prompt.totals else 0
         breakpoints = [(at, life) for at, life in prompt.breakpoints if prompt.totals[at] >= shortest]
@@ -68,7 +68,7 @@ class PromptCache:
                 upto = prompt.totals[at]
         return CacheUse(read, {life: tokens for life, tokens in written.items() if tokens}, total - upto)
 
-    def _longest(self, prompt: CachedPrompt, breakpoints: Sequence[int], now: float, look_back: int) -> int:
+    def _longest(self, prompt: CachedPrefix, breakpoints: Sequence[int], now: float, look_back: int) -> int:
         for at in reversed(breakpoints):
             for place in range(at, max(-1, at - look_back), -1):
                 entry = self._entries.get(prompt.hashes[place])

@@ -15,12 +15,12 @@ from pagefold.provider.messages_api import MessagesApi
 from pagefold.provider.openai_api import ChatApi, ResponsesApi
 from pagefold.provider.prompt_cache import PromptCache
 from pagefold.provider.refusal import Refusal
-from pagefold.provider.reply import Answers, Incoming, Record, Reply, refused
+from pagefold.provider.reply import Answers, Incoming, ProviderReply, RequestRecord, refused
 from pagefold.provider.thinking import PREFIX, Behaviour
 
 
 @dataclass(slots=True)
-class Totals:
+class RefereeTotals:
     """All that was counted. `dropped` and `allowed` are thinking blocks whose prefix had changed; `unreadable` are
     those that the model asked could not read."""
 
@@ -33,7 +33,7 @@ class Totals:
     thinking_made: int = 0
     bill: dict[str, ModelBill] = field(default_factory=dict)
 
-    def count(self, record: Record) -> None:
+    def count(self, record: RequestRecord) -> None:
         self.requests += 1
         if record.rule:
             self.refused[record.rule] += 1
@@ -74,10 +74,10 @@ class Referee:
         window: int = 0,
     ) -> None:
         self._price, self._answers = price, answers
-        self.totals = Totals()
+        self.totals = RefereeTotals()
         cache = PromptCache()
         messages, responses = MessagesApi(behaviour, cache, window), ResponsesApi(cache, window)
-        self._apis: Mapping[str, Callable[[Incoming], Reply]] = {
+        self._apis: Mapping[str, Callable[[Incoming], ProviderReply]] = {
             "/v1/messages": messages.answer,
             "/v1/messages/count_tokens": messages.answer,
             "/v1/chat/completions": ChatApi(cache, window).answer,
@@ -87,7 +87,7 @@ class Referee:
 
     def answer(
         self, path: str, headers: Mapping[str, str], body: bytes, now: float, answer: Answer | None = None
-    ) -> Reply:
+    ) -> ProviderReply:
         """Answers one POST. `headers` have lower-case names. `now` is in seconds, from any start."""
         incoming = Incoming(self.totals.requests + 1, path, headers, body, now, self._answers, answer)
         api = self._apis.get(path)

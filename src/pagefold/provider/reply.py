@@ -35,12 +35,12 @@ class Incoming:
             return self.given
         return self.answers(self.number, as_object(json_text.parse(json_text.text_of(self.body))))
 
-    def record(self, model: str = "") -> "Record":
-        return Record(self.number, self.path, model)
+    def record(self, model: str = "") -> "RequestRecord":
+        return RequestRecord(self.number, self.path, model)
 
 
 @frozen
-class Record:
+class RequestRecord:
     """What was decided about one request. `rule` is the one it broke, or "" where it was accepted; `thinking` is how
     many thinking blocks the model read."""
 
@@ -64,24 +64,24 @@ class Record:
 
 
 @frozen
-class Reply:
+class ProviderReply:
     """An answer: `pieces` are its bytes, one event each where it is streamed; `message` is what they say."""
 
     status: int
     kind: str
     pieces: Sequence[bytes]
     message: Mapping[str, Any]
-    record: Record
+    record: RequestRecord
 
     @property
     def accepted(self) -> bool:
         return self.status == 200
 
 
-def whole(message: Mapping[str, Any], record: Record, status: int = 200) -> Reply:
-    return Reply(status, JSON, [json_text.bytes_of(json_text.dumps(message))], message, record)
+def whole(message: Mapping[str, Any], record: RequestRecord, status: int = 200) -> ProviderReply:
+    return ProviderReply(status, JSON, [json_text.bytes_of(json_text.dumps(message))], message, record)
 
 
-def refused(refusal: Refusal, record: Record, *, openai: bool = False) -> Reply:
+def refused(refusal: Refusal, record: RequestRecord, *, openai: bool = False) -> ProviderReply:
     message = refusal.openai() if openai else refusal.anthropic()
     return whole(message, replace(record, rule=refusal.rule, reason=refusal.message), refusal.status)

@@ -13,7 +13,7 @@ from typing import Any
 
 from pagefold.errors import ConfigError, WireError
 from pagefold.frozen import frozen
-from pagefold.provider.answer import DEFAULT_THINKING, Answer, ToolCall
+from pagefold.provider.answer import DEFAULT_THINKING, Answer, AnswerCall
 from pagefold.provider.offered_tools import offered_tools
 from pagefold.wire import json_text
 from pagefold.wire.json_text import as_list, as_object, as_string
@@ -69,11 +69,11 @@ def _turn(value: Any, where: str) -> Answer:
         reason = f"found {', '.join(odd)}" if odd else "found nothing of it"
         raise ConfigError(f"{where}: expected an object with any of {', '.join(known)}; {reason}")
     listed = [turn["tool_call"]] if "tool_call" in turn else as_list(turn.get("tool_calls"))
-    calls: list[ToolCall] = []
+    calls: list[AnswerCall] = []
     for call in map(as_object, listed):
         if not as_string(call.get("name")) or not isinstance(call.get("input", {}), dict):
             raise ConfigError(f"{where}: a call is an object with a name and, as input, an object")
-        calls.append(ToolCall(call["name"], call.get("input", {})))
+        calls.append(AnswerCall(call["name"], call.get("input", {})))
     return Answer(as_string(turn.get("text")), calls, as_string(turn.get("thinking")) or DEFAULT_THINKING)
 
 
@@ -93,15 +93,15 @@ def _next_turn(request: Mapping[str, Any]) -> int:
     return counted + 1
 
 
-def _named(call: ToolCall, identity: str, offered: Collection[str]) -> ToolCall:
+def _named(call: AnswerCall, identity: str, offered: Collection[str]) -> AnswerCall:
     """The call with the name and arguments of the tool that is offered for it."""
     command = as_string(call.arguments.get("command"))
     if call.name == "$read":
         reader = next((name for name in _READERS if name in offered), None)
         if reader is not None:
-            return ToolCall(reader, {_READERS[reader]: call.arguments.get("path")}, identity)
+            return AnswerCall(reader, {_READERS[reader]: call.arguments.get("path")}, identity)
         command = f"cat {call.arguments.get('path')}"
     if call.name in ("$read", "$shell"):
         shell = next((name for name in _SHELLS if name in offered), "Bash")
-        return ToolCall(shell, _SHELLS[shell](command), identity)
-    return ToolCall(call.name, call.arguments, identity)
+        return AnswerCall(shell, _SHELLS[shell](command), identity)
+    return AnswerCall(call.name, call.arguments, identity)

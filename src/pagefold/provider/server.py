@@ -13,7 +13,7 @@ import zstandard
 
 from pagefold.adapters.asgi import Event, Receive, Send
 from pagefold.provider.referee import Referee
-from pagefold.provider.reply import Record
+from pagefold.provider.reply import RequestRecord
 from pagefold.wire import json_text
 
 _MODELS = (
@@ -35,7 +35,7 @@ class ProviderApp:
         referee: Referee,
         *,
         clock: Callable[[], float] = time.time,
-        seen: Callable[[Record, bytes], None] = lambda record, body: None,
+        seen: Callable[[RequestRecord, bytes], None] = lambda record, body: None,
     ) -> None:
         self.referee, self._clock, self._seen = referee, clock, seen
 

@@ -15,7 +15,7 @@ from enum import StrEnum
 from typing import Any
 
 from pagefold.frozen import frozen
-from pagefold.provider.messages_content import THINKING, Part, Prompt, Turn, hash_of
+from pagefold.provider.messages_content import THINKING, ContentPart, Prompt, Turn, hash_of
 from pagefold.provider.models import ClaudeModel, claude_model, reads_thinking
 from pagefold.provider.signature import Bound, Summarized, bound_of, sign_summary, sign_thinking
 from pagefold.tokens import Counter
@@ -150,7 +150,7 @@ class ThinkingPlace:
     prefix: bytes
     previous: bytes
 
-    def after(self, block: Mapping[str, Any], content: Sequence[Part]) -> "ThinkingPlace":
+    def after(self, block: Mapping[str, Any], content: Sequence[ContentPart]) -> "ThinkingPlace":
         """The place behind a thinking block and the other blocks that follow it in the same answer."""
         bound = bound_of(block.get("signature") or block["data"])
         assert bound is not None
@@ -191,7 +191,7 @@ def first_change(before: Prompt, after: Prompt, upto: Mismatch) -> str:
     return "Content before this block was removed, or a thinking block between others is gone."
 
 
-def _flat(prompt: Prompt, upto: Mismatch | None) -> list[tuple[tuple[int, int], Part]]:
+def _flat(prompt: Prompt, upto: Mismatch | None) -> list[tuple[tuple[int, int], ContentPart]]:
     places = [
         ((index, place), part)
         for index, turn in enumerate(prompt.turns)

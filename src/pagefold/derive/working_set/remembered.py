@@ -9,8 +9,7 @@ from pagefold.derive.working_set.file_views import known_text, span_of
 from pagefold.derive.working_set.record import Record
 from pagefold.derive.working_set.said import words_of_message
 from pagefold.frozen import frozen
-from pagefold.pages.contents import Entry as ContentsEntry
-from pagefold.pages.contents import FileEntry, contents_page, said
+from pagefold.pages.contents import ContentsEntry, FileEntry, contents_page, said
 from pagefold.pages.exchange_page import exchange_page
 from pagefold.pages.exchanges import Exchange, Work, arguments_of
 from pagefold.pages.files.known_file import KnownFile
