@@ -91,6 +91,9 @@ SAME = [
     ("D:\\Mill\\src\\A.py", "SRC\\A.py"),
     ("/d/mill/a.py", "D:\\mill\\a.py"),
     ("/srv/mill/a.py", "mill/./x/../a.py"),
+    ("C:\\Users\\mo\\.mill.json", "~/.mill.json"),
+    ("/home/mo/mill/a.py", "~/mill/a.py"),
+    ("/c/Users/mo/a.py", "~/a.py"),
 ]
 APART = [
     ("/srv/mill/A.py", "/srv/mill/a.py"),
@@ -101,6 +104,9 @@ APART = [
     ("/srv/a\\b.py", "/srv/a/b.py"),
     ("/srv/mill/a.py", "ill/a.py"),
     ("D:\\mill\\a.py", "E:\\mill\\a.py"),
+    ("/home/mo/a.py", "/home/jo/a.py"),
+    ("/home/mo/mill/a.py", "~/a.py"),
+    ("/srv/mill/a.py", "~/mill/a.py"),
     ("/srv/größe.py", "/srv/grösse.py"),
     ("/srv/a\nb.py", "/srv/a b.py"),
 ]

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 _DRIVE = re.compile(r"^/(?:mnt/|cygdrive/)?([A-Za-z])/(?=.)")
 _WINDOWS = re.compile(r"^[A-Za-z]:[\\/]")
+_HOME = re.compile(r"^(?:(?:[A-Za-z]:|/[A-Za-z]|/mnt/[A-Za-z])?/(?:[Uu]sers|home)/[^/]+|/root|~)/(?=.)")
 
 
 def normal(path: str, folder: str = "") -> str:
@@ -32,7 +33,7 @@ def identity(path: str, known: Iterable[str]) -> str:
     """The known path that is meant by this one: the same, or the only one that ends like it or that it ends like.
 
     Where several could be meant the path stands for itself: two files of one name are never taken for one another. On
-    Windows the case of letters does not count, and `/c/a` or `/mnt/c/a` is `c:/a`.
+    Windows the case of letters does not count, and `/c/a` or `/mnt/c/a` is `c:/a`. `~/a` is `a` in a home folder.
     """
     names = set(known) if not isinstance(known, set | frozenset | dict) else known
     if path in names:
@@ -42,7 +43,7 @@ def identity(path: str, known: Iterable[str]) -> str:
     else:
         ends = [name for name in names if name.endswith("/" + path)]
     if not ends:
-        ends = _on_windows(path, names)
+        ends = _on_windows(path, names) or _at_home(path, names)
     return ends[0] if len(ends) == 1 else path
 
 
@@ -54,6 +55,18 @@ def _on_windows(path: str, names: Iterable[str]) -> list[str]:
     if same or is_absolute(path):
         return same or [name for name in ends if not is_absolute(name) and spelled.endswith("/" + name.lower())]
     return [name for name in ends if name.lower().endswith("/" + spelled)]
+
+
+def _at_home(path: str, names: Iterable[str]) -> list[str]:
+    """The known paths that mean the same file where one of the two begins with `~` and the other with a home folder."""
+    if (home := _HOME.match(path)) is None:
+        return []
+    rest, is_short = path[home.end() :], path.startswith("~")
+    return [
+        name
+        for name in names
+        if name.startswith("~") is not is_short and (other := _HOME.match(name)) and name[other.end() :] == rest
+    ]
 
 
 def _with_drive(path: str) -> str:
