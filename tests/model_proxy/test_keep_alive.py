@@ -17,6 +17,7 @@ from pagefold.model_proxy.proxy import Proxy
 from pagefold.model_proxy.server import running
 from pagefold.model_proxy.upstreams import Upstreams
 from pagefold.settings.sections import PriceTable
+from pagefold.wire.apis import CHAT, MESSAGES
 from tests.model_proxy.upstream import Upstream, ask, upstream, whole
 
 FREE_READS = PriceTable(name="claude-x", fresh=1, read=0, write=1.25, output=5, ttl_seconds=0.3)
@@ -122,4 +123,5 @@ def test_a_conversation_that_goes_on_is_waited_for_once() -> None:
     ],
 )
 def test_what_the_api_would_refuse_is_not_sent(body: bytes) -> None:
-    assert keep_alive_body(body) is None
+    assert keep_alive_body(body, MESSAGES) is None
+    assert keep_alive_body(json.dumps(REQUEST).encode(), CHAT) is None

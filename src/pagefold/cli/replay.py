@@ -136,10 +136,11 @@ class ReplayPrinter:
 
     def _notes(self, console: Any) -> None:
         job, total = self.job, self.totals.total
-        priced = "at the prices of the model of each session, where it is known" if job.by_model else job.prices.source
-        console.print(
-            f"Tokens: {counter(job.tokens).label}. Cost: in fresh input tokens of {job.prices.name}; {priced}."
-        )
+        prices = job.prices
+        priced = prices.source if prices.assumed else f"of {prices.name}, {prices.source}"
+        if job.by_model:
+            priced = "at the prices of the model of each session, where it is known"
+        console.print(f"Tokens: {counter(job.tokens).label}. Cost: in fresh input tokens, {priced}.")
         if total.head_tokens:
             console.print("System prompts and tool schemas are not in these figures: no policy changes them.")
         if total.logged_requests:

@@ -123,7 +123,7 @@ ASSUMED = Prices(
     6.25,
     25.00,
     300.0,
-    "assumed for a model of which no prices are known: those of Claude Opus 5, 2026-11",
+    "assumed at the prices of Claude Opus 5 (2026-11), because the model is not known",
     write_long=10.00,
     ttl_long_seconds=3600.0,
     assumed=True,

@@ -1,8 +1,7 @@
 """Forwards one request to the upstream and its answer back to the client.
 
-On the way a policy derives the request, and the model's recalls are answered. If one of these steps raises before a
-request was sent, the client's own request is sent, without reasoning that the provider would refuse in it; afterwards
-the answer passes as it arrives (`_fail_open`).
+A policy derives the request, and the model's recalls are answered. If a step raises before a request was sent, the
+client's own is sent, without reasoning that the provider would refuse; afterwards the answer passes as it arrives.
 """
 
 import asyncio

@@ -1,7 +1,6 @@
 """What is to be done while a conversation is silent, and the request that would keep its cache alive.
 
-That request is the last one with `max_tokens` 0, which the Messages API documents for filling its cache without an
-answer. Other APIs have no such request here, and what an API refuses is not tried: then there is no plan.
+Where an API has no such request (`CacheMarks.filling`), and where it would refuse it, nothing is sent.
 """
 
 from dataclasses import replace
@@ -14,7 +13,7 @@ from pagefold.log import Log
 from pagefold.model_proxy.request_cache import ParsedRequest
 from pagefold.model_proxy.totals import Ending, Seen
 from pagefold.wire.api import Api
-from pagefold.wire.apis import MESSAGES
+from pagefold.wire.apis import APIS_BY_NAME
 
 _CALLS = "tool_use"
 _LEFT_BY_FOLD = 0.45  # of a prompt, on recorded sessions
@@ -26,6 +25,7 @@ class IdlePlan:
     """For a conversation whose last request is `body`; its first request was named `began`, before it was answered.
     `sent` counts the keep-alives since."""
 
+    api: Api
     conversation: str
     began: str
     hashes: Log[bytes]
@@ -55,7 +55,8 @@ def idle_plan(parsed: ParsedRequest, body: bytes, seen: Seen, prices: Prices, *,
     """The plan after an exchange with this `body` upstream; None where nothing is cached that would be worth keeping.
     `folds` says that a policy folds what is cold."""
     usage = seen.usage
-    if seen.api != MESSAGES.name or seen.ending is not Ending.WHOLE or usage is None or not prices.life:
+    api = APIS_BY_NAME.get(seen.api)
+    if api is None or api.marks is None or seen.ending is not Ending.WHOLE or usage is None or not prices.life:
         return None
     if usage.cache_read + usage.cache_write < _LEAST:
         return None
@@ -64,15 +65,12 @@ def idle_plan(parsed: ParsedRequest, body: bytes, seen: Seen, prices: Prices, *,
     silences = AFTER_CALL if seen.stop == _CALLS else AFTER_ANSWER
     hashes = parsed.prefix_hashes
     began = hashes[parsed.first - 1].hex() if parsed.first else ""
-    return IdlePlan(parsed.name, began, hashes, parsed.request.model, body, prices, resume, silences)
+    return IdlePlan(api, parsed.name, began, hashes, parsed.request.model, body, prices, resume, silences)
 
 
-def keep_alive_body(body: bytes, api: Api = MESSAGES) -> bytes | None:
+def keep_alive_body(body: bytes, api: Api) -> bytes | None:
     """A request that reads what this one has cached, and gets no answer; None where the API would refuse it."""
     try:
-        request = api.parse_request(body)
+        return api.marks.filling(api.parse_request(body)) if api.marks is not None else None
     except WireError:
         return None
-    if "budget_tokens" in request.member("thinking") or not request.member("max_tokens"):
-        return None  # a budget has to be smaller than `max_tokens`, and without it the cache would not be found
-    return request.render(list(request.messages), members={"max_tokens": "0", "stream": "false"})

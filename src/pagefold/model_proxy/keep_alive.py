@@ -16,7 +16,6 @@ from yarl import URL
 from pagefold.derive.idle import Idle
 from pagefold.errors import WireError
 from pagefold.model_proxy.idle_plan import IdlePlan, keep_alive_body
-from pagefold.wire.apis import MESSAGES
 from pagefold.wire.message import Usage
 
 _MOST = 64  # conversations that wait at once; the one that was silent longest gives way
@@ -73,7 +72,10 @@ class KeepAlive:
 
     def _due(self, waiting: _SilentSession) -> None:
         self._waiting.pop(waiting.plan.conversation, None)
-        if waiting.plan.choice() is Idle.KEEP and (body := keep_alive_body(waiting.plan.body)) is not None:
+        if (
+            waiting.plan.choice() is Idle.KEEP
+            and (body := keep_alive_body(waiting.plan.body, waiting.plan.api)) is not None
+        ):
             task = asyncio.ensure_future(self._keep(waiting, body))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
@@ -82,7 +84,7 @@ class KeepAlive:
         plan = waiting.plan
         try:
             status, answer = await self._send(waiting.target, waiting.headers, body)
-            usage = MESSAGES.parse_response(answer).usage if 200 <= status < 300 else None
+            usage = plan.api.parse_response(answer).usage if 200 <= status < 300 else None
         except (aiohttp.ClientError, OSError, WireError):  # it is not tried again: the cache is cold by then
             self._sent(plan, None)
             return

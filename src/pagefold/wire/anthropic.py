@@ -107,6 +107,15 @@ def mark_of(message: Message) -> str:
     return next((json_text.dumps(mark) for mark in marks if mark), "")
 
 
+def cache_filling(request: Request) -> bytes | None:
+    """Returns a request that reads what this one has cached and gets no answer: the API documents `max_tokens` 0 for
+    that. None where it would be refused: a thinking budget has to be smaller, and without `max_tokens` the cache would
+    not be found."""
+    if "budget_tokens" in request.member("thinking") or not request.member("max_tokens"):
+        return None
+    return request.render(list(request.messages), members={"max_tokens": "0", "stream": "false"})
+
+
 def asks_long(request: Request) -> bool:
     """Returns whether the conversation is to be cached for an hour: the last mark in its messages says so, else the
     request's own, else one before the messages. A request may mix lives, and the messages are what grows."""
@@ -192,7 +201,7 @@ def _with_content(value: Mapping[str, Any], content: list[Any]) -> Message:
 
 CALLS = CallFormat(_speaks, _call_id_paths, _failed_result, _with_results, _parted)
 CLEARING = ResultClearing(_EDITING, clears_results, without_clearing)
-MARKS = CacheMarks(mark_of, with_mark, asks_long)
+MARKS = CacheMarks(mark_of, with_mark, asks_long, cache_filling)
 
 _STOPS = frozenset(('{"type":"message_stop"}', '{"type": "message_stop"}'))
 _UNHEARD = Message(Role.ASSISTANT, (), '{"role":"assistant","content":[]}')

@@ -74,11 +74,13 @@ class CallFormat:
 class CacheMarks:
     """How a client marks what the provider is to cache: `of` reads a message's mark (JSON, or ""), `put` sets one at
     its end and returns None where nothing there can carry it. `asks_long` tells whether a request asks for the longer
-    of two lives."""
+    of two lives, `filling` writes a request that reads what this one has cached and gets no answer, or returns None
+    where the provider would refuse it."""
 
     of: Callable[[Message], str]
     put: Callable[[Message, str], Message | None]
     asks_long: Callable[[Request], bool] = lambda request: False
+    filling: Callable[[Request], bytes | None] = lambda request: None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ last summary, which is all that is left of what came before it, and what agents 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from pagefold.derive.selection import Candidate, Offer, select
 from pagefold.derive.working_set.parts import Part
@@ -119,7 +120,8 @@ def _parts(told: Sequence[tuple[Saying, str]]) -> Iterator[tuple[Part, list[Sayi
     run: list[tuple[Saying, str]] = []
     for saying, text in [*told, (None, "")]:
         if run and (saying is None or saying.voice is not Voice.YOU or saying.reason):
-            title = f"you, in short, by message: {run[0][0].place + 1} to {run[-1][0].place + 1}"
+            numbers = " to ".join(dict.fromkeys(str(other.place + 1) for other, _ in (run[0], run[-1])))
+            title = f"you, in short, each behind the number of its message: {numbers}"
             lines = tuple([f"{other.place + 1}: {short}" for other, short in run])
             yield Part(title, lines), [other for other, _ in run]
             run = []
@@ -182,13 +184,17 @@ def shortened(text: str, characters: int) -> str:
 
 def in_short(text: str, *, acts: bool = False) -> str:
     """The first and the last sentence of a text on one line. Sentences that only announce the calls of a message that
-    `acts` are left out."""
+    `acts` are left out. A mark stands wherever something was."""
     lines = [line.strip() for line in text.split("\n") if line.strip() and not line.startswith("```")]
     sentences = [sentence for line in lines for sentence in _SENTENCE.split(line)]
-    telling = [sentence for sentence in sentences if len(sentence) >= _TELLING]
-    ends = telling[:1] + telling[1:][-1:] or sentences[:1]
-    kept = [sentence for sentence in ends if not (acts and _ANNOUNCES.match(sentence))]
+    if not sentences:
+        return ""
+    telling = [at for at, sentence in enumerate(sentences) if len(sentence) >= _TELLING] or [0]
+    kept = [at for at in dict.fromkeys((telling[0], telling[-1])) if not (acts and _ANNOUNCES.match(sentences[at]))]
     if not kept:
         return ""
-    shown = f" {GAP} ".join(" ".join(shortened(sentence, _SHORT).split()) for sentence in kept)
-    return shown if len(kept) == len(sentences) == 1 else f"{shown} {GAP}" if kept[-1] is not sentences[-1] else shown
+    shown: list[str] = []
+    for before, at in pairwise([-1, *kept]):
+        shown += [GAP] if at > before + 1 else []
+        shown.append(" ".join(shortened(sentences[at], _SHORT).split()))
+    return " ".join([*shown, GAP] if kept[-1] < len(sentences) - 1 else shown)
