@@ -9,11 +9,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pagefold.knapsack import Choice, Group, Solution, solve
+from pagefold.knapsack import Group, GroupChoice, Solution, solve
 
 COSTS = st.integers(0, 30)
 VALUES = st.one_of(st.integers(0, 20).map(float), st.floats(0, 50), st.just(0.0))
-CHOICES = st.lists(st.builds(Choice, COSTS, VALUES, st.booleans()), max_size=3).map(tuple)
+CHOICES = st.lists(st.builds(GroupChoice, COSTS, VALUES, st.booleans()), max_size=3).map(tuple)
 
 
 @st.composite
@@ -54,8 +54,15 @@ def assert_holds(groups: Sequence[Group], budget: int, solution: Solution) -> No
 
 
 @given(problems(), st.integers(0, 120))
-@example([Group((Choice(1, 0.5),)), Group((Choice(9, 1.0), Choice(8, 5e-324)))], 8)
-@example([Group((Choice(0, 1.0),)), Group((Choice(1, 5e-109, opens=False),), parent=0), Group((Choice(1, 1.0),))], 1)
+@example([Group((GroupChoice(1, 0.5),)), Group((GroupChoice(9, 1.0), GroupChoice(8, 5e-324)))], 8)
+@example(
+    [
+        Group((GroupChoice(0, 1.0),)),
+        Group((GroupChoice(1, 5e-109, opens=False),), parent=0),
+        Group((GroupChoice(1, 1.0),)),
+    ],
+    1,
+)
 @settings(max_examples=600, deadline=None)
 def test_the_answer_is_worth_as_much_as_the_best_of_all(groups: list[Group], budget: int) -> None:
     solution = solve(groups, budget)
@@ -79,7 +86,7 @@ def many(seed: int, count: int, *, trees: bool = False, alike: bool = False) -> 
     groups = []
     for index in range(count):
         costs = sorted(dice.randint(1, 100) for _ in range(4))
-        choices = (Choice(cost, cost + 10 if alike else dice.random() * cost**0.7) for cost in costs)
+        choices = (GroupChoice(cost, cost + 10 if alike else dice.random() * cost**0.7) for cost in costs)
         groups.append(Group(tuple(choices), dice.randrange(index) if trees and index else None))
     return groups
 
@@ -115,8 +122,8 @@ def test_stopped_early_on_a_large_problem_the_gap_is_at_most_a_thousandth(seed: 
 
 
 def test_a_tree_that_the_relaxation_opens_by_half_is_told_apart() -> None:
-    inner = tuple(Choice(10, 9.0) for _ in range(1))
-    groups = [Group((Choice(50, 0.0),)), *(Group(inner, 0) for _ in range(40)), Group((Choice(90, 30.0),))]
+    inner = tuple(GroupChoice(10, 9.0) for _ in range(1))
+    groups = [Group((GroupChoice(50, 0.0),)), *(Group(inner, 0) for _ in range(40)), Group((GroupChoice(90, 30.0),))]
 
     assert solve(groups, 100).picks[0] == 0
     assert solve(groups, 100).value == 45.0
@@ -128,7 +135,7 @@ def test_a_tree_that_the_relaxation_opens_by_half_is_told_apart() -> None:
 def test_a_deep_chain_needs_no_deep_recursion(seed: int) -> None:
     dice = random.Random(seed)
     groups = [
-        Group((Choice(dice.randint(1, 3), dice.random()),), index - 1 if index else None) for index in range(3000)
+        Group((GroupChoice(dice.randint(1, 3), dice.random()),), index - 1 if index else None) for index in range(3000)
     ]
     solution = solve(groups, 2000)
 
@@ -143,9 +150,9 @@ def test_a_deep_chain_needs_no_deep_recursion(seed: int) -> None:
 
 def test_within_a_group_the_cheaper_choice_wins_a_tie_then_the_earlier_and_none_wins_over_nothing() -> None:
     groups = [
-        Group((Choice(5, 1.0), Choice(3, 1.0))),
-        Group((Choice(4, 2.0), Choice(4, 2.0))),
-        Group((Choice(0, 0.0), Choice(2, 0.0))),
+        Group((GroupChoice(5, 1.0), GroupChoice(3, 1.0))),
+        Group((GroupChoice(4, 2.0), GroupChoice(4, 2.0))),
+        Group((GroupChoice(0, 0.0), GroupChoice(2, 0.0))),
     ]
 
     assert solve(groups, 100).picks == (1, 0, None)
@@ -153,7 +160,7 @@ def test_within_a_group_the_cheaper_choice_wins_a_tie_then_the_earlier_and_none_
 
 
 def test_between_whole_solutions_of_one_value_the_cheaper_wins() -> None:
-    groups = [Group((Choice(6, 3.0), Choice(4, 2.0))), Group((Choice(6, 3.0), Choice(3, 2.0)))]
+    groups = [Group((GroupChoice(6, 3.0), GroupChoice(4, 2.0))), Group((GroupChoice(6, 3.0), GroupChoice(3, 2.0)))]
 
     assert solve(groups, 9).picks == (0, 1)
 
@@ -165,14 +172,18 @@ def test_the_same_question_gets_the_same_picks(groups: list[Group], budget: int)
 
 
 def test_choices_without_cost_and_groups_without_choices_are_fine() -> None:
-    groups = [Group((Choice(0, 2.0), Choice(0, 5.0))), Group(()), Group((Choice(0, 1.0, opens=False),), 0)]
+    groups = [
+        Group((GroupChoice(0, 2.0), GroupChoice(0, 5.0))),
+        Group(()),
+        Group((GroupChoice(0, 1.0, opens=False),), 0),
+    ]
 
     assert solve(groups, 0) == Solution((1, None, 0), 0, 6.0, 0.0, True)
     assert solve([], 0) == Solution((), 0, 0.0, 0.0, True)
 
 
 def test_a_choice_that_does_not_open_keeps_everything_below_it_out() -> None:
-    groups = [Group((Choice(1, 9.0, opens=False), Choice(1, 1.0))), Group((Choice(1, 5.0),), 0)]
+    groups = [Group((GroupChoice(1, 9.0, opens=False), GroupChoice(1, 1.0))), Group((GroupChoice(1, 5.0),), 0)]
 
     assert solve(groups, 10).picks == (0, None)
 
@@ -181,12 +192,12 @@ def test_a_choice_that_does_not_open_keeps_everything_below_it_out() -> None:
     ("groups", "budget", "named"),
     [
         ([], -1, "budget = -1"),
-        ([Group((Choice(-2, 1.0),))], 5, "cost = -2"),
-        ([Group((Choice(1, -1.0),))], 5, "value"),
-        ([Group((Choice(1, math.nan),))], 5, "value"),
-        ([Group((Choice(1, math.inf),))], 5, "value"),
-        ([Group((Choice(1, 1.0),), 0)], 5, "group 0 has the parent 0"),
-        ([Group((Choice(1, 1.0),), 1), Group(())], 5, "group 0 has the parent 1"),
+        ([Group((GroupChoice(-2, 1.0),))], 5, "cost = -2"),
+        ([Group((GroupChoice(1, -1.0),))], 5, "value"),
+        ([Group((GroupChoice(1, math.nan),))], 5, "value"),
+        ([Group((GroupChoice(1, math.inf),))], 5, "value"),
+        ([Group((GroupChoice(1, 1.0),), 0)], 5, "group 0 has the parent 0"),
+        ([Group((GroupChoice(1, 1.0),), 1), Group(())], 5, "group 0 has the parent 1"),
         ([Group(()), Group((), -1)], 5, "group 1 has the parent -1"),
     ],
 )
@@ -197,8 +208,8 @@ def test_a_question_that_is_none_is_refused_by_name(groups: list[Group], budget:
 
 def test_a_price_guessed_far_too_low_does_not_go_on_for_ever() -> None:
     """A few groups with nearly all the value, missed by the sample, and many that are hardly worth their cost."""
-    rich = Group((Choice(40, 400.0),))
-    poor = Group((Choice(30, 0.03),))
+    rich = Group((GroupChoice(40, 400.0),))
+    poor = Group((GroupChoice(30, 0.03),))
     groups = [rich if index % 3 else poor for index in range(600)]
     for budget in (0, 39, 400, 1_000, 9_000, 16_000):
         found = solve(groups, budget)

@@ -1,5 +1,8 @@
 """A log that only grows: whatever goes on from it, it holds what it held. A property against plain lists."""
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -31,3 +34,19 @@ def test_logs_that_share_their_memory_are_as_lists_that_do_not(done: list[tuple[
         assert [log[at] for at in range(-len(log), len(log))] == plain * 2
         assert list(reversed(log)) == plain[::-1]
         assert [log.extends(other) for other in logs] == [plain[: len(other)] == other for other in lists]
+
+
+def test_threads_that_go_on_from_the_same_log_do_not_see_each_other() -> None:
+    begun = Log(range(1_000))
+    start = threading.Barrier(8)
+
+    def grow(name: int) -> list[Log[int]]:
+        start.wait()
+        grown = begun
+        return [grown := grown.with_items((name,)) for _ in range(2_000)]
+
+    with ThreadPoolExecutor(8) as pool:
+        grown = list(pool.map(grow, range(8)))
+    for name, logs in enumerate(grown):
+        assert all(len(log) == 1_001 + at for at, log in enumerate(logs))
+        assert logs[-1].since(1_000) == [name] * 2_000

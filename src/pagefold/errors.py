@@ -25,7 +25,14 @@ class UpstreamError(PagefoldError):
 
 
 class StoreError(PagefoldError):
-    """The store cannot be used. The message names the file and what to do; the caller goes on without it."""
+    """The store cannot be used. The message names the file and what to do; the caller goes on without it.
+
+    `kind` is one word for what is wrong, by which errors are counted: "locked", "full", "damaged" and others.
+    """
+
+    def __init__(self, message: str, *, kind: str = "failed") -> None:
+        super().__init__(message)
+        self.kind = kind
 
 
 class DeniedError(StoreError):

@@ -1,8 +1,11 @@
-"""Builds HTML and SVG of elements. Every text is escaped; only what was built here is taken as it is."""
+"""Builds HTML and SVG of elements. Every text is escaped, control and bidi characters too; only what was built here is
+taken as it is."""
 
 from collections.abc import Iterable
 from html import escape
 from typing import TypeAlias
+
+from pagefold.printable import printable
 
 HtmlChild: TypeAlias = "str | int | Iterable[HtmlChild] | None"
 
@@ -19,7 +22,7 @@ class Html(str):
 def el(name: str, /, *children: HtmlChild, **attributes: str | int | float | bool | None) -> Html:
     """Returns one element. `class_` is class, and `_` in other names is `-`; None and False leave an attribute out."""
     written = "".join(
-        f" {key.rstrip('_').replace('_', '-')}" + ("" if value is True else f'="{escape(str(value))}"')
+        f" {key.rstrip('_').replace('_', '-')}" + ("" if value is True else f'="{escape(printable(str(value)))}"')
         for key, value in attributes.items()
         if value is not None and value is not False
     )
@@ -34,5 +37,5 @@ def joined(children: HtmlChild) -> Html:
     if isinstance(children, Html):
         return children
     if isinstance(children, str | int):
-        return Html(escape(str(children)))
+        return Html(escape(printable(str(children))))
     return Html("".join(map(joined, children)))

@@ -1,12 +1,14 @@
 """`Log`, an immutable sequence that shares memory with the logs it grew from.
 
 Appending returns a new log; the old one holds what it held. The first log that goes on from a point appends in place,
-and another that goes on from the same point takes a copy, so that neither sees the other.
+and another that goes on from the same point takes a copy, so that neither sees the other. Threads may share logs.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TypeVar, overload
+
+from pagefold.lock import APPENDING
 
 T = TypeVar("T")
 
@@ -70,10 +72,12 @@ class Log(Sequence[T]):
 
     def with_items(self, items: Iterable[T], after: int | None = None) -> "Log[T]":
         """Returns its items, or its first `after` items, followed by these."""
+        more = list(items)
         held, length = self._items, self.length if after is None else after
-        if len(held) != length:
-            held = held[:length]
-        held.extend(items)
+        with APPENDING:
+            if len(held) != length:
+                held = held[:length]
+            held.extend(more)
         new: Log[T] = Log.__new__(Log)
-        new._items, new.length = held, len(held)
+        new._items, new.length = held, length + len(more)
         return new

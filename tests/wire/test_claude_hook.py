@@ -28,7 +28,6 @@ def event(tool: str, answer: Any, name: str = EVENT) -> str:
         ("Glob", {"filenames": ["x"]}, []),
         ("mcp__git__log", PARTS, [((0, "text"), "a"), ((2, "text"), "b")]),
         ("mcp__git__log", "words", []),
-        ("mcp__pagefold__context_recall", PARTS, []),
         ("Bash", None, []),
         ("Bash", {"stdout": 3}, []),
     ],

@@ -20,9 +20,9 @@ from collections.abc import Sequence
 from math import fsum
 
 from pagefold.knapsack.branch_and_bound import Branching
-from pagefold.knapsack.problem import Choice, Group, Solution, checked_problem
+from pagefold.knapsack.problem import Group, GroupChoice, Solution, checked_problem
 
-__all__ = ["WORK", "Choice", "Group", "Solution", "solve"]
+__all__ = ["WORK", "Group", "GroupChoice", "Solution", "solve"]
 
 WORK = 400_000  # states looked at before the best found is returned with its gap: some tenths of a second
 

@@ -7,7 +7,7 @@ import math
 from operator import itemgetter
 from typing import NamedTuple
 
-from pagefold.knapsack.problem import Choice, KnapsackProblem
+from pagefold.knapsack.problem import GroupChoice, KnapsackProblem
 
 ROUNDING = 1e-12  # of the whole value: differences below are noise of float sums
 
@@ -179,7 +179,7 @@ def hinge(problem: KnapsackProblem, base: BaseSolution, limit: float) -> int | N
 
 
 def _options(
-    choices: tuple[Choice, ...], most: float, price: float, under: tuple[float, int, float]
+    choices: tuple[GroupChoice, ...], most: float, price: float, under: tuple[float, int, float]
 ) -> list[PricedChoice]:
     options = [_NONE]
     for pick, (cost, value, opens) in enumerate(choices):

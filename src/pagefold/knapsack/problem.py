@@ -11,7 +11,7 @@ from sys import float_info
 from typing import NamedTuple
 
 
-class Choice(NamedTuple):
+class GroupChoice(NamedTuple):
     """One thing a group may pick. `opens` says whether the groups below it may then pick too."""
 
     cost: int
@@ -22,7 +22,7 @@ class Choice(NamedTuple):
 class Group(NamedTuple):
     """At most one of `choices` is picked; `parent` is the index of a group that stands before this one."""
 
-    choices: tuple[Choice, ...]
+    choices: tuple[GroupChoice, ...]
     parent: int | None = None
 
 
@@ -44,7 +44,7 @@ class Solution(NamedTuple):
 class KnapsackProblem(NamedTuple):
     """Groups that were checked. `room` is what each may cost at most, given what its ancestors cost at least."""
 
-    choices: list[tuple[Choice, ...]]
+    choices: list[tuple[GroupChoice, ...]]
     parents: list[int | None] | None  # None where no group has one
     room: list[int] | None  # None where every choice fits
     budget: int
@@ -53,7 +53,7 @@ class KnapsackProblem(NamedTuple):
 
 
 _COST, _VALUE = itemgetter(0), itemgetter(1)
-_UNAFFORDABLE = Choice(1 << 62, 0.0, False)
+_UNAFFORDABLE = GroupChoice(1 << 62, 0.0, False)
 
 
 def checked_problem(groups: Sequence[Group], budget: int) -> KnapsackProblem:
@@ -82,7 +82,7 @@ def checked_problem(groups: Sequence[Group], budget: int) -> KnapsackProblem:
     return asked if flat and max(costs) <= budget else _with_room(asked)
 
 
-def _worth_something(choice: Choice) -> Choice:
+def _worth_something(choice: GroupChoice) -> GroupChoice:
     return choice if choice.value >= float_info.min else choice._replace(value=0.0)
 
 
@@ -103,7 +103,7 @@ def opened(of: KnapsackProblem, group: int) -> tuple[KnapsackProblem, dict[int, 
         least, negative, taken[above] = min(opening)
         budget -= least
         choices[above] = tuple(
-            Choice(cost - least, value + negative, opens) if opens and value + negative >= 0 else _UNAFFORDABLE
+            GroupChoice(cost - least, value + negative, opens) if opens and value + negative >= 0 else _UNAFFORDABLE
             for cost, value, opens in choices[above]
         )
         above = parents[above]

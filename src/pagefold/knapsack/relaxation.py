@@ -6,7 +6,7 @@ value at no cost and the steps from there, each (slope, cost). The relaxation ta
 
 from itertools import pairwise
 
-from pagefold.knapsack.problem import Choice, KnapsackProblem
+from pagefold.knapsack.problem import GroupChoice, KnapsackProblem
 
 _SAMPLE = 100  # groups that give a first guess of the price where there are many
 _SPREAD = 1.25  # times the guess, and as far below it: groups whose choice is the same at both ends need no front
@@ -44,9 +44,11 @@ def _spend(steps: list[Step], budget: int) -> float:
     return 0.0
 
 
-def _undecided(choices: list[tuple[Choice, ...]], low: float, high: float) -> tuple[list[tuple[Choice, ...]], int]:
+def _undecided(
+    choices: list[tuple[GroupChoice, ...]], low: float, high: float
+) -> tuple[list[tuple[GroupChoice, ...]], int]:
     """Returns the groups whose best choice differs between two prices, and what the others cost together."""
-    undecided: list[tuple[Choice, ...]] = []
+    undecided: list[tuple[GroupChoice, ...]] = []
     fixed = 0
     for group in choices:
         at_low = at_high = 0.0
@@ -66,7 +68,7 @@ def _undecided(choices: list[tuple[Choice, ...]], low: float, high: float) -> tu
     return undecided, fixed
 
 
-def _flat(choices: list[tuple[Choice, ...]]) -> list[Step]:
+def _flat(choices: list[tuple[GroupChoice, ...]]) -> list[Step]:
     steps: list[Step] = []
     for group in choices:
         steps += _steps(front([(choice[0], choice[1]) for choice in group], (0, 0.0)))
@@ -93,7 +95,9 @@ def _tree(problem: KnapsackProblem, parents: list[int | None]) -> list[Step]:
     return top
 
 
-def _inner(choices: tuple[Choice, ...], room: int, value_below: float, below: list[Step]) -> tuple[float, list[Step]]:
+def _inner(
+    choices: tuple[GroupChoice, ...], room: int, value_below: float, below: list[Step]
+) -> tuple[float, list[Step]]:
     """Returns the front of a group with what it opens; `below` are the steps of its children."""
     # By index, as taking a named tuple apart is slow.
     opening = sorted([(it[0], it[1] + value_below) for it in choices if it[2] and it[0] <= room])

@@ -25,6 +25,7 @@ _UNMARKED = ("thinking", "redacted_thinking")
 _TEXTS = {"text": "text", "thinking": "thinking"}
 _MEDIA = ("image", "document")
 _LONG_LIFE = '"1h"'
+_MARKED = f'"{MARK}"'
 _MARKED_LATELY = 8  # clients mark their last messages
 _DELTAS = {  # deltas that come in pieces: the key of a block, and the key of the piece
     "text_delta": ("text", "text"),
@@ -99,7 +100,7 @@ def without_clearing(editing: str) -> str:
 
 def mark_of(message: Message) -> str:
     """Returns the first cache mark in a message, as JSON, or "" where there is none."""
-    if f'"{MARK}"' not in message.raw:
+    if _MARKED not in message.raw:
         return ""
     content = as_list(as_object(json_text.parse(message.raw)).get("content"))
     inner = [part for block in content for part in as_list(as_object(block).get("content"))]
@@ -120,11 +121,11 @@ def asks_long(request: Request) -> bool:
     """Returns whether the conversation is to be cached for an hour: the last mark in its messages says so, else the
     request's own, else one before the messages. A request may mix lives, and the messages are what grows."""
     for message in reversed(request.messages.since(max(0, request.messages.length - _MARKED_LATELY))):
-        if mark := mark_of(message):
+        if _MARKED in message.raw and (mark := mark_of(message)):
             return _LONG_LIFE in mark
     if own := request.member(MARK):
         return _LONG_LIFE in own
-    return any(f'"{MARK}"' in said.raw and _LONG_LIFE in said.raw for said in request.head)
+    return any(_MARKED in message.raw and _LONG_LIFE in message.raw for message in request.head)
 
 
 def with_mark(message: Message, mark: str) -> Message | None:

@@ -57,7 +57,7 @@ class MessagesTurn(ListTurnView):
             place = self._places.get(index, index)
             if index in self._left_out:
                 return b""
-            return event.raw if place == index else _rendered({**value, "index": place})
+            return event.raw if place == index or not self._altered else _rendered({**value, "index": place})
         if kind in ("message_delta", "message_stop"):
             self._held.append(event.raw)
             self._delta = value if kind == "message_delta" else self._delta

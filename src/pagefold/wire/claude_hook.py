@@ -19,7 +19,6 @@ COMMAND = "hook"
 _SECONDS = 20
 _MCP = "mcp__"
 _TEXTS = {"Bash": "stdout", "Grep": "content"}
-_OURS = ("context_recall", "context_search", "context_pin")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +36,9 @@ def parse(text: str) -> HookCall:
     if event.get("hook_event_name") != EVENT:
         raise WireError(f"expected an event {EVENT}")
     tool, answer = as_string(event.get("tool_name")), event.get("tool_response")
-    if tool.startswith(_MCP) and not tool.endswith(_OURS):
+    if tool.startswith(_MCP):
         parts = enumerate(as_list(answer))
-        found = [((at, "text"), part["text"]) for at, part in parts if as_object(part).get("type") == "text"]
+        found = [((at, "text"), part.get("text")) for at, part in parts if as_object(part).get("type") == "text"]
         return HookCall(tool, answer, tuple((path, said) for path, said in found if isinstance(said, str)))
     said = as_object(answer).get(_TEXTS.get(tool, ""))
     return HookCall(tool, answer, (((_TEXTS[tool],), said),) if isinstance(said, str) else ())

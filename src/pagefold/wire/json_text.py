@@ -22,6 +22,7 @@ _SPACES = (" ", "\t", "\n", "\r")
 _SPACE = re.compile(r"[ \t\n\r]*")
 _PLAIN_KEY = re.compile(r'"([^"\\]*)"[ \t\n\r]*:[ \t\n\r]*')  # nothing in it is escaped, and so it says what it is
 _BEHIND = re.compile(r"[ \t\n\r]*([,}])[ \t\n\r]*")  # what follows a member
+_BEHIND_ELEMENT = re.compile(r"[ \t\n\r]*([,\]])[ \t\n\r]*")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -73,9 +74,10 @@ def parse(text: str) -> Any:
     return value
 
 
-def top(text: str) -> list[Spot]:
-    """The members of the object that is the whole text. Raises WireError, also where more text follows it."""
-    found, end = _members(text, 0)
+def top(text: str, listed: str = "") -> list[Spot]:
+    """The members of the object that is the whole text. The value of an array under `listed` is the list of the spots
+    of its elements. Raises WireError, also where more text follows the object."""
+    found, end = _members(text, 0, listed=listed)
     _finish(text, end)
     return found
 
@@ -87,11 +89,7 @@ def members(text: str, start: int = 0) -> list[Spot]:
 
 def elements(text: str, start: int = 0) -> list[Spot]:
     """The elements of the array at `start`. Raises WireError."""
-    at = _open(text, start, "[")
-    if text.startswith("]", at):
-        return []
-    value, end = _scanned(text, at)
-    return [Spot(at, end, value), *starmap(Spot, following(text, end)[0])]
+    return _elements(text, start)[0]
 
 
 def following(text: str, at: int, path: tuple[str, ...] = ()) -> tuple[list[tuple[int, int, Any, str]], int]:
@@ -157,11 +155,7 @@ def find(text: str, path: Path) -> tuple[int, int]:
     start = _after_space(text, 0)
     end = _scanned(text, start)[1] if not path else start
     for step in path:
-        if isinstance(step, str):
-            spot = member(_members(text, start)[0], step)
-        else:
-            spots = elements(text, start)
-            spot = spots[step] if 0 <= step < len(spots) else None
+        spot = member(_members(text, start)[0], step) if isinstance(step, str) else _element_at(text, start, step)
         if spot is None:
             raise WireError(f"{place(text, start)}: no {step!r} in this JSON value")
         start, end = spot.start, spot.end
@@ -244,7 +238,36 @@ def place(text: str, at: int) -> str:
     return f"line {text.count(chr(10), 0, at) + 1}, column {at - text.rfind(chr(10), 0, at)}"
 
 
-def _members(text: str, start: int, path: tuple[str, ...] = ()) -> tuple[list[Spot], int]:
+def _elements(text: str, start: int) -> tuple[list[Spot], int]:
+    """The elements of the array at `start`, and where it ends."""
+    at = _open(text, start, "[")
+    if text.startswith("]", at):
+        return [], at + 1
+    value, end = _scanned(text, at)
+    found, stop = following(text, end)
+    return [Spot(at, end, value), *starmap(Spot, found)], stop
+
+
+def _element_at(text: str, start: int, index: int) -> Spot | None:
+    """The element of the array at `start` that has this index; what follows it is not read."""
+    at = _open(text, start, "[")
+    try:
+        while not text.startswith("]", at):
+            value, end = _scan(text, at)
+            if index <= 0:
+                return Spot(at, end, value) if not index else None
+            behind = _BEHIND_ELEMENT.match(text, end)
+            if behind is None:
+                raise _unexpected(text, _after_space(text, end), ",")
+            at, index = behind.end(), index - 1
+            if behind[1] == "]":
+                break
+    except _NO_VALUE as error:
+        raise _refused(text, at, error) from error
+    return None
+
+
+def _members(text: str, start: int, path: tuple[str, ...] = (), listed: str = "") -> tuple[list[Spot], int]:
     at = _open(text, start, "{")
     found: list[Spot] = []
     if text.startswith("}", at):
@@ -255,7 +278,10 @@ def _members(text: str, start: int, path: tuple[str, ...] = ()) -> tuple[list[Sp
                 key, at = plain[1], plain.end()
             else:
                 key, at = _escaped_key(text, at)
-            value, end = _inside(text, at, path[1:]) if path and path[0] == key else _scan(text, at)
+            if listed and key == listed and text.startswith("[", at):
+                value, end = _elements(text, at)
+            else:
+                value, end = _inside(text, at, path[1:]) if path and path[0] == key else _scan(text, at)
             found.append(Spot(at, end, value, key))
             behind = _BEHIND.match(text, end)
             if behind is None:

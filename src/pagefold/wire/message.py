@@ -4,6 +4,7 @@ A message keeps the JSON text it arrived as, and a request the whole body. What 
 text byte for byte; a changed block is spliced into it. Nothing here knows a provider.
 """
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from enum import StrEnum
@@ -93,6 +94,15 @@ class Message:
         return replace(self, blocks=blocks, raw=raw)
 
 
+def arguments_of(call: Block) -> dict[str, Any]:
+    """The arguments of a call; none where they are no JSON object."""
+    try:
+        arguments = json.loads(call.text)
+    except (ValueError, RecursionError):
+        return {}
+    return arguments if isinstance(arguments, dict) else {}
+
+
 class Parse(Protocol):
     def __call__(self, value: Any, raw: str, place: int = -1) -> Message:
         """Parses a message from its JSON value; `raw` is that value's text. Raises WireError."""
@@ -163,7 +173,7 @@ class Request:
         # There are no ends where the body does not have its messages as a list.
         if len(messages) == self.messages.length == self._ends.length:
             return [
-                (end - len(json_text.bytes_of(old.raw)), end, new.raw)
+                (end - len(old.raw if old.raw.isascii() else json_text.bytes_of(old.raw)), end, new.raw)
                 for end, old, new in zip(self._ends, self.messages, messages, strict=True)
                 if new is not old and new.raw != old.raw
             ]
@@ -194,15 +204,16 @@ class Response:
 def parse_body(body: bytes, shape: RequestShape) -> Request:
     """Parses a body by the shape of its API. Raises WireError."""
     text = json_text.text_of(body)
-    return read_request(body, text, json_text.top(text), shape)
+    return read_request(body, text, json_text.top(text, listed=shape.messages), shape)
 
 
 def read_request(body: bytes, text: str, top: Sequence[json_text.Spot], shape: RequestShape) -> Request:
-    """Parses a body, given as bytes and as text, whose members are `top`. Raises WireError."""
+    """Parses a body, given as bytes and as text, whose members are `top`: those of the list of messages are spots.
+    Raises WireError."""
     array = json_text.member(top, shape.messages)
     if array is None or not isinstance(array.value, list):
         raise WireError(f"a request of this kind has a list under {shape.messages!r}")
-    spots = json_text.elements(text, array.start)
+    spots: list[json_text.Spot] = array.value
     said = {spot.key: (spot.value, text[spot.start : spot.end]) for spot in top if spot is not array}
     around, (start, end) = _around(body, text, top, array)
     ends = json_text.places_in_bytes(text, [spot.end for spot in spots])

@@ -99,7 +99,10 @@ class ChatTurn(TurnView):
             self._left_out.add(index)
         if index in self._left_out:
             return {}
-        return {**said, "index": self._places.setdefault(index, len(self._places))} if "index" in said else said
+        if "index" not in said or not self._left_out:
+            return said
+        below = sum(hidden < index for hidden in self._left_out)
+        return {**said, "index": self._places.setdefault(index, index - below)}
 
     def _streamed(self) -> TurnAnswer | None:
         response = self._reader.response()

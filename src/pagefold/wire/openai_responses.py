@@ -15,6 +15,7 @@ from pagefold.wire import json_text, sse
 from pagefold.wire.api import CallFormat
 from pagefold.wire.json_text import as_count, as_list, as_object, as_string
 from pagefold.wire.message import Block, BlockKind, Message, Request, RequestShape, Response, Role, Usage, read_request
+from pagefold.wire.quota import quota_of_codex
 from pagefold.wire.shared_parsing import as_result, role_of, text_parts, typed_part, usage_of, with_result_id
 
 _TEXTS = dict.fromkeys(("input_text", "output_text", "summary_text", "reasoning_text", "text"), "text")
@@ -42,7 +43,7 @@ _PARTS = {  # deltas of a text in a list of an item: the list, the type of the p
 def parse_request(body: bytes) -> Request:
     """Raises WireError."""
     text = json_text.text_of(body)
-    top = json_text.top(text)
+    top = json_text.top(text, listed=SHAPE.messages)
     given = json_text.member(top, "input")
     if given is not None and isinstance(given.value, str):
         item = f'[{{"role":"user","content":{text[given.start : given.end]}}}]'
@@ -119,7 +120,7 @@ def parse_usage(value: Any) -> Usage | None:
 class ResponsesStream(sse.StreamedAnswer):
     """Reads a stream; the event that carries the whole response ends it."""
 
-    telling = (b'"response.completed"', b'"response.incomplete"', b'"response.failed"')
+    telling = (b'"response.completed"', b'"response.incomplete"', b'"response.failed"', b'"codex.rate_limits"')
 
     _items: dict[int, dict[str, Any]] = field(default_factory=dict)
     _strings: dict[tuple[int, str], list[str]] = field(default_factory=dict)
@@ -144,6 +145,8 @@ class ResponsesStream(sse.StreamedAnswer):
         if isinstance(value.get("response"), dict):
             self._whole, self._data = value["response"], data
             self._usage = self._whole.get("usage")
+        elif kind == "codex.rate_limits":
+            self.quota = quota_of_codex(value.get("rate_limits")) or self.quota
         elif kind in ("response.output_item.added", "response.output_item.done"):
             self._items[index] = as_object(value.get("item"))
             # The item now holds what came in pieces before.

@@ -114,12 +114,19 @@ class TurnView(ABC):
 
     def _taken(self, event: sse.StreamEvent) -> bytes:
         """Returns what the client gets for an event. An event that is empty or cannot be parsed is passed on as it
-        came, after those that are held back."""
+        came, after those that are held back; so is any other event of a turn in which nothing was changed."""
         if event.data:
+            held = bool(self._held)
             try:
-                return self._event(event)
+                told = self._event(event)
             except WireError:
                 pass
+            else:
+                if not held or self._altered:
+                    return told
+                if told:
+                    self._held.append(told)
+                return b""
         if not self._held:
             return event.raw
         self._held.append(event.raw)
