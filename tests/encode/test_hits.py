@@ -11,31 +11,31 @@ HITS = HitsCodec()
     ("text", "shown"),
     [
         pytest.param(
-            "/home/ada/tests/test_loans.py:12:    def test_renews(self) -> None:\n"
-            "/home/ada/tests/test_loans.py-13-        loan = self.loans[barcode]\n"
+            "tests/test_loans.py:12:    def test_renews(self) -> None:\n"
+            "tests/test_loans.py-13-        loan = self.loans[barcode]\n"
             "--\n"
-            "/home/ada/tests/test_loans.py:71:    def test_returns(self) -> None:\n"
-            "/home/ada/tests/test_fines.py:30:    def test_starts_at_zero(self) -> None:\n"
+            "tests/test_loans.py:71:    def test_returns(self) -> None:\n"
+            "tests/test_fines.py:30:    def test_starts_at_zero(self) -> None:\n"
             "3 matches\n",
-            '[hits by file; "FILE:LINE:*" is short for "/home/ada/tests/FILE:LINE:    def test_*(self) -> None:"]\n'
-            "test_loans.py\n12:renews\n13-        loan = self.loans[barcode]\n--\n71:returns\n"
-            "test_fines.py:30:starts_at_zero\n|3 matches\n",
-            id="all that is in common",
-        ),
-        pytest.param(
-            "a.py:1:x = 1\na.py:2:y = 1\nb.py:3:z = 2",
-            "[hits by file]\na.py\n1:x = 1\n2:y = 1\nb.py:3:z = 2",
-            id="by file",
+            "[hits by file]\ntests/test_loans.py:\n12:    def test_renews(self) -> None:\n"
+            "13-        loan = self.loans[barcode]\n--\n71:    def test_returns(self) -> None:\n"
+            "tests/test_fines.py:30:    def test_starts_at_zero(self) -> None:\n3 matches\n",
+            id="lines around hits, a hit alone, another line",
         ),
         pytest.param(
             "s/a.py-1-before\ns/a.py:2:5:hit\ns/a.py-3-after\n--\ns/b.py:3:1:x\ns/b.py:4:7:y",
-            '[hits by file; "FILE:LINE:*" is short for "s/FILE:LINE:*"]\n'
-            "a.py\n1-before\n2:5:hit\n3-after\n--\nb.py\n3:1:x\n4:7:y",
+            "[hits by file]\ns/a.py:\n1-before\n2:5:hit\n3-after\n--\ns/b.py:\n3:1:x\n4:7:y",
             id="columns, and lines before a hit",
         ),
         pytest.param(
+            "/home/shop/s/a.py-1-before\ns/a.py:2:hit\ns/a.py-3-with: colon\n--\ns/b.py:3:x\ns/b.py:4:y",
+            "[hits by file; /home/shop/ stood before the path in lines without a colon]\n"
+            "s/a.py:\n1-before\n2:hit\n3-with: colon\n--\ns/b.py:\n3:x\n4:y",
+            id="paths that were cut in some lines",
+        ),
+        pytest.param(
             "C:\\shop\\a.py:1:x\r\nC:\\shop\\a.py:2:y\r\nC:\\shop\\b.py:7:z\r\n",
-            '[hits by file; "FILE:LINE:*" is short for "C:\\shop\\FILE:LINE:*"]\na.py\n1:x\r\n2:y\r\nb.py:7:z\r\n',
+            "[hits by file]\nC:\\shop\\a.py:\n1:x\r\n2:y\r\nC:\\shop\\b.py:7:z\r\n",
             id="on Windows",
         ),
     ],
@@ -50,8 +50,8 @@ def test_what_hits_have_in_common_is_said_once(text: str, shown: str) -> None:
     [
         "",
         "a.py:1:x\na.py:2:y\n",
-        "12-a:1:x\n12-a:2:y\n12-a:3:z\n",
-        "|a:1:x\n|a:2:y\n|b:3:z\n",
+        "a:1:x\na:2:y\n12-a:3:z\n12-a:4:z\n",
+        "a:1:x\na:2:y\nb:3:z\n4:w\n",
         "2026-11-01 09:00:01 a\n2026-11-01 09:00:02 b\n2026-11-01 09:01:02 c\n",
         "prose: with colons\n" * 9,
         "a.py:1:x\na.py:2:y\na.py:3:z\n" + "something else\n" * 9,
@@ -86,6 +86,14 @@ def back_and_forth(text: str) -> None:
     if shown is not None:
         assert HITS.owns(shown.split("\n")[0])
         assert HITS.decode(shown, str) == text
+
+
+def test_a_path_is_written_again_after_many_lines() -> None:
+    shown = HITS.encode("\n".join(f"s/a.py:{number}:x" for number in range(1, 60)), str)
+
+    assert shown is not None
+    assert shown.split("\n").count("s/a.py:") == 3
+    assert shown.split("\n")[27] == "s/a.py:"
 
 
 def test_large_texts_take_no_longer_than_their_length() -> None:

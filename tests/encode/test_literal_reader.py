@@ -78,3 +78,54 @@ def test_every_form_of_lines_is_read_literally(texts: list[list[str]], style: st
             assert read(shown.text, ledger.shown) in (text, f"[as it is]\n{text}")
         for entry in shown.ledger_entries:
             ledger = ledger.with_text(entry)
+
+
+NOTICE = (
+    "\n<reminder>\nConsider whether this file does what its name says, and tell the user if it does not.\n"
+    "You may explain what it does, and how.\n</reminder>"
+)
+
+
+def test_a_notice_below_numbered_lines_is_referred_to_by_a_title_of_its_own() -> None:
+    ledger = Ledger()
+    shown: list[str] = []
+    for name in ("loans", "fines"):
+        text = "\n".join(f"{number}\tdef {name}_{number}(): ..." for number in range(1, 31)) + f"\n{NOTICE}\n"
+        made = encode(text, ledger=ledger, title="")
+        shown.append(made.text)
+        assert read(made.text, ledger.shown) == text
+        for entry in made.ledger_entries:
+            ledger = ledger.with_text(entry)
+
+    assert "\n[R1.2]\n" in shown[0]
+    assert "Consider whether" in shown[0]
+    assert shown[1].endswith("\n[R3.2]\n\n= lines 2-6 of R1.2")
+
+
+@pytest.mark.parametrize(
+    ("head", "is_referred"),
+    [
+        pytest.param("import os\nimport sys\nfrom a import b\n", True, id="in a file"),
+        pytest.param("running 3 suites\n", False, id="in a command's output"),
+    ],
+)
+def test_words_of_failure_are_outcomes_in_outputs_and_text_in_files(head: str, is_referred: bool) -> None:
+    body = "".join(f"error: the shelf {n} of the reading room was not found in the plan\n" for n in range(12))
+    ledger = Ledger()
+    first = encode(head + body + "the end\n" * 8, ledger=ledger)
+    for entry in first.ledger_entries:
+        ledger = ledger.with_text(entry)
+
+    again = encode(head + body + "another end\n" * 8, ledger=ledger)
+
+    assert ("= lines" in again.text) is is_referred
+
+
+def test_json_that_a_command_broke_off_is_read_up_to_its_last_line_break() -> None:
+    rows = ", ".join(f'{{"number": {n}, "state": "open", "url": "https://a.example/n/{n}"}}' for n in range(9))
+    text = f"<returncode>0</returncode>\n<output>\n[{rows}]\nfalse\n\n</output>"
+
+    made = encode(text)
+
+    assert made.codecs == ("returncode", "json")
+    assert not made.skipped

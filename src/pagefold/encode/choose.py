@@ -5,9 +5,9 @@ inside, and replaces lines that were shown earlier in the same request with refe
 Candidates are ranked by length. Tokens are counted for the winner only, and for the hint that may replace it.
 
 Before a form is used it is decoded: the same bytes have to come back, for JSON the same values with types, key order
-and spelling of numbers (near_ref.hint_for checks its hints itself). Titles, numbers and references also have to pass a
-second gate, the literal reader, which knows nothing but the words of the form. A form that fails a gate, raises or is
-not cheaper is dropped, and the text itself is shown.
+and spelling of numbers (near_ref.hint_for checks its hints itself). It also has to pass a second gate, the literal
+reader, which knows nothing but the words of the form and shares no code with the codecs. A form that fails a gate,
+raises or is not cheaper is dropped, and the text itself is shown.
 
 Of a large text, codecs for lines are tried on a sample first, and tokens are estimated from slices: `reason` says so,
 and a form has to save more than the estimate may be wrong by.
@@ -18,27 +18,26 @@ from collections.abc import Callable, Hashable
 from dataclasses import field, replace
 from functools import cache, lru_cache, partial
 
-from pagefold.encode import changed_rows, delta, literal_reader, near_ref, reference
+from pagefold.encode import changed_rows, delta, literal_forms, literal_reader, near_ref, reference
 from pagefold.encode.borders import tells_outcome
 from pagefold.encode.codec import PLAIN, Codec, first_line
 from pagefold.encode.codec import decode as decode_self_contained
 from pagefold.encode.codecs import INSIDE, LINE_CODECS, TOP
 from pagefold.encode.codecs.json_codec import JsonCodec
 from pagefold.encode.codecs.numbered import NumberedCodec
+from pagefold.encode.large_texts import (
+    ESTIMATE_ERROR,
+    SAMPLED_ABOVE,
+    estimate,
+    has_too_many_lines,
+    sample,
+    why_unfit,
+)
 from pagefold.encode.notation.json_value import Members, container
 from pagefold.frozen import frozen
 from pagefold.pages.ledger import Ledger, LedgerEntry
 from pagefold.tokens import counter, estimates_words
 
-_MOST_CHARACTERS = 1_000_000
-_MOST_LINES = 60_000
-_SAMPLED_ABOVE = 150_000  # characters; of a longer text a sample is tried first, and its tokens are estimated
-_STRETCH, _STRETCHES = 8_000, 3
-_SLICE, _EVERY = 2_000, 5  # one slice in five is counted
-_ESTIMATE_ERROR = 0.05
-_MONOTONOUS_RUN = 4096  # of one character: counting its tokens takes too long
-_RUN_CHECKED_ABOVE = 40_000  # characters; the tokens of shorter texts are counted fast enough even then
-_TOO_MANY_LINES = 15_000  # lines that are not compared one by one
 _SHORTEST_FOR_LINES = 200  # characters from which on codecs for lines are tried
 _NUMBERED = re.compile(r" *\d+[→\t]")
 _SHORTEST_HINTED = 200  # characters below which a hint is hardly shorter than the text
@@ -48,6 +47,7 @@ _DATA_CODECS = frozenset(("json", "json-text"))
 _DATA = re.compile(r"(?:\[[^\n]*\n)*\s*(?:[{<]|\[\s*[{\[\"0-9])")
 _TITLE_TOKENS = 6  # what a title may cost a text that is not shortened, so that later texts can refer to it
 _LINE_CODECS = frozenset(codec.name for codec in LINE_CODECS)
+_BUILT_IN = frozenset(codec.name for codec in TOP)  # what the literal reader knows; codecs may be added
 _json = JsonCodec(exact=False)
 _numbered = NumberedCodec()
 
@@ -93,14 +93,14 @@ def encode(
     that is given a `title` is shown with it, unless it cannot be encoded at all. `source` is what was called for it.
     """
     earlier, exact = ledger if ledger is not None else Ledger(), count or counter("o200k").count
-    if reason := _why_unfit(text):
+    if reason := why_unfit(text):
         return EncodedText(_unencoded(text), reason=reason, ledger_entries=(LedgerEntry("", ()),))
-    sampled = len(text) > _SAMPLED_ABOVE
-    count = partial(_estimate, exact) if sampled else exact
+    sampled = len(text) > SAMPLED_ABOVE
+    count = partial(estimate, exact) if sampled else exact
     before = count(text)
     own = _own_form(text, without) if sampled else _cached_own_form(text, without)
     skipped = list(own.skipped)
-    if _has_too_many_lines(own.form):
+    if has_too_many_lines(own.form):
         made = EncodedText(own.form, own.codecs, ledger_entries=(LedgerEntry("", ()),))
     elif ledger is None or failed or "delta" in without:
         made = _without_references(own)
@@ -110,7 +110,7 @@ def encode(
         made = _as_hint(text, own.keys, earlier, count, made, without) or made
     tokens = count(made.text) if made.text != text else before
     titled = any(entry.label for entry in made.ledger_entries)
-    most = before * (1 - _ESTIMATE_ERROR) if sampled else before + (_TITLE_TOKENS if titled else 0)
+    most = before * (1 - ESTIMATE_ERROR) if sampled else before + (_TITLE_TOKENS if titled else 0)
     if made.text == text or tokens >= most:
         plain = _unencoded(text)
         tokens = count(plain) if plain != text else before
@@ -129,9 +129,15 @@ def encode(
 def decode(form: str, ledger: Ledger | None = None) -> str:
     """Returns the text of a form; JSON at the top comes back compact. `ledger` is the one it was encoded with.
 
-    Raises ValueError where the form refers to what the ledger does not know.
+    Raises ValueError where the form refers to what the ledger does not know, or is none that was written here.
     """
-    earlier = ledger if ledger is not None else Ledger()
+    try:
+        return _decoded(form, ledger if ledger is not None else Ledger())
+    except (LookupError, AssertionError, RecursionError) as error:
+        raise ValueError(f"a form that was not written here, or was changed: {error!r}") from error
+
+
+def _decoded(form: str, earlier: Ledger) -> str:
     if first_line(form) == PLAIN:
         return form[len(PLAIN) + 1 :]
     label = reference.ref_label(form)
@@ -148,6 +154,11 @@ def decode(form: str, ledger: Ledger | None = None) -> str:
         if rows is not None:
             return rows
     return decode_self_contained(_numbered.decode(delta.decode(form, earlier), str), TOP)
+
+
+def says(form: str, text: str) -> bool:
+    """Whether a form without references stands for a text, by the gate that forms pass when they are made."""
+    return _passes(lambda: _json.says(form, text) or decode(form) == text)
 
 
 def candidates(text: str, count: Callable[[str], int] | None = None) -> list[tuple[str, int]]:
@@ -177,9 +188,15 @@ def _own_form(text: str, without: frozenset[str]) -> _OwnForm:
     form, codecs = self_contained(text, skipped, *_chains(without))
     if not codecs or delta.holds_signs(form):
         form, codecs = _unencoded(text), ()  # a form in which a line looks like a header could be misread
-    numbers = None if _numbered.name in without or _has_too_many_lines(form) else _numbered.encode(form, str)
+    # All below the mark PLAIN is the text itself, so nothing there is left out.
+    keeps_numbers = _numbered.name in without or "hits" in codecs or has_too_many_lines(form) or _is_plain(form)
+    numbers = None if keeps_numbers else _numbered.encode(form, str)
     sparse = numbers if numbers and _passes(lambda: _is_read_as(numbers, form)) else None
     return _OwnForm(form, codecs, tuple(skipped), sparse, _keys_of(text))
+
+
+def _is_plain(form: str) -> bool:
+    return first_line(form) == PLAIN
 
 
 def _is_read_as(sparse: str, form: str) -> bool:
@@ -197,55 +214,18 @@ def self_contained(
 ) -> tuple[str, tuple[str, ...]]:
     """Returns the shortest form without references, and its codecs; adds to `skipped` whichever failed the gate."""
     form, names = _shortest(text, codecs, inside, skipped)
-    if not names or _passes(lambda: _json.says(form, text) or decode_self_contained(form, codecs) == text):
+    if not names or _passes(
+        lambda: (
+            (_json.says(form, text) or decode_self_contained(form, codecs) == text) and _is_literal(form, text, names)
+        )
+    ):
         return form, names
     skipped.append(names[0])
     return text, ()
 
 
-def _why_unfit(text: str) -> str:
-    """Returns why a text is not encoded and not even counted, or "": both would take longer than they are worth."""
-    if len(text) > _MOST_CHARACTERS:
-        return f"more than {_MOST_CHARACTERS:,} characters"
-    if "\x00" in text:
-        return "binary"
-    if text.count("\n") > _MOST_LINES:
-        return f"more than {_MOST_LINES:,} lines"
-    return "one character over and over" if len(text) > _RUN_CHECKED_ABOVE and _is_monotonous(text) else ""
-
-
-def _is_monotonous(text: str) -> bool:
-    # Any run of _MONOTONOUS_RUN characters fully covers at least one aligned block of half that length, so checking
-    # those blocks is enough.
-    half = _MONOTONOUS_RUN // 2
-    for start in range(0, len(text) - half + 1, half):
-        sign = text[start]
-        if (
-            text.startswith(sign * half, start)
-            and sign * _MONOTONOUS_RUN in text[max(0, start - half) : start + 2 * half]
-        ):
-            return True
-    return False
-
-
-def _has_too_many_lines(text: str) -> bool:
-    """Whether comparing the lines of a text one by one would take too long."""
-    return len(text) > _TOO_MANY_LINES and text.count("\n") > _TOO_MANY_LINES
-
-
-def _estimate(count: Callable[[str], int], text: str) -> int:
-    """Estimates the tokens of a large text from slices of it; counts other texts."""
-    if len(text) <= _SAMPLED_ABOVE:
-        return count(text)
-    slices = "\n".join(text[at : at + _SLICE] for at in range(0, len(text), _SLICE * _EVERY))
-    return round(count(slices) * len(text) / len(slices))
-
-
-def _sample(text: str) -> str:
-    """Returns some stretches of a large text, in whole lines, to try codecs on."""
-    step = (len(text) - _STRETCH) // (_STRETCHES - 1)
-    stretches = (text[at : at + _STRETCH] for at in range(0, len(text), step))
-    return "\n".join(it[it.find("\n") + 1 : it.rfind("\n") + 1 or len(it)].rstrip("\n") for it in stretches)
+def _is_literal(form: str, text: str, names: tuple[str, ...]) -> bool:
+    return not _BUILT_IN.issuperset(names) or literal_forms.agrees(form, text)
 
 
 @cache
@@ -300,12 +280,12 @@ def _not_worth_trying(
     if len(text) < _SHORTEST_FOR_LINES or _NUMBERED.match(text):
         return _LINE_CODECS  # too short, or a numbered file, which has a codec of its own
     promising: tuple[str, ...] = ()
-    if len(text) > _SAMPLED_ABOVE:
+    if len(text) > SAMPLED_ABOVE:
         for_lines = tuple(codec for codec in codecs if codec.name in _LINE_CODECS)
-        promising = _shortest(_sample(text), for_lines, inside, skipped)[1][:1]
-    elif not _has_too_many_lines(text):
+        promising = _shortest(sample(text), for_lines, inside, skipped)[1][:1]
+    elif not has_too_many_lines(text):
         return frozenset()
-    return _LINE_CODECS - ({"repeats"} if _has_too_many_lines(text) else {"repeats", *promising})
+    return _LINE_CODECS - ({"repeats"} if has_too_many_lines(text) else {"repeats", *promising})
 
 
 def _without_references(own: _OwnForm, *, numbered: bool = True) -> EncodedText:
@@ -349,12 +329,18 @@ def _as_hint(
     if "reference" not in without and (same := ledger.same(text)) is not None:
         is_outcome = keys is None and any(map(tells_outcome, text.split("\n")))
         return None if is_outcome else _hint(reference.ref_hint(same.label), "reference")
-    if "near-ref" not in without and keys is not None and (base := ledger.like(keys)) is not None:
-        hint_for = changed_rows.hint_for if text.lstrip().startswith("[") else near_ref.hint_for
-        hint = hint_for(base.label, base.whole or "", text)
+    for base in ledger.like(keys) if "near-ref" not in without and keys is not None else ():
+        hint = _difference(base.label, base.whole or "", text)
         if hint is not None and count(hint) < count(made.text):
             return _hint(hint, "near-ref")
     return None
+
+
+def _difference(label: str, old: str, new: str) -> str | None:
+    """Returns what `new` has other than `old`, which was shown as `label`: a few plain fields, or rows of a list."""
+    if new.startswith("{") and len(new) <= _LONGEST_COMPARED and (hint := near_ref.hint_for(label, old, new)):
+        return hint
+    return changed_rows.hint_for(label, old, new)
 
 
 def _hint(text: str, name: str) -> EncodedText:
@@ -362,9 +348,9 @@ def _hint(text: str, name: str) -> EncodedText:
 
 
 def _keys_of(text: str) -> Hashable:
-    """Returns what JSON that near-ref compares has in common: the keys of an object, the first key of a list's rows."""
-    if text.startswith("["):
-        return changed_rows.kind_of(text)
+    """Returns what JSON that near-ref compares has in common: the keys of an object, those of a list's first row."""
+    if (rows := changed_rows.kind_of(text)) is not None:
+        return rows
     if not text.startswith("{") or len(text) > _LONGEST_COMPARED:
         return None
     value = container(text)

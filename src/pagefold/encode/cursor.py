@@ -10,6 +10,7 @@ import binascii
 import hashlib
 import json
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from pagefold.errors import RecallError
@@ -68,9 +69,12 @@ def read_cursor(text: str, page: PageId, length: int) -> Cursor:
         raise ForgedCursorError(_NOT_OURS)
     if members.get("c") != _check(page, position, budget, runs) or len(runs) > _NUMBERS or len(runs) % 2:
         raise ForgedCursorError(_CHANGED)
-    if position >= length:
+    shown = _shown(position, runs)
+    if shown and shown[-1][1] > length:
+        raise ForgedCursorError(_NOT_OURS)  # the checksum is no secret
+    if position >= length or (shown and shown[0][0] == position and _is_all(shown, length)):
         raise StaleCursorError(f"this cursor leads past the end of {handle}; everything has been seen")
-    return Cursor(page, position, budget, _shown(position, runs))
+    return Cursor(page, position, budget, shown)
 
 
 def _members(text: str) -> dict[str, Any]:
@@ -88,6 +92,11 @@ def _members(text: str) -> dict[str, Any]:
 def _check(page: PageId, position: int, budget: int, runs: list[int]) -> str:
     content = f"{VERSION} {page} {position} {budget} {' '.join(map(str, runs))}"
     return hashlib.sha256(content.encode()).hexdigest()[:_DIGITS]
+
+
+def _is_all(shown: tuple[tuple[int, int], ...], length: int) -> bool:
+    """Whether ranges leave nothing of a page after the first of them."""
+    return shown[-1][1] == length and all(end == start for (_, end), (start, _) in pairwise(shown))
 
 
 def _deltas(position: int, shown: tuple[tuple[int, int], ...]) -> list[int]:

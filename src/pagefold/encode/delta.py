@@ -18,6 +18,8 @@ from itertools import groupby, pairwise
 
 from pagefold.encode.borders import end_of_whole, start_of_whole, tells_outcome
 from pagefold.encode.codecs.numbered import NumberedRun, RunHeader, header_of, sparsely_numbered, split
+from pagefold.encode.own_lines import holds_own
+from pagefold.encode.shape import TextShape, shape_of_lines
 from pagefold.frozen import frozen
 from pagefold.pages.ledger import Ledger, LedgerEntry
 
@@ -34,6 +36,8 @@ _PLACES = 60_000  # places that are compared for one text; beyond, only the newe
 _TITLED = 8  # lines from which on a text without numbers gets a title
 _TITLED_CHARACTERS = 800  # or characters
 _MOST_CHANGES = 6  # places that a title names as changed
+_DOCUMENTS = (TextShape.SOURCE, TextShape.MARKDOWN, TextShape.DIFF, TextShape.HITS)  # their lines tell no outcomes
+_END = 5  # lines at the end of a document that may be of another command
 
 
 @frozen
@@ -79,15 +83,15 @@ def encode(
     shown, entries = list[str](), list[LedgerEntry]()
     references, runs = 0, 0
     for part in parts:
-        if part.run is None and len(parts) > 1:  # lines around numbered ones have no numbers to be named by
-            shown += part.lines
+        if part.run is None and len(parts) > 1 and (not runs or _worth(part.lines, numbered=False) < floor):
+            shown += part.lines  # a few lines around numbered ones have no title
             continue
         runs += 1
         part_title = label if runs == 1 else f"{label}.{runs}"
         finder = _ReferenceFinder(part, ledger, floor, part_title, data=data)
         made = finder.made
         references += len(made)
-        if title or part.run or made or len(part.lines) >= _TITLED or len(text) >= _TITLED_CHARACTERS:
+        if title or len(parts) > 1 or part.run or made or len(part.lines) >= _TITLED or len(text) >= _TITLED_CHARACTERS:
             shown.append(_title(part_title, part, made, source))
         else:
             part_title = ""
@@ -188,10 +192,12 @@ class _ReferenceFinder:
         self._lines, self._plain, self._data = part.lines, part.run is None, data
         self._ledger, self._floor = ledger, floor
         self._places_left = _PLACES
+        self._shape: TextShape | None = None  # found when it is needed
         self._first_of: dict[str, int] = {}  # where a line stands in this part
         self._this = LedgerEntry(title, (), part.first)
-        # Headers of other codecs are no part of what was said.
-        self._top = next((at for at, line in enumerate(part.lines) if line[:1] != "[" or line[-1:] != "]"), 0)
+        # Headers of other codecs and empty lines at the top are no part of what was said.
+        heads = (at for at, line in enumerate(part.lines) if line.strip() and (line[:1] != "[" or line[-1:] != "]"))
+        self._top = next(heads, 0)
         self._find()
 
     def _find(self) -> None:
@@ -228,9 +234,17 @@ class _ReferenceFinder:
             equal = _equal_lines(self.literal, above, lines, at)
             if equal > length:
                 length, base, there = equal, self._this, above
-        if self._plain and not self._data:
-            length = next((n for n in range(length) if tells_outcome(lines[at + n])), length)
+        if self._plain and not self._data and not base.label.startswith("the "):
+            length = next((n for n in range(length) if self._is_outcome(at + n)), length)
         return _Reference(at, at + length, base, there) if length else None
+
+    def _is_outcome(self, at: int) -> bool:
+        """Whether a line says how something ended. In a file that a command printed, such words are only its text."""
+        if not tells_outcome(self._lines[at]):
+            return False
+        if self._shape is None:
+            self._shape = shape_of_lines(self._lines)
+        return self._shape not in _DOCUMENTS or at >= len(self._lines) - _END
 
     def _whole_blocks(self, run: _Reference) -> _Reference | None:
         """Returns what a run holds of whole blocks, or None where that is not worth a reference."""
@@ -247,7 +261,7 @@ class _ReferenceFinder:
 
     def _is_worth(self, start: int, end: int) -> bool:
         floor = self._floor * (_DATA_COST if self._data else 1 if end - start >= _FEWEST else _FEW_COST)
-        return end > start and _worth(self._lines[start:end], not self._plain) >= floor
+        return end > start and _worth(self._lines[start:end], numbered=not self._plain) >= floor
 
 
 def _equal_lines(base: Sequence[str | None], line: int, lines: Sequence[str], at: int) -> int:
@@ -300,8 +314,9 @@ class _ReferenceReader:
         self._show(literal)
 
     def _show(self, literal: list[str]) -> None:
-        self._literal += literal
-        self._add(literal)
+        if literal:
+            self._literal += literal
+            self._add(literal)
 
     def _begin(self, title: re.Match[str]) -> None:
         self._title, self._literal, self._number = title[1], [], 1
@@ -351,11 +366,10 @@ def is_title(line: str) -> bool:
 
 
 def holds_signs(text: str) -> bool:
-    """Whether a line of a text looks like a title, a header of numbered lines or a reference."""
+    """Whether a line of a text looks like a title, a header of numbered lines, a reference or a notice."""
     # Few texts do, and searching the whole text is faster than looking at each line.
-    if not any(text.startswith(sign) or f"\n{sign}" in text for sign in _SIGN_BEGINNINGS):
-        return False
-    return any(map(_is_sign, text.split("\n")))
+    begins = any(text.startswith(sign) or f"\n{sign}" in text for sign in _SIGN_BEGINNINGS)
+    return (begins and any(map(_is_sign, text.split("\n")))) or holds_own(text)
 
 
 def _is_sign(line: str) -> bool:
@@ -364,6 +378,6 @@ def _is_sign(line: str) -> bool:
     return is_title(line) or header_of(line) is not None
 
 
-def _worth(lines: Sequence[str], numbered: bool) -> float:
+def _worth(lines: Sequence[str], *, numbered: bool) -> float:
     """Estimates how many tokens these lines are."""
     return sum(map(len, lines)) / 3.7 + len(lines) * (0.8 if numbered else 0.5)

@@ -67,6 +67,8 @@ class _Reader:
 
     def _show(self, literal: list[str]) -> None:
         """Adds lines that the form shows; within a numbered run they may have their numbers before them."""
+        if not literal:
+            return
         numbered = max(0, self._last - self._number + 1) if self._mark else 0
         lines: list[str] = []
         for number, line in enumerate(literal, self._number):

@@ -144,4 +144,6 @@ def _piece(text: str, cursor: Cursor, parts: Sequence[tuple[int, int]], missing:
 
 def _first_line(text: str, cursor: Cursor, parts: Sequence[tuple[int, int]], following: Cursor | None) -> str:
     onward = f'next: cursor="{following}"' if following is not None else "nothing follows"
-    return f"[{handle_of(cursor.page)}, {range_name(text, *parts[0])}; {onward}]\n"
+    # All ranges are named here, so that a line of the page cannot pass for the name of a range.
+    ranges = " and ".join(range_name(text, start, end) for start, end in parts)
+    return f"[{handle_of(cursor.page)}, {ranges}; {onward}]\n"

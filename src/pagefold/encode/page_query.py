@@ -6,22 +6,24 @@
 
 Lines come in the order of the page, with "…" where some between them are left out. They and values are returned
 unchanged, except that `find` puts a number before a line that carries none and shows of a line over 1,000 characters
-only what surrounds the text. What exceeds the budget (in tokens, at least 100) is cut at a line, and the last line
-states how much was left out. A query that finds nothing or is malformed raises RecallError, which says what would work.
+only what surrounds the text; a line that could be taken for one of pagefold's stands behind a bar. What exceeds the
+budget (in tokens, at least 100) is cut at a line, and the last line states how much was left out. A query that finds
+nothing or is malformed raises RecallError, which says what would work.
 """
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from pagefold.encode.mcp_text_view import view_of
+from pagefold.encode.own_lines import quoted
 from pagefold.encode.page_pieces import usable
 from pagefold.encode.shape import NUMBERED, TextShape, shape_of
 from pagefold.encode.trim.json_scan import Node, scan
 from pagefold.encode.trim.units import Unit, whole_lines
 from pagefold.errors import RecallError
 
-_SPAN = re.compile(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?")
-_STEP = re.compile(r"\.?([^.\[\]]+)|\[(?:(-?\d+)|(\*)|\"([^\"]*)\"|'([^']*)')\]")
+_SPAN = re.compile(r"\s*(\d{1,15})\s*(?:-\s*(\d{1,15})\s*)?")
+_STEP = re.compile(r"\.?([^.\[\]]+)|\[(?:(-?\d{1,15})|(\*)|\"([^\"]*)\"|'([^']*)')\]")
 _NOTICE_TOKENS = 24  # reserved for the line that states what was left out
 _LONG_LINE = 1_000
 
@@ -34,7 +36,7 @@ def find_lines(text: str, lines: str, budget: int, count: Callable[[str], int]) 
     kept = [index for index, number in enumerate(numbers) if any(first <= number <= last for first, last in spans)]
     if not kept:
         raise RecallError(f"lines = {lines!r}: this page has lines {min(numbers)} to {max(numbers)}")
-    shown = _with_gaps(kept, lambda index: page[index].text)
+    shown = _with_gaps(kept, lambda index: quoted(page[index].text))
     return _bounded(shown, budget, count, "ask for fewer lines at a time")
 
 
@@ -49,7 +51,8 @@ def find_path(text: str, path: str, budget: int, count: Callable[[str], int]) ->
         nodes = [child for node in nodes for child in _children(node, step)]
         if not nodes:
             raise RecallError(f"path = {path!r}: nothing there; at the top are {_top(root)}")
-    return _bounded([inside[node.start : node.end] for node in nodes], budget, count, "ask for a longer path")
+    values = ["\n".join(map(quoted, inside[node.start : node.end].split("\n"))) for node in nodes]
+    return _bounded(values, budget, count, "ask for a longer path")
 
 
 def find_word(text: str, word: str, budget: int, count: Callable[[str], int]) -> str:
@@ -68,7 +71,7 @@ def find_word(text: str, word: str, budget: int, count: Callable[[str], int]) ->
     def show(index: int) -> str:
         line = page[index].text
         line = line if len(line) <= _LONG_LINE else _around(line, wanted)
-        return line if numbered else f"{index + 1}\t{line}"
+        return quoted(line) if numbered else f"{index + 1}\t{line}"
 
     return _bounded([title, *_with_gaps(kept, show)], budget, count, "search for a longer word")
 

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 _SAMPLE = 400  # lines that are looked at
-NUMBERED = re.compile(r" *(\d+)(?:→|\t)")
+NUMBERED = re.compile(r" *(\d{1,15})(?:→|\t)")
 """Matches the number before a line of a numbered file."""
 _HIT = re.compile(r"(?:[A-Za-z]:)?[^\s:][^:\n]{0,300}[:-]\d+[:-]")
 _STAMP = re.compile(

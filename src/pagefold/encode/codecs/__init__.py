@@ -6,20 +6,17 @@ A new codec is a module of this folder and one entry here; docs/extending.md sho
 from pagefold.encode.codec import Codec
 from pagefold.encode.codecs.envelopes import ENVELOPES
 from pagefold.encode.codecs.escapes import EscapesCodec
-from pagefold.encode.codecs.grep_context import GrepContextCodec
 from pagefold.encode.codecs.hits import HitsCodec
 from pagefold.encode.codecs.json_codec import JsonCodec
+from pagefold.encode.codecs.listing import ListingCodec
 from pagefold.encode.codecs.log import LogCodec
-from pagefold.encode.codecs.paths import ListingCodec, PathsCodec
 from pagefold.encode.codecs.records import RecordsCodec
 from pagefold.encode.codecs.repeats import ColoursCodec, RepeatsCodec
 
 LINE_CODECS: tuple[Codec, ...] = (
-    GrepContextCodec(),
     RepeatsCodec(),
     ColoursCodec(),
     LogCodec(),
-    PathsCodec(),
     ListingCodec(),
     HitsCodec(),
     RecordsCodec(),

@@ -188,9 +188,19 @@ ENVELOPES: tuple[Codec, ...] = (
         "[chunk {id}, {time} s, exit {code}, {count} tokens]\n{body}",
     ),
     TemplateEnvelope(
+        "chunk",
+        "Chunk ID: {id}\nWall time: {time} seconds\nProcess running with session ID {code}\n"
+        "Original token count: {count}\nOutput:\n{body}",
+        "[chunk {id}, {time} s, still running with session ID {code}, {count} tokens]\n{body}",
+    ),
+    TemplateEnvelope(
+        "script",
+        "Script completed\nWall time {time} seconds\nOutput:\n\n{body}",
+        "[script completed, {time} s]\n{body}",
+    ),
+    TemplateEnvelope(
         "exit", "Exit code: {code}\nWall time: {time} seconds\nOutput:\n{body}", "[exit {code}, {time} s]\n{body}"
     ),
-    TemplateEnvelope("output", "<output>\n{body}\n</output>", "[output]\n{body}"),
     TemplateEnvelope(
         "stdout",
         "=== STDOUT ===\n{body}\n=== EXECUTION INFO ===\nReturn code: {code}\n"

@@ -16,6 +16,7 @@ from pagefold.encode.notation.json_value import LAYOUTS, JsonValue, Layout, comp
 from pagefold.encode.notation.read import read
 from pagefold.encode.notation.write import MOST, write
 
+_LAST_EMPTY = ", the last line empty"
 _LEAST = 24
 _ROWS = 3
 _DEEP = 64
@@ -33,7 +34,7 @@ class JsonCodec(Codec):
     name = "json"
     begins = re.compile(r"\s*[{\[]")
     header = re.compile(
-        r"\[(JSON|Python)((?: [a-z0-9]+)*)(, the last empty)?(?:, cut off (\d+) deep before the last (\d+) lines)?\]"
+        rf"\[(JSON|Python)((?: [a-z0-9]+)*)({_LAST_EMPTY})?(?:, cut off (\d+) deep before the last (\d+) lines)?\]"
     )
 
     def __init__(self, *, exact: bool) -> None:
@@ -49,8 +50,10 @@ class JsonCodec(Codec):
             return _literal(text) or (_lines(text) or _torn(text) if text.count(",") <= _MANY else None)
         if not self.exact:
             return _form("JSON", write(value))
-        layout = _layout(text, value, text, lambda dumped: dumped == text)
-        return _form(f"JSON {layout.name}", write(value)) if layout else None
+        whole = text.removesuffix("\n")
+        layout = _layout(text, value, whole, lambda dumped: dumped == whole)
+        last = "" if whole == text else _LAST_EMPTY
+        return _form(f"JSON {layout.name}{last}", write(value)) if layout else None
 
     def _is_too_much(self, text: str) -> bool:
         return text.count(",") > (_MANY if self.exact else MOST) or text.count("[") + text.count("{") > _HELD
@@ -71,7 +74,7 @@ class JsonCodec(Codec):
             return compact(value)
         if named.startswith("lines ") and isinstance(value, list):
             return "\n".join([layout.dump(line) for line in value]) + ("\n" if header[3] else "")
-        text = layout.dump(value)
+        text = layout.dump(value) + ("\n" if header[3] else "")
         return _without_closers(text, int(header[4])) + tail if header[5] else text
 
 
@@ -126,7 +129,7 @@ def _lines(text: str) -> str | None:
     if value is None:
         return None
     layout = _layout(whole, value, whole, lambda dumped: dumped in (whole, f"[{', '.join(lines)}]"))
-    last = ", the last empty" if text.endswith("\n") else ""
+    last = _LAST_EMPTY if text.endswith("\n") else ""
     return _form(f"JSON lines {layout.name}{last}", write(value)) if layout else None
 
 

@@ -7,7 +7,7 @@
     10	def main():
 
 The first and every tenth line keep theirs, and from line 1000 on every line does. So does a line that would otherwise
-be misread: one that begins with a number and a tab itself, or looks like a header or a reference. Lines stay verbatim,
+be misread: one that begins with a number and a tab itself, or looks like a line of pagefold's. Lines stay verbatim,
 so that an edit tool still matches them. Runs of consecutive numbers are found anywhere in a text; what is around them
 stays. The header of a run has its first and last number, and the sign after a number where that was no tab.
 """
@@ -17,9 +17,11 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from pagefold.encode.codec import Codec, Inner
+from pagefold.encode.own_lines import looks_own
 from pagefold.frozen import frozen
 
-_LEAST = 4
+_LEAST = 4  # lines of a run
+_LEAST_WITH_COLON = 10  # where the numbers may be those of search hits, which are quoted one by one
 _OURS = "[lines "
 _BEGINS = frozenset("0123456789 ")
 _LINE = re.compile(r"( *)(\d{1,9})(→|\t|: |:|\|)")
@@ -110,17 +112,22 @@ def header_of(line: str) -> RunHeader | None:
 def sparsely_numbered(lines: Sequence[str], first: int, *, fresh: bool) -> list[str]:
     """Returns lines that stand in a row from number `first` on, with the numbers that are kept: that of the first of a
     run (`fresh`), every tenth, all far into a file, and those of lines that could be misread without them."""
+    doubtful = set(_doubtful(lines, first))
     return [
         f"{number}\t{line}"
-        if (fresh and number == first) or number % 10 == 0 or number >= _FAR or _DOUBTFUL.match(line)
+        if (fresh and number == first) or number % 10 == 0 or number >= _FAR or number in doubtful
         else line
         for number, line in enumerate(lines, first)
     ]
 
 
-def _doubtful(lines: list[str], first: int) -> list[int]:
+def _doubtful(lines: Sequence[str], first: int) -> list[int]:
     """Returns the numbers of the lines that would be misread without them."""
-    return [number for number, line in enumerate(lines, first) if line[:1] in _DOUBTED and _DOUBTFUL.match(line)]
+    return [number for number, line in enumerate(lines, first) if line[:1] in _DOUBTED and _is_doubtful(line)]
+
+
+def _is_doubtful(line: str) -> bool:
+    return _DOUBTFUL.match(line) is not None or looks_own(line)
 
 
 def _usual_width(mark: str) -> int:
@@ -181,4 +188,5 @@ def _run(lines: list[str], at: int) -> NumberedRun | None:
         if len(rest) == len(lines[index]):
             break
         bare.append(rest)
-    return NumberedRun(first, width, mark, tuple(bare)) if len(bare) >= _LEAST else None
+    least = _LEAST if mark in "→\t" else _LEAST_WITH_COLON
+    return NumberedRun(first, width, mark, tuple(bare)) if len(bare) >= least else None

@@ -23,10 +23,7 @@ _DELIMITED = re.compile(r'["{}\[\]]')
 _NOT_SCALARS = re.compile(r'["{}\[\n]')
 _MARKS = frozenset("$&*#")
 _ORDERED = frozenset("&*#")  # their meaning depends on what was read before them
-_PLAIN = re.compile(r'[^,{}\[\]"]*')
-_ANCHOR = re.compile(r"\*\d+")
 _COUNTING = re.compile(r"(-?\d+)\.\.")
-_SLOT = re.compile(r"\{([^{}]*)\}")
 
 
 def read(text: str) -> JsonValue:
@@ -169,24 +166,21 @@ class _NotationReader:
             if line.startswith("!{"):
                 values.append(self._object(line, 2)[0])
             else:
-                values.append(rows.row(self._cells(line, rows.kinds) if rows.kinds else []))
+                values.append(rows.row(self._cells(line) if rows.width else []))
         return values
 
     def _alike(self, rows: RowReader, lines: list[str]) -> "list[JsonValue] | None":
         """Reads rows without quotes and brackets column by column; returns None for other rows."""
-        width, text = len(rows.kinds), ",".join(lines)
+        width, text = rows.width, ",".join(lines)
         if _DELIMITED.search(text) or set(map(str.count, lines, repeat(","))) != {max(0, width - 1)}:
             return None
         if not width:
             return None if any(lines) else rows.rows([], len(lines))
         cells = text.split(",")
         typed: list[Sequence[Any]] = []
-        for at, kind in enumerate(rows.kinds):
+        for at in range(width):
             column = cells[at::width]
             different = set(column)
-            if kind == "shared":
-                typed.append([cell or ABSENT for cell in column] if "" in different else column)
-                continue
             if not _ORDERED.isdisjoint([cell[:1] for cell in different]):
                 return None
             values = {cell: self._cell(cell) for cell in different}
@@ -220,56 +214,27 @@ class _NotationReader:
             at += 1
 
     def _rule(self, header: str, at: int) -> tuple[str, Any, int]:
-        """Reads what follows an equals sign: a template with a slot, shared ends around a star, or a constant."""
-        match = _PLAIN.match(header, at)
-        assert match is not None
-        before, end = match[0], match.end()
-        slot = _SLOT.match(header, end)
-        if slot is not None and (path := self._whole_path(slot[1])):
-            after = _PLAIN.match(header, slot.end())
-            assert after is not None
-            return "derived", (before, path, after[0]), after.end()
-        if counting := _COUNTING.fullmatch(before):
-            return "counting", int(counting[1]), end
-        if "*" in before and not _ANCHOR.fullmatch(before):
-            start, _, rest = before.partition("*")
-            return "shared", (start, rest), end
+        """Reads what follows an equals sign: the first number of a column that counts up, or a constant."""
+        counting = _COUNTING.match(header, at)
+        if counting is not None and header[counting.end() : counting.end() + 1] in ("", ","):
+            return "counting", int(counting[1]), counting.end()
         value, end = self._value(header, at)
         return "constant", value, end
 
-    def _whole_path(self, text: str) -> Path:
-        try:
-            path, end = self._path(text, 0)
-        except ValueError:
-            return ()
-        return path if end == len(text) else ()
-
-    def _cells(self, line: str, kinds: Sequence[str] | None = None) -> list[Any]:
-        """Reads the cells of a row. In a "shared" column a bare cell is part of a string, not a value."""
+    def _cells(self, line: str) -> list[Any]:
         if not _DELIMITED.search(line):
-            cells = line.split(",")
-            typed = zip(kinds or repeat("", len(cells)), cells, strict=True)
-            return [cell if kind == "shared" and cell else self._cell(cell) for kind, cell in typed]
+            return [self._cell(cell) for cell in line.split(",")]
         values: list[Any] = []
         at = 0
         while True:
-            kind = kinds[len(values)] if kinds and len(values) < len(kinds) else ""
             if at == len(line) or line[at] == ",":
                 values.append(ABSENT)
-            elif kind == "shared" and line[at] != '"':
-                bare = _BARE.match(line, at)
-                assert bare is not None
-                values.append(bare[0])
-                at = bare.end()
             else:
                 value, at = self._value(line, at)
                 values.append(value)
             if at == len(line):
-                break
+                return values
             at = self._comma(line, at)
-        if kinds and len(values) != len(kinds):
-            raise ValueError(f"expected {len(kinds)} cells: {line[:40]!r}")
-        return values
 
     def _cell(self, cell: str) -> Any:
         """Reads a cell without quotes and brackets."""

@@ -8,17 +8,15 @@ from pagefold.encode.notation.json_value import ABSENT, Members, Number, number
 
 Path = tuple[str, ...]
 ColumnRule = tuple[Path, str, Any]
-"""A path, a kind, and what the kind needs: a constant, a first number, shared ends, or a base between two texts."""
+"""A path, a kind, and what the kind needs: a constant or a first number."""
 
 
 class RowReader:
-    """Makes objects from cells. `kinds` are the kinds of the columns that rows have cells for."""
+    """Makes objects from cells. `width` is how many cells a row has."""
 
     def __init__(self, columns: Sequence[ColumnRule]) -> None:
-        self.kinds: list[str] = []
-        self._given: list[tuple[int, tuple[str, str] | None]] = []
+        self._given: list[int] = []
         self._counting: list[tuple[int, int]] = []
-        self._derived: list[tuple[int, str, int, str]] = []
         self._always: list[Any] = [None] * len(columns)
         self._paths = [path for path, _, _ in columns]
         self._level = _level(self._paths)
@@ -29,20 +27,16 @@ class RowReader:
                 self._always[at] = needs
             elif kind == "counting":
                 self._counting.append((at, needs))
-            elif kind == "derived":
-                self._derived.append((at, needs[0], self._paths.index(needs[1]), needs[2]))
             else:
-                self.kinds.append(kind)
-                self._given.append((at, needs))
+                self._given.append(at)
+        self.width = len(self._given)
 
     def row(self, cells: Sequence[Any]) -> Members:
         values = self._always.copy()
-        for (at, ends), cell in zip(self._given, cells, strict=True):
-            values[at] = ends[0] + cell + ends[1] if ends and cell is not ABSENT else cell
+        for at, cell in zip(self._given, cells, strict=True):
+            values[at] = cell
         for at, first in self._counting:
             values[at] = Number(first + self._made)
-        for at, before, base, after in self._derived:
-            values[at] = before + str.__str__(values[base]) + after
         self._made += 1
         if self._apart:
             there = [at for at, value in enumerate(values) if value is not ABSENT]
@@ -52,12 +46,10 @@ class RowReader:
     def rows(self, cells: Sequence[Sequence[Any]], count: int) -> list[Any]:
         """Makes all objects at once, from whole columns without empty cells."""
         columns: list[Sequence[Any]] = [[value] * count for value in self._always]
-        for (at, ends), column in zip(self._given, cells, strict=True):
-            columns[at] = [f"{ends[0]}{cell}{ends[1]}" for cell in column] if ends else column
+        for at, column in zip(self._given, cells, strict=True):
+            columns[at] = column
         for at, first in self._counting:
             columns[at] = list(map(number, map(str, range(first, first + count))))
-        for at, before, base, after in self._derived:
-            columns[at] = [f"{before}{str.__str__(value)}{after}" for value in columns[base]]
         return _columns(self._level, columns)
 
 

@@ -29,11 +29,6 @@ def is_bare(text: str) -> bool:
     return text[0] not in _NUMERIC or _LIKE_A_NUMBER.fullmatch(text) is None
 
 
-def part_text(text: str) -> str:
-    """Writes a text where only a string, or a part of one, can stand."""
-    return text if is_clear(text) else quoted(text)
-
-
 def quoted(text: str) -> str:
     # Control and format characters are escaped, because they are invisible.
     return _quote(text) if text.isprintable() else _quote_ascii(text)

@@ -1,43 +1,35 @@
 """Turns arrays of similar objects into tables, and finds columns that a rule in the header can replace.
 
 A nested object becomes dotted columns. An empty cell means that the row has no such key; null is `null`. A column that
-is constant, counts up, follows from another column, or whose strings share their ends, gets a rule in the header. A row
-whose keys come in another order stays an object.
+is constant or counts up gets a rule in the header; any other value stands whole in its row. A row whose keys come in
+another order stays an object.
 """
 
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, takewhile
+from itertools import chain
 from typing import Any, NamedTuple
 
-from pagefold.encode.codec import common_prefix
 from pagefold.encode.notation.json_value import ABSENT, Members, Number
-from pagefold.encode.notation.scalar import is_bare
 
 LEAST_ROWS = 2
-_AFFIX = 4
 FEW = 8
 """Rows from which on looking at them by columns is faster."""
 _DEPTH = 6
 _COUNTED = 4
 _WHOLE = re.compile(r"0|-?[1-9]\d{0,15}")
-_SIGN = re.compile(r'[{}*,"\\\[\]$\n\r\t=]')  # what means something in a header
-_WORDS = frozenset((str, Number))
 
 Path = tuple[str, ...]
 TableColumns = list[tuple[Path, Sequence[Any]]]
 
 
 class Column(NamedTuple):
-    """`kind` is plain, constant, counting (up from `value`), derived (from `base`) or shared (the same ends)."""
+    """`kind` is plain, constant or counting (up from `value`)."""
 
     path: Path
     kind: str = "plain"
     value: Any = None
-    before: str = ""
-    after: str = ""
-    base: int = -1
 
 
 class ObjectTable(NamedTuple):
@@ -167,26 +159,14 @@ def _cells(places: Sequence[_KeyPath], values: Sequence[Any], columns: int) -> l
 
 
 def _columns(order: Sequence[Path], cells: Sequence[Sequence[Any]]) -> Iterator[Column]:
-    derived: set[int] = set()
-    bases: set[int] = set()
-    constant = [_constant(column) for column in cells]
-    for index, (path, column) in enumerate(zip(order, cells, strict=True)):
+    for path, column in zip(order, cells, strict=True):
         first = column[0]
-        if constant[index]:
+        if _constant(column):
             yield Column(path, "constant", first)
         elif type(first) is Number and _counts(column):
             yield Column(path, "counting", first)
-        elif type(first) is not str or set(map(type, column)) != {str}:
-            yield Column(path)
-        elif index not in bases and (rule := _derived(index, cells, constant, derived)):
-            base, before, after = rule
-            derived.add(index)
-            bases.add(base)
-            yield Column(path, "derived", before=before, after=after, base=base)
         else:
-            before, after = _ends(column)
-            is_shared = before or after or not all(map(is_bare, column))
-            yield Column(path, "shared", before=before, after=after) if is_shared else Column(path)
+            yield Column(path)
 
 
 def _constant(column: Sequence[Any]) -> bool:
@@ -205,63 +185,3 @@ def _counts(column: Sequence[Any]) -> bool:
     if set(map(type, column)) != {Number} or str.__str__(column[-1]) != str(numbers[-1]):
         return False
     return list(map(str.__str__, column)) == list(map(str, numbers))
-
-
-def _derived(
-    index: int, cells: Sequence[Sequence[Any]], constant: Sequence[bool], derived: set[int]
-) -> tuple[int, str, str] | None:
-    column = cells[index]
-    for other, values in enumerate(cells):
-        if other == index or other in derived or constant[other]:
-            continue
-        first = values[0]
-        if type(first) not in (str, Number) or len(first) < 1 or len(column[0]) < len(first) + _AFFIX:
-            continue
-        at = column[0].rfind(first)
-        if at < 0:
-            continue
-        before, after = column[0][:at], column[0][at + len(first) :]
-        if _clean(before) != before or not _is_plain(after) or _is_word(before[-1:]) or _is_word(after[:1]):
-            continue
-        # Most of what does not follow shows it at the end.
-        if column[-1] != f"{before}{values[-1]}{after}" or not _WORDS.issuperset(map(type, values)):
-            continue
-        if list(column) == [f"{before}{value}{after}" for value in values]:
-            return other, before, after
-    return None
-
-
-def _ends(column: Sequence[str]) -> tuple[str, str]:
-    """Returns what all strings of a column begin and end with, or empty strings where that saves too little."""
-    before = _clean(common_prefix(column))
-    while _is_word(before[-1:]):  # no word and no number is cut in two
-        before = before[:-1]
-    rest = [cell[len(before) :][::-1] for cell in column]
-    after = common_prefix(rest)[::-1]
-    while _is_word(after[:1]):
-        after = after[1:]
-    if not _is_plain(after):
-        after = ""
-    return (before, after) if len(before) + len(after) >= _AFFIX else ("", "")
-
-
-def _is_word(sign: str) -> bool:
-    return sign.isalnum() or sign == "_"
-
-
-def _is_plain(text: str) -> bool:
-    return not _SIGN.search(text) and text.isprintable() and not text.endswith(" ")
-
-
-def _clean(text: str) -> str:
-    """Returns the beginning of a text, up to the first sign that has a meaning in a header or is not printable."""
-    if text.startswith(("#", "&", "<", "!", " ")):
-        return ""
-    if found := _SIGN.search(text):
-        text = text[: found.start()]
-    return text if text.isprintable() else "".join(takewhile(str.isprintable, text))
-
-
-def rest_of(cell: str, column: Column) -> str:
-    """Returns a string without the ends that its column shares."""
-    return cell[len(column.before) : len(cell) - len(column.after)]

@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 
 from pagefold.encode.notation.json_value import ABSENT, JsonValue, Members, Number
 from pagefold.encode.notation.prefix_names import PrefixNames
-from pagefold.encode.notation.scalar import is_bare, is_clear, key_text, part_text, quoted, scalar_text
-from pagefold.encode.notation.table import FEW, Column, ObjectTable, TableColumns, alike_of, pairs_of, rest_of, table_of
+from pagefold.encode.notation.scalar import is_bare, is_clear, key_text, quoted, scalar_text
+from pagefold.encode.notation.table import FEW, Column, ObjectTable, TableColumns, alike_of, pairs_of, table_of
 
 _DEPTH = 100
 MOST = 40_000
@@ -21,7 +21,6 @@ _LISTS = 3
 _FIRST = 2  # the first number of a container: 0 and 1 equal False and True
 _CONTAINERS = frozenset({Members, list})
 _NAMED = frozenset({Members, list, str})
-_WITH_CELLS = frozenset({"plain", "shared"})  # kinds of columns that rows have cells for
 ContainerKind: TypeAlias = int | Members
 """Identifies equal containers: by a number, or, for an object that holds no containers, by itself."""
 
@@ -177,11 +176,11 @@ class _NotationWriter:
         names = [".".join(map(key_text, column.path)) for column in table.columns]
         before = f"#{number} {table.length} rows: "
         for column, name in zip(table.columns, names, strict=True):
-            self._header(column, before + name, names)
+            self._header(column, before + name)
             before = ","
-        given = [(at, column) for at, column in enumerate(table.columns) if column.kind in _WITH_CELLS]
+        given = [(at, column) for at, column in enumerate(table.columns) if column.kind == "plain"]
         if table.cells and given:
-            texts = [_texts(column, table.cells[at]) for at, column in given]
+            texts = [_texts(table.cells[at]) for at, _ in given]
             if None not in texts:
                 self._piece.parts += ["\n", "\n".join(map(",".join, zip(*texts, strict=True)))]
                 return
@@ -190,13 +189,13 @@ class _NotationWriter:
                 self._object(row, _DEPTH, "\n!")
                 continue
             before = "\n"
-            for at, column in given:
-                self._cell(column, row[at], before)
+            for at, _ in given:
+                self._cell(row[at], before)
                 before = ","
             if not given:
                 self._piece.parts.append(before)
 
-    def _header(self, column: Column, name: str, names: Sequence[str]) -> None:
+    def _header(self, column: Column, name: str) -> None:
         if column.kind == "constant" and type(column.value) is not str:
             self.value(column.value, _DEPTH, f"{name}=")
             return
@@ -204,17 +203,11 @@ class _NotationWriter:
             name += f"={column.value if _is_constant(column.value) else quoted(column.value)}"
         elif column.kind == "counting":
             name += f"={column.value}.."
-        elif column.kind == "derived":
-            name += f"={column.before}{{{names[column.base]}}}{column.after}"
-        elif column.kind == "shared":
-            name += f"={column.before}*{column.after}"
         self._piece.parts.append(name)
 
-    def _cell(self, column: Column, cell: Any, before: str) -> None:
+    def _cell(self, cell: Any, before: str) -> None:
         if cell is ABSENT:
             self._piece.parts.append(before)
-        elif column.kind == "shared":
-            self._piece.parts.append(before + part_text(rest_of(cell, column)))
         elif type(cell) in _CONTAINERS:
             self.value(cell, _DEPTH, before)
         else:
@@ -247,10 +240,8 @@ class _NotationWriter:
         return "\n".join([*lines, *["".join(piece.parts) for piece in pieces]])
 
 
-def _texts(column: Column, cells: Sequence[Any]) -> list[str] | None:
+def _texts(cells: Sequence[Any]) -> list[str] | None:
     """Returns the cells of a column as texts; None where one is a container or a string that may get a name."""
-    if column.kind == "shared":
-        return [part_text(rest_of(cell, column)) for cell in cells]
     return None if _NAMED.intersection(map(type, cells)) else [scalar_text(cell) for cell in cells]
 
 
@@ -284,7 +275,7 @@ def _flat_objects(rows: Sequence[Any]) -> list[Any] | None:
 
 
 def _is_constant(text: str) -> bool:
-    return is_bare(text) and "*" not in text and not text.endswith("..")
+    return is_bare(text) and not text.startswith("*") and not text.endswith("..")
 
 
 def _spelled(string: str, names: PrefixNames) -> str:

@@ -6,9 +6,9 @@ shown = trim(text, 2_000, tool="Read", keywords=keywords_of([task]))
 assert shown.tokens <= 2_000
 """
 
-from pagefold.encode.trim.fit import Chunk, Trimmed, trim
+from pagefold.encode.trim.fit import TextChunk, Trimmed, trim
 from pagefold.encode.trim.json_tree import FieldWeights
 from pagefold.encode.trim.keywords import keywords_of
 from pagefold.encode.trim.skeleton import skeleton
 
-__all__ = ["Chunk", "FieldWeights", "Trimmed", "keywords_of", "skeleton", "trim"]
+__all__ = ["FieldWeights", "TextChunk", "Trimmed", "keywords_of", "skeleton", "trim"]

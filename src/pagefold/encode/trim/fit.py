@@ -37,7 +37,7 @@ _SLICE = 20_000  # characters counted at a time, so that no text takes long
 
 
 @dataclass(frozen=True, slots=True)
-class Chunk:
+class TextChunk:
     """A part of the text that is not shown: what it is, its ranges, and the cursor that returns it."""
 
     what: str
@@ -58,7 +58,7 @@ class Trimmed:
     tokens: int
     before: int
     shown: tuple[tuple[int, int], ...]
-    chunks: tuple[Chunk, ...] = ()
+    chunks: tuple[TextChunk, ...] = ()
     cursor: str | None = None
     strategy: str = "default"
     gap: float = 0.0
@@ -201,12 +201,12 @@ class _Fit:
         longest = sorted(sorted(outer, key=lambda run: (run[0] - run[1], run[0]))[:most])
         return tuple(longest)
 
-    def _chunks(self, cursor: Cursor | None) -> tuple[tuple[Chunk, ...], Cursor | None]:
+    def _chunks(self, cursor: Cursor | None) -> tuple[tuple[TextChunk, ...], Cursor | None]:
         """Returns the first pieces of the rest, each with what it is, and the cursor of those that follow."""
-        chunks: list[Chunk] = []
+        chunks: list[TextChunk] = []
         while cursor is not None and len(chunks) < _LISTED:
             following: Piece = piece(self.text, cursor, self.count)
-            chunks.append(Chunk(self._what(following.parts), following.parts, str(cursor)))
+            chunks.append(TextChunk(self._what(following.parts), following.parts, str(cursor)))
             cursor = following.cursor
         return tuple(chunks), cursor
 
@@ -219,7 +219,7 @@ class _Fit:
         more = f" and {len(picked.missing) - _MISSING} more" if len(picked.missing) > _MISSING else ""
         return [f"[left out: {', '.join(picked.missing[:_MISSING])}{more}]"]
 
-    def _index(self, chunks: tuple[Chunk, ...], rest: Cursor | None) -> list[str]:
+    def _index(self, chunks: tuple[TextChunk, ...], rest: Cursor | None) -> list[str]:
         """Returns a line that says how to get the first chunk, and one for each chunk as far as there is room."""
         if not chunks:
             return []

@@ -1,11 +1,13 @@
 """Writes the units of a text that are kept, with a mark for each gap between them.
 
 A mark says which lines are left out, or is only `…` where the lines carry numbers of their own or the gap lies within
-one line. A gap that would cost as much as what it leaves out is filled instead.
+one line. A gap that would cost as much as what it leaves out is filled instead. A line of the text that could be taken
+for such a mark, or for another line of pagefold's, is shown behind a bar.
 """
 
 from collections.abc import Collection, Sequence
 
+from pagefold.encode.own_lines import quoted
 from pagefold.encode.shape import NUMBERED, TextShape
 from pagefold.encode.trim.landmarks import bare
 from pagefold.encode.trim.units import Unit
@@ -24,7 +26,7 @@ def with_gaps(units: Sequence[Unit], kept: Collection[int], shape: TextShape = T
             if mark != " … " and index < len(units):
                 shown.append("\n")
         if index < len(units):
-            shown.append(units[index].text)
+            shown.append(quoted(units[index].text) if units[index].first else units[index].text)
             if index + 1 == len(units) or units[index + 1].first:
                 shown.append("\n")
         at = index + 1

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from pagefold.encode.trim.json_scan import Node
-from pagefold.knapsack import Choice
+from pagefold.knapsack import GroupChoice
 
 _INDEX = re.compile(r"\[\d+\]")
 
@@ -19,11 +19,11 @@ class JsonEntry:
     node: Node
     parent: int | None
     path: str
-    choices: list[Choice] = field(default_factory=list)
+    choices: list[GroupChoice] = field(default_factory=list)
     texts: list[str | None] = field(default_factory=list)  # None: open, its children say more
     full: int = -1  # the choice that shows it whole
 
-    def add(self, text: str | None, choice: Choice) -> None:
+    def add(self, text: str | None, choice: GroupChoice) -> None:
         self.texts.append(text)
         self.choices.append(choice)
 

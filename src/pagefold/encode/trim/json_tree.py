@@ -21,7 +21,7 @@ from pagefold.encode.trim.landmarks import is_alarm
 from pagefold.encode.trim.piece_values import piece_values
 from pagefold.encode.trim.strategy import item_values, thread_values
 from pagefold.encode.trim.text_tree import TextTree, TrimSelection
-from pagefold.knapsack import Choice, Group, solve
+from pagefold.knapsack import Group, GroupChoice, solve
 
 _SMALL = 60  # characters of a container that is shown whole or not at all
 _MANY = 8_000  # nodes above which small ones are taken together
@@ -212,17 +212,17 @@ def _offer(
         cost = count(whole) + named
         if node.kind == '"' and len(whole) > _LONG:
             for short, part in _shortened(json.loads(whole, strict=False), cost, keywords, count):
-                entry.add(short, Choice(count(short) + named, value * part, False))
+                entry.add(short, GroupChoice(count(short) + named, value * part, False))
         entry.full = len(entry.choices)
-        entry.add(whole, Choice(cost, value, False))
+        entry.add(whole, GroupChoice(cost, value, False))
         return
     if node.key is not None:  # what a list leaves out it counts itself
-        entry.add(json.dumps(counted(node), ensure_ascii=False), Choice(6 + named, 0.02, False))
+        entry.add(json.dumps(counted(node), ensure_ascii=False), GroupChoice(6 + named, 0.02, False))
         if node.kind == "{" and len(node.children) > 2:
             keys = ", ".join(str(child.key) for child in node.children[:_KEYS])
             listed = json.dumps(f"{counted(node)}: {keys}", ensure_ascii=False)
-            entry.add(listed, Choice(count(listed) + named, 0.1, False))
-    entry.add(None, Choice(2 + named, 0.03, True))
+            entry.add(listed, GroupChoice(count(listed) + named, 0.1, False))
+    entry.add(None, GroupChoice(2 + named, 0.03, True))
 
 
 def _shortened(

@@ -17,7 +17,7 @@ from pagefold.encode.trim.landmarks import Landmark, bare, landmarks
 from pagefold.encode.trim.piece_values import piece_values
 from pagefold.encode.trim.strategy import ItemFacts, item_values
 from pagefold.encode.trim.units import Unit, units_of
-from pagefold.knapsack import Choice, Group, solve
+from pagefold.knapsack import Group, GroupChoice, solve
 
 _SHARES = (0.15, 0.3, 0.5, 0.75, 1.0)  # of a block's units, the densest first
 _MARK = {TextShape.NUMBERED: 2}
@@ -79,7 +79,7 @@ class TextTree:
     def pick(self, budget: int) -> TrimSelection:
         """Selects the best part within a budget, by this tree's estimates of cost."""
         mark = _MARK.get(self.shape, _MARK_TOKENS)
-        first = [Group((Choice(self.costs[index] + mark, self.values[index] + 1),)) for index in self.alarms]
+        first = [Group((GroupChoice(self.costs[index] + mark, self.values[index] + 1),)) for index in self.alarms]
         urgent = solve(first, max(0, budget), work=_WORK)
         kept = {index for index, pick in zip(self.alarms, urgent.picks, strict=True) if pick is not None}
         gap = urgent.gap
@@ -115,14 +115,14 @@ class _Levels:
     kept: Collection[int]
     mark: int
 
-    def of(self, block: TrimBlock) -> list[tuple[Choice, tuple[int, ...]]]:
+    def of(self, block: TrimBlock) -> list[tuple[GroupChoice, tuple[int, ...]]]:
         """Returns the levels of a block, from its sign alone to the whole block; units in `kept` cost nothing."""
         signs = [index for index in block.signs if index not in self.kept]
         inside = range(block.start, block.end)
         others = [index for index in inside if index not in self.kept and index not in block.signs]
         others.sort(key=lambda index: (-self._density(index, block), index))
         bonus = _SIGN_VALUE if block.signs else 0.0
-        levels: list[tuple[Choice, tuple[int, ...]]] = []
+        levels: list[tuple[GroupChoice, tuple[int, ...]]] = []
         if block.signs:
             levels.append(self._level(signs, bonus))
         for share in _SHARES:
@@ -130,18 +130,18 @@ class _Levels:
             if chosen and (not levels or len(chosen) + len(signs) > len(levels[-1][1])):
                 levels.append(self._level([*signs, *chosen], bonus))
         # A block that is shown already, or has nothing of its own, must not keep the blocks within it from being shown.
-        return levels or [(Choice(0, 0.0), ())]
+        return levels or [(GroupChoice(0, 0.0), ())]
 
     def _density(self, index: int, block: TrimBlock) -> float:
         """Returns value per token, averaged with the neighbours: a line is read with what stands around it."""
         near = range(max(block.start, index - 1), min(block.end, index + 2))
         return sum((1 + (at == index)) * self.values[at] / self.costs[at] for at in near) / (1 + len(near))
 
-    def _level(self, indices: Sequence[int], bonus: float) -> tuple[Choice, tuple[int, ...]]:
+    def _level(self, indices: Sequence[int], bonus: float) -> tuple[GroupChoice, tuple[int, ...]]:
         chosen = tuple(sorted(indices))
         runs = sum(1 for at, index in enumerate(chosen) if not at or chosen[at - 1] + 1 != index)
         cost = sum(self.costs[index] for index in chosen) + self.mark * runs
-        return Choice(cost, bonus + fsum(self.values[index] for index in chosen)), chosen
+        return GroupChoice(cost, bonus + fsum(self.values[index] for index in chosen)), chosen
 
 
 def _comments(texts: Sequence[str], shape: TextShape) -> frozenset[int]:
