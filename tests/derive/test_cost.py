@@ -38,7 +38,7 @@ def test_every_token_of_a_longer_prompt_costs_more(prompt: int, times: int) -> N
 
 
 def test_the_answer_to_a_longer_prompt_costs_more_too() -> None:
-    short, long = (TIERED.output_usd(Usage(fresh=prompt, output=1_000_000)) for prompt in (100, 101))
+    short, long = (TIERED.billed(Usage(fresh=prompt, output=1_000_000))[1] for prompt in (100, 101))
 
     assert (short, long) == (5.0, 25.0)
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from pagefold.adapters import recordings
+from pagefold.derive.cost import ASSUMED, Prices
 from pagefold.derive.policies.economic import Economic
 from pagefold.derive.policies.folding import State, usable_of
 from pagefold.derive.policy import NOTHING, Derived, Notes
@@ -304,7 +305,7 @@ def test_pins_stand_in_every_request_whatever_results_say() -> None:
 def test_the_agents_own_pin_follows_from_its_call() -> None:
     messages = list(working(40))
     arguments = json.dumps({"statement": "Only Python 3.11 is allowed."})
-    call = {"id": "p", "type": "function", "function": {"name": "mcp__files__context_pin", "arguments": arguments}}
+    call = {"id": "p", "type": "function", "function": {"name": "mcp__pagefold__context_pin", "arguments": arguments}}
     pinned = [
         {"role": "assistant", "content": None, "tool_calls": [call]},
         {"role": "tool", "tool_call_id": "p", "content": "held"},
@@ -378,3 +379,26 @@ def test_the_example_session_is_not_worse_than_lossless() -> None:
     session = example()
     run = Replayed(replace(SMALL, window=200_000), session.messages)
     assert tokens_of(run.requests[-1]) <= tokens_of(session.messages)
+
+
+def bills(run: Replayed, prices: Prices) -> list[float]:
+    """What had been spent on prompts after each request, from the messages alone: what stands again is read."""
+    spent, total, before = [], 0.0, list[Message]()
+    for request in run.requests:
+        same = 0
+        while same < min(len(before), len(request)) and before[same].raw == request[same].raw:
+            same += 1
+        total += prices.cost(tokens_of(request[:same]), tokens_of(request[same:]))
+        spent.append(total)
+        before = request
+    return spent
+
+
+def test_a_session_that_ends_after_any_request_has_lost_little_by_folds() -> None:
+    """One that ends right after a fold has paid for nothing, and nobody knows which one does."""
+    messages = working(110, size=30)
+    folded = bills(Replayed(Economic(window=400_000), messages), ASSUMED)
+    never = bills(Replayed(Economic(window=400_000, prices=replace(ASSUMED, read=0.0)), messages), ASSUMED)
+
+    assert max(mine / other for mine, other in zip(folded, never, strict=True)) < 1.09
+    assert folded[-1] < never[-1]

@@ -27,8 +27,7 @@ class Newest(Folding):
     def name(self) -> str:
         return "newest"
 
-    def due(self, state: State, notes: Notes) -> tuple[str, Folded | None]:
-        usable = self.usable(state, notes)
+    def due(self, state: State, notes: Notes, usable: int) -> tuple[str, Folded | None]:
         if state.tokens <= usable:
             return "", None
         cut = boundary(state.log, len(state.log) // 2)

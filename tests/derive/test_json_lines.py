@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pagefold.derive.arrival import Standings
 from pagefold.derive.json_lines import Said, json_lines, value_of
 from pagefold.derive.quotable import passages
 from pagefold.derive.working_set.quoted import quoted
@@ -96,7 +95,7 @@ def test_a_digest_quotes_a_column_in_one_line_and_says_every_place_that_does_not
         {"role": "tool", "tool_call_id": "c", "content": json.dumps(ROWS)},
     ]
     history = parse_line(json.dumps({"messages": messages}), name="x").messages
-    (passage,) = passages(history[-1], Standings())
+    (passage,) = passages(history[-1], ("result",))
     shown = list(quoted(passage.lines))
     assert shown[-4:] == [
         "total: 3",
@@ -116,5 +115,5 @@ def test_a_name_of_a_column_is_held_by_all_of_its_values() -> None:
         ),
         name="x",
     ).messages
-    (passage,) = passages(history[-1], Standings())
+    (passage,) = passages(history[-1], ("result",))
     assert list(passage.where["publishedAt"]) == [0, 1]

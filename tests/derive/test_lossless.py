@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pagefold.adapters import recordings
-from pagefold.derive.arrival import label_of
+from pagefold.derive.entry import label_of
 from pagefold.derive.policies import policy_named
 from pagefold.derive.policies.lossless import Lossless, State
 from pagefold.encode import decode

@@ -24,6 +24,6 @@ RAN = (call("c2", "Bash", {"command": "make test"}), result("c2", "3 passed"))
 )
 def test_the_last_messages_tell_what_is_under_way(steps: tuple[dict[str, object], ...], moment: Moment) -> None:
     messages = conversation(*steps)
-    log = Log([Entry(message, message, 10, place, (), frozenset()) for place, message in enumerate(messages)])
+    log = Log([Entry(message, message, 10, place) for place, message in enumerate(messages)])
 
     assert moment_of(log, KNOWN_TOOLS) is moment

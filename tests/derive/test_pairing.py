@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pagefold.derive.pairing import UNAVAILABLE, Pairing, add_message, broken, settle_open_calls
 from pagefold.wire import anthropic, openai_chat, openai_responses
-from pagefold.wire.message import Message
+from pagefold.wire.message import Message, Role
 
 Made = dict[str, Any]
 
@@ -140,6 +140,17 @@ def test_an_orphan_is_dropped_and_told_with_its_place(wire: type[Chat]) -> None:
 
     assert [message.place for message in shown] == [0, 2]
     assert why == ["dropped: nobody has called nobody"]
+
+
+@every_wire
+def test_a_history_that_begins_with_a_result_still_begins_with_the_user(wire: type[Chat]) -> None:
+    messages = read(wire, [*wire.result("nobody", text="what came"), *wire.call("a"), *wire.result("a")])
+
+    shown, _ = repaired(messages)
+
+    assert shown[0].role is Role.USER
+    assert "what came" in shown[0].text
+    assert [message.place for message in shown[1:]] == [1, 2]
 
 
 @every_wire

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pagefold.derive.selection import Candidate, Offer, Reason, Refusal, floor_at, refused, select
+from pagefold.derive.selection import Candidate, LevelRefusal, Offer, Reason, floor_at, refused, select
 from pagefold.pages.kinds import PageKind, ResidencyLevel
 
 FULL, COMPRESSED, STRUCTURED, POINTER = ResidencyLevel
@@ -106,7 +106,7 @@ def test_floors_that_do_not_fit_are_named_with_the_tokens_missing_and_pinned_kin
     assert selected.missing == 25
     assert [offer and offer.level for offer in selected.offers] == [None, STRUCTURED, STRUCTURED]
     words = "a needs 30 tokens more to stand at pointer; 25 are missing in all"
-    assert selected.refusals == (Refusal("a", POINTER, Reason.PHYSICAL_INSUFFICIENCY, words),)
+    assert selected.refusals == (LevelRefusal("a", POINTER, Reason.PHYSICAL_INSUFFICIENCY, words),)
 
 
 def test_where_not_every_floor_fits_the_others_still_stand_lower_and_the_later_comes_first() -> None:

@@ -61,6 +61,13 @@ def test_a_failure_without_words_is_told_by_its_exit_code() -> None:
             "a.go:3:2: cannot use x as int value",
         ),
         (
+            "cat > inspect.py <<'EOF'\nimport re\nEOF\npython inspect.py",
+            "Traceback (most recent call last):\nImportError: no",
+            Outcome.UNCLEAR,
+            "Traceback (most recent call last):",
+        ),
+        ('cd src && grep -n "a\\|b" mill.py', "Exit code 1", Outcome.OK, "no match"),
+        (
             "mise run test | tail -50",
             "ok\n--- FAIL: TestRewind (0.1s)\nend",
             Outcome.UNCLEAR,
@@ -95,7 +102,10 @@ def test_what_the_user_said_with_a_refusal_is_kept() -> None:
         "To tell you how to proceed, the user said:\nkeep the usage text\nfor unknown flags"
     )
 
-    assert ending_of(text).text == "REFUSED by the user: the user said: keep the usage text for unknown flags"
+    by_client, claimed = ending_of(text, by_client=True), ending_of(text)
+    said = "the user said: keep the usage text for unknown flags"
+    assert by_client.text == f"REFUSED by the user: {said}"
+    assert claimed.text == f"REFUSED by the user, says its result: {said}", "a tool can say so too"
 
 
 @pytest.mark.parametrize(

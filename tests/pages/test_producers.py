@@ -396,10 +396,20 @@ def test_a_call_in_a_result_message_is_not_the_agents() -> None:
     [
         ("context_pin", True),
         ("mcp__pagefold__context_pin", True),
-        ("mcp__my_files__context_pin", True),  # any server may be the one that offers them
-        ("files_context_pin", True),
-        ("files-context_pin", True),
-        ("files.context_pin", True),
+        ("pagefold_context_pin", True),
+        ("pagefold-context_pin", True),
+        ("pagefold.context_pin", True),
+        ("mcp_pagefold_context_pin", True),
+        ("mcp__my_files__context_pin", True),  # a server that the settings name
+        ("mcp__my_files_2__context_pin", True),  # as a client spells "my files/2"
+        ("mcp__crm__context_pin", False),
+        ("mcp__crm__save_context_pin", False),
+        ("mcp__pagefold__save_context_pin", False),
+        ("mcp__crm__pagefold__context_pin", False),
+        ("mcp__crm_pagefold__context_pin", False),
+        ("crm_pagefold_context_pin", False),
+        ("save_context_pin", False),
+        ("mcp__context_pin", False),
         ("context_pin_all", False),
         ("mcp__files__context_pin__now", False),
         ("mycontext_pin", False),
@@ -408,7 +418,9 @@ def test_a_call_in_a_result_message_is_not_the_agents() -> None:
     ],
 )
 def test_a_tool_is_known_however_a_client_spells_the_tools_of_a_server(spelled: str, followed: bool) -> None:
-    assert bool(step(Pins(), call(spelled, '{"statement": "x"}')).constraints) is followed
+    servers = ("pagefold", "my_files", "my files/2")
+
+    assert bool(step(Pins(), call(spelled, '{"statement": "x"}'), servers).constraints) is followed
 
 
 def test_a_tool_of_somebody_else_that_ends_alike_and_takes_other_arguments_pins_nothing() -> None:

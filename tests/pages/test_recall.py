@@ -7,14 +7,14 @@ from hypothesis import strategies as st
 from pagefold.errors import StoreError
 from pagefold.pages.memory_store import MemoryPages
 from pagefold.pages.page import PageId, handle_of, id_of
-from pagefold.pages.recall import Denied, Failed, Recalled, Unknown, recall
+from pagefold.pages.recall import Failed, Recalled, Unknown, recall
 
 
 class OneHandle(MemoryPages):
     """Every page answers to every handle, as if all their ids began alike."""
 
     def find(self, handle: str) -> Sequence[PageId]:
-        return sorted(self.contents)
+        return sorted(self.shared.contents)
 
 
 class Damaged(MemoryPages):
@@ -61,14 +61,13 @@ def test_what_is_no_handle_is_answered_with_what_one_looks_like(handle: str) -> 
     assert answer.text == f"{handle!r} is not a page handle; one looks like pf-abcdefghij."
 
 
-def test_a_page_of_another_history_is_denied_and_not_shown() -> None:
+def test_a_page_of_another_history_is_as_unknown_as_one_that_never_was() -> None:
     store = MemoryPages()
     handle = handle_of(store.put(b"secret", history="theirs"))
 
     answer = recall(store, handle, within="mine")
 
-    assert answer == Denied(handle)
-    assert answer.text == f"Page {handle} belongs to another conversation and may not be recalled here."
+    assert answer == Unknown(handle)
 
 
 def test_a_store_that_cannot_answer_is_a_failure_that_says_why() -> None:
@@ -103,7 +102,7 @@ def test_a_handle_that_two_pages_share_is_told_apart_by_the_history() -> None:
     assert isinstance(recall(store, handle), Failed)
     assert recall(store, handle, within="mine") == Recalled(mine, b"mine")
     assert recall(store, handle, within="theirs") == Recalled(theirs, b"theirs")
-    assert recall(store, handle, within="nobody") == Denied(handle)
+    assert recall(store, handle, within="nobody") == Unknown(handle)
 
 
 def test_a_handle_that_two_pages_of_one_history_share_is_refused_and_not_guessed() -> None:

@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pagefold.pages.contents import Contents, ContentsEntry, FileEntry, contents_of, contents_page, said
+from pagefold.pages.contents import Contents, ContentsEntry, FileEntry, called, contents_of, contents_page, said
 from pagefold.pages.exchange_page import exchange_page, result_in
 from pagefold.pages.exchanges import Exchange, Work
 from pagefold.pages.memory_store import MemoryPages
-from pagefold.pages.outcome import Ending, Outcome
+from pagefold.pages.outcome import CallEnding, Outcome
 from pagefold.pages.page import Page
-from pagefold.pages.recall_frame import frame_of
+from pagefold.pages.recall_frame import PageFrame, frame_of
 from tests.pages.files.sessions import call, cat_n, conversation, result, user, work_of
 
 A = "/srv/mill/a.py"
@@ -20,7 +20,7 @@ HANDLES = st.text("abcdefghijklmnopqrstuvwxyz234567", min_size=10, max_size=10).
 
 
 def exchange(line: str = "") -> Exchange:
-    ending = Ending(Outcome.FAILED, line) if line else Ending(Outcome.OK)
+    ending = CallEnding(Outcome.FAILED, line) if line else CallEnding(Outcome.OK)
     return Exchange("Bash", "Bash make", "", 3, 4, "c1", ending)
 
 
@@ -88,8 +88,8 @@ def test_what_was_said_is_listed_on_one_line(text: str, expected: tuple[str, boo
 
 ENTRIES = [
     ContentsEntry(1, "user: mend the mill"),
-    ContentsEntry(3, "Read a.py: ok", "pf-aaaaaaaaaa"),
-    ContentsEntry(5, "Bash make: FAILED: no rule", "pf-bbbbbbbbbb"),
+    ContentsEntry(3, called("Read a.py: ok"), "pf-aaaaaaaaaa"),
+    ContentsEntry(5, called("Bash make: FAILED: no rule"), "pf-bbbbbbbbbb"),
     ContentsEntry(6, "you: so it is", "pf-cccccccccc"),
 ]
 
@@ -97,19 +97,20 @@ ENTRIES = [
 def test_a_page_is_told_with_what_was_asked_and_what_came_before_and_after() -> None:
     store = kept(contents_page(ENTRIES, [], "", "pf-rrrrrrrrrr"))
 
-    assert frame_of(store, "pf-bbbbbbbbbb", "h").split("\n") == [
-        "[message 5 of this conversation; it was done for message 1, user: mend the mill]",
-        "[before it: pf-aaaaaaaaaa message 3, Read a.py: ok]",
+    assert frame_of(store, "pf-bbbbbbbbbb", "h").text.split("\n") == [
+        "[message 5 of this conversation, a call and its result; it was done for message 1, user: mend the mill]",
+        "[before it: pf-aaaaaaaaaa message 3, called Read a.py: ok]",
         "[after it: pf-cccccccccc message 6, you: so it is]",
     ]
-    assert "after it" not in frame_of(store, "pf-cccccccccc", "h")
+    assert "after it" not in frame_of(store, "pf-cccccccccc", "h").text
+    assert "message 6 of this conversation, said by you" in frame_of(store, "pf-cccccccccc", "h").text
 
 
 def test_a_page_of_another_history_or_of_none_is_told_as_it_is() -> None:
     store = kept(contents_page(ENTRIES, [], "", "pf-rrrrrrrrrr"))
 
-    assert [frame_of(store, "pf-bbbbbbbbbb", history) for history in ("other", "", None)] == ["", "", ""]
-    assert frame_of(store, "pf-rrrrrrrrrr", "h") == ""
+    assert [frame_of(store, "pf-bbbbbbbbbb", history) for history in ("other", "", None)] == [PageFrame()] * 3
+    assert frame_of(store, "pf-rrrrrrrrrr", "h") == PageFrame()
 
 
 READ = [user("Mend."), call("c1", "Read", {"file_path": A}), result("c1", cat_n(["one", "two"]))]
@@ -143,7 +144,7 @@ def test_a_file_is_told_with_what_became_of_it_since(more: list[dict[str, object
     def work() -> Work:
         return work_of(conversation(*READ, *more))
 
-    assert frame_of(store, "pf-ffffffffff", "h", work).split("\n") == [
+    assert frame_of(store, "pf-ffffffffff", "h", work).text.split("\n") == [
         f"[file {A} as it was known after message 3, lines 1-2 of 2]",
         expected,
         f"[the same file: pf-eeeeeeeeee file {A}, after message 1]",

@@ -5,11 +5,11 @@ import pytest
 from pagefold.pages.journal import Boundary, Journal, LineState, RejectReason, flush
 from pagefold.pages.memory_store import MemoryStore
 from pagefold.pages.pins import Pins, entry_of
-from pagefold.pages.producers import Held, Refused, Scope, constrain, constraints_in, plan, prefer
+from pagefold.pages.producers import PinnedItem, Refused, Scope, constrain, constraints_in, plan, prefer
 from pagefold.pages.writeback import Scopes, Writeback, durable
 
 
-def made(held: Held | Refused) -> Held:
+def made(held: PinnedItem | Refused) -> PinnedItem:
     assert not isinstance(held, Refused)
     return held
 

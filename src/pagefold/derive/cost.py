@@ -93,20 +93,19 @@ class Prices:
         rates, unit = self.at(prompt), self.unit or self.fresh
         return (rates.read / unit, self._written(rates) / unit) if unit else (0.0, 0.0)
 
-    def prompt_usd(self, usage: Usage) -> float:
-        """What the provider charges for a prompt of which it reports this."""
+    def billed(self, usage: Usage) -> tuple[float, float]:
+        """What the provider charges, in USD, for a prompt of which it reports this, and for the answer: that too is
+        dearer after a long prompt."""
         rates = self.at(usage.prompt)
         short, long = usage.cache_write - usage.cache_write_long, usage.cache_write_long
         written = short * rates.write + long * (rates.write_long or rates.write)
-        return (usage.fresh * rates.fresh + usage.cache_read * rates.read + written) / _MILLION
-
-    def output_usd(self, usage: Usage) -> float:
-        """What the provider charges for the answer: it too is dearer after a long prompt."""
-        return usage.output * self.at(usage.prompt).output / _MILLION
+        prompt = usage.fresh * rates.fresh + usage.cache_read * rates.read + written
+        return prompt / _MILLION, usage.output * rates.output / _MILLION
 
     def bill(self, usage: Usage) -> float:
         """What the provider charges, in USD, for a request of which it reports this."""
-        return self.prompt_usd(usage) + self.output_usd(usage)
+        prompt, output = self.billed(usage)
+        return prompt + output
 
     def usd(self, cost: float) -> float:
         """Money for what `cost` says."""

@@ -8,11 +8,11 @@ its largest results are trimmed. Nothing here decides when to fold.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from pagefold.derive.arrival import Standings
-from pagefold.derive.entry import Entry, again, counted
+from pagefold.derive.entry import Entry, Standings, again, counted
 from pagefold.derive.learned import AS_IT_COMES, Forms
 from pagefold.derive.levels import levels_after_fold
 from pagefold.derive.policy import Decision
+from pagefold.derive.reading import WorkReading
 from pagefold.derive.task import active_task
 from pagefold.derive.trim_tail import squeezed
 from pagefold.derive.values import NEVER, Mentions, Priors, mentioned
@@ -76,7 +76,7 @@ class Folded:
     known: Mapping[str, Mentions] = field(default_factory=dict, repr=False)
     alive: frozenset[str] = field(default=frozenset(), repr=False)  # facts that stand: what was let go stays so
     record: Record | None = None
-    work: Work | None = field(default=None, repr=False)  # of all the log, where a digest needed it
+    reading: WorkReading | None = field(default=None, repr=False)  # of all the log
     shown: Mapping[PageId, str] = field(default_factory=dict, repr=False)  # by its page, the file that a view shows
 
 
@@ -97,24 +97,22 @@ def fold(
     frame: Frame,
     last: Folded | None = None,
     rule: Rule | None = None,
+    reading: WorkReading | None = None,
 ) -> Folded:
-    """What stands after a fold before this turn. `last` is the fold before it, where there was one."""
+    """What stands after a fold before this turn. `last` is the fold before it, where there was one; `reading` is what
+    was read of the log since, where something was."""
     rule = rule or Rule()
     cut = tail_of(log, turn, int(frame.room * _TAIL_SHARE)) if rule.cut is None else rule.cut
     stays = _stays(log, cut, rule, frame)
     known, fresh = _known(log, last.known if last else {}, len(last.log) if last else 0)
-    work = _work(log, last, frame)
+    reading = reading or (last.reading if last else None) or WorkReading(Work(tools=file_tools(frame.file_tools)))
+    reading = reading.through(log)
+    work = reading.work
     pinned = user_text(frame.pins) if frame.pins else None
     fixed = sum(_as_it_came(log[place], frame.tokens) for place in stays)
     fixed += counted(pinned, frame.tokens) if pinned else 0
     tail = sum(entry.tokens for entry in log[cut:])
-    free = frame.room - fixed - tail
-    budget = min(int(free * FRONT_SHARE), free - _FREE)
-    if rule.budget is not None:
-        budget = min(rule.budget, free)
-    # Whatever came last, what came before it keeps some room: then the last results are trimmed instead.
-    least = int((frame.room - fixed) * _LEAST_SHARE)
-    least = least if rule.budget is None else min(least, rule.budget)
+    budget, least = _budget(frame.room - fixed, tail, rule)
     asked = known.keys() if last is None or frame.foreseen else known.keys() & (last.alive | fresh)
     names = Names({fact: known[fact] for fact in asked}, frame.priors, frame.rate, turn, frame.foreseen)
     folded = [log[place].message for place in range(cut) if place not in stays]
@@ -147,7 +145,17 @@ def fold(
     alive = frozenset[str]().union(made.facts, *(entry.facts for entry in log[cut:]), *(log[at].facts for at in stays))
     size = frame.head + tokens + tail
     shown = {page.id: key for page, key in made.pages}
-    return Folded(tuple(front), cut, new, standings, size, pages, decisions, short, known, alive, record, work, shown)
+    return Folded(
+        tuple(front), cut, new, standings, size, pages, decisions, short, known, alive, record, reading, shown
+    )
+
+
+def _budget(room: int, tail: int, rule: Rule) -> tuple[int, int]:
+    """What a digest may cost, and what it may cost whatever came last: then the last results are trimmed instead."""
+    free, least = room - tail, int(room * _LEAST_SHARE)
+    if rule.budget is not None:
+        return min(rule.budget, free), min(least, rule.budget)
+    return min(int(free * FRONT_SHARE), free - _FREE), least
 
 
 def _material(
@@ -167,16 +175,6 @@ def _stays(log: Log[Entry], cut: int, rule: Rule, frame: Frame) -> list[int]:
     if rule.budget == 0:  # no digest tells what the user asked
         kept |= whole(log, active_task(log[:]))
     return [place for place in range(cut) if log[place].fixed or place in kept]
-
-
-def _work(log: Log[Entry], last: Folded | None, frame: Frame) -> Work:
-    """What was done in all of the log: what the fold before knows, and what came since."""
-    work, start = Work(tools=file_tools(frame.file_tools)), 0
-    if last is not None and last.work is not None:
-        work, start = last.work, len(last.log)
-    for place in range(start, len(log)):
-        work = work.after(log[place].message, place)
-    return work
 
 
 def _first_ask(log: Log[Entry]) -> int:

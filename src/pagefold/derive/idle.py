@@ -6,6 +6,7 @@ depends on when the agent will go on, and nobody knows that: `Silences` says how
 end, and whoever keeps a cache alive for those pays for nothing.
 """
 
+import math
 from bisect import bisect_right
 from dataclasses import dataclass
 from enum import StrEnum
@@ -15,15 +16,15 @@ from pagefold.frozen import frozen
 
 _AHEAD = 0.1  # of a cache's life: so much earlier a keep-alive is sent
 _MOST_AHEAD = 60.0
-_SAVES = 2.0  # times its price that a keep-alive has to save in expectation: nobody's silences are like the recorded
-_MOST = 24  # keep-alives that are looked ahead; the recorded silences say nothing about longer ones
+_MOST = 48  # keep-alives that are looked ahead; the recorded silences say nothing about longer ones
 
 
 @dataclass(frozen=True, slots=True)
 class Silences:
     """Of recorded silences, the share that lasted longer than each of `seconds`, the shortest first.
 
-    Between two times the share falls evenly, and after the last it stays: whoever is silent for longer may be for ever.
+    Between two times the share falls evenly with the logarithm of time, because that is how the chance to hear from
+    somebody falls; after the last it stays: whoever is silent for longer may be for ever.
     """
 
     seconds: tuple[float, ...]
@@ -38,19 +39,25 @@ class Silences:
             return self.longer[-1]
         since, until = self.seconds[at - 1], self.seconds[at]
         before, after = self.longer[at - 1], self.longer[at]
-        return before + (after - before) * (seconds - since) / (until - since)
+        return before + (after - before) * math.log(seconds / since) / math.log(until / since)
+
+    @property
+    def for_ever(self) -> float:
+        return self.longer[-1]
 
 
-_SECONDS = (60.0, 120.0, 300.0, 600.0, 900.0, 1200.0, 1800.0, 2700.0, 3600.0, 5400.0, 7200.0, 10800.0, 21600.0, 86400.0)
-AFTER_ANSWER = Silences(
-    _SECONDS, (0.828, 0.668, 0.438, 0.313, 0.249, 0.211, 0.190, 0.165, 0.159, 0.142, 0.138, 0.132, 0.129, 0.120)
-)
-"""After an answer that calls no tool: a person has to say something. From half of the recorded sessions."""
-AFTER_CALL = Silences(
-    _SECONDS,
-    (0.042, 0.019, 0.0083, 0.0034, 0.0019, 0.0011, 0.0006, 0.0005, 0.0003, 0.0001, 0.0001, 0.0001, 0.0001, 0.0001),
-)
-"""After an answer that calls a tool: the tool runs, or a person has to allow it. From the same half."""
+_MINUTES = (0.5, 1, 2, 4, 5, 7, 10, 15, 20, 30, 45, 60, 90, 120, 180, 360, 720, 1440)
+_SECONDS = tuple(60.0 * minutes for minutes in _MINUTES)
+_ANSWER_SHORT = (0.918, 0.829, 0.670, 0.490, 0.439, 0.362, 0.315, 0.253, 0.215)
+_ANSWER_LONG = (0.194, 0.168, 0.161, 0.144, 0.139, 0.132, 0.128, 0.120, 0.116)
+_CALL_SHORT = (0.0891, 0.0413, 0.0185, 0.0101, 0.00814, 0.00536, 0.00332, 0.00193, 0.00121)
+_CALL_LONG = (6.88e-4, 4.19e-4, 2.86e-4, 1.41e-4, 9.51e-5, 5.48e-5, 2.13e-5, 8.3e-6, 3.2e-6)
+AFTER_ANSWER = Silences(_SECONDS, _ANSWER_SHORT + _ANSWER_LONG)
+"""After an answer that calls no tool: a person has to say something. From half of the recorded sessions, by
+`python -m bench.idle --fit`."""
+AFTER_CALL = Silences(_SECONDS, _CALL_SHORT + _CALL_LONG)
+"""After an answer that calls a tool: the tool runs, or a person has to allow it, and nearly all of them go on. From the
+same half."""
 
 
 class Idle(StrEnum):
@@ -89,23 +96,26 @@ def chosen(resume: Resume, price: float, life: float, silent: float, silences: S
     """What to do now, where the cache was last used `keep_alive_after(life)` seconds ago and nobody has spoken for
     `silent` seconds. `price` is what one keep-alive costs.
 
-    A keep-alive is sent where it saves twice its price in expectation, it alone or as the first of several. A cache
+    A keep-alive is sent where it saves more than its price in expectation, it alone or as the first of several, and
+    never for more in one silence than coming late costs: so nobody pays more than twice what they would have. A cache
     that does not expire needs none.
     """
-    if life > 0 and resume.late > 0 and _worth(resume.late, _SAVES * price, life, silent, silences):
-        return Idle.KEEP
+    if life > 0 and resume.late > 0:
+        spent = price * max(1.0, silent / keep_alive_after(life))  # this keep-alive and those before it
+        if spent <= resume.late and _worth(resume.late, price, life, silent, silences):
+            return Idle.KEEP
     return Idle.FOLD if resume.folded is not None and resume.folded < resume.cold else Idle.NOTHING
 
 
 def _worth(late: float, price: float, life: float, silent: float, silences: Silences) -> bool:
-    """Whether some number of keep-alives costs less in expectation than going on late at whatever time."""
+    """Whether some number of keep-alives costs less in expectation than none. Silence itself tells nothing new, so the
+    best number can be chosen now. Only somebody who comes back pays for coming late."""
     step, spent = keep_alive_after(life), 0.0
-    nothing = late * silences.longer_than(silent)
+    nothing = late * (silences.longer_than(silent + life - step) - silences.for_ever)
     for number in range(_MOST):
-        still = silences.longer_than(silent + number * step)
-        spent += price * still
+        spent += price * silences.longer_than(silent + number * step)
         if spent >= nothing:
             return False
-        if spent + late * silences.longer_than(silent + number * step + life) < nothing:
+        if spent + late * (silences.longer_than(silent + number * step + life) - silences.for_ever) < nothing:
             return True
     return False

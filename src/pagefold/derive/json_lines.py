@@ -17,7 +17,7 @@ _DEPTH = 12
 _VALUE = 300  # characters: what is longer has a line of its own
 
 _Place: TypeAlias = tuple[int, ...]
-_Part: TypeAlias = tuple[str, _Place, str]
+_SaidPart: TypeAlias = tuple[str, _Place, str]
 """The path of something that is said, without numbers; the numbers in the lists on the way; and its words."""
 
 
@@ -54,7 +54,7 @@ def value_of(text: str) -> str:
     return text.partition("] ")[2]
 
 
-def _opened(text: str, depth: int, path: str = "", place: _Place = ()) -> Iterator[_Part] | None:
+def _opened(text: str, depth: int, path: str = "", place: _Place = ()) -> Iterator[_SaidPart] | None:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -62,7 +62,7 @@ def _opened(text: str, depth: int, path: str = "", place: _Place = ()) -> Iterat
     return _parts(path, place, value, depth) if isinstance(value, dict | list) else None
 
 
-def _parts(path: str, place: _Place, value: Any, depth: int) -> Iterator[_Part]:
+def _parts(path: str, place: _Place, value: Any, depth: int) -> Iterator[_SaidPart]:
     if isinstance(value, str):
         yield from _text(path, place, value, depth)
     elif not isinstance(value, dict | list) or depth >= _DEPTH or _is_one(value):
@@ -89,7 +89,7 @@ def _is_one(value: dict[str, Any] | list[Any]) -> bool:
     return size <= _VALUE
 
 
-def _text(path: str, place: _Place, text: str, depth: int) -> Iterator[_Part]:
+def _text(path: str, place: _Place, text: str, depth: int) -> Iterator[_SaidPart]:
     opens = depth < _DEPTH and text.lstrip()[:1] in ("{", "[")
     inner = _opened(text, depth + 1, f"{path} >" if path else "", place) if opens else None
     if inner is not None:

@@ -1,6 +1,6 @@
 """What policies are told by settings, as one value: what was learned from recorded sessions (what facts are worth, how
-long sessions last, when a fold is due, which codecs are left out for which tool, what is worth a reference), and which
-tools of the user's own show and change files.
+long sessions last, when a fold is due, which codecs are left out for which tool, what is worth a reference), which
+tools of the user's own show and change files, and by which names clients know the servers of context tools.
 
 Without settings it is what ships. `pagefold tune` writes such settings; nothing here learns.
 """
@@ -13,6 +13,7 @@ from pagefold.derive.remaining import TurnsLeft
 from pagefold.derive.values import SHIPPED as PRIORS
 from pagefold.derive.values import Priors
 from pagefold.encode.delta import FLOOR
+from pagefold.pages.context_tools import SERVERS
 from pagefold.pages.files.file_tools import OwnTools, own_tools
 from pagefold.settings.sections import Settings
 
@@ -39,7 +40,7 @@ class Folds:
     miss: int = 48_000
     least: int = 16_000
     cold: int = 12_000
-    rent: float = 2.0
+    rent: float = 1.0
     horizon: int = 35
 
 
@@ -54,6 +55,7 @@ class Learned:
     folds: Folds = FOLDS
     forms: Forms = field(default=AS_IT_COMES)
     file_tools: OwnTools = ()
+    context_servers: tuple[str, ...] = SERVERS
 
 
 SHIPPED = Learned()
@@ -73,7 +75,13 @@ def learned_of(settings: Settings) -> Learned:
             settings.references.floor_tokens,
         ),
         own_tools(settings.file_tools),
+        context_servers_of(settings),
     )
+
+
+def context_servers_of(settings: Settings) -> tuple[str, ...]:
+    """The names by which clients know the MCP servers that offer context tools."""
+    return tuple(filter(None, (name.strip() for name in settings.mcp.context_servers.split(","))))
 
 
 def forms_of(pairs: Iterable[tuple[str, Iterable[str]]], floor: int = FLOOR) -> Forms:

@@ -26,7 +26,7 @@ _SAID_LONGEST = 4_000
 _SAID, _MISSED = 8.0, 100.0
 
 
-class Kept(NamedTuple):
+class KeptLines(NamedTuple):
     """What of one passage is kept: the indexes of its lines, in order. `whole` where all of it stands."""
 
     passage: Passage
@@ -73,7 +73,7 @@ def keep(
     rate: float,
     budget: int | None = None,
     recalled: frozenset[PageId] = frozenset(),
-) -> dict[int, list[Kept]]:
+) -> dict[int, list[KeptLines]]:
     """What is kept of each message, by its place.
 
     `stretch` has the passages of each message; `worth` the facts that are at home there, with their values, and
@@ -82,10 +82,10 @@ def keep(
     `rate` is the least worth of a token. `budget`, in tokens, is about what all that is kept may cost. What was
     `recalled` after it had been folded is kept whole: it was missed.
     """
-    kept: dict[int, list[Kept]] = {}
-    found: list[tuple[list[Kept], int, list[_Home]]] = []
+    kept: dict[int, list[KeptLines]] = {}
+    found: list[tuple[list[KeptLines], int, list[_Home]]] = []
     for place, passages in stretch:
-        stands = kept[place] = [Kept(passage) for passage in passages]
+        stands = kept[place] = [KeptLines(passage) for passage in passages]
         lived_in: list[_Homes] = [{} for _ in passages]
         facts = worth.get(place, {})
         for fact, (index, line) in settled.get(place, {}).items():
@@ -190,9 +190,9 @@ def _offers(homes: Sequence[_Home], counts: Sequence[int]) -> tuple[Offer, ...]:
     return tuple([Offer(ResidencyLevel.STRUCTURED, round(costs[count]), values[count]) for count in counts])
 
 
-def _kept(passage: Passage, homes: Sequence[_Home]) -> Kept:
+def _kept(passage: Passage, homes: Sequence[_Home]) -> KeptLines:
     # Where most of it stays, gaps would cost what the rest does.
     many = 2 * len(homes) >= len(passage.lines)
     if many and fsum([home[2] for home in homes]) >= _WHOLE * fsum(passage.costs):
-        return Kept(passage, range(len(passage.lines)))
-    return Kept(passage, sorted([home[1] for home in homes]))
+        return KeptLines(passage, range(len(passage.lines)))
+    return KeptLines(passage, sorted([home[1] for home in homes]))

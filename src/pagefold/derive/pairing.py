@@ -9,18 +9,21 @@ that arrives after its placeholder was sent is added as a user text.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import Any
 
 from pagefold.derive.policy import Decision
 from pagefold.frozen import frozen
+from pagefold.lock import APPENDING
 from pagefold.pages.kinds import ResidencyLevel
+from pagefold.pages.voices import LATE
 from pagefold.wire import apis, json_text
 from pagefold.wire.api import CallFormat
 from pagefold.wire.json_text import as_object
 from pagefold.wire.message import BlockKind, Message, Role, user_text
 
 UNAVAILABLE = "[tool result unavailable: this history holds none for the call]"
-_LATE = "[The result of an earlier call, which came late]"
+_call_id = attrgetter("call_id")
 _EARLY = 16  # orphan results that are kept, in case their call follows
 
 
@@ -45,9 +48,10 @@ class _Ids:
 
     def with_id(self, name: str) -> "_Ids":
         known = self._known
-        if len(known) != self._length:
-            known = {other: at for other, at in known.items() if at < self._length}
-        known[name] = self._length
+        with APPENDING:
+            if len(known) != self._length:
+                known = {other: at for other, at in known.items() if at < self._length}
+            known[name] = self._length
         return _Ids(known, self._length + 1)
 
 
@@ -81,7 +85,7 @@ class Paired:
 
 def add_message(pairing: Pairing, message: Message) -> Paired:
     """Adds the next message of a history."""
-    if not (pairing.waits or any(block.call_id for block in message.blocks)):
+    if not pairing.waits and not any(map(_call_id, message.blocks)):
         return Paired(pairing, (message,))
     repair = _Repair(pairing)
     repair.take(message)
@@ -217,13 +221,15 @@ class _Repair:
         if names != list(calls):
             message = _renamed(message, names)
             self._record(message, "a call whose id was taken has another", ResidencyLevel.FULL)
-        waiting = (WaitingCall(name, call, message) for name, call in zip(names, calls, strict=True))
-        early = [one for one in self.pairing.early if _results(one)[0] in calls]
-        rest = tuple(one for one in self.pairing.early if one not in early)
+        waiting = [WaitingCall(name, call, message) for name, call in zip(names, calls, strict=True)]
+        early, rest = list[Message](), self.pairing.early
+        if rest:
+            early = [result for result in rest if _results(result)[0] in calls]
+            rest = tuple([result for result in rest if result not in early])
         self.pairing = replace(self.pairing, open=(*self.pairing.open, *waiting), ids=ids, early=rest)
         self.messages.append(message)
-        for one in early:
-            self._answer(one, _results(one))
+        for result in early:
+            self._answer(result, _results(result))
 
     def _answer(self, message: Message, results: Sequence[str]) -> None:
         waiting = list(self.pairing.open)
@@ -243,8 +249,9 @@ class _Repair:
             self._hold(kept, done=True)
         elif kept is not None:
             self.messages.append(kept)
-        for result in (result for at, result in enumerate(results) if at not in names):
-            self._orphan_result(message, result, alone=len(results) == 1 and kept is None)
+        for at, result in enumerate(results):
+            if at not in names:
+                self._orphan_result(message, result, alone=len(results) == 1 and kept is None)
 
     def _orphan_result(self, message: Message, result: str, *, alone: bool) -> None:
         """Handles a result that answers no open call."""
@@ -255,6 +262,10 @@ class _Repair:
             self._record(message, f"the result of {result} came late and is said in words", ResidencyLevel.FULL)
         elif result in pairing.ids:
             self._record(message, f"dropped: {result} had been answered", ResidencyLevel.POINTER)
+        elif message.place == 0 and alone:
+            # A request has to begin with the user: this history began after the call.
+            self._hold(_late(message, result), done=True)
+            self._record(message, f"the call of {result} is not here; its result is said in words", ResidencyLevel.FULL)
         else:
             self._record(message, f"dropped: nobody has called {result}", ResidencyLevel.POINTER)
             if alone:
@@ -269,7 +280,7 @@ def _parted(message: Message) -> tuple[Message, Message]:
 
 def _late(message: Message, result: str) -> Message:
     text = "\n".join(block.text for block in message.blocks if block.call_id == result)
-    return user_text(f"{_LATE}\n{text}")
+    return user_text(f"{LATE}\n{text}")
 
 
 def _renamed(message: Message, names: Sequence[str]) -> Message:

@@ -22,11 +22,13 @@ class Notes:
 
     `cold`: the provider's cache holds nothing of this history any more. `smaller`: the provider found the last request
     too long, so a fold is due whatever our own count says. `recalled`: pages that were asked for after they had left.
+    `unstored`: nothing could be stored, so the request names no page that is new.
     """
 
     cold: bool = False
     smaller: bool = False
     recalled: tuple[PageId, ...] = ()
+    unstored: bool = False
 
 
 NOTHING = Notes()
@@ -71,7 +73,8 @@ class Abilities:
     lossless forms, by its `forms`. `pins`: it holds pins, has `instructions` and `pin(state, *held)`, and its states
     have `pins`. `shows_files`: it shows files as they are now, and has `file_tools`. `foresees`: it looks ahead in a
     recording, which `foreseeing(messages)` gives it. `unbinds`: it leaves out reasoning that a fold would show behind
-    something else than it was made behind, by its `binds_reasoning`.
+    something else than it was made behind, by its `binds_reasoning`. `spares`: where nothing can be stored it only
+    grows, and folds no sooner than the window forces it.
     """
 
     folds: bool = False
@@ -80,6 +83,7 @@ class Abilities:
     shows_files: bool = False
     foresees: bool = False
     unbinds: bool = False
+    spares: bool = False
 
 
 class Policy(Protocol):

@@ -10,20 +10,22 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any, TypeAlias
 
-from pagefold.derive.arrival import Standings, arguments_of
 from pagefold.derive.json_lines import Said, json_lines
 from pagefold.encode.codecs import numbered
 from pagefold.frozen import frozen
 from pagefold.pages.facts import find_facts
 from pagefold.pages.pins import OPENING
-from pagefold.wire.message import Block, BlockKind, Message, Role
+from pagefold.pages.voices import reminders_emptied
+from pagefold.wire.message import Block, BlockKind, Message, Role, arguments_of
 
 LONGEST = 400
 _PIECE = 160
 _BREAK = re.compile(r"(?<=[,;.!?}\])>|])\s|\s{2,}|(?<=[,;|])(?=\S)")
 _SHORT = 200
+_MESSAGES = 1024  # whose passages are remembered: a fold asks several times, and the next fold again
 _DEFINES = re.compile(
     r"\s*(?:export |pub(?:\(\w+\))? |async |static |public |private |protected |abstract |default )*"
     r"(?:func|def|class|type|interface|struct|enum|trait|impl|fn|function|const|var|let|module|package)\b"
@@ -53,7 +55,8 @@ class Passage:
     """`label` is how the model knows it; `text` is the whole of it. `where` says which of its lines hold a fact.
 
     The first line of a call is its label; `keys` are the names of its arguments. `costs` is about what each line costs
-    in tokens; `defining` are the lines that define something, as code does.
+    in tokens; `defining` are the lines that define something, as code does; `doubt` is what may have
+    changed lines of a file since.
     """
 
     speaker: Speaker
@@ -66,27 +69,29 @@ class Passage:
     failed: bool = False
     keys: tuple[str, ...] = ()
     defining: frozenset[int] = field(default=frozenset(), repr=False)
+    doubt: str = ""
 
 
-def passages(message: Message, standings: Standings) -> tuple[Passage, ...]:
-    """What a message holds."""
-    return tuple(_passages(message, standings))
+@lru_cache(maxsize=_MESSAGES)
+def passages(message: Message, labels: tuple[str, ...], *, written: bool = False) -> tuple[Passage, ...]:
+    """What a message holds. `labels` are those of its results, in order; `written`: pagefold wrote the message."""
+    return tuple(_passages(message, iter(labels), written=written))
 
 
-def _passages(message: Message, standings: Standings) -> Iterator[Passage]:
+def _passages(message: Message, labels: Iterator[str], *, written: bool) -> Iterator[Passage]:
     for block in message.blocks:
         if block.kind is BlockKind.RESULT:
             quotable = json_lines(block.text) if block.text.lstrip()[:1] in ("{", "[") else None
-            lines = _lines(block.text) if quotable is None else _columns(quotable)
-            yield _passage(Speaker.RESULT, standings.label(block), block, lines)
+            lines = _lines(reminders_emptied(block.text)) if quotable is None else _columns(quotable)
+            yield _passage(Speaker.RESULT, next(labels, "result"), block, lines)
         elif block.kind is BlockKind.CALL:
             arguments = arguments_of(block)
             label, said = _called(block, arguments)
             yield _passage(Speaker.CALL, label, block, said, tuple(arguments))
         elif block.kind in (BlockKind.TEXT, BlockKind.OTHER) and block.text:
-            if message.place < 0 and block.text.startswith(OPENING):
+            if written and block.text.startswith(OPENING):
                 continue  # what is held stands in every request: no digest has to quote it
-            yield _passage(_speaker(message.role), "", block, _lines(block.text))
+            yield _passage(_speaker(message.role), "", block, _lines(reminders_emptied(block.text)))
 
 
 def _passage(speaker: Speaker, label: str, block: Block, lines: Sequence[Line], keys: tuple[str, ...] = ()) -> Passage:

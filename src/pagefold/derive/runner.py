@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
 from pagefold.derive.policy import Derived, Notes, Policy
+from pagefold.derive.without_handles import without_handles
 from pagefold.frozen import frozen
 from pagefold.log import Log
 from pagefold.pages.journal import Boundary
@@ -81,7 +82,8 @@ class Run(Generic[Item]):
     def ask(self, notes: Notes, item: Callable[[Message], Item]) -> "Run[Item]":
         """Asks for the request after the last message; one that was asked for before is forgotten."""
         state, derived = self.policy.request(self.state, notes)
-        request = self.sent.with_items(map(item, derived.append), min(derived.keep, self.sent.length))
+        append = without_handles(derived.append, derived.pages) if notes.unstored else derived.append
+        request = self.sent.with_items(map(item, append), min(derived.keep, self.sent.length))
         asked = Asked(state, request, derived, self.unsaved.plus(derived))
         return Run(self.policy, self.state, self.sent, self.spoke, asked, self.unsaved, self.every_message_is_an_answer)
 

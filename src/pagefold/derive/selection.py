@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from pagefold.frozen import frozen
-from pagefold.knapsack import Choice, Group, solve
+from pagefold.knapsack import Group, GroupChoice, solve
 from pagefold.pages.kinds import PageKind, ResidencyLevel, refusal
 
 _LEVELS = tuple(ResidencyLevel)
@@ -49,7 +49,7 @@ class Reason(StrEnum):
     PHYSICAL_INSUFFICIENCY = "physical_insufficiency"
 
 
-class Refusal(NamedTuple):
+class LevelRefusal(NamedTuple):
     """Why a candidate does not stand at a level, for a program and for a person."""
 
     page: Hashable
@@ -69,7 +69,7 @@ class Selected(NamedTuple):
     cost: int
     value: float
     gap: float = 0.0
-    refusals: tuple[Refusal, ...] = ()
+    refusals: tuple[LevelRefusal, ...] = ()
     missing: int = 0
 
 
@@ -84,7 +84,7 @@ def select(candidates: Sequence[Candidate], budget: int, share: int | None = Non
     `share`. Raises ValueError for a budget below zero."""
     if budget < 0:
         raise ValueError(f"budget = {budget}: expected 0 or more tokens")
-    refusals: list[Refusal] = []
+    refusals: list[LevelRefusal] = []
     candidates = [_allowed(candidate, refusals) for candidate in candidates]
     bases = [None if one.floor is None else _cheapest(one.offers[: one.floor + 1]) for one in candidates]
     floors = sum([base.cost for base in bases if base is not None])
@@ -101,16 +101,16 @@ def select(candidates: Sequence[Candidate], budget: int, share: int | None = Non
     return _selected(chosen, solution.gap, refusals)
 
 
-def refused(page: Hashable, kind: PageKind, level: ResidencyLevel) -> Refusal | None:
+def refused(page: Hashable, kind: PageKind, level: ResidencyLevel) -> LevelRefusal | None:
     """Why a page of this kind may not stand at this level, or None where it may."""
     words = refusal(kind, level)
     if words is None:
         return None
     below = _LEVELS.index(level) > _LEVELS.index(kind.min_fidelity())
-    return Refusal(page, level, Reason.BELOW_FLOOR if below else Reason.OFF_PATH, words)
+    return LevelRefusal(page, level, Reason.BELOW_FLOOR if below else Reason.OFF_PATH, words)
 
 
-def _allowed(candidate: Candidate, refusals: list[Refusal]) -> Candidate:
+def _allowed(candidate: Candidate, refusals: list[LevelRefusal]) -> Candidate:
     """The candidate without offers at levels that its kind does not have, each of which is refused."""
     path = candidate.kind.degradation_path()
     if all(offer[0] in path for offer in candidate.offers) and (candidate.offers or candidate.floor is None):
@@ -124,7 +124,7 @@ def _allowed(candidate: Candidate, refusals: list[Refusal]) -> Candidate:
         floor = enough - 1 if enough else None
         if not enough:
             words = f"{candidate.page} has no offer that is enough, at a level of its kind"
-            refusals.append(Refusal(candidate.page, None, Reason.NOT_OFFERED, words))
+            refusals.append(LevelRefusal(candidate.page, None, Reason.NOT_OFFERED, words))
     return Candidate(candidate.page, tuple([offer for _, offer in kept]), floor, candidate.kind)
 
 
@@ -142,10 +142,10 @@ def _better(candidate: Candidate, base: Offer | None) -> list[Offer]:
 
 def _group(offers: Sequence[Offer], base: Offer | None) -> Group:
     cost, value = (0, 0.0) if base is None else (base[1], base[2])
-    return Group(tuple([Choice(offer[1] - cost, offer[2] - value) for offer in offers]))
+    return Group(tuple([GroupChoice(offer[1] - cost, offer[2] - value) for offer in offers]))
 
 
-def _rationed(candidates: Sequence[Candidate], budget: int, missing: int, refusals: list[Refusal]) -> Selected:
+def _rationed(candidates: Sequence[Candidate], budget: int, missing: int, refusals: list[LevelRefusal]) -> Selected:
     """The floors do not fit: the cheapest offer of all with a floor first, then the floors of those that matter more,
     of equals the later. The others are named."""
     ranked = sorted(range(len(candidates)), key=lambda index: (_rank(candidates[index]), -index))
@@ -167,7 +167,7 @@ def _rationed(candidates: Sequence[Candidate], budget: int, missing: int, refusa
         else:
             words = f"{candidate.page} needs {wanted.cost - cost} tokens more to stand at {wanted.level}"
             words = f"{words}; {missing} are missing in all"
-            refusals.append(Refusal(candidate.page, wanted.level, Reason.PHYSICAL_INSUFFICIENCY, words))
+            refusals.append(LevelRefusal(candidate.page, wanted.level, Reason.PHYSICAL_INSUFFICIENCY, words))
     return _selected(tuple(chosen), 0.0, refusals, missing)
 
 
@@ -176,7 +176,9 @@ def _rank(candidate: Candidate) -> int:
     return _PINNED.index(candidate.kind) if candidate.kind in _PINNED else len(_PINNED)
 
 
-def _selected(chosen: tuple[Offer | None, ...], gap: float, refusals: Sequence[Refusal], missing: int = 0) -> Selected:
+def _selected(
+    chosen: tuple[Offer | None, ...], gap: float, refusals: Sequence[LevelRefusal], missing: int = 0
+) -> Selected:
     cost = sum([offer.cost for offer in chosen if offer is not None])
     value = sum([offer.value for offer in chosen if offer is not None])
     return Selected(chosen, cost, value, gap, tuple(refusals), missing)

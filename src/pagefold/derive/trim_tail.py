@@ -7,8 +7,8 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
-from pagefold.derive.arrival import Standings
-from pagefold.derive.entry import Entry, counted
+from pagefold.derive.entry import Entry, Standings, counted
+from pagefold.encode.codec import PLAIN, first_line
 from pagefold.encode.trim import trim
 from pagefold.encode.trim.keywords import keywords_of
 from pagefold.errors import PagefoldError
@@ -108,7 +108,9 @@ class _Trimmer(NamedTuple):
     def _headed(self, form: str, text: str, handle: str) -> str | None:
         """The beginning of a dense form: it says more than the best part of the text where the form is much shorter."""
         whole = self.count(form)
-        if form == text or whole > _DENSE * self.count(text) or self.room < _MOST_OF * whole:
+        if form == text or first_line(form) == PLAIN:  # all below that mark is the tool's
+            return None
+        if whole > _DENSE * self.count(text) or self.room < _MOST_OF * whole:
             return None
         lines = form.split("\n")
         kept = int(len(lines) * self.room / whole)

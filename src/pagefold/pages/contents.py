@@ -13,11 +13,12 @@ from pagefold.pages.kinds import PageKind
 from pagefold.pages.page import HANDLE, Page
 from pagefold.pages.search import LISTS
 from pagefold.pages.store import PageStore
+from pagefold.printable import printable
 
 NAME = LISTS[0]
 _ENTRY = re.compile(rf"(?:({HANDLE.pattern}) )?message (\d+), (.*)")
 _FILE = re.compile(rf"({HANDLE.pattern}) file (.*), after message (\d+)(?:: (.*))?")
-_USER = "user: "
+_USER, _YOU, _CALLED = "user: ", "you: ", "called "
 _LONGEST = 160
 
 
@@ -38,6 +39,10 @@ class ContentsEntry:
     def is_user(self) -> bool:
         return self.text.startswith(_USER)
 
+    @property
+    def is_call(self) -> bool:
+        return self.text.startswith(_CALLED)
+
 
 @frozen
 class FileEntry:
@@ -54,11 +59,16 @@ class FileEntry:
         return f"{self.handle} file {self.name}, after message {self.number}{spans}"
 
 
+def called(line: str) -> str:
+    """A call with its outcome as an entry: in words that no saying begins with."""
+    return f"{_CALLED}{line}"
+
+
 def said(user: bool, text: str) -> tuple[str, bool]:
     """What a message says, on one line, and whether that is all of it."""
     words = " ".join(text.split())
     short = words if len(words) <= _LONGEST else words[: _LONGEST - 1] + "…"
-    return f"{_USER if user else 'you: '}{short}", short == text.strip()
+    return f"{_USER if user else _YOU}{printable(short)}", short == text.strip()
 
 
 def contents_page(entries: Sequence[ContentsEntry], files: Iterable[FileEntry], before: str, messages: str) -> Page:

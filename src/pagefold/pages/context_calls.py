@@ -5,11 +5,11 @@ calls give the same pins, in any process.
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from pagefold.pages.context_tools import PIN, PLAN, PREFER, RESET, ContextTool, own_name
+from pagefold.pages.context_tools import PIN, PLAN, PREFER, RESET, SERVERS, ContextTool, own_name
 from pagefold.pages.kinds import PageKind
 from pagefold.pages.page import Page
 from pagefold.pages.pins import Pins
@@ -51,12 +51,13 @@ def answer(name: str, arguments: str | Mapping[str, Any], pins: Pins) -> CallOut
     return given if isinstance(given, Refused) else act(given, pins)
 
 
-def step(pins: Pins, message: Message) -> Pins:
-    """Returns the pins after one more message of the history, which may hold calls of the agent."""
+def step(pins: Pins, message: Message, servers: Collection[str] = SERVERS) -> Pins:
+    """Returns the pins after one more message of the history, which may hold calls of the agent. Tools of `servers`
+    alone are followed."""
     if message.role is not Role.ASSISTANT:
         return pins
     for block in message.blocks:
-        if block.kind is BlockKind.CALL and (name := own_name(block.name)):
+        if block.kind is BlockKind.CALL and (name := own_name(block.name, servers)):
             answered = answer(name, block.text, pins)
             if isinstance(answered, Answered):
                 pins = answered.pins

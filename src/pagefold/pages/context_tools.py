@@ -5,7 +5,7 @@ a constraint away: only whoever set it can, so a tool result that asks the agent
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -119,10 +119,19 @@ CONTEXT_TOOLS = (RECALL, SEARCH, PIN, PLAN, PREFER, RESET, STATUS)
 PARTS = ("cursor", "lines", "path", "find")
 """The arguments of `context_recall` that ask for a part of a page; one at a time."""
 
-_SPELLED = re.compile(rf"(?:.*(?:__|[-_./]))?({'|'.join(tool.name for tool in CONTEXT_TOOLS)})")
+SERVERS = ("pagefold",)
+"""The names by which clients know the MCP servers that offer these tools, where no setting says others."""
+
+_NAMES = frozenset(tool.name for tool in CONTEXT_TOOLS)
+_SPELLED = re.compile(rf"(?:mcp__?)?(.+?)(?:__|[-_./])({'|'.join(tool.name for tool in CONTEXT_TOOLS)})")
+_NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_-]")
 
 
-def own_name(spelled: str) -> str:
-    """Returns the name of a context tool, whatever prefix a client puts before it; "" for any other tool."""
-    match = _SPELLED.fullmatch(spelled) if "context_" in spelled else None
-    return match[1] if match else ""
+def own_name(spelled: str, servers: Collection[str] = SERVERS) -> str:
+    """Returns the name of a context tool, alone or as clients spell a tool of one of these servers, such as
+    mcp__pagefold__context_pin; "" for any other tool, also for one of another server that has the same name."""
+    if "context_" not in spelled or spelled in _NAMES:
+        return spelled if spelled in _NAMES else ""
+    match = _SPELLED.fullmatch(spelled)
+    known = match is not None and any(match[1] in (server, _NOT_IN_A_NAME.sub("_", server)) for server in servers)
+    return match[2] if match is not None and known else ""

@@ -4,7 +4,6 @@
 came in.
 """
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 from typing import Any
@@ -16,9 +15,10 @@ from pagefold.pages.files.file_tools import KNOWN_TOOLS, Does, FileTools, OwnToo
 from pagefold.pages.files.model import FileModel
 from pagefold.pages.files.patch import patch_in, patched_files
 from pagefold.pages.files.recognise import changes_of
-from pagefold.pages.outcome import Ending, ending_of
+from pagefold.pages.outcome import CallEnding, ending_of
 from pagefold.pages.voices import Voice, without_reminders, words_of
-from pagefold.wire.message import Block, BlockKind, Message, Role
+from pagefold.printable import printable
+from pagefold.wire.message import Block, BlockKind, Message, Role, arguments_of
 
 
 @frozen
@@ -26,7 +26,7 @@ class Exchange:
     """One call and its result. `called` and `answered` are their places in the history.
 
     `label` is the call as a person would say it, on one line; `purpose` is what the agent said it was for; `paths` are
-    the files it showed or changed; `delegated` where an agent of its own was asked.
+    the files it showed or changed; `delegated` where an agent of its own was asked, `asked_user` where the user was.
     """
 
     name: str
@@ -35,10 +35,11 @@ class Exchange:
     called: int
     answered: int
     call_id: str
-    ending: Ending
+    ending: CallEnding
     act: Act = Act.OTHER
     paths: tuple[str, ...] = ()
     delegated: bool = False
+    asked_user: bool = False
 
     @property
     def line(self) -> str:
@@ -98,8 +99,10 @@ def _answered(work: Work, result: Block, place: int) -> Work:
     """The work after the result of an open call."""
     call = work.open[result.call_id]
     script = text_under(call.arguments, work.tools.arguments.script) or ""
-    ending = ending_of(result.text, failed=result.failed, script=script)
+    told = result.failed and not call.name.startswith("mcp__")  # by the client: what a server fails with is its own
+    ending = ending_of(result.text, failed=result.failed, script=script, by_client=told)
     changes = tuple(changes_of(call.name, call.arguments, result.text, ending, work.tools))
+    tool = work.tools.find(call.name)
     exchange = Exchange(
         call.name,
         label_of(call.name, call.arguments),
@@ -110,7 +113,8 @@ def _answered(work: Work, result: Block, place: int) -> Work:
         ending,
         act_of(changes),
         tuple(dict.fromkeys(change.path for change in changes if change.path)),
-        delegated=(tool := work.tools.find(call.name)) is not None and tool.does is Does.DELEGATE,
+        delegated=tool is not None and tool.does is Does.DELEGATE,
+        asked_user=tool is not None and tool.does is Does.ASK_USER,
     )
     agents = work.agents
     if exchange.delegated and (doubt := next((change for change in changes if isinstance(change, Doubted)), None)):
@@ -123,15 +127,6 @@ def _answered(work: Work, result: Block, place: int) -> Work:
 def act_of(changes: tuple[FileChange, ...]) -> Act:
     acts = {change.act for change in changes}
     return next((act for act in (Act.CHANGED, Act.SHOWED) if act in acts), Act.OTHER)
-
-
-def arguments_of(call: Block) -> dict[str, Any]:
-    """The arguments of a call; none where they are no JSON object."""
-    try:
-        arguments = json.loads(call.text)
-    except (ValueError, RecursionError):
-        return {}
-    return arguments if isinstance(arguments, dict) else {}
 
 
 def steps_of(name: str, arguments: Mapping[str, Any], tools: FileTools) -> list[Any] | str | None:
@@ -152,5 +147,5 @@ def label_of(name: str, arguments: Mapping[str, Any], longest: int = 160) -> str
             words += (change.path for change in patched_files(patch))
             continue
         words.append(text if "\n" not in text else f"{text.strip().partition(chr(10))[0]} …")
-    label = " ".join(words).strip().replace("\r", " ")
+    label = printable(" ".join(words).strip(), keep="\t")
     return label if len(label) <= longest else label[: longest - 1] + "…"

@@ -5,7 +5,7 @@ they keep, and lines without a fact are the first to go.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
 # A word of at least four characters, and not only small letters, at most nine, after the first letter.
@@ -19,10 +19,14 @@ def facts_of(text: str) -> frozenset[str]:
     return frozenset(find_facts(text))
 
 
-@lru_cache(maxsize=1 << 16)
-def facts_in_line(line: str) -> frozenset[str]:
-    """The facts of one line, remembered: lines of files are asked about at every fold."""
-    return frozenset(find_facts(line))
+@lru_cache(maxsize=1 << 10)
+def lines_with_facts(lines: tuple[str, ...]) -> Mapping[str, Sequence[int]]:
+    """By each fact of these lines, the indexes of those that hold it; remembered, as known runs of files stay."""
+    places: dict[str, list[int]] = {}
+    for index, line in enumerate(lines):
+        for fact in set(find_facts(line)):
+            places.setdefault(fact, []).append(index)
+    return places
 
 
 def opened(text: str) -> str:

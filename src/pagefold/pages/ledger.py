@@ -8,9 +8,13 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from pagefold.frozen import frozen
+from pagefold.lock import APPENDING
 
 _LEAST = 3  # a line with fewer visible characters begins no run
 _PLACES = 24
+_ALIKE = 3  # texts that are compared with a new one
+_LINE_BITS = 24  # of a place: the rest is which text
+_LINE_MASK = (1 << _LINE_BITS) - 1
 
 
 @frozen
@@ -37,9 +41,9 @@ class _Log:
     """The entries that several ledgers share; each ledger knows how many of them are its own."""
 
     entries: list[LedgerEntry] = field(default_factory=list)
-    # Few lines are there twice, and the garbage collector does not track bare tuples as it does lists.
-    first: dict[str, tuple[int, int]] = field(default_factory=dict)
-    again: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
+    # Where lines are, as one number each: text and line. There is one for every line, and tuples take thrice that.
+    first: dict[str, int] = field(default_factory=dict)
+    again: dict[str, list[int]] = field(default_factory=dict)
     labels: dict[str, int] = field(default_factory=dict)
     wholes: dict[str, int] = field(default_factory=dict)
     likes: dict[Hashable, list[int]] = field(default_factory=dict)
@@ -60,20 +64,21 @@ class Ledger:
 
     def places(self, line: str) -> Sequence[tuple[int, int]]:
         """Returns where a line is, as (text, line), the newest last; of very many places only some."""
-        first = self._log.first.get(line)
-        if first is None or first[0] >= self._length:
+        first, end = self._log.first.get(line), self._length << _LINE_BITS
+        if first is None or first >= end:
             return ()
         again = self._log.again.get(line)
         if again is None:
-            return (first,)
-        if again[-1][0] >= self._length:
-            again = [place for place in again if place[0] < self._length]
-        return again[-_PLACES:] if len(again) >= _PLACES else [first, *again]
+            return ((first >> _LINE_BITS, first & _LINE_MASK),)
+        if again[-1] >= end:
+            again = [place for place in again if place < end]
+        places = again[-_PLACES:] if len(again) >= _PLACES else [first, *again]
+        return [(place >> _LINE_BITS, place & _LINE_MASK) for place in places]
 
     def held(self, lines: Iterable[str]) -> set[str]:
         """Returns those of the lines that are in some text."""
-        first, length = self._log.first, self._length
-        return {line for line in lines if line in first and first[line][0] < length}
+        first, end = self._log.first, self._length << _LINE_BITS
+        return {line for line in lines if line in first and first[line] < end}
 
     def labelled(self, label: str) -> LedgerEntry | None:
         index = self._log.labels.get(label)
@@ -89,12 +94,10 @@ class Ledger:
         index = self._log.wholes.get(text)
         return None if index is None or index >= self._length else self._log.entries[index]
 
-    def like(self, key: Hashable) -> LedgerEntry | None:
-        """Returns the newest whole text with this key."""
-        for index in reversed(self._log.likes.get(key, ())):
-            if index < self._length:
-                return self._log.entries[index]
-        return None
+    def like(self, key: Hashable) -> list[LedgerEntry]:
+        """Returns the last few whole texts with this key, the newest first: pages of one list have the same."""
+        held = [index for index in self._log.likes.get(key, ()) if index < self._length]
+        return [self._log.entries[index] for index in held[: -_ALIKE - 1 : -1]]
 
     @property
     def next_title(self) -> str:
@@ -103,18 +106,21 @@ class Ledger:
 
     def with_text(self, entry: LedgerEntry) -> "Ledger":
         log = self._log
-        if len(log.entries) != self._length:
+        with APPENDING:
+            is_newest = len(log.entries) == self._length
+            if is_newest:
+                log.entries.append(entry)
+        if not is_newest:
             # Another history has gone on from here, so this one needs entries of its own.
-            log = _Log()
-            for earlier in self._log.entries[: self._length]:
-                _append(log, earlier)
-        _append(log, entry)
+            log = _Log([*self._log.entries[: self._length], entry])
+            for index, earlier in enumerate(log.entries[: self._length]):
+                _index(log, earlier, index)
+        _index(log, entry, self._length)
         return Ledger(log, self._length + 1)
 
 
-def _append(log: _Log, entry: LedgerEntry) -> None:
-    index = len(log.entries)
-    log.entries.append(entry)
+def _index(log: _Log, entry: LedgerEntry, index: int) -> None:
+    """Makes the lines of an entry findable."""
     if not entry.label:
         return
     log.labels.setdefault(entry.label, index)
@@ -122,9 +128,9 @@ def _append(log: _Log, entry: LedgerEntry) -> None:
         log.wholes.setdefault(entry.whole, index)
         if entry.like is not None:
             log.likes.setdefault(entry.like, []).append(index)
-    for number, line in enumerate(entry.lines):
+    for place, line in enumerate(entry.lines, index << _LINE_BITS):
         if line is not None and len(line.strip()) >= _LEAST:
             if line in log.first:
-                log.again.setdefault(line, []).append((index, number))
+                log.again.setdefault(line, []).append(place)
             else:
-                log.first[line] = (index, number)
+                log.first[line] = place

@@ -22,6 +22,7 @@ _FORMAT = 1
 _KNOWN_OF_ID = 12
 _PLAIN = re.compile(rb"[A-Za-z0-9_-]")
 _LONGEST = 200
+_OF_PRINCIPAL = "=of-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,11 @@ class ManifestPart:
     entries: tuple[ManifestEntry, ...]
 
 
+def prefix_for(prefix: str, principal: str) -> str:
+    """Returns the beginning of the keys of a principal's sessions. That of this machine's user needs no name there."""
+    return f"{prefix}{_OF_PRINCIPAL}{hashlib.sha256(principal.encode()).hexdigest()[:32]}/" if principal else prefix
+
+
 def folder_of(prefix: str, session: str) -> str:
     """Returns the folder of a session, whose name may be any text. Raises ValueError for an empty one."""
     if not session:
@@ -56,9 +62,10 @@ def folder_of(prefix: str, session: str) -> str:
 
 
 def session_of(folder: str) -> str | None:
-    """Returns the session that a folder is named after; None where the name is a hash and only the manifest tells."""
+    """Returns the session that a folder is named after; None where the name is a hash and only the manifest tells, and
+    for the folder of another principal's sessions."""
     name = folder.rstrip("/").rpartition("/")[2]
-    if name.startswith("=hash-"):
+    if name.startswith(("=hash-", _OF_PRINCIPAL)):
         return None
     spelled = re.sub(rb"=([0-9A-F]{2})", lambda match: bytes([int(match[1], 16)]), name.encode())
     return spelled.decode("utf-8", "surrogatepass")

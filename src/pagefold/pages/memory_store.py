@@ -3,30 +3,54 @@
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from copy import copy
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import NamedTuple
 
 from pagefold.pages.journal import JournalEntry, JournalLine, JournalRecord, LineState, Rules, record_of
 from pagefold.pages.journal_steps import JournalBase
 from pagefold.pages.kinds import PageKind
 from pagefold.pages.manifest import ManifestEntry
 from pagefold.pages.page import PageId, id_of, id_range
+from pagefold.pages.scope import NOTES, THIS_USER, StoreScope
 from pagefold.pages.search import LIMIT, Document, Query, SearchHit, parse_query, pattern_of, ranked
 from pagefold.pages.store import Collected, ListedPage, NotesAsPages, PageStore, StoreStats, UnsentPage
 
 
+class HistoryKey(NamedTuple):
+    """A history of a principal in a project."""
+
+    principal: str
+    project: str
+    history: str
+
+
 @dataclass(slots=True)
-class MemoryPages:
-    """Pages in dictionaries. `unsent` and `sent` are the outbox's, by history and page."""
+class MemoryContents:
+    """What the pages of all scopes share. `unsent` and `sent` are the outbox's, by history and page."""
 
     sender: str = ""
     contents: dict[PageId, bytes] = field(default_factory=dict)
-    histories: dict[str, dict[PageId, ManifestEntry]] = field(default_factory=dict)
-    unsent: dict[tuple[str, PageId], "_Waiting"] = field(default_factory=dict)
-    sent: set[tuple[str, PageId]] = field(default_factory=set)
-    _times: dict[PageId, float] = field(default_factory=dict)
-    _held: dict[str, set[PageId]] = field(default_factory=dict)
-    _originals: dict[PageId, PageId] = field(default_factory=dict)
-    _listings: int = 0
+    histories: dict[HistoryKey, dict[PageId, ManifestEntry]] = field(default_factory=dict)
+    unsent: dict[tuple[HistoryKey, PageId], "_Waiting"] = field(default_factory=dict)
+    sent: set[tuple[HistoryKey, PageId]] = field(default_factory=set)
+    times: dict[PageId, float] = field(default_factory=dict)
+    held: dict[HistoryKey, set[PageId]] = field(default_factory=dict)
+    turns: dict[HistoryKey, float] = field(default_factory=dict)
+    originals: dict[tuple[str, PageId], PageId] = field(default_factory=dict)
+    places: int = 0
+
+
+@dataclass(slots=True)
+class MemoryPages:
+    """Pages in dictionaries."""
+
+    scope: StoreScope = THIS_USER
+    shared: MemoryContents = field(default_factory=MemoryContents)
+
+    def scoped(self, scope: StoreScope) -> "MemoryPages":
+        return replace(self, scope=scope)
 
     def put(
         self,
@@ -38,72 +62,123 @@ class MemoryPages:
         name: str = "",
         shown_form: PageId | None = None,
     ) -> PageId:
-        page = id_of(content)
-        self.contents[page] = content
-        self._times[page] = max(now, self._times.get(page, now))
-        if history:
-            self._listings += 1
-            entry = ManifestEntry(page, kind, name, len(content), now, self._listings)
-            self.histories.setdefault(history, {}).setdefault(page, entry)
-            if self.sender and (history, page) not in self.sent:
-                self.unsent.setdefault((history, page), _Waiting(self.sender))
+        page, shared, key = id_of(content), self.shared, self.key_of(history)
+        shared.contents[page] = content
+        shared.times[page] = max(now, shared.times.get(page, now))
+        shared.places += 1
+        entry = ManifestEntry(page, kind, name, len(content), now, shared.places)
+        shared.histories.setdefault(key, {}).setdefault(page, entry)
+        if history and shared.sender and (key, page) not in shared.sent:
+            shared.unsent.setdefault((key, page), _Waiting(shared.sender))
         if shown_form:
-            self._originals.setdefault(shown_form, page)
+            shared.originals.setdefault((self.scope.principal, shown_form), page)
         return page
 
     def get(self, page: PageId) -> bytes | None:
-        return self.contents.get(page)
+        return self.shared.contents.get(page) if self._reaches(page) else None
 
     def original_of(self, text: PageId) -> bytes | None:
-        page = self._originals.get(text)
-        return None if page is None else self.contents.get(page)
+        page = self.shared.originals.get((self.scope.principal, text))
+        return None if page is None else self.shared.contents.get(page)
 
     def exists(self, page: PageId) -> bool:
-        return page in self.contents
+        return page in self.shared.contents and self._reaches(page)
+
+    def redactions(self, page: PageId) -> Sequence[str]:
+        """None: what is in memory alone is kept as it is."""
+        del page
+        return ()
 
     def find(self, handle: str) -> Sequence[PageId]:
         span = id_range(handle)
-        return [] if span is None else sorted(page for page in self.contents if span[0] <= page < span[1])
+        if span is None:
+            return []
+        return sorted(page for page in self.shared.contents if span[0] <= page < span[1] and self._reaches(page))
 
     def listed(self, history: str) -> Sequence[PageId]:
-        return list(self.histories.get(history, ()))
+        return [listed.page for listed in self.listings(history)]
 
     def listings(self, history: str) -> Sequence[ListedPage]:
-        entries = self.histories.get(history, {}).values()
-        return [ListedPage(entry.page, entry.kind, entry.name, entry.first_put) for entry in entries]
+        listed = self.shared.histories.items() if history else ()
+        lists = [entries.values() for key, entries in listed if key.history == history and self._reaches_key(key)]
+        first: dict[PageId, ManifestEntry] = {}
+        for entry in sorted(chain.from_iterable(lists), key=lambda entry: entry.place):
+            first.setdefault(entry.page, entry)
+        return [ListedPage(entry.page, entry.kind, entry.name, entry.first_put) for entry in first.values()]
 
     def hold(self, page: PageId, history: str) -> bool:
-        self._held.setdefault(history, set()).add(page)
-        return page in self.contents
+        self.shared.held.setdefault(self.key_of(history), set()).add(page)
+        return self.exists(page)
 
     def release(self, history: str) -> None:
-        self._held.pop(history, None)
+        for key in [key for key in self.shared.held if key.history == history and self._reaches_key(key)]:
+            del self.shared.held[key]
 
-    def collect(self, *, before: float | None = None, max_bytes: int | None = None) -> Collected:
-        held = self._held_pages()
-        total = sum(map(len, self.contents.values()))
+    def renew(self, history: str, now: float) -> None:
+        if history:
+            key = self.key_of(history)
+            self.shared.turns[key] = max(now, self.shared.turns.get(key, now))
+
+    def collect(
+        self, *, before: float | None = None, max_bytes: int | None = None, leased: float | None = None
+    ) -> Collected:
+        shared = self.shared
+        held = set[PageId]().union(*(pages for key, pages in shared.held.items() if key not in shared.turns))
+        seen = self._seen()
+        total = sum(map(len, shared.contents.values()))
         gone, freed = set[PageId](), 0
-        for page in sorted(self.contents.keys() - held, key=lambda page: (self._times[page], page)):
-            old = before is not None and self._times[page] < before
-            if old or (max_bytes is not None and total - freed > max_bytes):
-                freed += len(self.contents.pop(page))
+        for page in sorted(shared.contents.keys() - held, key=lambda page: (seen[page], page)):
+            too_large = max_bytes is not None and total - freed > max_bytes and (leased is None or seen[page] < leased)
+            if too_large or (before is not None and seen[page] < before):
+                freed += len(shared.contents.pop(page))
                 gone.add(page)
-        self._times = {page: time for page, time in self._times.items() if page not in gone}
-        self._originals = {text: page for text, page in self._originals.items() if page not in gone}
-        for history, entries in self.histories.items():
-            self.histories[history] = {page: entry for page, entry in entries.items() if page not in gone}
-        waiting = len(self.unsent)
-        self.unsent = {key: waits for key, waits in self.unsent.items() if key[1] not in gone}
-        return Collected(len(gone), freed, len(held), waiting - len(self.unsent))
+        shared.times = {page: time for page, time in shared.times.items() if page not in gone}
+        shared.originals = {text: page for text, page in shared.originals.items() if page not in gone}
+        for key, entries in shared.histories.items():
+            shared.histories[key] = {page: entry for page, entry in entries.items() if page not in gone}
+        waiting = len(shared.unsent)
+        shared.unsent = {key: waits for key, waits in shared.unsent.items() if key[1] not in gone}
+        for key in [key for key, last in shared.turns.items() if before is not None and last < before]:
+            del shared.turns[key]
+            shared.held.pop(key, None)
+        still = set[PageId]().union(*shared.held.values()) & shared.contents.keys()
+        return Collected(len(gone), freed, len(still), waiting - len(shared.unsent))
+
+    def _seen(self) -> dict[PageId, float]:
+        """When each page was last put, or a history that lists or holds it had a turn; a note goes by its history."""
+        shared = self.shared
+        seen = dict(shared.times)
+        uses = [(page, shared.turns.get(key)) for key, pages in shared.held.items() for page in pages]
+        for key, entries in shared.histories.items():
+            uses += [(page, shared.turns.get(key)) for page in entries]
+            if key.project == NOTES:
+                of = {other.history: last for other, last in shared.turns.items() if other.principal == key.principal}
+                uses += [(page, of.get(entry.name)) for page, entry in entries.items() if entry.name]
+        for page, last in uses:
+            if last is not None and page in seen:
+                seen[page] = max(seen[page], last)
+        return seen
 
     def stats(self) -> StoreStats:
-        length = sum(map(len, self.contents.values()))
-        return StoreStats(
-            len(self.contents), length, length, len(self._held_pages()), sum(map(bool, self.histories.values()))
-        )
+        pages = set[PageId]().union(*(entries for _, entries in self.lists()))
+        length = sum(len(self.shared.contents[page]) for page in pages)
+        held = set[PageId]().union(*(held for key, held in self.shared.held.items() if self._reaches_key(key)))
+        histories = {key.history for key, entries in self.lists() if key.history and entries}
+        return StoreStats(len(pages), length, length, len(held & pages), len(histories))
 
-    def _held_pages(self) -> set[PageId]:
-        return set().union(*self._held.values()) & self.contents.keys()
+    def key_of(self, history: str) -> HistoryKey:
+        """Where this scope writes what belongs to a history."""
+        return HistoryKey(self.scope.principal, self.scope.written, history)
+
+    def lists(self) -> Iterator[tuple[HistoryKey, dict[PageId, ManifestEntry]]]:
+        """The histories within the scope, with what they list; that of the name "" has what belongs to none."""
+        return (item for item in self.shared.histories.items() if self._reaches_key(item[0]))
+
+    def _reaches_key(self, key: HistoryKey) -> bool:
+        return self.scope.reaches(key.principal, key.project)
+
+    def _reaches(self, page: PageId) -> bool:
+        return any(page in entries for _, entries in self.lists())
 
 
 @dataclass(slots=True)
@@ -118,21 +193,28 @@ class MemoryOutbox:
     store_id: str = "memory"
 
     def adopt(self) -> int:
-        others = [waits for waits in self._pages.unsent.values() if waits.sender != self._pages.sender]
+        shared = self._pages.shared
+        others = [waits for waits in shared.unsent.values() if waits.sender != shared.sender]
         for waits in others:
-            waits.sender = self._pages.sender
+            waits.sender = shared.sender
         return len(others)
 
     def enqueue(self, session: str) -> int:
-        keys = {(session, page) for page in self._pages.listed(session)} - self._pages.sent - self._pages.unsent.keys()
-        self._pages.unsent.update({key: _Waiting(self._pages.sender) for key in keys})
+        shared = self._pages.shared
+        lists = [(key, pages) for key, pages in self._pages.lists() if session and key.history == session]
+        keys = {(key, page) for key, pages in lists for page in pages} - shared.sent - shared.unsent.keys()
+        shared.unsent.update({key: _Waiting(shared.sender) for key in keys})
         return len(keys)
 
     def next_batch(self, pages: int, length: int) -> Sequence[UnsentPage]:
-        own = [(waits.tries, key) for key, waits in self._pages.unsent.items() if waits.sender == self._pages.sender]
-        found = [(tries, UnsentPage(history, self._pages.histories[history][page])) for tries, (history, page) in own]
+        shared = self._pages.shared
+        own = [(waits.tries, *item) for item, waits in shared.unsent.items() if waits.sender == shared.sender]
+        unsent_pages = [
+            (tries, UnsentPage(key.history, shared.histories[key][page], StoreScope(key.principal, key.project)))
+            for tries, key, page in own
+        ]
         batch: list[UnsentPage] = []
-        for _, unsent in sorted(found, key=lambda item: (item[0], item[1].entry.place))[:pages]:
+        for _, unsent in sorted(unsent_pages, key=lambda item: (item[0], item[1].entry.place))[:pages]:
             length -= unsent.entry.bytes
             if batch and length < 0:
                 break
@@ -141,25 +223,31 @@ class MemoryOutbox:
 
     def mark_sent(self, batch: Sequence[UnsentPage]) -> None:
         for unsent in batch:
-            self._pages.unsent.pop((unsent.session, unsent.entry.page), None)
-            self.note_in_sink(unsent.session, [unsent.entry.page])
+            self._pages.shared.unsent.pop(_place_of(unsent), None)
+            self._pages.shared.sent.add(_place_of(unsent))
 
     def mark_tried(self, batch: Sequence[UnsentPage]) -> None:
         for unsent in batch:
-            if waits := self._pages.unsent.get((unsent.session, unsent.entry.page)):
+            if waits := self._pages.shared.unsent.get(_place_of(unsent)):
                 waits.tries += 1
 
     def note_in_sink(self, session: str, pages: Sequence[PageId]) -> None:
-        self._pages.sent.update((session, page) for page in pages)
+        self._pages.shared.sent.update((self._pages.key_of(session), page) for page in pages)
 
     def find_sent(self, handle: str) -> Sequence[tuple[PageId, str]]:
-        span = id_range(handle)
-        return (
-            [] if span is None else sorted((page, name) for name, page in self._pages.sent if span[0] <= page < span[1])
-        )
+        span, scope = id_range(handle), self._pages.scope
+        if span is None:
+            return []
+        sent = (item for item in self._pages.shared.sent if span[0] <= item[1] < span[1])
+        return sorted({(page, key.history) for key, page in sent if scope.reaches(key.principal, key.project)})
 
     def backlog(self) -> tuple[int, int]:
-        return len(self._pages.unsent), sum(len(self._pages.contents[page]) for _, page in self._pages.unsent)
+        shared = self._pages.shared
+        return len(shared.unsent), sum(len(shared.contents[page]) for _, page in shared.unsent)
+
+
+def _place_of(unsent: UnsentPage) -> tuple[HistoryKey, PageId]:
+    return HistoryKey(unsent.scope.principal, unsent.scope.written, unsent.session), unsent.entry.page
 
 
 @dataclass(slots=True)
@@ -181,30 +269,29 @@ class MemorySearch:
         return ranked({page: documents[page] for page in scores}, scores, asked, max(0, limit))
 
     def _documents(self, query: Query, history: str | None) -> Iterator[tuple[PageId, Document]]:
-        for page, content in self._pages.contents.items():
-            lists = self._pages.histories.items()
-            listed = [(entries[page], name) for name, entries in lists if page in entries and history in (None, name)]
-            if listed:
-                entry, where = max(listed, key=lambda item: item[0].place)
-                yield page, Document.of(content, query, where, entry.kind, entry.name)
-            elif history is None:
-                yield page, Document.of(content, query, "", None, "")
+        newest: dict[PageId, tuple[bool, int, HistoryKey]] = {}
+        for key, entries in self._pages.lists():
+            for entry in entries.values() if history in (None, key.history) else ():
+                place = (bool(key.history), entry.place, key)  # where it has a name, before where it has none
+                newest[entry.page] = max(newest.get(entry.page, place), place)
+        for page, (_, _, key) in newest.items():
+            entry = self._pages.shared.histories[key][page]
+            yield page, Document.of(self._pages.shared.contents[page], query, key.history, entry.kind, entry.name)
 
 
 class MemoryJournal(JournalBase):
-    """The journal over a list of lines, which all owners share; `tokens` are those that were staged."""
+    """The journal over lines that all owners of a principal share."""
 
     def __init__(
         self,
         rules: Rules,
         pages: PageStore,
         owner: str = "",
-        lines: list[JournalLine] | None = None,
-        tokens: dict[tuple[str, str], int] | None = None,
+        shared: "MemoryLines | None" = None,
     ) -> None:
         super().__init__(rules, pages, owner, "memory")
-        self._lines = [] if lines is None else lines
-        self._tokens = {} if tokens is None else tokens
+        shared = shared or MemoryLines()
+        self._lines, self._tokens = shared.lines, shared.tokens
 
     def stage(self, entry: JournalEntry, *, token: str = "", now: float = 0.0) -> JournalLine:
         if number := self._tokens.get((self.owner, token)):
@@ -244,22 +331,40 @@ class MemoryJournal(JournalBase):
         self._lines[line.number - 1] = line
 
 
+@dataclass(slots=True)
+class MemoryLines:
+    """The lines of a principal's journal, and the numbers of those that were staged under a token."""
+
+    lines: list[JournalLine] = field(default_factory=list)
+    tokens: dict[tuple[str, str], int] = field(default_factory=dict)
+
+
 class MemoryStore:
     """All five parts in memory, gone with the process."""
 
     where = "memory"
 
-    def __init__(self, sender: str = "") -> None:
-        self.sender = sender
-        self.pages = MemoryPages(sender)
-        self.notes = NotesAsPages(self.pages)
-        self.outbox = MemoryOutbox(self.pages)
-        self.search_index = MemorySearch(self.pages)
-        self.lines: list[JournalLine] = []
-        self.tokens: dict[tuple[str, str], int] = {}
+    def __init__(self, sender: str = "", scope: StoreScope = THIS_USER) -> None:
+        self.journals: defaultdict[str, MemoryLines] = defaultdict(MemoryLines)
+        self.show(MemoryPages(scope, MemoryContents(sender)))
+
+    def scoped(self, scope: StoreScope) -> "MemoryStore":
+        view = copy(self)
+        view.show(self.pages.scoped(scope))
+        return view
+
+    @property
+    def sender(self) -> str:
+        return self.pages.shared.sender
 
     def open_journal(self, rules: Rules, owner: str = "") -> MemoryJournal:
-        return MemoryJournal(rules, self.pages, owner, self.lines, self.tokens)
+        return MemoryJournal(rules, self.pages.scoped(self.scope.own), owner, self.journals[self.scope.principal])
 
     def close(self) -> None:
         pass
+
+    def show(self, pages: MemoryPages) -> None:
+        """Sets the scope to that of these pages."""
+        self.pages, self.scope = pages, pages.scope
+        self.notes = NotesAsPages(pages.scoped(pages.scope.notes))
+        self.outbox, self.search_index = MemoryOutbox(pages), MemorySearch(pages)

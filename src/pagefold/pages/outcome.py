@@ -8,6 +8,7 @@ import re
 from enum import StrEnum
 
 from pagefold.frozen import frozen
+from pagefold.printable import printable
 
 _REFUSED = re.compile(
     r"^\s*(?:<tool_use_error>)?\s*(?:The user doesn't want to (?:proceed|take this action)|User (?:rejected|denied)"
@@ -34,7 +35,8 @@ _PRINTED = re.compile(
     re.MULTILINE,
 )
 _LOOKS = re.compile(
-    r"^\s*(?:cd [^&;|]+(?:&&|;)\s*)?(?:cat|grep|rg|ls|find|head|tail|sed -n|awk|git (?:log|diff|show|grep|blame)|gh)\b"
+    r"^\s*(?:cd [^&;|]+(?:&&|;)\s*)?"
+    r"(?:cat(?!\s*[<>])|grep|rg|ls|find|head|tail|sed -n|awk|git (?:log|diff|show|grep|blame)|gh)\b"
 )
 _TELLS = re.compile(
     r"error|fail|reject|refus|denied|not found|no such|cannot|can't|exception|panic|proceed|undefined|expected",
@@ -47,6 +49,7 @@ _FRAME = re.compile(
 )
 _EXIT = re.compile(r"exited with code|[Ee]xit code|<returncode>")
 _LAST_COMMAND = re.compile(r"(?:^|[|&;]\s*)(grep|egrep|rg|ag|diff|git diff --(?:no-index|exit-code))\b[^|&;\n]*\Z")
+_IN_QUOTES = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"")
 _SEARCHES = ("grep", "egrep", "rg", "ag")
 _EXIT_1 = re.compile(r"\A(?:Error: )?Exit code:? 1\b|Process exited with code 1\b|<returncode>1<|\"exit_code\":\s*1\b")
 _USER_SAID = "To tell you how to proceed, the user said:"
@@ -72,42 +75,46 @@ _SAID = {
 
 
 @frozen
-class Ending:
-    """How a call ended, and the line of its result that says so where it did not end well."""
+class CallEnding:
+    """How a call ended, and the line of its result that says so where it did not end well. `claimed`: only the result
+    says that the user refused it, and a tool can say so too."""
 
     outcome: Outcome
     line: str = ""
+    claimed: bool = False
 
     @property
     def text(self) -> str:
         """In words, on one line: `ok` or what its exit code answers, or how it ended and why."""
         if self.outcome is Outcome.OK:
             return self.line or _SAID[self.outcome]
-        return f"{_SAID[self.outcome]}: {self.line[:_LONGEST]}"
+        how = f"{_SAID[self.outcome]}, says its result" if self.claimed else _SAID[self.outcome]
+        return f"{how}: {printable(self.line[:_LONGEST], keep='')}"
 
 
-def ending_of(result: str, *, failed: bool = False, script: str = "") -> Ending:
-    """How a call with this result ended; `failed` is what the wire format says, `script` what a shell was given."""
+def ending_of(result: str, *, failed: bool = False, script: str = "", by_client: bool = False) -> CallEnding:
+    """How a call with this result ended; `failed` is what the wire format says, `script` what a shell was given.
+    `by_client`: a refusal in it is the client's word and not the tool's."""
     head = result[:_LOOKED_AT]
     if (refused := _REFUSED.search(head)) is not None:
-        return Ending(Outcome.REFUSED, _users_words(result) or _first(result[refused.start() :]))
+        return CallEnding(Outcome.REFUSED, _users_words(result) or _first(result[refused.start() :]), not by_client)
     if _INTERRUPTED.search(head):
-        return Ending(Outcome.INTERRUPTED, _first(result))
+        return CallEnding(Outcome.INTERRUPTED, _first(result))
     says_error = _SAYS_ERROR.search(head) is not None or (not script and _TOOL_FAILED.search(head) is not None)
     if failed or _FAILED.search(head) or (says_error and not script):
         if (quiet := _told_by_exit(script, head)) is not None:
-            return Ending(Outcome.OK, quiet)
-        return Ending(Outcome.FAILED, _telling(result))
+            return CallEnding(Outcome.OK, quiet)
+        return CallEnding(Outcome.FAILED, _telling(result))
     if script and (says_error or not _LOOKS.match(script)):
         printed = _PRINTED.search(head) or _PRINTED.search(result[-_LOOKED_AT:])
         if says_error or printed is not None:
-            return Ending(Outcome.UNCLEAR, _line_at(printed) if printed is not None else _telling(result))
-    return Ending(Outcome.OK)
+            return CallEnding(Outcome.UNCLEAR, _line_at(printed) if printed is not None else _telling(result))
+    return CallEnding(Outcome.OK)
 
 
 def _told_by_exit(script: str, head: str) -> str | None:
     """What an exit code of 1 says where it is an answer and no failure; None for any other ending."""
-    command = _LAST_COMMAND.search(script)
+    command = _LAST_COMMAND.search(_IN_QUOTES.sub("''", script.strip()))
     if command is None or not _EXIT_1.search(head):
         return None
     return "no match" if command[1] in _SEARCHES else "they differ"

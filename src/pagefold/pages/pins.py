@@ -11,7 +11,7 @@ from functools import reduce
 
 from pagefold.pages.journal import JournalEntry, JournalRecord, Op
 from pagefold.pages.kinds import PageKind
-from pagefold.pages.producers import Held, PinnedPlan, Producer, Scope, Source, Statement
+from pagefold.pages.producers import PinnedItem, PinnedPlan, Producer, Scope, Source, Statement
 
 OPENING = "[held by pagefold: this stands in every request, and no tool result can change it]"
 _KEYS = {PageKind.CONSTRAINT: "constraints", PageKind.PREFERENCE: "preferences", PageKind.PLAN: "plan"}
@@ -23,11 +23,11 @@ class Pins:
     plan: PinnedPlan | None = None
     preferences: tuple[Statement, ...] = ()
 
-    def holding(self, *more: Held) -> "Pins":
+    def holding(self, *more: PinnedItem) -> "Pins":
         """Returns these and more. A new plan replaces the old one; a statement that is there already is not added."""
         return reduce(Pins._with, more, self)
 
-    def _with(self, held: Held) -> "Pins":
+    def _with(self, held: PinnedItem) -> "Pins":
         if isinstance(held, PinnedPlan):
             return replace(self, plan=held)
         constraint = held.kind is PageKind.CONSTRAINT
@@ -37,7 +37,7 @@ class Pins:
         stated = (*known, held)
         return replace(self, constraints=stated) if constraint else replace(self, preferences=stated)
 
-    def without(self, held: Held) -> "Pins":
+    def without(self, held: PinnedItem) -> "Pins":
         """Returns these without one. No context tool calls it: only whoever set a pin may take it away."""
         return Pins(
             tuple(other for other in self.constraints if other != held),
@@ -46,7 +46,7 @@ class Pins:
         )
 
     @property
-    def held(self) -> tuple[Held, ...]:
+    def held(self) -> tuple[PinnedItem, ...]:
         return (*self.constraints, *((self.plan,) if self.plan else ()), *self.preferences)
 
     @property
@@ -68,7 +68,7 @@ class Pins:
 NONE = Pins()
 
 
-def entry_of(held: Held, scope: str, *, read_version: int = 0) -> JournalEntry:
+def entry_of(held: PinnedItem, scope: str, *, read_version: int = 0) -> JournalEntry:
     """Returns the journal entry for it: statements are appended, a plan replaces the version that was read."""
     page = held.page
     source = {"producer": held.source.producer, "name": held.source.name}

@@ -113,7 +113,7 @@ class PinnedPlan:
         return f"plan (from {self.source}): {self.goal}{at}"
 
 
-Held: TypeAlias = Statement | PinnedPlan
+PinnedItem: TypeAlias = Statement | PinnedPlan
 
 
 def constrain(statement: str, *, scope: Scope | str = Scope.SESSION, source: Source = LIBRARY) -> Statement | Refused:
@@ -158,13 +158,13 @@ def constraints_in(text: str, file: str) -> tuple[Statement, ...]:
     return tuple(constraints)
 
 
-def held_in(page: Page) -> Held | None:
+def held_in(page: Page) -> PinnedItem | None:
     """Parses a page of these kinds; None where no producer made it."""
     try:
         said = json.loads(page.text)
         source = Source(Producer(said["source"]["producer"]), said["source"]["name"])
         if page.kind is PageKind.PLAN:
-            held: Held = PinnedPlan(said["plan"], tuple(said["steps"]), said["current"], source)
+            held: PinnedItem = PinnedPlan(said["plan"], tuple(said["steps"]), said["current"], source)
         else:
             held = Statement(page.kind, said[page.kind], Scope(said["scope"]), source)
         made = held.page

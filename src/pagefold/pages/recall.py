@@ -19,7 +19,7 @@ class Recalled:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """No such page: a final answer."""
+    """No such page, or none that whoever asks was shown: a final answer."""
 
     handle: str
 
@@ -32,16 +32,14 @@ class Unknown:
 
 @dataclass(frozen=True, slots=True)
 class Denied:
-    """The page belongs to another history; or, with a reason, the history sink refuses our key."""
+    """The history sink refuses our key, for this reason."""
 
     handle: str
     reason: str = ""
 
     @property
     def text(self) -> str:
-        if self.reason:
-            return f"Page {self.handle} may not be read: {self.reason}"
-        return f"Page {self.handle} belongs to another conversation and may not be recalled here."
+        return f"Page {self.handle} may not be read: {self.reason}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +67,7 @@ def recall(store: PageStore, handle: str, *, within: str | None = None) -> Recal
             listed = set(store.listed(within))
             pages = [page for page in pages if page in listed]
             if not pages:
-                return Denied(handle)
+                return Unknown(handle)  # whether another history has it is nobody's business
         if len(pages) > 1:
             return Failed(handle, "the handle is ambiguous in this store; recall it within one conversation")
         content = store.get(pages[0])

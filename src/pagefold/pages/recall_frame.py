@@ -3,34 +3,50 @@ whether it is still as it was."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 
+from pagefold.frozen import frozen
 from pagefold.pages.contents import Contents, ContentsEntry, FileEntry, contents_of
 from pagefold.pages.exchanges import Exchange, Work
 from pagefold.pages.files.changes import Act
 from pagefold.pages.files.paths import identity, normal
+from pagefold.pages.kinds import PageKind
+from pagefold.pages.page import handle_of
+from pagefold.pages.search import LISTS
 from pagefold.pages.store import PageStore
 
 _TOLD = 3  # changes of a file since then that are named
 
 
-def frame_of(pages: PageStore, handle: str, history: str | None, work: Callable[[], Work] | None = None) -> str:
-    """The lines that go before a page that was folded in this history; none for other pages. `work` gives what has been
-    done up to now, where that is known. Raises StoreError.
+@frozen
+class PageFrame:
+    """The lines that go before a page. `own`: pagefold wrote the page, as a list or as a call with its result."""
 
-    They stand at the top alone, so nothing in a result can pass for one of them.
+    text: str = ""
+    own: bool = False
+
+
+def frame_of(pages: PageStore, handle: str, history: str | None, work: Callable[[], Work] | None = None) -> PageFrame:
+    """The frame of a page that was folded in this history; nothing for other pages, which are what a tool returned.
+    `work` gives what has been done up to now, where that is known. Raises StoreError.
     """
     contents = contents_of(pages, history) if history else Contents()
     for index, entry in enumerate(contents.entries):
         if entry.handle == handle:
-            return "\n".join(_of_entry(contents.entries, index))
+            return PageFrame("\n".join(_of_entry(contents.entries, index)), entry.is_call)
     of_file = [file for file in contents.files if file.handle == handle]
-    return "\n".join(_of_file(of_file[-1], contents, work)) if of_file else ""
+    if of_file:
+        return PageFrame("\n".join(_of_file(of_file[-1], contents, work)), own=True)
+    for listed in pages.listings(history) if history else ():
+        if listed.name in LISTS and listed.kind is PageKind.CONVERSATION and handle_of(listed.page) == handle:
+            return PageFrame(f"[pagefold's record of this conversation: {listed.name}]", own=True)
+    return PageFrame()
 
 
 def _of_entry(entries: Sequence[ContentsEntry], index: int) -> Iterator[str]:
     entry = entries[index]
     asks = [other for other in entries[:index] if other.is_user]
     asked = f"; it was done for {asks[-1].line}" if asks and not entry.is_user else ""
-    yield f"[message {entry.number} of this conversation{asked}]"
+    whose = "a call and its result" if entry.is_call else f"said by {'the user' if entry.is_user else 'you'}"
+    yield f"[message {entry.number} of this conversation, {whose}{asked}]"
     for where, at in (("before it", index - 1), ("after it", index + 1)):
         if 0 <= at < len(entries):
             yield f"[{where}: {entries[at].line}]"

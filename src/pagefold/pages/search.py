@@ -13,6 +13,7 @@ from typing import Protocol, TypeAlias
 
 from pagefold.pages.kinds import PageKind
 from pagefold.pages.page import PageId, handle_of
+from pagefold.printable import printable
 
 LIMIT = 10
 _EXCERPT = 240
@@ -205,4 +206,7 @@ def _place(text: str, query: Query) -> int:
 
 
 def _shown(hit: SearchHit) -> str:
-    return f"{hit.handle} {hit.name or 'a text'} (from line {hit.line})\n{hit.excerpt}"
+    """A hit in words: whose it is, then its excerpt, indented so that none of its lines can pass for another hit."""
+    whose = "" if hit.kind is PageKind.CONVERSATION else "from "
+    excerpt = "\n".join(f"    {line}" for line in printable(hit.excerpt).split("\n"))
+    return f"{hit.handle} {whose}{printable(hit.name or 'a text', keep='')} (from line {hit.line})\n{excerpt}"

@@ -3,6 +3,10 @@
 An implementation gives all five parts and passes tests/conformance. `pages.memory_store` needs nothing but memory,
 `adapters.sqlite` keeps files; `adapters.stores.open_store` is the one place that chooses. Every method may raise
 StoreError: the caller goes on without the store and counts it. Times come in as values.
+
+A store is opened for a scope, and every part reaches that scope alone: pages, forms, holds and search that of the
+principal and the project; notes and the journal that of the principal, since the name of a history is asked for there.
+Only a collection, the backlog of the outbox and its batches are of the whole store.
 """
 
 from collections.abc import Sequence
@@ -13,7 +17,11 @@ from pagefold.pages.journal import Journal, Rules
 from pagefold.pages.kinds import PageKind
 from pagefold.pages.manifest import ManifestEntry
 from pagefold.pages.page import PageId
+from pagefold.pages.scope import THIS_USER, StoreScope
 from pagefold.pages.search import SearchIndex
+
+RENEW_SECONDS = 3600.0
+"""How often a turn of a history has to be noted: far more often than anything is collected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +60,18 @@ class StoreStats:
 
 @dataclass(frozen=True, slots=True)
 class UnsentPage:
-    """A page of a session that the history sink does not have yet."""
+    """A page of a session that the history sink does not have yet, and whose it is."""
 
     session: str
     entry: ManifestEntry
+    scope: StoreScope = THIS_USER
 
 
 class PageStore(Protocol):
-    """Contents under the hash of their bytes. They never change, and a page that a history holds is never collected."""
+    """Contents under the hash of their bytes. They never change, and a page that a history holds is never collected.
+
+    A page that was put in another scope alone is answered like one that was never put.
+    """
 
     def put(
         self,
@@ -75,7 +87,7 @@ class PageStore(Protocol):
 
         With a `history` it is listed there, with the kind and name of the first time. `shown_form` is the id of a text
         that was shown in place of the content: `original_of` finds the content by it. The first content of a form
-        stays.
+        stays. Forms are kept for the principal, whatever the project: whoever asks has the form itself.
         """
 
     def get(self, page: PageId) -> bytes | None: ...
@@ -84,6 +96,10 @@ class PageStore(Protocol):
         """Returns the content in place of which a text was shown, if that was noted and the content is kept."""
 
     def exists(self, page: PageId) -> bool: ...
+
+    def redactions(self, page: PageId) -> Sequence[str]:
+        """The kinds of the secrets that were taken out of a page before it was stored. It is a page of its own, and the
+        handle of the original leads to it."""
 
     def find(self, handle: str) -> Sequence[PageId]:
         """Returns the pages that a handle may name: one, none, or in very rare cases several."""
@@ -95,15 +111,25 @@ class PageStore(Protocol):
         """Returns the same pages, each with its kind and name."""
 
     def hold(self, page: PageId, history: str) -> bool:
-        """Keeps a page until the history is released, because a live history was given its handle.
+        """Keeps a page because a live history was given its handle: until the history is released, or, where its turns
+        are noted by `renew`, until its last turn is too old.
 
         False where the page is not there: then it is held from the moment it is put again.
         """
 
+    def renew(self, history: str, now: float) -> None:
+        """Notes a turn of a history, if it has a name. What it lists and holds, and its notes, count as put then."""
+
     def release(self, history: str) -> None: ...
 
-    def collect(self, *, before: float | None = None, max_bytes: int | None = None) -> Collected:
-        """Removes pages last put before a time, then the oldest until the rest fits; never one that is held."""
+    def collect(
+        self, *, before: float | None = None, max_bytes: int | None = None, leased: float | None = None
+    ) -> Collected:
+        """Removes pages last put before a time, then the oldest until the rest fits; never one that is held.
+
+        A page counts as put when a history that lists or holds it had a turn. What was put since `leased` stays,
+        however large the rest is. Whosever they are: the one bound is that of the whole store.
+        """
 
     def stats(self) -> StoreStats: ...
 
@@ -114,9 +140,10 @@ class NoteStore(Protocol):
     def newest(self, name: str) -> bytes | None:
         """Returns the content that was put last under a name. One put twice counts at its first time."""
 
-    def put(self, name: str, content: bytes, *, now: float = 0.0) -> None: ...
+    def put(self, name: str, content: bytes, *, now: float = 0.0, history: str = "") -> None:
+        """A note of a `history` lives as long as that, and is forgotten with it."""
 
-    def put_if_absent(self, name: str, content: bytes, *, now: float = 0.0) -> bytes:
+    def put_if_absent(self, name: str, content: bytes, *, now: float = 0.0, history: str = "") -> bytes:
         """Puts a content where the name has none yet, and returns what stands under the name then.
 
         Of several callers at once, in any process, one puts and all get the same answer.
@@ -168,6 +195,12 @@ class Store(Protocol):
     def sender(self) -> str: ...
 
     @property
+    def scope(self) -> StoreScope: ...
+
+    def scoped(self, scope: StoreScope) -> "Store":
+        """The same store for another scope, over the same connection. Closing this store closes that one too."""
+
+    @property
     def pages(self) -> PageStore: ...
 
     @property
@@ -186,7 +219,7 @@ class Store(Protocol):
 
 
 class NotesAsPages:
-    """Notes kept as pages that are listed under the note's name.
+    """Notes kept as pages that are listed under the note's name, each called after its history.
 
     `put_if_absent` is safe within one thread; a store that several processes share overrides it.
     """
@@ -198,11 +231,11 @@ class NotesAsPages:
         pages = self._pages.listed(name)
         return self._pages.get(pages[-1]) if pages else None
 
-    def put(self, name: str, content: bytes, *, now: float = 0.0) -> None:
-        self._pages.put(content, history=name, now=now)
+    def put(self, name: str, content: bytes, *, now: float = 0.0, history: str = "") -> None:
+        self._pages.put(content, history=name, now=now, name=history)
 
-    def put_if_absent(self, name: str, content: bytes, *, now: float = 0.0) -> bytes:
+    def put_if_absent(self, name: str, content: bytes, *, now: float = 0.0, history: str = "") -> bytes:
         if (standing := self.newest(name)) is not None:
             return standing
-        self.put(name, content, now=now)
+        self.put(name, content, now=now, history=history)
         return content

@@ -16,9 +16,11 @@ class Voice(StrEnum):
     AGENT = "agent"
     SUMMARY = "summary"
     CLIENT = "client"
+    TOOL = "tool"
 
 
-_REMINDER = re.compile(r"<system-reminder>.*?</system-reminder>\s*", re.DOTALL)
+_REMINDERS = re.compile(r"<system-reminder>.*</system-reminder>\s*", re.DOTALL)
+_REMINDER = re.compile(r"<system-reminder>.*?(?:</system-reminder>|\Z)", re.DOTALL)
 _NOTIFICATION = re.compile(r"\A<task-notification>(.*?)(?:</task-notification>|\Z)", re.DOTALL)
 _FIELD = re.compile(r"<(summary|result|status)>(.*?)</\1>", re.DOTALL)
 _AGENT_NAME = re.compile(r'\AAgent "(.*)" \w+\Z', re.DOTALL)
@@ -44,8 +46,21 @@ class Words:
     speaker: str = ""
 
 
+LATE = "[The result of an earlier call, which came late]"
+"""The first line of a message in the user's place that holds what a tool returned."""
+
+
 def without_reminders(text: str) -> str:
-    return _REMINDER.sub("", text).strip() if "<system-reminder>" in text else text.strip()
+    """A text in the user's place without what the client adds to it: from the first tag of a reminder to the end of the
+    last. A reminder may quote a file, and what a file says must not become the user's words by closing the tag."""
+    return _REMINDERS.sub("", text).strip() if "<system-reminder>" in text else text.strip()
+
+
+def reminders_emptied(text: str) -> str:
+    """A text with empty lines in place of the reminders in it: their orders are not quoted without their tags."""
+    if "<system-reminder>" not in text:
+        return text
+    return _REMINDER.sub(lambda match: "\n" * match[0].count("\n"), text)
 
 
 def words_of(text: str) -> Words:
@@ -57,6 +72,8 @@ def words_of(text: str) -> Words:
         if fields.get("status", "completed") != "completed":
             report = f"({fields['status']}) {report}"
         return Words(Voice.AGENT, report.strip(), name.group(1) if name else "")
+    if text.startswith(LATE):
+        return Words(Voice.TOOL, text[len(LATE) :].strip())
     if text.startswith(_SUMMARY):
         return Words(Voice.SUMMARY, text)
     is_client = text.startswith(_CLIENT_BEGINS) or _CLIENT_TAG.match(text) is not None

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from pagefold.pages.journal import SCHEMAS, Boundary, Flushed, Journal, Rules, flush
 from pagefold.pages.pins import Pins, entry_of, pins_in
-from pagefold.pages.producers import Held, Producer, Scope, Statement
+from pagefold.pages.producers import PinnedItem, Producer, Scope, Statement
 from pagefold.pages.store import Store
 
 _KEYS = ("constraints", "plan", "preferences")
@@ -32,17 +32,17 @@ class Scopes:
     def rules(self) -> Rules:
         return Rules(SCHEMAS, frozenset(self.names))
 
-    def of(self, held: Held) -> str:
+    def of(self, held: PinnedItem) -> str:
         for_project = isinstance(held, Statement) and held.scope is Scope.PROJECT
         return self.names[-1] if for_project else self.names[0]
 
 
-def durable(pins: Pins) -> tuple[Held, ...]:
+def durable(pins: Pins) -> tuple[PinnedItem, ...]:
     """What has to outlive the window by way of the journal."""
     return tuple(held for held in pins.held if held.source.producer is not Producer.FILE)
 
 
-def stated(pins: Pins) -> tuple[Held, ...]:
+def stated(pins: Pins) -> tuple[PinnedItem, ...]:
     """What may be staged as soon as it is held. A plan waits for its flush: the next one would have read the same."""
     return tuple(held for held in durable(pins) if isinstance(held, Statement))
 
@@ -85,7 +85,7 @@ class Writeback:
             self._opened = self._store.open_journal(self._scopes.rules, self._scopes.session)
         return self._opened
 
-    def _stage(self, pins: Iterable[Held], now: float) -> None:
+    def _stage(self, pins: Iterable[PinnedItem], now: float) -> None:
         for held in pins:
             page, scope = held.page, self._scopes.of(held)
             record = self._journal.record(scope, entry_of(held, scope).key)

@@ -11,7 +11,7 @@ from pagefold.derive.working_set.chunks import Chunk
 from pagefold.derive.working_set.digest import Material, working_set
 from pagefold.derive.working_set.file_views import file_views
 from pagefold.derive.working_set.names import Names
-from pagefold.derive.working_set.parts import rendered
+from pagefold.derive.working_set.parts import Part, rendered
 from pagefold.derive.working_set.record import Record
 from pagefold.pages.files.known_file import KnownFile
 from pagefold.pages.files.text import FileText
@@ -25,10 +25,7 @@ RECORD = Record(0, "pf-aaaaaaaaaa", "pf-bbbbbbbbbb")
 
 
 def digest(messages: Sequence[Message], budget: int = 8_000) -> str:
-    entries = [
-        Entry(message, message, len(message.text) // 4, place, (), frozenset())
-        for place, message in enumerate(messages)
-    ]
+    entries = [Entry(message, message, len(message.text) // 4, place) for place, message in enumerate(messages)]
     material = Material(entries, len(entries), len(entries), work_of(messages))
     made = working_set(material, Names({}, SHIPPED, 0.0, 10), budget)
     return rendered(made.parts, RECORD, len(entries))
@@ -153,9 +150,8 @@ def test_a_file_read_again_after_a_formatter_is_shown_as_it_is_now_and_its_older
 
     assert newer.title.startswith(f"file {A}, as it is now: lines 1-8")
     assert newer.lines[0] == f"1\t{LINES[0]}"
-    assert (
-        older.title == f"file {A}, lines seen at least in part before `gofmt -w .`, which may have changed their form:"
-    )
+    assert older.title == f"file {A}, lines"
+    assert older.doubt == "`gofmt -w .`, which may have changed their form"
     assert older.lines == tuple(LINES[8:12])
     assert "without certain numbers" in newer.page.text
 
@@ -215,7 +211,7 @@ def test_a_plan_that_stands_in_the_last_exchanges_is_not_told_as_an_older_one() 
         call("t2", "TodoWrite", todo("completed")),
         result("t2", "ok"),
     )
-    entries = [Entry(message, message, 10, place, (), frozenset()) for place, message in enumerate(messages)]
+    entries = [Entry(message, message, 10, place) for place, message in enumerate(messages)]
     for cut, told in ((3, False), (5, True)):
         made = working_set(Material(entries, cut, 5, work_of(messages)), Names({}, SHIPPED, 0.0, 10), 8_000)
         assert ("[x] Grind the flour" in rendered(made.parts, RECORD, cut)) is told
@@ -242,3 +238,51 @@ def test_that_an_agent_was_begun_is_no_report() -> None:
     begun = "Async agent launched successfully.\n" + "It works in the background and will notify you. " * 10
 
     assert "report of" not in digest(session(call("c2", "Agent", {"description": "Sift"}), result("c2", begun)))
+
+
+def test_parts_that_share_a_doubt_say_it_once_and_single_lines_need_no_marks() -> None:
+    doubt = "`make all`, which may have changed it"
+    parts = [
+        Part("file a.py, lines", ("one",), doubt),
+        Part("file b.py, lines", ("two",), doubt),
+        Part("user, message 3:", ("go",)),
+    ]
+    parts += [Part("file c.py, lines", ("three",), doubt)]
+    _, *lines = [line.split("] ", 1)[-1] for line in rendered(parts, RECORD, 4).split("\n")]
+    assert [line for line in lines if line not in ("one", "two", "go", "three")] == [
+        f"file a.py, lines, seen at least in part before {doubt}:",
+        "file b.py, lines, seen before that too:",
+        "user, message 3:",
+        f"file c.py, lines, seen at least in part before {doubt}:",
+    ]
+
+
+def test_what_the_user_answered_to_a_question_is_told_as_the_users_words() -> None:
+    answered = 'Your questions have been answered: "Which store?"="Postgres, and no cache". You can now continue.'
+    text = digest(
+        conversation(
+            user("Set it up."),
+            call("q", "AskUserQuestion", {"questions": [{"question": "Which store?"}]}),
+            result("q", answered),
+            agent("Then Postgres it is."),
+            *[agent(f"Step {step} is done.") for step in range(8)],
+        )
+    )
+    assert f"user, answering what you asked, message 3:\n{answered}" in text
+
+
+def test_the_text_of_a_skill_is_nowhere_told_as_the_users() -> None:
+    skill = "Base directory for this skill: /skills/mill\n" + "\n".join(
+        f"Grind the grain_{step} twice." for step in range(40)
+    )
+    text = digest(
+        conversation(
+            user("Set it up."),
+            call("s", "Skill", {"skill": "mill"}),
+            result("s", "Launching skill: mill"),
+            user(skill),
+            *[agent(f"Step {step} is done.") for step in range(8)],
+        )
+    )
+    assert "] user, message 4" not in text
+    assert "put in by the client, not by the user, message 4" in text

@@ -9,7 +9,10 @@ LINES = ["def grind_flour(sacks):", "    return mill_stone * sacks", "", "def si
 
 def quotable(text: FileText, *names: str) -> list[tuple[str, list[tuple[int | str | None, str]]]]:
     files = {"mill.py": KnownFile("mill.py", text)}
-    return [(found.label, [(line[2], line[0]) for line in found.lines]) for found in file_passages(files, set(names))]
+    return [
+        (f"{found.label}{found.doubt and f', seen before {found.doubt}'}", [(line[2], line[0]) for line in found.lines])
+        for found in file_passages(files, set(names))
+    ]
 
 
 def test_lines_with_a_name_are_quoted_with_their_numbers() -> None:

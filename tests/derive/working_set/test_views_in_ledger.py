@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from pagefold.derive.arrival import Standings, arrive
-from pagefold.derive.entry import Entry
+from pagefold.derive.entry import Entry, Standings, arrive
 from pagefold.derive.policies.economic import Economic
 from pagefold.derive.values import SHIPPED
 from pagefold.derive.working_set.digest import Material, WorkingSet, working_set
@@ -22,7 +21,7 @@ READ = [call("a", "Read", {"file_path": A}), result("a", cat_n(LINES))]
 def folded(*values: dict[str, Any]) -> WorkingSet:
     """The digest of a session in which the file was read and then these things happened."""
     messages = conversation(user("Mend the mill."), *READ, *values)
-    entries = [Entry(message, message, 99, place, (), frozenset()) for place, message in enumerate(messages)]
+    entries = [Entry(message, message, 99, place) for place, message in enumerate(messages)]
     material = Material(entries, len(entries), len(entries), work_of(messages))
     return working_set(material, Names({}, SHIPPED, 0.0, 10), 8_000)
 
@@ -65,7 +64,7 @@ def test_an_edit_before_the_fold_is_in_the_view_and_so_in_the_ledger() -> None:
 def test_lines_in_doubt_are_sent_again(command: str) -> None:
     made = folded(call("d", "Bash", {"command": command}), result("d", "Saved"))
 
-    assert any("which may have changed it" in part.title for part in made.parts)
+    assert any("which may have changed it" in part.doubt for part in made.parts)
     assert len(made.ledger) == 0
     assert all(line in read_again(made, LINES) for line in LINES)
 

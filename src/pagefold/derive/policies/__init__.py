@@ -37,7 +37,9 @@ class Conditions:
 
 
 def _folding(kind: Callable[..., Policy], given: Conditions) -> Policy:
-    return kind(given.window, given.prices, given.tokens, file_tools=given.learned.file_tools)
+    learned = given.learned
+    own = {"file_tools": learned.file_tools, "context_servers": learned.context_servers}
+    return kind(given.window, given.prices, given.tokens, **own)
 
 
 _MAKERS: Mapping[str, Callable[[Conditions], Policy]] = {
@@ -52,8 +54,11 @@ _MAKERS: Mapping[str, Callable[[Conditions], Policy]] = {
         folds=given.learned.folds,
         forms=given.learned.forms,
         file_tools=given.learned.file_tools,
+        context_servers=given.learned.context_servers,
     ),
-    "legacy": lambda given: Legacy(given.window, given.prices, given.tokens),
+    "legacy": lambda given: Legacy(
+        given.window, given.prices, given.tokens, context_servers=given.learned.context_servers
+    ),
     "reset": lambda given: _folding(Reset, given),
     "incremental": lambda given: _folding(Incremental, given),
     "masking": lambda given: _folding(Masking, given),

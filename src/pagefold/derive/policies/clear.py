@@ -28,7 +28,7 @@ class Clear(Folding):
     def name(self) -> str:
         return "clear"
 
-    def due(self, state: State, notes: Notes) -> tuple[str, Folded | None]:
-        if state.tokens <= min(self.trigger, self.usable(state, notes)):
+    def due(self, state: State, notes: Notes, usable: int) -> tuple[str, Folded | None]:
+        if state.tokens <= min(self.trigger, usable):
             return "", None
         return "results are cleared above the trigger", masked(state, self.keep, self.tokens)

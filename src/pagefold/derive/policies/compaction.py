@@ -23,8 +23,8 @@ class Compaction(Folding):
     def name(self) -> str:
         return "compaction"
 
-    def due(self, state: State, notes: Notes) -> tuple[str, Folded | None]:
+    def due(self, state: State, notes: Notes, usable: int) -> tuple[str, Folded | None]:
         if state.tokens - state.head <= self.at and not notes.smaller:
             return "", None
         rule = Rule(len(state.log), budget=self.summary)
-        return "compaction", self.folded_by(state, max(self.usable(state, notes), self.at), rule)
+        return "compaction", self.folded_by(state, max(usable, self.at), rule)

@@ -19,8 +19,7 @@ class Fifo(Folding):
     def name(self) -> str:
         return "fifo"
 
-    def due(self, state: State, notes: Notes) -> tuple[str, Folded | None]:
-        usable = self.usable(state, notes)
+    def due(self, state: State, notes: Notes, usable: int) -> tuple[str, Folded | None]:
         if state.tokens <= usable:
             return "", None
         room, cut = int((usable - state.head) * _LEFT), len(state.log)

@@ -4,30 +4,28 @@ A policy says when something is to change and what then stands; everything here 
 are repaired on their way in, so every request holds whole pairs. What is pinned is said once and stays.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
-from pagefold.derive.arrival import Standings, arguments_of, label_of
 from pagefold.derive.bound_reasoning import common, unbound
 from pagefold.derive.cost import ASSUMED, Prices
-from pagefold.derive.entry import Entry, counted, enter
+from pagefold.derive.entry import Entry, Standings, counted, enter, label_of, result_label
 from pagefold.derive.fold import Folded, Frame, Rule, fold
 from pagefold.derive.pairing import Paired, Pairing, add_message, settle_open_calls
 from pagefold.derive.policy import NOTHING, Abilities, Decision, Derived, Notes
-from pagefold.derive.quotable import passages
 from pagefold.derive.values import SHIPPED
 from pagefold.frozen import frozen
 from pagefold.log import Log
 from pagefold.pages import context_calls
-from pagefold.pages.context_tools import RESET, own_name
+from pagefold.pages.context_tools import RESET, SERVERS, own_name
 from pagefold.pages.files.file_tools import OwnTools
 from pagefold.pages.journal import Boundary
 from pagefold.pages.page import Page, PageId
 from pagefold.pages.pins import Pins
-from pagefold.pages.producers import Held, constraints_in
+from pagefold.pages.producers import PinnedItem, constraints_in
 from pagefold.tokens import Counter, counter
-from pagefold.wire.message import BlockKind, Message, Role, user_text
+from pagefold.wire.message import BlockKind, Message, Role, arguments_of, user_text
 
 _CALLS = 64
 _RESET = "the agent reset its context"
@@ -63,6 +61,7 @@ class Folding:
     `instructions` are files by name and text: each of their sections is a constraint, said in the first request.
     `file_tools` are the user's own tools that show and change files. `binds_reasoning`: the model refuses reasoning
     behind anything else than what it was made behind, so that a fold leaves out that of the messages it keeps.
+    `context_servers` are the MCP servers that offer context tools, as clients name them.
     """
 
     window: int = 200_000
@@ -71,8 +70,9 @@ class Folding:
     instructions: tuple[tuple[str, str], ...] = field(default=(), kw_only=True)
     file_tools: OwnTools = field(default=(), kw_only=True)
     binds_reasoning: bool = field(default=True, kw_only=True)
+    context_servers: tuple[str, ...] = field(default=SERVERS, kw_only=True)
 
-    abilities: ClassVar[Abilities] = Abilities(folds=True, pins=True, shows_files=True, unbinds=True)
+    abilities: ClassVar[Abilities] = Abilities(folds=True, pins=True, shows_files=True, unbinds=True, spares=True)
     lossless: ClassVar[bool] = False
     """Whether results enter in their cheapest lossless form, or as they came."""
     destroys: ClassVar[Boundary] = Boundary.COMPACTION
@@ -82,10 +82,11 @@ class Folding:
     def name(self) -> str:
         raise NotImplementedError
 
-    def due(self, state: State, notes: Notes) -> tuple[str, Folded | None]:
+    def due(self, state: State, notes: Notes, usable: int) -> tuple[str, Folded | None]:
+        """What is to stand now, and why; None where the request only grows. `usable` is what it may cost."""
         raise NotImplementedError
 
-    def admitted(self, state: State, notes: Notes) -> tuple[State, tuple[Page, ...]]:
+    def admitted(self, state: State, notes: Notes, usable: int) -> tuple[State, tuple[Page, ...]]:
         """The state with what has just arrived as it is let in, and pages that are recalled by it. As it came."""
         return state, ()
 
@@ -103,7 +104,7 @@ class Folding:
     def step(self, state: State, message: Message) -> State:
         return self._entered(state, add_message(state.pairing, message))
 
-    def pin(self, state: State, *held: Held) -> State:
+    def pin(self, state: State, *held: PinnedItem) -> State:
         """The state in which these are held: they are said now, once, and stay whatever is folded."""
         pins = state.pins.holding(*held)
         return state if pins == state.pins else replace(self.step(state, user_text(pins.block)), pins=pins)
@@ -115,18 +116,21 @@ class Folding:
             state = self._said(state)
         if notes.recalled:
             state = replace(state, recalled=state.recalled | frozenset(notes.recalled))
-        asked = reset_asked(state.log, state.sent)
-        pages: tuple[Page, ...] = ()
-        if asked is None:
-            state, pages = self.admitted(state, notes)
-            reason, made = self.due(state, notes)
+        asked = reset_asked(state.log, state.sent, self.context_servers)
+        pages, usable = tuple[Page, ...](), self.usable(state, notes)
+        if asked is None and notes.unstored and state.tokens <= usable:
+            reason, made = "", None
+        elif asked is None:
+            came = state
+            state, pages = self.admitted(state, notes, usable)
+            reason, made = self.due(state, notes, usable if state is came else self.usable(state, notes))
         else:
-            reason, made = _RESET, self.folded_by(state, self.usable(state, notes), Rule(asked, budget=0), state.last)
+            reason, made = _RESET, self.folded_by(state, usable, Rule(asked, budget=0), state.last)
         told, state = state.told, replace(state, told=()) if state.told else state
         if made is None:
-            waiting = tuple(entry.shown for entry in state.log[state.sent :])
+            waiting = tuple([entry.shown for entry in state.log.since(state.sent)])
             keep = len(state.front) + state.sent - state.folded
-            sent = self.grown(replace(state, sent=len(state.log)), reason)
+            sent = self.grown(replace(state, sent=state.log.length), reason)
             return sent, Derived(keep, waiting, pages=pages, decisions=told)
         before = [*state.front, *(entry.shown for entry in state.log[state.folded : state.sent])]
         made, bare = unbound(made, before, self.tokens) if self.binds_reasoning else (made, 0)
@@ -170,8 +174,7 @@ class Folding:
         """What stands after a fold by this rule."""
         frame = Frame(usable, state.head, _RATE, self.tokens, SHIPPED, state.pins.block, state.recalled)
         frame = replace(frame, file_tools=self.file_tools)
-        log = state.log if self.lossless else readied(state.log)
-        return fold(log, state.turn, state.standings, frame, last, replace(rule, plain=not self.lossless))
+        return fold(state.log, state.turn, state.standings, frame, last, replace(rule, plain=not self.lossless))
 
     def _entered(self, state: State, found: Paired) -> State:
         if found.decisions or not found.messages:
@@ -185,7 +188,7 @@ class Folding:
                 standings=standings,
                 tokens=state.tokens + entry.tokens,
                 turn=state.turn + (message.role is Role.ASSISTANT),
-                pins=context_calls.step(state.pins, message),
+                pins=context_calls.step(state.pins, message, self.context_servers),
             )
         return state
 
@@ -193,7 +196,8 @@ class Folding:
         if self.lossless:
             return enter(state.standings, message, state.turn, self.tokens)
         calls = _calls(state.standings.calls, message)
-        entry = Entry(message, message, counted(message, self.tokens), state.turn, (), frozenset())
+        labels = tuple([result_label(block, calls) for block in message.blocks if block.kind is BlockKind.RESULT])
+        entry = Entry(message, message, counted(message, self.tokens), state.turn, labels)
         return Standings(state.standings.ledger, calls), entry
 
 
@@ -207,28 +211,14 @@ def instructed(instructions: Sequence[tuple[str, str]]) -> Pins:
     return Pins().holding(*(section for file, text in instructions for section in constraints_in(text, file)))
 
 
-def readied(log: Log[Entry]) -> Log[Entry]:
-    """The log with the passages of every entry, where they have not been needed before."""
-    calls: tuple[tuple[str, str], ...] = ()
-    new: Log[Entry] = Log()
-    for entry in log:
-        calls = _calls(calls, entry.message)
-        if not entry.passages:
-            found = passages(entry.message, Standings(calls=calls))
-            facts = frozenset[str]().union(*(passage.where for passage in found))
-            entry = replace(entry, passages=found, facts=facts)  # noqa: PLW2901
-        new = new.with_items((entry,))
-    return new
-
-
-def reset_asked(log: Log[Entry], since: int) -> int | None:
+def reset_asked(log: Log[Entry], since: int, servers: Collection[str] = SERVERS) -> int | None:
     """The place, from `since` on, of the last call of `context_reset` with a summary: the next request begins there.
 
     The call and its result stay where they are, so the summary stands for what came before it. Never a mark in a text.
     """
     for place in range(log.length - 1, max(since, 1) - 1, -1):
         for block in log[place].message.blocks:
-            if block.kind is BlockKind.CALL and own_name(block.name) == RESET.name:
+            if block.kind is BlockKind.CALL and own_name(block.name, servers) == RESET.name:
                 summary = arguments_of(block).get("summary")
                 if isinstance(summary, str) and summary.strip():
                     while place > since and log[place].own and log[place - 1].own:

@@ -36,8 +36,7 @@ class Incremental(Folding):
     def name(self) -> str:
         return "incremental"
 
-    def due(self, state: State, notes: Notes) -> tuple[str, Folded | None]:
-        usable = self.usable(state, notes)
+    def due(self, state: State, notes: Notes, usable: int) -> tuple[str, Folded | None]:
         budget = usable if self.budget_tokens is None else min(self.budget_tokens, usable)
         if state.tokens <= budget:
             return "", None

@@ -15,21 +15,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
-from pagefold.derive.arrival import label_of
 from pagefold.derive.bound_reasoning import common
 from pagefold.derive.cost import ASSUMED, Prices
-from pagefold.derive.entry import counted
+from pagefold.derive.entry import counted, label_of
 from pagefold.derive.pairing import Paired, Pairing, add_message, settle_open_calls
 from pagefold.derive.policies.folding import instructed, usable_of
 from pagefold.derive.policy import NOTHING, Abilities, Decision, Derived, Notes
 from pagefold.derive.task import is_substantive
 from pagefold.log import Log
 from pagefold.pages import context_calls
+from pagefold.pages.context_tools import SERVERS
 from pagefold.pages.journal import Boundary
 from pagefold.pages.kinds import PageKind, ResidencyLevel, classify
 from pagefold.pages.page import Page
 from pagefold.pages.pins import Pins
-from pagefold.pages.producers import Held
+from pagefold.pages.producers import PinnedItem
 from pagefold.tokens import counter
 from pagefold.wire import apis, json_text
 from pagefold.wire.message import Block, BlockKind, Message, Role, user_text
@@ -90,6 +90,7 @@ class Legacy:
     tokens: str = "o200k"
     name: str = "legacy"
     instructions: tuple[tuple[str, str], ...] = field(default=(), kw_only=True)
+    context_servers: tuple[str, ...] = field(default=SERVERS, kw_only=True)
 
     abilities: ClassVar[Abilities] = Abilities(folds=True, pins=True)
 
@@ -99,7 +100,7 @@ class Legacy:
     def step(self, state: State, message: Message) -> State:
         return self._entered(state, add_message(state.pairing, message))
 
-    def pin(self, state: State, *held: Held) -> State:
+    def pin(self, state: State, *held: PinnedItem) -> State:
         """The state in which these are held: they stand in every request."""
         return replace(state, pins=state.pins.holding(*held))
 
@@ -123,7 +124,8 @@ class Legacy:
     def _entered(self, state: State, found: Paired) -> State:
         log, pins = state.log, state.pins
         for message in found.messages:
-            log, pins = log.with_items((self._item(message),)), context_calls.step(pins, message)
+            log = log.with_items((self._item(message),))
+            pins = context_calls.step(pins, message, self.context_servers)
         told = (*state.told, *found.decisions)
         return replace(state, log=log, pairing=found.pairing, pins=pins, told=told)
 

@@ -3,7 +3,7 @@
 from dataclasses import field
 from typing import ClassVar
 
-from pagefold.derive.arrival import Standings, arrive
+from pagefold.derive.entry import Standings, arrive
 from pagefold.derive.learned import AS_IT_COMES, Forms
 from pagefold.derive.policy import NOTHING, Abilities, Derived, Notes
 from pagefold.frozen import frozen

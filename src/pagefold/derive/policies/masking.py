@@ -31,7 +31,7 @@ class Masking(Folding):
     def name(self) -> str:
         return "masking"
 
-    def due(self, state: State, notes: Notes) -> tuple[str, Folded | None]:
+    def due(self, state: State, notes: Notes, usable: int) -> tuple[str, Folded | None]:
         return "older results are masked", masked(state, self.newest, self.tokens)
 
 

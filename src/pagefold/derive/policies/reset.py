@@ -33,8 +33,7 @@ class Reset(Folding):
     def name(self) -> str:
         return "reset"
 
-    def due(self, state: State, notes: Notes) -> tuple[str, Folded | None]:
-        usable = self.usable(state, notes)
+    def due(self, state: State, notes: Notes, usable: int) -> tuple[str, Folded | None]:
         threshold = int(usable * _THRESHOLD) if self.threshold_tokens is None else min(self.threshold_tokens, usable)
         if state.tokens <= threshold:
             return "", None

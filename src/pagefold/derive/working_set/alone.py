@@ -2,8 +2,7 @@
 
 import json
 
-from pagefold.derive.arrival import Standings
-from pagefold.derive.entry import enter
+from pagefold.derive.entry import Standings, enter
 from pagefold.derive.values import NEVER, SHIPPED, mentioned
 from pagefold.derive.working_set.digest import Material, working_set
 from pagefold.derive.working_set.names import Names

@@ -1,13 +1,14 @@
 """Known file text in chunks that can be shown or left out one by one, and how likely each is needed next."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
+from functools import lru_cache
 from math import exp, log1p
 
 from pagefold.derive.selection import Candidate, Offer
 from pagefold.frozen import frozen
-from pagefold.pages.facts import facts_in_line
+from pagefold.pages.facts import lines_with_facts
 from pagefold.pages.files.known_file import KnownFile
 from pagefold.pages.files.region import Region
 from pagefold.pages.kinds import ResidencyLevel
@@ -61,20 +62,23 @@ def chunks_of(key: str, file: KnownFile, now: Attention) -> Iterator[Chunk]:
     for index, region in enumerate(text.regions):
         if len(region.lines) < _LEAST and len(region.lines) != text.length:
             continue
+        held = lines_with_facts(region.lines) if now.words else {}
+        places = [held[word] for word in held.keys() & now.words]
         for begin, end in _bounds(region.lines):
             seen = max(region.seen[begin:end])
             if min(region.seen[begin:end]) >= now.cut:
                 continue
             lines = region.lines[begin:end]
-            tokens = sum(map(len, lines)) // 3 + 2 * len(lines)
-            need = _need(region, begin, end, file, now, named=named, tokens=tokens)
+            need = _need(region, begin, end, file, now, named=named, shared=_shared(places, begin, end))
             doubted = text.is_doubted(min(region.seen[begin:end]))
-            yield Chunk(key, index, begin, end, tokens, need * (_DOUBTED if doubted else 1.0), seen, lines, doubted)
+            yield Chunk(
+                key, index, begin, end, _tokens(lines), need * (_DOUBTED if doubted else 1.0), seen, lines, doubted
+            )
 
 
-def _need(region: Region, begin: int, end: int, file: KnownFile, now: Attention, *, named: bool, tokens: int) -> float:
+def _need(region: Region, begin: int, end: int, file: KnownFile, now: Attention, *, named: bool, shared: int) -> float:
     """The probability that an edit soon replaces some of these lines. The weights are fitted on recorded sessions."""
-    turns, last = now.turns, len(now.turns) - 1
+    turns, last, tokens = now.turns, len(now.turns) - 1, _tokens(region.lines[begin:end])
     odds = -3.1 - 0.44 * log1p(now.turn - turns[min(max(region.seen[begin:end]), last)])
     changed = max(region.changed[begin:end])
     if changed >= 0:
@@ -83,17 +87,26 @@ def _need(region: Region, begin: int, end: int, file: KnownFile, now: Attention,
         odds -= 0.42
     odds += 0.65 * bool(file.edits) - 0.08 * log1p(now.turn - turns[min(file.touched, last)])
     odds += 0.74 * (log1p(tokens) - 4.0) + 0.2 * named
-    odds += 0.05 * min(6, _shared(region.lines[begin:end], now.words))
+    odds += 0.05 * min(6, shared)
     return 1.0 / (1.0 + exp(-odds))
 
 
-def _shared(lines: Sequence[str], words: frozenset[str]) -> int:
-    """How many of these words the lines hold."""
-    return len(frozenset[str]().union(*[facts_in_line(line) & words for line in lines])) if words else 0
+def _tokens(lines: Sequence[str]) -> int:
+    return sum(map(len, lines)) // 3 + 2 * len(lines)
 
 
-def _bounds(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
+def _shared(places: Iterable[Sequence[int]], begin: int, end: int) -> int:
+    """How many of the words stand in these lines that stand at these places."""
+    return sum(1 for indexes in places if any(begin <= index < end for index in indexes))
+
+
+@lru_cache(maxsize=1 << 12)
+def _bounds(lines: tuple[str, ...]) -> Sequence[tuple[int, int]]:
     """Where chunks begin and end: before a line at the margin that begins something, else at an empty line."""
+    return tuple(_divided(lines))
+
+
+def _divided(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
     begin, empty = 0, -1
     for index in range(1, len(lines)):
         line = lines[index]

@@ -14,19 +14,20 @@ from pagefold.derive.working_set.done import counted_lines, done_lines, open_fai
 from pagefold.derive.working_set.file_views import FileView, file_views, ledger_of
 from pagefold.derive.working_set.held import DigestPart, Held
 from pagefold.derive.working_set.names import IN_FILES, Names, Standing, name_parts
-from pagefold.derive.working_set.parts import Part
+from pagefold.derive.working_set.parts import Part, shortened
 from pagefold.derive.working_set.plan import plan_lines
-from pagefold.derive.working_set.said import said_parts, sayings, shortened
+from pagefold.derive.working_set.said import said_parts, sayings
 from pagefold.frozen import frozen
 from pagefold.pages.exchange_page import exchange_page
-from pagefold.pages.exchanges import Exchange, Work, arguments_of
+from pagefold.pages.exchanges import Exchange, Work
 from pagefold.pages.facts import facts_of
 from pagefold.pages.files.changes import Act
 from pagefold.pages.kinds import PageKind, ResidencyLevel
 from pagefold.pages.ledger import Ledger
 from pagefold.pages.outcome import Outcome
 from pagefold.pages.page import Page, PageId
-from pagefold.wire.message import Block, BlockKind
+from pagefold.pages.voices import without_reminders
+from pagefold.wire.message import Block, BlockKind, arguments_of
 
 _NAMES, _NAMES_MOST = 0.15, 4_000  # of a digest, and tokens at most, for lines with names that stand nowhere else
 _SAID, _DONE, _PLAN, _FILES, _RECALLED = 0.30, 0.12, 0.06, 0.62, 0.7  # of the rest, at most
@@ -77,12 +78,12 @@ def working_set(material: Material, names: Names, budget: int) -> WorkingSet:
     plan = plan_lines([entry.message for entry in material.entries], material.work.tools)
     if plan and material.work.plan < material.cut:
         text = shortened("\n".join(plan), int(room * _PLAN) * 4)
-        parts.append(Part("the plan as you last wrote it:", tuple(text.split("\n"))))
+        parts.append(Part.of("the plan as you last wrote it:", text))
         held.add(material.work.plan, DigestPart.PLAN, "the plan as it was last written")
     parts += _done(material, max(0, room - _cost(parts)), int(room * _DONE), held)
     left = room - _cost(parts)
     views = _files(material, max(0, min(int(room * _FILES), left, _FILES_MOST)), plan, held)
-    parts += [Part(view.title, view.lines) for view in views]
+    parts += [Part(view.title, view.lines, view.doubt) for view in views]
     mentioned = facts_of("\n".join([part.text for part in parts]))
     shown = facts_of("\n".join([line for view in views for line in view.lines if line is not None]))
     for place, entry in enumerate(material.entries):
@@ -135,7 +136,7 @@ def _was_recalled(result: Block, exchange: Exchange | None, material: Material) 
 
 def _said(material: Material, room: int, share: int, held: Held) -> list[Part]:
     messages = [entry.message for entry in material.entries]
-    found = sayings(messages, material.cut, _reports(material))
+    found = sayings(messages, material.cut, _reports(material), _answers(material))
     found = [saying for saying in found if saying.place not in material.kept]
     for saying in found:
         held.leave_out(saying.place, "an older answer that only announces its calls, or for which there is no room")
@@ -156,6 +157,17 @@ def _reports(material: Material) -> dict[int, tuple[str, str]]:
                 if block.kind is BlockKind.RESULT and block.call_id == exchange.call_id:
                     reports[exchange.answered] = (exchange.purpose, block.text)
     return reports
+
+
+def _answers(material: Material) -> dict[int, str]:
+    """The results in which the user answered a question, by their place."""
+    answers: dict[int, str] = {}
+    for exchange in material.work.exchanges:
+        if exchange.asked_user and exchange.ending.outcome is Outcome.OK:
+            for block in material.entries[exchange.answered].message.blocks:
+                if block.kind is BlockKind.RESULT and block.call_id == exchange.call_id:
+                    answers[exchange.answered] = without_reminders(block.text)
+    return answers
 
 
 def _done(material: Material, room: int, share: int, held: Held) -> list[Part]:

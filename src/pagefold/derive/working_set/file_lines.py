@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from pagefold.derive.quotable import LONGEST, Line, Passage, Speaker, cost_of, is_defining
 from pagefold.derive.working_set.file_views import doubt_about
-from pagefold.pages.facts import facts_in_line
+from pagefold.pages.facts import lines_with_facts
 from pagefold.pages.files.known_file import KnownFile
 
 
@@ -20,23 +20,34 @@ def file_passages(files: Mapping[str, KnownFile], asked: Collection[str]) -> Ite
         where: dict[str, dict[str, list[int]]] = {}
         place = 0
         for region in file.text.regions:
-            for index, (text, seen) in enumerate(zip(region.lines, region.seen, strict=True)):
-                place += 1
-                if not text or len(text) > LONGEST or not (held := facts_in_line(text) & wanted):
+            for index, held in sorted(_lines_that_hold(wanted, region.lines).items()):
+                text = region.lines[index]
+                if len(text) > LONGEST:
                     continue
-                doubt = doubt_about(file.text, seen)
+                doubt = doubt_about(file.text, region.seen[index])
                 lines = by_doubt.setdefault(doubt, [])
                 homes = where.setdefault(doubt, {})
                 for fact in sorted(held):
                     homes.setdefault(fact, []).append(len(lines))
-                lines.append((text, place, None if doubt or region.start is None else region.start + index, 0))
-            place += 1
+                number = None if doubt or region.start is None else region.start + index
+                lines.append((text, place + index + 1, number, 0))
+            place += len(region.lines) + 1
         for doubt, lines in by_doubt.items():
             yield _passage(file.name, doubt, lines, where[doubt])
 
 
+def _lines_that_hold(wanted: frozenset[str], lines: tuple[str, ...]) -> dict[int, list[str]]:
+    """By the index of each line that holds wanted facts, those facts."""
+    held: dict[int, list[str]] = {}
+    places = lines_with_facts(lines)
+    for fact in places.keys() & wanted:
+        for index in places[fact]:
+            held.setdefault(index, []).append(fact)
+    return held
+
+
 def _passage(name: str, doubt: str, lines: list[Line], where: Mapping[str, list[int]]) -> Passage:
-    title = f"file {name}, seen before {doubt}" if doubt else f"file {name} as it is now"
+    title = f"file {name}" if doubt else f"file {name} as it is now"
     costs = tuple([cost_of(line[0]) for line in lines])
     defining = frozenset([index for index, line in enumerate(lines) if is_defining(line[0])])
-    return Passage(Speaker.RESULT, title, "", tuple(lines), where, costs, defining=defining)
+    return Passage(Speaker.RESULT, title, "", tuple(lines), where, costs, defining=defining, doubt=doubt)

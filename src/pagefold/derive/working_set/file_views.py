@@ -10,6 +10,7 @@ from pagefold.pages.files.text import FileText
 from pagefold.pages.kinds import PageKind
 from pagefold.pages.ledger import Ledger, LedgerEntry
 from pagefold.pages.page import Page
+from pagefold.printable import printable
 
 _EVERY = 10  # lines between two numbers
 
@@ -19,6 +20,7 @@ class FileView:
     """`title` says what follows, `lines` are the file's own; None among them is a gap. `page` is all that is known.
 
     `numbered` are the lines with certain numbers, as later results may refer to them; None where there are none.
+    `doubt` is what may have changed the lines since.
     """
 
     key: str
@@ -26,6 +28,7 @@ class FileView:
     lines: tuple[str | None, ...]
     page: Page
     numbered: LedgerEntry | None = None
+    doubt: str = ""
 
 
 def file_views(files: Mapping[str, KnownFile], chosen: Sequence[Chunk]) -> list[FileView]:
@@ -65,9 +68,8 @@ def _view(key: str, file: KnownFile, chunks: Sequence[Chunk], doubt: str) -> Fil
             lines.append(None)
         lines += _numbered(file.text.regions[region], begin, end, certain=not doubt)
     page = Page.of(PageKind.EVIDENCE, known_text(file), file.name)
-    older = f"{_name(file)}, lines seen at least in part before {doubt}:"
-    title = older if doubt else _title(file, runs, page.handle)
-    return FileView(key, title, tuple(lines), page, None if doubt else _numbered_lines(file, runs))
+    title = f"{_name(file)}, lines" if doubt else _title(file, runs, page.handle)
+    return FileView(key, title, tuple(lines), page, None if doubt else _numbered_lines(file, runs), doubt)
 
 
 def ledger_of(views: Sequence[FileView]) -> Ledger:
@@ -86,7 +88,7 @@ def _numbered_lines(file: KnownFile, runs: Sequence[tuple[int, int, int]]) -> Le
     text: list[str] = []
     for region, begin, end in runs:
         part = file.text.regions[region].part(begin, end)
-        if part.start is not None:
+        if part.start is not None and printable(file.name, keep="") == file.name:
             shown.update(enumerate(part.lines, part.start))
             text += _numbered(part, 0, len(part.lines), certain=True)
     if not shown:
@@ -166,7 +168,8 @@ def known_text(file: KnownFile) -> str:
     parts: list[str] = []
     for region in file.text.regions:
         if region.start is None or not file.text.is_certain(min(region.seen)):
-            parts.append("\n".join(["[lines as last seen, without certain numbers]", *region.lines]))
+            lines = [f"\t{line}" for line in region.lines]  # every line of the file stands behind a tab
+            parts.append("\n".join(["[lines as last seen, without certain numbers]", *lines]))
         else:
             parts.append("\n".join([f"{number}\t{line}" for number, line in enumerate(region.lines, region.start)]))
     return "\n…\n".join(parts)

@@ -17,6 +17,9 @@ class DigestPart(StrEnum):
     NAMES = "names"
 
 
+_IN_ORDER = tuple(DigestPart)  # of an enumeration, iterating takes ten times as long
+
+
 @frozen
 class Held:
     """By the place of each message, the parts that hold something of it, each with the reason."""
@@ -38,5 +41,5 @@ class Held:
 
     def of(self, place: int) -> list[tuple[DigestPart, str]]:
         """The parts that hold something of a message, each with the reason; none where only a handle leads to it."""
-        reasons = self._reasons.get(place, {})
-        return [(part, reasons[part]) for part in DigestPart if part in reasons]
+        reasons = self._reasons.get(place)
+        return [(part, reasons[part]) for part in _IN_ORDER if part in reasons] if reasons else []

@@ -8,17 +8,26 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from pagefold.derive.entry import Entry
-from pagefold.derive.line_selection import keep, settle
+from pagefold.derive.line_selection import KeptLines, keep, settle
 from pagefold.derive.quotable import Passage, Speaker
 from pagefold.derive.values import Mentions, Priors, expected
 from pagefold.derive.working_set.file_lines import file_passages
 from pagefold.derive.working_set.parts import Part
 from pagefold.derive.working_set.quoted import quoted
+from pagefold.derive.working_set.said import follows_launch
 from pagefold.frozen import frozen
 from pagefold.pages.exchanges import Work
 from pagefold.pages.files.changes import Act
+from pagefold.pages.voices import Voice, without_reminders, words_of
 
+SINGLE = ", single lines"
 IN_FILES = -1  # in place of a message: lines of files are at home there
+_WHO = {
+    Voice.AGENT: "report of an agent",
+    Voice.SUMMARY: "the client's summary",
+    Voice.CLIENT: "put in by the client, not by the user",
+    Voice.TOOL: "from a tool, late",
+}
 _MENTIONED = 0.3  # of its worth, for the line of a name that stands elsewhere without what is said about it
 
 
@@ -63,7 +72,7 @@ def name_parts(
     kept = keep(passages, worth, settle(passages, worth, {}), rate=names.rate, budget=budget)
     labels = {exchange.call_id: exchange.label for exchange in work.exchanges}
     return [
-        (place, Part(f"from {_title(selected.passage, place, labels)}:", tuple(quoted(selected.lines))))
+        (place, _part(selected, place, labels, put_in=place > 0 and follows_launch(entries[place - 1].message)))
         for place, _ in passages
         for selected in kept[place]
         if selected.indexes
@@ -79,7 +88,25 @@ def _outside_files(passage: Passage, about_files: Collection[str]) -> Passage:
     return replace(passage, lines=passage.lines[:1], costs=passage.costs[:1], where=named if is_call else {})
 
 
-def _title(passage: Passage, place: int, labels: Mapping[str, str]) -> str:
+def _part(selected: KeptLines, place: int, labels: Mapping[str, str], *, put_in: bool) -> Part:
+    """Quoted lines. Where some were left out between them the title says so once: a mark for each would cost as much as
+    another line."""
+    lines, doubt = tuple(quoted(selected.lines)), selected.passage.doubt
+    title = _title(selected.passage, place, labels, put_in=put_in) + (SINGLE if None in lines else "")
+    return Part(title if doubt else f"{title}:", tuple([line for line in lines if line is not None]), doubt)
+
+
+def _title(passage: Passage, place: int, labels: Mapping[str, str], *, put_in: bool) -> str:
+    """Whose the quoted lines are. `put_in`: the client put the message in where the user speaks."""
     if place == IN_FILES:
-        return passage.label
-    return labels.get(passage.call_id) or f"message {place + 1}"
+        return f"from {passage.label}"
+    label = labels.get(passage.call_id) or passage.label
+    match passage.speaker:
+        case Speaker.RESULT:
+            return f"from {label or 'a tool'}"
+        case Speaker.CALL:
+            return f"you, calling {label}"
+        case Speaker.USER:
+            voice = Voice.CLIENT if put_in else words_of(without_reminders(passage.text)).voice
+            return f"{_WHO.get(voice, 'user')}, message {place + 1}, in part"
+    return f"{'you' if passage.speaker is Speaker.ASSISTANT else 'system'}, message {place + 1}, in part"

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pagefold.pages.exchanges import arguments_of, steps_of
+from pagefold.pages.exchanges import steps_of
 from pagefold.pages.files.file_tools import KNOWN_TOOLS, Does, FileTools, text_under
-from pagefold.wire.message import BlockKind, Message
+from pagefold.wire.message import BlockKind, Message, arguments_of
 
 _MARKS = {"completed": "[x]", "done": "[x]", "in_progress": "[>]", "pending": "[ ]", "cancelled": "[-]"}
 _TASKS = (Does.NEW_TASK, Does.TASK_STATE)

@@ -9,14 +9,14 @@ from pagefold.derive.working_set.file_views import known_text, span_of
 from pagefold.derive.working_set.record import Record
 from pagefold.derive.working_set.said import words_of_message
 from pagefold.frozen import frozen
-from pagefold.pages.contents import ContentsEntry, FileEntry, contents_page, said
+from pagefold.pages.contents import ContentsEntry, FileEntry, called, contents_page, said
 from pagefold.pages.exchange_page import exchange_page
-from pagefold.pages.exchanges import Exchange, Work, arguments_of
+from pagefold.pages.exchanges import Exchange, Work
 from pagefold.pages.files.known_file import KnownFile
 from pagefold.pages.files.region import Region
 from pagefold.pages.kinds import PageKind
 from pagefold.pages.page import Page
-from pagefold.wire.message import Block, BlockKind, Message, Role
+from pagefold.wire.message import Block, BlockKind, Message, Role, arguments_of
 
 _WORTH_A_HANDLE = 600  # characters of a result that a digest names by its handle
 _SPANS = 6
@@ -44,7 +44,7 @@ def remembered(entries: Sequence[Entry], work: Work, cut: int, record: Record) -
     for exchange, call, result in _exchanges(entries, work, start, cut):
         page = exchange_page(exchange, arguments_of(call), result.text)
         pages.append(page)
-        listed.append((exchange.answered, ContentsEntry(exchange.answered + 1, exchange.line, page.handle)))
+        listed.append((exchange.answered, ContentsEntry(exchange.answered + 1, called(exchange.line), page.handle)))
         if len(result.text) >= _WORTH_A_HANDLE:
             handles[exchange.call_id] = page.handle
     for place in range(start, cut):

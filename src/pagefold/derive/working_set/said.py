@@ -7,10 +7,11 @@ last summary, which is all that is left of what came before it, and what agents 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from itertools import pairwise
 
 from pagefold.derive.selection import Candidate, Offer, select
-from pagefold.derive.working_set.parts import Part
+from pagefold.derive.working_set.parts import GAP, Part, on_one_line, shortened
 from pagefold.frozen import frozen
 from pagefold.pages.kinds import ResidencyLevel
 from pagefold.pages.pins import OPENING
@@ -31,7 +32,6 @@ _ANNOUNCES = re.compile(
     r"(?:let me|let's|I'll|I will|I'm going to)\b",
     re.IGNORECASE,
 )
-GAP = "…"
 _TELLING = 25  # characters: "Great idea!" tells nothing
 _ANSWERED, _LATEST = "the answer that the latest ask replies to", "the latest ask"  # these give way last
 
@@ -39,7 +39,8 @@ _ANSWERED, _LATEST = "the answer that the latest ask replies to", "the latest as
 @frozen
 class Saying:
     """One message's words. `reason` says why they have to stay whole; nothing where they may be shortened. `acts` where
-    the message also calls tools: what it only announces is told by the calls."""
+    the message also calls tools: what it only announces is told by the calls; `answers` where the user answered a
+    question of the agent's by a tool."""
 
     place: int
     voice: Voice
@@ -47,6 +48,7 @@ class Saying:
     reason: str = ""
     speaker: str = ""
     acts: bool = False
+    answers: bool = False
 
     @property
     def title(self) -> str:
@@ -56,20 +58,28 @@ class Saying:
                 return f"report of {f'the agent {self.speaker!r}' if self.speaker else 'an agent'}, message {number}:"
             case Voice.SUMMARY:
                 return f"the client's summary of what came before, message {number}:"
+            case Voice.TOOL:
+                return f"from a tool, late, message {number}:"
             case Voice.CLIENT:
                 return f"put in by the client, not by the user, message {number}:"
-        return f"{self.voice}, message {number}:"
+        return f"{self.voice}, {'answering what you asked, ' if self.answers else ''}message {number}:"
 
 
-def sayings(messages: Sequence[Message], cut: int, reports: Mapping[int, tuple[str, str]]) -> list[Saying]:
+def sayings(
+    messages: Sequence[Message], cut: int, reports: Mapping[int, tuple[str, str]], replies: Mapping[int, str]
+) -> list[Saying]:
     """What was said before the cut, in order, with those marked that have to stay whole.
 
-    `reports` are results of agents, by their place: the agent's name, and what it reported.
+    `reports` are results of agents, by their place: the agent's name, and what it reported. `replies` are results in
+    which the user answered a question of the agent's.
     """
-    spoken = list(_spoken(messages, reports))
-    asks = [index for index, saying in enumerate(spoken) if saying.voice is Voice.USER]
+    spoken = list(_spoken(messages, reports, replies))
+    asks = [index for index, saying in enumerate(spoken) if saying.voice is Voice.USER and not saying.answers]
     found = [saying for saying in spoken if saying.place < cut]
-    by_voice = {voice: [index for index, saying in enumerate(found) if saying.voice is voice] for voice in Voice}
+    by_voice = {
+        voice: [index for index, saying in enumerate(found) if saying.voice is voice and not saying.answers]
+        for voice in Voice
+    }
     whole = dict.fromkeys(by_voice[Voice.YOU][-_WHOLE_ANSWERS:], "one of the last answers")
     whole |= dict.fromkeys(by_voice[Voice.AGENT][-_WHOLE_REPORTS:], "what an agent reported last")
     whole |= dict.fromkeys(by_voice[Voice.SUMMARY][-1:], "all that is left of what came before it")
@@ -80,7 +90,9 @@ def sayings(messages: Sequence[Message], cut: int, reports: Mapping[int, tuple[s
         whole |= dict.fromkeys(answers[-1:], _ANSWERED)
         if ask < len(found):
             whole[ask] = _LATEST
-    return [replace(saying, reason=whole.get(index, "")) for index, saying in enumerate(found)]
+    for index, reason in whole.items():
+        found[index] = replace(found[index], reason=reason)
+    return found
 
 
 def said_parts(found: Sequence[Saying], room: int, share: int) -> list[tuple[Part, list[Saying]]]:
@@ -130,7 +142,7 @@ def _parts(told: Sequence[tuple[Saying, str]]) -> Iterator[tuple[Part, list[Sayi
         if saying.voice is Voice.YOU and not saying.reason:
             run.append((saying, text))
         else:
-            yield Part(saying.title, tuple(text.split("\n"))), [saying]
+            yield Part.of(saying.title, text), [saying]
 
 
 def _told(saying: Saying, budget: int) -> str:
@@ -145,9 +157,11 @@ def _told(saying: Saying, budget: int) -> str:
     return shortened(saying.text, longest)
 
 
-def _spoken(messages: Sequence[Message], reports: Mapping[int, tuple[str, str]]) -> Iterator[Saying]:
+def _spoken(
+    messages: Sequence[Message], reports: Mapping[int, tuple[str, str]], answers: Mapping[int, str]
+) -> Iterator[Saying]:
     for place, message in enumerate(messages):
-        if message.role not in (Role.USER, Role.ASSISTANT) and place not in reports:
+        if message.role not in (Role.USER, Role.ASSISTANT) and place not in reports and place not in answers:
             continue
         text = words_of_message(message)
         if message.role is Role.ASSISTANT:
@@ -156,10 +170,17 @@ def _spoken(messages: Sequence[Message], reports: Mapping[int, tuple[str, str]])
                 yield Saying(place, Voice.YOU, text, acts=acts)
         elif text:
             words = words_of(text)
-            expanded = place > 0 and messages[place - 1].text.startswith(_LAUNCHES)
+            expanded = place > 0 and follows_launch(messages[place - 1])
             yield Saying(place, Voice.CLIENT if expanded else words.voice, words.text, speaker=words.speaker)
         if place in reports and len(reports[place][1]) >= _REPORT and not reports[place][1].startswith(_BEGUN):
             yield Saying(place, Voice.AGENT, reports[place][1], speaker=reports[place][0])
+        if place in answers:
+            yield Saying(place, Voice.USER, answers[place], answers=True)
+
+
+def follows_launch(before: Message) -> bool:
+    """Whether what stands behind this message in the user's place is the text of a skill that the client has put in."""
+    return before.text.startswith(_LAUNCHES)
 
 
 def words_of_message(message: Message) -> str:
@@ -170,18 +191,7 @@ def words_of_message(message: Message) -> str:
     return "\n".join(stripped for text in texts if (stripped := without_reminders(text)))
 
 
-def shortened(text: str, characters: int) -> str:
-    """The head and the tail of a text, at line ends where possible, with a mark for what is left out."""
-    if len(text) <= characters:
-        return text
-    head, tail = text[: characters * 2 // 3], text[len(text) - characters // 3 :]
-    if "\n" in head[len(head) // 2 :]:
-        head = head[: head.rindex("\n")]
-    if "\n" in tail[: len(tail) // 2]:
-        tail = tail[tail.index("\n") + 1 :]
-    return f"{head}\n{GAP}\n{tail}"
-
-
+@lru_cache(maxsize=1 << 13)
 def in_short(text: str, *, acts: bool = False) -> str:
     """The first and the last sentence of a text on one line. Sentences that only announce the calls of a message that
     `acts` are left out. A mark stands wherever something was."""
@@ -196,5 +206,5 @@ def in_short(text: str, *, acts: bool = False) -> str:
     shown: list[str] = []
     for before, at in pairwise([-1, *kept]):
         shown += [GAP] if at > before + 1 else []
-        shown.append(" ".join(shortened(sentences[at], _SHORT).split()))
+        shown.append(on_one_line(shortened(sentences[at], _SHORT)))
     return " ".join([*shown, GAP] if kept[-1] < len(sentences) - 1 else shown)

@@ -5,8 +5,9 @@ Two views are tied by lines that occur once in each and say enough to be told fr
 should show and does not are dropped.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from pagefold.frozen import frozen
 from pagefold.pages.files.region import Region, is_telling
@@ -52,7 +53,14 @@ def joined(numbered: Iterable[Region], loose: Iterable[Region]) -> tuple[Region,
             together[-1] = together[-1].joined(region)
         else:
             together.append(region)
-    return (*together, *(region for region in loose if not any(whole.holds(region.lines) for whole in together)))
+    rest = list(loose)
+    known = frozenset[str]().union(*[whole.lines for whole in together]) if rest else frozenset[str]()
+    return (*together, *[region for region in rest if region.lines[0] not in known or not _repeats(region, together)])
+
+
+def _repeats(region: Region, others: Iterable[Region]) -> bool:
+    """Whether all lines of a region stand, as one run, in one of the others."""
+    return any(other.holds(region.lines) for other in others)
 
 
 def beside(certain: Sequence[Region], doubted: Sequence[Region]) -> tuple[Region, ...]:
@@ -162,7 +170,7 @@ def _fitted(region: Region, fresh: Region) -> _Fitted | None:
     return _Fitted(tuple(numbered), tuple(loose), above, below)
 
 
-def _ties(known: Sequence[str], fresh: Sequence[str]) -> list[tuple[int, int]]:
+def _ties(known: tuple[str, ...], fresh: tuple[str, ...]) -> list[tuple[int, int]]:
     """Pairs of indexes, in a fresh view and in known lines, of lines that occur once in both; in the order of both."""
     once = _once(known)
     pairs = [(index, once[line]) for line, index in _once(fresh).items() if line in once]
@@ -173,8 +181,9 @@ def _ties(known: Sequence[str], fresh: Sequence[str]) -> list[tuple[int, int]]:
     return ties
 
 
-def _once(lines: Sequence[str]) -> dict[str, int]:
-    """The indexes of telling lines that occur once."""
+@lru_cache(maxsize=1024)
+def _once(lines: tuple[str, ...]) -> Mapping[str, int]:
+    """The indexes of telling lines that occur once, remembered: what is known is held against every fresh view."""
     places: dict[str, int] = {}
     for index, line in enumerate(lines):
         if is_telling(line):

@@ -133,7 +133,7 @@ class Patched(TextChange):
 
 
 @frozen
-class Removed(FileChange):
+class FileRemoved(FileChange):
     """A file, or a folder with all its files, is gone."""
 
     def apply(self, files: dict[str, KnownFile], place: int) -> None:
@@ -161,7 +161,7 @@ class Moved(FileChange):
 
 
 @frozen
-class Copied(FileChange):
+class FileCopied(FileChange):
     """A file has the text of another."""
 
     to: str
@@ -172,8 +172,8 @@ class Copied(FileChange):
     def doubts(self, reason: str) -> tuple[FileChange, ...]:
         return (Doubted(self.to, reason),)
 
-    def placed(self, folder: str) -> "Copied":
-        return Copied(normal(self.path, folder), normal(self.to, folder))
+    def placed(self, folder: str) -> "FileCopied":
+        return FileCopied(normal(self.path, folder), normal(self.to, folder))
 
 
 @frozen

@@ -9,12 +9,12 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from pagefold.pages.files.changes import Copied, Doubted, FileChange, Moved, Ran, Removed, Written
+from pagefold.pages.files.changes import Doubted, FileChange, FileCopied, FileRemoved, Moved, Ran, Written
 from pagefold.pages.files.patch import patch_in, patched_files
 from pagefold.pages.files.paths import normal
 from pagefold.pages.files.printed import shown_by_script
 from pagefold.pages.files.programs import files_written_by
-from pagefold.pages.files.shell import EXPANDED, Command, commands_in
+from pagefold.pages.files.shell import EXPANDED, ShellCommand, commands_in
 from pagefold.pages.files.shell_words import shell_words
 
 _KNOWN = shell_words()
@@ -57,7 +57,7 @@ _ERRORS = re.compile(
 )
 
 
-def _complains(command: Command, printed: str) -> bool:
+def _complains(command: ShellCommand, printed: str) -> bool:
     """Whether a script printed that this command, or its redirect, has failed."""
     if re.search(rf"^(?:\S*: )*{re.escape(command.name)}: ", printed, re.MULTILINE):
         return True
@@ -65,7 +65,7 @@ def _complains(command: Command, printed: str) -> bool:
     return any(target in line for line in printed.split("\n") if _ERRORS.search(line) for target in targets)
 
 
-def _as_certain(change: FileChange, command: Command) -> FileChange:
+def _as_certain(change: FileChange, command: ShellCommand) -> FileChange:
     """The change, or a doubt where it is not certain what was written or which files were meant."""
     if isinstance(change, Written) and (change.text == EXPANDED or command.before in _MAYBE):
         return Doubted(change.path, _short(command), forgets=True)
@@ -74,7 +74,7 @@ def _as_certain(change: FileChange, command: Command) -> FileChange:
     return change
 
 
-def _changes(command: Command) -> Iterator[FileChange]:
+def _changes(command: ShellCommand) -> Iterator[FileChange]:
     """What a command changes, whatever it prints."""
     yield from _by_redirects(command)
     command = _unwrapped(command)
@@ -89,10 +89,10 @@ def _changes(command: Command) -> Iterator[FileChange]:
     elif name == "find" and "sed" in words and "-i" in words:
         yield Doubted("", reason)
     elif name == "rm":
-        yield from (Removed(path) for path in plain)
+        yield from (FileRemoved(path) for path in plain)
     elif name in ("mv", "cp") and len(plain) == 2:
         target = _target(*plain)
-        yield Moved(plain[0], target) if name == "mv" else Copied(plain[0], target)
+        yield Moved(plain[0], target) if name == "mv" else FileCopied(plain[0], target)
     elif name in ("sed", "perl") and any(word.startswith(("-i", "--in-place", "-pi")) for word in words[1:]):
         yield from [Doubted(path, reason) for path in plain[1:]] or [Doubted("", reason)]
     elif name == "git":
@@ -108,7 +108,7 @@ def _changes(command: Command) -> Iterator[FileChange]:
         yield from (Doubted(path, reason) for path in plain if "." in path.rpartition("/")[2])
 
 
-def _unwrapped(command: Command) -> Command:
+def _unwrapped(command: ShellCommand) -> ShellCommand:
     """The command that a runner runs, where that is a formatter."""
     words = command.words
     for wrapper in _KNOWN.wrappers:
@@ -123,7 +123,7 @@ def _unwrapped(command: Command) -> Command:
     return command
 
 
-def _by_tee(command: Command, paths: Sequence[str]) -> Iterator[FileChange]:
+def _by_tee(command: ShellCommand, paths: Sequence[str]) -> Iterator[FileChange]:
     appends = "-a" in command.words
     for path in paths:
         if command.document is not None and not appends:
@@ -139,7 +139,7 @@ def _target(source: str, target: str) -> str:
     return f"{target.rstrip('/')}/{base}" if is_folder else target
 
 
-def _by_redirects(command: Command) -> Iterator[FileChange]:
+def _by_redirects(command: ShellCommand) -> Iterator[FileChange]:
     for redirect in command.redirects:
         if redirect.sign == ">>":
             yield Doubted(redirect.target, _short(command))
@@ -150,7 +150,7 @@ def _by_redirects(command: Command) -> Iterator[FileChange]:
                 yield Doubted(redirect.target, _short(command), forgets=True)
 
 
-def _by_program(command: Command) -> Iterator[FileChange]:
+def _by_program(command: ShellCommand) -> Iterator[FileChange]:
     """What an interpreter may do with the program it is given."""
     program = command.document
     if program is None:
@@ -162,7 +162,7 @@ def _by_program(command: Command) -> Iterator[FileChange]:
         yield Ran(path, _short(command))
 
 
-def _by_git(command: Command) -> Iterator[FileChange]:
+def _by_git(command: ShellCommand) -> Iterator[FileChange]:
     words = [word for word in command.words[1:] if word not in ("--no-pager", "-P")]
     while words[:1] in (["-C"], ["-c"]):
         words = words[2:]
@@ -170,7 +170,7 @@ def _by_git(command: Command) -> Iterator[FileChange]:
     if verb == "mv" and len(rest) == 2:
         yield Moved(*rest)
     elif verb == "rm":
-        yield from (Removed(path) for path in rest if not path.startswith("-"))
+        yield from (FileRemoved(path) for path in rest if not path.startswith("-"))
     elif verb == "restore" or (verb == "checkout" and "--" in rest):
         if "--staged" in rest and "--worktree" not in rest:
             return
@@ -195,7 +195,7 @@ def _keeps_files(verb: str, rest: Sequence[str]) -> bool:
     return verb == "apply" and ("--check" in rest or "--cached" in rest)
 
 
-def _is_formatter(command: Command) -> bool:
+def _is_formatter(command: ShellCommand) -> bool:
     name, rest = command.name, command.words[1:]
     if name in _KNOWN.formatters:
         return not _KNOWN.format_options.isdisjoint(rest) or name in _KNOWN.always_format or "format" in rest[:1]
@@ -206,5 +206,5 @@ def _is_formatter(command: Command) -> bool:
     )
 
 
-def _short(command: Command) -> str:
+def _short(command: ShellCommand) -> str:
     return " ".join(command.words)[:60]

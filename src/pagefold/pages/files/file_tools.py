@@ -38,6 +38,7 @@ class Does(StrEnum):
     PROGRAM = "program"
     CHANGE_ANY = "change_any"
     DELEGATE = "delegate"
+    ASK_USER = "ask_user"
     PLAN = "plan"
     NEW_TASK = "new_task"
     TASK_STATE = "task_state"
@@ -46,7 +47,7 @@ class Does(StrEnum):
 
 
 @frozen
-class Arguments:
+class ArgumentNames:
     """The names under which each argument is looked for, in that order."""
 
     path: tuple[str, ...] = ()
@@ -77,7 +78,7 @@ class FileTool:
     """What one tool does, and its arguments. `stated` are the arguments that its own table names."""
 
     does: Does
-    arguments: Arguments
+    arguments: ArgumentNames
     stated: frozenset[str] = frozenset()
 
 
@@ -86,7 +87,7 @@ class FileTools:
     """All listed tools by name, and what is looked for in others."""
 
     listed: Mapping[str, FileTool] = field(hash=False)
-    arguments: Arguments
+    arguments: ArgumentNames
     reads: frozenset[str]
     writes: frozenset[str]
     only_look: frozenset[str]
@@ -134,7 +135,7 @@ def _stated(table: FileToolTable) -> Iterable[tuple[str, tuple[str, ...]]]:
 def file_tools(own: OwnTools = ()) -> FileTools:
     """The tools that ship with pagefold, and the user's own before them."""
     content = package_toml(__package__, "file_tools.toml")
-    known = Arguments(**{name: tuple(names) for name, names in content["arguments"].items()})
+    known = ArgumentNames(**{name: tuple(names) for name, names in content["arguments"].items()})
     tables = {
         name: {key: _names(value) for key, value in table.items()} for name, table in content["file_tools"].items()
     }
@@ -148,10 +149,10 @@ def _names(value: str | list[str]) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) else tuple(value)
 
 
-def _tool(table: Mapping[str, tuple[str, ...]], known: Arguments) -> FileTool:
+def _tool(table: Mapping[str, tuple[str, ...]], known: ArgumentNames) -> FileTool:
     stated = {name: names for name, names in table.items() if name != "does"}
     parts = {item.name: getattr(known, item.name) for item in fields(known)}
-    return FileTool(Does(table.get("does", (Does.FILE,))[0]), Arguments(**parts | stated), frozenset(stated))
+    return FileTool(Does(table.get("does", (Does.FILE,))[0]), ArgumentNames(**parts | stated), frozenset(stated))
 
 
 KNOWN_TOOLS = file_tools()

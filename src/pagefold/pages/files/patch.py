@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from pagefold.pages.files.changes import Compared, FileChange, Moved, Patched, Removed, Written
+from pagefold.pages.files.changes import Compared, FileChange, FileRemoved, Moved, Patched, Written
 from pagefold.pages.files.hunk import Hunk
 
 _FILE = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.+)$")
@@ -31,7 +31,7 @@ def patched_files(patch: str) -> Iterator[FileChange]:
         if kind == "Add":
             yield Written(path, "".join(line[1:] + "\n" for line in body if line.startswith("+")))
         elif kind == "Delete":
-            yield Removed(path)
+            yield FileRemoved(path)
         else:
             move = next((found.group(1).strip() for line in body[:1] if (found := _MOVE.match(line))), "")
             yield Patched(path, tuple(_hunks(body)))

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from pagefold.pages.files.changes import Compared, Shown
 from pagefold.pages.files.patch import compared_files
-from pagefold.pages.files.shell import Command
+from pagefold.pages.files.shell import ShellCommand
 from pagefold.pages.files.shell_words import shell_words
 from pagefold.pages.files.text import lines_of
 
@@ -21,7 +21,7 @@ _KNOWN = shell_words()
 _STRIPPED = 3  # empty lines that a harness may have stripped at the end of an output
 
 
-def shown_by_script(commands: Sequence[Command], output: str, *, whole: bool = True) -> Iterator[Shown | Compared]:
+def shown_by_script(commands: Sequence[ShellCommand], output: str, *, whole: bool = True) -> Iterator[Shown | Compared]:
     """Lines of files that a script printed. Where its output is not `whole`, empty lines at its ends may be missing."""
     shows = [command for command in commands if command.name not in _KNOWN.silent]
     if not shows or not output:
@@ -54,7 +54,7 @@ def _shows_working_tree(words: Sequence[str]) -> bool:
     return not ranged and len(revisions) <= 1 and not any(word in ("--cached", "--staged") for word in named)
 
 
-def _may_print_diffs(command: Command) -> bool:
+def _may_print_diffs(command: ShellCommand) -> bool:
     """Whether a command may print a diff that is not of the working tree: a saved one, or one between commits."""
     if command.name == "git":
         verbs = {word for word in command.words[1:3] if not word.startswith("-")}
@@ -64,7 +64,7 @@ def _may_print_diffs(command: Command) -> bool:
     return command.name in _KNOWN.prints_files
 
 
-def _one(commands: Sequence[Command], output: str, *, whole: bool) -> Iterator[Shown]:
+def _one(commands: Sequence[ShellCommand], output: str, *, whole: bool) -> Iterator[Shown]:
     """The lines that one command, or one pipeline, printed."""
     first, path = commands[0], _file_of(commands[0])
     if first.name in ("grep", "rg"):
@@ -96,9 +96,9 @@ def _one(commands: Sequence[Command], output: str, *, whole: bool) -> Iterator[S
         yield Shown(path, begin if is_certain else None, tuple(lines), ends=ends)
 
 
-def _several(commands: Sequence[Command], output: str) -> Iterator[Shown]:
+def _several(commands: Sequence[ShellCommand], output: str) -> Iterator[Shown]:
     """The lines that several commands printed one after another; nothing where their borders are not certain."""
-    pipelines: list[list[Command]] = []
+    pipelines: list[list[ShellCommand]] = []
     for command in commands:
         if command.before == "|" and pipelines:
             pipelines[-1].append(command)
@@ -127,7 +127,7 @@ def _several(commands: Sequence[Command], output: str) -> Iterator[Shown]:
 
 
 def _end_of_output(
-    lines: Sequence[str], at: int, span: tuple[int, int | None], following: Command | None
+    lines: Sequence[str], at: int, span: tuple[int, int | None], following: ShellCommand | None
 ) -> int | None:
     """Where the output of a command ends that begins at a line: before what the next one says, or by its own count."""
     if following is None:
@@ -139,7 +139,7 @@ def _end_of_output(
     return end if end is not None and end <= len(lines) else None
 
 
-def _said(command: Command) -> list[str] | None:
+def _said(command: ShellCommand) -> list[str] | None:
     """The lines that an echo prints, where its words are plain."""
     words = command.words[1:]
     if command.name == "echo" and not command.redirects and not any("$" in word or "`" in word for word in words):
@@ -149,7 +149,7 @@ def _said(command: Command) -> list[str] | None:
     return None
 
 
-def _file_of(command: Command) -> str:
+def _file_of(command: ShellCommand) -> str:
     """The one file whose lines a command prints, or ""."""
     plain = [word for word in command.words[1:] if not word.startswith("-")]
     if command.name == "sed":
@@ -165,7 +165,7 @@ def _file_of(command: Command) -> str:
     return "" if any(char in plain[0] for char in "*?$`") else plain[0]
 
 
-def _span(command: Command) -> tuple[int, int | None] | None:
+def _span(command: ShellCommand) -> tuple[int, int | None] | None:
     """Which lines of its input a command prints, as first and last; None where that is not plain."""
     words = command.words
     if command.name in ("cat", "nl"):
@@ -199,7 +199,7 @@ def numbered(path: str, lines: Sequence[str]) -> Shown | None:
     return Shown(path, start, tuple(found)) if found and start is not None else None
 
 
-def _hits(command: Command, output: str) -> Iterator[Shown]:
+def _hits(command: ShellCommand, output: str) -> Iterator[Shown]:
     """Lines that a search found, with their numbers."""
     flags = [word for word in command.words[1:] if word.startswith("-")]
     if not any(word == "--line-number" or (word[:2] != "--" and "n" in word) for word in flags):

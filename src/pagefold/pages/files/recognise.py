@@ -10,15 +10,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pagefold.frozen import frozen
-from pagefold.pages.files.changes import Doubted, Edited, FileChange, Moved, Removed, Shown, Written
+from pagefold.pages.files.changes import Doubted, Edited, FileChange, FileRemoved, Moved, Shown, Written
 from pagefold.pages.files.commands import changed_by_script
-from pagefold.pages.files.file_tools import KNOWN_TOOLS, Arguments, Does, FileTool, FileTools, text_under
+from pagefold.pages.files.file_tools import KNOWN_TOOLS, ArgumentNames, Does, FileTool, FileTools, text_under
 from pagefold.pages.files.frames import is_framed, opened
 from pagefold.pages.files.patch import compared_files, patch_in, patched_files
 from pagefold.pages.files.printed import hits_in, numbered
 from pagefold.pages.files.shell_words import shell_words
 from pagefold.pages.files.text import lines_of
-from pagefold.pages.outcome import Ending, Outcome
+from pagefold.pages.outcome import CallEnding, Outcome
 
 _JSON_CALL = re.compile(r"tools\.(\w+)\(\s*")
 _CUT = re.compile(r"<persisted-output>|truncated\b|<output_head>|</output_tail>|Output too large|output was too long")
@@ -30,14 +30,14 @@ _SAYS_INSTEAD = ("<system-reminder>", "EISDIR", "File unchanged", "Wasted call")
 
 
 @frozen
-class _Call:
+class _FileCall:
     """A call with its result and what is known of its tool."""
 
     name: str
     arguments: Mapping[str, Any]
     result: str
     failed: bool
-    names: Arguments
+    names: ArgumentNames
     tools: FileTools
     stated: frozenset[str] = frozenset()
 
@@ -46,7 +46,7 @@ class _Call:
 
 
 def changes_of(
-    name: str, arguments: Mapping[str, Any], result: str, ending: Ending, tools: FileTools = KNOWN_TOOLS
+    name: str, arguments: Mapping[str, Any], result: str, ending: CallEnding, tools: FileTools = KNOWN_TOOLS
 ) -> Iterator[FileChange]:
     """What a call did to files. A call that was refused did nothing, nor one that failed or was interrupted, unless it
     ran a script or sent an agent: what these may have changed is in doubt."""
@@ -54,21 +54,21 @@ def changes_of(
         return
     tool = tools.find(name) or FileTool(Does.FILE, tools.arguments)
     failed = ending.outcome not in (Outcome.OK, Outcome.UNCLEAR)
-    call = _Call(name, arguments, result, failed, tool.arguments, tools, tool.stated)
+    call = _FileCall(name, arguments, result, failed, tool.arguments, tools, tool.stated)
     if not failed or tool.does in _ALSO_FAILED:
         yield from _DONE_BY[tool.does](call)
 
 
-def _by_agent(call: _Call) -> Iterator[FileChange]:
+def _by_agent(call: _FileCall) -> Iterator[FileChange]:
     """What an agent of its own may have done: it can change any file, unless it was told to look only."""
     prompt = call.text(call.names.prompt) or ""
     kind = (call.text(call.names.agent) or "").lower()
     if kind not in call.tools.only_look and not _ONLY_LOOKS.search(prompt):
-        what = call.text(("description", "task_name", *call.names.agent)) or call.name
-        yield Doubted("", f"the agent for {what!r}")
+        what = call.text(("description", "task_name", *call.names.agent))
+        yield Doubted("", f"the agent for {what!r}" if what else "an agent at work")
 
 
-def _by_any_file_tool(call: _Call) -> Iterator[FileChange]:
+def _by_any_file_tool(call: _FileCall) -> Iterator[FileChange]:
     """What a tool did that is known by its arguments only."""
     if any(name in call.arguments for name in call.names.elsewhere):
         return
@@ -94,17 +94,17 @@ def _patches(arguments: Mapping[str, Any]) -> Iterator[str]:
     return (patch for value in arguments.values() if isinstance(value, str) and (patch := patch_in(value)))
 
 
-def _by_patch(call: _Call) -> Iterator[FileChange]:
+def _by_patch(call: _FileCall) -> Iterator[FileChange]:
     if not call.failed:
         yield from (change for patch in _patches(call.arguments) for change in patched_files(_unescaped(patch)))
 
 
-def _is_edit(call: _Call) -> bool:
+def _is_edit(call: _FileCall) -> bool:
     lists = any(isinstance(call.arguments.get(name), list) for name in call.names.edits)
     return lists or call.text(call.names.old) is not None
 
 
-def _by_edit(call: _Call) -> Iterator[FileChange]:
+def _by_edit(call: _FileCall) -> Iterator[FileChange]:
     path, arguments = call.text(call.names.path), call.arguments
     if path is None or any(arguments.get(name) is True for name in call.names.dry_run):
         return
@@ -113,7 +113,7 @@ def _by_edit(call: _Call) -> Iterator[FileChange]:
     yield from _snippet(call)
 
 
-def _edit(path: str, arguments: Mapping[str, Any], names: Arguments) -> Iterator[FileChange]:
+def _edit(path: str, arguments: Mapping[str, Any], names: ArgumentNames) -> Iterator[FileChange]:
     old, new = text_under(arguments, names.old), text_under(arguments, names.new)
     if old and new is not None:
         every = any(arguments.get(name) is True for name in names.everywhere)
@@ -122,43 +122,43 @@ def _edit(path: str, arguments: Mapping[str, Any], names: Arguments) -> Iterator
         yield Written(path, new)
 
 
-def _by_write(call: _Call) -> Iterator[FileChange]:
+def _by_write(call: _FileCall) -> Iterator[FileChange]:
     path, content = call.text(call.names.path), call.text(call.names.content)
     if path is not None and content is not None:
         yield Written(path, content)
 
 
-def _by_move(call: _Call) -> Iterator[FileChange]:
+def _by_move(call: _FileCall) -> Iterator[FileChange]:
     path, to = call.text(call.names.path), call.text(call.names.to)
     if path is not None and to is not None:
         yield Moved(path, to)
 
 
-def _by_removal(call: _Call) -> Iterator[FileChange]:
+def _by_removal(call: _FileCall) -> Iterator[FileChange]:
     if (path := call.text(call.names.path)) is not None:
-        yield Removed(path)
+        yield FileRemoved(path)
 
 
-def _by_search(call: _Call) -> Iterator[FileChange]:
+def _by_search(call: _FileCall) -> Iterator[FileChange]:
     path = call.text(call.names.path) or ""
     yield from hits_in(call.result, path if "." in path.rpartition("/")[2] else "")
 
 
-def _by_diff(call: _Call) -> Iterator[FileChange]:
+def _by_diff(call: _FileCall) -> Iterator[FileChange]:
     """What a tool showed that compares the files as they are with others."""
     folder = call.text(call.names.folder) or ""
     yield from (change.placed(folder) for change in compared_files(opened(call.result)))
 
 
-def _by_anything(call: _Call) -> Iterator[FileChange]:
+def _by_anything(call: _FileCall) -> Iterator[FileChange]:
     yield Doubted("", call.name)
 
 
-def _by_nothing(call: _Call) -> Iterator[FileChange]:
+def _by_nothing(call: _FileCall) -> Iterator[FileChange]:
     yield from ()
 
 
-def _by_read(call: _Call) -> Iterator[FileChange]:
+def _by_read(call: _FileCall) -> Iterator[FileChange]:
     path = call.text(call.names.path)
     if path is None:
         return
@@ -172,7 +172,7 @@ def _by_read(call: _Call) -> Iterator[FileChange]:
         yield Shown(path, 1, tuple(lines), ends=True)
 
 
-def _asks_for_part(call: _Call) -> bool:
+def _asks_for_part(call: _FileCall) -> bool:
     """Whether a read may have shown a part, or no text: any argument may say so, unless the tool's table tells which
     do."""
     if call.stated.isdisjoint(("offset", "limit")):
@@ -180,7 +180,7 @@ def _asks_for_part(call: _Call) -> bool:
     return any(call.arguments.get(name) is not None for name in (*call.names.offset, *call.names.limit))
 
 
-def _ends(shown: Shown, lines: Sequence[str], call: _Call) -> bool:
+def _ends(shown: Shown, lines: Sequence[str], call: _FileCall) -> bool:
     """Whether a read showed the file up to its end."""
     behind = False
     for line in reversed(lines):
@@ -201,14 +201,14 @@ def _is_text(text: str) -> bool:
     return not (_CUT.search(text) or "\x00" in text or "\ufffd" in text or text.startswith(_SAYS_INSTEAD))
 
 
-def _snippet(call: _Call) -> Iterator[FileChange]:
+def _snippet(call: _FileCall) -> Iterator[FileChange]:
     """The numbered lines around an edit that some tools print."""
     at, path = call.result.find("cat -n"), call.text(call.names.path)
     shown = numbered(path, call.result[at:].split("\n")[1:]) if at >= 0 and path is not None else None
     yield from [shown] if shown else []
 
 
-def _by_program(call: _Call) -> Iterator[FileChange]:
+def _by_program(call: _FileCall) -> Iterator[FileChange]:
     """What a program did that hands one script to a shell tool, or a shell tool that nobody has listed."""
     if call.text(call.names.script) is not None:
         yield from _by_shell(call)
@@ -220,13 +220,13 @@ def _by_program(call: _Call) -> Iterator[FileChange]:
             yield from _by_script(*scripts[0], call)
 
 
-def _by_shell(call: _Call) -> Iterator[FileChange]:
+def _by_shell(call: _FileCall) -> Iterator[FileChange]:
     folder = call.text(call.names.folder) or ""
     if (script := _script(call)) is not None:
         yield from _by_script(script, folder, call)
 
 
-def _script(call: _Call) -> str | None:
+def _script(call: _FileCall) -> str | None:
     """The script that a shell tool ran: a text, or the words of a command."""
     if (text := call.text(call.names.script)) is not None:
         return text
@@ -237,7 +237,7 @@ def _script(call: _Call) -> str | None:
     return words[2] if is_shell else shlex.join(words)
 
 
-def _by_script(script: str, folder: str, call: _Call) -> Iterator[FileChange]:
+def _by_script(script: str, folder: str, call: _FileCall) -> Iterator[FileChange]:
     if patch_in(script) and call.failed:
         return
     result = call.result
@@ -265,7 +265,7 @@ def _unescaped(patch: str) -> str:
     return patch if "\n" in patch[:80] else patch.replace("\\n", "\n").replace('\\"', '"').replace("\\t", "\t")
 
 
-_DONE_BY: Mapping[Does, Callable[[_Call], Iterator[FileChange]]] = {
+_DONE_BY: Mapping[Does, Callable[[_FileCall], Iterator[FileChange]]] = {
     Does.READ: _by_read,
     Does.WRITE: _by_write,
     Does.EDIT: _by_edit,
@@ -278,6 +278,7 @@ _DONE_BY: Mapping[Does, Callable[[_Call], Iterator[FileChange]]] = {
     Does.PROGRAM: _by_program,
     Does.CHANGE_ANY: _by_anything,
     Does.DELEGATE: _by_agent,
+    Does.ASK_USER: _by_nothing,
     Does.PLAN: _by_nothing,
     Does.NEW_TASK: _by_nothing,
     Does.TASK_STATE: _by_nothing,

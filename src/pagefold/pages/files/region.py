@@ -81,10 +81,13 @@ class Region:
 
     def places(self, sought: Sequence[str]) -> Iterator[int]:
         """The indexes at which a run of lines begins."""
-        lines, count = self.lines, len(sought)
-        first, wanted = sought[0], tuple(sought)
-        for index in range(len(lines) - count + 1):
-            if lines[index] == first and lines[index : index + count] == wanted:
+        lines, wanted = self.lines, tuple(sought)
+        first, count, index = wanted[0], len(wanted), -1
+        end = len(lines) - count + 1
+        # Searched by the tuple itself: every known run is looked for in every other whenever a file is shown.
+        for _ in range(lines[: max(0, end)].count(first)):
+            index = lines.index(first, index + 1)
+            if lines[index : index + count] == wanted:
                 yield index
 
     def times(self, text: str) -> int:

@@ -26,7 +26,7 @@ class Redirect:
 
 
 @frozen
-class Command:
+class ShellCommand:
     """One simple command. `before` is the operator or keyword before it; `document` is its here-document."""
 
     words: tuple[str, ...]
@@ -39,7 +39,7 @@ class Command:
         return self.words[0].rpartition("/")[2] if self.words else ""
 
 
-def commands_in(script: str) -> list[Command]:
+def commands_in(script: str) -> list[ShellCommand]:
     """The simple commands of a script in order; none where its quotes do not match."""
     documents: list[str] = []
     try:
@@ -99,7 +99,7 @@ def _tokens(script: str) -> list[str]:
     return list(lexer)
 
 
-def _commands(tokens: list[str], documents: list[str]) -> Iterator[Command]:
+def _commands(tokens: list[str], documents: list[str]) -> Iterator[ShellCommand]:
     words: list[str] = []
     redirects: list[Redirect] = []
     document: str | None = None
@@ -110,7 +110,7 @@ def _commands(tokens: list[str], documents: list[str]) -> Iterator[Command]:
         at += 1
         if token in _OPERATORS or (token and set(token) <= set("();&|")):
             if words or redirects:
-                yield Command(tuple(words), before, tuple(redirects), document)
+                yield ShellCommand(tuple(words), before, tuple(redirects), document)
             words, redirects, document, before = [], [], None, token
         elif token == _HERE:
             document = next(pending, None)
