@@ -279,7 +279,7 @@ def test_what_a_writer_wrote_is_shown_as_it_is_and_not_obeyed_by_the_terminal(
     told = pagefold(home=tmp_path).stdout
 
     assert "[/bold] x" in told
-    assert "[red]?[2J?" in told
+    assert r"[red]\x1b[2J\udc80" in told
 
 
 def test_the_examples_of_the_documentation_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

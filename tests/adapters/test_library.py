@@ -9,7 +9,7 @@ from pagefold.adapters.library import Library
 from pagefold.adapters.sqlite.store import SqliteStore
 from pagefold.encode.recall_reply import RecallReply
 from pagefold.pages.page import handle_of, id_of
-from pagefold.pages.recall import Denied, Failed, Recalled, Unknown
+from pagefold.pages.recall import Failed, Recalled, Unknown
 
 CONTENT = b'{"items": [{"name": "first"}, {"name": "second"}]}'
 ABSENT = handle_of(id_of(b"never put"))
@@ -22,7 +22,7 @@ def library(tmp_path: Path) -> Iterator[Library]:
     library.close()
 
 
-def test_recalled_unknown_denied_and_failed_are_four_answers_and_each_is_counted(library: Library) -> None:
+def test_recalled_unknown_and_failed_are_three_answers_and_each_is_counted(library: Library) -> None:
     page = library.put(CONTENT, history="h")
     handle = handle_of(page)
     broken = library.put(b"broken " * 100)
@@ -31,9 +31,9 @@ def test_recalled_unknown_denied_and_failed_are_four_answers_and_each_is_counted
 
     assert library.recall(handle, within="h") == Recalled(page, CONTENT)
     assert library.recall(ABSENT) == Unknown(ABSENT)
-    assert library.recall(handle, within="other") == Denied(handle)
+    assert library.recall(handle, within="other") == Unknown(handle)
     assert isinstance(library.recall(handle_of(broken)), Failed)
-    assert library.status().recalls == {"recalled": 1, "unknown": 1, "denied": 1, "failed": 1}
+    assert library.status().recalls == {"recalled": 1, "unknown": 2, "failed": 1}
 
 
 def test_a_part_is_recalled_by_bytes_path_word_or_line(library: Library) -> None:
@@ -50,7 +50,7 @@ def test_a_part_that_is_not_there_and_a_page_that_is_not_are_told_apart(library:
     handle = handle_of(library.put(CONTENT, history="h"))
 
     assert library.answer(ABSENT, find="x").reason == "unknown"
-    assert library.answer(handle, within="other", find="x").reason == "denied"
+    assert library.answer(handle, within="other", find="x").reason == "unknown"
     missing = library.answer(handle, find="nowhere")
     assert missing.page is None
     assert missing.reason not in ("unknown", "denied", "failed")

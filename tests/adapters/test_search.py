@@ -120,7 +120,10 @@ def test_the_librarys_answer_is_told_in_words_and_nothing_found_is_no_failure(tm
 
     assert isinstance(found, SearchResults)
     assert found.found[0].page == page == id_of(b"line one\nthe needle\nline three")
-    assert found.text == f"1. {found.found[0].handle} Read hay.txt (from line 1)\nline one\nthe needle\nline three"
+    assert (
+        found.text
+        == f"1. {found.found[0].handle} from Read hay.txt (from line 1)\n    line one\n    the needle\n    line three"
+    )
     assert nothing == SearchResults("camel", ())
     assert nothing.text == "No page speaks of 'camel'."
     assert (status.pages, status.sessions, status.searches, status.sink) == (1, 1, 2, None)

@@ -392,6 +392,10 @@ class Kept:
     def folders(self, folder: str) -> Sequence[str]:
         return sorted({folder + key.removeprefix(folder).partition("/")[0] for key in self.objects})
 
+    def delete(self, keys: Sequence[str]) -> None:
+        for key in keys:
+            self.objects.pop(key, None)
+
 
 def waiting(opened: Library) -> int:
     state = opened.status().sink

@@ -36,6 +36,19 @@ class NoteSuite:
 
         assert notes.put_if_absent("a", b"third") == b"second"
 
+    def test_a_note_lives_as_long_as_its_history(self, store: Store, notes: NoteStore) -> None:
+        notes.put("a", b"of the live one", now=1.0, history="live")
+        notes.put_if_absent("b", b"of the live one too", now=1.0, history="live")
+        notes.put("c", b"of the one that is over", now=1.0, history="over")
+        notes.put("d", b"of none", now=1.0)
+        store.pages.renew("live", 9.0)
+        store.pages.renew("over", 3.0)
+
+        store.pages.collect(before=9.0)
+
+        kept = [notes.newest(name) for name in "abcd"]
+        assert kept == [b"of the live one", b"of the live one too", None, None]
+
     def test_names_and_contents_may_be_anything(self, notes: NoteStore) -> None:
         for name in ("a", "nul\0", "lone \udcff", "x" * 700, "a/../b"):
             assert notes.put_if_absent(name, name.encode("utf-8", "surrogatepass")) == notes.newest(name)

@@ -106,6 +106,30 @@ class PageSuite:
         pages.release("unknown")
         assert pages.collect(max_bytes=0) == Collected(pages=1, bytes=6, held=0)
 
+    def test_a_hold_of_a_history_with_turns_ends_when_its_last_turn_is_too_old(self, pages: PageStore) -> None:
+        page = pages.put(b"held", history="live", now=1.0)
+        pages.hold(page, "live")
+        pages.renew("live", 5.0)
+        pages.renew("live", 3.0)  # late news of an earlier turn
+
+        assert pages.collect(before=5.0) == Collected(pages=0, bytes=0, held=1)
+        assert pages.collect(before=5.5) == Collected(pages=1, bytes=4, held=0)
+
+    def test_what_a_history_lists_is_as_young_as_its_last_turn(self, pages: PageStore) -> None:
+        young, old = pages.put(b"young", history="live", now=1.0), pages.put(b"old", history="over", now=2.0)
+        pages.renew("live", 9.0)
+        pages.renew("over", 3.0)
+
+        assert pages.collect(before=9.0).pages == 1
+        assert (pages.exists(young), pages.exists(old)) == (True, False)
+
+    def test_what_is_leased_stays_however_large_the_rest_is(self, pages: PageStore) -> None:
+        old, leased = pages.put(b"o" * 10, now=1.0), pages.put(b"l" * 10, history="live", now=1.0)
+        pages.renew("live", 5.0)
+
+        assert pages.collect(max_bytes=0, leased=5.0).pages == 1
+        assert (pages.exists(old), pages.exists(leased)) == (False, True)
+
     def test_a_hold_on_a_missing_page_says_so_and_counts_once_it_is_put(self, pages: PageStore) -> None:
         assert not pages.hold(id_of(b"later"), "live")
 

@@ -30,6 +30,7 @@ class RandomLife(RuleBasedStateMachine):
         self.kept: dict[PageId, tuple[float, bytes]] = {}
         self.listings: dict[str, list[PageId]] = {}
         self.holds: set[tuple[str, PageId]] = set()
+        self.turns: dict[str, float] = {}
         self.seen: set[PageId] = {ABSENT}
 
     @rule(content=CONTENTS, history=HISTORIES, now=TIMES)
@@ -52,22 +53,41 @@ class RandomLife(RuleBasedStateMachine):
         self.pages.release(history)
         self.holds = {hold for hold in self.holds if hold[0] != history}
 
-    @rule(before=st.none() | TIMES, max_bytes=st.none() | st.integers(0, 1500))
-    def collect(self, before: float | None, max_bytes: int | None) -> None:
-        held = {page for _, page in self.holds} & self.kept.keys()
-        queue = sorted((time, page) for page, (time, _) in self.kept.items() if page not in held)
+    @rule(history=HISTORIES, now=TIMES)
+    def renew(self, history: str, now: float) -> None:
+        self.pages.renew(history, now)
+        if history:
+            self.turns[history] = max(now, self.turns.get(history, now))
+
+    def last_use(self, page: PageId) -> float:
+        lists = {history for history, listed in self.listings.items() if page in listed}
+        uses = lists | {history for history, held in self.holds if held == page}
+        return max([self.kept[page][0], *(self.turns[history] for history in uses if history in self.turns)])
+
+    @rule(before=st.none() | TIMES, max_bytes=st.none() | st.integers(0, 1500), leased=st.none() | TIMES)
+    def collect(self, before: float | None, max_bytes: int | None, leased: float | None) -> None:
+        endless = {page for history, page in self.holds if history not in self.turns}
+        queue = sorted((self.last_use(page), page) for page in self.kept if page not in endless)
         total = sum(len(content) for _, content in self.kept.values())
         gone: list[bytes] = []
         while queue and (
             (before is not None and queue[0][0] < before)
-            or (max_bytes is not None and total - sum(map(len, gone)) > max_bytes)
+            or (
+                max_bytes is not None
+                and total - sum(map(len, gone)) > max_bytes
+                and (leased is None or queue[0][0] < leased)
+            )
         ):
             page = queue.pop(0)[1]
             gone.append(self.kept.pop(page)[1])
             self.listings = {name: [one for one in listed if one != page] for name, listed in self.listings.items()}
+        over = {history for history, last in self.turns.items() if before is not None and last < before}
+        self.turns = {history: last for history, last in self.turns.items() if history not in over}
+        self.holds = {hold for hold in self.holds if hold[0] not in over}
 
-        collected = self.pages.collect(before=before, max_bytes=max_bytes)
+        collected = self.pages.collect(before=before, max_bytes=max_bytes, leased=leased)
 
+        held = {page for _, page in self.holds} & self.kept.keys()
         assert collected == Collected(len(gone), sum(map(len, gone)), len(held))
 
     @rule()

@@ -17,10 +17,11 @@ from tests.conformance.journal_suite import JournalSuite
 from tests.conformance.note_suite import NoteSuite
 from tests.conformance.outbox_suite import OutboxSuite
 from tests.conformance.page_suite import PageSuite
+from tests.conformance.scope_suite import ScopeSuite
 from tests.conformance.search_suite import SearchSuite
 
 
-class StoreSuite(PageSuite, NoteSuite, OutboxSuite, SearchSuite, JournalSuite):
+class StoreSuite(PageSuite, NoteSuite, OutboxSuite, SearchSuite, JournalSuite, ScopeSuite):
     @pytest.fixture
     def store(self, reopen: Callable[..., Store]) -> Iterator[Store]:
         store = reopen()

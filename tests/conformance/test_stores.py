@@ -1,17 +1,26 @@
 """The stores that pass the conformance suite, and a random life of each."""
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from hypothesis.stateful import run_state_machine_as_test
 
+from pagefold.adapters.postgres.store import PostgresStore
 from pagefold.adapters.sqlite.store import SqliteStore
 from pagefold.pages.memory_store import MemoryStore
 from pagefold.pages.store import Store
 from tests.conformance.random_life import RandomLife
 from tests.conformance.store_suite import StoreSuite
+from tests.postgres import PostgresServer, running_postgres
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    with running_postgres() as server:
+        yield server
 
 
 class TestMemoryStore(StoreSuite):
@@ -20,7 +29,7 @@ class TestMemoryStore(StoreSuite):
         store = MemoryStore()
 
         def reopen(sender: str = "") -> Store:
-            store.sender = store.pages.sender = sender
+            store.pages.shared.sender = sender
             return store
 
         return reopen
@@ -30,6 +39,19 @@ class TestSqliteStore(StoreSuite):
     @pytest.fixture
     def reopen(self, tmp_path: Path) -> Callable[..., Store]:
         return lambda sender="": SqliteStore(tmp_path / "store.db", sender=sender)
+
+
+class TestEncryptedStore(StoreSuite):
+    @pytest.fixture
+    def reopen(self, tmp_path: Path) -> Callable[..., Store]:
+        return lambda sender="": SqliteStore(tmp_path / "store.db", sender=sender, key="5e" * 32)
+
+
+class TestPostgresStore(StoreSuite):
+    @pytest.fixture
+    def reopen(self, postgres: PostgresServer) -> Callable[..., Store]:
+        url = postgres.new_schema()
+        return lambda sender="": PostgresStore(url, sender=sender)
 
 
 class MemoryLife(RandomLife):
@@ -48,7 +70,20 @@ class SqliteLife(RandomLife):
         self.folder.cleanup()
 
 
+class PostgresLife(RandomLife):
+    def __init__(self) -> None:
+        url = next(self.schemas)
+        super().__init__(lambda: PostgresStore(url))
+
+    schemas: Iterator[str]
+
+
 TestMemoryLife = MemoryLife.TestCase
 TestMemoryLife.settings = settings(deadline=None, max_examples=60, stateful_step_count=30)
 TestSqliteLife = SqliteLife.TestCase
 TestSqliteLife.settings = settings(deadline=None, max_examples=60, stateful_step_count=30)
+
+
+def test_a_random_life_in_postgres(postgres: PostgresServer) -> None:
+    PostgresLife.schemas = iter(postgres.new_schema, None)
+    run_state_machine_as_test(PostgresLife, settings=settings(deadline=None, max_examples=10, stateful_step_count=25))

@@ -7,40 +7,33 @@ it, and a restore, wait as long as one request may take.
 
 import secrets
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from pagefold.adapters.protection import UNPROTECTED, Protection
 from pagefold.adapters.sink import HistorySink, ObjectStorage, SinkState
-from pagefold.adapters.stores import open_store
+from pagefold.adapters.sink_reader import Restored, SinkReader
+from pagefold.adapters.steady_store import SteadyStore, StoreHealth
+from pagefold.adapters.stores import open_steady_store, open_store
 from pagefold.encode.recall_reply import RecallReply, reply_to_recall
-from pagefold.errors import ConfigError, DeniedError, StoreError
+from pagefold.errors import ConfigError, StoreError
 from pagefold.pages import recall as recalling
 from pagefold.pages.context_tools import PARTS
 from pagefold.pages.exchanges import Work
+from pagefold.pages.forgetting import Choice, ForgettingStore, Forgotten
 from pagefold.pages.kinds import PageKind
-from pagefold.pages.manifest import (
-    ManifestEntry,
-    folder_of,
-    handle_folder,
-    in_order,
-    named_by,
-    page_key,
-    parse_part,
-    sessions_of,
-)
-from pagefold.pages.memory_store import MemoryPages
-from pagefold.pages.page import PageId, id_of
+from pagefold.pages.memory_store import MemoryPages, MemoryStore
+from pagefold.pages.page import PageId, handle_of
 from pagefold.pages.recall import Denied, Failed, RecallAnswer, Recalled, Unknown
 from pagefold.pages.recall_frame import frame_of
+from pagefold.pages.redaction import redaction_words
+from pagefold.pages.scope import THIS_USER, StoreScope
 from pagefold.pages.search import LIMIT, SearchAnswer, SearchFailed, SearchResults
-from pagefold.pages.store import Store
+from pagefold.pages.store import PageStore, Store
 from pagefold.settings.sections import SinkSettings
 
-_AT_ONCE = 8
-_CHUNK = 32
 _USUALLY_FOUND, _MOST_FOUND = 5, 20
 _ANSWERS = {Recalled: "recalled", Unknown: "unknown", Denied: "denied", Failed: "failed"}
 
@@ -64,21 +57,6 @@ class Status:
     faults: Mapping[str, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Restored:
-    """How much a restore brought back. `present` was in the store already; `missing` is not in the sink, or damaged."""
-
-    session: str
-    pages: int
-    bytes: int
-    present: int
-    missing: tuple[PageId, ...]
-
-    @property
-    def known(self) -> bool:
-        return bool(self.pages or self.present or self.missing)
-
-
 class Library:
     """A store, with the history sink behind it where there are `objects`; closing it closes the store.
 
@@ -94,7 +72,8 @@ class Library:
         flush_seconds: float = 5.0,
     ) -> None:
         self.store = store
-        self._objects, self._prefix, self._flush_seconds = objects, prefix, flush_seconds
+        self._flush_seconds = flush_seconds
+        self._in_sink = SinkReader(store, objects, prefix) if objects else None
         self._answers: Counter[str] = Counter()
         self._searches = 0
         self._sink = HistorySink(store, objects, prefix) if objects else None
@@ -102,11 +81,58 @@ class Library:
             self._sink.start()
 
     @classmethod
-    def open(cls, path: Path, settings: SinkSettings, *, sending: bool = True) -> "Library":
+    def open(
+        cls,
+        where: str | Path,
+        settings: SinkSettings,
+        *,
+        sending: bool = True,
+        scope: StoreScope = THIS_USER,
+        protection: Protection = UNPROTECTED,
+    ) -> "Library":
         """With the sink that the settings name, if any. Raises StoreError, and ConfigError where obstore is missing."""
         objects = objects_of(settings)
-        store = open_store(path, sender=secrets.token_hex(8) if objects and sending else "")
+        sender = secrets.token_hex(8) if objects and sending else ""
+        store = open_store(where, sender=sender, scope=scope, protection=protection)
         return cls(store, objects, prefix=settings.prefix, flush_seconds=settings.flush_seconds)
+
+    @classmethod
+    def open_steady(
+        cls,
+        where: str | Path | None,
+        settings: SinkSettings,
+        *,
+        deadline: float,
+        report: Callable[[str, str], None],
+        scope: StoreScope = THIS_USER,
+        protection: Protection = UNPROTECTED,
+    ) -> "Library":
+        """The same for somebody who cannot wait for the store, nor do without it: see `adapters.steady_store`. Without
+        a place, in memory. Raises ConfigError where obstore is missing."""
+        objects = objects_of(settings)
+        sender = secrets.token_hex(8) if objects else ""
+        store: Store = MemoryStore(sender, scope)
+        if where is None:
+            report("store shut", "there is no place for the store: what agents may recall is kept in memory")
+        else:
+            store = open_steady_store(
+                where, sender=sender, scope=scope, protection=protection, deadline=deadline, report=report
+            )
+        return cls(store, objects, prefix=settings.prefix, flush_seconds=settings.flush_seconds)
+
+    @property
+    def health(self) -> StoreHealth:
+        """How the store is; always well where it is not watched."""
+        return self.store.health() if isinstance(self.store, SteadyStore) else StoreHealth()
+
+    def run(self, step: Callable[[], T]) -> T:
+        """Does several calls of the store as one, within one deadline where it has one. Raises StoreError."""
+        return self.store.run(step) if isinstance(self.store, SteadyStore) else step()
+
+    def when_back(self, call: Callable[[], None]) -> None:
+        """Has something called each time the store works again."""
+        if isinstance(self.store, SteadyStore):
+            self.store.when_back.append(call)
 
     def put(
         self,
@@ -123,11 +149,16 @@ class Library:
             self._sink.wake()
         return page
 
-    def recall(self, handle: str, *, within: str | None = None) -> RecallAnswer:
-        """Returns the whole page, from the store or else from the sink; with `within`, only a page of that history."""
+    def recall(self, handle: str, *, within: str | None = None, history: str | None = None) -> RecallAnswer:
+        """Returns the whole page, from the store or else from the sink; with `within`, only a page of that history.
+
+        What `history` was shown is recalled there from whichever project of the principal's it was put in: a
+        conversation goes on behind another proxy, or after an upgrade."""
         answer = recalling.recall(self.store.pages, handle, within=within)
+        if isinstance(answer, Unknown) and within is None and history and self.store.scope.project is not None:
+            answer = recalling.recall(self._own_pages, handle, within=history)
         if not isinstance(answer, Recalled):
-            answer = self._from_sink(handle, within, answer, self._whole)
+            answer = self._in_sink.recall(handle, within, answer) if self._in_sink else answer
         return self._counted(answer)
 
     def read(self, handle: str, start: int, end: int, *, within: str | None = None) -> RecallAnswer:
@@ -135,8 +166,8 @@ class Library:
         answer = recalling.recall(self.store.pages, handle, within=within)
         if isinstance(answer, Recalled):
             return self._counted(Recalled(answer.page, answer.content[max(0, start) : max(0, end)]))
-        part = self._from_sink(handle, within, answer, lambda objects, key, _: objects.read(key, start, max(0, end)))
-        return self._counted(part)
+        part = (start, max(0, end))
+        return self._counted(self._in_sink.recall(handle, within, answer, part) if self._in_sink else answer)
 
     def answer(
         self,
@@ -153,21 +184,31 @@ class Library:
     ) -> RecallReply:
         """Returns the text for an agent that recalls a page: all of it, its next piece, or the part it asked for.
 
-        A page is recalled `within` one history, or from all; what was folded in `history` comes with its place there.
+        A page is recalled `within` one history, or from the scope; what was folded in `history` comes with its place
+        there.
         """
-        recalled = self.recall(handle, within=within)
+        recalled = self.recall(handle, within=within, history=history)
         if not isinstance(recalled, Recalled):
             return RecallReply(recalled.text, reason=_ANSWERS[type(recalled)])
         # It may have come from the sink, so parts are taken of what was recalled.
         pages = MemoryPages()
         pages.put(recalled.content)
         try:
-            frame = frame_of(self.store.pages, handle, within or history, work)
+            frame = frame_of(self._own_pages, handle, within or history, work)
         except StoreError as error:
             return RecallReply(Failed(handle, str(error)).text, reason=_ANSWERS[Failed])
-        return reply_to_recall(
-            pages, handle, cursor=cursor, lines=lines, path=path, find=find, budget=budget, frame=frame
+        reply = reply_to_recall(
+            pages,
+            handle_of(recalled.page),
+            cursor=cursor,
+            lines=lines,
+            path=path,
+            find=find,
+            budget=budget,
+            frame=frame,
         )
+        missing = redaction_words(self.store.pages.redactions(recalled.page))
+        return replace(reply, text=f"{reply.text}\n{missing}") if missing else reply
 
     def answer_call(
         self,
@@ -176,11 +217,13 @@ class Library:
         *,
         budget: int,
         within: str | None = None,
+        alone: bool = False,
         work: Callable[[], Work] | None = None,
     ) -> tuple[str, bool]:
         """Returns the text for an agent that calls context_recall or context_search, and whether it is a failure.
 
-        Pages are searched for `within` one history, and recalled from all: a handle may come from another surface.
+        Pages are searched for `within` one history, and recalled from the scope: a handle may come from another
+        surface, or from the conversation that this one is a part of. `alone` recalls them within the history too.
         `work` gives what has been done in that history up to now. Raises StoreError.
         """
         if tool == "context_search":
@@ -189,7 +232,8 @@ class Library:
             matches = self.search(str(arguments.get("query", "")), within=within, limit=most)
             return matches.text, isinstance(matches, SearchFailed)
         part = {name: str(arguments.get(name) or "") for name in PARTS}
-        recalled = self.answer(str(arguments.get("handle", "")), **part, budget=budget, history=within, work=work)
+        handle, only = str(arguments.get("handle", "")), within or "" if alone else None
+        recalled = self.answer(handle, **part, budget=budget, within=only, history=within, work=work)
         return recalled.text, recalled.page is None
 
     def search(self, query: str, *, within: str | None = None, limit: int = LIMIT) -> SearchAnswer:
@@ -219,7 +263,7 @@ class Library:
 
     def sessions(self) -> Sequence[str]:
         """Returns the sessions in the sink. Raises StoreError, and ConfigError where there is no sink."""
-        return sessions_of(self._required().folders(self._prefix))
+        return self._required().sessions()
 
     def send(self, session: str) -> int:
         """Has all of a session sent, also what was put before there was a sink; returns how many pages that adds."""
@@ -231,27 +275,27 @@ class Library:
 
     def restore(self, session: str, *, now: float) -> Restored:
         """Brings a session's pages back into the store, each checked against its id. Raises StoreError."""
-        objects = self._required()
-        folder = folder_of(self._prefix, session)
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
-            parts = _found(pool.map(objects.get, objects.keys(f"{folder}/manifest")))
-            entries = in_order(map(parse_part, parts))
-            pages = length = present = 0
-            missing: list[PageId] = []
-            for at in range(0, len(entries), _CHUNK):
-                chunk = entries[at : at + _CHUNK]
-                # Noted first: what came from the sink does not await being sent there.
-                self.store.outbox.note_in_sink(session, [entry.page for entry in chunk])
-                contents = pool.map(lambda entry: self._content(objects, folder, entry), chunk)
-                for entry, (content, local) in zip(chunk, contents, strict=True):
-                    if content is None:
-                        missing.append(entry.page)
-                        continue
-                    self.store.pages.put(content, history=session, now=now, kind=entry.kind, name=entry.name)
-                    present += local
-                    pages += not local
-                    length += 0 if local else len(content)
-        return Restored(session, pages, length, present, tuple(missing))
+        return self._required().restore(session, now)
+
+    def forget(self, choice: Choice, *, dry_run: bool = False) -> tuple[Forgotten, int]:
+        """Forgets in the store and in the sink, or says what that would be; with how many objects of the sink go.
+
+        The sink goes first: while that fails, the store still knows what there is to forget. Raises StoreError.
+        """
+        store, sink = self.store, self._in_sink
+        if not isinstance(store, ForgettingStore):
+            raise StoreError(f"{store.where}: this kind of store cannot forget")
+        forgotten = store.to_forget(choice)
+        names = list(forgotten.names)
+        if sink:
+            names += [choice.session] if choice.session else []
+            names += sink.ended_before(choice.before, names) if choice.before is not None else []
+        objects = sink.forget(names, dry_run=dry_run) if sink else 0
+        if dry_run:
+            return forgotten, objects
+        forgotten = store.forget(choice)
+        # Once more: a process that was sending meanwhile cannot any more.
+        return forgotten, objects + (sink.forget(names) if sink else 0)
 
     def close(self) -> bool:
         """Lets the sink send what waits, for as long as the settings say, then closes; returns whether all was sent."""
@@ -264,62 +308,14 @@ class Library:
         self._answers[_ANSWERS[type(answer)]] += 1
         return answer
 
-    # ---- the sink's side -------------------------------------------------------------------------------------
+    @property
+    def _own_pages(self) -> PageStore:
+        return self.store.scoped(self.store.scope.own).pages
 
-    def _required(self) -> ObjectStorage:
-        if self._objects is None:
+    def _required(self) -> SinkReader:
+        if self._in_sink is None:
             raise ConfigError("there is no history sink: set sink.endpoint and sink.bucket")
-        return self._objects
-
-    def _content(self, objects: ObjectStorage, folder: str, entry: ManifestEntry) -> tuple[bytes | None, bool]:
-        """Returns a page's content, and whether the store had it already."""
-        if (content := self.store.pages.get(entry.page)) is not None:
-            return content, True
-        content = objects.get(page_key(folder, entry.page))
-        return (content if content is not None and id_of(content) == entry.page else None), False
-
-    def _from_sink(
-        self,
-        handle: str,
-        within: str | None,
-        locally: RecallAnswer,
-        read: Callable[[ObjectStorage, str, PageId], bytes | None],
-    ) -> RecallAnswer:
-        """Returns what the sink has under a handle that the store did not recall, or else the store's answer."""
-        if self._objects is None:
-            return locally
-        try:
-            places = self._places(self._objects, handle, within)
-            if len({page for page, _ in places}) > 1:
-                return Failed(handle, "the handle is ambiguous in the history sink; recall it within one session")
-            for page, folder in places:
-                content = read(self._objects, page_key(folder, page), page)
-                if content is not None:
-                    return Recalled(page, content)
-        except StoreError as error:
-            if not isinstance(locally, Unknown):
-                return locally
-            return Denied(handle, str(error)) if isinstance(error, DeniedError) else Failed(handle, str(error))
-        return locally
-
-    def _places(self, objects: ObjectStorage, handle: str, within: str | None) -> list[tuple[PageId, str]]:
-        """Returns the pages a handle may name, with their folders: by the outbox, else by asking over the network."""
-        noted = [
-            (page, folder_of(self._prefix, session))
-            for page, session in self.store.outbox.find_sent(handle)
-            if within in (None, session)
-        ]
-        if noted or not within:
-            return noted
-        folder = folder_of(self._prefix, within)
-        looked_in = handle_folder(folder, handle)
-        return [(page, folder) for page in named_by(handle, objects.keys(looked_in))] if looked_in else []
-
-    def _whole(self, objects: ObjectStorage, key: str, page: PageId) -> bytes | None:
-        content = objects.get(key)
-        if content is not None and id_of(content) != page:
-            raise StoreError("what the history sink holds is not what was sent there")
-        return content
+        return self._in_sink
 
 
 def objects_of(settings: SinkSettings) -> ObjectStorage | None:
@@ -333,7 +329,3 @@ def objects_of(settings: SinkSettings) -> ObjectStorage | None:
             "sink.endpoint: the history sink needs the extra s3: install it by pip install 'pagefold[s3]'"
         ) from error
     return S3Objects(settings)
-
-
-def _found(contents: Iterable[T | None]) -> list[T]:
-    return [content for content in contents if content is not None]

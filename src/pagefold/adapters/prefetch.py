@@ -46,14 +46,14 @@ def _state(path: object, *, first: bool) -> tuple[object, ...] | None:
     if not isinstance(path, str) or "\0" in path or not Path(path).is_absolute():
         return None
     try:
-        found = Path(path).stat()
+        status = Path(path).stat()
     except OSError:
         return None
-    if not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):
+    if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
         return None
-    if first and time.time_ns() - max(found.st_mtime_ns, found.st_ctime_ns) < _SETTLED_NS:
+    if first and time.time_ns() - max(status.st_mtime_ns, status.st_ctime_ns) < _SETTLED_NS:
         return None
-    return path, found.st_dev, found.st_ino, found.st_mode, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+    return path, status.st_dev, status.st_ino, status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 @dataclass(slots=True)
@@ -99,14 +99,14 @@ class Prefetcher(Generic[Body]):
         self._real += 1
         self._count_host(tool, 1)
         self._preempt(tool, arguments)
-        found = self._registry.find(tool)
-        if found is None:
+        registered = self._registry.find(tool)
+        if registered is None:
             return None
         if early := self._running(tool, arguments):
             early.wanted = True
             await asyncio.wait({early.task})
-        seen = witness(found.model, arguments) if found.model.is_local() else None
-        if found.model.is_local() and found.model.watch and seen is None:
+        seen = witness(registered.model, arguments) if registered.model.is_local() else None
+        if registered.model.is_local() and registered.model.watch and seen is None:
             # What it was made of cannot be looked at any more.
             seen = object()
         return self.answers.take(tool, arguments, time.monotonic(), seen)
@@ -121,8 +121,8 @@ class Prefetcher(Generic[Body]):
             self._asked[tool, text] = self.epochs.of(tool)
             if len(self._asked) > _KEPT_CALLS:
                 del self._asked[next(iter(self._asked))]
-        said = self._text_of(body) if self._planner.looks_into(tool) else ""
-        self._turn.append(AnsweredCall(tool, arguments, said, failed))
+        text = self._text_of(body) if self._planner.looks_into(tool) else ""
+        self._turn.append(AnsweredCall(tool, arguments, text, failed))
         if self._real == 0 and not self._closed:
             turn, self._turn = self._turn, []
             self.answers.sweep(time.monotonic())
@@ -149,8 +149,8 @@ class Prefetcher(Generic[Body]):
         return self._real_hosts + Counter(filter(None, early))
 
     def _count_host(self, tool: str, change: int) -> None:
-        found = self._registry.find(tool)
-        if found is not None and (host := found.model.rate_limit_host):
+        registered = self._registry.find(tool)
+        if registered is not None and (host := registered.model.rate_limit_host):
             self._real_hosts[host] += change
 
     def _running(self, tool: str, arguments: Mapping[str, Any]) -> _Early | None:
@@ -165,22 +165,22 @@ class Prefetcher(Generic[Body]):
                 early.task.cancel()
 
     def _start(self, planned: PlannedCall) -> None:
-        found = self._registry.find(planned.tool)
+        registered = self._registry.find(planned.tool)
         # Asked here once more, at the very place where a call goes out.
         verdict = may_dispatch(
             planned.tool,
-            found,
+            registered,
             planned.arguments,
             annotations=self._planner.annotations.get(planned.tool),
             allowed_hosts=self._planner.limits.hosts,
         )
-        if found is None or not verdict:
+        if registered is None or not verdict:
             return
         if verdict.host is not None and self._busy()[verdict.host] >= self._planner.limits.per_host:
             return
         seen = None
-        if found.model.is_local() and found.model.watch:
-            seen = witness(found.model, planned.arguments, first=True)
+        if registered.model.is_local() and registered.model.watch:
+            seen = witness(registered.model, planned.arguments, first=True)
             if seen is None:
                 return
         ticket = self.answers.begin(planned.tool, planned.arguments, time.monotonic(), seen)
@@ -188,7 +188,7 @@ class Prefetcher(Generic[Body]):
             return
         task = asyncio.get_running_loop().create_task(self._within_deadline(planned))
         self._early[ticket.key] = _Early(task, ticket, planned)
-        task.add_done_callback(lambda done: self._ended(ticket, found.model, planned.arguments, done))
+        task.add_done_callback(lambda done: self._ended(ticket, registered.model, planned.arguments, done))
         self.started += 1
 
     async def _within_deadline(self, planned: PlannedCall) -> tuple[Body, bool]:

@@ -5,7 +5,7 @@ Every request has a time limit and is made once: whoever asks decides whether to
 
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -71,6 +71,10 @@ class S3Objects:
     def folders(self, folder: str) -> Sequence[str]:
         with self._translated():
             return list(obstore.list_with_delimiter(self._bucket, folder)["common_prefixes"])
+
+    def delete(self, keys: Sequence[str]) -> None:
+        with self._translated(), suppress(FileNotFoundError):
+            obstore.delete(self._bucket, list(keys))
 
     @contextmanager
     def _translated(self) -> Iterator[None]:

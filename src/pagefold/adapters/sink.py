@@ -15,7 +15,8 @@ from itertools import groupby
 from typing import Protocol
 
 from pagefold.errors import DeniedError, StoreError
-from pagefold.pages.manifest import ManifestPart, folder_of, page_key, part_key, render_part
+from pagefold.pages.manifest import ManifestPart, folder_of, page_key, part_key, prefix_for, render_part
+from pagefold.pages.scope import StoreScope
 from pagefold.pages.store import Store, UnsentPage
 
 _BATCH_PAGES = 32
@@ -47,6 +48,9 @@ class ObjectStorage(Protocol):
 
     def folders(self, folder: str) -> Sequence[str]: ...
 
+    def delete(self, keys: Sequence[str]) -> None:
+        """Deletes objects; of one that is not there, nothing is said."""
+
 
 @dataclass(slots=True)
 class SinkState:
@@ -67,7 +71,7 @@ class HistorySink:
     """Sends the pages in the outbox, in a thread of its own, from `start` to `close`."""
 
     def __init__(self, store: Store, objects: ObjectStorage, prefix: str) -> None:
-        self._pages, self._outbox, self._objects, self._prefix = store.pages, store.outbox, objects, prefix
+        self._store, self._outbox, self._objects, self._prefix = store, store.outbox, objects, prefix
         self._state = SinkState(objects.where)
         self._pause = 0.0
         self._first_pause = _FIRST_PAUSE
@@ -173,10 +177,11 @@ class HistorySink:
     async def _send(self, batch: Sequence[UnsentPage]) -> bool:
         """Sends a batch, session by session. Returns whether nothing failed."""
         all_sent = True
-        for session, group in groupby(sorted(batch, key=_session_of), key=_session_of):
+        for (principal, project, session), group in groupby(sorted(batch, key=_session_of), key=_session_of):
+            pages = self._store.scoped(StoreScope(principal, project)).pages
             # None: the page was garbage-collected after the batch was read, and its outbox row was deleted with it.
-            contents = [(page, content) for page in group if (content := self._pages.get(page.entry.page)) is not None]
-            folder = folder_of(self._prefix, session)
+            contents = [(page, content) for page in group if (content := pages.get(page.entry.page)) is not None]
+            folder = folder_of(prefix_for(self._prefix, principal), session)
             puts = (self._put(page_key(folder, page.entry.page), content) for page, content in contents)
             arrived = await asyncio.gather(*puts)
             sent = [page for (page, _), has_arrived in zip(contents, arrived, strict=True) if has_arrived]
@@ -210,5 +215,5 @@ class HistorySink:
         self._state.last_error = str(error)
 
 
-def _session_of(page: UnsentPage) -> str:
-    return page.session
+def _session_of(page: UnsentPage) -> tuple[str, str, str]:
+    return page.scope.principal, page.scope.written, page.session

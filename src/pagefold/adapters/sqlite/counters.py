@@ -11,6 +11,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
+from pagefold.adapters.private_files import make_private
 from pagefold.errors import StoreError
 
 _BUSY_SECONDS = 5.0
@@ -42,6 +43,7 @@ def add(path: Path, surface: str, day: str, counts: Mapping[str, int]) -> None:
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         path.touch(mode=0o600, exist_ok=True)
+        make_private(path)
         with closing(sqlite3.connect(path, timeout=_BUSY_SECONDS)) as db, db:
             db.execute(_TABLE)
             db.executemany(_ADD, rows)
@@ -61,11 +63,12 @@ def read(path: Path, since: str = "") -> list[Counted]:
     if not path.exists():
         return []
     try:
+        make_private(path)
         with closing(sqlite3.connect(path, timeout=_BUSY_SECONDS)) as db:
             db.execute(_TABLE)
             rows = db.execute(
                 "SELECT surface, day, name, count FROM counts WHERE day >= ? ORDER BY surface, day, name", (since,)
             )
             return [Counted(*row) for row in rows]
-    except sqlite3.Error as error:
+    except (sqlite3.Error, OSError) as error:
         raise StoreError(f"the counts {path} cannot be read ({error}): move the file away") from error

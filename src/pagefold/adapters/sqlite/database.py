@@ -7,27 +7,48 @@ what to do. A connection stays in the process that made it: SQLite does not surv
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from errno import ENOSPC
 from pathlib import Path
 from types import TracebackType
-from typing import Literal
+from typing import Any, Literal, NamedTuple, Protocol
 
 import zstandard
 
+from pagefold.adapters.private_files import make_private
 from pagefold.errors import StoreError
 
 _BUSY_SECONDS = 10.0
 
-# What is wrong, and what to do about it.
-DAMAGED = ("is damaged", "move it away and pagefold starts a new one")
-_FULL = ("has no room to grow", "make room on its disk")
-_LOCKED = ("stays locked", "stop the process that keeps it locked")
-_SHUT = ("cannot be opened for writing", "make sure that it is a file and that you may write it and its directory")
-_FAILING = ("cannot be read or written", "check its disk, and the room there")
-_TOO_LARGE = ("cannot take so large a content", "go on without storing it")
-_CLOSED = ("is closed", "open it again")
+
+class Advice(NamedTuple):
+    """One word for what is wrong, what is wrong, and what to do about it."""
+
+    kind: str
+    wrong: str
+    remedy: str
+
+
+DAMAGED = Advice("damaged", "is damaged", "move it away and pagefold starts a new one")
+DAMAGED_PAGE = Advice("damaged page", "is damaged", "move it away and pagefold starts a new one")
+_FULL = Advice("full", "has no room to grow", "make room on its disk")
+_LOCKED = Advice("locked", "stays locked", "stop the process that keeps it locked")
+_SHUT = Advice(
+    "shut", "cannot be opened for writing", "make sure that it is a file and that you may write it and its directory"
+)
+_FAILING = Advice("failing", "cannot be read or written", "check its disk, and the room there")
+_TOO_LARGE = Advice("too large", "cannot take so large a content", "go on without storing it")
+_CLOSED = Advice("closed", "is closed", "open it again")
+_NO_KEY = Advice("no key", "is encrypted", "give its key (store.key, store.key_command or store.keyring)")
+_WRONG_KEY = Advice("wrong key", "cannot be read with this key", "give the key that it was made with")
+_NOT_ENCRYPTED = Advice(
+    "not encrypted",
+    "is not encrypted, though there is a key",
+    "`pagefold store encrypt` encrypts it, or set no key",
+)
+_PLAIN_HEAD = b"SQLite format 3\0"
+_ENCRYPTED_MARK = slice(21, 24), b"\x40\x20\x20"  # the part of a head that SQLite leaves readable under any key
 
 _ADVICE = {
     sqlite3.SQLITE_FULL: _FULL,
@@ -42,6 +63,35 @@ _ADVICE = {
 }
 
 _creating = threading.Lock()
+
+
+class Cursor(Protocol):
+    """The rows of a statement, or how many rows it changed."""
+
+    @property
+    def rowcount(self) -> int: ...
+
+    @property
+    def lastrowid(self) -> int | None: ...
+
+    def fetchone(self) -> Any: ...
+
+    def fetchall(self) -> list[Any]: ...
+
+    def __iter__(self) -> Iterator[Any]: ...
+
+
+class Connection(Protocol):
+    """What is used of a connection, of a plain file (sqlite3) or of an encrypted one."""
+
+    @property
+    def in_transaction(self) -> bool: ...
+
+    def execute(self, statement: str, values: Sequence[Any] | Mapping[str, Any] = (), /) -> Cursor: ...
+
+    def executemany(self, statement: str, rows: Iterable[Sequence[Any]], /) -> Cursor: ...
+
+    def close(self) -> None: ...
 
 
 class Guard:
@@ -70,14 +120,20 @@ def open_database(
     migrations: Sequence[str],
     *,
     synchronous: Literal["NORMAL", "FULL"],
-) -> sqlite3.Connection:
+    key: str = "",
+) -> Connection:
     """Opens the file in WAL mode; it is made where there is none, and brought to the newest version.
 
-    NORMAL survives any kill; FULL a power failure too, for a sync with every commit.
+    NORMAL survives any kill; FULL a power failure too, for a sync with every commit. With a `key` (64 hex digits) the
+    file and its log are encrypted.
     """
     _create(path)
-    db = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+    db = connect_to(path, key, _BUSY_SECONDS)
     try:
+        _read_head(db, path, what, key)
+        if not path.stat().st_size:
+            db.execute("PRAGMA auto_vacuum = INCREMENTAL")  # in an empty file alone
+        db.execute("PRAGMA secure_delete = ON")  # what is removed leaves no bytes behind
         migrate(db, path, what, application, migrations)
         _switch_to_wal(db)
         db.execute(f"PRAGMA synchronous = {synchronous}")
@@ -88,7 +144,7 @@ def open_database(
 
 
 @contextmanager
-def transaction(db: sqlite3.Connection, lock: str = "IMMEDIATE") -> Iterator[sqlite3.Connection]:
+def transaction(db: Connection, lock: str = "IMMEDIATE") -> Iterator[Connection]:
     try:
         db.execute(f"BEGIN {lock}")
         yield db
@@ -100,12 +156,11 @@ def transaction(db: sqlite3.Connection, lock: str = "IMMEDIATE") -> Iterator[sql
         raise
 
 
-def refusal(what: str, path: Path, advice: tuple[str, str], detail: object) -> StoreError:
-    wrong, remedy = advice
-    return StoreError(f"the {what} {path} {wrong} ({detail}): {remedy}")
+def refusal(what: str, path: Path, advice: Advice, detail: object) -> StoreError:
+    return StoreError(f"the {what} {path} {advice.wrong} ({detail}): {advice.remedy}", kind=advice.kind)
 
 
-def migrate(db: sqlite3.Connection, path: Path, what: str, application: int, steps: Sequence[str]) -> None:
+def migrate(db: Connection, path: Path, what: str, application: int, steps: Sequence[str]) -> None:
     """Brings the file up to the newest version, all steps in one transaction, whichever process is first."""
     if _pragma(db, "user_version") == len(steps) and _pragma(db, "application_id") == application:
         return
@@ -124,21 +179,52 @@ def migrate(db: sqlite3.Connection, path: Path, what: str, application: int, ste
         db.execute(f"PRAGMA user_version = {len(steps)}")
 
 
-def spelled(text: str) -> bytes:
-    """Text of the caller's as it stands in a column, as bytes: not every str is SQLite text."""
-    return text.encode("utf-8", "surrogatepass")
+def attach(db: Connection, path: Path, name: str, key: str) -> None:
+    """Makes the file at `path`, which has the same key, known to this connection under a name."""
+    if not key:
+        db.execute(f"ATTACH ? AS {name}", (str(path),))
+        return
+    from pagefold.adapters.sqlite.encrypted import pragma_key  # noqa: PLC0415  an extra
+
+    db.execute(f"ATTACH ? AS {name} KEY ?", (str(path), pragma_key(key)))
 
 
-def read_back(column: bytes) -> str:
-    return column.decode("utf-8", "surrogatepass")
+def connect_to(path: Path, key: str, timeout: float) -> Connection:
+    """A connection to a file as it is. It waits `timeout` seconds for whoever has the file locked."""
+    if not key:
+        return sqlite3.connect(path, timeout=timeout, isolation_level=None, check_same_thread=False)
+    try:
+        from pagefold.adapters.sqlite.encrypted import EncryptedConnection  # noqa: PLC0415  an extra
+    except ImportError as error:
+        raise StoreError(
+            f"{path}: an encrypted store needs the extra encryption: install it by pip install 'pagefold[encryption]'"
+        ) from error
+    return EncryptedConnection(path, key, timeout)
 
 
-def _pragma(db: sqlite3.Connection, name: str) -> int:
+def _read_head(db: Connection, path: Path, what: str, key: str) -> None:
+    """Refuses a file that is encrypted where there is no key, or with another one, or not at all."""
+    try:
+        db.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+    except sqlite3.Error as error:
+        if _kind_of(error) != sqlite3.SQLITE_NOTADB:
+            raise
+        with path.open("rb") as file:
+            head = file.read(100)
+        place, mark = _ENCRYPTED_MARK
+        if head.startswith(_PLAIN_HEAD):
+            advice = _NOT_ENCRYPTED if key else DAMAGED
+        else:
+            advice = DAMAGED if head[place] != mark else _WRONG_KEY if key else _NO_KEY
+        raise refusal(what, path, advice, error) from error
+
+
+def _pragma(db: Connection, name: str) -> int:
     value: int = db.execute(f"PRAGMA {name}").fetchone()[0]
     return value
 
 
-def _advice_on(error: Exception) -> tuple[str, str]:
+def _advice_on(error: Exception) -> Advice:
     if isinstance(error, OSError):
         return _FULL if error.errno == ENOSPC else _SHUT
     if isinstance(error, sqlite3.ProgrammingError):
@@ -154,15 +240,18 @@ def _kind_of(error: Exception) -> int:
 
 
 def _create(path: Path) -> None:
-    """Makes the file and its directory for their owner alone; SQLite gives its side files the same permissions."""
+    """Makes the file and its directory for their owner alone; SQLite gives its side files the same permissions.
+
+    Raises StoreError where the file is another user's."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     # Closing any descriptor of a file drops every lock its process has there, another store's too. So an existing
     # file is not opened at all, and nothing opens a file that another thread is still making.
     with _creating, suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    make_private(path)
 
 
-def _switch_to_wal(db: sqlite3.Connection) -> None:
+def _switch_to_wal(db: Connection) -> None:
     while True:
         try:
             db.execute("PRAGMA journal_mode = WAL")

@@ -3,82 +3,93 @@
 Promises: a page that `put` acknowledged is whole after any kill (a power failure may take the last few, never the
 file); a held page is never collected, whoever collects; a content that does not match its id is never handed out.
 Refuses a file that is damaged, another program's or a newer pagefold's, with a StoreError that names the file and what
-to do. What a collection frees is used again by later pages; the file itself does not shrink.
+to do. A collection takes many short transactions, between which others write, and then the file shrinks.
+
+A content is stored once, and a listing says for whom: in which scope, under which history ("" is none). A page is there
+for a scope that lists it.
 
 With a `sender`, a put under a history notes in the same transaction that the page is to be sent to the history sink;
 `adapters.sqlite.outbox` reads those notes. An object stays in the process that made it: SQLite does not survive a fork.
 """
 
 import os
-import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from copy import copy
 from pathlib import Path
 
 import zstandard
 
-from pagefold.adapters.sqlite.database import DAMAGED, Guard, open_database, read_back, refusal, spelled, transaction
+from pagefold.adapters.columns import kind_of, read_back, spelled
+from pagefold.adapters.sqlite import collecting
+from pagefold.adapters.sqlite.collecting import Doomed, Removed
+from pagefold.adapters.sqlite.database import (
+    DAMAGED_PAGE,
+    Connection,
+    Cursor,
+    Guard,
+    connect_to,
+    open_database,
+    refusal,
+    transaction,
+)
+from pagefold.adapters.sqlite.file_identity import FileIdentity
+from pagefold.adapters.sqlite.packing import Packing
+from pagefold.adapters.sqlite.rewriting import checkpoint, rewrite
+from pagefold.adapters.sqlite.schema import APPLICATION_ID, MIGRATIONS
+from pagefold.adapters.sqlite.scope import ScopeClause
+from pagefold.errors import StoreError
 from pagefold.pages.kinds import PageKind
 from pagefold.pages.page import PageId, id_of, id_range
+from pagefold.pages.redaction import Redactor
+from pagefold.pages.scope import NOTES, THIS_USER, StoreScope
 from pagefold.pages.store import Collected, ListedPage, StoreStats
 
-_APPLICATION_ID = 0x70666F6C
-_ZSTD_LEVEL = 3
-
-# Pages stand apart from their contents, so that finding, refreshing and collecting do not touch the large rows.
-# A content is stored as it is where its stored length is its length. A history is a BLOB: not every str is SQLite text.
-_MIGRATIONS: Sequence[str] = (
-    f"""
-    PRAGMA application_id = {_APPLICATION_ID};
-    CREATE TABLE contents (key INTEGER PRIMARY KEY, stored BLOB NOT NULL);
-    CREATE TABLE pages (id TEXT PRIMARY KEY, key INTEGER NOT NULL, bytes INTEGER NOT NULL,
-        stored_bytes INTEGER NOT NULL, last_put REAL NOT NULL) WITHOUT ROWID;
-    CREATE TABLE listings (place INTEGER PRIMARY KEY, history BLOB NOT NULL, page TEXT NOT NULL,
-        UNIQUE (history, page));
-    CREATE TABLE holds (history BLOB NOT NULL, page TEXT NOT NULL, PRIMARY KEY (history, page)) WITHOUT ROWID;
-    """,
-    # `collections` tells an index whether keys and places may have been given away again. A page that was `sunk` is in
-    # the history sink, and stays noted when the store has collected it.
-    """
-    ALTER TABLE listings ADD COLUMN kind TEXT NOT NULL DEFAULT '';
-    ALTER TABLE listings ADD COLUMN name BLOB NOT NULL DEFAULT x'';
-    ALTER TABLE listings ADD COLUMN first_put REAL NOT NULL DEFAULT 0;
-    CREATE TABLE facts (identity TEXT NOT NULL, collections INTEGER NOT NULL);
-    INSERT INTO facts VALUES (lower(hex(randomblob(8))), 0);
-    CREATE TABLE awaiting (place INTEGER PRIMARY KEY, owner TEXT NOT NULL, tries INTEGER NOT NULL DEFAULT 0);
-    CREATE INDEX awaiting_in_turn ON awaiting (owner, tries, place);
-    CREATE TABLE sunk (page TEXT NOT NULL, history BLOB NOT NULL, PRIMARY KEY (page, history)) WITHOUT ROWID;
-    """,
-    "CREATE TABLE shown (text TEXT PRIMARY KEY, page TEXT NOT NULL) WITHOUT ROWID",
-)
-
-# `earlier` is what removing every older unheld page frees.
-_DOOMED = """
-    SELECT id, key, bytes FROM (
-        SELECT id, key, bytes, last_put, coalesce(sum(bytes) OVER (
-            ORDER BY last_put, id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS earlier
-        FROM pages WHERE id NOT IN (SELECT page FROM holds))
-    WHERE last_put < :before OR (SELECT coalesce(sum(bytes), 0) FROM pages) - earlier > :max_bytes
+_STORED = "SELECT bytes, stored FROM pages LEFT JOIN contents USING (key) WHERE id = ?"
+# {scope} stands for the condition on the scope of a row. A page is there for a scope that lists it.
+_CONTENT = """
+    SELECT bytes, stored FROM pages LEFT JOIN contents USING (key)
+    WHERE id = :page AND EXISTS (SELECT 1 FROM listings WHERE page = :page AND {scope})
 """
-_CONTENT = "SELECT bytes, stored FROM pages LEFT JOIN contents USING (key) WHERE id = ?"
-_ORIGINAL = "SELECT id, bytes, stored FROM shown JOIN pages ON id = page LEFT JOIN contents USING (key) WHERE text = ?"
-_BETWEEN = "SELECT id FROM pages WHERE id >= ? AND id < ? ORDER BY id"
-_LISTED = "SELECT page FROM listings WHERE history = ? ORDER BY place"
+_EXISTS = "SELECT 1 FROM pages WHERE id = :page AND EXISTS (SELECT 1 FROM listings WHERE page = :page AND {scope})"
+_ORIGINAL = """
+    SELECT id, bytes, stored FROM shown JOIN pages ON id = page LEFT JOIN contents USING (key)
+    WHERE principal = :principal AND text = :text
+"""
+_BETWEEN = """
+    SELECT id FROM pages WHERE id >= :first AND id < :end
+    AND EXISTS (SELECT 1 FROM listings WHERE page = pages.id AND {scope}) ORDER BY id
+"""
 _NEWEST = """
     SELECT id, bytes, stored FROM listings JOIN pages ON id = page LEFT JOIN contents USING (key)
-    WHERE history = ? ORDER BY place DESC LIMIT 1
+    WHERE {scope} AND history = :history ORDER BY place DESC LIMIT 1
 """
-_LISTINGS = "SELECT page, kind, name, first_put FROM listings WHERE history = ? ORDER BY place"
-_LIST = "INSERT OR IGNORE INTO listings (history, page, kind, name, first_put) VALUES (?, ?, ?, ?, ?)"
+# Two projects may list one page under one history: then the first listing counts.
+_LISTINGS = """
+    SELECT page, kind, name, first_put, min(place) AS place FROM listings
+    WHERE {scope} AND history = :history AND history != x'' GROUP BY page ORDER BY place
+"""
+_LIST = "INSERT OR IGNORE INTO listings (scope, history, page, kind, name, first_put) VALUES (?, ?, ?, ?, ?, ?)"
 _AWAIT = """
     INSERT OR IGNORE INTO awaiting (place, owner) SELECT place, ? FROM listings AS listing
-    WHERE history = ? AND page = ? AND NOT EXISTS (
-        SELECT 1 FROM sunk WHERE sunk.page = listing.page AND sunk.history = listing.history)
+    WHERE scope = ? AND history = ? AND page = ? AND NOT EXISTS (SELECT 1 FROM sunk
+        WHERE sunk.scope = listing.scope AND sunk.page = listing.page AND sunk.history = listing.history)
+"""
+_REDACTED = "INSERT OR REPLACE INTO redacted (original, page, kinds) VALUES (?, ?, ?)"
+_REDACTED_BETWEEN = """
+    SELECT DISTINCT page FROM redacted WHERE original >= :first AND original < :end
+    AND EXISTS (SELECT 1 FROM listings WHERE listings.page = redacted.page AND {scope}) ORDER BY page
+"""
+_RENEW = """
+    INSERT INTO turns (scope, history, last) VALUES (?, ?, ?)
+    ON CONFLICT DO UPDATE SET last = max(last, excluded.last)
 """
 _HELD = "SELECT count(*) FROM pages WHERE id IN (SELECT page FROM holds)"
 _STATS = """
     SELECT count(*), coalesce(sum(bytes), 0), coalesce(sum(stored_bytes), 0), count(*) FILTER (
-        WHERE id IN (SELECT page FROM holds)), (SELECT count(DISTINCT history) FROM listings)
-    FROM pages
+        WHERE id IN (SELECT page FROM holds WHERE {scope})),
+        (SELECT count(DISTINCT history) FROM listings WHERE {scope} AND history != x'')
+    FROM pages WHERE id IN (SELECT page FROM listings WHERE {scope})
 """
 
 
@@ -86,16 +97,57 @@ class SqlitePages:
     """The pages in the SQLite file at `path`, which is made, with its directory, where there is none.
 
     `sender` names who sends to the history sink what is put here; where it is empty, nothing is noted to be sent.
+    With a `key` the file is encrypted.
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, sender: str = "") -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        sender: str = "",
+        key: str = "",
+        scope: StoreScope = THIS_USER,
+        redactor: Redactor | None = None,
+    ) -> None:
+        self.redactor = redactor
+        self.unstored: dict[str, bytes] = {}
         self.path = Path(path).absolute()
         self._sender = sender
+        self.key = key
         self._guard = Guard(self.path, "page store")
-        self._compressor = zstandard.ZstdCompressor(level=_ZSTD_LEVEL)
-        self._decompressor = zstandard.ZstdDecompressor()
+        self._packing = Packing()
         with self._guard:
-            self._db = connect(self.path)
+            self._db = connect(self.path, key)
+            self._identity = FileIdentity(self.path)
+        self.clause = ScopeClause(scope)
+
+    @property
+    def scope(self) -> StoreScope:
+        return self.clause.scope
+
+    def scoped(self, scope: StoreScope) -> "SqlitePages":
+        """The pages of another scope over the same connection, which is closed once."""
+        pages = copy(self)
+        pages.clause = ScopeClause(scope)
+        return pages
+
+    def is_current(self) -> bool:
+        """Whether the path still names the file that is open here: not after it was deleted or replaced."""
+        return self._identity.is_current()
+
+    def let_go(self) -> None:
+        """Takes away what is left at the path of a file that is no longer there."""
+        self._identity.let_go()
+
+    def check(self) -> None:
+        """Writes, without changing anything: raises StoreError where a put would fail."""
+        with self._guard, transaction(self._db) as db:
+            db.execute("UPDATE facts SET collections = collections")
+
+    def wait_at_most(self, seconds: float) -> None:
+        """How long a call waits for another process that has the file locked."""
+        with self._guard:
+            self._db.execute(f"PRAGMA busy_timeout = {int(seconds * 1000)}")
 
     def put(
         self,
@@ -107,89 +159,188 @@ class SqlitePages:
         name: str = "",
         shown_form: PageId | None = None,
     ) -> PageId:
+        original = id_of(content)
+        kinds: tuple[str, ...] = ()
+        if self.redactor is not None and self.scope.project != NOTES:
+            redacted = self.redactor.redact(content)
+            content, kinds, name = redacted.content, redacted.kinds, self.redactor.redact_text(name)
         with self._guard:
-            page = id_of(content)
+            page = id_of(content) if kinds else original
             # Compressed before the write lock is taken, so that processes wait only for each other's writes.
-            stored = None if self._has(page) else self._stored(content)
+            stored = None if self._is_stored(page) else self._packing.packed(content)
+            scope = self.clause.number(self._db)
             with transaction(self._db) as db:
                 self._keep(page, content, stored, now)
-                if history:
-                    self._list(page, history, kind or "", name, now)
-                if shown_form:
-                    db.execute("INSERT OR IGNORE INTO shown (text, page) VALUES (?, ?)", (shown_form, page))
+                self._list(scope, page, history, kind or "", name, now)
+                if kinds:
+                    db.execute(_REDACTED, (original, page, ",".join(kinds)))
+                elif shown_form:
+                    row = (spelled(self.scope.principal), shown_form, page)
+                    db.execute("INSERT OR IGNORE INTO shown (principal, text, page) VALUES (?, ?, ?)", row)
         return page
 
-    def put_first(self, content: bytes, *, history: str, now: float = 0.0) -> bytes:
+    def has_secret(self, content: bytes) -> bool:
+        return self.redactor is not None and bool(self.redactor.redact(content).kinds)
+
+    def put_first(self, content: bytes, *, history: str, now: float = 0.0, name: str = "") -> bytes:
         """Puts a content under a history that lists nothing yet; returns what the history listed last, or lists now."""
-        with self._guard, transaction(self._db) as db:
-            newest = db.execute(_NEWEST, (spelled(history),)).fetchone()
-            if newest is not None:
-                return self._content(*newest)
-            page = id_of(content)
-            self._keep(page, content, None, now)
-            self._list(page, history, "", "", now)
+        with self._guard:
+            scope = self.clause.number(self._db)
+            with transaction(self._db):
+                newest = self._ask(_NEWEST, history=spelled(history)).fetchone()
+                if newest is not None:
+                    return self._content(*newest)
+                page = id_of(content)
+                self._keep(page, content, None, now)
+                self._list(scope, page, history, "", name, now)
         return content
+
+    def keep_newest(self, history: str, count: int) -> None:
+        """Removes what a history listed before its newest pages, once that is as much again."""
+        with self._guard:
+            collecting.trim(self._db, self.clause.number(self._db), spelled(history), count)
 
     def get(self, page: PageId) -> bytes | None:
         with self._guard:
-            row = self._db.execute(_CONTENT, (page,)).fetchone()
+            page = self._kept_as(page)
+            row = self._ask(_CONTENT, page=page).fetchone()
             return None if row is None else self._content(page, *row)
 
     def original_of(self, text: PageId) -> bytes | None:
         with self._guard:
-            row = self._db.execute(_ORIGINAL, (text,)).fetchone()
+            row = self._ask(_ORIGINAL, text=text).fetchone()
             return None if row is None else self._content(*row)
 
     def exists(self, page: PageId) -> bool:
         with self._guard:
-            return self._has(page)
+            return self._exists(self._kept_as(page))
+
+    def redactions(self, page: PageId) -> Sequence[str]:
+        with self._guard:
+            row = self._db.execute("SELECT kinds FROM redacted WHERE page = ?", (self._kept_as(page),)).fetchone()
+        return row[0].split(",") if row else ()
 
     def find(self, handle: str) -> Sequence[PageId]:
         span = id_range(handle)
         if span is None:
             return []
         with self._guard:
-            return [PageId(row[0]) for row in self._db.execute(_BETWEEN, span)]
+            rows = self._ask(_BETWEEN, first=span[0], end=span[1]).fetchall()
+            rows += self._ask(_REDACTED_BETWEEN, first=span[0], end=span[1]).fetchall()
+            return [PageId(row[0]) for row in rows]
 
     def listed(self, history: str) -> Sequence[PageId]:
         with self._guard:
-            return [PageId(row[0]) for row in self._db.execute(_LISTED, (spelled(history),))]
+            return [PageId(row[0]) for row in self._ask(_LISTINGS, history=spelled(history))]
 
     def listings(self, history: str) -> Sequence[ListedPage]:
         with self._guard:
-            rows = self._db.execute(_LISTINGS, (spelled(history),)).fetchall()
-        return [ListedPage(PageId(page), kind_of(kind), read_back(name), put) for page, kind, name, put in rows]
+            rows = self._ask(_LISTINGS, history=spelled(history)).fetchall()
+        return [ListedPage(PageId(page), kind_of(kind), read_back(name), put) for page, kind, name, put, _ in rows]
 
     def hold(self, page: PageId, history: str) -> bool:
         with self._guard:
             # Held first, asked second: a page that is there afterwards cannot be collected any more.
-            self._db.execute("INSERT OR IGNORE INTO holds (history, page) VALUES (?, ?)", (spelled(history), page))
-            return self._has(page)
+            page = self._kept_as(page)
+            row = (self.clause.number(self._db), spelled(history), page)
+            self._db.execute("INSERT OR IGNORE INTO holds (scope, history, page) VALUES (?, ?, ?)", row)
+            return self._exists(page)
 
     def release(self, history: str) -> None:
         with self._guard:
-            self._db.execute("DELETE FROM holds WHERE history = ?", (spelled(history),))
+            self._ask("DELETE FROM holds WHERE {scope} AND history = :history", history=spelled(history))
 
-    def collect(self, *, before: float | None = None, max_bytes: int | None = None) -> Collected:
+    def renew(self, history: str, now: float) -> None:
+        if not history:
+            return
+        with self._guard:
+            scope = self.clause.number(self._db)
+            self._db.execute(_RENEW, (scope, spelled(history), now))
+
+    def collect(
+        self,
+        *,
+        before: float | None = None,
+        max_bytes: int | None = None,
+        leased: float | None = None,
+        rest: Callable[[], object] = lambda: None,
+    ) -> Collected:
+        """`rest` is called between the short transactions that this takes."""
+        with self._guard:
+            doomed = collecting.plan(self._db, before, max_bytes, leased)
+        removed = collecting.in_short_steps(doomed, self._remove, self._empty_log, rest)
+        with self._guard:
+            if before is not None:
+                collecting.end_leases(self._db, before)
+            held = self._db.execute(_HELD).fetchone()[0]
+        return Collected(removed.pages, removed.bytes, held, removed.unsent)
+
+    def shrink(self, rest: Callable[[], object] = lambda: None, *, anew: bool = False) -> None:
+        """Gives back to the disk what was freed. A file of an earlier version can only be written `anew` for that,
+        while others wait; from then on it shrinks as well."""
+        if anew and not self._run(lambda: collecting.can_shrink(self._db)):
+            self.rewrite()
+        else:
+            collecting.shrink(self._db, self._run, rest)
+
+    def claim_collection(self, now: float, seconds: float) -> bool:
+        """Whether this process is to collect now: of all that ask within so many seconds, the first."""
+        with self._guard:
+            claim = "UPDATE facts SET collect_after = ? WHERE collect_after <= ? OR collect_after > ?"
+            return bool(self._db.execute(claim, (now + seconds, now, now + seconds)).rowcount)
+
+    @contextmanager
+    def changing(self) -> Iterator[Connection]:
+        """One transaction on the file, for those who change more of it than pages."""
         with self._guard, transaction(self._db) as db:
-            # As a float, because SQLite's integers end where a generous limit may go on.
-            limits = {"before": before, "max_bytes": None if max_bytes is None else float(max_bytes)}
-            doomed = db.execute(_DOOMED, limits).fetchall()
-            unsent = 0
-            if doomed:
-                db.executemany("DELETE FROM pages WHERE id = ?", ((page,) for page, _, _ in doomed))
-                db.executemany("DELETE FROM contents WHERE key = ?", ((key,) for _, key, _ in doomed))
-                db.execute("DELETE FROM listings WHERE page NOT IN (SELECT id FROM pages)")
-                db.execute("DELETE FROM shown WHERE page NOT IN (SELECT id FROM pages)")
-                gone = db.execute("DELETE FROM awaiting WHERE place NOT IN (SELECT place FROM listings)")
-                unsent = gone.rowcount
-                db.execute("UPDATE facts SET collections = collections + 1")
-            held = db.execute(_HELD).fetchone()[0]
-        return Collected(len(doomed), sum(length for _, _, length in doomed), held, unsent)
+            yield db
+
+    def rewrite(self) -> None:
+        """Writes the file anew: nothing is left of what was removed, and from then on it shrinks."""
+        with self._guard:
+            rewrite(self._db, f"the page store {self.path}")
+
+    def _remove(self, batch: Sequence[Doomed]) -> Removed:
+        with self._guard:
+            return collecting.remove(self._db, batch)
+
+    def _empty_log(self) -> None:
+        with self._guard:
+            checkpoint(self._db, "PASSIVE")
+
+    def _run(self, step: Callable[[], bool]) -> bool:
+        with self._guard:
+            return step()
+
+    def unreadable(self, pages: Sequence[PageId]) -> list[PageId]:
+        """Which of these pages are damaged in the file itself, whatever this connection has in memory. One that is not
+        there was collected or forgotten."""
+        found: list[PageId] = []
+        with self._guard, closing(connect_to(self.path, self.key, 0.1)) as db:
+            for page in pages:
+                row = db.execute(_STORED, (page,)).fetchone()
+                try:
+                    if row is not None:
+                        self._content(page, *row)
+                except (StoreError, zstandard.ZstdError):
+                    found.append(page)
+        return found
+
+    def mend_page(self, page: PageId, content: bytes) -> None:
+        """Stores the content of a damaged page once more."""
+        content = self.redactor.redact(content).content if self.redactor is not None else content
+        stored = self._packing.packed(content)
+        with self._guard, transaction(self._db) as db:
+            db.execute("DELETE FROM contents WHERE key = (SELECT key FROM pages WHERE id = ?)", (page,))
+            key = db.execute("INSERT INTO contents (stored) VALUES (?)", (stored,)).lastrowid
+            db.execute(
+                "UPDATE pages SET key = ?, bytes = ?, stored_bytes = ? WHERE id = ?",
+                (key, len(content), len(stored), page),
+            )
 
     def stats(self) -> StoreStats:
         with self._guard:
-            return StoreStats(*self._db.execute(_STATS).fetchone())
+            return StoreStats(*self._ask(_STATS).fetchone())
 
     def close(self) -> None:
         with self._guard:
@@ -198,41 +349,40 @@ class SqlitePages:
     def _keep(self, page: PageId, content: bytes, stored: bytes | None, now: float) -> None:
         refreshed = self._db.execute("UPDATE pages SET last_put = max(last_put, ?) WHERE id = ?", (now, page))
         if not refreshed.rowcount:
-            stored = self._stored(content) if stored is None else stored
+            stored = self._packing.packed(content) if stored is None else stored
             key = self._db.execute("INSERT INTO contents (stored) VALUES (?)", (stored,)).lastrowid
             row = (page, key, len(content), len(stored), now)
             self._db.execute("INSERT INTO pages (id, key, bytes, stored_bytes, last_put) VALUES (?, ?, ?, ?, ?)", row)
 
-    def _list(self, page: PageId, history: str, kind: str, name: str, now: float) -> None:
+    def _list(self, scope: int, page: PageId, history: str, kind: str, name: str, now: float) -> None:
         column = spelled(history)
-        self._db.execute(_LIST, (column, page, kind, spelled(name), now))
-        if self._sender:
-            self._db.execute(_AWAIT, (self._sender, column, page))
+        self._db.execute(_LIST, (scope, column, page, kind, spelled(name), now))
+        if self._sender and history and self.scope.project != NOTES:
+            self._db.execute(_AWAIT, (self._sender, scope, column, page))
 
-    def _has(self, page: PageId) -> bool:
+    def _ask(self, statement: str, **values: object) -> Cursor:
+        """Executes a statement within the scope."""
+        return self._db.execute(statement.format(scope=self.clause.text), {**self.clause.values, **values})
+
+    def _kept_as(self, page: PageId) -> PageId:
+        """The page that a content was stored as: another where secrets were taken out of it."""
+        row = self._db.execute("SELECT page FROM redacted WHERE original = ?", (page,)).fetchone()
+        return page if row is None else PageId(row[0])
+
+    def _exists(self, page: PageId) -> bool:
+        return self._ask(_EXISTS, page=page).fetchone() is not None
+
+    def _is_stored(self, page: PageId) -> bool:
+        """Whether the content is there, for whomever."""
         return self._db.execute("SELECT 1 FROM pages WHERE id = ?", (page,)).fetchone() is not None
 
-    def _stored(self, content: bytes) -> bytes:
-        packed = self._compressor.compress(content)
-        return packed if len(packed) < len(content) else content
-
     def _content(self, page: PageId, length: object, stored: object) -> bytes:
-        # In a damaged file a column may hold anything, and a zstd frame may ask for any amount of memory.
-        content = None
-        if isinstance(stored, bytes):
-            if len(stored) == length:
-                content = stored
-            elif zstandard.frame_content_size(stored) == length:
-                content = self._decompressor.decompress(stored)
-        if content is None or id_of(content) != page:
-            raise refusal("page store", self.path, DAMAGED, f"page {page} is not what was put there")
+        content = self._packing.unpacked(page, length, stored)
+        if content is None:
+            raise refusal("page store", self.path, DAMAGED_PAGE, f"page {page} is not what was put there")
         return content
 
 
-def connect(path: Path) -> sqlite3.Connection:
+def connect(path: Path, key: str = "") -> Connection:
     """Opens the file of a store. Raises what sqlite3 raises."""
-    return open_database(path, "page store", _APPLICATION_ID, _MIGRATIONS, synchronous="NORMAL")
-
-
-def kind_of(column: str) -> PageKind | None:
-    return PageKind(column) if column in PageKind.__members__.values() else None
+    return open_database(path, "page store", APPLICATION_ID, MIGRATIONS, synchronous="NORMAL", key=key)

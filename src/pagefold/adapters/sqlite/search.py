@@ -6,13 +6,17 @@ when it is made anew, once they are too many.
 """
 
 from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeAlias
 
 import zstandard
 
-from pagefold.adapters.sqlite.database import Guard, open_database, read_back, spelled, transaction
-from pagefold.adapters.sqlite.pages import SqlitePages, kind_of
+from pagefold.adapters.columns import kind_of, read_back, spelled
+from pagefold.adapters.sqlite.database import Connection, Cursor, Guard, attach, open_database, transaction
+from pagefold.adapters.sqlite.pages import SqlitePages
+from pagefold.adapters.sqlite.rewriting import rewrite
 from pagefold.pages.page import PageId, id_of
 from pagefold.pages.search import LIMIT, Document, Query, SearchHit, parse_query, ranked, split_names, words_in
 
@@ -39,26 +43,24 @@ _EXAMINED = 500
 
 _MATCHES = """
     SELECT documents.page, -bm25(words) FROM words JOIN documents ON documents.number = words.rowid
-    WHERE words MATCH :words AND EXISTS (SELECT 1 FROM store.pages WHERE id = documents.page)
-"""
-_WITHIN = """
-    AND CASE WHEN documents.place = 0
-        THEN EXISTS (SELECT 1 FROM store.listings WHERE history = :history AND page = documents.page)
+    WHERE words MATCH :words AND CASE WHEN documents.place = 0
+        THEN EXISTS (SELECT 1 FROM store.listings WHERE page = documents.page AND {scope}
+            AND (:history IS NULL OR history = :history))
         ELSE EXISTS (SELECT 1 FROM store.listings AS listing WHERE listing.place = documents.place
-            AND listing.page = documents.page AND listing.history = :history) END
+            AND listing.page = documents.page AND {scope} AND (:history IS NULL OR history = :history)) END
 """
 _BEST_FIRST = "ORDER BY bm25(words) LIMIT :limit"
-_LISTED = "SELECT history, kind, name FROM store.listings WHERE history = :history AND page = :page"
-_LAST_LISTED = """
-    SELECT history, kind, name FROM documents JOIN store.listings USING (place, page) WHERE documents.page = :page
-    ORDER BY place DESC LIMIT 1
+# Where it is listed with a name goes before where it is kept without one.
+_LISTED = """
+    SELECT history, kind, name FROM store.listings WHERE page = :page AND {scope}
+    AND (:history IS NULL OR history = :history) ORDER BY history = x'', place DESC LIMIT 1
 """
 _NEW_PAGES = "SELECT key FROM store.contents WHERE key > ? ORDER BY key"
-_NEW_LISTINGS = "SELECT place FROM store.listings WHERE place > ? ORDER BY place"
+_NEW_LISTINGS = "SELECT place FROM store.listings WHERE place > ? AND name != x'' ORDER BY place"
 _MISSING_PAGES = """SELECT key FROM store.pages
     WHERE NOT EXISTS (SELECT 1 FROM documents WHERE page = pages.id AND place = 0) ORDER BY key"""
-_MISSING_LISTINGS = """SELECT place FROM store.listings AS listing
-    WHERE NOT EXISTS (SELECT 1 FROM documents WHERE page = listing.page AND place = listing.place) ORDER BY place"""
+_MISSING_LISTINGS = """SELECT place FROM store.listings AS listing WHERE name != x''
+    AND NOT EXISTS (SELECT 1 FROM documents WHERE page = listing.page AND place = listing.place) ORDER BY place"""
 _COLLECTED = """
     DELETE FROM documents WHERE CASE WHEN place = 0
         THEN NOT EXISTS (SELECT 1 FROM store.pages WHERE id = documents.page)
@@ -94,17 +96,33 @@ class _Progress:
     place: int
 
 
+def index_beside(store: Path) -> Path:
+    """Where the search index of a store lies."""
+    return store.with_name(store.name + ".search")
+
+
+def connect(path: Path, key: str = "") -> Connection:
+    """Opens the file of an index. Raises what sqlite3 raises."""
+    return open_database(path, "search index", _APPLICATION_ID, _MIGRATIONS, synchronous="NORMAL", key=key)
+
+
 class SqliteSearch:
     """The index of the pages in one file. Its own file has the same name with `.search` behind it."""
 
     def __init__(self, pages: SqlitePages) -> None:
-        self.path = pages.path.with_name(pages.path.name + ".search")
-        self._pages = pages
+        self.path = index_beside(pages.path)
+        self.pages = pages
         self._guard = Guard(self.path, "search index")
         self._decompressor = zstandard.ZstdDecompressor()
         with self._guard:
-            self._db = open_database(self.path, "search index", _APPLICATION_ID, _MIGRATIONS, synchronous="NORMAL")
-            self._db.execute("ATTACH ? AS store", (str(pages.path),))
+            self._db = connect(self.path, pages.key)
+            attach(self._db, pages.path, "store", pages.key)
+
+    def scoped(self, pages: SqlitePages) -> "SqliteSearch":
+        """The same index for the scope of these pages, over the same connection."""
+        index = copy(self)
+        index.pages = pages
+        return index
 
     def search(self, query: str, *, history: str | None = None, limit: int = LIMIT) -> Sequence[SearchHit]:
         asked = parse_query(query)
@@ -118,6 +136,13 @@ class SqliteSearch:
         """Brings the index up to date; returns how many documents that took."""
         with self._guard:
             return self._refresh()
+
+    def forget(self) -> None:
+        """Takes every word out of the index: the next search makes it anew from the pages that there are then."""
+        with self._guard:
+            _, generation, store = self._progress()
+            self._begin_anew(store, generation)
+            rewrite(self._db, f"the search index {self.path}")
 
     def close(self) -> None:
         with self._guard:
@@ -148,17 +173,19 @@ class SqliteSearch:
     ) -> list[tuple[PageId, float]]:
         # A quoted string is one phrase to FTS5, which splits it as it split the texts.
         words = joined.join(map(_phrases, terms))
-        statement = _MATCHES + ("" if history is None else _WITHIN) + _BEST_FIRST
-        return self._db.execute(statement, {"words": words, "limit": limit, "history": history}).fetchall()
+        return self._ask(_MATCHES + _BEST_FIRST, words=words, limit=limit, history=history).fetchall()
 
     def _document(self, page: PageId, asked: Query, history: bytes | None) -> Document | None:
-        content = self._pages.get(page)
+        content = self.pages.get(page)
         if content is None:
             return None
-        listed = _LAST_LISTED if history is None else _LISTED
-        row = self._db.execute(listed, {"page": page, "history": history}).fetchone()
+        row = self._ask(_LISTED, page=page, history=history).fetchone()
         listing = (read_back(row[0]), kind_of(row[1]), read_back(row[2])) if row else ("", None, "")
         return Document.of(content, asked, *listing)
+
+    def _ask(self, statement: str, **values: object) -> Cursor:
+        clause = self.pages.clause
+        return self._db.execute(statement.format(scope=clause.text), {**clause.values, **values})
 
     # ---- filling ---------------------------------------------------------------------------------------------
 

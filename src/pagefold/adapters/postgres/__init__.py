@@ -1,0 +1,1 @@
+"""The store in a Postgres database, which many instances share."""
