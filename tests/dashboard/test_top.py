@@ -56,7 +56,7 @@ def test_a_running_proxy_is_asked(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "F" * 24 in drawn
     assert view["totals"]["turns"] == 1
     assert view["sessions"][0]["agent"] == "Claude Code"
-    assert view["figures"]["pages"] == 1  # the note of how the history began
+    assert view["figures"]["pages"] == 0  # a note of how the history began is no page
 
 
 def test_without_a_proxy_the_trace_is_read(store: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -176,11 +176,19 @@ def test_init_finds_the_servers_that_claude_code_keeps_for_one_folder(below: str
         done = subprocess.run(command, cwd=cwd, env=given, capture_output=True, text=True, check=False)
         return done.returncode, done.stderr
 
+    own = home / ".config" / "pagefold" / "pagefold.toml"
+    own.parent.mkdir(parents=True)
+    own.write_text("# mine\n[mcp]\nbudget = 900\n[store]\n")
     assert init() == (0, "")
+    named = '# mine\n[mcp]\ncontext_servers = "pagefold, files"\nbudget = 900\n[store]\n'
+    assert own.read_text() == named
+    assert init() == (0, "")
+    assert own.read_text() == named
     made = json.loads((home / ".claude.json").read_text())["projects"]
     assert made[str(shop)]["mcpServers"]["files"]["args"][-6:] == ["mcp", "--name", "files", "--", "server", "."]
     assert made[str(tmp_path / "other")] == servers
     assert init("--undo") == (0, "")
+    assert own.read_text() == named.replace(", files", "")
     assert (home / ".claude.json").read_text() == text
     code, output = init(cwd=tmp_path)
     assert (code, "no MCP servers of claude-code found" in output) == (2, True)

@@ -90,7 +90,7 @@ def test_a_client_over_http_has_a_server_of_its_own(tmp_path: Path) -> None:
             _, _, (answer,) = post(url, call(1, "rows", count=30), Mcp_Session_Id=session)
             text = answer["result"]["content"][0]["text"]
             assert len(json.loads(decode(text))) == 30
-            assert len(text) < 200
+            assert len(text) < len(decode(text)) / 3
             _, _, (answer,) = post(url, call(2, "child"), Mcp_Session_Id=session)
             pids.add(answer["result"]["content"][0]["text"])
         assert len(pids) == 2
@@ -170,7 +170,7 @@ def test_clients_that_share_a_server_are_not_referred_to_what_others_were_shown(
     [
         ({"Host": "evil.example"}, 403),
         ({"Origin": "https://evil.example"}, 403),
-        ({"Origin": "http://localhost:3000"}, 400),
+        ({"Origin": "http://localhost:3000"}, 403),
         ({"Mcp-Session-Id": "nothing"}, 404),
         ({}, 400),
     ],

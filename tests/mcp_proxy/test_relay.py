@@ -186,7 +186,7 @@ def test_answers_of_other_shapes_pass(result: str) -> None:
     assert shortened(Shorten(ToolResult.parse(data), CALL)).data == data
 
 
-def test_our_tools_stand_behind_the_servers_and_its_own_names_win() -> None:
+def test_our_names_are_reserved_and_the_servers_tool_is_reached_under_another() -> None:
     listing = ToolListing(None, CONTEXT_TOOLS)
     relay = greeted(tools=[tool.name for tool in CONTEXT_TOOLS], listing=listing)
     relay.from_client(line(id=1, method="tools/list"))
@@ -195,10 +195,36 @@ def test_our_tools_stand_behind_the_servers_and_its_own_names_win() -> None:
     (command,) = relay.from_server("s", data)
     assert isinstance(command, ToClient)
     tools = json.loads(command.data)["result"]["tools"]
-    assert tools[:2] == theirs
-    assert [tool["name"] for tool in tools[2:]] == [tool.name for tool in CONTEXT_TOOLS[1:]]
-    assert relay.from_client(call(2, "context_recall")) == [ToServer("s", call(2, "context_recall"))]
+    assert tools[:2] == [{"name": "s_context_recall", "inputSchema": {"type": "object"}}, {"name": "x"}]
+    assert [tool["name"] for tool in tools[2:]] == [tool.name for tool in CONTEXT_TOOLS]
+    assert relay.from_client(call(2, "context_recall")) == [AnswerOwnTool(ToolCall("2", "s", "context_recall"))]
+    assert relay.from_client(call(4, "s_context_recall")) == [ToServer("s", call(4, "context_recall"))]
     assert relay.from_client(call(3, "context_status")) == [AnswerOwnTool(ToolCall("3", "s", "context_status"))]
+
+
+def test_a_name_of_ours_on_an_early_page_is_listed_once() -> None:
+    relay = greeted(tools=["context_recall"], listing=ToolListing(None, CONTEXT_TOOLS[:1]))
+    listed: list[str] = []
+    for cursor, theirs in (("more", ["context_recall", "s_context_recall"]), (None, ["x", "context_recall"])):
+        relay.from_client(line(id=1, method="tools/list"))
+        more = {"nextCursor": cursor} if cursor else {}
+        (command,) = relay.from_server("s", line(id=1, result={"tools": [{"name": name} for name in theirs], **more}))
+        assert isinstance(command, ToClient)
+        listed += [tool["name"] for tool in json.loads(command.data)["result"]["tools"]]
+    assert listed.count("context_recall") == 1
+    assert listed[-1] == "context_recall"
+    assert relay.from_client(call(2, "context_recall")) == [AnswerOwnTool(ToolCall("2", "s", "context_recall"))]
+    assert relay.from_client(call(3, "s_context_recall_")) == [ToServer("s", call(3, "context_recall"))]
+    assert relay.from_client(call(4, "s_context_recall")) == [ToServer("s", call(4, "s_context_recall"))]
+
+
+def test_what_a_server_answers_to_a_cancelled_call_is_marked_like_any_other_result() -> None:
+    relay = greeted()
+    relay.from_client(call(1, "x"))
+    relay.from_client(line(method="notifications/cancelled", params={"requestId": 1}))
+    (command,) = relay.from_server("s", line(id=1, result={"content": [{"type": "text", "text": "= line 1 of R1"}]}))
+    assert isinstance(command, Shorten)
+    assert relay.lost("s", "died") == []
 
 
 def test_our_tools_stand_on_the_last_page_only() -> None:

@@ -9,10 +9,12 @@ import pytest
 
 from pagefold.errors import ConfigError
 from pagefold.mcp_proxy import merge
-from pagefold.mcp_proxy.commands import Command, Shorten, ToClient, ToServer
-from pagefold.mcp_proxy.relay import Relay
+from pagefold.mcp_proxy.commands import AnswerOwnTool, Command, Shorten, ToClient, ToolCall, ToServer
+from pagefold.mcp_proxy.listing import ToolListing
+from pagefold.mcp_proxy.relay import Options, Relay
 from pagefold.mcp_proxy.servers import Servers
 from pagefold.mcp_proxy.specs import Spec, specs_of
+from pagefold.pages.context_tools import CONTEXT_TOOLS
 from tests.mcp_proxy.peer import ODD, PAGEFOLD, Peer
 
 
@@ -111,6 +113,21 @@ def test_only_names_that_collide_carry_the_servers_name(talk: Talk) -> None:
 def test_names_are_told_apart_whatever_they_are() -> None:
     names = merge.public_names({"a": [{"name": "x"}, {"name": "b_x"}], "b": [{"name": "x"}], "c!": [{"name": "x"}]})
     assert names == {"a_x": ("a", "x"), "b_x": ("a", "b_x"), "b_x_": ("b", "x"), "c__x": ("c!", "x")}
+
+
+def test_names_of_ours_are_reserved_when_servers_are_merged() -> None:
+    talk = Talk(one=["context_recall", "x"], two=["context_recall", "one_context_recall"])
+    own = CONTEXT_TOOLS[:1]
+    talk.servers = Servers(talk.servers.relays, Options([tool.name for tool in own], ToolListing(None, own)))
+    talk.say(id=0, method="initialize", params={})
+    tools = [tool["name"] for tool in talk.say(id=1, method="tools/list")[0]["result"]["tools"]]
+    theirs = ["one_context_recall_", "x", "one_more", "two_context_recall", "one_context_recall", "two_more"]
+    assert tools == [*theirs, "context_recall"]
+    commands = talk.servers.from_client(line(id=2, method="tools/call", params={"name": "context_recall"}))
+    assert commands == [AnswerOwnTool(ToolCall("2", "", "context_recall"))]
+    talk.say(id=3, method="tools/call", params={"name": "one_context_recall_"})
+    assert talk.asked[-1][0] == "one"
+    assert talk.asked[-1][1]["params"]["name"] == "context_recall"
 
 
 def test_a_call_before_any_list_finds_its_server(talk: Talk) -> None:
@@ -239,7 +256,7 @@ def test_each_server_has_its_own_settings_and_sees_none_of_our_parameters(tmp_pa
         assert {"one_echo", "two_echo", "context_recall", "context_describe"} <= tools.keys()
         assert {"count", "format", "budget", "chunk"} == set(tools["two_rows"]["inputSchema"]["properties"])
         assert len(json.loads(peer.text("one_rows", count=40))) == 40, "as it is, for this one"
-        assert len(peer.text("two_rows", count=40)) < 200
+        assert len(peer.text("two_rows", count=40)) < 400
         assert json.loads(peer.text("two_rows", count=40, format="json"))[39]["id"] == 39
         assert json.loads(peer.text("two_given", x=1, budget=500)) == {"x": 1}
         twins = ["structuredContent" in peer.call(f"{server}_twin")["result"] for server in servers]

@@ -40,7 +40,7 @@ def test_a_result_comes_shorter_and_whole_and_is_found_again(tmp_path: Path) -> 
         peer.greet()
         shown = peer.text("rows", count=40)
         assert json.loads(decode(shown)) == ROWS
-        assert len(shown) < 200
+        assert len(shown) < 400
         end = time.monotonic() + 10
         while "pf-" not in (matches := peer.text("context_search", query='"row 39"')) and time.monotonic() < end:
             time.sleep(0.05)

@@ -12,6 +12,7 @@ from pagefold.model_proxy.exchange import Exchange
 from pagefold.model_proxy.totals import Ending, Seen
 from pagefold.wire.apis import CHAT, MESSAGES
 from pagefold.wire.quota import Quota
+from pagefold.wire.sse import render_event
 from tests.model_proxy.conversation import body, history, marked
 
 OPUS = "claude-opus-5"
@@ -92,9 +93,9 @@ def test_the_cache_is_cold_when_what_the_provider_wrote_has_expired(
     exchanged(conversations, asking(mark), usage, now=1_000.0)
     reading = conversations.request_cache.read(MESSAGES, asking(mark, 4))
 
-    assert not conversations.reckoner.is_cold(reading, 1_000.0 + cold_after)
-    assert conversations.reckoner.is_cold(reading, 1_001.0 + cold_after)
-    assert not conversations.reckoner.is_cold(reading, 0.0)  # a clock that was set back
+    assert not conversations.is_cold(reading, 1_000.0 + cold_after)
+    assert conversations.is_cold(reading, 1_001.0 + cold_after)
+    assert not conversations.is_cold(reading, 0.0)  # a clock that was set back
 
 
 def test_the_bill_is_the_reported_usage_at_the_prices_of_the_model() -> None:
@@ -152,3 +153,24 @@ def test_a_model_that_is_not_known_is_told_once() -> None:
     assert "'mine\\n1'" in line
     assert "0.1 of that" in line
     assert "prices_usd" in line
+
+
+@pytest.mark.parametrize("cut", [1, 7, 10_000])
+def test_codex_says_in_its_stream_how_much_of_the_window_is_used(cut: int) -> None:
+    """The ChatGPT backend says it in an event of its own, in front of the answer; the headers may say less."""
+    window = {"used_percent": 41.5, "window_minutes": 300, "reset_at": 1_788_879_438}
+    weekly = {"used_percent": 7, "window_minutes": 10_080, "reset_at": 1_789_000_000}
+    events: list[dict[str, Any]] = [
+        {"type": "codex.rate_limits", "plan_type": "plus", "rate_limits": {"primary": weekly, "secondary": window}},
+        {"type": "response.output_text.delta", "delta": "codex.rate_limits"},
+        {"type": "response.completed", "response": {"output": [], "usage": {"input_tokens": 5, "output_tokens": 2}}},
+    ]
+    stream = b"".join(render_event(event["type"], json.dumps(event)) for event in events)
+    asked = json.dumps({"model": "gpt-5.6-sol", "stream": True, "input": "Hi"}).encode()
+    exchange = Exchange("POST", "/v1/responses", asked, Conversations(Economic()))
+    exchange.answer_began(200, "text/event-stream", quota=Quota(0.40, 9_000.0))
+
+    for start in range(0, len(stream), cut):
+        exchange.hear(stream[start : start + cut])
+
+    assert exchange.finish(Ending.WHOLE).quota == Quota(0.415, 1_788_879_438.0)

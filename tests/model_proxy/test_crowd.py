@@ -77,7 +77,7 @@ async def drained(url: str, data: bytes, gate: asyncio.Semaphore) -> int:
     parts = urlsplit(url)
     async with gate:  # connecting all at once would try the kernel's backlog
         reader, writer = await asyncio.open_connection(parts.hostname, parts.port, limit=1 << 16)
-    head = b"POST /v1/messages HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: %d\r\n\r\n"
+    head = b"POST /v1/messages HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: %d\r\n\r\n"
     writer.write(head % len(data) + data)
     while (await reader.readline()).strip():
         pass

@@ -304,16 +304,37 @@ def test_a_new_turn_shows_the_policy_its_new_messages_only() -> None:
     assert spy.shown == [9, 10]
 
 
-def test_what_is_remembered_is_bounded() -> None:
+def test_what_is_remembered_is_bounded_and_forgotten_by_whole_histories() -> None:
     policy = policy_named("lossless")
     conversations = Conversations(policy)
-    derivations = conversations.derivations_for("messages", policy)
-    derivations._most = 100_000
-    for number in range(30):
-        sent(conversations, body(history(3, first=f"Task {number}")))
+    memory, derivations = conversations.memory, conversations.derivations_for("messages", policy)
+    tasks = [body(history(3, first=f"Task {number}")) for number in range(30)]
+    sent(conversations, tasks[0])
+    memory.most = 11 * memory.used // 2
+    for task in (*tasks, tasks[27]):
+        sent(conversations, task)
 
-    assert derivations._characters <= 100_000
-    assert derivations._characters == sum(run.characters for run in derivations._cached.values())
+    assert memory.used <= memory.most
+    assert len(memory) == 5
+    held = {id(run.history): run.history for run in derivations._cached.values()}
+    assert len(held) == 5
+    assert memory.used == sum(history.size for history in held.values())
+    assert {key for history in held.values() for key in history.keys} == derivations._cached.keys()
+    memory.most = memory.used // 5
+    assert sent(conversations, tasks[27])  # used last of those before, and so the one that is left
+    assert len(memory) == 1
+
+
+def test_histories_that_nobody_uses_are_forgotten_after_a_while() -> None:
+    conversations = Conversations(policy_named("lossless"))
+    sent(conversations, body(history(3, first="Task 1")))
+    assert conversations.memory.grow_older(2) == 0
+    sent(conversations, body(history(3, first="Task 2")))
+
+    assert conversations.memory.grow_older(2) > 0
+    assert len(conversations.memory) == 1
+    assert conversations.memory.grow_older(2) > 0
+    assert conversations.memory.used == 0
 
 
 def test_a_reading_seen_before_shares_its_messages() -> None:

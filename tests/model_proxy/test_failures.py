@@ -132,7 +132,7 @@ def test_a_client_that_leaves_ends_the_request_upstream(sent: bytes) -> None:
 
 @pytest.mark.parametrize("read_bytes", [1000, 10])
 def test_a_client_that_leaves_while_sending_is_counted(read_bytes: int) -> None:
-    sent = b"POST /v1/messages HTTP/1.1\r\nHost: x\r\nContent-Length: 99\r\n\r\n" + bytes(20)
+    sent = b"POST /v1/messages HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99\r\n\r\n" + bytes(20)
     done = threading.Event()
 
     class Told(Proxy):

@@ -113,7 +113,12 @@ def test_a_page_is_in_the_store_before_its_request_leaves_and_stays_there(tmp_pa
 
 def pinned(turns: int) -> list[dict[str, Any]]:
     """A history in which the agent pins a rule in its first turn."""
-    call = {"type": "tool_use", "id": "pin", "name": "mcp__files__context_pin", "input": {"statement": "Never push."}}
+    call = {
+        "type": "tool_use",
+        "id": "pin",
+        "name": "mcp__pagefold__context_pin",
+        "input": {"statement": "Never push."},
+    }
     result = {"type": "tool_result", "tool_use_id": "pin", "content": "held"}
     first, *rest = history(turns)
     return [first, {"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}, *rest]
@@ -155,7 +160,7 @@ def test_what_the_agent_pinned_is_in_the_journal_before_a_folded_request_leaves(
     finally:
         library.close()
     committed = [("committed", "compaction")]
-    assert told == [([], 1, 0), ([], 1, 0), (committed, 1, 1), (committed, 1, 1)]
+    assert told == [([], 1, 0), ([], 1, 1), (committed, 1, 1), (committed, 1, 1)]
 
 
 def test_what_cannot_be_stored_is_not_folded_away() -> None:
@@ -208,7 +213,9 @@ def test_pages_that_could_not_be_stored_wait_for_their_own_conversation() -> Non
             of_bert = {name: set(pages) for name, pages in stored.items()}
             ask(url, body=conversation("anne", 13))
 
-    assert model.received[0].body == first  # what was not stored was not folded away
+    in_the_outage = model.received[0].body.decode()
+    assert len(in_the_outage) < len(first) // 2  # what the window forces is folded all the same
+    assert "no recall (the store could not be written)" in in_the_outage
     (anne,), (bert,) = tried.keys() - of_bert.keys(), of_bert.keys()
     assert of_bert[bert]
     assert not any(b"anne" in content for content in of_bert[bert])
@@ -216,7 +223,7 @@ def test_pages_that_could_not_be_stored_wait_for_their_own_conversation() -> Non
     assert tried[anne] == stored[anne]
     assert any(b"anne" in content for content in stored[anne])
     assert not any(b"bert" in content for content in stored[anne])
-    recalled = set(re.findall("pf-[a-z2-7]{10}", model.received[2].body.decode()))
+    recalled = set(re.findall("pf-[a-z2-7]{10}", in_the_outage + model.received[2].body.decode()))
     assert recalled
     assert recalled <= {Page(PageKind.EVIDENCE, content).handle for content in stored[anne]}
 
@@ -369,7 +376,7 @@ def test_a_client_that_drips_its_request_holds_up_nobody() -> None:
             assert port is not None
             dripping = [socket.create_connection(("127.0.0.1", port)) for _ in range(50)]
             for one in dripping:
-                one.sendall(b"POST /v1/messages HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
+                one.sendall(b"POST /v1/messages HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{")
             assert ask(url, body=body(history(2)))[2] == ANSWER
             for one in dripping:
                 one.close()
@@ -398,6 +405,7 @@ def test_long_work_on_one_request_does_not_hold_up_the_others() -> None:
             assert begun.wait(20)
             assert ask(url, path="/v1/models", method="GET", body=None)[2] == ANSWER
             assert ask(url, body=body(history(1)), x_pagefold="off")[2] == ANSWER
+            assert ask(url, body=body(history(1)))[2] == ANSWER
             end.set()
             assert waiting.result(20)[2] == ANSWER
 
@@ -427,15 +435,13 @@ def test_pages_of_requests_that_are_derived_at_once_are_each_stored_for_their_ow
 
     with upstream(answers(whole(ANSWER))) as model:
         proxy = Proxy(Upstreams({"anthropic": model.url}), Conversations(Slow()), put=put)
-        with running(proxy) as url, ThreadPoolExecutor(3) as pool:
-            waiting = [pool.submit(ask, url, body=asked("slow"))]
+        with running(proxy) as url, ThreadPoolExecutor(1) as pool:
+            slow = pool.submit(ask, url, body=asked("slow"))
             assert begun.wait(20)
-            for first in ("one ", "two "):
-                waiting.append(pool.submit(ask, url, body=asked(first)))
-            while proxy._worker._work_queue.qsize() < 2:  # until both wait behind the slow one
-                time.sleep(0.01)
+            for first in ("one ", "two "):  # neither waits for the slow one
+                assert ask(url, body=asked(first))[2] == ANSWER
             end.set()
-            assert [one.result(20)[2] for one in waiting] == [ANSWER] * 3
+            assert slow.result(20)[2] == ANSWER
 
     assert proxy.totals.faults == 0
     assert len(dict(stored)) == len({history for _, history in stored}) == 3

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pagefold.derive.prefix_hashes import MessageHashes, canonical
 from pagefold.log import Log
 from pagefold.model_proxy.totals import Prefix
-from pagefold.model_proxy.usage_estimate import Histories
+from pagefold.model_proxy.usage_estimate import SeenHistories
 from pagefold.wire import anthropic, json_text
 from pagefold.wire.message import Message
 
@@ -32,7 +32,7 @@ def canonical_of(arrived: Message) -> str:
     return canonical(json_text.parse(arrived.raw))
 
 
-def placed(histories: Histories, data: bytes) -> Prefix:
+def placed(histories: SeenHistories, data: bytes) -> Prefix:
     request, digests = anthropic.parse_request(data), MessageHashes()
     return histories.place(Log(digests.prefix_hashes(request.messages)), digests.head(request))[0]
 
@@ -113,19 +113,19 @@ def test_a_message_of_broken_text_has_a_canonical_form() -> None:
     request = anthropic.parse_request(b'{"messages":[' + raw + b"]}")
 
     assert canonical_of(request.messages[0]).encode()
-    assert placed(Histories(), b'{"messages":[' + raw + b"]}") == Prefix(histories=1)
+    assert placed(SeenHistories(), b'{"messages":[' + raw + b"]}") == Prefix(histories=1)
 
 
 # ---- histories
 
 
-def place(histories: Histories, *texts: str, system: str = "s") -> Prefix:
+def place(histories: SeenHistories, *texts: str, system: str = "s") -> Prefix:
     messages = [{"role": "user", "content": text} for text in texts]
     return placed(histories, body(*messages, system=system))
 
 
 def test_a_request_that_extends_the_last_keeps_it_all() -> None:
-    histories = Histories()
+    histories = SeenHistories()
 
     assert place(histories, "a") == Prefix(histories=1)
     assert place(histories, "a", "b", "c") == Prefix(kept=1)
@@ -134,14 +134,14 @@ def test_a_request_that_extends_the_last_keeps_it_all() -> None:
 
 
 def test_a_changed_message_moves_all_behind_it() -> None:
-    histories = Histories()
+    histories = SeenHistories()
     place(histories, "a", "b", "c", "d")
 
     assert place(histories, "a", "B", "c", "d", "e") == Prefix(kept=1, moved=3)
 
 
 def test_another_beginning_is_another_history() -> None:
-    histories = Histories()
+    histories = SeenHistories()
     place(histories, "a", "b")
 
     assert place(histories, "x", "b") == Prefix(histories=1)
@@ -149,7 +149,7 @@ def test_another_beginning_is_another_history() -> None:
 
 
 def test_a_fork_does_not_disturb_its_parent() -> None:
-    histories = Histories()
+    histories = SeenHistories()
     place(histories, "a", "b", "c")
     place(histories, "a", "b", "fork")
 
@@ -157,14 +157,14 @@ def test_a_fork_does_not_disturb_its_parent() -> None:
 
 
 def test_a_changed_head_is_counted_beside_the_messages() -> None:
-    histories = Histories()
+    histories = SeenHistories()
     place(histories, "a")
 
     assert place(histories, "a", "b", system="other") == Prefix(kept=1, heads_moved=1)
 
 
 def test_marks_move_no_head() -> None:
-    histories = Histories()
+    histories = SeenHistories()
     plain = body(QUESTION, system="s", tools=[{"name": "Bash"}])
     marked = body(
         QUESTION, system=[{"type": "text", "text": "s", **MARK}], tools=[{"name": "Bash", **MARK}], temperature=1
@@ -175,7 +175,7 @@ def test_marks_move_no_head() -> None:
 
 
 def test_what_is_remembered_is_bounded_and_the_oldest_goes_first() -> None:
-    histories = Histories(most=4)
+    histories = SeenHistories(most=4)
     place(histories, "old")
     place(histories, "a", "b")
     place(histories, "a", "b", "c", "d")

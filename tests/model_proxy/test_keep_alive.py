@@ -112,6 +112,27 @@ def test_a_conversation_that_goes_on_is_waited_for_once() -> None:
         assert len(proxy._keep_alive._waiting) <= 1
 
 
+def test_nothing_is_kept_alive_while_an_answer_takes_its_time() -> None:
+    """The silence ends with the next request: its answer may take longer than the cache lives."""
+    quick = answered(b"200 OK")
+    asked: list[float] = []
+
+    def slow_at_second(connection: socket.socket) -> None:
+        asked.append(time.monotonic())
+        if len(asked) == 2:
+            time.sleep(1.0)  # three lives
+        quick(connection)
+
+    more = [{"role": "assistant", "content": "Hi."}, {"role": "user", "content": "Go on."}]
+    longer: dict[str, Any] = {**REQUEST, "messages": [*REQUEST["messages"], *more]}  # type: ignore[misc]
+    with silent(slow_at_second, keep_alive=True) as (_, url, model):
+        ask(url, body=json.dumps(longer).encode())
+        received = [json.loads(request.body)["max_tokens"] for request in model.received]
+
+    assert received[:2] == [100, 100]
+    assert len(received) == 2
+
+
 @pytest.mark.parametrize(
     "body",
     [

@@ -19,7 +19,7 @@ import pytest
 
 from pagefold.errors import ConfigError
 from pagefold.model_proxy.proxy import Proxy
-from pagefold.model_proxy.server import Tls, running, serve
+from pagefold.model_proxy.server import Service, Tls, running, serve
 from pagefold.model_proxy.upstreams import Upstreams
 from tests.model_proxy.upstream import EVENTS, PATIENCE, QUESTION, STREAM_HEAD, ask, chunk, upstream
 from tests.scripted_model import ScriptedModel
@@ -116,7 +116,7 @@ def test_with_a_certificate_it_speaks_https_and_only_that(tmp_path: Path) -> Non
         tls = Tls(str(certificate), str(key))
 
         async def asked() -> str:
-            serving = asyncio.ensure_future(serve(proxy, "127.0.0.1", 0, started=ports.append, tls=tls))
+            serving = asyncio.ensure_future(serve(proxy, "127.0.0.1", 0, started=ports.append, service=Service(tls)))
             while not ports:
                 await asyncio.sleep(0.01)
             trusted = ssl.create_default_context(cafile=str(certificate))

@@ -419,7 +419,10 @@ def test_a_conversation_finds_and_recalls_what_it_folded_in_its_place_and_nothin
     handle = mine[mine.index("pf-") :][:13]
     recall = ScriptedTurn("Look.", "", [ScriptedCall("context_recall", {"handle": handle})])
     again = told(recall, worked(14, "make mine"))
-    assert "[message 3 of this conversation; it was done for message 1, user: Mend the mill.]\n" in again
+    assert (
+        "[message 3 of this conversation, a call and its result; it was done for message 1, user: Mend the mill.]\n"
+        in again
+    )
     assert "\n[after it: pf-" in again
     assert "\n[the call] Bash\n    command: make mine 0\n" in again
     elsewhere = told(recall, worked(14, "make theirs"))

@@ -14,7 +14,7 @@ def test_a_request_arrives_as_it_was_sent() -> None:
     body = b'{"messages": [ ],\xff "model":1.10}'
     head = [
         b"POST /v1/messages/..%2Fx;a=b//c?beta=true&x=%20+%7E&&y='\" HTTP/1.1",
-        b"Host: example.invalid",
+        b"Host: localhost",
         b"X-Api-Key: sk-1",
         b"anthropic-beta: one",
         b"Content-Type: application/json",
@@ -50,13 +50,13 @@ def test_a_request_arrives_as_it_was_sent() -> None:
 
 def test_nothing_is_added_to_a_bare_request() -> None:
     with proxied(answers(whole(b""))) as (_, url, model):
-        say(url, b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        say(url, b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
 
     assert [name for name, _ in model.received[0].headers] == [b"host"]
 
 
 def test_a_chunked_request_arrives_with_the_same_bytes() -> None:
-    sent = b"POST /v1/messages HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
+    sent = b"POST /v1/messages HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
     with proxied(answers(whole(ANSWER))) as (_, url, model):
         say(url, sent + chunk(QUESTION[:20]) + chunk(QUESTION[20:]) + b"0\r\n\r\n")
 
@@ -92,7 +92,7 @@ def test_a_request_beyond_the_bound_is_streamed_through_unread(chunked: bool) ->
 
 
 def test_a_client_that_waits_for_permission_gets_it() -> None:
-    head = b"POST /v1/messages HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nConnection: close\r\n"
+    head = b"POST /v1/messages HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nConnection: close\r\n"
     with proxied(answers(whole(ANSWER))) as (_, url, model):
         reply = say(url, head + b"Content-Length: %d\r\n\r\n" % len(QUESTION) + QUESTION)
 

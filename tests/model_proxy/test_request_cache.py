@@ -103,7 +103,7 @@ def test_a_request_read_after_others_says_what_it_says_read_alone(
         assert (found.prefix_hashes[found.after - 1] if found.after else NO_HASH) in tips
         tips.add(found.prefix_hashes[-1])
         assert sum(readings._kept.values()) == readings._bytes <= most
-        assert {id(known) for known in readings._found.values()} == {id(known) for known in readings._kept}
+        assert {id(known) for known in readings._by_key.values()} == {id(known) for known in readings._kept}
     for body in bodies:  # and nothing that was read before has changed by what was read after it
         assert said(readings.read(api, body)) == said(RequestCache().read(api, body))
 

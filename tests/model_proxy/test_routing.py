@@ -6,6 +6,7 @@ import pytest
 from yarl import URL
 
 from pagefold.cli.serve import upstreams_of
+from pagefold.door import Door
 from pagefold.model_proxy.upstreams import Upstreams
 from pagefold.settings.sections import Settings, UpstreamTable
 from tests.model_proxy.upstream import ANSWER, QUESTION, answers, ask, proxied, say, whole
@@ -14,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("policy")
 
 
 def test_a_token_is_asked_for_and_stripped() -> None:
-    with proxied(answers(whole(ANSWER)), token="open sesame") as (_, url, model):
+    with proxied(answers(whole(ANSWER)), door=Door(token="open sesame")) as (_, url, model):
         for path in ("/v1/messages", "/pagefold/status", "/"):
             status, _, body = ask(url, path=path)
             assert (status, json.loads(body)["error"]["type"]) == (401, "authentication_error")
@@ -39,7 +40,7 @@ def test_pagefold_answers_for_itself_and_counts_none_of_it() -> None:
 
 
 def test_a_websocket_is_refused_at_once() -> None:
-    head = b"GET /v1/responses HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+    head = b"GET /v1/responses HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
     with proxied(answers(whole(ANSWER))) as (_, url, model):
         reply = say(url, head + b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n")
 
@@ -50,7 +51,7 @@ def test_a_websocket_is_refused_at_once() -> None:
 
 @pytest.mark.parametrize(("body", "status"), [(b"", b"200"), (QUESTION, b"426")])
 def test_an_offer_of_another_protocol_is_passed_over_where_nothing_hangs_on_it(body: bytes, status: bytes) -> None:
-    head = b"POST /v1/messages HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n"
+    head = b"POST /v1/messages HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n"
     with proxied(answers(whole(ANSWER))) as (_, url, model):
         reply = say(url, head + b"HTTP2-Settings: x\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
 
@@ -76,7 +77,7 @@ def test_an_offer_of_another_protocol_is_passed_over_where_nothing_hangs_on_it(b
 )
 def test_whatever_the_target_it_goes_to_the_upstream_or_nowhere(target: bytes, arrives: bytes) -> None:
     with proxied(answers(whole(b"ok"))) as (_, url, model):
-        reply = say(url, b"GET " + target + b" HTTP/1.1\r\nHost: evil.invalid\r\nConnection: close\r\n\r\n")
+        reply = say(url, b"GET " + target + b" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
 
     assert reply.startswith(b"HTTP/1.1 200" if arrives else b"HTTP/1.1 400")
     assert [received.line.split()[1] for received in model.received] == ([arrives] if arrives else [])
@@ -178,7 +179,7 @@ def test_without_an_openai_address_its_keys_go_nowhere() -> None:
 
 def test_a_header_that_cannot_be_passed_on_is_refused() -> None:
     with proxied(answers(whole(ANSWER))) as (_, url, model):
-        reply = say(url, b"GET / HTTP/1.1\r\nHost: x\r\nX-Name: J\xf6rg\r\nConnection: close\r\n\r\n")
+        reply = say(url, b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Name: J\xf6rg\r\nConnection: close\r\n\r\n")
 
     assert reply.startswith(b"HTTP/1.1 400 ")
     assert model.received == []

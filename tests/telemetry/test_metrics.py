@@ -1,18 +1,43 @@
 """Metrics: the text format, and that names and counts are those of the proxies."""
 
 import re
+from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
+from pagefold.adapters.steady_store import StoreHealth
+from pagefold.cli.proxy_metrics import of_proxy
+from pagefold.model_proxy.conversations import Conversations
+from pagefold.model_proxy.proxy import Proxy
 from pagefold.model_proxy.totals import CostCheck, Ending, Prefix, Seen, Totals, Work
+from pagefold.model_proxy.upstreams import Upstreams
 from pagefold.telemetry.events import TracedFault, TracedRecall, TurnEvent
 from pagefold.telemetry.live import LiveView
-from pagefold.telemetry.metrics import METRICS, Sample, of_live, of_mcp, of_model_proxy, of_store, of_trace, render
+from pagefold.telemetry.metrics import (
+    METRICS,
+    Sample,
+    of_live,
+    of_mcp,
+    of_model_proxy,
+    of_store,
+    of_trace,
+    of_workers,
+    render,
+)
 from pagefold.wire.message import Usage
 
 LINE = re.compile(r'[a-z_]+(\{[a-z_]+="(?:[^"\\\n]|\\.)*"(,[a-z_]+="(?:[^"\\\n]|\\.)*")*\})? -?\d+(\.\d+)?')
+
+
+def watched() -> Proxy:
+    """A proxy with something of everything that is watched."""
+    health = StoreHealth(out="full", errors=Counter(full=2))
+    proxy = Proxy(Upstreams({}), Conversations(), store_health=lambda: health)
+    proxy.readiness.limits.refused["too many"] += 1
+    proxy.readiness.times["prepare"].add(0.004)
+    return proxy
 
 
 def everything() -> str:
@@ -46,8 +71,10 @@ def everything() -> str:
             *of_model_proxy(asdict(Totals.of(seen, bad))),
             *of_live(live, 2.0),
             *of_mcp({"calls": 3, "tokens before": 9, "tokens after": 4, "faults": 1, "early calls": 2}),
-            *of_store(5, 60, 40),
+            *of_store(5, 60, 40, (3, 30)),
             *of_trace({"written": 8, "dropped": 0}),
+            *of_proxy(watched()),
+            *of_workers(2, 1),
         )
     )
 
@@ -60,7 +87,7 @@ def test_every_metric_has_a_meaning_a_type_and_lines_of_the_format() -> None:
             assert re.fullmatch(r"# (HELP|TYPE) [a-z_]+ .+", line)
         else:
             assert LINE.fullmatch(line), line
-            names.add(re.split(r"[{ ]", line)[0])
+            names.add(re.sub(r"(?<=_seconds)_(bucket|sum|count)$", "", re.split(r"[{ ]", line)[0]))
     assert names == set(METRICS)
     assert all(name.endswith("_total") is (kind == "counter") for name, (kind, _) in METRICS.items())
 
@@ -79,6 +106,8 @@ FIGURES = [
     'pagefold_mcp_counts_total{name="early calls"} 2',
     'pagefold_own_faults_total{surface="mcp"} 1',
     'pagefold_store_bytes{as="stored"} 40',
+    'pagefold_sink_backlog{what="pages"} 3',
+    "pagefold_worker_restarts_total 1",
 ]
 
 
@@ -102,3 +131,14 @@ def test_a_session_that_is_silent_for_long_is_not_counted_as_one_of_now() -> Non
 def test_the_page_of_telemetry_lists_every_metric() -> None:
     page = (Path(__file__).parent.parent.parent / "docs" / "telemetry.md").read_text(encoding="utf-8")
     assert [name for name in METRICS if f"`{name}`" not in page] == []
+
+
+def test_a_histogram_has_buckets_that_grow_a_sum_and_a_count() -> None:
+    lines = [line for line in everything().splitlines() if 'step="prepare"' in line]
+    assert 'pagefold_added_seconds_bucket{step="prepare",le="0.0025"} 0' in lines
+    assert 'pagefold_added_seconds_bucket{step="prepare",le="0.005"} 1' in lines
+    assert 'pagefold_added_seconds_bucket{step="prepare",le="+Inf"} 1' in lines
+    assert lines[-2:] == [
+        'pagefold_added_seconds_sum{step="prepare"} 0.004',
+        'pagefold_added_seconds_count{step="prepare"} 1',
+    ]

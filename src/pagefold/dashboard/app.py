@@ -185,7 +185,9 @@ class Dashboard:
                 *self._samples(),
                 *metrics.of_live(self._live, self._clock()),
                 *metrics.of_mcp(figures.mcp),
-                *metrics.of_store(figures.pages, figures.bytes, figures.stored_bytes),
+                *metrics.of_store(
+                    figures.pages, figures.bytes, figures.stored_bytes, (figures.unsent, figures.unsent_bytes)
+                ),
             )
         )
 

@@ -13,10 +13,10 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
 
+from pagefold.adapters.private_files import make_private
+from pagefold.door import Door
 from pagefold.errors import StoreError
-from pagefold.loopback import is_loopback_url
 
 COOKIE = "pagefold_key"
 _KEY_BYTES = 24
@@ -30,6 +30,7 @@ def key_in(path: Path) -> str:
         try:
             made = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         except FileExistsError:
+            make_private(path)
             key = path.read_text(encoding="ascii", errors="replace").strip()
             if key:
                 return key
@@ -56,15 +57,7 @@ class DashboardAuth:
 
     def is_foreign(self, headers: Mapping[bytes, bytes]) -> bool:
         """Returns whether another web site sent this request through the user's browser."""
-        host = headers.get(b"host", b"").decode("latin-1")
-        if self.local and not is_loopback_url(f"//{host}"):
-            return True
-        origin = headers.get(b"origin", b"").decode("latin-1")
-        if origin and urlsplit(origin).netloc != host:
-            return True
-        site = headers.get(b"sec-fetch-site", b"none")
-        # A link on another site may open a page; its scripts, images and frames may not.
-        return site in (b"cross-site", b"same-site") and headers.get(b"sec-fetch-mode") != b"navigate"
+        return Door(self.local).is_foreign(headers)
 
     def lets_in(self, headers: Mapping[bytes, bytes]) -> bool:
         key = headers.get(b"x-pagefold-token", b"")

@@ -20,7 +20,8 @@ _SECONDS = 3.0
 
 @dataclass(frozen=True, slots=True)
 class StoreFigures:
-    """The store's size, and the MCP proxies' counts summed over all days. `wrong` says why they could not be read."""
+    """The store's size, and the MCP proxies' counts summed over all days. `wrong` says why they could not be read.
+    `unsent` pages, of so many bytes, have not reached the history sink yet."""
 
     pages: int = 0
     bytes: int = 0
@@ -28,6 +29,8 @@ class StoreFigures:
     histories: int = 0
     mcp: Mapping[str, int] = field(default_factory=dict)
     wrong: str = ""
+    unsent: int = 0
+    unsent_bytes: int = 0
 
 
 class StoreView:
@@ -84,6 +87,8 @@ class StoreView:
             if library is None:
                 return StoreFigures(mcp=dict(sums))
             stats = library.store.pages.stats()
-            return StoreFigures(stats.pages, stats.bytes, stats.stored_bytes, stats.histories, dict(sums))
+            unsent, length = library.store.outbox.backlog()
+            sizes = (stats.pages, stats.bytes, stats.stored_bytes, stats.histories)
+            return StoreFigures(*sizes, dict(sums), unsent=unsent, unsent_bytes=length)
         except PagefoldError as error:
             return StoreFigures(wrong=str(error))

@@ -9,9 +9,11 @@ from collections import Counter
 from pathlib import Path
 from types import TracebackType
 
+from pagefold.printable import printable
+
 
 def to_stderr(text: str) -> None:
-    sys.stderr.write(f"pagefold: {text}\n")
+    sys.stderr.write(f"pagefold: {printable(text)}\n")
 
 
 class FailOpen:

@@ -4,7 +4,7 @@ A client of the handshake era gets a session with servers of its own. Requests o
 servers: their ids and progress tokens are made unique on the way in and restored on the way out. Where the answer is
 the first message to send, it is one JSON body; otherwise it is an event stream.
 
-Refuses what a web page could send: a request for another host's name, or with an origin that is not this machine.
+Refuses what a web page could send (see `door`), and a client without the token if one is set.
 """
 
 import asyncio
@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 
 from aiohttp import web
 
+from pagefold.door import FOREIGN, Door
 from pagefold.errors import ConfigError, WireError
-from pagefold.loopback import is_loopback_url
 from pagefold.mcp_proxy.connection import ConnectionFactory
 from pagefold.mcp_proxy.relay import VERSION
 from pagefold.mcp_proxy.replies import SERVER_LOST, failure, respelled, value_text, with_id
@@ -279,12 +279,18 @@ async def run(
     *,
     started: Callable[[int], None],
     until: asyncio.Event,
+    token: str = "",
 ) -> None:
-    """Serves requests of this machine until the event is set. Raises ConfigError where it cannot listen."""
+    """Serves requests of this machine that show the token, if there is one, until the event is set. Raises ConfigError
+    where it cannot listen."""
+    door = Door(token=token)
 
     async def handle(request: web.BaseRequest) -> web.StreamResponse:
-        if not is_local(request):
-            return web.Response(status=403, text="pagefold answers to this machine alone")
+        headers = {name.lower(): value for name, value in request.raw_headers}
+        if door.is_foreign(headers):
+            return web.Response(status=403, text=FOREIGN)
+        if not door.lets_in(headers):
+            return web.Response(status=401, text="this pagefold asks for its token in x-pagefold-token")
         return await handler(request)
 
     runner = web.ServerRunner(web.Server(handle), handler_cancellation=True)
@@ -299,12 +305,6 @@ async def run(
         raise ConfigError(f"--http {port}: cannot listen on 127.0.0.1 ({error.strerror}); 0 takes any port") from error
     finally:
         await runner.cleanup()
-
-
-def is_local(request: web.BaseRequest) -> bool:
-    """Whether Host and Origin name this machine: a page in a browser sends requests under the name of its own host."""
-    origin = request.headers.get("Origin")
-    return is_loopback_url(f"//{request.headers.get('Host', '')}") and (origin is None or is_loopback_url(origin))
 
 
 def _is_stateless(call: Call) -> bool:

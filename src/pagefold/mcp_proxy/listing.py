@@ -1,6 +1,7 @@
 """Changes the list of tools on its way to the client: shortens the server's tools, and adds pagefold's own after them.
 
-A tool that is not changed stays as the bytes that came. Where a server uses a name of pagefold's, the server keeps it.
+A tool that is not changed stays as the bytes that came. Names of pagefold's are reserved: a server's tool of the same
+name is listed under another.
 """
 
 from collections.abc import Callable, Sequence
@@ -41,7 +42,8 @@ class ToolListing:
         start, end = json_text.find(result, ("tools",))
         spots = json_text.elements(result, start)
         tools = [spot.value for spot in spots]
-        changed = [self._parametrised(_without_twin(tool, page)) for tool in (self.slim(tools) if self.slim else tools)]
+        shorter = self.slim(tools) if self.slim else tools
+        changed = [_renamed(self._parametrised(_without_twin(tool, page)), page) for tool in shorter]
         changes = [
             (spot.start, spot.end, json_text.dumps(tool))
             for spot, tool in zip(spots, changed, strict=True)
@@ -50,8 +52,7 @@ class ToolListing:
         if self.slim is not None:
             self.whole.update((named(spot.value), result[spot.start : spot.end]) for spot in spots)
         if page.last:
-            taken = {named(tool) for tool in tools}
-            own_tools = ",".join(described(tool) for tool in self.tools if tool.name not in taken)
+            own_tools = ",".join(map(described, self.tools))
             changes.append((end - 1, end - 1, "," + own_tools if spots and own_tools else own_tools))
         return json_text.splice(result, changes)
 
@@ -65,6 +66,11 @@ class ToolListing:
 
 def named(tool: Any) -> str:
     return as_string(as_object(tool).get("name"))
+
+
+def _renamed(tool: Any, page: ListPage) -> Any:
+    name = page.renamed.get(named(tool))
+    return tool if name is None else {**tool, "name": name}
 
 
 def _without_twin(tool: Any, page: ListPage) -> Any:

@@ -1,12 +1,12 @@
 """Merges the answers of several servers into one: greetings, lists and names.
 
 A name that only one server has stays as it is, so that permissions and habits keep working. A name that several have
-gets the server's name in front, for each of them, in whatever order they answered.
+gets the server's name in front, for each of them, in whatever order they answered; so does one that is reserved.
 """
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from pagefold.wire.json_text import as_object, as_string
@@ -59,16 +59,19 @@ def _either(first: Any, second: Any) -> Any:
     return first or second
 
 
-def public_names(listed: Mapping[str, Sequence[Any]]) -> dict[str, tuple[str, str]]:
-    """For each name that the client sees, the server and the name that the server uses."""
+def public_names(
+    listed: Mapping[str, Sequence[Any]], reserved: Collection[str] = frozenset()
+) -> dict[str, tuple[str, str]]:
+    """For each name that the client sees, the server and the name that the server uses. No server's tool is seen under
+    a `reserved` name."""
     names = {server: list(dict.fromkeys(map(_name, elements))) for server, elements in listed.items()}
     uses = Counter(name for own_names in names.values() for name in own_names)
-    taken = {name for name, count in uses.items() if count == 1}
+    taken = {name for name, count in uses.items() if count == 1} | set(reserved)
     public_names: dict[str, tuple[str, str]] = {}
     for server, own_names in names.items():
         for name in own_names:
             public = name
-            if uses[name] > 1:
+            if uses[name] > 1 or name in reserved:
                 public = f"{_NOT_IN_A_NAME.sub('_', server)}_{name}"
                 while public in taken or public in public_names:
                     public += "_"

@@ -10,6 +10,7 @@ import asyncio
 import signal
 import sys
 import threading
+import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
@@ -17,8 +18,10 @@ from typing import IO
 
 from pagefold.errors import ConfigError
 from pagefold.mcp_proxy.launch import ChildProcess, launch
-from pagefold.mcp_proxy.lines import LONGEST_BYTES, LineSplitter, Overlong
+from pagefold.mcp_proxy.lines import LONGEST_BYTES, LineSplitter, Overlong, id_of
+from pagefold.mcp_proxy.pace import Pace
 from pagefold.mcp_proxy.session import ProxySession
+from pagefold.printable import printable
 
 PIECE_BYTES = 1 << 18
 _STEADY_SECONDS = 30.0
@@ -27,6 +30,7 @@ _LONGEST_PAUSE_SECONDS = 10.0
 _WAITING_BYTES = 16 << 20
 _LAST_WORDS_SECONDS = 0.2
 _ASKED_SECONDS = 0.3
+_HEAD_BYTES = 4096
 
 
 class Process:
@@ -170,9 +174,13 @@ class Process:
         child = self._child
         assert child is not None
         self._watching = asyncio.ensure_future(self._end_with(child))
+        pace = Pace()
         async for line in read_lines(self._read, self._longest):
             await self.session.heard(self.name, line)
             self._heard += 1
+            is_notification = isinstance(line, bytes) and not id_of(line[:_HEAD_BYTES], line[-_HEAD_BYTES:])
+            if is_notification and (rest := pace.after(time.monotonic())):
+                await asyncio.sleep(rest)
         with suppress(TimeoutError):
             await asyncio.wait_for(self._exited.wait(), 1.0)
         why = child.ending if self._exited.is_set() else "closed its output"
@@ -235,7 +243,8 @@ class Process:
         for line in lines:
             # Whoever reads our stderr may have gone; that is no reason to end.
             with suppress(OSError, ValueError):
-                sys.stderr.buffer.write(self._label + (line if isinstance(line, bytes) else line.head) + b"\n")
+                text = (line if isinstance(line, bytes) else line.head).decode("utf-8", "replace")
+                sys.stderr.buffer.write(self._label + printable(text, "\t").encode() + b"\n")
                 sys.stderr.buffer.flush()
 
 

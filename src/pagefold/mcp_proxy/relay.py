@@ -15,7 +15,8 @@ A batch passes whole: neither its calls nor the answers in it are changed.
 what the client sent to set the server up, so that a new process can be set up the same way.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -44,12 +45,14 @@ DESCRIBE = "context_describe"
 _ENVELOPE = "io.modelcontextprotocol/"
 _CLIENT = f"{_ENVELOPE}clientInfo"
 _KEPT_CALLS = 100_000
+_KEPT_CANCELLED = 1_000
+_NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_-]+")
 VERSION = f"{_ENVELOPE}protocolVersion"
 """The member of `_meta` by which a call of the stateless era names its version of the protocol."""
 
 
 @frozen
-class OpenCall:
+class UnansweredCall:
     """A call of the client's that the server has not answered yet. `stateless`: it carries the `_meta` envelope."""
 
     method: str
@@ -75,10 +78,13 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class ListPage:
-    """Whether a page of `tools/list` is the last, and whether its client is sent texts without `structuredContent`."""
+    """Whether a page of `tools/list` is the last, whether its client is sent texts without `structuredContent`, and
+    which tools get another name."""
 
     last: bool
     only_text: bool
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    """Tools of the server that have a name of pagefold's, and the name under which the client sees them."""
 
 
 @dataclass(slots=True)
@@ -91,7 +97,7 @@ class Relay:
     server: str = ""
     options: Options = field(default_factory=Options)
     client: str = ""
-    calls: dict[str, OpenCall] = field(default_factory=dict)
+    calls: dict[str, UnansweredCall] = field(default_factory=dict)
     greeted: bool = False
     """Whether the server has ever answered: one that has not is not worth starting again."""
     annotations: dict[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -99,7 +105,11 @@ class Relay:
     envelope: Mapping[str, Any] = field(default_factory=dict)
     """The `_meta` envelope of the client's last stateless call."""
     own_tools: frozenset[str] = frozenset()
-    """The names of pagefold's own tools, without those that the server uses for tools of its own."""
+    """The names of pagefold's own tools. They are reserved: a server's tool of the same name gets another."""
+    _renamed: dict[str, str] = field(default_factory=dict)
+    """By the name that the client sees, the server's own name of a tool that has one of pagefold's."""
+    _cancelled_calls: dict[str, UnansweredCall] = field(default_factory=dict)
+    """Calls that the client has given up: what the server still answers is treated as any other result."""
     _greeting: str = ""
     _set_up: dict[str, str] = field(default_factory=dict)
     """The messages by which the client set the server up after the greeting; a new process is sent them again."""
@@ -145,12 +155,17 @@ class Relay:
                 self._set_up[f"subscribe {params.get('uri')}"] = call.raw
             case "resources/unsubscribe":
                 self._set_up.pop(f"subscribe {params.get('uri')}", None)
+        if tool_call is not None and tool_call.tool in self._renamed:
+            tool_call = replace(tool_call, tool=self._renamed[tool_call.tool])
+            self.calls[call.id] = replace(open_call, tool_call=tool_call)
+            data = respelled(call.raw, ("params", "name"), json_text.dumps(tool_call.tool))
+            return [do.ToServer(self.server, data, call=tool_call)]
         if tool_call is not None and self.options.split_arguments is not None:
             return [self._strip_pagefold_arguments(call, open_call, tool_call, data)]
         return [do.ToServer(self.server, data, call=tool_call)]
 
     def _strip_pagefold_arguments(
-        self, call: Call, open_call: OpenCall, tool_call: do.ToolCall, data: bytes
+        self, call: Call, open_call: UnansweredCall, tool_call: do.ToolCall, data: bytes
     ) -> do.Command:
         """Sends the call with only those arguments that its tool knows. Refuses it where an option is wrong."""
         assert self.options.split_arguments is not None
@@ -168,14 +183,14 @@ class Relay:
         self.calls[call.id] = replace(open_call, tool_call=tool_call, output_request=output_request)
         return do.ToServer(self.server, data, call=tool_call)
 
-    def _remember(self, call: Call) -> tuple[OpenCall, Mapping[str, Any]]:
+    def _remember(self, call: Call) -> tuple[UnansweredCall, Mapping[str, Any]]:
         params = as_object(call.params)
         meta = as_object(params.get("_meta"))
         if info := as_object(params.get("clientInfo") or meta.get(_CLIENT)):
             self.client = as_string(info.get("name")) or self.client
         tool = as_string(params.get("name")) if call.method == "tools/call" else ""
         tool_call = do.ToolCall(call.id, self.server, tool, as_object(params.get("arguments"))) if tool else None
-        open_call = OpenCall(call.method, VERSION in meta, tool_call)
+        open_call = UnansweredCall(call.method, VERSION in meta, tool_call)
         if open_call.stateless:
             self.envelope = {key: value for key, value in meta.items() if key.startswith(_ENVELOPE)}
         self.calls[call.id] = open_call
@@ -184,7 +199,12 @@ class Relay:
         return open_call, params
 
     def _cancelled(self, notice: Notification) -> list[do.Command]:
-        tool_call = self.close(value_text(notice.raw, ("params", "requestId")))
+        id = value_text(notice.raw, ("params", "requestId"))
+        if id in self.calls:
+            self._cancelled_calls[id] = self.calls[id]
+            if len(self._cancelled_calls) > _KEPT_CANCELLED:
+                del self._cancelled_calls[next(iter(self._cancelled_calls))]
+        tool_call = self.close(id)
         return [do.CallCancelled(tool_call)] if tool_call is not None else []
 
     # ---- from the server ---------------------------------------------------------------------------------------
@@ -222,7 +242,7 @@ class Relay:
         return self._answered(result.reply, result.data, result)
 
     def _answered(self, reply: Reply, data: bytes, result: ToolResult | None = None) -> list[do.Command]:
-        open_call = self.calls.pop(reply.id, None)
+        open_call = self.calls.pop(reply.id, None) or self._cancelled_calls.pop(reply.id, None)
         if open_call is None:
             return self._own_call(reply, data) or [do.ToClient(data, message=reply)]
         tool_call = open_call.tool_call
@@ -246,12 +266,22 @@ class Relay:
         annotations = {as_string(tool.get("name")): as_object(tool.get("annotations")) for tool in tools}
         prefix = f"mcp__{self.server}__" if self.server else ""
         self.annotations |= {f"{prefix}{tool}": hints for tool, hints in annotations.items()}
-        self.own_tools -= annotations.keys()
         if self.options.listing is None:
             return data
-        page = ListPage(last=not result.get("nextCursor"), only_text=self.client in self.options.text_only_for)
+        renamed = {name: self._public_name(name, annotations) for name in annotations if name in self.own_tools}
+        self._renamed |= {public: name for name, public in renamed.items()}
+        only_text = self.client in self.options.text_only_for
+        page = ListPage(not result.get("nextCursor"), only_text, renamed)
         changed = self.options.listing(text, page)
         return json_text.bytes_of(json_text.splice(reply.raw, [(spot.start, spot.end, changed)]))
+
+    def _public_name(self, name: str, taken: Collection[str]) -> str:
+        """Returns the name under which the client sees a tool of the server that has one of pagefold's."""
+        known = next((public for public, own in self._renamed.items() if own == name), "")
+        public = known or f"{_NOT_IN_A_NAME.sub('_', self.server) or 'server'}_{name}"
+        while public in taken:
+            public += "_"
+        return public
 
     # ---- when the server's process ends, and a new one starts --------------------------------------------------
 

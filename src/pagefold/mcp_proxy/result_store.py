@@ -1,14 +1,14 @@
 """Keeps what the tools answered, so that it can be recalled and searched, and answers pagefold's own tools.
 
 Pages are stored by a thread, so that no answer waits for a disk; where the disk is slower than the tools, pages are
-dropped and counted. The store is opened when it is first needed. Where it cannot be used, that is reported once and the
-proxy goes on without it.
+dropped and counted. The store is opened when it is first needed. Where it cannot be used, that is reported and the
+proxy goes on without it; the newest pages wait in memory, and are stored when it works again.
 """
 
 import queue
 import threading
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -21,6 +21,7 @@ from pagefold.pages.journal import Boundary
 from pagefold.pages.kinds import PageKind
 from pagefold.pages.page import id_of
 from pagefold.pages.pins import Pins
+from pagefold.pages.store import RENEW_SECONDS
 from pagefold.pages.writeback import Scopes, Writeback
 
 _WAITING_PAGES = 256
@@ -56,7 +57,8 @@ class ResultStore:
         self._writeback: Writeback | None = None
         self._pages: queue.Queue[tuple[str, str] | None] = queue.Queue(_WAITING_PAGES)
         self._keeping: threading.Thread | None = None
-        self._reported = False
+        self._unsaved: deque[tuple[str, str]] = deque(maxlen=_WAITING_PAGES)
+        self._reported, self._renewed = False, -RENEW_SECONDS
         self._closing = threading.Event()
 
     @property
@@ -84,6 +86,9 @@ class ResultStore:
         try:
             library, now = self._opened(), time.time()
             library.put(content, history=self.history, now=now, kind=PageKind.EVIDENCE, name=tool, shown_form=shown)
+            if self.history and now - self._renewed >= RENEW_SECONDS:
+                library.store.pages.renew(self.history, now)
+                self._renewed = now
         except (StoreError, ConfigError) as error:
             self._report_once(error)
             return False
@@ -158,10 +163,17 @@ class ResultStore:
             # Not at once: a client that was just answered is likely to ask again and should not have to wait.
             self._closing.wait(_PAUSE_SECONDS)
             if not self.keep_now(*page):
-                self._counts["pages not kept"] += 1
+                self._counts["pages not kept"] += len(self._unsaved) == _WAITING_PAGES
+                self._unsaved.append(page)
+
+    def _keep_unsaved(self) -> None:
+        """The store works again."""
+        for _ in range(len(self._unsaved)):
+            self.keep(*self._unsaved.popleft())
 
     def _report_once(self, error: Exception) -> None:
-        if not self._reported:
+        # What a steady store reports itself is not reported twice.
+        if not self._reported and not (self._library is not None and self._library.health.out):
             self._reported = True
             to_stderr(f"going on without the store: {error}")
 
@@ -169,4 +181,5 @@ class ResultStore:
         with self._opening:
             if self._library is None:
                 self._library = self._open()
+                self._library.when_back(self._keep_unsaved)
             return self._library

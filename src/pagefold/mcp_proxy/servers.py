@@ -284,10 +284,9 @@ class Servers:
     def _merged(self, kind: str, answers: Mapping[str, Sequence[Any]]) -> Any:
         ordered = {server: answers[server] for server in self.relays if server in answers}
         if kind in ("tools", "prompts"):
-            names = self._names[kind] = merge.public_names(ordered)
+            names = self._names[kind] = merge.public_names(ordered, self.own_tools if kind == "tools" else ())
             result: Any = {kind: merge.renamed(ordered, names)}
             if kind == "tools" and self.options.listing is not None:
-                self.own_tools = frozenset(self.options.tools) - names.keys()
                 page = ListPage(last=True, only_text=False)  # each server's relay has taken out what it had to
                 return json_text.parse(self.options.listing(json_text.dumps(result), page))
             return result

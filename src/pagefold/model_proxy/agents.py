@@ -139,7 +139,7 @@ def _ends_in_version(address: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class SetupFinding:
     """One thing that was checked. `remedy` is empty where nothing is to be done."""
 
     about: str
@@ -147,28 +147,28 @@ class Finding:
     remedy: str = ""
 
 
-LEAVING_AT_WILL = Finding(
+LEAVING_AT_WILL = SetupFinding(
     "leaving",
     "sessions behind the MCP proxy or the hook go on without pagefold as they are: prefer these to leave at any time. "
     "Behind pagefold run or serve, thinking is bound to what was sent; clients leave it out (docs/thinking.md)",
 )
 
 
-def looked_at(environment: Mapping[str, str]) -> list[Finding]:
+def looked_at(environment: Mapping[str, str]) -> list[SetupFinding]:
     """Returns what an agent that is started from this environment would do."""
     address = environment.get(ANTHROPIC, "")
     if not address:
         away = (
             f"{ANTHROPIC} is not set here: without `pagefold run claude`, which sets it, it goes straight to {VENDOR}"
         )
-        return [Finding("Claude Code", away)]
-    found = [Finding("Claude Code", f"{ANTHROPIC} is set")]
+        return [SetupFinding("Claude Code", away)]
+    found = [SetupFinding("Claude Code", f"{ANTHROPIC} is set")]
     if urlsplit(address).hostname == VENDOR:
         return found
     if SEARCH not in environment and FIRST_PARTY not in environment:
         cost = "tool search is off, and every tool's schema goes along with every request: tens of thousands of tokens"
-        found.append(Finding("tool search", cost, f"set {SEARCH}=true, or start it by pagefold run claude"))
+        found.append(SetupFinding("tool search", cost, f"set {SEARCH}=true, or start it by pagefold run claude"))
     if FIRST_PARTY not in environment:
         cost = "models with a window of 1M tokens are taken for 200k: the agent compacts five times as often"
-        found.append(Finding("1M window", cost, f"set {FIRST_PARTY}=1, or start it by pagefold run claude"))
+        found.append(SetupFinding("1M window", cost, f"set {FIRST_PARTY}=1, or start it by pagefold run claude"))
     return found

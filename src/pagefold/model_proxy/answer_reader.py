@@ -78,6 +78,7 @@ class AnswerReader:
         elif self.api is not None and self._events is not None and not self._answer_unread:
             response = self._events.response()
             usage, stop, model = response.usage, response.stop, response.model
+            self._quota = self._events.quota or self._quota  # later than the headers
             if not self._events.ended:
                 error = self.api.error_kind(self._events.error.encode()) or "no end of message"
         elif self.api is not None and self.listening and ending is Ending.WHOLE:

@@ -11,29 +11,34 @@ from typing import Any, NamedTuple
 from pagefold.derive.bound_reasoning import AS_IT_CAME, NOWHERE, change_after
 from pagefold.derive.cost import ASSUMED, Prices
 from pagefold.derive.models import Known
-from pagefold.derive.notebook import Begun
+from pagefold.derive.notebook import Begun, CacheUse
 from pagefold.derive.pinned_policy import PinnedPolicy
 from pagefold.derive.policies import policy_named
+from pagefold.derive.policies.folding import usable_of
 from pagefold.derive.policies.identity import Identity
 from pagefold.derive.policy import NOTHING, Notes, Policy, configured, window_of
 from pagefold.derive.prefix_hashes import NO_HASH
+from pagefold.derive.room import crowded
 from pagefold.derive.runner import as_it_is
-from pagefold.encode.choose import REFERRING
+from pagefold.encode.choose import REFERRING, says
 from pagefold.log import Log
 from pagefold.model_proxy.deriving import NOTHING_BOUND, Acceptance, Derivation, Derivations
-from pagefold.model_proxy.notebook import Notebook
+from pagefold.model_proxy.history_memory import DEFAULT_BYTES, HistoryMemory
+from pagefold.model_proxy.notebook import ProxyNotebook
 from pagefold.model_proxy.recalling import UpstreamTurn, gist, offered
 from pagefold.model_proxy.request_cache import ParsedRequest, RequestCache
 from pagefold.model_proxy.totals import CostCheck
 from pagefold.model_proxy.usage_estimate import CostEstimator
 from pagefold.pages.page import id_of
-from pagefold.pages.store import Store
+from pagefold.pages.store import RENEW_SECONDS, Store
+from pagefold.tokens import counter
 from pagefold.wire.apis import APIS_BY_NAME
 from pagefold.wire.message import BlockKind, Message, Role
 from pagefold.wire.quota import Quota, WindowUse
 
 _REMEMBERED = 20_000
 _POLICIES = 50
+_BODIES = 4  # the part of memory that parsed requests may take, each about twice the bytes of its body
 _HEAD_STEP = 4096
 """Heads are taken for as long as the next multiple of this: one that changes a little moves no fold point."""
 AS_IT_IS = Identity()
@@ -52,7 +57,7 @@ class Conversations:
     answered inside a turn as often as `recall_rounds` says, if at all.
 
     How much fits is what the request says, else `window`, else what is `known` of the model, else what the policy was
-    made with. Prices are those `known` of the model, else assumed."""
+    made with. Prices are those `known` of the model, else assumed. `memory` is about how many bytes all of it takes."""
 
     def __init__(
         self,
@@ -60,21 +65,26 @@ class Conversations:
         *,
         store: Store | None = None,
         window: int = 0,
+        memory: int = DEFAULT_BYTES,
         recall_rounds: int = 0,
         known: Callable[[str], Known | None] = lambda model: None,
     ) -> None:
         self.policy, self.window, self.recall_rounds = policy, window, recall_rounds
         self._known, self._store = known, store
-        self.request_cache = RequestCache()
+        self.memory = HistoryMemory(memory - memory // _BODIES)
+        bodies = memory // _BODIES // 4
+        self.request_cache = RequestCache(bodies)
         # What nobody derives is read when it is counted, maybe in another thread, and two must not extend one history.
-        self.request_cache_aside = RequestCache(message_hashes=self.request_cache.message_hashes)
+        self.request_cache_aside = RequestCache(bodies, message_hashes=self.request_cache.message_hashes)
         self.reckoner = CostEstimator(self.prices_of)
         self.window_use = WindowUse()
-        self.notebook = Notebook(store.notes if store else None)
+        self.notebook = ProxyNotebook(store.notes if store else None)
         self._derivations: dict[tuple[str, Policy], Derivations] = {}
         self._known_begun: dict[tuple[object, ...], Begun] = {}
         self._said: dict[bytes, UpstreamTurn | None] = {}
         self._bound_models: set[str] = set()
+        self._renewed: dict[str, float] = {}
+        self.crowded = ""  # the last history whose window has too little room beside its head, in a sentence
 
     def prices_of(self, reading: ParsedRequest) -> Prices:
         """What tokens of this request cost: by its model, and the cache life that it asks for."""
@@ -86,10 +96,10 @@ class Conversations:
         known = self._known(model)
         return (known.prices if known else ASSUMED).lived(long=long)
 
-    def with_window(self, reckoned: CostCheck, quota: Quota | None) -> CostCheck:
+    def with_window(self, check: CostCheck, quota: Quota | None) -> CostCheck:
         """The cost of an exchange with what was used of the five-hour window since the one before."""
-        windows = self.window_use.increase(quota)
-        return replace(reckoned, windows=windows) if windows else reckoned
+        windows = 0.0 if quota is None else self.window_use.increase(quota)
+        return replace(check, windows=windows) if windows else check
 
     def policy_for(self, name: str = "") -> Policy | None:
         """The policy that a client names, or the one that was set; None where requests are only observed, whatever a
@@ -122,6 +132,7 @@ class Conversations:
             ours: Any = self.policy
             if policy.abilities.pins and ours.abilities.pins:  # who names another policy is held to the same
                 fitted["instructions"] = ours.instructions
+                fitted["context_servers"] = ours.context_servers
             if policy.abilities.shows_files and ours.abilities.shows_files:
                 fitted["file_tools"] = ours.file_tools
             policy = configured(policy, **fitted)
@@ -132,19 +143,21 @@ class Conversations:
 
     def cached_derivations(self, api: str, policy: Policy) -> Derivations:
         """The derivations by a policy, of requests of this API."""
-        found = self._derivations.get((api, policy))
-        if found is None:
+        derivations = self._derivations.get((api, policy))
+        if derivations is None:
             folds = policy.abilities.folds
             shown = plain = APIS_BY_NAME[api].plain if folds else as_it_is
             if policy.abilities.encodes and self._store is not None:
                 shown = lambda message: self.with_original_results(plain(message))  # noqa: E731
-            found = (
-                Derivations(policy, noted=self.notebook.get, shown=shown) if folds else Derivations(policy, shown=shown)
+            derivations = (
+                Derivations(policy, noted=self.notebook.get, shown=shown, memory=self.memory)
+                if folds
+                else Derivations(policy, shown=shown, memory=self.memory)
             )
-            self._derivations[api, policy] = found
+            self._derivations[api, policy] = derivations
             if len(self._derivations) > _POLICIES:  # a client may name any window
-                del self._derivations[next(iter(self._derivations))]
-        return found
+                self._derivations.pop(next(iter(self._derivations)), None)
+        return derivations
 
     def as_it_came(self, api: str) -> Derivations:
         """The derivations of requests that go on as they came, but for reasoning that is bound to something else."""
@@ -164,14 +177,15 @@ class Conversations:
     def note_refused(self, reading: ParsedRequest, messages: Sequence[Message]) -> None:
         """Notes that the provider refused the reasoning of these messages."""
         self._bound_models.add(reading.request.model)
-        self.notebook.note_made_under(_reasoning_keys(reading, messages), NOWHERE)
+        self.notebook.note_made_under(_reasoning_keys(reading, messages), NOWHERE, reading.name)
 
     def note_left_out(self, reading: ParsedRequest, derivation: Derivation) -> None:
         """Notes what does not stand in a request and of which nothing is known: then it stays out whatever comes."""
-        standing = {sent.place for sent in derivation.sent if not sent.bare}
-        gone = [message for place, message in enumerate(derivation.over) if place not in standing]
+        kept = {sent.place for sent in derivation.sent if not sent.bare}
+        gone = [message for place, message in enumerate(derivation.over) if place not in kept]
         keys = _reasoning_keys(reading, gone)
-        self.notebook.note_made_under([key for key in keys if self.notebook.made_under(key) is None], NOWHERE)
+        unknown = [key for key in keys if self.notebook.made_under(key) is None]
+        self.notebook.note_made_under(unknown, NOWHERE, reading.name)
 
     def rounds(self, begun: Begun) -> int:
         """How often context tools are answered inside a turn of this history; 0 where it does not offer them."""
@@ -182,15 +196,17 @@ class Conversations:
     def with_original_results(self, message: Message) -> Message:
         """A message with what the MCP proxy was told by its tools in place of the forms it made of that.
 
-        So references are made here alone, where it is known what stands in the request, and forms are made once.
+        So references are made here alone, where it is known what stands in the request, and forms are made once. The
+        store is not believed: a text that does not decode to the page which it is said to stand for stays as it is.
         """
         if self._store is None:
             return message
         for index, block in enumerate(message.blocks):
             if block.kind is BlockKind.RESULT and block.path:
                 content = self._store.pages.original_of(id_of(block.text.encode("utf-8", "surrogatepass")))
-                if content is not None:
-                    message = message.with_text(index, content.decode("utf-8", "surrogatepass"))
+                original = None if content is None else content.decode("utf-8", "surrogatepass")
+                if original is not None and says(block.text, original):
+                    message = message.with_text(index, original)
         return message
 
     def history(self, reading: ParsedRequest, rounds: int) -> History:
@@ -201,31 +217,31 @@ class Conversations:
         if not rounds or view is None:
             return History(messages, hashes)
         parse = reading.api.parse_message
-        found: list[Message] = []
+        history: list[Message] = []
         results: list[Message] = []
         written: list[int] = []
         at, changed = 0, False
         while at < len(messages):
             end = _answer_end(messages, at)
-            if end > at and (said := self._said_in(messages, hashes, at, end)):
-                found += map(parse, said.messages)
-                written += range(len(found) - len(said.messages), len(found))
-                results, changed = list(map(parse, said.results)), True
+            if end > at and (really_sent := self._said_in(messages, hashes, at, end)):
+                history += map(parse, really_sent.messages)
+                written += range(len(history) - len(really_sent.messages), len(history))
+                results, changed = list(map(parse, really_sent.results)), True
             elif end > at:
-                stands = view.standing(messages[at:end])
-                found += stands
-                results, changed = [], changed or len(stands) < end - at
+                kept = view.standing(messages[at:end])
+                history += kept
+                results, changed = [], changed or len(kept) < end - at
             else:
                 end = at + 1
                 joined = view.joined(results, messages[at]) if results else [messages[at]]
-                written += range(len(found), len(found) + len(joined)) if results else ()
-                found += joined
+                written += range(len(history), len(history) + len(joined)) if results else ()
+                history += joined
                 results = []
             at = end
         if not changed:
             return History(messages, hashes)
-        hashes = Log(self.request_cache.message_hashes.prefix_hashes(found))
-        return History(Log(found), hashes, frozenset(written))
+        hashes = Log(self.request_cache.message_hashes.prefix_hashes(history))
+        return History(Log(history), hashes, frozenset(written))
 
     def _said_in(self, messages: Sequence[Message], hashes: Sequence[bytes], at: int, end: int) -> UpstreamTurn | None:
         """What was really said in the answer from `at` to `end`."""
@@ -258,27 +274,67 @@ class Conversations:
         if beginning is None:
             head = sum(self.reckoner.head(reading).values()) if derivations.policy.abilities.folds else 0
             beginning = PinnedPolicy(derivations.policy, -(-head // _HEAD_STEP) * _HEAD_STEP, now, offers)
-        if begun.unnoted:
-            self.notebook.put_begun(begun.unnoted, beginning, now)
-        return beginning
+            if window := window_of(beginning.policy):
+                folding: Any = beginning.policy
+                usable = usable_of(window, counter(folding.tokens))
+                self.crowded = crowded(beginning.head, usable, window) or self.crowded
+        return self.notebook.put_begun(begun, beginning, now, reading.name) if begun.unnoted else beginning
+
+    def is_cold(self, reading: ParsedRequest, now: float) -> bool:
+        """Whether the provider's cache has expired since any instance sent this conversation; not where nothing is
+        known of it."""
+        last = self.notebook.used(reading.name, now) if reading.answered else None
+        return last is not None and last.is_over(now)
+
+    def note_use(self, reading: ParsedRequest, life: float, now: float) -> None:
+        """Notes that the provider has just answered a request of this conversation, and cached it for so long."""
+        if reading.answered:
+            self.notebook.note_use(reading.name, CacheUse(now, life))
+
+    def renew(self, history: str, now: float) -> None:
+        """Notes a turn of a conversation, once in a while: what it was given handles of is kept for as long as that
+        goes on. Raises StoreError."""
+        if self._store is not None and history and now - self._renewed.get(history, -RENEW_SECONDS) >= RENEW_SECONDS:
+            if len(self._renewed) >= _REMEMBERED:
+                self._renewed.clear()
+            self._renewed[history] = now
+            self._store.pages.renew(history, now)
 
     def known_now(self, reading: ParsedRequest, hashes: Log[bytes], now: float) -> Notes:
-        """Returns what a folding policy is to know of this request. Stores it as a note if it is anything."""
-        if not self.reckoner.is_cold(reading, now):
+        """Returns what a folding policy is to know of this request: decided once, by whichever instance is first."""
+        if not hashes or not reading.answered:  # what begins now has no cache
             return NOTHING
-        notes = Notes(cold=True)
-        if hashes:
-            self.notebook.put(hashes[-1], notes, now)
-        return notes
+        return self.notebook.decide(hashes[-1], lambda: Notes(cold=self.is_cold(reading, now)), now, reading.name)
 
     def shrink(
-        self, derivations: Derivations, messages: Log[Message], hashes: Log[bytes], acceptance: Acceptance
+        self, derivations: Derivations, history: History, name: str, acceptance: Acceptance
     ) -> Derivation | None:
         """A smaller request than the one that the provider found too long, or None where the policy has none."""
-        notes = Notes(smaller=True)
-        derivation = derivations.again(messages, hashes, notes, acceptance)
+        return self._derive_otherwise(
+            derivations, history, name, acceptance, lambda notes: replace(notes, smaller=True)
+        )
+
+    def without_store(
+        self, derivations: Derivations, history: History, name: str, acceptance: Acceptance
+    ) -> Derivation | None:
+        """The request without pages that could not be stored, or None where it names none."""
+        return self._derive_otherwise(
+            derivations, history, name, acceptance, lambda notes: replace(notes, unstored=True)
+        )
+
+    def _derive_otherwise(
+        self,
+        derivations: Derivations,
+        history: History,
+        name: str,
+        acceptance: Acceptance,
+        known: Callable[[Notes], Notes],
+    ) -> Derivation | None:
+        """The request derived again, knowing more; noted, if that makes another request of it."""
+        notes = known(self.notebook.get(history.hashes[-1]))
+        derivation = derivations.again(history.messages, history.hashes, notes, acceptance)
         if derivation is not None:
-            self.notebook.put(hashes[-1], notes, 0.0)
+            self.notebook.put(history.hashes[-1], notes, 0.0, name)
         return derivation
 
 

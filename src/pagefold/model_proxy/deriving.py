@@ -22,13 +22,13 @@ from pagefold.derive.prefix_hashes import canonical
 from pagefold.derive.runner import NOTHING_UNSAVED, Run, Unsaved, begin, replay_messages
 from pagefold.frozen import frozen
 from pagefold.log import Log
+from pagefold.model_proxy.history_memory import HistoryMemory, RememberedHistory
 from pagefold.pages.kinds import ResidencyLevel
 from pagefold.wire import apis, json_text
 from pagefold.wire.api import ReasoningFormat
 from pagefold.wire.message import Message, Role
 
-_CHARACTERS = 256 << 20
-_LINE = 16  # what a message costs that is only listed once more
+_FOLDING, _PLAIN = 18, 6  # bytes that a run takes for each character of its request, as measured
 _BOUND_ELSEWHERE = "without its reasoning, which was made behind another request than this"
 
 
@@ -84,6 +84,7 @@ class Derivation:
     are what the policy decided about single messages. `unsaved` has to be saved before the request leaves. `change`
     names all that differs from the client's request: what the answer's reasoning is bound to. `base` is the change
     before the first message. `bare` messages go without their reasoning, `newly_bare` of them for the first time.
+    `came_tokens` is what the client's messages cost as they came, or -1 while all of them are in the request.
     """
 
     sent: Log[Sent]
@@ -98,6 +99,7 @@ class Derivation:
     base: bytes = AS_IT_CAME
     bare: int = 0
     newly_bare: int = 0
+    came_tokens: int = -1
 
     @property
     def messages(self) -> list[Message]:
@@ -111,7 +113,7 @@ class _Cached:
     head: int
     run: Run[Sent]
     derivation: Derivation
-    characters: int
+    history: RememberedHistory
 
 
 class Nearest(NamedTuple):
@@ -124,7 +126,8 @@ class Nearest(NamedTuple):
 
 
 class Derivations:
-    """One policy for many histories. What it remembers is bounded by the characters of their requests.
+    """One policy for many histories. What it remembers is bounded by `memory`, which several may share. Threads may
+    derive side by side.
 
     `noted` returns the notes stored under a prefix hash; a policy that never folds has none. `shown` turns a message
     into what the policy reads: one that makes pages of messages must not see how they happened to be spelled.
@@ -136,12 +139,12 @@ class Derivations:
         *,
         noted: Callable[[bytes], Notes] = lambda prefix_hash: NOTHING,
         shown: Callable[[Message], Message] = lambda message: message,
-        most: int = _CHARACTERS,
+        memory: HistoryMemory | None = None,
     ) -> None:
         self.policy = policy
-        self._noted, self._shown, self._most = noted, shown, most
+        self._noted, self._shown, self._memory = noted, shown, HistoryMemory() if memory is None else memory
         self._cached: dict[bytes, _Cached] = {}
-        self._characters = 0
+        self._growth = _FOLDING if policy.abilities.folds else _PLAIN
 
     def nearest(self, messages: Log[Message], hashes: Log[bytes], head: int | None = None, after: int = 0) -> Nearest:
         """What is known of a history. `after` is how long it was when it was read before: mostly the answer."""
@@ -149,9 +152,9 @@ class Derivations:
         if cached is None or (head is not None and head != cached.head):
             length, cached = hashes.length, None
             for prefix_hash in reversed(hashes):
-                found = self._cached.get(prefix_hash)
-                if found is not None and (head is None or head == found.head):
-                    cached = found
+                candidate = self._cached.get(prefix_hash)
+                if candidate is not None and (head is None or head == candidate.head):
+                    cached = candidate
                     break
                 length -= 1
         return Nearest(hashes, length, cached, sum([len(message.raw) for message in messages.since(length)]))
@@ -181,6 +184,9 @@ class Derivations:
             again = _derivation(last.sent, messages, acceptance, reason=last.reason, unsaved=last.unsaved)
             return self._remember(hashes, cached, again)
         before = cached.derivation if cached else None
+        history = RememberedHistory(self._cached)
+        if cached is not None and cached.history.keys[-1:] == [hashes[start - 1]]:  # no fork of it
+            history = cached.history
 
         def ask(place: int, at: Run[Sent]) -> Run[Sent]:
             """Asks as it was asked when the history was no longer than this, and remembers that for forks."""
@@ -188,21 +194,18 @@ class Derivations:
             made, upto = messages.upto(place), hashes.upto(place)
             asked = at.ask(self._noted(upto[-1]) if place else NOTHING, partial(_sent, messages=made))
             before = derivation = _derived(asked, made, acceptance, before)
-            entry = _Cached(head, asked, derivation, _LINE * derivation.sent.length)
+            entry = _Cached(head, asked, derivation, history)
             self._remember(upto, entry, derivation)
             return entry.run
 
-        known = cached.run if cached is not None else begin(self.policy, head)
+        run = cached.run if cached is not None else begin(self.policy, head)
         shown = [self._placed(message, place) for place, message in enumerate(messages.since(start), start)]
-        known = replay_messages(known, shown, start, ask)
+        run = replay_messages(run, shown, start, ask)
         if notes is NOTHING and hashes.length:
             notes = self._noted(hashes[-1])
-        asked = known.ask(notes, partial(_sent, messages=messages))
+        asked = run.ask(notes, partial(_sent, messages=messages))
         derivation = _derived(asked, messages, acceptance, before)
-        if cached is not None:  # it shares nearly everything with its child, and is of use for a retry only
-            self._characters -= cached.characters
-            cached.characters = 0
-        return self._remember(hashes, _Cached(head, asked, derivation, characters), derivation)
+        return self._remember(hashes, _Cached(head, asked, derivation, history), derivation, characters * self._growth)
 
     def again(
         self, messages: Log[Message], hashes: Log[bytes], notes: Notes, acceptance: Acceptance = NOTHING_BOUND
@@ -228,19 +231,16 @@ class Derivations:
         shown = self._shown(message)
         return shown if shown.place == place else Message(shown.role, shown.blocks, shown.raw, place)
 
-    def _remember(self, hashes: Log[bytes], entry: _Cached, derivation: Derivation) -> Derivation:
+    def _remember(
+        self, hashes: Log[bytes], entry: _Cached, derivation: Derivation, size: int | None = None
+    ) -> Derivation:
         if not hashes.length:
             return derivation
         entry.derivation, asked = derivation, entry.run.asked
         if asked is not None and asked.request is not derivation.sent:  # what goes on extends it as it came this time
             entry.run = replace(entry.run, asked=replace(asked, request=derivation.sent))
-        prefix_hash = hashes[-1]
-        before = self._cached.pop(prefix_hash, None)
-        if before is not entry:
-            self._characters += entry.characters - (before.characters if before else 0)
-        self._cached[prefix_hash] = entry
-        while self._characters > self._most and len(self._cached) > 1:
-            self._characters -= self._cached.pop(next(iter(self._cached))).characters
+        self._cached[hashes[-1]] = entry
+        self._memory.use(entry.history, hashes[-1], size)
         return derivation
 
 
@@ -299,18 +299,32 @@ def _derivation(
         saved += each.saved_tokens
     if left_out:
         sent, decisions = sent.with_items(fresh, begun), (*decisions, *left_out)
+    came = -1
     if sent.length != messages.length:
-        placed = {each.place for each in sent}
-        changed, moves, saved = True, True, sum(each.saved_tokens for each in sent)
-        saved += sum(_cost(message) for place, message in enumerate(messages) if place not in placed)
+        changed = moves = True
+        came = _came_tokens(messages, before)
+        if not begun or before is None or before.came_tokens < 0:
+            gone, fresh = came, sent.since(0)
+            saved = sum(each.saved_tokens for each in fresh)
+        else:
+            gone = came - before.came_tokens
+        saved += gone - sum(_cost(messages[place]) for place in {each.place for each in fresh if each.place >= 0})
     saved = saved if changed else 0
     newly = bare - (before.bare if before is not None and begun else 0)
     if newly and before is not None and not begun:  # a fold: those that it moved once more are not counted again
         already = {each.place for each in before.sent if each.bare}
         newly -= sum(each.place in already for each in sent if each.bare)
     return Derivation(
-        sent, messages, changed, moves, saved, reason, decisions, unsaved, change, base, bare, max(0, newly)
+        sent, messages, changed, moves, saved, reason, decisions, unsaved, change, base, bare, max(0, newly), came
     )
+
+
+def _came_tokens(messages: Log[Message], before: Derivation | None) -> int:
+    """What the client's messages cost as they came. Those that `before` has counted are not counted again."""
+    counted, tokens = 0, 0
+    if before is not None and before.came_tokens >= 0 and messages.extends(before.over):
+        counted, tokens = before.over.length, before.came_tokens
+    return tokens + sum(map(_cost, messages.since(counted)))
 
 
 def _current(sent: Sent, messages: Log[Message]) -> Sent:

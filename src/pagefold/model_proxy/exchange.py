@@ -6,7 +6,7 @@ and ends as one frozen `Seen`. What it cannot parse is not an error: those bytes
 names what was not understood.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,8 +16,9 @@ from pagefold.derive.policy import NOTHING, Policy
 from pagefold.derive.runner import NOTHING_UNSAVED, Unsaved
 from pagefold.errors import ConfigError, WireError
 from pagefold.log import Log
+from pagefold.model_proxy.answer_headers import headers_of
 from pagefold.model_proxy.answer_reader import AnswerReader
-from pagefold.model_proxy.conversations import Conversations
+from pagefold.model_proxy.conversations import Conversations, History
 from pagefold.model_proxy.deriving import Acceptance, Derivation, Derivations, Nearest, last_folded
 from pagefold.model_proxy.marks import with_marks
 from pagefold.model_proxy.recalling import RecallTurn, offered, turn_of
@@ -37,8 +38,7 @@ _NO_MESSAGES, _NO_HASHES = Log[Message](), Log[bytes]()
 
 
 class Exchange(AnswerReader):
-    """One exchange. A body of None cannot be read, `unread` says why; `wish` is what the client's own header asks for,
-    `window` how many tokens it says fit, where it says that."""
+    """One exchange. A body of None cannot be read, `unread` says why; `wish` and `window` are what its headers say."""
 
     def __init__(
         self,
@@ -126,22 +126,26 @@ class Exchange(AnswerReader):
         if self._policy is None:
             self._messages, self._prefix_hashes = parsed.request.messages, parsed.prefix_hashes
             return self._derived(now)
+        conversations.renew(parsed.name, now)
         rounds = conversations.rounds(begun)
         self._messages, self._prefix_hashes, self._written = conversations.history(parsed, rounds)
         self.turn = turn_of(parsed.api, parsed.request, rounds) if rounds else None
         if begun.beginning is None or begun.unnoted:
-            offers = self.turn is not None
-            self._begun = Begun(conversations.begin(self._derivations, parsed, begun, now, offers=offers))
+            beginning = conversations.begin(self._derivations, parsed, begun, now, offers=self.turn is not None)
+            self._begun = Begun(beginning)
+            if beginning.policy != self._derivations.policy:  # another instance was first, with other settings
+                self._derivations = conversations.cached_derivations(parsed.api.name, beginning.policy)
+                self._nearest = None
         return self._derived(now, begun.reason)
 
     @property
     def is_read(self) -> bool:
         return self._parsed is not None
 
+    is_first_sight = property(lambda self: self._nearest is None or self._nearest.cached is None)
+
     def fall_back(self) -> bytes | None:
-        """Returns what goes upstream after deriving has failed: the last folded request with what has come since, or
-        the client's own; both without reasoning that is known to be refused there. None stands for the client's bytes.
-        """
+        """Returns what is sent after deriving has failed: the last folded request with what came since, or None."""
         parsed = self._parsed
         if parsed is None:
             return None
@@ -177,7 +181,7 @@ class Exchange(AnswerReader):
         """Stores a turn with its recalls, which the client did not see: it sends the turn back without them."""
         note = self.turn.note() if self.turn else None
         if note is not None and self._parsed is not None:
-            self._conversations.notebook.put_said(self._parsed.prefix_hashes[-1], *note, now)
+            self._conversations.notebook.put_said(self._parsed.prefix_hashes[-1], *note, now, self.name)
 
     def _derived(self, now: float, restart_reason: str = "") -> bytes | None:
         """Derives the request. `restart_reason`: why it may differ from what was sent earlier in the conversation;
@@ -198,8 +202,9 @@ class Exchange(AnswerReader):
         )
         if restart_reason and derivation.changed:
             derivation = replace(derivation, reason=restart_reason)
-        is_first = self._nearest is None or self._nearest.cached is None
-        if derivation.newly_bare or (self.holds_reasoning and parsed.bound and (derivation.reason or is_first)):
+        if derivation.newly_bare or (
+            self.holds_reasoning and parsed.bound and (derivation.reason or self.is_first_sight)
+        ):
             self._conversations.note_left_out(parsed, derivation)
         self._derivation = derivation
         return self._rendered(self._derivation)
@@ -215,15 +220,25 @@ class Exchange(AnswerReader):
         conversations, derivations = self._conversations, self._derivations
         if derivations is None:
             return None
-        derivation = conversations.shrink(derivations, self._messages, self._prefix_hashes, self._acceptance())
+        history = History(self._messages, self._prefix_hashes)
+        derivation = conversations.shrink(derivations, history, self.name, self._acceptance())
         if derivation is None:
             return None
         self._shrunk, self._derivation = True, derivation
         return self._rendered(derivation)
 
+    def without_store(self) -> bytes | None:
+        """Returns the request without pages that could not be stored; None where it is sent as it came."""
+        derivations = self._derivations
+        if derivations is None or not derivations.policy.abilities.spares:
+            return self.fall_back()
+        history = History(self._messages, self._prefix_hashes)
+        without = self._conversations.without_store(derivations, history, self.name, self._acceptance())
+        self._derivation = without or self._derivation
+        return self._rendered(self._derivation) if self._derivation is not None else None
+
     def without_refused(self, status: int, answer: bytes, now: float = 0.0) -> bytes | None:
-        """Returns the request without reasoning that this refusal says is bound to something else, once; else None.
-        That reasoning is left out from then on. The last resort: nothing that is known to be refused is sent."""
+        """Returns the request without reasoning that this refusal says is bound to something else, once; else None."""
         reasoning = self.api.reasoning if self.api is not None and not self._refused else None
         place = reasoning.refused_from(status, answer) if reasoning is not None else None
         parsed = self._read(self._conversations.request_cache) if place is not None else None
@@ -283,17 +298,8 @@ class Exchange(AnswerReader):
         """The x-pagefold-* headers of the answer."""
         if self._derivations is None or self._derivation is None:
             return []
-        told: list[tuple[bytes, bytes]] = []
-        if self._policy is not None:
-            told.append((b"x-pagefold-policy", self._derivations.policy.name.encode()))
-            told.append((b"x-pagefold-saved-tokens", b"%d" % self._derivation.saved_tokens))
-        if self._derivation.reason:
-            told.append((b"x-pagefold-fold", self._derivation.reason.encode("ascii", "replace")))
-        if self._derivation.bare:
-            told.append((b"x-pagefold-reasoning-dropped", b"%d" % self._derivation.bare))
-        if self._refused:
-            told.append((b"x-pagefold-sent-again", b"without reasoning that the provider refused"))
-        return told
+        policy = self._derivations.policy.name if self._policy is not None else ""
+        return headers_of(self._derivation, policy, sent_again=self._refused)
 
     def _rendered(self, derivation: Derivation) -> bytes | None:
         assert self._parsed is not None
@@ -310,11 +316,8 @@ class Exchange(AnswerReader):
         return request.render(messages, tools, members)
 
     def _members_without_clearing(self) -> dict[str, str]:
-        """Returns the request's members to replace so that the provider clears no tool results, if the policy folds.
-
-        If the provider also cleared tool results, the request it sees would differ from the one priced and its cached
-        prefix would be lost. So the clearing edit is removed; the client's other edits stay.
-        """
+        """Returns the members to replace so that the provider clears no tool results, if the policy folds: it would see
+        another request than was priced, and lose its cached prefix. The client's other edits stay."""
         clearing = self._parsed.api.clearing if self._parsed else None
         folds = self._derivations is not None and self._derivations.policy.abilities.folds
         if self._parsed is None or clearing is None or not folds:
@@ -351,21 +354,23 @@ class Exchange(AnswerReader):
         else:
             keys = self.reasoning_keys(reasoning)
         if keys:
-            self._conversations.notebook.note_made_under(keys, derivation.change)
+            self._conversations.notebook.note_made_under(keys, derivation.change, self.name)
 
     def finish(self, ending: Ending, *, bytes_up: int = 0, bytes_down: int = 0, now: float = 0.0) -> Seen:
         parsed = self._parsed or self._read(self._conversations.request_cache_aside)
         if ending is Ending.ABANDONED and self._events is not None and self._events.ended:
             ending = Ending.WHOLE  # some clients hang up as soon as they have read that it ended
         usage, stop, model, error = self.read_answer(ending)
-        work, estimated, prefix, reckoned, cached = NO_WORK, dict[str, int](), NO_PREFIX, NOT_RECKONED, NOTHING_CACHED
+        work, prefix, check, cached = NO_WORK, NO_PREFIX, NOT_RECKONED, NOTHING_CACHED
+        estimated: Mapping[str, int] = {}
         if parsed is not None and 200 <= self._status < 300:
             work, reckoner = self._work(), self._conversations.reckoner
-            said = None if work.recalls else usage  # the usage of several requests tells nothing about one
-            saved, moved = work.saved, bool(work.folds)
-            estimated, prefix, reckoned = reckoner.reckon(parsed, said, saved=saved, moved=moved, now=now)
-            cached = reckoner.cached(parsed) if usage else cached
-        reckoned = self._conversations.with_window(reckoned, self._quota)
+            reported = None if work.recalls else usage  # the usage of several requests tells nothing about one
+            reckoned = reckoner.reckon(parsed, reported, saved=work.saved, moved=bool(work.folds), now=now)
+            estimated, prefix, check = reckoned.estimated, reckoned.prefix, reckoned.check
+            cached = reckoned.cached if usage else cached
+            self._conversations.note_use(parsed, reckoned.cached.life, now)
+        check = self._conversations.with_window(check, self._quota)
         return Seen(  # in their order: by their names it takes three times as long
             self.api.name if self.api else "other",
             ending,
@@ -378,7 +383,7 @@ class Exchange(AnswerReader):
             estimated,
             prefix,
             work,
-            reckoned,
+            check,
             usage,
             stop,
             error,

@@ -15,6 +15,7 @@ from yarl import URL
 
 from pagefold.adapters.asgi import Event, Receive, Send
 from pagefold.adapters.steady_time import steady_time
+from pagefold.errors import StoreError
 from pagefold.model_proxy.answer_listener import AnswerListener
 from pagefold.model_proxy.body_encoding import encoded, legible
 from pagefold.model_proxy.exchange import Exchange
@@ -41,14 +42,12 @@ _FAULT = [(b"x-pagefold-fault", b"passed through as it came")]
 _READ_FASTER = 20  # parsing is about so much faster per byte than deriving: a body is bytes/20 characters of work
 _LENGTH, _ENCODING = frozenset((b"content-length",)), frozenset((b"accept-encoding",))
 _LEGIBLE = (b"accept-encoding", b"identity")
+# Headers that aiohttp adds where a request has none of its own, unless it is told to leave them out.
 _ADDED = {name: name.decode() for name in (b"accept", b"accept-encoding", b"content-type", b"user-agent")}
-"""Headers that aiohttp adds where a request has none of its own, unless it is told to leave them out."""
-_PLAIN_BYTES = 1 << 20
-_ERROR_BYTES = 64 << 10
+_PLAIN_BYTES, _ERROR_BYTES = 1 << 20, 64 << 10
 _LAST_EVENT = b"message_stop"
 _REFUSED = frozenset((400, 413, 422))  # statuses by which providers refuse a request that is too long
-AT_ONCE = 16_000
-"""Characters that are worked on within one loop iteration; more goes to the worker, so that no other client waits."""
+AT_ONCE = 16_000  # characters that are worked on within one loop iteration; for more, no other client waits
 _ALWAYS_IN_WORKER = AT_ONCE + 1
 
 
@@ -66,27 +65,28 @@ class ProxiedRequest:
         send: Send,
     ) -> None:
         self._proxy, self._session, self._target = proxy, session, target
-        self._scope, self._named, self._send = scope, named, send
+        self._scope, self._named, self._send, self._error = scope, named, send, error_at(scope["path"])
         self._upload = Upload(receive)
         self._encoding = named.get(b"content-encoding", b"").decode("latin-1").strip().lower()
         self._exchange: Exchange | None = None
         self._listener: AnswerListener | None = None
-        self._faulty = self._fell_back = False
+        self._faulty = self._fell_back = self._unstored = False
         self._ending = Ending.ABANDONED
         self._bytes_down, self._refused = 0, b""
         self._upstream: tuple[list[tuple[str, str]], bytes] = [], b""
         self._began = self._ended = steady_time()
-        self._counted = False
+        self._counted, self._step = False, "prepare"
 
     async def run(self) -> None:
         try:
             body = await self._upload.read(self._proxy.read_bytes)
             self._fail_open(self._begin, body if self._upload.whole else None)
             if self._exchange is not None and self._exchange.refusal:
-                await self._refuse(400, "invalid_request_error", self._exchange.refusal)
+                await refuse(self._send, 400, self._error("invalid_request_error", self._exchange.refusal))
                 self._ending = Ending.WHOLE
                 return
             derived = await self._derive()
+            self._fail_open(self._proxy.goes_on, self._exchange)
             with EndsWithClient(self._upload):
                 await self._relay(body, derived)
         except ClientLeftError:
@@ -105,18 +105,25 @@ class ProxiedRequest:
         exchange = self._exchange
         if exchange is None or not exchange.derives:
             return None
-        # A loop iteration for this alone: parsing requests one after the other keeps the processor's caches warm.
-        await asyncio.sleep(0)
+        await asyncio.sleep(0)  # parsing requests one after the other keeps the processor's caches warm
         if exchange.may_shrink or exchange.holds_reasoning:  # the last use of the cache, and bindings, are counted
             self._proxy.count_finished()
         fresh, derived = await self._run_step(self._read, self._upload.bytes // _READ_FASTER) or (0, None)
         if fresh > AT_ONCE:
+            self._step = "first sight" if exchange.is_first_sight else self._step
             derived = await self._run_step(exchange.derive, fresh, self._began)
-        if not self._faulty and not exchange.unsaved.is_empty:  # derived on the event loop; saving is for the worker
-            await self._run_step(self._save, _ALWAYS_IN_WORKER)
+        if not self._faulty and not exchange.unsaved.is_empty and not self._unstored:
+            self._fail_open(await self._proxy.work(self._save))  # the worker alone saves, and once
         await asyncio.sleep(0)
-        # A request must not name pages that could not be stored.
+        derived = await self._storable(derived)
         return self._fall_back() if self._faulty else derived
+
+    async def _storable(self, derived: bytes | None) -> bytes | None:
+        """Returns the request, or where its pages could not be stored one that does not name them."""
+        if not self._unstored or self._faulty or self._exchange is None:
+            return derived
+        self._unstored = False
+        return cast("bytes | None", self._fail_open(await self._proxy.work(self._exchange.without_store)))
 
     def _fall_back(self) -> bytes | None:
         """Returns what is sent after a fault, or None where that is the client's own bytes."""
@@ -132,10 +139,12 @@ class ProxiedRequest:
         return fresh, self._exchange.derive(self._began) if 0 < fresh <= AT_ONCE else None
 
     async def _run_step(self, step: Callable[..., Any], characters: int, *shown: object) -> Any:
-        """Runs a pagefold step: on the event loop if it is short and the worker is idle, else in the worker."""
-        if characters <= AT_ONCE and self._proxy.is_free():
-            return self._fail_open(step, *shown)
-        return self._fail_open(await self._proxy.work(partial(self._step_in_worker, step, *shown)))
+        """Runs a step: on the event loop if it is short and the worker is idle, in the worker if it is for the store,
+        else in a thread where it holds up neither."""
+        if characters == _ALWAYS_IN_WORKER:
+            return self._fail_open(await self._proxy.work(partial(self._step_in_worker, step, *shown)))
+        is_short, step = characters <= AT_ONCE and self._proxy.is_free(), partial(step, *shown)
+        return self._fail_open(step if is_short else await self._proxy.work_aside(step))
 
     def _step_in_worker(self, step: Callable[..., Any], *shown: object) -> Any:
         """Runs a step in the worker, and saves what the derived request names."""
@@ -144,16 +153,13 @@ class ProxiedRequest:
         return made
 
     def _save(self) -> None:
-        """Saves what the derived request needs. After a StoreError the history's next request tries again."""
+        """Saves what the derived request names. Where that fails, another is made of it before it leaves."""
         assert self._exchange is not None
-        unsaved, history = self._exchange.unsaved, self._exchange.name
-        if unsaved.is_empty:
-            return
-        for page in {page.id: page for page in unsaved.pages}.values():
-            self._proxy.put(page.content, history=history, now=steady_time(), kind=page.kind, name=page.name)
-        if unsaved.boundary is not None and unsaved.pins.held:
-            self._proxy.write_back(unsaved.pins, unsaved.boundary, history=history, now=steady_time())
-        self._exchange.saved()
+        try:
+            self._proxy.saving.save(self._exchange)
+        except StoreError as error:
+            self._unstored = True
+            self._proxy.fault(error)
 
     async def _relay(self, body: bytes, derived: bytes | None) -> None:
         try:
@@ -177,8 +183,7 @@ class ProxiedRequest:
                     ended = content.at_eof()  # then its end goes out with it
                     await self._give(data, more=not ended)
         except (aiohttp.ClientError, OSError) as error:
-            # Returning without the end of the answer makes the server close the client's connection.
-            self._ending = Ending.CUT_OFF
+            self._ending = Ending.CUT_OFF  # without the end of the answer, the server closes the client's connection
             if turn is not None and not turn.stream:  # the client has nothing of it yet
                 await self._no_answer(error)
             return
@@ -194,17 +199,13 @@ class ProxiedRequest:
             raise ClientLeftError from error
         self._ending = Ending.UNREACHABLE
         host = self._target.host_port_subcomponent
-        await self._refuse(502, "api_error", f"pagefold got no answer from {host}: {cause_of(error)}")
-
-    async def _refuse(self, status: int, kind: str, message: str) -> None:
-        await refuse(self._send, status, error_at(self._scope["path"])(kind, message))
+        said = self._error("api_error", f"pagefold got no answer from {host}: {cause_of(error)}")
+        await refuse(self._send, 502, said)
 
     async def _give(self, data: bytes, *, more: bool = True) -> None:
         listener, exchange = self._listener, self._exchange
         last = exchange is not None and exchange.binds_elsewhere and (not more or _LAST_EVENT in data)
-        if (
-            listener is not None and last
-        ):  # before the client has all of it: its next request may reach another instance
+        if listener is not None and last:  # before the client has all: its next request may reach another instance
             listener.add(data)
             self._fail_open(self._note_reasoning)
         await self._send({"type": "http.response.body", "body": data, "more_body": more})
@@ -286,7 +287,7 @@ class ProxiedRequest:
         if texts is None:
             return None
         following: bytes | None = await self._run_step(self._exchange.go_on, _ALWAYS_IN_WORKER, texts, steady_time())
-        return following
+        return await self._storable(following) if following is not None else None
 
     async def _broken(self, turn: RecallTurn, response: aiohttp.ClientResponse) -> bytes:
         """Returns what the client gets after the provider refused to continue the turn."""
@@ -301,6 +302,7 @@ class ProxiedRequest:
             return None
         self._refused = await beginning(response, _ERROR_BYTES)
         other: bytes | None = await self._run_step(self._mended, _ALWAYS_IN_WORKER, response)
+        other = await self._storable(other) if other is not None else None
         if other is not None:
             self._refused = b""
             response.close()
@@ -387,7 +389,6 @@ class ProxiedRequest:
         self._proxy.fell_silent(self._exchange, seen, self._target, self._upstream)
         self._counted = True
         if self._proxy.recorder is not None and (record := self._exchange.record) is not None:
-            # The hook of telemetry: the decision trace and the dashboard are fed from here.
             agent = self._named.get(b"user-agent", b"").decode("latin-1")
             self._proxy.recorder.tell(record, seen, user_agent=agent, began=self._began, now=self._ended)
 

@@ -7,9 +7,10 @@ from yarl import URL
 
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.exchange import Exchange
+from pagefold.model_proxy.readiness import Readiness
+from pagefold.model_proxy.saving import Saving
 from pagefold.model_proxy.totals import Seen, Totals
 from pagefold.model_proxy.turn_recorder import TurnRecorder
-from pagefold.pages.page import PageId
 
 
 class FinishedRequest(Protocol):
@@ -26,8 +27,8 @@ class Host(Protocol):
 
     conversations: Conversations
     exchange: Callable[..., Exchange]
-    put: Callable[..., PageId]
-    write_back: Callable[..., object]
+    saving: Saving
+    readiness: Readiness
     answers: Callable[..., str]
     read_bytes: int
     http_proxies: Mapping[str, str]
@@ -36,6 +37,8 @@ class Host(Protocol):
     def is_free(self) -> bool: ...
 
     async def work(self, step: Callable[[], Any]) -> Callable[[], Any]: ...
+
+    async def work_aside(self, step: Callable[[], Any]) -> Callable[[], Any]: ...
 
     def fault(self, error: Exception) -> None: ...
 
@@ -46,6 +49,8 @@ class Host(Protocol):
     def record_seen(self, seen: Seen) -> None: ...
 
     def add(self, counts: Totals) -> None: ...
+
+    def goes_on(self, exchange: Exchange | None) -> None: ...
 
     def fell_silent(
         self, exchange: Exchange, seen: Seen, target: URL, upstream: tuple[list[tuple[str, str]], bytes]

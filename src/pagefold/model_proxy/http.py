@@ -16,12 +16,13 @@ import aiohttp
 import zstandard
 
 from pagefold.adapters.asgi import Event, Receive, Send
+from pagefold.door import TOKEN_HEADER
 from pagefold.wire import json_text
 from pagefold.wire.apis import window_asked
 
 Headers: TypeAlias = list[tuple[bytes, bytes]]
 
-TOKEN_HEADER, WISH_HEADER, WINDOW_HEADER = b"x-pagefold-token", b"x-pagefold", b"x-pagefold-window"
+WISH_HEADER, WINDOW_HEADER = b"x-pagefold", b"x-pagefold-window"
 NOT_PASSED_ON = frozenset((b"host", b"expect", TOKEN_HEADER, WISH_HEADER, WINDOW_HEADER))
 """Headers that are not for the upstream."""
 _LARGEST_WINDOW = 100_000_000
@@ -200,3 +201,14 @@ def window_in(headers: Mapping[bytes, bytes], *, given: bool = False) -> int:
     if said.isdigit():
         return min(int(said[:12]), _LARGEST_WINDOW)
     return 0 if given else window_asked(headers)
+
+
+def needs_upgrade(headers: Mapping[bytes, bytes]) -> bool:
+    """Whether a request asks for another protocol in a way that cannot be ignored.
+
+    An offer (of HTTP/2, say) can, unless there is a body: the parser takes what follows for the other protocol.
+    """
+    if b"upgrade" not in headers.get(b"connection", b"").lower() or b"upgrade" not in headers:
+        return False
+    has_body = b"transfer-encoding" in headers or headers.get(b"content-length", b"0") != b"0"
+    return has_body or headers[b"upgrade"].lower() == b"websocket"

@@ -63,9 +63,13 @@ def idle_plan(parsed: ParsedRequest, body: bytes, seen: Seen, prices: Prices, *,
     prices = prices.lived(long=2 * usage.cache_write_long > usage.cache_write) if usage.cache_write else prices
     resume = resume_of(prices, usage.prompt, round(_LEFT_BY_FOLD * usage.prompt) if folds else None)
     silences = AFTER_CALL if seen.stop == _CALLS else AFTER_ANSWER
-    hashes = parsed.prefix_hashes
-    began = hashes[parsed.first - 1].hex() if parsed.first else ""
-    return IdlePlan(api, parsed.name, began, hashes, parsed.request.model, body, prices, resume, silences)
+    name, began = conversation_names(parsed)
+    return IdlePlan(api, name, began, parsed.prefix_hashes, parsed.request.model, body, prices, resume, silences)
+
+
+def conversation_names(parsed: ParsedRequest) -> tuple[str, str]:
+    """The name of a request's conversation, and the one that its first request had, which was not answered yet."""
+    return parsed.name, parsed.prefix_hashes[parsed.first - 1].hex() if parsed.first else ""
 
 
 def keep_alive_body(body: bytes, api: Api) -> bytes | None:

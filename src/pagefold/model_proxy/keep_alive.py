@@ -45,19 +45,19 @@ class KeepAlive:
 
     def answered(self, plan: IdlePlan, target: URL, headers: list[tuple[str, str]]) -> None:
         """A conversation was answered: from now on it is silent."""
-        self.spoke(plan.conversation)
-        self.spoke(plan.began)
+        self.spoke(plan.conversation, plan.began)
         if plan.model not in self._refused:
             while len(self._waiting) >= _MOST:
                 self.spoke(next(iter(self._waiting)))
             kept = [one for one in headers if one[0].lower() not in _REPLACED]
             self._wait(_SilentSession(plan, target, [*kept, ("accept-encoding", "identity")]))
 
-    def spoke(self, conversation: str) -> None:
-        """A conversation goes on: what waits for it is forgotten."""
-        waiting = self._waiting.pop(conversation, None)
-        if waiting is not None and waiting.timer is not None:
-            waiting.timer.cancel()
+    def spoke(self, *names: str) -> None:
+        """A conversation with any of these names goes on: what waits for it is forgotten."""
+        for name in names:
+            waiting = self._waiting.pop(name, None)
+            if waiting is not None and waiting.timer is not None:
+                waiting.timer.cancel()
 
     async def close(self) -> None:
         for conversation in list(self._waiting):
@@ -71,25 +71,27 @@ class KeepAlive:
         waiting.timer = asyncio.get_running_loop().call_later(waiting.plan.wait, self._due, waiting)
 
     def _due(self, waiting: _SilentSession) -> None:
-        self._waiting.pop(waiting.plan.conversation, None)
         if (
-            waiting.plan.choice() is Idle.KEEP
-            and (body := keep_alive_body(waiting.plan.body, waiting.plan.api)) is not None
+            waiting.plan.choice() is not Idle.KEEP
+            or (body := keep_alive_body(waiting.plan.body, waiting.plan.api)) is None
         ):
-            task = asyncio.ensure_future(self._keep(waiting, body))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self.spoke(waiting.plan.conversation)
+            return
+        task = asyncio.ensure_future(self._keep(waiting, body))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     async def _keep(self, waiting: _SilentSession, body: bytes) -> None:
         plan = waiting.plan
         try:
             status, answer = await self._send(waiting.target, waiting.headers, body)
             usage = plan.api.parse_response(answer).usage if 200 <= status < 300 else None
+            if usage is None:
+                self._refused.add(plan.model)
         except (aiohttp.ClientError, OSError, WireError):  # it is not tried again: the cache is cold by then
-            self._sent(plan, None)
-            return
+            usage = None
         self._sent(plan, usage)
-        if usage is None:
-            self._refused.add(plan.model)
-        elif plan.conversation not in self._waiting:  # nobody has spoken meanwhile
-            self._wait(_SilentSession(plan.kept(), waiting.target, waiting.headers))
+        if self._waiting.get(plan.conversation) is waiting:  # nobody has spoken meanwhile
+            self.spoke(plan.conversation)
+            if usage is not None:
+                self._wait(_SilentSession(plan.kept(), waiting.target, waiting.headers))

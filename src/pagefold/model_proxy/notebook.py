@@ -9,7 +9,7 @@ from pagefold.model_proxy.recalling import UpstreamTurn
 from pagefold.wire import json_text
 
 
-class Notebook(notebook.Notebook):
+class ProxyNotebook(notebook.Notebook):
     """Raises StoreError where the store does."""
 
     def said(self, prefix_hash: bytes, gist: str) -> UpstreamTurn | None:
@@ -20,8 +20,9 @@ class Notebook(notebook.Notebook):
         except WireError:
             return None
 
-    def put_said(self, prefix_hash: bytes, gist: str, said: UpstreamTurn, now: float) -> None:
-        self.notes.put(_name_of_turn(prefix_hash, gist), said.to_json().encode("utf-8", "surrogatepass"), now=now)
+    def put_said(self, prefix_hash: bytes, gist: str, said: UpstreamTurn, now: float, history: str = "") -> None:
+        content = said.to_json().encode("utf-8", "surrogatepass")
+        self.notes.put(_name_of_turn(prefix_hash, gist), content, now=now, history=history)
 
 
 def _name_of_turn(prefix_hash: bytes, gist: str) -> str:

@@ -8,19 +8,19 @@ request upstream; an upstream that breaks off ends the client's connection the s
 the answer is a 502 with the reason. `forward` handles a fault in pagefold's own work: the client's own request is sent,
 and the fault is counted and reported. A fault anywhere else is counted, reported and raised to the server.
 
-Refuses WebSockets and other upgrades (426), a client without the token if one is set (401), any upstream that is not in
-its table (404), and a request target that is no path, a header that is not UTF-8 or an unknown policy (400). API keys
-are forwarded and written nowhere; they are kept, in memory, only while `keep_alive` waits to use them again.
+Refuses web pages of other origins and requests for another host (403, see `door`), WebSockets and other upgrades (426),
+a client without the token if one is set (401), any upstream that is not in its table (404), and a request target that
+is no path, a header that is not UTF-8 or an unknown policy (400). API keys are forwarded and written nowhere; they are
+kept, in memory, only while `keep_alive` waits to use them again.
 """
 
 import asyncio
-import hmac
 import sys
 import threading
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -30,20 +30,27 @@ from yarl import URL
 
 from pagefold import tokens
 from pagefold.adapters.asgi import App, Event, Receive, Send
+from pagefold.adapters.gc_tuning import give_back
+from pagefold.adapters.steady_store import StoreHealth
 from pagefold.adapters.steady_time import steady_time
+from pagefold.derive.notebook import CacheUse
+from pagefold.door import FOREIGN, Door
+from pagefold.model_proxy import compress
 from pagefold.model_proxy.answer_reader import READ_BYTES
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.exchange import Exchange
 from pagefold.model_proxy.forward import ProxiedRequest
 from pagefold.model_proxy.host import FinishedRequest
-from pagefold.model_proxy.http import CONNECT_SECONDS, TOKEN_HEADER, Headers, are_text, refuse, reply
-from pagefold.model_proxy.idle_plan import IdlePlan, idle_plan
+from pagefold.model_proxy.http import CONNECT_SECONDS, Headers, are_text, needs_upgrade, refuse, reply
+from pagefold.model_proxy.idle_plan import IdlePlan, conversation_names, idle_plan
 from pagefold.model_proxy.keep_alive import KeepAlive
+from pagefold.model_proxy.limited_http import ConnectionLimits
+from pagefold.model_proxy.readiness import PATHS, Readiness
 from pagefold.model_proxy.recalling import ENOUGH
+from pagefold.model_proxy.saving import Saving
 from pagefold.model_proxy.totals import CostCheck, Seen, Totals
 from pagefold.model_proxy.turn_recorder import TurnRecorder
 from pagefold.model_proxy.upstreams import Upstreams
-from pagefold.pages.memory_store import MemoryPages
 from pagefold.pages.page import PageId
 from pagefold.wire import json_text
 from pagefold.wire.api import error_json
@@ -53,6 +60,8 @@ from pagefold.wire.message import Usage
 _HEADER_BYTES = 256 << 10
 _MOST_UNCOUNTED = 500
 _MOST_FINISHED, _MOST_FINISHED_BYTES, _COUNT_SECONDS = 64, 4 << 20, 0.08
+_TIDY_SECONDS, _TIDY_STEPS, _WORTH_GIVING_BACK = 20.0, 180, 16 << 20
+_ASIDE = 4  # threads that derive long histories
 _UNAUTHENTICATED = "this pagefold asks for its token in x-pagefold-token"
 _NO_UPSTREAM = "this pagefold was given no address to send this on to"
 
@@ -69,7 +78,8 @@ class Proxy:
     line for each kind of fault, the first time it happens, and never what a client or an upstream wrote. `recorder`
     records every exchange that was read; `dashboard` answers the other paths below /pagefold/. `http_proxies` has the
     HTTP proxies by which upstreams are reached, by host and port. `keep_alive` lets it send requests of its own that
-    keep a prompt cache alive, where that is expected to be cheaper.
+    keep a prompt cache alive, where that is expected to be cheaper. `limits` are those it is served within, and
+    `store_health` tells how the store is.
     """
 
     def __init__(
@@ -80,7 +90,7 @@ class Proxy:
         put: Callable[..., PageId] | None = None,
         write_back: Callable[..., object] = lambda pins, boundary, **more: None,
         answers: Callable[..., str] | None = None,
-        token: str = "",
+        door: Door | None = None,
         report: Callable[[str], None] = to_stderr,
         exchange: Callable[..., Exchange] = Exchange,
         read_bytes: int = READ_BYTES,
@@ -88,6 +98,8 @@ class Proxy:
         dashboard: App | None = None,
         http_proxies: Mapping[str, str] | None = None,
         keep_alive: bool = False,
+        limits: ConnectionLimits | None = None,
+        store_health: Callable[[], StoreHealth] = StoreHealth,
     ) -> None:
         self._seen: list[Seen] = []
         self._finished: deque[FinishedRequest] = deque()
@@ -96,17 +108,22 @@ class Proxy:
         self._totals = Totals()
         self.upstreams, self.exchange, self.read_bytes = upstreams, exchange, read_bytes
         self.conversations = conversations or Conversations()
-        self.put, self.write_back = put or MemoryPages().put, write_back
+        self.saving = Saving(put, write_back)
         self.answers = answers or _no_answer
         self.recorder, self.dashboard, self.http_proxies = recorder, dashboard, http_proxies or {}
-        # One worker: a policy's state is shared between histories and must not grow in two threads at once.
-        self._worker = ThreadPoolExecutor(1, "pagefold-derive")
+        # What is saved is saved in order, by one worker. Long histories are derived aside: nobody waits for them.
+        self._worker = ThreadPoolExecutor(1, "pagefold-save")
+        self._aside = ThreadPoolExecutor(_ASIDE, "pagefold-derive")
         self._working: Future[Any] | None = None
-        self._token, self._report = token.encode(), report
+        self._door, self._report = door or Door(), report
+        self._compress = compress.CompressEndpoint(self._door, self.fault, read_bytes)
         self._reported: set[str] = set()
         self._session: aiohttp.ClientSession | None = None
+        self.readiness = Readiness(limits or ConnectionLimits(), asks_token=bool(self._door.token), store=store_health)
         self._keeps_alive, self._keep_alive = keep_alive, KeepAlive(self._send_keep_alive, self._kept_alive)
         self._loop: asyncio.AbstractEventLoop | None = None
+        self.status: Callable[[], Awaitable[str]] = self._own_status
+        self.tell_others: Callable[[tuple[str, ...]], None] = lambda names: None
 
     async def __call__(self, scope: Event, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -133,8 +150,11 @@ class Proxy:
         ) as self._session:
             self._loop = asyncio.get_running_loop()
             await send({"type": "lifespan.startup.complete"})
+            tidying = self._loop.call_later(_TIDY_SECONDS, self._tidy)
             await receive()
+            tidying.cancel()
             await self._keep_alive.close()
+        self._aside.shutdown()
         self._worker.shutdown()
         self._count_and_flush()
         if self.dashboard is not None:
@@ -144,8 +164,14 @@ class Proxy:
     async def _answer(self, scope: Event, receive: Receive, send: Send) -> None:
         path, headers = scope["raw_path"], scope["headers"]
         named = dict(headers)
-        if path.startswith(b"/pagefold") and (path == b"/pagefold" or path.startswith(b"/pagefold/")):
+        if self._door.is_foreign(named):
+            await refuse(send, 403, error_at(scope["path"])("permission_error", FOREIGN))
+        elif path in PATHS and scope["method"] in ("GET", "HEAD"):
+            await reply(send, *self.readiness.answer(path))
+        elif path.startswith(b"/pagefold") and (path == b"/pagefold" or path.startswith(b"/pagefold/")):
             await self._serve_own_paths(path, named, scope, receive, send)
+        elif path == compress.PATH and scope["method"] == "POST":
+            await self._compress(named, receive, send)
         elif refusal := self._refusal(path, named, headers):
             status, kind, message = refusal
             await refuse(send, status, error_at(scope["path"])(kind, message))
@@ -157,7 +183,7 @@ class Proxy:
 
     def _refusal(self, path: bytes, named: Mapping[bytes, bytes], headers: Headers) -> tuple[int, str, str] | None:
         """Returns status, kind and message of the error for a request that may not be forwarded, or None."""
-        if self._token and not self._is_allowed(named):
+        if not self._door.lets_in(named):
             return 401, "authentication_error", _UNAUTHENTICATED
         if b"upgrade" in named and needs_upgrade(named):
             return 426, "invalid_request_error", "pagefold speaks HTTP/1.1 and upgrades to nothing else"
@@ -170,20 +196,18 @@ class Proxy:
     async def _serve_own_paths(
         self, path: bytes, named: Mapping[bytes, bytes], scope: Event, receive: Receive, send: Send
     ) -> None:
-        if path == b"/pagefold/health":
-            await reply(send, 200, b'{"status":"ok"}')
-        elif self.dashboard is not None and path != b"/pagefold/status":
+        if self.dashboard is not None and path != b"/pagefold/status":
             await self.dashboard(scope, receive, send)  # it asks for the token in its own ways
-        elif not self._is_allowed(named):
+        elif not self._door.lets_in(named):
             await refuse(send, 401, error_json("authentication_error", _UNAUTHENTICATED))
         elif path == b"/pagefold/status":
-            await reply(send, 200, json_text.bytes_of(self.totals.to_json()))
+            await reply(send, 200, json_text.bytes_of(await self.status()))
         else:
-            message = "pagefold answers to /pagefold/status and /pagefold/health"
+            message = "pagefold answers to /pagefold/status, /pagefold/live and /pagefold/ready"
             await refuse(send, 404, error_json("not_found_error", message))
 
-    def _is_allowed(self, named: Mapping[bytes, bytes]) -> bool:
-        return not self._token or hmac.compare_digest(named.get(TOKEN_HEADER, b""), self._token)
+    async def _own_status(self) -> str:
+        return self.totals.to_json()
 
     @property
     def totals(self) -> Totals:
@@ -223,6 +247,18 @@ class Proxy:
         if plan is not None:
             loop.call_soon_threadsafe(self._keep_alive.answered, plan, target, headers)
 
+    def goes_on(self, exchange: Exchange | None) -> None:
+        """A request has come: its conversation is no longer silent, however long the answer takes."""
+        if self._keeps_alive and exchange is not None and (record := exchange.record) is not None:
+            self.count_finished()  # an answer that is not counted yet would begin a silence afterwards
+            names = conversation_names(record.parsed)
+            asyncio.get_running_loop().call_soon(self.spoke, *names)
+            self.tell_others(names)
+
+    def spoke(self, *names: str) -> None:
+        """A conversation with any of these names goes on, here or behind another worker."""
+        self._keep_alive.spoke(*names)
+
     async def _send_keep_alive(self, target: URL, headers: list[tuple[str, str]], body: bytes) -> tuple[int, bytes]:
         assert self._session is not None
         through = self.http_proxies.get(target.raw_authority)
@@ -234,16 +270,16 @@ class Proxy:
         if usage is None:
             self.add(Totals(keep_alives_refused=1))
             return
-        self.conversations.reckoner.kept_alive(plan.hashes, steady_time())
+        self.conversations.reckoner.kept_alive(plan.hashes, now := steady_time())
+        self.conversations.notebook.note_use(plan.conversation, CacheUse(now, plan.prices.life))
         self.add(Totals(keep_alives=1, usage=usage, reckoned=CostCheck(usd=plan.prices.bill(usage))))
 
     def enqueue_finished(self, request: FinishedRequest) -> None:
         """Queues a finished request to be counted soon: several together take half the time, and no client waits."""
         self._finished.append(request)
         self._finished_bytes += request.held
-        if (
-            not self._timer_pending
-        ):  # only one timer at a time: `count_finished` may empty the queue while one is pending
+        # Only one timer at a time: `count_finished` may empty the queue while one is pending.
+        if not self._timer_pending:
             self._timer_pending = True
             asyncio.get_running_loop().call_later(_COUNT_SECONDS, self._on_timer)
         elif len(self._finished) >= _MOST_FINISHED or self._finished_bytes >= _MOST_FINISHED_BYTES:
@@ -280,6 +316,13 @@ class Proxy:
         except Exception as error:  # noqa: BLE001 - as in `forward`: neither the store nor the recorder may stop the proxy
             self.fault(error)
 
+    def _tidy(self) -> None:
+        """Forgets histories that nobody has used for an hour, and gives back what is free."""
+        if self.conversations.memory.grow_older(_TIDY_STEPS) > _WORTH_GIVING_BACK:
+            give_back()
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_later(_TIDY_SECONDS, self._tidy)
+
     def is_free(self) -> bool:
         """Whether the worker is idle, so that a short step may run on the event loop."""
         if self._working is not None and self._working.done():
@@ -288,11 +331,29 @@ class Proxy:
 
     async def work(self, step: Callable[[], Any]) -> Callable[[], Any]:
         """Queues a step on the worker and waits. Returns a callable that gives its result or raises its exception."""
-        self._working = done = self._worker.submit(step)
-        waited = asyncio.wrap_future(done)
-        waited.add_done_callback(_retrieved)
-        await asyncio.wait([waited])
-        return done.result
+        self._working = done = self._worker.submit(self._timed, step, time.perf_counter())
+        return await _finished(done)
+
+    async def work_aside(self, step: Callable[[], Any]) -> Callable[[], Any]:
+        """The same for a step that needs no store and may take long: several run side by side."""
+        return await _finished(self._aside.submit(self._timed, step, time.perf_counter()))
+
+    def _timed(self, step: Callable[[], Any], submitted: float) -> Any:
+        began = time.perf_counter()
+        self.readiness.times["queue"].add(began - submitted)
+        try:
+            return step()
+        finally:
+            self.readiness.times["work"].add(time.perf_counter() - began)
+
+    def drain(self) -> None:
+        """Is not ready any more from now on; what is under way goes on."""
+        self.readiness.draining = True
+
+    def store_is_back(self) -> None:
+        """Has all that waits for the store saved. For any thread."""
+        if self.saving.waiting:
+            self._worker.submit(self.saving.save_waiting)
 
     def fault(self, error: Exception) -> None:
         """Counts and reports a fault of pagefold. The exception's text is left out, because it may quote a client."""
@@ -324,16 +385,13 @@ async def _end(mounted: App) -> None:
     await mounted({"type": "lifespan"}, receive, send)
 
 
+async def _finished(step: Future[Any]) -> Callable[[], Any]:
+    """Waits for a step in a thread. Returns a callable that gives its result or raises its exception."""
+    waited = asyncio.wrap_future(step)
+    waited.add_done_callback(_retrieved)
+    await asyncio.wait([waited])
+    return step.result
+
+
 def _no_answer(tool: str, arguments: Mapping[str, Any], history: str, work: Callable[[], object]) -> str:
     return ENOUGH
-
-
-def needs_upgrade(headers: Mapping[bytes, bytes]) -> bool:
-    """Whether a request asks for another protocol in a way that cannot be ignored.
-
-    An offer (of HTTP/2, say) can, unless there is a body: the parser takes what follows for the other protocol.
-    """
-    if b"upgrade" not in headers.get(b"connection", b"").lower() or b"upgrade" not in headers:
-        return False
-    has_body = b"transfer-encoding" in headers or headers.get(b"content-length", b"0") != b"0"
-    return has_body or headers[b"upgrade"].lower() == b"websocket"

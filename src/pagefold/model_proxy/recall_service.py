@@ -32,18 +32,23 @@ class PageKeeper:
 
     def write_back(self, pins: Pins, boundary: Boundary, *, history: str, now: float) -> None:
         """Commits the pins of a conversation before part of it is folded away. Raises StoreError."""
-        writer = Writeback(self._library.store, Scopes(history))
-        try:
-            writer.write(pins, boundary, now=now)
-        finally:
-            writer.close()
+
+        def write() -> None:
+            writer = Writeback(self._library.store, Scopes(history))
+            try:
+                writer.write(pins, boundary, now=now)
+            finally:
+                writer.close()
+
+        self._library.run(write)
 
 
 class RecallAnswers:
-    """Answers calls of context tools out of one library."""
+    """Answers calls of context tools out of one library. `alone`: where it is not known to which project a request
+    belongs, a conversation recalls what it was shown itself and nothing else."""
 
-    def __init__(self, library: Library) -> None:
-        self._library = library
+    def __init__(self, library: Library, *, alone: bool = False) -> None:
+        self._library, self._alone = library, alone
 
     def __call__(
         self,
@@ -54,6 +59,7 @@ class RecallAnswers:
     ) -> str:
         """`history` is the conversation that asks, and `work` gives what has been done in it."""
         try:
-            return self._library.answer_call(tool, arguments, budget=_RECALL_TOKENS, within=history, work=work)[0]
+            how: dict[str, Any] = {"budget": _RECALL_TOKENS, "within": history, "alone": self._alone, "work": work}
+            return self._library.answer_call(tool, arguments, **how)[0]
         except StoreError as error:
             return str(error)

@@ -8,6 +8,7 @@ compared before they are used.
 from dataclasses import dataclass, field
 
 from pagefold.derive.prefix_hashes import MessageHashes, Root, prefix_hashes_of
+from pagefold.lock import Lock
 from pagefold.log import Log
 from pagefold.wire.api import Api
 from pagefold.wire.incremental_parse import Reparsed, parse_again
@@ -42,12 +43,12 @@ class ParsedRequest:
     clears: bool
     bound: bool
     after: int = field(default=0, compare=False)
+    name: str = field(init=False, default="")
+    """The name of its conversation in the store: the prefix hash as far as the model's first answer, whose ids no
+    other conversation has. What is derived later, in a fork too, belongs to that conversation."""
 
-    @property
-    def name(self) -> str:
-        """The name of its conversation in the store: the prefix hash as far as the model's first answer, whose ids no
-        other conversation has. What is derived later, in a fork too, belongs to that conversation."""
-        return (self.answered or (self.prefix_hashes[-1] if self.prefix_hashes else b"")).hex()
+    def __post_init__(self) -> None:
+        self.name = (self.answered or (self.prefix_hashes[-1] if self.prefix_hashes else b"")).hex()
 
     @property
     def root(self) -> Root:
@@ -56,7 +57,7 @@ class ParsedRequest:
 
 
 @dataclass(slots=True, eq=False)
-class _Known:
+class _CachedBody:
     """The newest of the requests that begin alike. `keys` is under what it is found, `length` how long the longest of
     those beginnings is."""
 
@@ -66,28 +67,28 @@ class _Known:
 
 
 class RequestCache:
-    """The bodies seen lately, up to a number of bytes."""
+    """The bodies seen lately, up to a number of bytes. Threads may share it; they parse side by side."""
 
     def __init__(self, most: int = _BYTES, message_hashes: MessageHashes | None = None) -> None:
         self._most, self.message_hashes = most, message_hashes or MessageHashes()
-        self._found: dict[int, _Known] = {}
-        self._kept: dict[_Known, int] = {}  # in the order of their last use, with their bytes
+        self._by_key: dict[int, _CachedBody] = {}
+        self._kept: dict[_CachedBody, int] = {}  # in the order of their last use, with their bytes
         self._bytes = 0
+        self._lock = Lock()
 
     def read(self, api: Api, body: bytes) -> ParsedRequest:
         """Raises WireError."""
-        known = self._like(api, body)
-        again = parse_again(body, known.reading.request, api.shape) if known else None
-        if known is None or again is None:
-            known = _Known(self._whole(api, body))
-        else:
-            reading = self._after(known.reading, again)
-            if again[2] >= known.length:
-                known.reading = reading  # it begins like all that the other is found by, and takes its place
+        entry = self._like(api, body)
+        before = entry.reading if entry else None
+        again = parse_again(body, before.request, api.shape) if before else None
+        reading = self._after(before, again) if before and again else self._whole(api, body)
+        with self._lock:
+            if entry is not None and again is not None and again[2] >= entry.length:
+                entry.reading = reading  # it begins like all that the other is found by, and takes its place
             else:
-                known = _Known(reading)
-        self._keep(known)
-        return known.reading
+                entry = _CachedBody(reading)
+            self._keep(entry)
+        return reading
 
     def _whole(self, api: Api, body: bytes) -> ParsedRequest:
         request = api.parse_request(body)
@@ -111,38 +112,39 @@ class RequestCache:
             after = 0  # what is spelled anew may say the same, but this does not
         return ParsedRequest(before.api, request, hashes, head, first, answered, *asked, after)
 
-    def _like(self, api: Api, body: bytes) -> _Known | None:
+    def _like(self, api: Api, body: bytes) -> _CachedBody | None:
         """The reading with the longest beginning in common, as far as it shows."""
         stop = 1 << len(body).bit_length()
         while (stop := stop // 2) >= _FIRST:
-            if (found := self._found.get(_key(api, body, stop))) is not None:
-                return found
+            if (entry := self._by_key.get(_key(api, body, stop))) is not None:
+                return entry
         return None
 
-    def _keep(self, known: _Known) -> None:
-        request = known.reading.request
+    def _keep(self, entry: _CachedBody) -> None:
+        request = entry.reading.request
         size = len(request.body)
-        self._bytes += size - self._kept.pop(known, 0)
-        self._kept[known] = size
-        stop = known.length * 2 or _FIRST
+        self._bytes += size - self._kept.pop(entry, 0)
+        self._kept[entry] = size
+        stop = entry.length * 2 or _FIRST
         while stop <= request.end:  # what comes behind the messages moves with every turn
-            key = _key(known.reading.api, request.body, stop)
-            if other := self._found.get(key):
+            key = _key(entry.reading.api, request.body, stop)
+            if other := self._by_key.get(key):
                 other.keys.remove(key)
                 if not other.keys:
                     self._drop(other)
-            known.keys.append(key)
-            self._found[key] = known
-            known.length, stop = stop, stop * 2
-        if not known.keys or size > self._most // 4:
-            self._drop(known)
+            entry.keys.append(key)
+            self._by_key[key] = entry
+            entry.length, stop = stop, stop * 2
+        if not entry.keys or size > self._most // 4:
+            self._drop(entry)
         while self._bytes > self._most:
             self._drop(next(iter(self._kept)))
 
-    def _drop(self, known: _Known) -> None:
-        for key in known.keys:
-            del self._found[key]
-        self._bytes -= self._kept.pop(known)
+    def _drop(self, entry: _CachedBody) -> None:
+        for key in entry.keys:
+            self._by_key.pop(key, None)
+        entry.keys, entry.length = [], 0
+        self._bytes -= self._kept.pop(entry, 0)
 
 
 def _asked(api: Api, request: Request) -> tuple[bool, bool, bool]:

@@ -156,9 +156,9 @@ class Totals:
     def of(cls, *seen: Seen) -> "Totals":
         """The counts of these exchanges, and of each model among them."""
         by_model: dict[str, list[Seen]] = {}
-        for one in seen:
+        for exchange in seen:
             # Only what a provider answered to: any name can be asked for, and each would be kept for ever.
-            by_model.setdefault(one.model if one.usage else "", []).append(one)
+            by_model.setdefault(exchange.model if exchange.usage else "", []).append(exchange)
         counted = {model: _counted(some) for model, some in by_model.items()}
         whole = reduce(add, counted.values()) if counted else cls()
         return replace(whole, by_model={name: part for name, part in counted.items() if name})
@@ -175,20 +175,20 @@ def _counted(seen: Sequence[Seen]) -> Totals:
     estimated: dict[str, int] = {}
     errors, unread, usages, works = list[str](), list[str](), list[Usage](), list[Work]()
     abandoned = messages = 0
-    for one in seen:
-        for part, count in one.estimated.items():
+    for exchange in seen:
+        for part, count in exchange.estimated.items():
             estimated[part] = estimated.get(part, 0) + count
-        if one.estimated:
-            messages += one.messages
-        if one.usage:
-            usages.append(one.usage)
-        if one.work is not NO_WORK:
-            works.append(one.work)
-        if one.error and one.failed:
-            errors.append(one.error)
-        if one.unread:
-            unread.append(one.unread)
-        abandoned += one.ending is Ending.ABANDONED
+        if exchange.estimated:
+            messages += exchange.messages
+        if exchange.usage:
+            usages.append(exchange.usage)
+        if exchange.work is not NO_WORK:
+            works.append(exchange.work)
+        if exchange.error and exchange.failed:
+            errors.append(exchange.error)
+        if exchange.unread:
+            unread.append(exchange.unread)
+        abandoned += exchange.ending is Ending.ABANDONED
     streamed, bytes_up, bytes_down = map(sum, zip(*map(_PLAIN, seen), strict=True))
     return Totals(
         requests=len(seen),
@@ -200,9 +200,9 @@ def _counted(seen: Sequence[Seen]) -> Totals:
         messages=messages,
         usage=_summed(_NO_USAGE, usages),
         estimated=estimated,
-        prefix=_summed(NO_PREFIX, [one.prefix for one in seen]),
+        prefix=_summed(NO_PREFIX, [exchange.prefix for exchange in seen]),
         work=_summed(NO_WORK, works),
-        reckoned=_summed(NOT_RECKONED, [one.reckoned for one in seen]),
+        reckoned=_summed(NOT_RECKONED, [exchange.reckoned for exchange in seen]),
         # As plain dicts: `asdict` makes other keys of a Counter's.
         errors=dict(Counter(errors)),
         unread=dict(Counter(unread)),
@@ -215,10 +215,12 @@ def _summed(nothing: _Counts, values: list[_Counts]) -> _Counts:
     return type(nothing)(*map(sum, zip(*rows, strict=True))) if rows else nothing
 
 
-def _added(one: Any, other: Any) -> Any:
+def _added(count: Any, other: Any) -> Any:
     """The sum of two counts, of two mappings of counts, or of two values whose fields are counts."""
-    if isinstance(one, int | float):
-        return one + other
-    if isinstance(one, dict):
-        return {**one, **{key: _added(one[key], count) if key in one else count for key, count in other.items()}}
-    return type(one)(**{item.name: _added(getattr(one, item.name), getattr(other, item.name)) for item in fields(one)})
+    if isinstance(count, int | float):
+        return count + other
+    if isinstance(count, dict):
+        return {**count, **{key: _added(count[key], more) if key in count else more for key, more in other.items()}}
+    return type(count)(
+        **{item.name: _added(getattr(count, item.name), getattr(other, item.name)) for item in fields(count)}
+    )

@@ -52,7 +52,7 @@ class ExchangeRecord(NamedTuple):
 
     parsed: ParsedRequest
     messages: Log[Message]
-    prefix_hashes: Sequence[bytes]
+    prefix_hashes: Log[bytes]
     derivation: Derivation | None
     policy: str
     inline: bool
@@ -113,8 +113,8 @@ class TurnRecorder:
         self._watched: dict[str, _Watched] = {}
         self._waiting: deque[tuple[ExchangeRecord, Seen, str, float, float]] = deque()
 
-    def tell(self, told: ExchangeRecord, seen: Seen, *, user_agent: str, began: float, now: float) -> None:
-        self._waiting.append((told, seen, user_agent, began, now))
+    def tell(self, record: ExchangeRecord, seen: Seen, *, user_agent: str, began: float, now: float) -> None:
+        self._waiting.append((record, seen, user_agent, began, now))
         if len(self._waiting) >= _WAITING:
             self.flush()
 
@@ -122,15 +122,15 @@ class TurnRecorder:
         while self._waiting:
             self._made(*self._waiting.popleft())
 
-    def _made(self, told: ExchangeRecord, seen: Seen, user_agent: str, began: float, now: float) -> None:
-        parsed = told.parsed
+    def _made(self, record: ExchangeRecord, seen: Seen, user_agent: str, began: float, now: float) -> None:
+        parsed = record.parsed
         if not parsed.prefix_hashes.length:
             return
         session = (parsed.answered or parsed.prefix_hashes[-1]).hex()
-        watched, continued = self._watch(session, told.prefix_hashes)
-        results, recalls, shown = self._news(watched, told, continued=continued)
-        derivation = told.derivation
-        tokens, head, levels, bands = _measured(watched, told, seen)
+        watched, continued = self._watch(session, record.prefix_hashes)
+        results, recalls, shown = self._news(watched, record, continued=continued)
+        derivation = record.derivation
+        tokens, head, levels, bands = _measured(watched, record, seen)
         usage, work, reckoned = seen.usage or _NO_USAGE, seen.work, seen.reckoned
         reason = derivation.reason if derivation and work.folds else ""
         turn = TurnEvent(  # in their order: by their names it takes twice as long
@@ -140,7 +140,7 @@ class TurnRecorder:
             agent_name(user_agent),
             seen.api,
             model_name(seen.model, answered=seen.usage is not None),
-            told.policy,
+            record.policy,
             seen.status,
             str(seen.ending),
             seen.error,
@@ -175,11 +175,11 @@ class TurnRecorder:
         )
         self._see(turn)
 
-    def _watch(self, session: str, hashes: Sequence[bytes]) -> tuple[_Watched, bool]:
+    def _watch(self, session: str, hashes: Log[bytes]) -> tuple[_Watched, bool]:
         """The conversation that this goes on with, and whether it does: not where it is new or was edited."""
         watched = self._watched.pop(session, None)
         continued = (
-            watched is not None and watched.seen <= len(hashes) and hashes[watched.seen - 1] == watched.prefix_hash
+            watched is not None and watched.seen <= hashes.length and hashes[watched.seen - 1] == watched.prefix_hash
         )
         if watched is None or not continued:
             watched = _Watched()
@@ -188,31 +188,31 @@ class TurnRecorder:
             del self._watched[next(iter(self._watched))]
         return watched, continued
 
-    def _news(self, watched: _Watched, told: ExchangeRecord, *, continued: bool) -> _News:
+    def _news(self, watched: _Watched, record: ExchangeRecord, *, continued: bool) -> _News:
         """What the messages since the last request of this conversation bring, and the faults they show."""
         news: _News = ([], [], [])
-        seen, derivation = watched.seen, told.derivation
-        old = seen if continued else _last_answer(told.messages)  # what is before is only taken note of
+        seen, derivation = watched.seen, record.derivation
+        old = seen if continued else _last_answer(record.messages)  # what is before is only taken note of
         changed = _changed_from(derivation, seen) if derivation is not None and derivation.changed else {}
-        for place, message in enumerate(told.messages.since(seen), seen):
+        for place, message in enumerate(record.messages.since(seen), seen):
             watched.characters += len(message.raw)
             for index, block in enumerate(message.blocks):
                 if block.kind is BlockKind.CALL:
-                    self._call(watched, block, news if place >= old else None, inline=told.inline)
+                    self._call(watched, block, news if place >= old else None, inline=record.inline)
                 elif block.kind is BlockKind.RESULT:
                     self._result(watched, block, (place, index), changed.get(place), news if place >= old else None)
         if derivation is not None and derivation.reason:
             _folded(watched, derivation)
-        watched.seen, watched.prefix_hash = len(told.prefix_hashes), told.prefix_hashes[-1]
+        watched.seen, watched.prefix_hash = record.prefix_hashes.length, record.prefix_hashes[-1]
         return news
 
     def _call(self, watched: _Watched, block: Block, news: _News | None, *, inline: bool) -> None:
         # As it is spelled: a model that makes a call again spells it again, and reading it is dear.
         watched.calls[block.call_id] = (f"{hash((block.name, block.text)):x}", block.name)
         if news is not None and block.name.endswith(_RECALL):
-            found = _WHERE.search(block.text)
+            handle = _WHERE.search(block.text)
             how = "answered inside the turn" if inline else "asked for by MCP"
-            news[1].append(TracedRecall(found[1] if found else "", how))
+            news[1].append(TracedRecall(handle[1] if handle else "", how))
 
     def _result(
         self, watched: _Watched, block: Block, at: tuple[int, int], sent: Sent | None, news: _News | None
@@ -231,10 +231,10 @@ class TurnRecorder:
         page = PageId(f"{hash(block.text):x}")
         if (page in watched.places or signature in watched.made) and signature:
             watched.tell()
-            found = watched.observer.see(faults.CallReturned(signature, page))
+            fault_events = watched.observer.see(faults.CallReturned(signature, page))
             if news is not None:
-                real = handle_of(id_of(block.text.encode("utf-8", "surrogatepass"))) if found else ""
-                news[2].extend(TracedFault(str(one.kind), real, one.reason) for one in found)
+                real = handle_of(id_of(block.text.encode("utf-8", "surrogatepass"))) if fault_events else ""
+                news[2].extend(TracedFault(str(fault.kind), real, fault.reason) for fault in fault_events)
             signature = ""  # of this one the observer has heard
         else:
             watched.made.add(signature)
@@ -272,8 +272,8 @@ def _in_tokens(drawn: _Drawn, tokens: int, head: int) -> dict[str, int]:
     """Tokens by level; the head, which nobody changes, is whole."""
     characters = sum(drawn.levels)
     scale = (tokens - head) / characters if characters else 0.0
-    found = {level: int(count * scale) for level, count in zip(LEVELS[1:], drawn.levels[1:], strict=True) if count}
-    return {LEVELS[0]: head + int(drawn.levels[0] * scale), **found}
+    changed = {level: int(count * scale) for level, count in zip(LEVELS[1:], drawn.levels[1:], strict=True) if count}
+    return {LEVELS[0]: head + int(drawn.levels[0] * scale), **changed}
 
 
 def _fewer(bands: tuple[tuple[str, int], ...]) -> tuple[tuple[str, int], ...]:
@@ -296,8 +296,10 @@ def _level_of(sent: Sent) -> str:
     if not sent.edits:
         return LEVELS[0]
     # A line with a handle stands for a text that is left out; what is longer is a lossless form, or trimmed.
-    pointers = all("\n" not in text and HANDLE.search(text) for _, text in sent.edits)
-    return LEVELS[3] if pointers else LEVELS[1]
+    for _, text in sent.edits:
+        if "\n" in text or not HANDLE.search(text):
+            return LEVELS[1]
+    return LEVELS[3]
 
 
 def _changed_from(derivation: Derivation, place: int) -> dict[int, Sent]:
@@ -313,11 +315,11 @@ def _changed_from(derivation: Derivation, place: int) -> dict[int, Sent]:
 
 def _folded(watched: _Watched, derivation: Derivation) -> None:
     """After a fold point: at which level every page of the conversation stands now."""
-    standing = {one.place: ResidencyLevel(_level_of(one)) for one in derivation.sent if one.place >= 0}
-    handles = any(one.place < 0 and HANDLE.search(one.message.raw) for one in derivation.sent)
+    levels = {sent.place: ResidencyLevel(_level_of(sent)) for sent in derivation.sent if sent.place >= 0}
+    handles = any(sent.place < 0 and HANDLE.search(sent.message.raw) for sent in derivation.sent)
     watched.tell()
     for page, place in watched.places.items():
-        level = standing.get(place, ResidencyLevel.POINTER if handles else None)
+        level = levels.get(place, ResidencyLevel.POINTER if handles else None)
         gone = faults.Dropped(page) if level is None else faults.PageShown(page, PageKind.EVIDENCE, level)
         watched.observer.see(gone)
 
@@ -333,16 +335,16 @@ def _shipped() -> frozenset[str]:
 
 
 def _measured(
-    watched: _Watched, told: ExchangeRecord, seen: Seen
+    watched: _Watched, record: ExchangeRecord, seen: Seen
 ) -> tuple[int, int, dict[str, int], tuple[tuple[str, int], ...]]:
     """The tokens of a request and of its head, and those that stand at each level, in sum and in order."""
-    estimated, derivation = seen.estimated, told.derivation
+    estimated, derivation = seen.estimated, record.derivation
     tokens = max(0, sum(estimated.values()))
     if not tokens:
         return 0, 0, {}, ()
     head = min(tokens, sum([estimated[part] for part in _HEAD_PARTS if part in estimated]))
     if derivation is not None and derivation.changed:
-        drawn = watched.drawn = _drawn(derivation, told.policy, watched.drawn)
+        drawn = watched.drawn = _drawn(derivation, record.policy, watched.drawn)
         return tokens, head, _in_tokens(drawn, tokens, head), drawn.bands
     watched.drawn = None
     return tokens, head, {"full": tokens}, (("full", watched.characters),)

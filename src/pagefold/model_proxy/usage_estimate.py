@@ -2,11 +2,12 @@
 
 Messages are counted by the counter nearest to the model; `Calibration` draws the estimate towards the reported usage of
 earlier replies. Where the provider should have read a prefix from its prompt cache and did not, the cache was cold.
-`Histories` tells how a request relates to earlier ones. Times come in as values.
+`SeenHistories` tells how a request relates to earlier ones. Times come in as values.
 """
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
@@ -14,7 +15,7 @@ from pagefold import tokens
 from pagefold.derive.cost import Prices
 from pagefold.log import Log
 from pagefold.model_proxy.request_cache import ParsedRequest
-from pagefold.model_proxy.totals import NOT_RECKONED, NOTHING_CACHED, CachedPrompt, CostCheck, Prefix
+from pagefold.model_proxy.totals import NOT_RECKONED, CachedPrompt, CostCheck, Prefix
 from pagefold.wire.message import BlockKind, Message, Role, Usage
 
 _HEADS = 1_000
@@ -40,9 +41,15 @@ def parts_of(
             part, text = "results" if block.kind is BlockKind.RESULT else role, block.text
             counted = counter.count(text) if len(text) <= _SAMPLES * _SAMPLE else _sampled(text, counter)
             if block.name:
-                counted += counter.count(block.name)
+                counted += _name_tokens(block.name, counter)
             parts[part] = parts.get(part, 0) + counted
     return parts
+
+
+@lru_cache(maxsize=4096)
+def _name_tokens(name: str, counter: tokens.Counter) -> int:
+    """Tokens of a tool's name: a session has few, and every call says one."""
+    return counter.count(name)
 
 
 def _sampled(text: str, counter: tokens.Counter) -> int:
@@ -75,7 +82,7 @@ class Tip:
     last: Last | None = None
 
 
-class Histories:
+class SeenHistories:
     """Tells how a request relates to earlier ones. Keeps only hashes and counts, and forgets the least recently used.
 
     A fork (an edited turn, a side question) looks like a prefix that moved, until its parent goes on.
@@ -99,9 +106,9 @@ class Histories:
         says what the request before it came to."""
         tip, kept = self.nearest(hashes)
         if tip is None:
-            found, tip = Prefix(histories=1), Tip(0, head)
+            prefix, tip = Prefix(histories=1), Tip(0, head)
         else:
-            found = Prefix(0, kept, tip.length - kept, int(head != tip.head))
+            prefix = Prefix(0, kept, tip.length - kept, int(head != tip.head))
             if tip.length != kept:  # it is no mere continuation: from now on all its hashes lead here
                 tip, kept = Tip(0, head, tip.last), 0
         tip.length, tip.head = hashes.length, head
@@ -113,7 +120,7 @@ class Histories:
             # Many at once: to find its first key, a dict looks past all that were deleted before it.
             for prefix_hash in list(islice(newest, len(newest) - self._most + self._most // 16)):
                 del newest[prefix_hash]
-        return found, tip
+        return prefix, tip
 
 
 class Calibration:
@@ -129,9 +136,19 @@ class Calibration:
         if estimated < _LEAST_CACHED or real < _LEAST_CACHED:
             return
         ratio = real / estimated
-        known = self.factors.get(model, ratio)
+        before = self.factors.get(model, ratio)
         if model in self.factors or len(self.factors) < _MODELS:
-            self.factors[model] = known + _WEIGHT * (ratio - known)
+            self.factors[model] = before + _WEIGHT * (ratio - before)
+
+
+class Reckoned(NamedTuple):
+    """What a request came to: its tokens by what they are spent on, as estimated, how it stands to what went before,
+    its cost predicted and real, and what the provider has cached of it now."""
+
+    estimated: Mapping[str, int]
+    prefix: Prefix
+    check: CostCheck
+    cached: CachedPrompt
 
 
 class CostEstimator:
@@ -141,19 +158,9 @@ class CostEstimator:
     def __init__(self, prices: Callable[[ParsedRequest], Prices]) -> None:
         """`prices` are those of a request's model, for the cache life that it asks for."""
         self.calibration = Calibration()
-        self._histories = Histories()
+        self._histories = SeenHistories()
         self._prices = prices
         self._heads: dict[tuple[str, bytes], dict[str, int]] = {}
-
-    def is_cold(self, reading: ParsedRequest, now: float) -> bool:
-        """Whether the provider's cache has expired since this history was last sent. Not where nothing is known."""
-        tip, _ = self._histories.nearest(reading.prefix_hashes)
-        return tip is not None and tip.last is not None and not tip.last.is_warm(now)
-
-    def cached(self, reading: ParsedRequest) -> CachedPrompt:
-        """What the provider has cached of a request that was just reckoned."""
-        tip, _ = self._histories.nearest(reading.prefix_hashes)
-        return tip.last.cached if tip is not None and tip.last is not None else NOTHING_CACHED
 
     def kept_alive(self, hashes: Log[bytes], now: float) -> None:
         """The cache of what was sent last of a history was used just now."""
@@ -164,21 +171,18 @@ class CostEstimator:
     def head(self, reading: ParsedRequest) -> Mapping[str, int]:
         """Tokens of what stands before the messages, by what they are spent on."""
         counter = tokens.counter_for(reading.request.model)
-        found = self._heads.get((counter.name, reading.head))
-        if found is None:
-            found = parts_of(reading.request.head, counter)
+        parts = self._heads.get((counter.name, reading.head))
+        if parts is None:
+            parts = parts_of(reading.request.head, counter)
             if reading.request.tools:
-                found["tools"] = sum(map(counter.count, reading.request.tools))
-            self._heads[counter.name, reading.head] = found
+                parts["tools"] = sum(map(counter.count, reading.request.tools))
+            self._heads[counter.name, reading.head] = parts
             if len(self._heads) > _HEADS:
                 del self._heads[next(iter(self._heads))]
-        return found
+        return parts
 
-    def reckon(
-        self, reading: ParsedRequest, usage: Usage | None, *, saved: int, moved: bool, now: float
-    ) -> tuple[dict[str, int], Prefix, CostCheck]:
-        """The estimate by parts of what went upstream, how it stands to what went before, and its cost predicted and
-        real. `moved` is a fold point."""
+    def reckon(self, reading: ParsedRequest, usage: Usage | None, *, saved: int, moved: bool, now: float) -> "Reckoned":
+        """What a request came to that went upstream. `moved` is a fold point."""
         prefix, tip = self._histories.place(reading.prefix_hashes, reading.head)
         last, messages, model = tip.last, reading.request.messages, reading.request.model
         counter = tokens.counter_for(model)
@@ -189,22 +193,24 @@ class CostEstimator:
         else:
             begun = parts_of(messages[: prefix.kept], counter)
         parts = parts_of(messages.since(prefix.kept), counter, begun)
-        told = dict(head)
+        by_part = dict(head)
         for part, count in parts.items():
-            told[part] = told.get(part, 0) + count
+            by_part[part] = by_part.get(part, 0) + count
         if saved:
-            told["results"] = told.get("results", 0) - saved
-        estimated = sum(told.values())
-        reckoned, prices = NOT_RECKONED, self._prices(reading)
+            by_part["results"] = by_part.get("results", 0) - saved
+        estimated = sent = sum(by_part.values())
+        check, prices = NOT_RECKONED, self._prices(reading)
         if usage is not None:
+            sent = usage.prompt
             cached, factor = 0, self.calibration.factor(model)
             if last is not None and not moved and not prefix.heads_moved and last.is_warm(now):
                 cached = last.estimated if extends else min(estimated, sum(begun.values()) + sum(head.values()))
             prices = _as_written(prices, usage)
-            reckoned = _checked(prices, usage, cached * factor, (estimated - cached) * factor, max(0, saved) * factor)
-            self.calibration.learn(model, estimated, usage.prompt + usage.cleared)
-        tip.last = Last(parts, counter.name, estimated, now, _cached(prices, usage.prompt if usage else estimated))
-        return told, prefix, reckoned
+            expected = cached * factor, (estimated - cached) * factor, max(0, saved) * factor
+            check = _checked(prices, usage, sent, *expected)
+            self.calibration.learn(model, estimated, sent + usage.cleared)
+        tip.last = Last(parts, counter.name, estimated, now, _cached(prices, sent))
+        return Reckoned(by_part, prefix, check, tip.last.cached)
 
 
 def _cached(prices: Prices, tokens: int) -> CachedPrompt:
@@ -216,16 +222,16 @@ def _as_written(prices: Prices, usage: Usage) -> Prices:
     return prices.lived(long=2 * usage.cache_write_long > usage.cache_write) if usage.cache_write else prices
 
 
-def _checked(prices: Prices, usage: Usage, cached: float, written: float, saved: float) -> CostCheck:
-    """What was predicted against what the provider reports. What it would have charged at least for the tokens that
-    were saved is the price of reading them from its cache."""
+def _checked(prices: Prices, usage: Usage, prompt: int, cached: float, written: float, saved: float) -> CostCheck:
+    """What was predicted against what the provider reports of a prompt of so many tokens. What it would have charged at
+    least for the tokens that were saved is the price of reading them from its cache."""
     expected = 0 if usage.cleared else cached  # what a provider clears, it finds in no cache
-    usd, prompt = prices.prompt_usd(usage), usage.prompt
-    longer = prices.cost(prompt + round(saved), 0) - prices.cost(prompt, 0)
+    usd, output_usd = prices.billed(usage)
+    longer = prices.cost(prompt + round(saved), 0) - prices.cost(prompt, 0) if saved else 0.0
     return CostCheck(
         prices.cost(round(cached), round(written)),
         usd * 1_000_000 / prices.fresh if prices.fresh else 0.0,
         int(expected >= _LEAST_CACHED and usage.cache_read < expected / 10),
-        usd + prices.output_usd(usage),
+        usd + output_usd,
         prices.usd(longer),
     )

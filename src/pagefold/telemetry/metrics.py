@@ -7,7 +7,7 @@ label's value is one of pagefold's own words, or a model that a provider answere
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from pagefold.telemetry.live import LiveView
 
@@ -38,6 +38,22 @@ METRICS: Mapping[str, tuple[str, str]] = {
     "pagefold_mcp_counts_total": ("counter", "Everything else that MCP proxies count, by name."),
     "pagefold_store_pages": ("gauge", "Pages in the store."),
     "pagefold_store_bytes": ("gauge", "Bytes of the store's pages, as they were put and as they are stored."),
+    "pagefold_added_seconds": ("histogram", "Time that the proxy adds to a request, by step."),
+    "pagefold_store_seconds": ("histogram", "Time of calls of the store, the wait for its thread included."),
+    "pagefold_store_errors_total": ("counter", "Failures of the store, by kind."),
+    "pagefold_store_out": ("gauge", "1 while requests go on without the store."),
+    "pagefold_store_mended_total": ("counter", "How often the store was opened or made anew while serving."),
+    "pagefold_store_lost_pages_total": ("counter", "Acknowledged pages that a new store could not be given again."),
+    "pagefold_unsaved": ("gauge", "What waits for the store: notes, and histories with pages."),
+    "pagefold_connections": ("gauge", "Connections of clients, and how many there may be."),
+    "pagefold_refused_total": ("counter", "Clients that were turned away, by why."),
+    "pagefold_memory_bytes": ("gauge", "Memory that the process has in use."),
+    "pagefold_histories": ("gauge", "Histories that are remembered."),
+    "pagefold_histories_bytes": ("gauge", "Bytes that is estimated to take, and how many it may take."),
+    "pagefold_sink_backlog": ("gauge", "Pages and bytes that the history sink has not got yet."),
+    "pagefold_workers": ("gauge", "Processes that serve, where there are several."),
+    "pagefold_worker_restarts_total": ("counter", "Workers that ended and were started again."),
+    "pagefold_draining": ("gauge", "1 once the proxy is to end."),
     "pagefold_trace_events_total": ("counter", "Events of the decision trace: written, dropped, or not writable."),
 }
 
@@ -49,6 +65,18 @@ class Sample:
     name: str
     value: float
     labels: tuple[tuple[str, str], ...] = ()
+    ending: str = ""  # of the name, where it is a part of a histogram
+
+
+class Times(Protocol):
+    """How long something took, by bucket."""
+
+    seconds: float
+
+    @property
+    def count(self) -> int: ...
+
+    def cumulative(self) -> list[tuple[str, int]]: ...
 
 
 def render(samples: Iterable[Sample]) -> str:
@@ -68,7 +96,18 @@ def render(samples: Iterable[Sample]) -> str:
 def _line(sample: Sample) -> str:
     labels = ",".join(f'{name}="{_escaped(value)}"' for name, value in sample.labels)
     value = f"{sample.value:.3f}".rstrip("0").rstrip(".")
-    return f"{sample.name}{{{labels}}} {value}" if labels else f"{sample.name} {value}"
+    name = sample.name + sample.ending
+    return f"{name}{{{labels}}} {value}" if labels else f"{name} {value}"
+
+
+def of_times(name: str, times: Mapping[str, Times], label: str = "step") -> Iterator[Sample]:
+    """Yields the buckets, the sum and the count of histograms, each under the value of its label."""
+    for value, time in times.items():
+        own = ((label, value),) if value else ()
+        for limit, count in time.cumulative():
+            yield Sample(name, count, (*own, ("le", limit)), "_bucket")
+        yield Sample(name, time.seconds, own, "_sum")
+        yield Sample(name, time.count, own, "_count")
 
 
 def _escaped(value: str) -> str:
@@ -125,9 +164,16 @@ def of_mcp(counts: Mapping[str, int]) -> Iterator[Sample]:
         yield Sample(metric, count, labels)
 
 
-def of_store(pages: int, put: int, stored: int) -> Iterator[Sample]:
+def of_store(pages: int, put: int, stored: int, unsent: tuple[int, int] = (0, 0)) -> Iterator[Sample]:
+    """`unsent` are pages that the history sink has not got yet, and their bytes."""
     yield Sample("pagefold_store_pages", pages)
+    yield from _by("pagefold_sink_backlog", "what", {"pages": unsent[0], "bytes": unsent[1]})
     yield from _by("pagefold_store_bytes", "as", {"put": put, "stored": stored})
+
+
+def of_workers(running: int, restarted: int) -> Iterator[Sample]:
+    yield Sample("pagefold_workers", running)
+    yield Sample("pagefold_worker_restarts_total", restarted)
 
 
 def of_trace(counts: Mapping[str, int]) -> Iterator[Sample]:

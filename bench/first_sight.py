@@ -1,0 +1,51 @@
+"""What a history costs that is seen for the first time: CPU seconds by its length, under lossless and economic.
+
+The history is recorded Claude Code sessions one behind the other, sent as one request, as after a restart. Run as a
+module: `python -m bench.first_sight --messages 1000,5000`.
+"""
+
+import argparse
+import time
+from itertools import chain, islice
+
+from bench.recorded import family, sessions, table
+from pagefold.derive.policies import policy_named
+from pagefold.model_proxy.conversations import Conversations
+from pagefold.model_proxy.exchange import Exchange
+
+
+def body(messages: int) -> bytes:
+    recorded = chain.from_iterable(session.messages for session in sessions(family("coding-claude-code")))
+    raws = [message.raw for message in islice(recorded, messages)]
+    return f'{{"model":"gpt-5","stream":true,"messages":[{",".join(raws)}]}}'.encode()
+
+
+def seen_first(policy: str, request: bytes) -> tuple[float, float]:
+    """CPU seconds for reading a request, and for reading and deriving it."""
+    exchange = Exchange("POST", "/v1/chat/completions", request, Conversations(policy_named(policy)))
+    assert exchange.derives
+    begun = time.process_time()
+    exchange.read(1.0)
+    read = time.process_time() - begun
+    exchange.derive(1.0)
+    return read, time.process_time() - begun
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--messages", default="1000,2500,5000", help="lengths of the history, divided by commas")
+    parser.add_argument("--policies", default="lossless,economic")
+    chosen = parser.parse_args()
+    rows = []
+    for policy in chosen.policies.split(","):
+        seen_first(policy, body(50))  # loads what the first request loads
+        for messages in map(int, chosen.messages.split(",")):
+            request = body(messages)
+            read, whole = seen_first(policy, request)
+            row = {"policy": policy, "messages": messages, "MB": len(request) / 1e6, "read s": read, "all s": whole}
+            rows.append(row | {"all s / 1,000": whole / messages * 1000})
+    print(table(rows))
+
+
+if __name__ == "__main__":
+    main()
