@@ -24,7 +24,7 @@ class CachedPrefix:
 
 
 @frozen
-class CacheUse:
+class BilledPrompt:
     """How the tokens of one prompt were billed. `written` says by life what was written."""
 
     read: int
@@ -48,7 +48,7 @@ class PromptCache:
     def __init__(self) -> None:
         self._entries: dict[bytes, _Entry] = {}
 
-    def use(self, prompt: CachedPrefix, now: float, *, shortest: int, look_back: int = LOOK_BACK) -> CacheUse:
+    def use(self, prompt: CachedPrefix, now: float, *, shortest: int, look_back: int = LOOK_BACK) -> BilledPrompt:
         """Reads the longest entry that a breakpoint reaches, and writes one for every breakpoint behind it."""
         total = prompt.totals[-1] if prompt.totals else 0
         breakpoints = [(at, life) for at, life in prompt.breakpoints if prompt.totals[at] >= shortest]
@@ -66,7 +66,7 @@ class PromptCache:
                 self._entries[prompt.hashes[at]] = _Entry(now + LIVES[life], LIVES[life])
                 written[life] = written.get(life, 0) + prompt.totals[at] - upto
                 upto = prompt.totals[at]
-        return CacheUse(read, {life: tokens for life, tokens in written.items() if tokens}, total - upto)
+        return BilledPrompt(read, {life: tokens for life, tokens in written.items() if tokens}, total - upto)
 
     def _longest(self, prompt: CachedPrefix, breakpoints: Sequence[int], now: float, look_back: int) -> int:
         for at in reversed(breakpoints):
