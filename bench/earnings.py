@@ -14,20 +14,18 @@ from itertools import islice
 from pathlib import Path
 
 from bench.recorded import families, name_of, sessions
-from pagefold.derive.arrival import Standings, arrive
+from pagefold.derive.entry import Standings, arrive
 from pagefold.tokens import counter
 from pagefold.wire.message import Role
 
-FRAMES = ("mcp-text", "json-text", "web-page", "returncode", "chunk", "exit", "output", "stdout")
+FRAMES = ("mcp-text", "json-text", "web-page", "returncode", "chunk", "script", "exit", "stdout")
 CODECS = (
     "json",
     "numbered",
     "delta",
-    "context",
     "repeats",
     "colours",
     "log",
-    "paths",
     "listing",
     "hits",
     "records",

@@ -15,41 +15,41 @@ import sys
 from collections.abc import Callable, Sequence
 from time import process_time
 
-from pagefold.knapsack import Choice, Group, Solution, solve
+from pagefold.knapsack import Group, GroupChoice, Solution, solve
 
 GAP = 0.001
 REPEATS = 3
 
 
-def levels(dice: random.Random) -> tuple[Choice, ...]:
+def levels(dice: random.Random) -> tuple[GroupChoice, ...]:
     """A page: the whole text and what is left of its value at shorter forms."""
     whole, value = int(2 ** dice.uniform(4, 10)), dice.random() * dice.choice([1, 5, 20])
     shares = ((0.05, 0.1, False), (0.3, 0.5, True), (0.6, 0.8, True), (1, 1, True))
-    return tuple(Choice(max(1, int(whole * cost)), value * worth, opens) for cost, worth, opens in shares)
+    return tuple(GroupChoice(max(1, int(whole * cost)), value * worth, opens) for cost, worth, opens in shares)
 
 
-def uniform(dice: random.Random) -> tuple[Choice, ...]:
+def uniform(dice: random.Random) -> tuple[GroupChoice, ...]:
     costs, values = sorted(dice.randint(1, 60) for _ in range(4)), sorted(dice.random() for _ in range(4))
-    return tuple(Choice(cost, value) for cost, value in zip(costs, values, strict=True))
+    return tuple(GroupChoice(cost, value) for cost, value in zip(costs, values, strict=True))
 
 
-def counts(dice: random.Random) -> tuple[Choice, ...]:
+def counts(dice: random.Random) -> tuple[GroupChoice, ...]:
     """Small whole numbers, as counts of elements are: full of ties."""
-    return tuple(Choice(cost, dice.randint(1, 10)) for cost in sorted(dice.randint(1, 60) for _ in range(4)))
+    return tuple(GroupChoice(cost, dice.randint(1, 10)) for cost in sorted(dice.randint(1, 60) for _ in range(4)))
 
 
-def strong(dice: random.Random) -> tuple[Choice, ...]:
-    return tuple(Choice(cost, cost + 10) for cost in sorted(dice.randint(1, 100) for _ in range(4)))
+def strong(dice: random.Random) -> tuple[GroupChoice, ...]:
+    return tuple(GroupChoice(cost, cost + 10) for cost in sorted(dice.randint(1, 100) for _ in range(4)))
 
 
 FAMILIES = (levels, uniform, counts, strong)
 
 
-def flat(dice: random.Random, family: Callable[[random.Random], tuple[Choice, ...]], count: int) -> list[Group]:
+def flat(dice: random.Random, family: Callable[[random.Random], tuple[GroupChoice, ...]], count: int) -> list[Group]:
     return [Group(family(dice)) for _ in range(count)]
 
 
-def tangled(dice: random.Random, family: Callable[[random.Random], tuple[Choice, ...]], count: int) -> list[Group]:
+def tangled(dice: random.Random, family: Callable[[random.Random], tuple[GroupChoice, ...]], count: int) -> list[Group]:
     """A tree in which every group may stand over others and most cost as much as what is below them."""
     groups = [Group(family(dice))]
     for index in range(1, count):
@@ -65,14 +65,14 @@ def document(dice: random.Random, count: int) -> list[Group]:
         parent = dice.choice(containers[-8:]) if containers else None
         if not containers or dice.random() < 0.25:
             containers.append(len(groups))
-            keys = Choice(2 + dice.randint(2, 8), 0.2, opens=False)
-            groups.append(Group((Choice(2, 0.05, opens=False), keys, Choice(3, 0.1)), parent))
+            keys = GroupChoice(2 + dice.randint(2, 8), 0.2, opens=False)
+            groups.append(Group((GroupChoice(2, 0.05, opens=False), keys, GroupChoice(3, 0.1)), parent))
         else:
             whole = int(2 ** dice.uniform(2, 8))
             value = dice.choice([0.2, 1, 1, 1, 4]) * dice.random() * whole ** dice.choice([0, 0.5])
             costs = (2, max(3, whole // 8), max(3, whole // 3), whole + 3)
             shares = (0.05, 0.4, 0.7, 1)
-            choices = (Choice(cost, value * share) for cost, share in zip(costs, shares, strict=True))
+            choices = (GroupChoice(cost, value * share) for cost, share in zip(costs, shares, strict=True))
             groups.append(Group(tuple(choices), parent))
     return groups
 
@@ -89,7 +89,7 @@ def small(dice: random.Random) -> tuple[list[Group], int]:
             value = dice.random() * largest
             if whole:
                 value = cost + dice.randint(0, 3) if alike else dice.randint(0, largest)
-            choices.append(Choice(cost, value, dice.random() < 0.7))
+            choices.append(GroupChoice(cost, value, dice.random() < 0.7))
         parent = dice.randrange(index) if trees and index and dice.random() < 0.8 else None
         groups.append(Group(tuple(choices), parent))
     return groups, dice.randint(0, int(largest * len(groups) * 0.6) + 1)
@@ -116,13 +116,13 @@ def greedy(groups: Sequence[Group], budget: int) -> float:
     """One pass over all choices by value a token; what stands above a choice comes with it in its cheapest form."""
     every = [(index, choice) for index, group in enumerate(groups) for choice in group.choices]
     every.sort(key=lambda one: (-one[1].value / max(one[1].cost, 1e-9), one[1].cost))
-    taken: dict[int, Choice] = {}
+    taken: dict[int, GroupChoice] = {}
     for index, choice in every:
         wanted = {index: choice}
         above = groups[index].parent
         while above is not None and above not in taken:
             opening = [one for one in groups[above].choices if one.opens]
-            wanted[above] = min(opening) if opening else Choice(budget + 1, 0.0)
+            wanted[above] = min(opening) if opening else GroupChoice(budget + 1, 0.0)
             above = groups[above].parent
         shut = index in taken or (above is not None and not taken[above].opens)
         cost = sum(one.cost for one in wanted.values())

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from bench.recorded import ADAPTERS
-from pagefold.derive.arrival import Standings, arrive
+from pagefold.derive.entry import Standings, arrive
 from pagefold.encode import decode, encode
 from pagefold.pages.ledger import Ledger
 from pagefold.tokens import counter

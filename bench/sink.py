@@ -12,6 +12,7 @@ import runpy
 import socket
 import statistics
 import tempfile
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from time import perf_counter
@@ -45,6 +46,9 @@ class Ready:
         return []
 
     folders = keys
+
+    def delete(self, keys: Sequence[str]) -> None:
+        pass
 
 
 def at(port: int) -> ObjectStorage | None:

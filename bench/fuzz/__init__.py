@@ -1,0 +1,1 @@
+"""Fuzzing of everything that reads what others write: see `python -m bench.fuzz --help`."""
