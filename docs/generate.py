@@ -12,6 +12,7 @@ from pathlib import Path
 from pagefold.adapters import recordings
 from pagefold.analysis.engine import sessions_of
 from pagefold.analysis.replay_job import ReplayJob
+from pagefold.config.project_file import ALLOWED
 from pagefold.context import Context
 from pagefold.derive.cost import ASSUMED
 from pagefold.derive.working_set.parts import OPENING as DIGEST
@@ -39,10 +40,10 @@ by setting:
 `PAGEFOLD_CONFIG=FILE`, or the flag `--config FILE`, names one file to read in place of both. `pagefold config` lists
 every setting with its value and where that came from.
 
-A project's file may have come with somebody else's repository, so it cannot set what decides who gets your keys:
-`serve.host`, `serve.anthropic_url`, `serve.openai_url`, `serve.token`, `upstreams`, and where `sink` sends your
-sessions, are refused there. Nor does it say that a tool only reads, or which hosts may be asked early (see
-[tools.md](tools.md)).
+A project's file may have come with somebody else's repository, so it may set only this: {allowed}. It chooses
+neither the store and its key, upstreams, recall or retention nor anything that sends text elsewhere, and it does not
+say that a tool only reads, or which calls are run early (see [tools.md](tools.md)). Anything else there is refused with
+one sentence.
 
 A setting that pagefold does not know, or a value that it cannot take, stops it with exit code 2 and one sentence that
 says where:
@@ -71,7 +72,7 @@ output = 15.00
 ttl_seconds = 300
 
 [store]
-path = ".pagefold/store.sqlite3"
+path = "~/pages/store.sqlite3"
 max_age_days = 7
 
 [serve]
@@ -85,7 +86,8 @@ COLUMNS = "| setting | default | environment | allowed | meaning |\n|---|---|---
 
 
 def settings_page() -> str:
-    return INTRODUCTION + "".join(_sections())
+    allowed = ", ".join(f"`{'.'.join(path)}`" for path in ALLOWED)
+    return INTRODUCTION.replace("{allowed}", allowed) + "".join(_sections())
 
 
 def _sections() -> Iterator[str]:

@@ -109,7 +109,9 @@ def test_requests_fold_within_the_window_and_what_was_folded_comes_back() -> Non
     handles = HANDLE.findall(folded)
     assert handles
     listed = context.recall(handles[0])
-    assert listed.startswith("What was said and done here, in order.")
+    head, _, rest = listed.partition("\n")
+    assert head == "[pagefold's record of this conversation: what was said and done]"
+    assert rest.startswith("What was said and done here, in order.")
     messages = context.recall(HANDLE.findall(listed.partition("as they were sent")[2])[0])
     assert '"role": "user"' in messages or '"role":"assistant"' in messages
     assert context.report().folds > 0
@@ -426,7 +428,9 @@ def test_what_was_folded_is_found_and_told_with_its_place_in_the_conversation(op
 
     line = next(line for line in listed.split("\n") if re.match(r"pf-\w+ message \d+, (?!you|user|file)", line))
     told = context.recall(line[:13])
-    assert re.match(r"\[message \d+ of this conversation; it was done for message 1, user: ", told)
+    assert re.match(
+        r"\[message \d+ of this conversation, a call and its result; it was done for message 1, user: ", told
+    )
     assert "\n[after it: pf-" in told
     assert "\n[the call] " in told
 

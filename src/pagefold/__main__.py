@@ -2,4 +2,5 @@
 
 from pagefold.cli import main
 
-raise SystemExit(main())
+if __name__ == "__main__":  # a worker process imports this module and must not run the command again
+    raise SystemExit(main())

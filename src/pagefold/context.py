@@ -21,7 +21,7 @@ from pagefold.adapters.instructions import instructions_in
 from pagefold.adapters.model_prices import ModelPrices
 from pagefold.adapters.steady_time import steady_time
 from pagefold.adapters.stores import open_store
-from pagefold.context_report import Report, Standing
+from pagefold.context_report import MessageStanding, Report
 from pagefold.derive.cost import ASSUMED, Prices
 from pagefold.derive.learned import SHIPPED
 from pagefold.derive.levels import LOSSLESS
@@ -41,9 +41,10 @@ from pagefold.pages.kinds import PageKind, ResidencyLevel
 from pagefold.pages.memory_store import MemoryStore
 from pagefold.pages.page import HANDLE, Page, PageId
 from pagefold.pages.pins import NONE, Pins
-from pagefold.pages.producers import Held, Refused, Scope
+from pagefold.pages.producers import PinnedItem, Refused, Scope
+from pagefold.pages.recall import Recalled, recall
 from pagefold.pages.search import SearchResults
-from pagefold.pages.store import Store
+from pagefold.pages.store import RENEW_SECONDS, Store
 from pagefold.pages.writeback import Scopes, Writeback
 from pagefold.settings.knobs import file_tool_tables
 from pagefold.tokens import FRAME, counter_for
@@ -100,6 +101,7 @@ class Context:
         self._store = open_store(store) if isinstance(store, str | Path) else store or MemoryStore()
         self._writeback = Writeback(self._store, Scopes(history, project))
         self._notebook = Notebook(self._store.notes)
+        self._renewed = -RENEW_SECONDS
         self._history, self._head = history, head
         self._asked_for = f"{history}\n{model}\n{policy.name}\n{window_of(policy)}"
         self._messages: list[Message] = []
@@ -108,7 +110,7 @@ class Context:
         self._pinned_policy: PinnedPolicy | None = None
         self._answered = False  # and so noted under what no other history has
         self._stepped = 0  # messages that the policy has been shown
-        self._waiting: list[Held] = []  # to be pinned as soon as the history has begun
+        self._waiting: list[PinnedItem] = []  # to be pinned as soon as the history has begun
         if policy.abilities.pins:
             self._waiting += self._writeback.read().held
             policy = configured(policy, instructions=instructions_in(instructions))
@@ -149,6 +151,10 @@ class Context:
     def request(self, window: int | None = None, *, cold: bool | None = None) -> list[dict[str, Any]]:
         """What to send next. `window` changes the window from here on. `cold` says that the provider's cache is lost;
         without it the clock tells. Raises WindowError where the least that has to stay does not fit."""
+        return [json.loads(message.raw) for message in self.request_messages(window, cold=cold)]
+
+    def request_messages(self, window: int | None = None, *, cold: bool | None = None) -> list[Message]:
+        """`request` as parsed messages, each with its place in the history; those that pagefold wrote have -1."""
         now = self._clock()
         self._catch_up(now)
         if window is not None:
@@ -165,14 +171,14 @@ class Context:
         if derived.short:
             raise WindowError(derived.short)
         if notes != NOTHING:
-            self._notebook.put(prefix_hash, notes, now)
+            self._notebook.put(prefix_hash, notes, now, self._history)
         self._missed.clear()
         self._run = asked
         self._decide(derived)
         self._save(now)
         self._account(before, derived, cold=cold)
         self._asked = now
-        return [json.loads(message.raw) for message in spelled_alike(list(self._sent))]
+        return spelled_alike(list(self._sent))
 
     def recall(self, handle: str, **part: Any) -> str:
         """What a handle stands for: `pf-…` from a fold, or `R12` from the title of a result. What was folded comes with
@@ -187,6 +193,10 @@ class Context:
         if found.page is not None:
             self._missed.append(found.page)
         return found.text
+
+    def holds(self, handle: str) -> bool:
+        """Whether a handle can be recalled here."""
+        return isinstance(recall(self._store.pages, handle, within=self._history), Recalled)
 
     def search(self, query: str, limit: int = 5) -> str:
         """Where something was said or done before it was folded: by words, names, paths, tools, or by how a call ended
@@ -227,14 +237,14 @@ class Context:
         held: Pins = self._run.state.pins
         return held.holding(*self._waiting)
 
-    def explain(self) -> list[Standing]:
+    def explain(self) -> list[MessageStanding]:
         """Why each message stands as it does."""
         known = {decision.place: decision for decision in self._decisions}
         sent = {message.place: message for message in self._sent if message.place >= 0}
-        found: list[Standing] = []
+        found: list[MessageStanding] = []
         for place, message in enumerate(self._messages):
             why = known.get(place) or _as_sent(place, message, sent.get(place))
-            found.append(Standing(place, _name(message), why.level, why.reason, why.part))
+            found.append(MessageStanding(place, _name(message), why.level, why.reason, why.part))
         return found
 
     def report(self) -> Report:
@@ -289,7 +299,7 @@ class Context:
             self._run = begin(self._pinned_policy.policy, self._head, spoke=True)
             self._pin_waiting()
         if begun.unnoted:
-            self._notebook.put_begun(begun.unnoted, self._pinned_policy, now)
+            self._notebook.put_begun(begun, self._pinned_policy, now, self._history)
         self._answered = root.answered is not None
 
     def _decide(self, derived: Derived) -> None:
@@ -298,6 +308,9 @@ class Context:
 
     def _save(self, now: float) -> None:
         """Saves what the request names and what a fold would lose. Where that fails, the next request tries again."""
+        if now - self._renewed >= RENEW_SECONDS:
+            self._store.pages.renew(self._history, now)
+            self._renewed = now
         asked = self._run.asked
         unsaved = asked.unsaved if asked is not None else self._run.unsaved
         for page in unsaved.pages:
@@ -315,7 +328,7 @@ class Context:
             self._run = self._run.map_states(lambda state: policy.pin(state, *held))
             self._waiting.clear()
 
-    def _take(self, what: str, held: Held | Refused) -> None:
+    def _take(self, what: str, held: PinnedItem | Refused) -> None:
         if isinstance(held, Refused):
             raise ConfigError(f"{what}: {held.text}")
         if not self._run.policy.abilities.pins:

@@ -1,6 +1,6 @@
 """What a context tells of itself: what was sent and saved, and how each message stands in the last request."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from pagefold.pages.kinds import ResidencyLevel
 
@@ -19,13 +19,16 @@ class Report:
     recalls: int = 0
     reasoning_dropped: int = 0
 
+    def __add__(self, other: "Report") -> "Report":
+        return Report(*(getattr(self, item.name) + getattr(other, item.name) for item in fields(self)))
+
     @property
     def saved(self) -> float:
         return 1 - self.cost / self.plain_cost if self.plain_cost else 0.0
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class MessageStanding:
     """How one message of the history stands in the last request, and why. `part` names the parts of the digest that
     hold it: recalled, files, said, plan, done, names."""
 

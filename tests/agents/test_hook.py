@@ -62,12 +62,12 @@ def test_the_model_reads_denser_results_with_no_proxy_between(name: str, tmp_pat
         bash, grep, read, echo, failed = results(answers_in(model)[-1])
 
     text = "\n".join(LINES)
-    assert len(bash) < len(text) / 2
+    assert len(bash) < len(text) * 0.9
     assert decode(bash).strip() == text
-    assert len(grep) < len(text)
+    assert len(grep) < len(decode(grep))
     assert sorted(line.partition(":")[2].partition(":")[2] for line in decode(grep).splitlines()) == sorted(LINES)
     assert decode(echo).endswith(text)
-    assert len(echo) < len(text) / 2
+    assert len(echo) < len(text) * 0.9
     # Numbers are written after the hook, and what failed has another hook, which replaces nothing.
     assert json.dumps(read).count("INFO server.worker") == 200
     assert LINES[1] in failed

@@ -254,7 +254,7 @@ LEARNED = Learned(
 
 def settings_from(text: str, folder: Path) -> config.LoadedSettings:
     (folder / "pagefold.toml").write_text(text, encoding="utf-8")
-    return config.load(environment={}, folder=folder)
+    return config.load({"config": "pagefold.toml"}, environment={}, folder=folder)
 
 
 @pytest.mark.requirement("S-10-tune-file")

@@ -16,7 +16,7 @@ from pagefold.adapters.stores import open_store
 from pagefold.cli import COMMANDS
 from pagefold.cli.arguments import tokens
 from pagefold.derive.policies import LIVE
-from pagefold.pages.contents import ContentsEntry, contents_page
+from pagefold.pages.contents import ContentsEntry, called, contents_page
 from pagefold.pages.kinds import PageKind
 from pagefold.pages.page import Page
 from tests.cli.program import pagefold
@@ -55,8 +55,8 @@ def test_the_demo_shows_what_the_readme_says(tmp_path: Path) -> None:
     assert len(lines) > 2
     for part in (opening, *lines):
         assert " ".join(part.split()) in shown
-    assert "35 % less" in readme
-    assert "35% saved" in shown
+    assert "27 % less" in readme
+    assert "27% saved" in shown
     assert list(tmp_path.iterdir()) == []
 
 
@@ -238,7 +238,7 @@ def test_a_file_put_into_the_store_comes_back_byte_for_byte_by_its_handle(tmp_pa
     assert (status["pages"], status["bytes"]) == (1, len(content))
 
 
-def test_unknown_denied_and_failed_are_three_answers(tmp_path: Path) -> None:
+def test_what_is_unknown_or_of_another_history_is_one_answer_and_a_failure_another(tmp_path: Path) -> None:
     store = ("--store", tmp_path / "store.db")
     handle = pagefold("store", "put", "-", *store, home=tmp_path, stdin=b"x").stdout.decode().strip()
 
@@ -246,20 +246,20 @@ def test_unknown_denied_and_failed_are_three_answers(tmp_path: Path) -> None:
         return str(json.loads(pagefold("recall", *arguments, "--json", *store, home=tmp_path, code=1).stdout)["answer"])
 
     assert answer("pf-aaaaaaaaaa") == "unknown"
-    assert answer(handle, "--history", "another") == "denied"
+    assert answer(handle, "--history", "another") == "unknown"
     (tmp_path / "store.db").write_bytes(b"this is no database, whatever its name says" * 100)
     said = pagefold("recall", handle, *store, home=tmp_path, code=1).stderr.decode()
     assert "store.db" in said
     assert "Traceback" not in said
 
 
-def test_collect_removes_what_is_old_and_says_how_much(tmp_path: Path) -> None:
+def test_collect_leaves_what_conversations_of_the_last_days_have(tmp_path: Path) -> None:
     store = ("--store", tmp_path / "store.db")
     pagefold("store", "put", "-", *store, home=tmp_path, stdin=b"x" * 5000)
 
     gone = json.loads(pagefold("store", "collect", "--max-bytes", 1000, "--json", *store, home=tmp_path).stdout)
 
-    assert (gone["pages"], gone["bytes"]) == (1, 5000)
+    assert (gone["pages"], gone["bytes"]) == (0, 0)
 
 
 def test_encode_shows_what_a_result_becomes_and_decode_gives_its_bytes_back(tmp_path: Path) -> None:
@@ -269,7 +269,7 @@ def test_encode_shows_what_a_result_becomes_and_decode_gives_its_bytes_back(tmp_
     store = ("--store", tmp_path / "store.db")
     shown = pagefold("encode", "-", *store, home=tmp_path, stdin=rows)
 
-    assert shown.stdout.startswith(b"[JSON]\n#1\n#1 30 rows: id=0..,name=item {id},state=open\n")
+    assert shown.stdout.startswith(b"[JSON]\n#1\n#1 30 rows: id=0..,name,state=open\n")
     assert b"saved) by json" in shown.stderr
     assert pagefold("decode", "-", *store, home=tmp_path, stdin=shown.stdout).stdout == rows
     alone = pagefold("decode", "-", "--store", tmp_path / "other.db", home=tmp_path, stdin=shown.stdout).stdout
@@ -338,7 +338,7 @@ def test_search_finds_names_first_limits_to_a_history_and_finding_nothing_is_no_
     assert [one["name"] for one in found] == ["notes.txt", "other.txt"]
     assert found[0]["exact"] == ["load_config"]
     words = pagefold("search", "config", "--history", "b", "--store", "s.db", home=tmp_path).stdout.decode()
-    assert words.startswith(f"1. {found[1]['handle']} other.txt (from line 1)\nload config")
+    assert words.startswith(f"1. {found[1]['handle']} from other.txt (from line 1)\n    load config")
     assert b"No page speaks of" in pagefold("search", "zebra", "--store", "s.db", home=tmp_path).stdout
 
 
@@ -355,7 +355,7 @@ def test_recall_gives_parts_and_restore_without_a_sink_says_what_to_set(tmp_path
 
 def test_recall_tells_a_page_in_its_place_as_an_agent_is_told_it(tmp_path: Path) -> None:
     page = Page.of(PageKind.EVIDENCE, "made", "Bash make: ok")
-    entries = [ContentsEntry(1, "user: mend it"), ContentsEntry(3, "Bash make: ok", page.handle)]
+    entries = [ContentsEntry(1, "user: mend it"), ContentsEntry(3, called("Bash make: ok"), page.handle)]
     listing = contents_page(entries, [], "", "pf-cccccccccc")
     library = Library(open_store(tmp_path / "s.db"))
     for kept in (page, listing):
@@ -365,7 +365,7 @@ def test_recall_tells_a_page_in_its_place_as_an_agent_is_told_it(tmp_path: Path)
     library.close()
     asked = ("recall", page.handle, "--store", "s.db")
 
-    told = "[message 3 of this conversation; it was done for message 1, user: mend it]\n"
+    told = "[message 3 of this conversation, a call and its result; it was done for message 1, user: mend it]\n"
     told += "[before it: message 1, user: mend it]\nmade"
     assert (answered, elsewhere) == ((told, False), ("made", False))
     assert pagefold(*asked, "--history", "h", "--in-place", home=tmp_path).stdout.decode() == told + "\n"

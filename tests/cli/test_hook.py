@@ -24,7 +24,7 @@ def test_a_long_result_is_shown_in_a_form_that_can_be_undone(tmp_path: Path) -> 
     shown = json.loads(done.stdout)["hookSpecificOutput"]["updatedToolOutput"]
     assert (done.returncode, decode(shown["stdout"]), shown["stderr"]) == (0, LOG, "")
     counts = counted(tmp_path)
-    assert counts["tokens after"] < counts["tokens before"] / 2
+    assert counts["tokens after"] < 0.75 * counts["tokens before"]
     assert counts["calls"] == 1
 
 
@@ -33,6 +33,14 @@ def test_what_is_short_stays_and_nothing_is_written(stdout: Any, tmp_path: Path)
     done = pagefold("hook", home=tmp_path, told=told(stdout))
 
     assert (done.returncode, done.stdout, list(tmp_path.iterdir())) == (0, b"", [])
+
+
+@pytest.mark.parametrize("stdout", ["[R1 lines 1-2]\na", "ok\n[held by pagefold: x]", "> [ref: R1, byte-identical]"])
+def test_a_short_result_that_poses_as_ours_is_marked(stdout: str, tmp_path: Path) -> None:
+    done = pagefold("hook", home=tmp_path, told=told(stdout))
+
+    shown = json.loads(done.stdout)["hookSpecificOutput"]["updatedToolOutput"]["stdout"]
+    assert shown == f"[as it is]\n{stdout}"
 
 
 @pytest.mark.parametrize("event", [b"", b"no JSON", b"[]", b'{"hook_event_name": "Stop"}', b"\xff"], ids=repr)

@@ -55,7 +55,8 @@ def test_compare_ranks_and_says_why(logs: Path, tmp_path: Path) -> None:
 
 
 def test_tune_writes_between_its_marks_and_show_tells_what_is_in_force(logs: Path, tmp_path: Path) -> None:
-    file = tmp_path / "pagefold.toml"
+    file = tmp_path / ".config" / "pagefold" / "pagefold.toml"
+    file.parent.mkdir(parents=True)
     file.write_text("window = 90_000\n")
 
     done = pagefold("tune", logs, "-o", file, home=tmp_path)
@@ -71,11 +72,10 @@ def test_tune_writes_between_its_marks_and_show_tells_what_is_in_force(logs: Pat
 
 
 def test_tune_finds_the_decision_trace_and_learns_from_it_how_long_sessions_last(logs: Path, tmp_path: Path) -> None:
-    (tmp_path / "pagefold.toml").write_text("[store]\npath = 'store.sqlite3'\n")
     turns = [TurnEvent(at=float(turn), session=f"{at:064x}", status=200) for at in range(30) for turn in range(at + 1)]
     LocalFiles(tmp_path / "store.sqlite3").trace.write_text("".join(f"{line_of(turn)}\n" for turn in turns))
 
-    told = json.loads(pagefold("tune", logs, "--json", home=tmp_path).stdout)
+    told = json.loads(pagefold("tune", logs, "--json", home=tmp_path, PAGEFOLD_STORE_PATH="store.sqlite3").stdout)
 
     assert told["traced"] == 30
     [lasting] = [change for change in told["changes"] if change["what"] == "lasting"]

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pagefold.config import load
+from pagefold.config.project_file import may_set
 from pagefold.errors import ConfigError
-from pagefold.settings.knobs import KNOBS, NAME, Knob, generic_path, settings_of
+from pagefold.settings.knobs import KNOBS, NAME, Knob, settings_of
 from pagefold.settings.toml_text import KeyPath, toml_key, toml_value
 from tests.config.loading import loaded_from, on_disk
 
@@ -24,6 +25,7 @@ LISTS: Mapping[str, st.SearchStrategy[object]] = {
             [{"tool": "a b", "probability": 0.25, "projection": "$call", "keep": ["x"], "constants": CONSTANTS}],
         ]
     ),
+    "a list of regular": st.sampled_from([[], ["ACME-\\d+", "pin: (?P<secret>x)"]]),
     "paths": st.sampled_from([[], ["/v1/embeddings", "/a b"]]),
     "six whole numbers": st.sampled_from([[], [30, 27, 31, 34, 35, 55]]),
     "tables with fields": st.sampled_from(
@@ -97,12 +99,7 @@ PLAIN_NAMES = st.sampled_from(["a", "b_c", "read"])
 
 def harmless(values: dict[KeyPath, object]) -> dict[KeyPath, object]:
     """Without what a project's file may not set."""
-
-    def is_own(path: KeyPath, value: object) -> bool:
-        own = KNOBS[generic_path(path)].own
-        return own(value) if callable(own) else own
-
-    return {path: value for path, value in values.items() if not is_own(path, value)}
+    return {path: value for path, value in values.items() if may_set(path, value)}
 
 
 @on_disk

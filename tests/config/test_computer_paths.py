@@ -13,12 +13,12 @@ from pagefold.settings.sections import Settings
 def test_a_relative_store_starts_at_the_folder_that_names_it(tmp_path: Path) -> None:
     below = tmp_path / "below"
     below.mkdir()
-    (tmp_path / "pagefold.toml").write_text("store.path = 's.db'")
+    (tmp_path / "mine.toml").write_text("store.path = 's.db'")
 
     def path(flags: Mapping[str, object], environment: Mapping[str, str]) -> Path:
         return store_path(load(flags, environment, below).settings, {})
 
-    assert path({}, {}) == tmp_path / "s.db"
+    assert path({"config": "../mine.toml"}, {}) == below / "../s.db"
     assert path({}, {"PAGEFOLD_STORE_PATH": "s.db"}) == below / "s.db"
     assert path({"store.path": Path("t.db")}, {}) == below / "t.db"
     assert path({"store.path": "~/t.db"}, {"HOME": "/home/me"}) == Path("/home/me/t.db")

@@ -12,7 +12,6 @@ from typing import Any, get_args, get_origin
 
 import pytest
 
-from pagefold.config import store_path
 from pagefold.settings.knobs import KNOBS, NAME, Knob
 from pagefold.settings.rules import TEXT
 from pagefold.settings.toml_text import toml_key, toml_value
@@ -40,9 +39,15 @@ def test_no_two_settings_share_a_variable() -> None:
     assert len({knob.variable for knob in KNOBS.values()}) == len(KNOBS)
 
 
-def test_only_the_token_and_the_sinks_keys_are_secret_and_any_text_will_do_for_them() -> None:
+def test_only_the_token_keys_and_an_address_are_secret_and_any_text_will_do_for_them() -> None:
     secret = [(knob.path, knob.rule) for knob in KNOBS.values() if knob.secret]
-    assert sorted(path for path, _ in secret) == [("serve", "token"), ("sink", "access_key"), ("sink", "secret_key")]
+    assert sorted(path for path, _ in secret) == [
+        ("serve", "token"),
+        ("sink", "access_key"),
+        ("sink", "secret_key"),
+        ("store", "key"),
+        ("store", "url"),
+    ]
     assert {rule for _, rule in secret} == {TEXT}
 
 
@@ -73,7 +78,7 @@ def test_the_example_of_the_page_can_be_loaded(tmp_path: Path) -> None:
     settings = loaded_from(example, tmp_path).settings
 
     assert (settings.window, settings.prices, settings.prices_usd[0].name) == (160_000, "house", "house")
-    assert store_path(settings, {}) == tmp_path / ".pagefold/store.sqlite3"
+    assert settings.store.max_age_days == 7
 
 
 def test_importing_the_reader_loads_nothing_heavy() -> None:

@@ -25,7 +25,7 @@ def test_each_layer_wins_over_the_one_before_and_says_where_it_stood(tmp_path: P
     user.mkdir(parents=True)
     project.mkdir()
     (user / "pagefold.toml").write_text("window = 1\npolicy = 'user'\nprices = 'user'\n[serve]\nport = 1\n")
-    (project / "pagefold.toml").write_text("\nprices = 'project'\nserve.port = 2\npolicy = 'project'\n")
+    (project / "pagefold.toml").write_text("\nprices = 'project'\npolicy = 'project'\n")
     environment = {"HOME": str(home), "PAGEFOLD_POLICY": "environment", "PAGEFOLD_SERVE_PORT": "3"}
 
     loaded = load({"serve.port": 4, "replay.jobs": None}, environment, project)

@@ -68,7 +68,7 @@ class SessionResult(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True)
-class Task(Generic[T]):
+class SessionTask(Generic[T]):
     work: SessionWork[T]
     job: ReplayJob
     batches: tuple[LogBatch, ...]
@@ -99,13 +99,13 @@ def run_on_sessions(
     paths: Sequence[Path], work: SessionWork[T], job: ReplayJob, engine: Engine
 ) -> Iterator[SessionResult[T] | FileProblem]:
     """Yields a result for every session of every file, and every problem, in order."""
-    tasks = (Task(work, job, part) for part in _partitions(_batches(paths, job)))
+    tasks = (SessionTask(work, job, part) for part in _partitions(_batches(paths, job)))
     if engine.name == "ray":
         yield from _in_order(tasks, _cluster(), engine.resume)
         return
     workers = engine.jobs or os.cpu_count() or 1
     if workers == 1 or sum(map(_size, paths)) < _SMALL_BYTES:
-        yield from _in_order(tasks, _Workers(1, lambda task: task, Task.run), engine.resume)
+        yield from _in_order(tasks, _Workers(1, lambda task: task, SessionTask.run), engine.resume)
         return
     with _processes(workers) as pool:
         local = _Workers(workers * _AHEAD, lambda task: _submitted(pool, task), Future.result)
@@ -151,14 +151,16 @@ def _processes(workers: int) -> Iterator[ProcessPoolExecutor]:
     try:
         yield pool
     except BaseException:
-        pool.shutdown(wait=False, cancel_futures=True)
         for process in set(active_children()) - others:
             process.terminate()
+        # The pool's own thread ends with its processes. Were it left to the interpreter's exit, that would write to a
+        # pipe which the thread may be closing.
+        pool.shutdown(cancel_futures=True)
         raise
     pool.shutdown()
 
 
-def _submitted(pool: ProcessPoolExecutor, task: Task[Any]) -> Future[Any]:
+def _submitted(pool: ProcessPoolExecutor, task: SessionTask[Any]) -> Future[Any]:
     """Hands a task to the pool. A worker that this starts is deaf to Ctrl-C until it can die of it without a word."""
     if sys.platform == "win32":
         return pool.submit(task.run)
@@ -180,7 +182,7 @@ class _Workers(NamedTuple):
     """Where tasks run: how many may be under way, how one is started, and how its result is got."""
 
     most: int
-    start: Callable[[Task[Any]], Any]
+    start: Callable[[SessionTask[Any]], Any]
     result: Callable[[Any], Any]
 
 
@@ -200,15 +202,15 @@ def _cluster() -> _Workers:
     return _Workers(max(2, cores) * _AHEAD, ray.remote(_run).options(max_retries=5).remote, ray.get)
 
 
-def _run(task: Task[Any]) -> Any:
+def _run(task: SessionTask[Any]) -> Any:
     return task.run()
 
 
 def _in_order(
-    tasks: Iterator[Task[T]], workers: _Workers, resume: Path | None
+    tasks: Iterator[SessionTask[T]], workers: _Workers, resume: Path | None
 ) -> Iterator[SessionResult[T] | FileProblem]:
     """A bounded number of tasks under way; each result is kept as soon as it is taken."""
-    waiting: deque[tuple[Task[T], Any, list[SessionResult[T] | FileProblem] | None]] = deque()
+    waiting: deque[tuple[SessionTask[T], Any, list[SessionResult[T] | FileProblem] | None]] = deque()
 
     def taken() -> list[SessionResult[T] | FileProblem]:
         task, started, kept = waiting.popleft()
@@ -223,7 +225,7 @@ def _in_order(
         yield from taken()
 
 
-def _kept(task: Task[Any], resume: Path | None) -> Any:
+def _kept(task: SessionTask[Any], resume: Path | None) -> Any:
     """Returns what an earlier run kept of this task, or None."""
     if resume is None:
         return None
@@ -233,7 +235,7 @@ def _kept(task: Task[Any], resume: Path | None) -> Any:
         return None
 
 
-def _keep(task: Task[Any], result: Any, resume: Path | None) -> Any:
+def _keep(task: SessionTask[Any], result: Any, resume: Path | None) -> Any:
     """Returns the result, which is written into the folder if there is one."""
     if resume is not None:
         try:

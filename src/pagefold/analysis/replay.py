@@ -121,8 +121,9 @@ class SessionReplay:
         if usage := self.session.usage.get(turn):
             figures.logged_requests += 1
             figures.add(ReplayFigures(logged=usage))
-            figures.logged_prompt_usd += prices.prompt_usd(usage)
-            figures.logged_output_usd += prices.output_usd(usage)
+            prompt_usd, output_usd = prices.billed(usage)
+            figures.logged_prompt_usd += prompt_usd
+            figures.logged_output_usd += output_usd
 
     def _is_history(self, turn: int, derived: Derived) -> bool:
         if derived.keep + len(derived.append) != turn:

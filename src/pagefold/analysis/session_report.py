@@ -16,8 +16,7 @@ from pagefold.analysis.replay import SessionReplay, expired, replay
 from pagefold.analysis.replay_figures import ReplayFigures
 from pagefold.analysis.replay_job import ReplayJob
 from pagefold.analysis.report_policies import LosslessFrom, WatchedEconomic
-from pagefold.derive.arrival import label_of
-from pagefold.derive.entry import Entry
+from pagefold.derive.entry import Entry, label_of
 from pagefold.derive.policies.economic import Economic
 from pagefold.derive.policies.lossless import Lossless
 from pagefold.tokens import FRAME, counter

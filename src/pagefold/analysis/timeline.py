@@ -10,7 +10,7 @@ from pagefold.analysis.demand import demands
 from pagefold.analysis.faults import observe
 from pagefold.analysis.replay import SessionReplay, Terms
 from pagefold.charts import Mark, Timeline, Track
-from pagefold.derive.arrival import label_of
+from pagefold.derive.entry import label_of
 from pagefold.derive.policy import Derived
 from pagefold.pages.context_tools import RECALL
 from pagefold.pages.kinds import ResidencyLevel

@@ -41,7 +41,7 @@ _MISSED, _DEAREST = MISSED / 2, 1.01
 _SAMPLED = 120  # sessions that judge
 
 
-class Change(NamedTuple):
+class SettingChange(NamedTuple):
     """One change of a setting: its name, old and new value, what it is based on, and its effect where it was judged."""
 
     what: str
@@ -57,7 +57,7 @@ class Tuned:
     """`before` and `after` are effective ratios on the sessions that judged, each under what was fitted without it."""
 
     learned: Learned
-    changes: tuple[Change, ...]
+    changes: tuple[SettingChange, ...]
     sessions: int
     judged: int
     before: float
@@ -177,7 +177,7 @@ class _Weighed:
     def helps(self) -> bool:
         return self.picks[-1] > 0 and self.verdict.helps
 
-    def change(self, *, taken: bool, sessions: int) -> Change:
+    def change(self, *, taken: bool, sessions: int) -> SettingChange:
         option, verdict = self.option, self.verdict
         among = f"the best of {len(option.values)} values on {sessions:,} sessions, {-self.gain:+.3%}"
         effect = (
@@ -185,7 +185,7 @@ class _Weighed:
             f"{verdict.missed:.2%} missed"
         )
         after = option.values[self.best].text
-        return Change(option.name, option.before, after, option.evidence or among, effect, taken)
+        return SettingChange(option.name, option.before, after, option.evidence or among, effect, taken)
 
 
 def _weighed(judged: Sequence[JudgedSession], choices: Sequence[TuningOption]) -> Iterator[_Weighed]:

@@ -15,7 +15,7 @@ from pagefold.analysis.fit import Observed, observed, turns_of
 from pagefold.analysis.replay import expired, replay
 from pagefold.analysis.replay_figures import ReplayFigures
 from pagefold.analysis.replay_job import ReplayJob
-from pagefold.derive.arrival import Standings, arrive
+from pagefold.derive.entry import Standings, arrive
 from pagefold.derive.learned import Forms, Learned
 from pagefold.tokens import counter
 from pagefold.wire.message import Role

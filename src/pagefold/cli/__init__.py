@@ -13,6 +13,7 @@ from typing import Any
 
 from pagefold import __version__
 from pagefold.errors import ConfigError, PagefoldError
+from pagefold.printable import printable
 
 COMMANDS = {
     "replay": "what recorded sessions sent, what that cost with prompt caching, and how often it was read",
@@ -34,10 +35,11 @@ COMMANDS = {
     "recall": "print a stored page, byte for byte, by its handle",
     "search": "find stored pages that contain words, names or paths",
     "restore": "bring a session's pages back from the history sink",
+    "forget": "remove sessions from the store and the history sink, so that no byte of them is left",
     "store": "show what the store holds, add to it, remove what is old",
     "journal": "what was written back to outlive the window, what was refused, and why",
     "tools": "what is known of tools, what may be run early, and from which layer that comes",
-    "lab": "studies that need no recording, and a provider on loopback to try agents against",
+    "lab": "studies, a test of how well models read forms, and a provider on loopback to try agents against",
     "config": "every setting, its value, and where it comes from",
     "demo": "see it work: replay, store, recall and proxy on a bundled session, no key, no network",
 }
@@ -52,10 +54,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options = parser(words[0] if words and words[0] in COMMANDS else None).parse_args(words)
         return int(options.run(options))
     except ConfigError as error:
-        print(f"pagefold: {error}", file=sys.stderr)
+        print(printable(f"pagefold: {error}"), file=sys.stderr)
         return 2
     except PagefoldError as error:
-        print(f"pagefold: {error}", file=sys.stderr)
+        print(printable(f"pagefold: {error}"), file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130

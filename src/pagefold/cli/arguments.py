@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pagefold import config
+from pagefold.adapters.protection import protection_of
 from pagefold.errors import ConfigError
+from pagefold.pages.scope import THIS_USER
 from pagefold.settings.sections import Settings
 
 _SCALES = {"k": 1_000, "m": 1_000_000}
@@ -19,7 +21,7 @@ if TYPE_CHECKING:  # imported where it is opened: most commands need no store
 
 
 def add_store(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--store", metavar="FILE", help="the store (default: in the user data directory)")
+    command.add_argument("--store", metavar="FILE", help="the store, or a postgresql:// address (default: a file)")
 
 
 def add_policy(command: argparse.ArgumentParser) -> None:
@@ -52,16 +54,25 @@ def load_settings(options: argparse.Namespace, flags: Mapping[str, object] | Non
 
     `flags` holds what else the user typed, by the name of the setting; None stands for a flag that was not typed.
     """
-    return config.load(flags={"config": options.config, "store.path": options.store, **(flags or {})}).settings
+    return config.load(flags={"config": options.config, **config.store_flags(options.store), **(flags or {})}).settings
+
+
+def add_all_projects(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--all-projects", action="store_true", help="look beyond this project (see store.projects)")
 
 
 @contextmanager
 def library_to_read(options: argparse.Namespace) -> Iterator["Library"]:
-    """Opens the user's store and history sink while the block runs; nothing is sent. Raises ConfigError, StoreError."""
+    """Opens the user's store and history sink while the block runs, for this project unless all are asked for; nothing
+    is sent. Raises ConfigError and StoreError."""
     from pagefold.adapters.library import Library
 
     settings = load_settings(options)
-    with closing(Library.open(config.store_path(settings), settings.sink, sending=False)) as library:
+    # Whoever names a history has said already what is looked at.
+    beyond = getattr(options, "all_projects", True) or getattr(options, "history", None)
+    scope = THIS_USER if beyond else config.project_scope(settings)
+    path, protection = config.store_place(settings), protection_of(settings.store)
+    with closing(Library.open(path, settings.sink, sending=False, scope=scope, protection=protection)) as library:
         yield library
 
 

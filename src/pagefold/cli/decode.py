@@ -9,15 +9,16 @@ Example:
 import argparse
 import sys
 from contextlib import closing
-from pathlib import Path
 
 from pagefold import config
+from pagefold.adapters.protection import protection_of
 from pagefold.adapters.stores import open_existing
 from pagefold.cli import output
 from pagefold.cli.arguments import add_store, load_settings, read_input
 from pagefold.cli.encode import as_bytes, shown_as
 from pagefold.encode import decode
 from pagefold.errors import ConfigError, StoreError
+from pagefold.settings.sections import Settings
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -28,7 +29,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     settings = load_settings(options)
     form = read_input(options.file).decode("utf-8", "surrogateescape")
-    kept = _kept(form, config.store_path(settings))
+    kept = _kept(form, settings)
     try:
         content = kept if kept is not None else as_bytes(decode(form))
     except (ValueError, KeyError) as error:
@@ -40,9 +41,9 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _kept(form: str, path: Path) -> bytes | None:
+def _kept(form: str, settings: Settings) -> bytes | None:
     try:
-        store = open_existing(path)
+        store = open_existing(config.store_place(settings), protection_of(settings.store))
         if store is None:
             return None
         with closing(store):

@@ -1,7 +1,7 @@
 """`pagefold doctor`: checks whether proxies, store and agents work together, and says what to do if not.
 
-Checks the settings, the store, the addresses of the providers, the proxy, and the environment that an agent started
-from here would have. Exit code 1: something has to be done.
+Checks the settings, the store, the addresses of the providers, how a running proxy says it is, and the environment that
+an agent started from here would have. Exit code 1: something has to be done.
 
 Examples:
   pagefold doctor
@@ -11,6 +11,7 @@ Examples:
 import argparse
 import shutil
 import socket
+import urllib.request
 from collections.abc import Iterator
 from contextlib import closing
 from urllib.parse import urlsplit
@@ -19,14 +20,16 @@ from pagefold import config
 from pagefold.adapters.library import Library
 from pagefold.adapters.local_files import LocalFiles
 from pagefold.adapters.model_proxy_lock import running_policy
+from pagefold.adapters.protection import protection_of
 from pagefold.cli import output, telemetry_setup
 from pagefold.cli.arguments import add_store, load_settings
-from pagefold.cli.serve import upstreams_of
+from pagefold.cli.serve import upstreams_of, url_of
 from pagefold.derive.policies import policy_named
 from pagefold.errors import ConfigError, StoreError
 from pagefold.model_proxy import agents
-from pagefold.model_proxy.agents import Finding
+from pagefold.model_proxy.agents import SetupFinding
 from pagefold.settings.sections import Settings
+from pagefold.telemetry import health
 from pagefold.wire.apis import accounts
 
 _AGENTS = ("claude", "codex", "opencode")
@@ -50,58 +53,76 @@ def run(options: argparse.Namespace) -> int:
         output.print_json([{"about": one.about, "found": one.found, "remedy": one.remedy} for one in findings])
     else:
         for one in findings:
-            print(f"{'!' if one.remedy else ' '} {one.about}: {one.found}")
+            output.to_stdout(f"{'!' if one.remedy else ' '} {one.about}: {one.found}")
             if one.remedy:
-                print(f"    → {one.remedy}")
+                output.to_stdout(f"    → {one.remedy}")
     return int(any(one.remedy for one in findings))
 
 
-def _policy(settings: Settings) -> Iterator[Finding]:
+def _policy(settings: Settings) -> Iterator[SetupFinding]:
     try:
         policy_named(settings.serve.policy)
     except ConfigError as error:
-        yield Finding("policy", str(error), "change serve.policy")
+        yield SetupFinding("policy", str(error), "change serve.policy")
         return
     path = telemetry_setup.store_path(settings)
     running = running_policy(LocalFiles(path).model_proxy_lock) if path else ""
     if running in ("", settings.serve.policy):
-        yield Finding("policy", f"live requests are derived by {settings.serve.policy}")
+        yield SetupFinding("policy", f"live requests are derived by {settings.serve.policy}")
     else:
         said = f"the proxy that runs now derives requests by {running}; the settings say {settings.serve.policy}"
-        yield Finding("policy", said)
+        yield SetupFinding("policy", said)
 
 
-def _store(settings: Settings) -> Iterator[Finding]:
+def _store(settings: Settings) -> Iterator[SetupFinding]:
     try:
-        with closing(Library.open(config.store_path(settings), settings.sink)) as library:
+        with closing(
+            Library.open(config.store_place(settings), settings.sink, protection=protection_of(settings.store))
+        ) as library:
             status = library.status()
     except (ConfigError, StoreError) as error:
-        yield Finding("store", str(error), "change store.path, or what keeps the file from being written")
+        yield SetupFinding("store", str(error), "change store.path or store.url, or what keeps it from being written")
     else:
-        yield Finding("store", f"{status.path}: {status.pages:,} pages")
+        yield SetupFinding("store", f"{status.path}: {status.pages:,} pages")
 
 
-def _proxy(settings: Settings) -> Iterator[Finding]:
+def _proxy(settings: Settings) -> Iterator[SetupFinding]:
     serve = settings.serve
-    if _reached(serve.host, serve.port):
-        yield Finding("proxy", f"something listens on {serve.host}:{serve.port}")
-    else:
-        yield Finding("proxy", f"nothing listens on {serve.host}:{serve.port}; pagefold run starts one of its own")
+    if not _reached(serve.host, serve.port):
+        yield SetupFinding("proxy", f"nothing listens on {serve.host}:{serve.port}; pagefold run starts one of its own")
+        return
+    url = url_of(serve.host, serve.port, tls=bool(serve.tls_certificate))
+    try:
+        metrics = health.parsed(_metrics(url, telemetry_setup.dashboard_key(settings)))
+    except (OSError, ValueError) as error:
+        said = f"something listens on {serve.host}:{serve.port}, and does not tell how it is ({error})"
+        yield SetupFinding("proxy", said)
+        return
+    yield SetupFinding("proxy", f"a pagefold serves on {url}")
+    for line in health.health_lines(metrics):
+        yield SetupFinding("proxy", line.text, line.remedy)
 
 
-def _upstream(name: str, url: str) -> Iterator[Finding]:
+def _metrics(url: str, key: str) -> str:
+    request = urllib.request.Request(f"{url}/pagefold/metrics", headers={"x-pagefold-token": key})  # noqa: S310
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with opener.open(request, timeout=_SECONDS) as answer:
+        return str(answer.read().decode("utf-8", "replace"))
+
+
+def _upstream(name: str, url: str) -> Iterator[SetupFinding]:
     parts = urlsplit(url)
     port = parts.port or (443 if parts.scheme == "https" else 80)
     if _reached(parts.hostname or "", port):
-        yield Finding(name, f"{parts.hostname} is reached")
+        yield SetupFinding(name, f"{parts.hostname} is reached")
     else:
-        yield Finding(name, f"{parts.hostname}:{port} is not reached", "look at the network, or at the address")
+        yield SetupFinding(name, f"{parts.hostname}:{port} is not reached", "look at the network, or at the address")
 
 
-def _programs() -> Iterator[Finding]:
+def _programs() -> Iterator[SetupFinding]:
     for program in _AGENTS:
         if found := shutil.which(program):
-            yield Finding(program, found)
+            yield SetupFinding(program, found)
 
 
 def _reached(host: str, port: int) -> bool:

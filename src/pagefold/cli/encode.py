@@ -12,9 +12,9 @@ import argparse
 import sys
 import time
 from contextlib import closing
-from pathlib import Path
 
 from pagefold import config
+from pagefold.adapters.protection import protection_of
 from pagefold.adapters.stores import open_store
 from pagefold.cli import output
 from pagefold.cli.arguments import add_store, load_settings, read_input
@@ -23,6 +23,7 @@ from pagefold.errors import StoreError
 from pagefold.number_format import share
 from pagefold.pages.kinds import PageKind
 from pagefold.pages.page import Page
+from pagefold.settings.sections import Settings
 from pagefold.tokens import counter
 
 
@@ -39,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
     content = read_input(options.file)
     text = content.decode("utf-8", "surrogateescape")  # bytes that are no text go through as halves of characters
     shown = encode(text, tool=options.tool, count=count.count)
-    kept = _keep(content, shown.text, config.store_path(settings))
+    kept = _keep(content, shown.text, settings)
     ranked = candidates(text, count.count) if len(text) <= 1_000_000 else []
     if options.json:
         rest = {"codecs": shown.codecs, "tokens": shown.tokens, "before": shown.before, "skipped": shown.skipped}
@@ -72,10 +73,10 @@ def shown_as(form: str) -> str:
     return f"shown:{Page.of(PageKind.EVIDENCE, form).id}"
 
 
-def _keep(content: bytes, form: str, path: Path) -> str:
+def _keep(content: bytes, form: str, settings: Settings) -> str:
     """Stores the original where `decode` finds it by its form. Returns what went wrong, or an empty string."""
     try:
-        with closing(open_store(path)) as store:
+        with closing(open_store(config.store_place(settings), protection=protection_of(settings.store))) as store:
             store.notes.put(shown_as(form), content, now=time.time())
     except StoreError as error:
         return f"the original was not kept: {error}"

@@ -10,6 +10,7 @@ Examples:
 """
 
 import argparse
+import re
 import sys
 from collections import Counter
 from contextlib import suppress
@@ -20,6 +21,8 @@ from pagefold.errors import PagefoldError
 from pagefold.wire import claude_hook, json_text
 
 _SHORT = 400
+_POSES = re.compile(r"^(?:\[|= |> \[)", re.MULTILINE)
+"""What a line of pagefold's begins with: a short text that has none is not worth loading the codecs for."""
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -33,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
     """
     counts: Counter[str] = Counter()
     try:
-        said = answer(json_text.text_of(sys.stdin.buffer.read()), counts)
+        said = answer(json_text.text_of(sys.stdin.buffer.read()), counts, options)
     except Exception:  # noqa: BLE001 - the single fail-open point of this surface
         said = ""
         counts["faults"] += 1
@@ -45,11 +48,11 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def answer(event: str, counts: Counter[str]) -> str:
-    """Returns what to print for an event; nothing if the result stays as it is. Raises WireError."""
+def answer(event: str, counts: Counter[str], options: argparse.Namespace) -> str:
+    """Returns what to print for an event; nothing if the result stays as it is, or is pagefold's. Raises WireError."""
     called = claude_hook.parse(event)
-    long = [(path, text) for path, text in called.texts if len(text) >= _SHORT]
-    if not long:
+    long = [(path, text) for path, text in called.texts if len(text) >= _SHORT or _POSES.search(text)]
+    if not long or _is_ours(called.tool, options):
         return ""
     from pagefold.encode.choose import REFERRING, encode
 
@@ -63,12 +66,24 @@ def answer(event: str, counts: Counter[str]) -> str:
     return claude_hook.render(called, changed) if changed else ""
 
 
+def _is_ours(tool: str, options: argparse.Namespace) -> bool:
+    """Whether a tool is one of pagefold's own. Settings are read only where its name could be one of theirs."""
+    if "context_" not in tool:
+        return False
+    from pagefold import config
+    from pagefold.derive.learned import context_servers_of
+    from pagefold.pages.context_tools import own_name
+
+    servers = context_servers_of(config.load(flags={"config": options.config}).settings)
+    return bool(own_name(tool, servers))
+
+
 def _count(counts: Counter[str], options: argparse.Namespace) -> None:
     from pagefold import config
     from pagefold.adapters.sqlite import counters
 
     with suppress(PagefoldError):  # counting may fail; the exit code must stay 0
-        settings = config.load(flags={"store.path": options.store, "config": options.config}).settings
+        settings = config.load(flags={**config.store_flags(options.store), "config": options.config}).settings
         counters.add(
             LocalFiles(config.store_path(settings)).counters, "hook", f"{datetime.now(tz=UTC):%Y-%m-%d}", counts
         )

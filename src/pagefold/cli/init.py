@@ -1,7 +1,8 @@
 """`pagefold init`: changes a client's configuration so that its MCP servers run behind pagefold, or undoes that.
 
 Rewrites the commands of the servers in the client's own file, shows what changed and keeps the file as it was beside
-it. Names stay, and with them the permissions you gave. Servers with an address are left as they are.
+it. Names stay, and with them the permissions you gave. Servers with an address are left as they are. The servers are
+named in your own settings (mcp.context_servers), so that the model proxy knows their context tools for pagefold's.
 
 With --hook, Claude Code's results go on in their cheapest lossless form without any proxy: what Bash prints, what Grep
 finds and what MCP servers say. That is set in the user's settings; --undo takes it out.
@@ -17,7 +18,8 @@ import argparse
 import difflib
 import shutil
 import sys
-from collections.abc import Iterator
+import tomllib
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from pagefold import config
@@ -25,6 +27,7 @@ from pagefold.adapters.atomic_file import replacing
 from pagefold.cli import output
 from pagefold.errors import ConfigError
 from pagefold.mcp_proxy.clients import CLIENTS, Changed, McpClient, holds_servers, unwrapped, wrapped
+from pagefold.settings.toml_text import with_setting
 from pagefold.wire.claude_hook import EVENT, with_hook, without_hook
 
 _BACKUP = ".before-pagefold"
@@ -44,6 +47,8 @@ def run(options: argparse.Namespace) -> int:
     client = CLIENTS[_ALSO.get(options.client, options.client)]
     files = [_hook_file(client, options)] if options.hook else _server_files(client, options)
     seen = [_change(client, file.resolve(), options) for file in files]
+    if not options.hook:
+        _name_servers([name for one in seen for name in one.changed], options)
     if options.json:
         output.print_json(
             [
@@ -112,6 +117,27 @@ def _change(client: McpClient, file: Path, options: argparse.Namespace) -> Chang
     return made
 
 
+def _name_servers(names: Sequence[str], options: argparse.Namespace) -> None:
+    """Names the changed servers in the user's settings: the model proxy follows the context tools of these alone."""
+    file = config.user_settings()
+    if file is None or not names:
+        return
+    before = _text_of(file) if file.is_file() else ""
+    try:
+        given = tomllib.loads(before).get("mcp", {}).get("context_servers", "pagefold")
+        known = [name.strip() for name in str(given).split(",")]
+        kept = [name for name in known if not (options.undo and name in names)]
+        wanted = ", ".join([*kept, *(name for name in names if not options.undo and name not in known)])
+        after = before if wanted == given else with_setting(before, "mcp", "context_servers", wanted)
+    except (ValueError, AttributeError):
+        output.to_stderr(f"{file}: name these servers there yourself, in [mcp] context_servers: {', '.join(names)}")
+        return
+    if not options.json:
+        _show(file, before, after, Changed(after, (), {}))
+    if after != before and not options.dry_run:
+        _replace(file, after)
+
+
 def _edited(client: McpClient, text: str, file: Path, options: argparse.Namespace, *, undo: bool) -> Changed:
     """Returns the text of a file with pagefold in its hooks or before its servers, or without it."""
     if options.hook:
@@ -129,9 +155,9 @@ def _text_of(file: Path) -> str:
 
 def _show(file: Path, before: str, after: str, made: Changed) -> None:
     lines = difflib.unified_diff(before.splitlines(), after.splitlines(), str(file), str(file), n=0, lineterm="")
-    print("\n".join(lines) or f"{file}: nothing to change")
+    output.to_stdout("\n".join(lines) or f"{file}: nothing to change")
     for name, why in made.left.items():
-        print(f"{name} {why}")
+        output.to_stdout(f"{name} {why}")
 
 
 def _ours() -> list[str]:

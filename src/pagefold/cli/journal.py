@@ -14,14 +14,14 @@ from contextlib import closing
 from dataclasses import asdict
 from typing import Any
 
-from rich.markup import escape
-
 from pagefold import config
+from pagefold.adapters.protection import protection_of
 from pagefold.adapters.stores import read_journal
 from pagefold.cli import output
 from pagefold.cli.arguments import add_store, load_settings
-from pagefold.pages.journal import JournalLine, LineState
+from pagefold.pages.journal import Journal, JournalLine, LineState
 from pagefold.pages.page import handle_of
+from pagefold.settings.sections import Settings
 
 _SHOWN = 48
 
@@ -33,7 +33,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    with closing(read_journal(config.store_path(load_settings(options)))) as journal:
+    with closing(_opened(load_settings(options))) as journal:
         lines = journal.lines(scope=options.scope, state=LineState(options.state) if options.state else None)
         is_empty = not lines and not journal.lines()
     if options.json:
@@ -52,10 +52,7 @@ def _row(line: JournalLine) -> tuple[str, ...]:
     said = f"{line.reason}: {line.detail}" if line.reason else " ".join(entry.value.split())
     shown = said if line.reason or len(said) <= _SHOWN else f"{said[: _SHOWN - 1]}…"
     version = str(line.version) if line.version else "-"
-    # Foreign text is not markup, and a terminal is not to be told how to show it.
-    foreign = (escape("".join(c if c.isprintable() else "?" for c in text)) for text in (entry.scope, entry.key, shown))
-    scope, key, shown = foreign
-    return str(line.number), line.state, entry.op, scope, key, version, shown
+    return str(line.number), line.state, entry.op, entry.scope, entry.key, version, shown
 
 
 def _as_dict(line: JournalLine) -> dict[str, Any]:
@@ -78,3 +75,7 @@ def _value(text: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError):
         return text
+
+
+def _opened(settings: Settings) -> Journal:
+    return read_journal(config.store_place(settings), protection_of(settings.store))

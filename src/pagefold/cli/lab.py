@@ -1,4 +1,4 @@
-"""`pagefold lab`: studies that need no recording, and a provider to try agents against offline.
+"""`pagefold lab`: studies, tests of how a model reads forms and solves tasks, and a provider to try agents against.
 
 provider serves Anthropic Messages, OpenAI Chat Completions and OpenAI Responses on loopback, and refuses, drops and
 bills as the real providers do by their documentation (docs/provider.md). It answers by a script and prints what it
@@ -10,7 +10,17 @@ request without its bootstrap and constraint pages against policies that pin not
 recall counted as a fault. Policies that let no fault happen are run with and without a memory of calls, which is
 what thrash depends on. Half a minute; no network, no key.
 
+reading asks a model exact questions about tool results of recorded sessions, as they were and in their forms, and says
+by codec how many answers are right in each (docs/reading.md). What --logs names is sent to the endpoint.
+
+solve has an agent solve small tasks with long histories, with pagefold and without, and compares solve rates and bills
+run by run (docs/evidence.md). It says first what it will cost about. --simulate needs no model and no key.
+
 Examples:
+  pagefold lab solve --endpoint https://api.anthropic.com --model claude-sonnet-5 --quick --html verdict.html
+  pagefold lab solve --simulate --arms "as it is,economic,compaction" --sizes 12k,32k --resume runs.jsonl
+  pagefold lab reading --endpoint http://127.0.0.1:8080/v1 --model local --resume answers.jsonl
+  pagefold lab reading --endpoint https://api.anthropic.com --model claude-sonnet-5 --logs ~/.claude/projects
   pagefold lab provider --port 8399 --script turns.json --json
   pagefold lab clawvm
   pagefold lab clawvm --seeds 1 --svg faults.svg
@@ -26,7 +36,7 @@ from pagefold import charts
 from pagefold.analysis.clawvm import matrix
 from pagefold.analysis.clawvm.matrix import MatrixRow, Summary
 from pagefold.analysis.clawvm.workloads import BUDGETS, SEEDS
-from pagefold.cli import lab_provider, output
+from pagefold.cli import lab_endpoint, lab_provider, lab_reading, lab_solve, output
 from pagefold.errors import ConfigError
 from pagefold.pages.faults import FaultKind
 
@@ -34,18 +44,24 @@ _MOST_SEEDS = 100
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    command.add_argument("study", choices=["clawvm", "provider"], help="which of them to run")
-    command.add_argument("--seeds", type=int, metavar="N", default=len(SEEDS), help="a family (default: %(default)s)")
+    command.add_argument("study", choices=["clawvm", "provider", "reading", "solve"], help="which of them to run")
+    seeds = f"a family, or of every task (default: {len(SEEDS)} for clawvm, 1 for solve)"
+    command.add_argument("--seeds", type=int, metavar="N", help=seeds)
     command.add_argument("--budgets", type=int, nargs="+", metavar="N", default=BUDGETS, help="in tokens")
     command.add_argument("--svg", metavar="FILE", help="write a picture of faults by budget")
     lab_provider.add_arguments(command)
+    lab_endpoint.add_arguments(command)
+    lab_reading.add_arguments(command)
+    lab_solve.add_arguments(command)
 
 
 def run(options: argparse.Namespace) -> int:
-    return lab_provider.run(options) if options.study == "provider" else _clawvm(options)
+    studies = {"provider": lab_provider.run, "reading": lab_reading.run, "solve": lab_solve.run, "clawvm": _clawvm}
+    return studies[options.study](options)
 
 
 def _clawvm(options: argparse.Namespace) -> int:
+    options.seeds = len(SEEDS) if options.seeds is None else options.seeds
     if not 1 <= options.seeds <= _MOST_SEEDS:
         raise ConfigError(f"--seeds {options.seeds}: expected 1 to {_MOST_SEEDS}")
     if min(options.budgets) < 1:

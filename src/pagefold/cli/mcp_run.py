@@ -4,13 +4,14 @@ import argparse
 import asyncio
 import json
 import os
+import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, closing, suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pagefold import config
 from pagefold.adapters.asgi import new_event_loop
@@ -22,7 +23,11 @@ from pagefold.mcp_proxy.launch import ChildProcess
 from pagefold.mcp_proxy.session import ProxySession
 from pagefold.mcp_proxy.signals import asked_to_end
 from pagefold.mcp_proxy.specs import Spec, specs_of
-from pagefold.settings.sections import Settings
+from pagefold.settings.sections import Settings, StoreSettings
+
+if TYPE_CHECKING:  # imported with the store, when a session first opens it
+    from pagefold.adapters.protection import Protection
+    from pagefold.adapters.retention import Retention
 
 _LAST_PORT = 65_535
 _Counting: TypeAlias = AbstractContextManager[None]
@@ -35,18 +40,19 @@ def run(options: argparse.Namespace, child: ChildProcess | None = None) -> int:
     names = ("tools", "slim_tools", "references", "budget", "parameters", "as_is", "structured")
     flags: dict[str, object] = {f"mcp.{name}": getattr(options, name) for name in names}
     settings = config.load(
-        flags={**flags, "store.path": options.store, "config": None if servers_file else options.config}
+        flags={**flags, **config.store_flags(options.store), "config": None if servers_file else options.config}
     ).settings
     # uvloop would take a number out of range for another port.
     if options.http is not None and not 0 <= options.http <= _LAST_PORT:
         raise ConfigError(f"--http {options.http}: expected a port from 0 to {_LAST_PORT}")
     specs = _specs(options.server, servers_file, options.name)
     counts: Counter[str] = Counter()
+    retention = _SharedRetention(settings.store)
     factory = ConnectionFactory(
         specs,
         settings.mcp,
         config.process_environment,
-        open_store=partial(_open_result_store, settings),
+        open_store=partial(_open_result_store, settings, retention),
         remote=_remote(settings) if any(spec.url for spec in specs) else None,
         open_prefetch=partial(_open_prefetch, settings, counts) if settings.prefetch.enabled else None,
         counts=counts,
@@ -55,11 +61,11 @@ def run(options: argparse.Namespace, child: ChildProcess | None = None) -> int:
     )
     counting = counter_writer.counting(settings, "mcp", lambda: counts)
     if options.http is not None:
-        with asyncio.Runner(loop_factory=new_event_loop) as runner:
-            runner.run(_http(factory, counting, options))
+        with closing(retention), asyncio.Runner(loop_factory=new_event_loop) as runner:
+            runner.run(_http(factory, counting, options, settings.serve.token))
         return 0
     try:
-        with asyncio.Runner(loop_factory=new_event_loop) as runner:
+        with closing(retention), asyncio.Runner(loop_factory=new_event_loop) as runner:
             return runner.run(_stdio(factory, counting))
     finally:
         stdio.leave()
@@ -82,7 +88,7 @@ async def _stdio(factory: ConnectionFactory, counting: _Counting) -> int:
                 session.processor.close()
 
 
-async def _http(factory: ConnectionFactory, counting: _Counting, options: argparse.Namespace) -> None:
+async def _http(factory: ConnectionFactory, counting: _Counting, options: argparse.Namespace, token: str) -> None:
     from pagefold.mcp_proxy import http
     from pagefold.mcp_proxy.http_passthrough import HttpPassthrough
 
@@ -94,7 +100,7 @@ async def _http(factory: ConnectionFactory, counting: _Counting, options: argpar
     endpoint = HttpPassthrough(factory) if speaks_http else http.HttpEndpoint(factory)
     with counting:
         try:
-            await http.run(endpoint, options.http, started=started, until=asked_to_end())
+            await http.run(endpoint, options.http, started=started, until=asked_to_end(), token=token)
         finally:
             await endpoint.close()
 
@@ -115,14 +121,19 @@ def _specs(command: Sequence[str], file: str | None, name: str) -> list[Spec]:
     return [Spec(name, tuple(command))]
 
 
-def _open_result_store(settings: Settings, counts: Counter[str], forget: Callable[[], None]) -> Any:
+def _open_result_store(
+    settings: Settings, retention: "_SharedRetention", counts: Counter[str], forget: Callable[[], None]
+) -> Any:
     from pagefold.adapters.library import Library
     from pagefold.adapters.local_files import LocalFiles
     from pagefold.adapters.model_proxy_lock import model_proxy_is_running
+    from pagefold.adapters.protection import protection_of
     from pagefold.mcp_proxy.result_store import ResultStore
 
     def opened() -> Library:
-        return Library.open(config.store_path(settings), settings.sink)
+        place, protection = config.store_place(settings), protection_of(settings.store)
+        retention.start(place, protection)
+        return Library.open(place, settings.sink, scope=config.project_scope(settings), protection=protection)
 
     def is_read() -> bool:
         with suppress(ConfigError):  # without a place for a store there is none to share
@@ -131,6 +142,26 @@ def _open_result_store(settings: Settings, counts: Counter[str], forget: Callabl
 
     history = _history() if settings.mcp.tools else ""
     return ResultStore(opened, history, counts, reset=forget, is_read=is_read)
+
+
+class _SharedRetention:
+    """Collects the store while the process runs, however many sessions open it: from the first that does."""
+
+    def __init__(self, settings: StoreSettings) -> None:
+        self._settings, self._lock = settings, threading.Lock()
+        self._running: Retention | None = None
+
+    def start(self, place: str | Path, protection: "Protection") -> None:
+        from pagefold.adapters.stores import retention_of
+
+        with self._lock:
+            if self._running is None:
+                self._running = retention_of(place, self._settings, protection)
+                self._running.start()
+
+    def close(self) -> None:
+        if self._running is not None:
+            self._running.close()
 
 
 def _history() -> str:

@@ -1,4 +1,7 @@
-"""Prints what commands say: JSON, tables, a progress bar. Results go to stdout, everything else to stderr."""
+"""Prints what commands say: JSON, tables, a progress bar. Results go to stdout, everything else to stderr.
+
+Whatever somebody else wrote (a session, a tool, a file's name) is shown by `printable`: it steers no terminal.
+"""
 
 import json
 import sys
@@ -7,8 +10,11 @@ from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
+
+from pagefold.printable import CONTROL, printable
 
 
 def console() -> Console:
@@ -18,11 +24,26 @@ def console() -> Console:
 
 
 def to_stderr(text: str) -> None:
-    print(text, file=sys.stderr)
+    print(printable(text), file=sys.stderr)
+
+
+def to_stdout(text: str) -> None:
+    print(printable(text))
+
+
+def cell(text: str) -> str:
+    """A text as a table of rich shows it: as it is written, with nothing that a terminal or rich would follow."""
+    return escape(printable(text, keep="\n"))
+
+
+def json_line(value: Any) -> str:
+    """A value as JSON in one line; control and bidi characters are escaped as JSON escapes them."""
+    text = json.dumps(value, ensure_ascii=False)
+    return CONTROL.sub(lambda match: json.dumps(match[0])[1:-1], text)
 
 
 def print_json(value: Any) -> None:
-    print(json.dumps(value, ensure_ascii=False))
+    print(json_line(value))
 
 
 def print_result(as_json: bool, value: Any, shown: str | Table) -> None:
@@ -30,7 +51,7 @@ def print_result(as_json: bool, value: Any, shown: str | Table) -> None:
     if as_json:
         print_json(value)
     elif isinstance(shown, str):
-        print(shown)
+        to_stdout(shown)
     else:
         console().print(shown)
 
@@ -44,14 +65,16 @@ def table(
     left: bool = False,
 ) -> Table:
     """Returns a table with names aligned left and numbers right; with `left`, all columns are aligned left."""
-    made = Table(title=title, title_justify="left", title_style="bold", header_style="dim", box=None, pad_edge=False)
+    made = Table(
+        title=cell(title), title_justify="left", title_style="bold", header_style="dim", box=None, pad_edge=False
+    )
     for index, column in enumerate(columns):
         made.add_column(column, justify="left" if left or index == 0 else "right", overflow="fold")
     for row in rows:
-        made.add_row(*row)
+        made.add_row(*map(cell, row))
     if total:
         made.add_section()
-        made.add_row(*total, style="bold")
+        made.add_row(*map(cell, total), style="bold")
     return made
 
 

@@ -19,7 +19,7 @@ import base64
 import sys
 
 from pagefold.cli import output
-from pagefold.cli.arguments import add_store, library_to_read
+from pagefold.cli.arguments import add_all_projects, add_store, library_to_read
 from pagefold.encode.recall_reply import RecallReply
 from pagefold.errors import ConfigError
 from pagefold.pages.recall import Denied, Failed, Recalled, Unknown
@@ -39,6 +39,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--cursor", default="", metavar="CURSOR", help="the piece that the last one's cursor leads to")
     command.add_argument("--budget", type=int, metavar="TOKENS", help="in pieces of at most so many tokens")
+    add_all_projects(command)
     add_store(command)
 
 
@@ -72,7 +73,7 @@ def _tell_part(answer: RecallReply, options: argparse.Namespace) -> int:
         named = {"answer": "recalled", "page": answer.page} if answer.page else {"answer": answer.reason.lower()}
         output.print_json(named | {"handle": options.handle, "text": answer.text})
     elif answer.page:
-        print(answer.text)
+        output.to_stdout(answer.text)
     else:
         output.to_stderr(f"pagefold: {answer.text}")
     return 0 if answer.page else 1

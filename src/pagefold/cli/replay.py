@@ -10,7 +10,6 @@ Examples:
 """
 
 import argparse
-import json
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -75,14 +74,14 @@ class ReplayPrinter:
         if self.as_json:
             row = {"id": result.id, "source": result.source, "path": str(result.path)}
             start = '{"sessions": [' if not self.totals.total.sessions else ","
-            print(f"{start}\n{json.dumps(row | self.totals.priced(figures), ensure_ascii=False)}", end="")
+            print(f"{start}\n{output.json_line(row | self.totals.priced(figures))}", end="")
         self.totals.add(result, figures)
 
     def finish(self) -> None:
         if self.as_json:
             start = "" if self.totals.total.sessions else '{"sessions": ['
             rest = {"policy": self.policy, "tokens": counter(self.job.tokens).label} | self.totals.to_dict()
-            print(f"{start}], {json.dumps(rest, ensure_ascii=False)[1:]}")
+            print(f"{start}], {output.json_line(rest)[1:]}")
             return
         self._tables()
         logs.tell_problems(self.totals.problems)

@@ -24,6 +24,7 @@ from pagefold.analysis.session_report import ReportOptions, session_report
 from pagefold.analysis.timeline import timeline
 from pagefold.cli import logs, output
 from pagefold.number_format import money, several, share
+from pagefold.printable import printable
 
 _RIVALS = ("compaction", "clear", "masking", "fifo")
 _SMALLER = 64_000
@@ -78,7 +79,7 @@ def _write(options: argparse.Namespace, report: SavingsReport) -> None:
     if options.json:
         output.print_json(report.to_dict())
     if options.md:
-        print(markdown(report), end="")
+        print(printable(markdown(report)), end="")
     if options.output or not (options.json or options.md):
         path = Path(options.output or "pagefold-report.html")
         logs.write(path, page(report))

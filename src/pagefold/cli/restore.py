@@ -1,7 +1,8 @@
 """`pagefold restore`: copies a session's pages from the history sink into the store.
 
 Without SESSION, lists the sessions in the sink. Every page is checked against its id before it is kept; what is in the
-store already is left as it is. Exit code 1: there is no such session, or not all of it could be brought back.
+store already is left as it is. The pages become those of this folder's project. Exit code 1: there is no such session,
+or not all of it could be brought back.
 
 Examples:
   pagefold restore
@@ -20,6 +21,7 @@ from pagefold.number_format import short
 def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("session", nargs="?", metavar="SESSION", help="which one; without it, list them")
     add_store(command)
+    command.set_defaults(all_projects=False)
 
 
 def run(options: argparse.Namespace) -> int:

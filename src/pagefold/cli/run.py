@@ -22,6 +22,7 @@ from pagefold.cli import output, serve
 from pagefold.cli.arguments import add_policy, add_store
 from pagefold.errors import ConfigError
 from pagefold.model_proxy import agents
+from pagefold.model_proxy.neighbour import is_free, is_open_pagefold
 from pagefold.model_proxy.server import running
 
 
@@ -41,19 +42,28 @@ def run(options: argparse.Namespace) -> int:
     given, codex = config.process_environment({}), config.codex_settings()
     names = ("policy", "observe", "window", "anthropic_url", "openai_url")
     flags = {f"serve.{name}": getattr(options, name) for name in names}
-    flags |= {"store.path": options.store, "config": options.config}
+    flags |= {**config.store_flags(options.store), "config": options.config}
     loaded = config.load(flags=flags)
     meant = agents.upstreams(command, given, codex).items()
     own = {key: url for key, url in meant if loaded.origins.get(key, config.DEFAULT) == config.DEFAULT}
     settings = config.load(flags={**flags, **own}).settings if own else loaded.settings
     if remark := agents.remark(command, given, codex):
         output.to_stderr(f"pagefold: {remark}")
-    with serve.working_proxy(settings, token="") as (proxy, _), running(proxy, options.port) as url:
+    port = options.port
+    if not is_free(port):
+        if is_open_pagefold(port):
+            joined = f"http://127.0.0.1:{port}"
+            output.to_stderr(f"pagefold: another pagefold serves on {joined}; {command[0]} uses that one")
+            return _wait(agents.start(command, joined, settings.serve.anthropic_url, given, codex))
+        output.to_stderr(f"pagefold: port {port} is taken by something else; a free one is used")
+        port = 0
+    working = serve.working_proxy(settings, token="", scope=config.project_scope(settings))
+    with working as (proxy, _), running(proxy, port) as url:
         code = _wait(agents.start(command, url, settings.serve.anthropic_url, given, codex))
     if options.json:
         print(proxy.totals.to_json())
     else:
-        output.to_stderr(f"pagefold: {serve.summary(proxy)}")
+        output.to_stderr(f"pagefold: {serve.summary(proxy.totals, proxy.conversations.crowded)}")
         if proxy.conversations.notebook.has_bound_reasoning:
             output.to_stderr(f"pagefold: {agents.LEAVING}")
     if not proxy.totals.requests:

@@ -12,7 +12,7 @@ import argparse
 from dataclasses import asdict
 
 from pagefold.cli import output
-from pagefold.cli.arguments import add_store, library_to_read
+from pagefold.cli.arguments import add_all_projects, add_store, library_to_read
 from pagefold.pages.search import LIMIT, SearchFailed
 
 
@@ -20,6 +20,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("query", nargs="+", metavar="QUERY", help="words, names, paths, codes, quoted phrases")
     command.add_argument("--history", metavar="ID", help="only pages of this history")
     command.add_argument("--limit", type=int, default=LIMIT, metavar="N", help=f"at most so many (default: {LIMIT})")
+    add_all_projects(command)
     add_store(command)
 
 

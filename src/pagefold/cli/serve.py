@@ -10,15 +10,17 @@ Examples:
   ANTHROPIC_BASE_URL=http://127.0.0.1:8377 claude
   OPENAI_BASE_URL=http://127.0.0.1:8377/v1 python my_agent.py
   curl http://127.0.0.1:8377/pagefold/status
+  pagefold serve --workers 4      four processes on the one port, for a host with as many cores
 """
 
 import argparse
 import json
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -29,23 +31,29 @@ from pagefold.adapters.library import Library
 from pagefold.adapters.local_files import LocalFiles
 from pagefold.adapters.model_prices import ModelPrices, load_price_data
 from pagefold.adapters.model_proxy_lock import hold_model_proxy_lock
-from pagefold.adapters.stores import open_existing
+from pagefold.adapters.problem_log import ProblemLog
+from pagefold.adapters.protection import Protection, protection_of
+from pagefold.adapters.stores import open_existing, retention_of
 from pagefold.cli import counter_writer, output, telemetry_setup
 from pagefold.cli.arguments import add_policy, add_store, load_settings
 from pagefold.derive.learned import learned_of
 from pagefold.derive.policies import policy_named
+from pagefold.door import Door
 from pagefold.errors import ConfigError, StoreError
+from pagefold.loopback import is_loopback
 from pagefold.model_proxy import server
 from pagefold.model_proxy.conversations import Conversations
-from pagefold.model_proxy.proxy import Proxy
+from pagefold.model_proxy.proxy import Proxy, to_stderr
 from pagefold.model_proxy.recall_service import PageKeeper, RecallAnswers
+from pagefold.model_proxy.totals import Totals
 from pagefold.model_proxy.upstreams import Upstreams
 from pagefold.number_format import share, short
+from pagefold.pages.scope import THIS_USER, StoreScope
 from pagefold.pages.store import Store
 from pagefold.settings.sections import Settings
 from pagefold.wire.apis import accounts
 
-_FLAGS = ("observe", "policy", "host", "port", "anthropic_url", "openai_url", "window", "recall")
+_FLAGS = ("observe", "policy", "host", "port", "anthropic_url", "openai_url", "window", "recall", "workers")
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -53,6 +61,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--recall", metavar="WHO", help="who answers context tools: mcp (default) or inline")
     command.add_argument("--host", help="address to listen on (default: 127.0.0.1; others need a token)")
     command.add_argument("--port", type=int, metavar="N", help="port to listen on (default: 8377; 0: any free one)")
+    command.add_argument("--workers", type=int, metavar="N", help="processes that serve on the one port (default: 1)")
     command.add_argument("--anthropic-url", metavar="URL", help="where Anthropic requests go")
     command.add_argument("--openai-url", metavar="URL", help="where OpenAI requests go")
     add_store(command)
@@ -62,58 +71,97 @@ def run(options: argparse.Namespace) -> int:
     flags = {f"serve.{name}": getattr(options, name) for name in _FLAGS}
     settings = load_settings(options, flags)
     serve = settings.serve
-    tls = server.Tls(serve.tls_certificate, serve.tls_key) if serve.tls_certificate else None
+    if serve.workers > 1:
+        from pagefold.cli import serve_workers
 
-    def started(port: int) -> None:
-        url = url_of(serve.host, port, tls=bool(tls))
-        # A token that the user set is not printed.
-        shown = dashboard_of(url, "" if serve.token else key) if key else ""
-        if options.json:
-            print(json.dumps({"url": url, **({"dashboard": shown} if shown else {})}), flush=True)
-        else:
-            does = "observes" if serve.observe else f"derives requests by {serve.policy}"
-            print(f"pagefold {does} on {url} (try ANTHROPIC_BASE_URL={url} claude); Ctrl-C ends it", flush=True)
-            if shown:
-                print(f"dashboard: {shown}{' (its key is the token)' if serve.token else ''}", flush=True)
-
-    with working_proxy(settings) as (proxy, key):
-        server.run(proxy, serve.host, serve.port, started=started, tls=tls)
-    if options.json:
-        print(proxy.totals.to_json())
+        told = partial(_started, options, settings)
+        totals, crowded = serve_workers.run(settings, told, opened_proxy, counted), ""
     else:
-        output.to_stderr(summary(proxy))
+        with working_proxy(settings) as (proxy, key):
+            service = server.Service(server.tls_of(serve), proxy.readiness.limits, serve.grace_seconds, proxy.drain)
+            started = partial(_started, options, settings, key=key)
+            server.run(proxy, serve.host, serve.port, started=started, service=service)
+        totals, crowded = proxy.totals, proxy.conversations.crowded
+    if options.json:
+        print(totals.to_json())
+    else:
+        output.to_stderr(summary(totals, crowded))
     return 0
 
 
+def _started(options: argparse.Namespace, settings: Settings, port: int, key: str) -> None:
+    """Says where the proxy is, and its dashboard."""
+    serve = settings.serve
+    url = url_of(serve.host, port, tls=bool(serve.tls_certificate))
+    # A token that the user set is not printed.
+    shown = dashboard_of(url, "" if serve.token else key) if key else ""
+    if options.json:
+        print(json.dumps({"url": url, **({"dashboard": shown} if shown else {})}), flush=True)
+        return
+    does = "observes" if serve.observe else f"derives requests by {serve.policy}"
+    by = f" with {serve.workers} workers" if serve.workers > 1 else ""
+    print(f"pagefold {does} on {url}{by} (try ANTHROPIC_BASE_URL={url} claude); Ctrl-C ends it", flush=True)
+    if shown:
+        print(f"dashboard: {shown}{' (its key is the token)' if serve.token else ''}", flush=True)
+
+
 @contextmanager
-def working_proxy(settings: Settings, *, token: str | None = None) -> Iterator[tuple[Proxy, str]]:
-    """Yields the proxy that the settings describe and its dashboard's key; what it opened is closed after the block.
+def working_proxy(
+    settings: Settings, *, token: str | None = None, scope: StoreScope = THIS_USER
+) -> Iterator[tuple[Proxy, str]]:
+    """Yields the proxy that the settings describe, watched and counted, and its dashboard's key. Raises ConfigError."""
+    with opened_proxy(settings, token=token, scope=scope) as proxy:
+        key = telemetry_setup.attach(proxy, settings)
+        with counted(settings, lambda: proxy.totals_so_far):
+            yield proxy, key
+
+
+@contextmanager
+def opened_proxy(settings: Settings, *, token: str | None = None, scope: StoreScope = THIS_USER) -> Iterator[Proxy]:
+    """Yields the proxy that the settings describe; what it opened is closed after the block. `scope` is the project of
+    all its clients, where they have one.
 
     With `serve.observe` only a store that is there is opened, for what it knows of reasoning that was bound before.
-    Otherwise a lock tells MCP proxies on the same store that a model proxy reads their forms. Raises ConfigError and
-    StoreError.
+    Otherwise a lock tells MCP proxies on the same store that a model proxy reads their forms. Whatever cannot be opened
+    is told in a sentence, and the proxy works without it. Raises ConfigError.
     """
     with ExitStack() as stack:
         library, known = None, None
-        path = config.store_path(settings)
+        problems = ProblemLog(as_json=settings.telemetry.log == "json")
+        path, place = telemetry_setup.store_path(settings), telemetry_setup.store_place(settings)
+        protection = protection_of(settings.store)
         if settings.serve.observe:
-            if (known := _known_store(path)) is not None:
+            if place is not None and (known := _known_store(place, protection)) is not None:
                 stack.callback(known.close)
         else:
-            library = stack.enter_context(closing(Library.open(path, settings.sink)))
-            stack.enter_context(hold_model_proxy_lock(LocalFiles(path).model_proxy_lock, settings.serve.policy))
-        proxy = proxy_for(settings, library, known=known, token=token)
+            deadline = settings.store.deadline_seconds
+            library = Library.open_steady(
+                place, settings.sink, deadline=deadline, report=problems, scope=scope, protection=protection
+            )
+            stack.enter_context(closing(library))
+            if place is not None:
+                retention = retention_of(place, settings.store, protection, lambda line: problems("retention", line))
+                retention.start()
+                stack.callback(retention.close)
+            try:
+                if path is not None:
+                    lock = LocalFiles(path).model_proxy_lock
+                    stack.enter_context(hold_model_proxy_lock(lock, settings.serve.policy))
+            except StoreError as error:
+                if not library.health.out:  # then that is told already
+                    problems("lock", f"MCP proxies cannot tell that this proxy runs: {error}")
+        proxy = proxy_for(settings, library, known=known, token=token, report=lambda line: problems("fault", line))
+        if library is not None:
+            library.when_back(proxy.store_is_back)
         threading.Thread(target=load_price_data, name="pagefold-prices", daemon=True).start()
-        key = telemetry_setup.attach(proxy, settings)
-        stack.enter_context(_counted(proxy, settings))
-        yield proxy, key
+        yield proxy
 
 
-def _counted(proxy: Proxy, settings: Settings) -> AbstractContextManager[None]:
-    """Adds the proxy's counts to what `pagefold stats` shows, while the block runs and at its end."""
+def counted(settings: Settings, totals: Callable[[], Totals]) -> AbstractContextManager[None]:
+    """Adds the counts to what `pagefold stats` shows, while the block runs and at its end."""
 
     def counts() -> Counter[str]:
-        seen = proxy.totals_so_far
+        seen = totals()
         return Counter(
             {
                 "requests": seen.requests,
@@ -135,17 +183,22 @@ def _counted(proxy: Proxy, settings: Settings) -> AbstractContextManager[None]:
     return counter_writer.counting(settings, "model", counts)
 
 
-def _known_store(path: Path) -> Store | None:
+def _known_store(place: str | Path, protection: Protection) -> Store | None:
     """The store that is there, for a proxy that observes; None where there is none or it cannot be read."""
     try:
-        return open_existing(path)
+        return open_existing(place, protection)
     except StoreError as error:
         output.to_stderr(f"pagefold: observing without its store: {error}")
         return None
 
 
 def proxy_for(
-    settings: Settings, library: Library | None, *, known: Store | None = None, token: str | None = None
+    settings: Settings,
+    library: Library | None,
+    *,
+    known: Store | None = None,
+    token: str | None = None,
+    report: Callable[[str], None] = to_stderr,
 ) -> Proxy:
     """Returns the proxy that the settings describe. `known` is a store that is only asked. Raises ConfigError."""
     serve = settings.serve
@@ -153,24 +206,37 @@ def proxy_for(
         None if serve.observe else _policy(settings),
         store=library.store if library else known,
         window=serve.window,
+        memory=serve.memory << 20,
         known=ModelPrices(settings.prices_usd, settings.prices, lambda line: output.to_stderr(f"pagefold: {line}")),
         recall_rounds=serve.recall_rounds if serve.recall == "inline" and library else 0,
     )
     upstreams = upstreams_of(settings)
-    asked = serve.token if token is None else token
+    door = Door(is_loopback(serve.host), serve.token if token is None else token)
     through = config.proxies_for(upstreams.addresses.values())
     if library is None:
-        return Proxy(upstreams, conversations, token=asked, http_proxies=through, keep_alive=serve.keep_alive)
-    keeper, answers = PageKeeper(library), RecallAnswers(library)
+        return Proxy(
+            upstreams,
+            conversations,
+            door=door,
+            http_proxies=through,
+            keep_alive=serve.keep_alive,
+            report=report,
+            limits=server.limits_here(),
+        )
+    apart = library.store.scope.project is None and settings.store.projects == "apart"
+    keeper, answers = PageKeeper(library), RecallAnswers(library, alone=apart)
     return Proxy(
         upstreams,
         conversations,
         put=keeper,
         write_back=keeper.write_back,
         answers=answers,
-        token=asked,
+        door=door,
         http_proxies=through,
         keep_alive=serve.keep_alive,
+        report=report,
+        limits=server.limits_here(),
+        store_health=lambda: library.health,
     )
 
 
@@ -198,8 +264,7 @@ def url_of(host: str, port: int, *, tls: bool = False) -> str:
     return f"http{'s' if tls else ''}://{f'[{host}]' if ':' in host else host}:{port}"
 
 
-def summary(proxy: Proxy) -> str:
-    seen = proxy.totals
+def summary(seen: Totals, crowded: str) -> str:
     dropped, again = seen.work.reasoning_dropped, seen.work.refused
     return (
         f"{seen.requests:,} requests, {seen.failed:,} failed; {short(seen.usage.prompt)} prompt tokens, "
@@ -207,4 +272,5 @@ def summary(proxy: Proxy) -> str:
         f"{short(seen.work.saved)} tokens saved; {seen.faults:,} faults"
         + (f"; reasoning left out of {dropped:,} earlier answers" if dropped else "")
         + (f"; {again:,} requests sent again without reasoning that was refused" if again else "")
+        + (f"\npagefold: {crowded}" if crowded else "")
     )

@@ -4,7 +4,13 @@ Examples:
   pagefold store                      what it holds
   pagefold store put notes.txt        keep a file; prints the handle that recalls it
   pagefold store send 3f2a…           have a session sent to the history sink, and what else waits
-  pagefold store collect              remove what is older or larger than the settings allow
+  pagefold store collect              remove what is older or larger than the settings allow, and shrink the file
+  pagefold store verify               check every page and the files; exit code 1 where something is damaged
+  pagefold store copy FROM TO         copy all of a store, a file or postgresql://…, into an empty one, and compare
+  pagefold store migrate              bring a store of an earlier version up to date
+  pagefold store backup copy.sqlite3  copy store and journal while they are used, and check the copy
+  pagefold store restore copy.sqlite3 put a copy in the place of the store, which is renamed
+  pagefold store encrypt              encrypt a store that is not, with the key that the settings give
 """
 
 import argparse
@@ -14,22 +20,32 @@ from dataclasses import asdict
 
 from pagefold import config
 from pagefold.adapters.library import Library, Status
-from pagefold.cli import output
+from pagefold.adapters.protection import key_of, protection_of
+from pagefold.adapters.retention import collect
+from pagefold.adapters.stores import limits_of
+from pagefold.cli import output, store_files, store_places
 from pagefold.cli.arguments import add_store, load_settings, read_input
 from pagefold.errors import ConfigError
 from pagefold.number_format import short
 from pagefold.pages.page import handle_of
-
-_DAY = 86_400
+from pagefold.pages.scope import THIS_USER
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
-        "action", nargs="?", choices=["status", "put", "send", "collect"], default="status", help="default: status"
+        "action",
+        nargs="?",
+        choices=["status", "stats", "put", "send", "collect", *store_places.ACTIONS, *store_files.ACTIONS],
+        default="status",
+        help="default: status, which stats is too",
     )
     command.add_argument(
-        "file", nargs="?", metavar="FILE", help="put: a file, or - for standard input; send: a session"
+        "file",
+        nargs="?",
+        metavar="FILE",
+        help="put: a file, or - for standard input; send: a session; backup, restore: a copy; copy: the store to copy",
     )
+    command.add_argument("to", nargs="?", metavar="TO", help="copy: the empty store to copy into")
     command.add_argument("--history", default="", metavar="ID", help="put it under this history")
     add_store(command)
     command.add_argument("--max-age-days", type=int, metavar="N", help="collect: what was put longer ago; 0 for never")
@@ -41,16 +57,24 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     flags = {"store.max_age_days": options.max_age_days, "store.max_bytes": options.max_bytes}
     settings = load_settings(options, flags)
+    if whole := store_places.ACTIONS.get(options.action):
+        return whole(options, settings)
+    if action := store_files.ACTIONS.get(options.action):
+        if settings.store.url:
+            raise ConfigError(f"pagefold store {options.action}: it is for files; of a database use pg_dump")
+        return action(options, config.store_path(settings), key_of(settings.store))
     sending = options.action == "send" or (options.action == "put" and bool(options.history))
-    with closing(Library.open(config.store_path(settings), settings.sink, sending=sending)) as library:
+    scope = config.project_scope(settings) if options.action == "put" else THIS_USER
+    place, protection = config.store_place(settings), protection_of(settings.store)
+    with closing(Library.open(place, settings.sink, sending=sending, scope=scope, protection=protection)) as library:
         if options.action == "put":
             return _put(library, options)
         if options.action == "send":
             return _send(library, options)
         if options.action == "collect":
-            age, size = settings.store.max_age_days, settings.store.max_bytes
-            gone = library.store.pages.collect(before=time.time() - age * _DAY if age else None, max_bytes=size or None)
-            words = f"{gone.pages:,} pages, {short(gone.bytes)} bytes removed; {gone.held:,} held pages stay"
+            gone = collect(library.store.pages, limits_of(settings.store), time.time(), anew=True)
+            words = f"{gone.pages:,} pages, {short(gone.bytes)} bytes removed; {gone.held:,} held pages stay, "
+            words += "and all that conversations of the last days have"
             lost = f"; {gone.unsent:,} of them had not been sent to the history sink" if gone.unsent else ""
             output.print_result(options.json, asdict(gone), words + lost)
             return 0

@@ -3,14 +3,15 @@
 import atexit
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pagefold import config
 from pagefold.adapters.local_files import LocalFiles
-from pagefold.errors import ConfigError
+from pagefold.adapters.protection import protection_of
+from pagefold.errors import ConfigError, StoreError
 from pagefold.loopback import is_loopback
 from pagefold.settings.sections import Settings
 from pagefold.telemetry import trace
@@ -20,8 +21,10 @@ from pagefold.telemetry.spans import spans_to
 from pagefold.tools.defaults import default_tool_value_models
 
 if TYPE_CHECKING:  # imported in functions, because only some commands need them
+    from pagefold.dashboard.app import Dashboard
     from pagefold.dashboard.store_view import StoreView
     from pagefold.model_proxy.proxy import Proxy
+    from pagefold.telemetry import metrics
 
 _NEWEST_BYTES = 8_000_000
 _LENGTHS = 10_000
@@ -35,14 +38,23 @@ def store_path(settings: Settings) -> Path | None:
         return None
 
 
+def store_place(settings: Settings) -> str | Path | None:
+    """Returns where the store is, or None if none is set and there is no user data directory."""
+    return config.store_place(settings) if settings.store.url else store_path(settings)
+
+
 def dashboard_key(settings: Settings) -> str:
-    """Returns the key that the dashboard asks for: the proxy's token, or else the key beside the store."""
+    """Returns the key that the dashboard asks for: the proxy's token, or else the key beside the store, or one for this
+    process alone where that cannot be kept."""
     from pagefold.dashboard.auth import key_in
 
     path = store_path(settings)
-    return settings.serve.token.strip() or (
-        key_in(LocalFiles(path).dashboard_key) if path else secrets.token_urlsafe(24)
-    )
+    if settings.serve.token.strip() or path is None:
+        return settings.serve.token.strip() or secrets.token_urlsafe(24)
+    try:
+        return key_in(LocalFiles(path).dashboard_key)
+    except StoreError:
+        return secrets.token_urlsafe(24)
 
 
 def trace_writer(settings: Settings) -> trace.TraceWriter | None:
@@ -104,17 +116,45 @@ def session_lengths(settings: Settings) -> list[int]:
 
 def attach(proxy: "Proxy", settings: Settings) -> str:
     """Connects a model proxy to trace, spans and dashboard, as the settings say. Returns the dashboard's key, or ''."""
-    from pagefold.dashboard.app import Dashboard
-    from pagefold.dashboard.auth import DashboardAuth
-    from pagefold.dashboard.overview import status_of
+    from pagefold.cli.proxy_metrics import of_proxy
     from pagefold.model_proxy.turn_recorder import TurnRecorder
     from pagefold.telemetry import metrics
 
-    writer, telemetry = trace_writer(settings), settings.telemetry
-    if not telemetry.dashboard:
-        if writer is not None:
-            proxy.recorder = TurnRecorder(writer.see, spelled=telemetry.content)
-        return ""
+    def samples() -> Iterator[metrics.Sample]:
+        yield from metrics.of_model_proxy(asdict(proxy.totals))
+        yield from of_proxy(proxy)
+
+    telemetry = telemetry_of(settings, samples, proxy.catch_up)
+    if telemetry.see is not None:
+        proxy.recorder = TurnRecorder(telemetry.see, spelled=settings.telemetry.content)
+    proxy.dashboard = telemetry.dashboard
+    return telemetry.key
+
+
+class Telemetry(NamedTuple):
+    """Where events go, or None if nobody wants them; the dashboard, if there is one, and its key."""
+
+    see: Callable[[TraceEvent], None] | None
+    dashboard: "Dashboard | None" = None
+    key: str = ""
+
+
+def telemetry_of(
+    settings: Settings,
+    samples: Callable[[], Iterable["metrics.Sample"]],
+    catch_up: Callable[[], None],
+    notes: Callable[[], Iterable[str]] = tuple,
+) -> Telemetry:
+    """Trace, spans and dashboard as the settings say. `samples` are further metrics, `catch_up` is called before
+    anything is shown, `notes` are further sentences for the top of the page."""
+    from pagefold.dashboard.app import Dashboard
+    from pagefold.dashboard.auth import DashboardAuth
+    from pagefold.dashboard.overview import status_of
+    from pagefold.telemetry import metrics
+
+    writer = trace_writer(settings)
+    if not settings.telemetry.dashboard:
+        return Telemetry(writer.see if writer else None)
     live = LiveView()
 
     def see(event: TraceEvent) -> None:
@@ -122,37 +162,42 @@ def attach(proxy: "Proxy", settings: Settings) -> str:
         if writer is not None:
             writer.see(event)
 
-    proxy.recorder = TurnRecorder(live.see if writer is None else see, spelled=telemetry.content)
     path, key = store_path(settings), dashboard_key(settings)
-    others = TraceFollower(LocalFiles(path).trace, live, only=CALL) if path and telemetry.trace else None
+    others = TraceFollower(LocalFiles(path).trace, live, only=CALL) if path and settings.telemetry.trace else None
 
     def refresh() -> None:
-        proxy.catch_up()
+        catch_up()
         if others is not None:
             others()
 
     counts: Mapping[str, int] = writer.counts if writer else {}
 
-    def samples() -> Iterator[metrics.Sample]:
-        yield from metrics.of_model_proxy(asdict(proxy.totals))
-        yield from metrics.of_trace(counts)
-
-    def notes() -> Iterator[str]:
+    def shown() -> Iterator[str]:
+        yield from notes()
         if words := status_of(counts):
             yield words
 
-    auth, shown = DashboardAuth(key, local=is_loopback(settings.serve.host)), store_view_of(settings)
-    proxy.dashboard = Dashboard(live, shown, auth, samples=samples, notes=notes, refresh=refresh)
-    return key
+    auth = DashboardAuth(key, local=is_loopback(settings.serve.host))
+    dashboard = Dashboard(
+        live,
+        store_view_of(settings),
+        auth,
+        samples=lambda: (*samples(), *metrics.of_trace(counts)),
+        notes=shown,
+        refresh=refresh,
+    )
+    return Telemetry(live.see if writer is None else see, dashboard, key)
 
 
 def store_view_of(settings: Settings) -> "StoreView":
     from pagefold.adapters.library import Library
     from pagefold.dashboard.store_view import StoreView
 
-    path = store_path(settings)
+    path, place = store_path(settings), store_place(settings)
 
     def opened() -> Library | None:
-        return Library.open(path, settings.sink, sending=False) if path and path.exists() else None
+        if place is None or (isinstance(place, Path) and not place.exists()):
+            return None
+        return Library.open(place, settings.sink, sending=False, protection=protection_of(settings.store))
 
     return StoreView(opened, LocalFiles(path).counters if path else None)

@@ -29,6 +29,7 @@ from pagefold.cli.arguments import add_store, load_settings
 from pagefold.derive.quota import WindowWorth
 from pagefold.errors import UpstreamError
 from pagefold.number_format import money, share, short
+from pagefold.printable import printable
 from pagefold.settings.sections import Settings
 from pagefold.telemetry.events import LEVELS
 from pagefold.telemetry.live import LiveView, snapshot
@@ -111,12 +112,12 @@ def drawn(view: Mapping[str, Any], now: float, height: int = 60) -> Group:
         [],
     )
     for one in sessions:
-        table.add_row(*_row(one, now))
+        table.add_row(*(output.cell(said) if isinstance(said, str) else said for said in _row(one, now)))
     parts: list[Any] = [_summary(view, now), Text(), table if sessions else Text("No session has been seen yet.")]
-    parts += [Text(line, style="dim") for line in resumes(view, now)]
+    parts += [Text(printable(line), style="dim") for line in resumes(view, now)]
     if view["happened"]:
         parts += [Text(), _events(view["happened"][:8])]
-    parts.append(Text(f"\n{view['source'] or _NOWHERE}", style="dim"))
+    parts.append(Text(printable(f"\n{view['source'] or _NOWHERE}"), style="dim"))
     return Group(*parts)
 
 
@@ -224,5 +225,6 @@ def _events(happened: list[Mapping[str, Any]]) -> Table:
     table = output.table("What happened", ["at", "what", "why", "page", "session"], [], left=True)
     for one in happened:
         at = time.strftime("%H:%M:%S", time.localtime(one["at"]))
-        table.add_row(at, one["what"].replace("_", " "), one["reason"], one["page"], one["session"][:10])
+        words = (at, one["what"].replace("_", " "), one["reason"], one["page"], one["session"][:10])
+        table.add_row(*map(output.cell, words))
     return table

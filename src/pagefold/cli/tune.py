@@ -6,7 +6,7 @@ between two marks, and replace what was learned before; without, they are printe
 
 Examples:
   pagefold tune ~/.claude/projects
-  pagefold tune logs/ -o pagefold.toml
+  pagefold tune logs/ -o ~/.config/pagefold/pagefold.toml
   pagefold tune logs/ --dry-run
   pagefold tune show
 """

@@ -22,11 +22,15 @@ from pagefold.config.computer import (
     home_of,
     process_environment,
     proxies_for,
+    store_flags,
     store_path,
+    store_place,
+    user_settings,
     with_variables,
 )
 from pagefold.config.layers import GivenValue, all_layers
 from pagefold.config.messages import brief
+from pagefold.config.project_file import project_scope
 from pagefold.errors import ConfigError
 from pagefold.loopback import is_loopback
 from pagefold.settings.knobs import KNOBS, generic_path, settings_of, values_of
@@ -44,9 +48,13 @@ __all__ = [
     "home_of",
     "load",
     "process_environment",
+    "project_scope",
     "proxies_for",
     "setting_rows",
+    "store_flags",
     "store_path",
+    "store_place",
+    "user_settings",
     "with_variables",
 ]
 

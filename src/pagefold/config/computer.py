@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from pagefold.errors import ConfigError
 from pagefold.settings.sections import Settings
 
+_DATABASES = ("postgresql://", "postgres://")
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
@@ -75,6 +76,24 @@ def store_path(settings: Settings, environment: Mapping[str, str] = os.environ, 
     return folder / "store.sqlite3"
 
 
+def store_place(
+    settings: Settings, environment: Mapping[str, str] = os.environ, platform: str = sys.platform
+) -> str | Path:
+    """Returns where the store is: the address of a database, or a file. Raises ConfigError, without the address."""
+    if settings.store.url and not settings.store.url.startswith(_DATABASES):
+        raise ConfigError("store.url: expected postgresql://USER@HOST:PORT/DATABASE, or nothing")
+    return settings.store.url or store_path(settings, environment, platform)
+
+
+def store_flags(typed: str | None) -> dict[str, object]:
+    """Returns what `--store` sets: a file, or the address of a database."""
+    if typed is None:
+        return {}
+    if typed.startswith(_DATABASES):
+        return {"store.url": typed}
+    return {"store.path": typed, "store.url": ""}
+
+
 def agent_logs(
     environment: Mapping[str, str] = os.environ, platform: str = sys.platform
 ) -> Iterator[tuple[str, Path, str]]:
@@ -92,6 +111,12 @@ def home_of(client: str, environment: Mapping[str, str] = os.environ, platform: 
     named = environment.get(variable)
     # Codex's variable names the folder `.codex` itself.
     return (Path(named).parent if client == "codex" else Path(named)) if named else home
+
+
+def user_settings(environment: Mapping[str, str] = os.environ, platform: str = sys.platform) -> Path | None:
+    """Returns the user's own settings file, which need not exist, or None without a home."""
+    folder = Computer(environment, Path.cwd(), platform).config_folder()
+    return folder / "pagefold.toml" if folder else None
 
 
 def claude_settings(environment: Mapping[str, str] = os.environ, platform: str = sys.platform) -> Path | None:

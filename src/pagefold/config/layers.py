@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pagefold.config.computer import Computer
 from pagefold.config.messages import brief, unknown_setting, unknown_variable
+from pagefold.config.project_file import may_set
 from pagefold.errors import ConfigError
 from pagefold.settings.knobs import KNOBS, SECTIONS, generic_path, setting_values
 from pagefold.settings.rules import ValueRule
@@ -69,9 +70,7 @@ def _from_files(flags: Mapping[str, object], computer: Computer) -> Iterator[Giv
 
 
 def _allowed_in_project(given: GivenValue) -> GivenValue:
-    """Refuses what decides where the user's keys go: a project's file may come with somebody else's repository."""
-    own = KNOBS[generic_path(given.path)].own
-    if own(given.value) if callable(own) else own:
+    if not may_set(given.path, given.value):
         raise ConfigError(f"{given.subject}: not in a project's file; set it in your own, the environment or a flag")
     return given
 

@@ -1,6 +1,6 @@
 """Lists every setting by its path (KNOBS), and converts between values by path and a `Settings` value."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import Field, dataclass, fields, is_dataclass
 from typing import Any
 
@@ -25,7 +25,6 @@ class Knob:
     rule: ValueRule
     secret: bool
     flag: str
-    own: bool | Callable[[Any], bool]
 
     @property
     def variable(self) -> str:
@@ -56,9 +55,7 @@ def _knobs(shape: Any, path: KeyPath = ()) -> Iterator[Knob]:
             yield from _knobs(section, here)
         elif rule := item.metadata.get("rule"):
             flag = item.metadata["flag"] or "--" + item.name.replace("_", "-")
-            yield Knob(
-                here, shape, item.default, item.metadata["meaning"], rule, not item.repr, flag, item.metadata["own"]
-            )
+            yield Knob(here, shape, item.default, item.metadata["meaning"], rule, not item.repr, flag)
 
 
 KNOBS: Mapping[KeyPath, Knob] = {knob.path: knob for knob in _knobs(Settings)}

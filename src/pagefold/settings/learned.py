@@ -57,6 +57,6 @@ class FoldsSettings:
     least_tokens: int = setting(16_000, "A request of fewer tokens is not folded.", whole(0))
     cold_tokens: int = setting(12_000, "The same, where the provider's cache has expired.", whole(0))
     rent: float = setting(
-        2.0, "A fold is due once reading what it would leave out has cost this many times the fold itself.", number(0)
+        1.0, "A fold is due once reading what it would leave out has cost this many times the fold itself.", number(0)
     )
     horizon_turns: int = setting(35, "How many turns ahead a fold looks at most when it weighs what to keep.", whole(1))

@@ -81,6 +81,16 @@ def are_names(value: Any) -> bool:
 
 
 NAMES = ValueRule(tuple, "a list of names", are_names, made=tuple)
+
+
+def _are_patterns(value: Any) -> bool:
+    try:
+        return isinstance(value, list | tuple) and all(isinstance(text, str) and re.compile(text) for text in value)
+    except re.error:
+        return False
+
+
+PATTERNS = ValueRule(tuple, "a list of regular expressions", _are_patterns, made=tuple)
 PATHS = ValueRule(
     tuple,
     "paths that begin with /, as a list",
@@ -105,15 +115,11 @@ def setting(
     rule: ValueRule,
     *,
     flag: str = "",
-    own: bool | Callable[[Any], bool] = False,
     secret: bool = False,
 ) -> T:
     """Declares one setting as a field of a section.
 
-    `flag` is its name on the command line where that is not the field's own. `own` settings decide who gets the user's
-    keys, or what is run unasked, so a project's file, which somebody else may have written, cannot set them; where only
-    some values are like that, `own` tells which. The value of a `secret` is masked wherever settings are shown.
+    `flag` is its name on the command line where that is not the field's own. The value of a `secret` is masked wherever
+    settings are shown. Whether a project's file may set it is decided in `config.project_file`.
     """
-    return field(
-        default=default, repr=not secret, metadata={"meaning": meaning, "rule": rule, "flag": flag, "own": own}
-    )
+    return field(default=default, repr=not secret, metadata={"meaning": meaning, "rule": rule, "flag": flag})

@@ -10,6 +10,7 @@ from pagefold.settings.rules import (
     MAYBE_ADDRESS,
     NAMED,
     PATHS,
+    PATTERNS,
     SWITCH,
     TEXT,
     number,
@@ -43,8 +44,8 @@ class UpstreamTable:
     others are for further APIs, or for paths."""
 
     name: str
-    url: str | None = setting(None, "Where its requests are sent on to.", ADDRESS, own=True)
-    paths: tuple[str, ...] | None = setting(None, "Requests at these paths, or below them, go to it.", PATHS, own=True)
+    url: str | None = setting(None, "Where its requests are sent on to.", ADDRESS)
+    paths: tuple[str, ...] | None = setting(None, "Requests at these paths, or below them, go to it.", PATHS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,21 +59,55 @@ class StoreSettings:
         FILE,
         flag="--store",
     )
+    url: str = setting(
+        "",
+        "A Postgres database that keeps the store instead, for many instances: postgresql://USER@HOST:PORT/DATABASE; "
+        "a password is best in PGPASSWORD or ~/.pgpass.",
+        TEXT,
+        secret=True,
+    )
+    projects: str = setting(
+        "apart",
+        "Whether each project (the folder with `.git`, or else the current one) is a scope of its own: recall and "
+        "search reach no other, unless they are joined.",
+        one_of("apart", "joined"),
+    )
     max_age_days: int = setting(30, "Pages older than this are removed; 0 keeps them for ever.", whole(0))
+    deadline_seconds: float = setting(
+        0.25, "How long a request waits for the store; past that it goes on without it.", number(0.01)
+    )
     max_bytes: int = setting(2_000_000_000, "The oldest pages are removed above this size; 0 is no bound.", whole(0))
+    redact: bool = setting(
+        True,
+        "Take keys, tokens, PEM blocks and card numbers out of what is stored; a recall shows a mark in their place.",
+        SWITCH,
+    )
+    redact_patterns: tuple[str, ...] = setting(
+        (), "Regular expressions of your own for what is taken out too; a group `secret` names the part.", PATTERNS
+    )
+    key: str = setting(
+        "",
+        "The key that encrypts the store's files, 64 hex digits; best set as PAGEFOLD_STORE_KEY.",
+        TEXT,
+        secret=True,
+    )
+    key_command: str = setting("", "A command that prints that key.", TEXT)
+    keyring: bool = setting(
+        False, "Take that key from this computer's keyring; it is made there the first time.", SWITCH
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinkSettings:
     """The history sink: sessions in S3-compatible object storage. Off unless endpoint and bucket are set."""
 
-    endpoint: str = setting("", "The address of the object storage.", MAYBE_ADDRESS, own=True)
-    bucket: str = setting("", "The bucket, which has to exist.", TEXT, own=True)
-    prefix: str = setting("history/", "The beginning of every key, before the session.", FOLDER_OF_KEYS, own=True)
-    region: str = setting("us-east-1", "The region requests are signed for.", NAMED, own=True)
-    access_key: str = setting("", "The key id; empty for requests without a signature.", TEXT, own=True, secret=True)
-    secret_key: str = setting("", "The secret key.", TEXT, own=True, secret=True)
-    timeout_seconds: float = setting(10.0, "How long one request may take.", number(0.1), own=True)
+    endpoint: str = setting("", "The address of the object storage.", MAYBE_ADDRESS)
+    bucket: str = setting("", "The bucket, which has to exist.", TEXT)
+    prefix: str = setting("history/", "The beginning of every key, before the session.", FOLDER_OF_KEYS)
+    region: str = setting("us-east-1", "The region requests are signed for.", NAMED)
+    access_key: str = setting("", "The key id; empty for requests without a signature.", TEXT, secret=True)
+    secret_key: str = setting("", "The secret key.", TEXT, secret=True)
+    timeout_seconds: float = setting(10.0, "How long one request may take.", number(0.1))
     flush_seconds: float = setting(
         5.0, "How long sending may go on when the program ends; the rest is sent at the next start.", number(0)
     )
@@ -82,19 +117,18 @@ class SinkSettings:
 class ServeSettings:
     """The proxy in front of the model APIs."""
 
-    host: str = setting(
-        "127.0.0.1", "The address to listen on; any but a loopback address needs `serve.token`.", NAMED, own=True
-    )
+    host: str = setting("127.0.0.1", "The address to listen on; any but a loopback address needs `serve.token`.", NAMED)
     port: int = setting(8377, "The port to listen on; 0 takes any that is free.", whole(0, 65535))
-    anthropic_url: str = setting(
-        "https://api.anthropic.com", "Where Anthropic requests are sent on to.", ADDRESS, own=True
+    anthropic_url: str = setting("https://api.anthropic.com", "Where Anthropic requests are sent on to.", ADDRESS)
+    openai_url: str = setting("https://api.openai.com", "Where OpenAI requests are sent on to.", ADDRESS)
+    token: str = setting(
+        "",
+        "The token that a client must present, also to `pagefold mcp --http`; empty asks for none.",
+        TEXT,
+        secret=True,
     )
-    openai_url: str = setting("https://api.openai.com", "Where OpenAI requests are sent on to.", ADDRESS, own=True)
-    token: str = setting("", "The token that a client must present; empty asks for none.", TEXT, own=True, secret=True)
-    tls_certificate: str = setting(
-        "", "The certificate chain (PEM) to serve https with; empty serves http.", FILE, own=True
-    )
-    tls_key: str = setting("", "The certificate's private key (PEM), where it is not in the same file.", FILE, own=True)
+    tls_certificate: str = setting("", "The certificate chain (PEM) to serve https with; empty serves http.", FILE)
+    tls_key: str = setting("", "The certificate's private key (PEM), where it is not in the same file.", FILE)
     observe: bool = setting(False, "Send every request on unchanged, and only count.", SWITCH)
     policy: str = setting("lossless", "The policy that derives live requests: identity, lossless or economic.", NAMED)
     keep_alive: bool = setting(
@@ -104,15 +138,28 @@ class ServeSettings:
         SWITCH,
     )
     window: int = setting(0, "How many tokens a live request may hold; 0 takes the model's own window.", whole(0))
+    memory: int = setting(
+        512,
+        "Megabytes that what is remembered of live histories may take, besides about 150 for the program. Those used "
+        "least recently are forgotten, and derived again when they come back.",
+        whole(16),
+    )
+    workers: int = setting(
+        1,
+        "How many processes serve on the one port; they share what they decide through the store, and `serve.memory`.",
+        whole(1, 64),
+    )
     instructions: str = setting(
         "",
         "Instruction files, divided by commas: where the policy folds, each of their sections is a constraint that "
         "stays in every request.",
         TEXT,
-        own=True,
     )
     recall: str = setting(
         "mcp", "Who answers the context tools: the MCP proxy, or this proxy inside the turn.", one_of("mcp", "inline")
+    )
+    grace_seconds: float = setting(
+        300.0, "How long answers that are under way may go on after SIGTERM or Ctrl-C.", number(0)
     )
     recall_rounds: int = setting(4, "How often in one turn the proxy answers context tools itself.", whole(1, 20))
 
@@ -123,6 +170,12 @@ class McpSettings:
 
     tools: bool = setting(
         True, "Offer tools of pagefold's own (`context_recall` and others) beside the servers'.", SWITCH
+    )
+    context_servers: str = setting(
+        "pagefold",
+        "The names by which clients know the servers that offer pagefold's tools, divided by commas. The model proxy "
+        "follows `context_pin` and the others of these servers alone; `pagefold init` says which server offers them.",
+        TEXT,
     )
     slim_tools: str = setting(
         "off",
@@ -181,6 +234,9 @@ class TelemetrySettings:
     """What the proxies report about their work: figures and hashes, never texts, headers or arguments."""
 
     dashboard: bool = setting(True, "Show the dashboard on the model proxy's port, below /pagefold/.", SWITCH)
+    log: str = setting(
+        "text", "How problems are told on stderr: by a sentence or a JSON object.", one_of("text", "json")
+    )
     trace: bool = setting(False, "Write every decision to a file beside the store, a JSON line each.", SWITCH)
     content: bool = setting(
         False,
@@ -192,9 +248,7 @@ class TelemetrySettings:
         "The size at which a new trace file is begun and the old one kept beside it; 0 is no bound.",
         whole(0),
     )
-    otel_endpoint: str = setting(
-        "", "The OpenTelemetry collector that gets spans (OTLP over HTTP).", MAYBE_ADDRESS, own=True
-    )
+    otel_endpoint: str = setting("", "The OpenTelemetry collector that gets spans (OTLP over HTTP).", MAYBE_ADDRESS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

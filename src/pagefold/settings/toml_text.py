@@ -1,6 +1,7 @@
 """Writes keys and values as TOML, with control characters escaped so that a terminal shows them."""
 
 import re
+import tomllib
 from collections.abc import Iterable
 from dataclasses import fields, is_dataclass
 
@@ -30,6 +31,28 @@ def toml_value(value: object) -> str:
         # Python refuses to write thousands of decimal digits.
         return hex(value)
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def with_setting(text: str, table: str, key: str, value: object) -> str:
+    """Returns a TOML text in which a plain table has this value under a key; every other line stays as it is.
+
+    Raises ValueError where that cannot be done line by line: the value is written over several lines, or elsewhere.
+    """
+    line = f"{key} = {toml_value(value)}"
+    lines = text.split("\n")
+    heads = [at for at, found in enumerate(lines) if re.fullmatch(rf"\s*\[\s*{table}\s*\]\s*(?:#.*)?", found)]
+    if not heads:
+        made = f"{text.rstrip()}\n\n[{table}]\n{line}\n".lstrip()
+    else:
+        end = next((at for at in range(heads[0] + 1, len(lines)) if re.match(r"\s*\[", lines[at])), len(lines))
+        given = [at for at in range(heads[0] + 1, end) if re.match(rf"\s*{key}\s*=", lines[at])]
+        at = given[0] if given else heads[0] + 1
+        made = "\n".join([*lines[:at], line, *lines[at + len(given) :]])
+    wanted = tomllib.loads(text)
+    wanted[table] = {**wanted.get(table, {}), key: value}
+    if tomllib.loads(made) != wanted:
+        raise ValueError(f"{table}.{key} cannot be set line by line")
+    return made
 
 
 def _inline_table(members: Iterable[tuple[str, object]]) -> str:

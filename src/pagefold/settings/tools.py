@@ -111,7 +111,6 @@ class ToolTable:
         None,
         "What running it does; indeterminate where it is left out. A project's file may only be stricter.",
         one_of("pure", "read_only", "mutates_local", "mutates_external", "indeterminate"),
-        own=lambda value: value in ("pure", "read_only"),
     )
     speculate: bool | None = setting(
         None, "False: never run early. True allows nothing that the effect forbids.", SWITCH
@@ -120,15 +119,10 @@ class ToolTable:
         None,
         "Whether it reaches beyond this machine; counts as true where it is left out.",
         SWITCH,
-        own=lambda value: value is False,
     )
-    rate_limit_host: str | None = setting(None, "The host its calls go to, where no argument says so.", NAMED, own=True)
-    watch: tuple[str, ...] | None = setting(
-        None, "The arguments that name the files an answer is made of.", NAMES, own=True
-    )
-    memoise: bool | None = setting(
-        None, "Answer a repeated call of a pure tool without running it.", SWITCH, own=lambda value: value is True
-    )
+    rate_limit_host: str | None = setting(None, "The host its calls go to, where no argument says so.", NAMED)
+    watch: tuple[str, ...] | None = setting(None, "The arguments that name the files an answer is made of.", NAMES)
+    memoise: bool | None = setting(None, "Answer a repeated call of a pure tool without running it.", SWITCH)
     fail_fast_after_n: int | None = setting(
         None, "Refuse a repeated query after this many empty answers in a row.", whole(1)
     )
@@ -162,6 +156,7 @@ class FileToolTable:
             "shell",
             "change_any",
             "delegate",
+            "ask_user",
             "plan",
             "file",
             "nothing",
@@ -195,7 +190,6 @@ class PrefetchSettings:
         "Hosts that may be asked early; they learn what the agent may want. An MCP server whose host is not known is "
         "named by its own name.",
         NAMES,
-        own=True,
     )
     parallel: int = setting(3, "How many early calls may run side by side.", whole(1, 16))
     per_host: int = setting(4, "How many calls a host may be answering at once.", whole(1, 64))
