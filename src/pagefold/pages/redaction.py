@@ -43,6 +43,13 @@ def redaction_words(kinds: Sequence[str]) -> str:
     )
 
 
+def redacted_page(redactor: "Redactor | None", content: bytes, name: str) -> tuple[Redacted, str]:
+    """A page's content and name as a store may keep them; both as they are where the store has no redactor."""
+    if redactor is None:
+        return Redacted(content), name
+    return redactor.redact(content), redactor.redact_text(name)
+
+
 class Redactor:
     """Takes out what has the format of a secret, and what the `patterns` of the user match.
 

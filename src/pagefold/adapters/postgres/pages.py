@@ -22,7 +22,7 @@ from pagefold.adapters.sqlite.packing import Packing
 from pagefold.errors import StoreError
 from pagefold.pages.kinds import PageKind
 from pagefold.pages.page import PageId, id_of, id_range
-from pagefold.pages.redaction import Redactor
+from pagefold.pages.redaction import Redactor, redacted_page
 from pagefold.pages.scope import NOTES, StoreScope
 from pagefold.pages.store import Collected, ListedPage, StoreStats
 
@@ -148,10 +148,8 @@ class PostgresPages:
         shown_form: PageId | None = None,
     ) -> PageId:
         original = id_of(content)
-        kinds: tuple[str, ...] = ()
-        if self._redactor is not None and self.scope.project != NOTES:
-            redacted = self._redactor.redact(content)
-            content, kinds, name = redacted.content, redacted.kinds, self._redactor.redact_text(name)
+        kept, name = redacted_page(None if self.scope.project == NOTES else self._redactor, content, name)
+        content, kinds = kept.content, kept.kinds
         page = id_of(content) if kinds else original
         more = "" if self.scope.project == NOTES else _INDEX
         more += _REDACTED if kinds else _FORM if shown_form else ""

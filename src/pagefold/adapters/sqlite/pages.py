@@ -41,7 +41,7 @@ from pagefold.adapters.sqlite.scope import ScopeClause
 from pagefold.errors import StoreError
 from pagefold.pages.kinds import PageKind
 from pagefold.pages.page import PageId, id_of, id_range
-from pagefold.pages.redaction import Redactor
+from pagefold.pages.redaction import Redactor, redacted_page
 from pagefold.pages.scope import NOTES, THIS_USER, StoreScope
 from pagefold.pages.store import Collected, ListedPage, StoreStats
 
@@ -160,10 +160,8 @@ class SqlitePages:
         shown_form: PageId | None = None,
     ) -> PageId:
         original = id_of(content)
-        kinds: tuple[str, ...] = ()
-        if self.redactor is not None and self.scope.project != NOTES:
-            redacted = self.redactor.redact(content)
-            content, kinds, name = redacted.content, redacted.kinds, self.redactor.redact_text(name)
+        kept, name = redacted_page(None if self.scope.project == NOTES else self.redactor, content, name)
+        content, kinds = kept.content, kept.kinds
         with self._guard:
             page = id_of(content) if kinds else original
             # Compressed before the write lock is taken, so that processes wait only for each other's writes.
