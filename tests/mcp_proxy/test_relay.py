@@ -227,6 +227,27 @@ def test_what_a_server_answers_to_a_cancelled_call_is_marked_like_any_other_resu
     assert relay.lost("s", "died") == []
 
 
+@pytest.mark.parametrize("result", [{}, {"tools": None}, {"tools": {"name": "x"}}, {"tools": "x"}])
+def test_a_list_without_tools_passes_as_it_came(result: dict[str, Any]) -> None:
+    relay = greeted(tools=["context_recall"], listing=ToolListing(None, CONTEXT_TOOLS[:1]))
+    relay.from_client(line(id=1, method="tools/list"))
+    data = line(id=1, result=result)
+    assert relay.from_server("s", data) == [ToClient(data)]
+
+
+@pytest.mark.parametrize("tool", [3, "x", None, ["x"], {}])
+def test_a_tool_that_is_none_stays_as_it_came(tool: Any) -> None:
+    def widened(schema: Any) -> tuple[Any, dict[str, str]]:
+        return {"wider": schema}, {}
+
+    listing = ToolListing(None, CONTEXT_TOOLS[:1], with_parameters=widened, wanted=["*"])
+    relay = greeted(tools=["context_recall"], listing=listing)
+    relay.from_client(line(id=1, method="tools/list"))
+    (command,) = relay.from_server("s", line(id=1, result={"tools": [tool]}))
+    assert isinstance(command, ToClient)
+    assert json.loads(command.data)["result"]["tools"][0] == tool
+
+
 def test_our_tools_stand_on_the_last_page_only() -> None:
     relay = greeted(tools=["context_recall"], listing=ToolListing(None, CONTEXT_TOOLS[:1]))
     for cursor, names in (("more", ["x"]), (None, ["x", "context_recall"])):

@@ -58,7 +58,7 @@ class ToolListing:
 
     def _parametrised(self, tool: Any) -> Any:
         name = named(tool)
-        if self.with_parameters is None or not any(fnmatchcase(name, pattern) for pattern in self.wanted):
+        if self.with_parameters is None or not name or not any(fnmatchcase(name, pattern) for pattern in self.wanted):
             return tool
         schema, self.names[name] = self.with_parameters(tool.get("inputSchema"))
         return {**tool, "inputSchema": schema}

@@ -266,7 +266,7 @@ class Relay:
         annotations = {as_string(tool.get("name")): as_object(tool.get("annotations")) for tool in tools}
         prefix = f"mcp__{self.server}__" if self.server else ""
         self.annotations |= {f"{prefix}{tool}": hints for tool, hints in annotations.items()}
-        if self.options.listing is None:
+        if self.options.listing is None or not isinstance(result.get("tools"), list):
             return data
         renamed = {name: self._public_name(name, annotations) for name in annotations if name in self.own_tools}
         self._renamed |= {public: name for name, public in renamed.items()}
