@@ -155,3 +155,18 @@ def test_a_body_that_is_no_request_is_refused_and_leaves_no_trace() -> None:
     with pytest.raises(WireError):
         readings.read(MESSAGES, body.replace(b"}]", b'}, {"role":"nobody"}]', 1))
     assert said(readings.read(MESSAGES, body)) == said(RequestCache().read(MESSAGES, body))
+
+
+def test_agents_that_differ_in_one_digit_of_their_prompt_are_not_taken_for_one_another() -> None:
+    requests = RequestCache()
+    files = [("user", LONG * 12), ("assistant", "a"), ("user", LONG * 12)]
+    agents: list[dict[str, Any]] = [
+        {"messages": [("user", f"Task {number}."), *files], "head": "s"} for number in range(10, 20)
+    ]
+    bodies = [spelled(CHAT, agent, moving=False, blocks=False, first=True) for agent in agents]
+    for body in bodies:
+        requests.read(CHAT, body)
+    for agent in agents:
+        agent["messages"] += [("assistant", "Read."), ("user", "And?")]
+        body = spelled(CHAT, agent, moving=False, blocks=False, first=True)
+        assert requests.read(CHAT, body).after == 4

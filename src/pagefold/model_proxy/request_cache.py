@@ -16,9 +16,11 @@ from pagefold.wire.message import Request, Role
 
 _BYTES = 32 << 20
 _FIRST = 256  # bytes of the shortest beginning that is hashed
+_WHOLE = 64 << 10
 _SAMPLE = 1024
-"""Of a longer one only the end: whoever is found is compared, and reading all of it twice is dear. With less than this,
-agents that read the same files are taken for one another, and each of them is read whole."""
+"""What follows the first 64 KiB is sampled at the end of each beginning: whoever is found is compared, and hashing all
+of it is dear. Were less hashed, agents that are given the same files under prompts of one length would be taken for one
+another, and each of their requests read whole."""
 
 
 @dataclass(slots=True, eq=False)
@@ -78,7 +80,8 @@ class RequestCache:
 
     def read(self, api: Api, body: bytes) -> ParsedRequest:
         """Raises WireError."""
-        entry = self._like(api, body)
+        keys = _keys(api, body)
+        entry = self._like(keys)
         before = entry.reading if entry else None
         again = parse_again(body, before.request, api.shape) if before else None
         reading = self._after(before, again) if before and again else self._whole(api, body)
@@ -87,7 +90,7 @@ class RequestCache:
                 entry.reading = reading  # it begins like all that the other is found by, and takes its place
             else:
                 entry = _CachedBody(reading)
-            self._keep(entry)
+            self._keep(entry, keys)
         return reading
 
     def _whole(self, api: Api, body: bytes) -> ParsedRequest:
@@ -112,22 +115,21 @@ class RequestCache:
             after = 0  # what is spelled anew may say the same, but this does not
         return ParsedRequest(before.api, request, hashes, head, first, answered, *asked, after)
 
-    def _like(self, api: Api, body: bytes) -> _CachedBody | None:
+    def _like(self, keys: list[int]) -> _CachedBody | None:
         """The reading with the longest beginning in common, as far as it shows."""
-        stop = 1 << len(body).bit_length()
-        while (stop := stop // 2) >= _FIRST:
-            if (entry := self._by_key.get(_key(api, body, stop))) is not None:
+        for key in reversed(keys):
+            if (entry := self._by_key.get(key)) is not None:
                 return entry
         return None
 
-    def _keep(self, entry: _CachedBody) -> None:
+    def _keep(self, entry: _CachedBody, keys: list[int]) -> None:
         request = entry.reading.request
         size = len(request.body)
         self._bytes += size - self._kept.pop(entry, 0)
         self._kept[entry] = size
         stop = entry.length * 2 or _FIRST
         while stop <= request.end:  # what comes behind the messages moves with every turn
-            key = _key(entry.reading.api, request.body, stop)
+            key = keys[(stop // _FIRST).bit_length() - 1]
             if other := self._by_key.get(key):
                 other.keys.remove(key)
                 if not other.keys:
@@ -161,6 +163,12 @@ def _first_answer(request: Request, hashes: Log[bytes]) -> tuple[int, bytes | No
     return hashes.length, None
 
 
-def _key(api: Api, body: bytes, stop: int) -> int:
-    """The key of a body's beginning of this length."""
-    return hash((api.name, stop, body[max(0, stop - _SAMPLE) : stop]))
+def _keys(api: Api, body: bytes) -> list[int]:
+    """The keys of a body's beginnings, the shortest first. Each is made of the one before and of what follows it."""
+    keys: list[int] = []
+    key, start, stop = hash(api.name), 0, _FIRST
+    while stop <= len(body):
+        key = hash((key, body[start if stop <= _WHOLE else stop - _SAMPLE : stop]))
+        keys.append(key)
+        start, stop = stop, stop * 2
+    return keys
