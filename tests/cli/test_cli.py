@@ -14,7 +14,7 @@ from pagefold.adapters.local_files import LocalFiles
 from pagefold.adapters.model_proxy_lock import hold_model_proxy_lock
 from pagefold.adapters.stores import open_store
 from pagefold.cli import COMMANDS
-from pagefold.cli.arguments import tokens
+from pagefold.cli.command_parser import tokens
 from pagefold.derive.policies import LIVE
 from pagefold.pages.contents import ContentsEntry, called, contents_page
 from pagefold.pages.kinds import PageKind
@@ -154,7 +154,7 @@ def test_emit_writes_what_the_scorer_reads_and_leaves_nothing_half_written(tmp_p
     [
         (("replay", "gone.jsonl"), "gone.jsonl: no such file, folder or glob"),
         (("replay", "--policy", "magic"), "policy = 'magic': expected one of identity"),
-        (("replay", "--overhead", "-1"), "--overhead -1: expected 0 tokens or more"),
+        (("replay", "--overhead", "-1"), "'-1': expected a number of tokens"),
         (("serve", "--policy", "oracle_replay"), "policy = 'oracle_replay': it looks ahead in a recording"),
         (("replay", "--prices", "free"), "prices = 'free': expected the name of a model"),
         (("dashboard", "--port", "99999"), "--port = 99999: expected a whole number from 0 to 65535"),
@@ -371,3 +371,40 @@ def test_recall_tells_a_page_in_its_place_as_an_agent_is_told_it(tmp_path: Path)
     assert pagefold(*asked, "--history", "h", "--in-place", home=tmp_path).stdout.decode() == told + "\n"
     assert pagefold(*asked, "--history", "h", home=tmp_path).stdout == b"made"
     assert b"--in-place: expected --history" in pagefold(*asked, "--in-place", home=tmp_path, code=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("repotr",), "did you mean report"),
+        (("report", "--widow", "64k"), "did you mean --window?"),
+        (("serve", "--polcy=economic"), "did you mean --policy?"),
+        (("lab", "solv"), "did you mean solve"),
+        (("init", "claud"), "did you mean claude"),
+        (("recall", "--budget", "many", "x"), "expected a number of tokens"),
+    ],
+)
+def test_a_mistyped_name_is_answered_with_the_nearest_one(words: tuple[str, ...], said: str, tmp_path: Path) -> None:
+    assert said in pagefold(*words, home=tmp_path, code=2).stderr.decode()
+
+
+@pytest.mark.parametrize("command", ["replay", "report", "tune", "compare", "export"])
+def test_a_file_that_is_no_session_is_a_failure(command: str, tmp_path: Path) -> None:
+    (tmp_path / "notes.jsonl").write_text("no session\n")
+
+    pagefold(command, "notes.jsonl", home=tmp_path, code=2)
+
+
+def test_help_shows_every_command_once_and_the_main_ones_first(tmp_path: Path) -> None:
+    shown = pagefold("--help", home=tmp_path).stdout.decode()
+    listed = [line.split()[0] for line in shown.splitlines() if line.startswith("  ")]
+
+    assert sorted(listed) == sorted(COMMANDS)
+    assert listed[:2] == ["run", "report"]
+
+
+@pytest.mark.parametrize(
+    ("text", "number"), [("64k", 64_000), ("1M", 1_000_000), ("1.5m", 1_500_000), ("12_000", 12_000)]
+)
+def test_numbers_of_tokens_are_read_as_they_are_written(text: str, number: int) -> None:
+    assert tokens(text) == number

@@ -123,7 +123,7 @@ def test_odd_logs_are_told_and_never_a_stack_trace(command: str, tmp_path: Path)
     [
         (("report", "missing.jsonl"), "missing.jsonl: no such file"),
         (("report", "LOGS", "-o", "no/such/folder/x.html"), "cannot be written"),
-        (("report", "LOGS", "--overhead", "-1"), "--overhead -1: expected 0 tokens or more"),
+        (("report", "LOGS", "--overhead", "-1"), "'-1': expected a number of tokens"),
         (("compare", "LOGS", "--policies", "nobody"), "policy = 'nobody': expected one of"),
         (("compare", "LOGS", "--policies", ","), "expected names"),
         (("compare", "LOGS", "--windows", "many"), "--windows many: 'many': expected a number of tokens"),

@@ -55,6 +55,21 @@ def find(patterns: Iterable[str]) -> list[Path]:
     return list(names)
 
 
+def expected_sessions(path: Path) -> int:
+    """Returns about how many sessions a file holds, for a progress bar: a chat recording has one a line, any other
+    file one. What is no ordinary file is not read: a pipe gives its content only once."""
+    if not path.is_file():
+        return 1
+    try:
+        with opened(path) as file:
+            first = file.readline(_PIECE)
+            if _detect(path, first) is not Format.CHAT or _is_document(first):
+                return 1
+            return 1 + sum(piece.count(b"\n") for piece in iter(lambda: file.read(_PIECE), b""))
+    except (OSError, *_DAMAGED):
+        return 1  # the reader says what is wrong with it
+
+
 def example() -> Path:
     """The recorded session that comes with the package."""
     return Path(__file__).parent.parent / "examples" / "session.jsonl"

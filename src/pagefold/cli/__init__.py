@@ -12,37 +12,49 @@ from collections.abc import Sequence
 from typing import Any
 
 from pagefold import __version__
+from pagefold.cli.command_parser import CommandParser
 from pagefold.errors import ConfigError, PagefoldError
 from pagefold.printable import printable
 
-COMMANDS = {
-    "replay": "what recorded sessions sent, what that cost with prompt caching, and how often it was read",
-    "report": "what pagefold would have saved on recorded sessions, as a page to show to others",
-    "compare": "policies and windows on the same recorded sessions, ranked, with the worst session of each",
-    "tune": "learn settings from recorded sessions, chosen on sessions that were held back",
-    "export": "sessions and decisions as Parquet, and what they add up to",
-    "encode": "what a tool's result becomes in its cheapest lossless form, and what that saves",
-    "decode": "the original of such a form",
-    "serve": "run the model proxy: shortens requests to model APIs, passes answers on unchanged",
-    "run": "start an agent behind the model proxy",
-    "doctor": "check whether proxies, store and agents work together, and say what to do",
-    "mcp": "run the MCP proxy: makes tool results shorter without loss, changes nothing else",
-    "init": "put the MCP servers of a client behind pagefold, or undo that",
-    "hook": "what Claude Code runs after a tool, once `init claude-code --hook` has set it",
-    "stats": "what the proxies have saved so far",
-    "top": "sessions, context and faults as they happen, in the terminal",
-    "dashboard": "sessions, context, faults and stored pages, in a browser",
-    "recall": "print a stored page, byte for byte, by its handle",
-    "search": "find stored pages that contain words, names or paths",
-    "restore": "bring a session's pages back from the history sink",
-    "forget": "remove sessions from the store and the history sink, so that no byte of them is left",
-    "store": "show what the store holds, add to it, remove what is old",
-    "journal": "what was written back to outlive the window, what was refused, and why",
-    "tools": "what is known of tools, what may be run early, and from which layer that comes",
-    "lab": "studies, a test of how well models read forms, and a provider on loopback to try agents against",
-    "config": "every setting, its value, and where it comes from",
-    "demo": "see it work: replay, store, recall and proxy on a bundled session, no key, no network",
+GROUPS = {
+    "To begin with": {
+        "run": "start an agent behind the model proxy",
+        "report": "what pagefold would have saved on recorded sessions, as a page to show to others",
+        "doctor": "check whether proxies, store and agents work together, and say what to do",
+        "stats": "what the proxies have saved so far",
+        "demo": "see it work: replay, store, recall and proxy on a bundled session, no key, no network",
+    },
+    "Proxies, and clients behind them": {
+        "serve": "run the model proxy: shortens requests to model APIs, passes answers on unchanged",
+        "mcp": "run the MCP proxy: makes tool results shorter without loss, changes nothing else",
+        "init": "put the MCP servers of a client behind pagefold, or undo that",
+        "hook": "what Claude Code runs after a tool, once `init claude-code --hook` has set it",
+        "top": "sessions, context and faults as they happen, in the terminal",
+        "dashboard": "sessions, context, faults and stored pages, in a browser",
+    },
+    "Recorded sessions": {
+        "replay": "what recorded sessions sent, what that cost with prompt caching, and how often it was read",
+        "compare": "policies and windows on the same recorded sessions, ranked, with the worst session of each",
+        "tune": "learn settings from recorded sessions, chosen on sessions that were held back",
+        "export": "sessions and decisions as Parquet, and what they add up to",
+    },
+    "What is stored": {
+        "recall": "print a stored page, byte for byte, by its handle",
+        "search": "find stored pages that contain words, names or paths",
+        "store": "show what the store holds, add to it, remove what is old",
+        "restore": "bring a session's pages back from the history sink",
+        "forget": "remove sessions from the store and the history sink, so that no byte of them is left",
+        "journal": "what was written back to outlive the window, what was refused, and why",
+    },
+    "Settings, forms and studies": {
+        "config": "every setting, its value, and where it comes from",
+        "tools": "what is known of tools, what may be run early, and from which layer that comes",
+        "encode": "what a tool's result becomes in its cheapest lossless form, and what that saves",
+        "decode": "the original of such a form",
+        "lab": "studies, a test of how well models read forms, and a provider on loopback to try agents against",
+    },
 }
+COMMANDS = {name: summary for group in GROUPS.values() for name, summary in group.items()}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -72,10 +84,11 @@ def parser(chosen: str | None = None) -> argparse.ArgumentParser:
 
     What `--help` says of a command is its line in COMMANDS and, from its second paragraph on, its module's docstring.
     """
-    top = argparse.ArgumentParser(
+    top = CommandParser(
         prog="pagefold",
         description="Virtual memory for the context of LLM agents.",
-        epilog="Example: pagefold replay ~/.claude/projects",
+        epilog="pagefold COMMAND --help says more.\nExamples: pagefold run claude; pagefold report ~/.claude/projects",
+        groups=GROUPS,
     )
     top.add_argument("--version", action="version", version=f"pagefold {__version__}")
     commands: Any = top.add_subparsers(metavar="COMMAND", required=True)
@@ -95,5 +108,5 @@ def parser(chosen: str | None = None) -> argparse.ArgumentParser:
             command.add_argument("--config", metavar="FILE", help=meaning)
             command.add_argument("--json", action="store_true", help="print JSON")
             module.add_arguments(command)
-            command.set_defaults(run=module.run)
+            command.set_defaults(run=module.run, parser=command)
     return top

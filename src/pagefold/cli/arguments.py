@@ -1,7 +1,6 @@
 """The flags that several commands have, and what they lead to: settings, and the content of a file."""
 
 import argparse
-import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -10,11 +9,10 @@ from typing import TYPE_CHECKING
 
 from pagefold import config
 from pagefold.adapters.protection import protection_of
+from pagefold.cli.command_parser import tokens
 from pagefold.errors import ConfigError
 from pagefold.pages.scope import THIS_USER
 from pagefold.settings.sections import Settings
-
-_SCALES = {"k": 1_000, "m": 1_000_000}
 
 if TYPE_CHECKING:  # imported where it is opened: most commands need no store
     from pagefold.adapters.library import Library
@@ -38,15 +36,6 @@ def add_policy(command: argparse.ArgumentParser) -> None:
 
 def add_window(command: argparse.ArgumentParser, meaning: str) -> None:
     command.add_argument("--window", type=tokens, metavar="N", help=f"{meaning}, such as 64000 or 64k")
-
-
-def tokens(text: str) -> int:
-    """Reads a number of tokens; k and m stand for thousands and millions."""
-    scale = _SCALES.get(text[-1:].lower(), 1)
-    digits = (text if scale == 1 else text[:-1]).replace("_", "").replace(",", "")
-    if not re.fullmatch(r"\d+(\.\d+)?" if scale > 1 else r"\d+", digits):
-        raise argparse.ArgumentTypeError(f"{text!r}: expected a number of tokens, such as 64000, 64k or 1m")
-    return round(float(digits) * scale)
 
 
 def load_settings(options: argparse.Namespace, flags: Mapping[str, object] | None = None) -> Settings:

@@ -14,7 +14,7 @@ from functools import partial
 
 from pagefold.analysis.compare import IDENTITY, MISSED, Comparison, PolicyChoice, compare_session
 from pagefold.cli import logs, output
-from pagefold.cli.arguments import tokens
+from pagefold.cli.command_parser import tokens
 from pagefold.errors import ConfigError
 from pagefold.number_format import several, short
 

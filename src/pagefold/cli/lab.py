@@ -37,6 +37,7 @@ from pagefold.analysis.clawvm import matrix
 from pagefold.analysis.clawvm.matrix import MatrixRow, Summary
 from pagefold.analysis.clawvm.workloads import BUDGETS, SEEDS
 from pagefold.cli import lab_endpoint, lab_provider, lab_reading, lab_solve, output
+from pagefold.cli.command_parser import tokens
 from pagefold.errors import ConfigError
 from pagefold.pages.faults import FaultKind
 
@@ -47,7 +48,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("study", choices=["clawvm", "provider", "reading", "solve"], help="which of them to run")
     seeds = f"a family, or of every task (default: {len(SEEDS)} for clawvm, 1 for solve)"
     command.add_argument("--seeds", type=int, metavar="N", help=seeds)
-    command.add_argument("--budgets", type=int, nargs="+", metavar="N", default=BUDGETS, help="in tokens")
+    command.add_argument("--budgets", type=tokens, nargs="+", metavar="N", default=BUDGETS, help="in tokens")
     command.add_argument("--svg", metavar="FILE", help="write a picture of faults by budget")
     lab_provider.add_arguments(command)
     lab_endpoint.add_arguments(command)

@@ -4,7 +4,7 @@ import argparse
 
 from pagefold import config
 from pagefold.adapters.model_endpoint import EndpointApi, ModelEndpoint
-from pagefold.cli.arguments import tokens
+from pagefold.cli.command_parser import tokens
 from pagefold.errors import ConfigError
 from pagefold.loopback import is_loopback_url
 

@@ -16,6 +16,7 @@ from typing import IO, Any
 
 from pagefold.adapters.model_prices import ModelPrices
 from pagefold.cli import output
+from pagefold.cli.command_parser import tokens
 from pagefold.errors import ConfigError
 from pagefold.model_proxy.server import run as serve
 from pagefold.provider.answer import Answer
@@ -43,7 +44,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     group.add_argument("--script", metavar="FILE", help="a JSON list of turns to answer with")
     group.add_argument("--log", metavar="FILE", help="write one JSON line a request; - for standard output")
     group.add_argument("--bodies", action="store_true", help="with the bodies in that log")
-    group.add_argument("--window", type=int, default=0, metavar="N", help="tokens that fit, whatever the model")
+    group.add_argument("--window", type=tokens, default=0, metavar="N", help="tokens that fit, whatever the model")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -20,7 +20,7 @@ from pagefold.analysis.reading.figures import PairedAnswer, ReadingFigures
 from pagefold.analysis.reading.selection import chosen
 from pagefold.analysis.replay_job import ReplayJob
 from pagefold.cli import logs, output
-from pagefold.cli.arguments import tokens
+from pagefold.cli.command_parser import tokens
 from pagefold.cli.lab_endpoint import endpoint_of
 from pagefold.derive.cost import ASSUMED
 from pagefold.errors import ConfigError

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pagefold.adapters.model_prices import ModelPrices
 from pagefold.cli import logs, output
-from pagefold.cli.arguments import tokens
+from pagefold.cli.command_parser import tokens
 from pagefold.cli.lab_endpoint import endpoint_of
 from pagefold.errors import ConfigError, UpstreamError
 from pagefold.number_format import money, several, short

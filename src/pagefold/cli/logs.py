@@ -1,6 +1,7 @@
 """What commands that read recorded sessions share: their flags, which files they read, and progress while they work."""
 
 import argparse
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,10 +16,12 @@ from pagefold.analysis.problems import FileProblem, ProblemCounts
 from pagefold.analysis.replay_job import ReplayJob
 from pagefold.cli import output
 from pagefold.cli.arguments import add_window
+from pagefold.cli.command_parser import tokens
 from pagefold.derive.cost import ASSUMED
 from pagefold.derive.learned import learned_of
 from pagefold.derive.policies import policy_named
 from pagefold.errors import ConfigError
+from pagefold.number_format import several
 from pagefold.settings.sections import Settings
 from pagefold.tokens import counter
 from pagefold.wire.transcripts import Format
@@ -36,13 +39,17 @@ class Recordings:
     settings: Settings
 
     def results(self, what: str, work: SessionWork[T]) -> Iterator[SessionResult[T] | FileProblem]:
-        """Yields a result for every session, in order, with a progress bar that counts files."""
-        done, path = -1, None
-        with output.progress(what, len(self.paths)) as bar:
+        """Yields a result for every session, in order, with a progress bar that counts sessions."""
+        sessions = 0
+        with output.progress(what, self.expected_sessions()) as bar:
             for result in run_on_sessions(self.paths, work, self.job, self.engine):
-                done, path = done + (result.path != path), result.path
-                bar.update(bar.task_ids[0], completed=done, description=path.name)
+                sessions += not isinstance(result, FileProblem)
+                bar.update(bar.task_ids[0], completed=sessions, description=result.path.name)
                 yield result
+
+    def expected_sessions(self) -> int:
+        """Returns about how many sessions there are; 0 where nobody sees the progress bar that asks for it."""
+        return sum(map(recordings.expected_sessions, self.paths)) if sys.stderr.isatty() else 0
 
     def exit_code(self, problems: int, sessions: int) -> int:
         """Returns 2 where no session was found in what the user named, or with --strict where anything was odd."""
@@ -56,7 +63,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--tokens", metavar="NAME", help="counter: o200k, cl100k, claude-3, claude-5")
     command.add_argument(
         "--overhead",
-        type=int,
+        type=tokens,
         metavar="N",
         default=0,
         help="tokens of system prompt and schemas that a recording lacks",
@@ -74,8 +81,6 @@ def recordings_of(options: argparse.Namespace) -> Recordings:
     flags = {name: getattr(options, name, None) for name in names}
     flags |= {"replay.jobs": options.jobs, "replay.strict": options.strict}
     settings = config.load(flags={key: value for key, value in flags.items() if value is not None}).settings
-    if options.overhead < 0:
-        raise ConfigError(f"--overhead {options.overhead}: expected 0 tokens or more")
     job = ReplayJob(
         ModelPrices(settings.prices_usd, settings.prices).prices(settings.prices) if settings.prices else ASSUMED,
         counter(settings.tokens).name,
@@ -113,7 +118,9 @@ def own_logs() -> list[Path]:
     paths: list[Path] = []
     for agent, folder, pattern in config.agent_logs():
         files = sorted(folder.rglob(pattern)) if folder.is_dir() else []
-        output.to_stderr(f"{agent}: {len(files):,} logs in {folder}" if files else f"{agent}: no logs in {folder}")
+        output.to_stderr(
+            f"{agent}: {several(len(files), 'log')} in {folder}" if files else f"{agent}: no logs in {folder}"
+        )
         paths += files
     if not paths:
         output.to_stderr("Taking the bundled example session instead.")

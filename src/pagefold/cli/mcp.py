@@ -12,6 +12,7 @@ Examples:
 
 import argparse
 
+from pagefold.cli.command_parser import tokens
 from pagefold.errors import ConfigError
 from pagefold.mcp_proxy.launch import launch
 
@@ -36,7 +37,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         help="smaller schemas that mean the same, or signatures with the whole on demand",
     )
     command.add_argument("--references", action="store_true", default=None, help="refer to earlier results, see docs")
-    command.add_argument("--budget", type=int, metavar="N", help="tokens above which a result is cut")
+    command.add_argument("--budget", type=tokens, metavar="N", help="tokens above which a result is cut")
     command.add_argument("--parameters", metavar="TOOLS", help="tools that get the parameters format, budget and chunk")
     command.add_argument("--as-is", metavar="TOOLS", help="tools whose results pass untouched, divided by commas")
     command.add_argument("--structured", choices=["auto", "keep"], help="keep structuredContent beside its text")

@@ -11,7 +11,7 @@ from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
 from pagefold.printable import CONTROL, printable
@@ -80,13 +80,15 @@ def table(
 
 @contextmanager
 def progress(what: str, total: int) -> Iterator[Progress]:
-    """Shows a progress bar on stderr while the block runs; nothing if stderr is no terminal."""
+    """Shows a progress bar with the time left on stderr while the block runs; nothing if stderr is no terminal."""
     console = Console(stderr=True)
     columns = (
         TextColumn(what),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
         TextColumn("{task.description}"),
     )
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:

@@ -20,6 +20,7 @@ import sys
 
 from pagefold.cli import output
 from pagefold.cli.arguments import add_all_projects, add_store, library_to_read
+from pagefold.cli.command_parser import tokens
 from pagefold.encode.recall_reply import RecallReply
 from pagefold.errors import ConfigError
 from pagefold.pages.recall import Denied, Failed, Recalled, Unknown
@@ -38,7 +39,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "--in-place", action="store_true", help="with what was asked, and what came before and after it in --history"
     )
     command.add_argument("--cursor", default="", metavar="CURSOR", help="the piece that the last one's cursor leads to")
-    command.add_argument("--budget", type=int, metavar="TOKENS", help="in pieces of at most so many tokens")
+    command.add_argument("--budget", type=tokens, metavar="TOKENS", help="in pieces of at most so many tokens")
     add_all_projects(command)
     add_store(command)
 

@@ -12,6 +12,7 @@ Examples:
 """
 
 import argparse
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from pagefold.analysis.tune import Tuned, tune
 from pagefold.cli import logs, output, telemetry_setup
 from pagefold.derive.learned import SHIPPED, learned_of
 from pagefold.errors import ConfigError
+from pagefold.number_format import several
 from pagefold.tools.from_settings import registry_of
 
 _SHOW = "show"
@@ -42,13 +44,12 @@ def run(options: argparse.Namespace) -> int:
     recorded = logs.recordings_of(options)
     # What was learned before is learned anew: from what ships, and never from itself.
     before = _own_text(options.output)
-    with output.progress("tuning", len(recorded.paths)) as bar:
-        done: dict[str, set[Path]] = {}
+    with output.progress("tuning", recorded.expected_sessions()) as bar:
+        done: Counter[str] = Counter()
 
         def progress(what: str, path: Path) -> None:
-            seen = done.setdefault(what, set())
-            seen.add(path)
-            bar.update(bar.task_ids[0], completed=len(seen), description=f"{what} {path.name}")
+            done[what] += 1
+            bar.update(bar.task_ids[0], completed=done[what], description=f"{what} {path.name}")
 
         lengths = telemetry_setup.session_lengths(recorded.settings)
         job, engine = replace(recorded.job, learned=SHIPPED), recorded.engine
@@ -61,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
         output.print_json(_as_data(tuned, linked, block) | {"traced": len(lengths)})
     else:
         if lengths:
-            output.console().print(f"{len(lengths):,} sessions of the decision trace say how long sessions last.")
+            output.console().print(f"{several(len(lengths), 'session')} of the decision trace: how long sessions last.")
         _print(tuned, linked, block, written=bool(options.output))
         if tuned.problems:
             output.to_stderr(f"{tuned.problems:,} skipped, or odd but kept: pagefold replay names them.")
@@ -105,7 +106,7 @@ def _print(tuned: Tuned, linked: LearnedLinks, block: str, *, written: bool) -> 
     if not tuned.sessions:
         console.print("No session was found in these recordings.")
         return
-    console.print(f"{tuned.sessions:,} sessions fitted, {tuned.judged:,} judged, each while it was held back.")
+    console.print(f"{several(tuned.sessions, 'session')} fitted, {tuned.judged:,} judged, each while it was held back.")
     if not tuned.judged:
         console.print("Too few to fit on some and to judge on others: nothing changes.")
         return
