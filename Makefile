@@ -151,7 +151,7 @@ reading: $(READY) models
 
 requirements:
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
-	  --extra s3 --extra toon --extra encryption --extra keyring --extra postgres pyproject.toml -o requirements/run.txt
+	  --extra speed --extra s3 --extra toon --extra encryption --extra keyring --extra postgres pyproject.toml -o requirements/run.txt
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
 	  --group dev pyproject.toml -o requirements/dev.txt
 

@@ -16,6 +16,7 @@ COMMANDS = {
     "python -c pass": ["-c", "pass"],
     "import pagefold": ["-c", "import pagefold"],
     "pagefold.Context": ["-c", "import pagefold; pagefold.Context"],
+    "pagefold.Context()": ["-c", "import pagefold; pagefold.Context()"],
     "pagefold.wrap": ["-c", "import pagefold; pagefold.wrap"],
     "pagefold --version": ["-m", "pagefold", "--version"],
     "pagefold config --json": ["-m", "pagefold", "config", "--json"],

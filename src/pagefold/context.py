@@ -9,18 +9,17 @@ each answer in it, as it was asked then, with the policy and the notes of that t
 before anything is folded away, and a context of the same history, store and project begins with it.
 """
 
-import asyncio
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
+from pagefold.adapters.given_store import given_store
 from pagefold.adapters.instructions import instructions_in
 from pagefold.adapters.model_prices import ModelPrices
 from pagefold.adapters.steady_time import steady_time
-from pagefold.adapters.stores import open_store
 from pagefold.context_report import MessageStanding, Report
 from pagefold.derive.cost import ASSUMED, Prices
 from pagefold.derive.learned import SHIPPED
@@ -52,6 +51,7 @@ from pagefold.wire import json_text
 from pagefold.wire.apis import binds_reasoning, message_of, spelled_alike
 from pagefold.wire.message import BlockKind, Message
 
+_T = TypeVar("_T")
 NO_TOOLS: Mapping[str, Mapping[str, Any]] = {}
 _TITLE = re.compile(r"\[(R\d+)[ \]]")
 _NAMED = 60
@@ -98,7 +98,7 @@ class Context:
                 policy = configured(policy, binds_reasoning=binds_reasoning(model))
         self._prices, self._clock = prices, clock
         self._owns = isinstance(store, str | Path)
-        self._store = open_store(store) if isinstance(store, str | Path) else store or MemoryStore()
+        self._store = given_store(store) or MemoryStore()
         self._writeback = Writeback(self._store, Scopes(history, project))
         self._notebook = Notebook(self._store.notes)
         self._renewed = -RENEW_SECONDS
@@ -252,10 +252,10 @@ class Context:
 
     async def request_async(self, window: int | None = None, *, cold: bool | None = None) -> list[dict[str, Any]]:
         """`request`, off the event loop."""
-        return await asyncio.to_thread(self.request, window, cold=cold)
+        return await _off_the_loop(self.request, window, cold=cold)
 
     async def recall_async(self, handle: str, **part: Any) -> str:
-        return await asyncio.to_thread(self.recall, handle, **part)
+        return await _off_the_loop(self.recall, handle, **part)
 
     @property
     def _sent(self) -> Sequence[Message]:
@@ -378,6 +378,12 @@ class Context:
             if message.raw not in self._counted:
                 self._counted[message.raw] = self._counter.count(message.text) + FRAME
         return sum(self._counted[message.raw] for message in messages)
+
+
+async def _off_the_loop(work: Callable[..., _T], *given: Any, **named: Any) -> _T:
+    import asyncio  # noqa: PLC0415 - whoever awaits this has imported it; the others need not
+
+    return await asyncio.to_thread(work, *given, **named)
 
 
 def _as_sent(place: int, message: Message, sent: Message | None) -> Decision:

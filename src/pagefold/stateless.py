@@ -13,8 +13,8 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
+from pagefold.adapters.given_store import given_store
 from pagefold.adapters.model_prices import ModelPrices
-from pagefold.adapters.stores import open_store
 from pagefold.context import Context
 from pagefold.context_report import Report
 from pagefold.derive.policy import Policy
@@ -48,7 +48,7 @@ class Deriver:
     ) -> None:
         self._window, self._policy = window, policy
         self._owns = isinstance(store, str | Path)
-        self._store = open_store(store) if isinstance(store, str | Path) else store
+        self._store = given_store(store)
         self._windows = ModelPrices()
         self._contexts: dict[bytes, Context] = {}
         self._busy = Lock()

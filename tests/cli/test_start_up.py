@@ -45,3 +45,22 @@ def test_a_port_of_something_else_is_left_to_it(tmp_path: Path) -> None:
     assert ended.stdout.startswith("agent http://127.0.0.1:")
     assert not ended.stdout.endswith(f":{port}\n")
     assert f"port {port} is taken by something else" in ended.stderr
+
+
+UNUSED = (
+    "asyncio",
+    "ssl",
+    "sqlite3",
+    "zstandard",
+    "aiohttp",
+    "rich",
+    "genai_prices",
+    "pagefold.adapters.stores",
+    "pagefold.derive.policies.economic",
+)
+
+
+def test_importing_the_library_imports_no_database_no_network_and_no_policy_that_nobody_asked_for() -> None:
+    code = f"import sys, pagefold; pagefold.Context; print([name for name in {UNUSED} if name in sys.modules])"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert ended.stdout == "[]\n"

@@ -11,7 +11,7 @@ Send: TypeAlias = Callable[[Event], Awaitable[None]]
 App: TypeAlias = Callable[[Event, Receive, Send], Awaitable[None]]
 
 new_event_loop: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop
-with suppress(ImportError):  # there is no uvloop for Windows
+with suppress(ImportError):  # an extra, `speed`, that is not to be had on Windows
     import uvloop
 
     new_event_loop = uvloop.new_event_loop

@@ -11,10 +11,10 @@ from pathlib import Path
 from threading import RLock
 from typing import Any, TypeAlias
 
+from pagefold.adapters.given_store import given_store
 from pagefold.adapters.library import Library
 from pagefold.adapters.model_prices import ModelPrices
 from pagefold.adapters.steady_time import steady_time
-from pagefold.adapters.stores import open_store
 from pagefold.derive.policies import policy_named
 from pagefold.derive.policy import Policy
 from pagefold.errors import StoreError
@@ -94,7 +94,7 @@ class ModelCalls:
         store: Store | str | Path | None = None,
         recall_rounds: int = 4,
     ) -> None:
-        opened = open_store(store) if isinstance(store, str | Path) else store or MemoryStore()
+        opened = given_store(store) or MemoryStore()
         library = Library(opened)
         keeper = PageKeeper(library)
         policy = policy_named(policy) if isinstance(policy, str) else policy

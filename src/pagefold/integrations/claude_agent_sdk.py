@@ -13,9 +13,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from pagefold import config
+from pagefold.adapters.given_store import given_store
 from pagefold.adapters.library import Library
 from pagefold.adapters.model_prices import ModelPrices
-from pagefold.adapters.stores import open_store
 from pagefold.derive.policies import policy_named
 from pagefold.derive.policy import Policy
 from pagefold.integrations.histories import missing
@@ -51,7 +51,7 @@ def derived_options(
     `policy` and `store` are those of `pagefold.wrap`. Raises ConfigError where a policy has no such name.
     """
     options = options or ClaudeAgentOptions()
-    opened = open_store(store) if isinstance(store, str | Path) else store or MemoryStore()
+    opened = given_store(store) or MemoryStore()
     library = Library(opened)
     keeper = PageKeeper(library)
     conversations = Conversations(

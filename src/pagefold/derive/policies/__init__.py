@@ -1,29 +1,24 @@
 """The policies there are, by name.
 
 Those that fold are told the window, the prices and the counter. Some look ahead and are for recordings alone: whoever
-serves live requests never gets one.
+serves live requests never gets one. A policy is imported when it is asked for: a process uses one or two of them.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
 
 from pagefold.derive.cost import ASSUMED, Prices
 from pagefold.derive.learned import SHIPPED, Learned
-from pagefold.derive.policies.clear import Clear
-from pagefold.derive.policies.compaction import Compaction
-from pagefold.derive.policies.economic import Economic
-from pagefold.derive.policies.fifo import Fifo
-from pagefold.derive.policies.identity import Identity
-from pagefold.derive.policies.incremental import Incremental
-from pagefold.derive.policies.legacy import Legacy
-from pagefold.derive.policies.lossless import Lossless
-from pagefold.derive.policies.masking import Masking
-from pagefold.derive.policies.oracle import REFUSAL, OracleReplay
-from pagefold.derive.policies.reset import Reset
 from pagefold.derive.policy import Policy
 from pagefold.errors import ConfigError
 
 DEFAULT = "economic"
+_REFUSAL = (
+    "policy = {name!r}: it looks ahead in a recording, so it is for replay alone; a live request has no future to look "
+    "into. Expected one of {names}"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,16 +31,28 @@ class Conditions:
     learned: Learned = SHIPPED
 
 
-def _folding(kind: Callable[..., Policy], given: Conditions) -> Policy:
-    learned = given.learned
-    own = {"file_tools": learned.file_tools, "context_servers": learned.context_servers}
-    return kind(given.window, given.prices, given.tokens, **own)
+def _class(place: str) -> Any:
+    """The class of a policy, by its module in this folder and its name."""
+    module, name = place.split(".")
+    return getattr(import_module(f"{__name__}.{module}"), name)
+
+
+def _folding(place: str) -> Callable[[Conditions], Policy]:
+    """Makes policies that take what every folding policy takes, and nothing more."""
+
+    def make(given: Conditions) -> Policy:
+        learned = given.learned
+        own = {"file_tools": learned.file_tools, "context_servers": learned.context_servers}
+        made: Policy = _class(place)(given.window, given.prices, given.tokens, **own)
+        return made
+
+    return make
 
 
 _MAKERS: Mapping[str, Callable[[Conditions], Policy]] = {
-    "identity": lambda given: Identity(),
-    "lossless": lambda given: Lossless(forms=given.learned.forms),
-    "economic": lambda given: Economic(
+    "identity": lambda given: _class("identity.Identity")(),
+    "lossless": lambda given: _class("lossless.Lossless")(forms=given.learned.forms),
+    "economic": lambda given: _class("economic.Economic")(
         given.window,
         given.prices,
         given.tokens,
@@ -56,17 +63,19 @@ _MAKERS: Mapping[str, Callable[[Conditions], Policy]] = {
         file_tools=given.learned.file_tools,
         context_servers=given.learned.context_servers,
     ),
-    "legacy": lambda given: Legacy(
+    "legacy": lambda given: _class("legacy.Legacy")(
         given.window, given.prices, given.tokens, context_servers=given.learned.context_servers
     ),
-    "reset": lambda given: _folding(Reset, given),
-    "incremental": lambda given: _folding(Incremental, given),
-    "masking": lambda given: _folding(Masking, given),
-    "clear": lambda given: _folding(Clear, given),
-    "fifo": lambda given: _folding(Fifo, given),
-    "compaction": lambda given: _folding(Compaction, given),
-    "oracle_replay": lambda given: OracleReplay(given.window, given.prices, tokens=given.tokens),
-    "clairvoyant": lambda given: OracleReplay(given.window, given.prices, tokens=given.tokens, lookahead=None),
+    "reset": _folding("reset.Reset"),
+    "incremental": _folding("incremental.Incremental"),
+    "masking": _folding("masking.Masking"),
+    "clear": _folding("clear.Clear"),
+    "fifo": _folding("fifo.Fifo"),
+    "compaction": _folding("compaction.Compaction"),
+    "oracle_replay": lambda given: _class("oracle.OracleReplay")(given.window, given.prices, tokens=given.tokens),
+    "clairvoyant": lambda given: _class("oracle.OracleReplay")(
+        given.window, given.prices, tokens=given.tokens, lookahead=None
+    ),
 }
 NAMES = tuple(_MAKERS)
 OFFLINE = ("oracle_replay", "clairvoyant")
@@ -84,7 +93,7 @@ def policy_named(
 ) -> Policy:
     """Raises ConfigError with the names there are; `offline` also gives those that look ahead in a recording."""
     if name in OFFLINE and not offline:
-        raise ConfigError(REFUSAL.format(name=name, names=", ".join(LIVE)))
+        raise ConfigError(_REFUSAL.format(name=name, names=", ".join(LIVE)))
     if name not in _MAKERS:
         names = NAMES if offline else LIVE
         raise ConfigError(f"policy = {name!r}: expected one of {', '.join(names)}")

@@ -17,10 +17,6 @@ from pagefold.pages.facts import facts_of, opened
 from pagefold.wire.message import Message, Role
 
 LOOKAHEAD = 3
-REFUSAL = (
-    "policy = {name!r}: it looks ahead in a recording, so it is for replay alone; a live request has no future to look "
-    "into. Expected one of {names}"
-)
 
 
 @dataclass(frozen=True, slots=True)
