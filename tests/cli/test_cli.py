@@ -378,7 +378,7 @@ def test_recall_tells_a_page_in_its_place_as_an_agent_is_told_it(tmp_path: Path)
     [
         (("repotr",), "did you mean report"),
         (("report", "--widow", "64k"), "did you mean --window?"),
-        (("serve", "--polcy=economic"), "did you mean --policy?"),
+        (("serve", "--polcy=economic"), "did you mean --policy"),
         (("lab", "solv"), "did you mean solve"),
         (("init", "claud"), "did you mean claude"),
         (("recall", "--budget", "many", "x"), "expected a number of tokens"),
