@@ -19,6 +19,7 @@ _CLOSES = re.compile(r"^(?:[)\]}]|end\b|else\b|elif\b|except\b|finally\b|case\b|
 _LEAST = 3  # lines below which a region is no view: a search found them
 _DOUBTED = 0.8  # of their need, for lines that something may have changed since
 _OVERHEAD = 100  # tokens: small chunks must not win by being small
+_SMALL = 60  # tokens of a whole file that is cheaper to keep than the turn in which it is read again
 _RECALLED = 1.0  # the worth of a token of a recalled file; of others it is less than a hundredth
 
 
@@ -35,11 +36,16 @@ class Chunk:
     seen: int
     lines: tuple[str, ...] = field(repr=False)
     doubted: bool = False
+    whole: bool = False
 
     def candidate(self, *, recalled: bool) -> Candidate:
-        """Shown or not. Its worth is its need, less for a small one, whose title costs as much. Nothing is worth more
-        than lines of a file that was `recalled` after it had been folded."""
-        value = _RECALLED * self.tokens if recalled else self.need * self.tokens / (self.tokens + _OVERHEAD)
+        """Shown or not. Its worth is its need, less for a small one, whose title costs as much; but more for a small
+        `whole` file, since the turn in which it is read again costs more than its text. Nothing is worth more than
+        lines of a file that was `recalled` after it had been folded."""
+        share = self.tokens / (self.tokens + _OVERHEAD)
+        if self.whole and self.tokens <= _SMALL:
+            share = 1 / share
+        value = _RECALLED * self.tokens if recalled else self.need * share
         return Candidate(self, (Offer(ResidencyLevel.STRUCTURED, self.tokens, value),))
 
 
@@ -71,9 +77,9 @@ def chunks_of(key: str, file: KnownFile, now: Attention) -> Iterator[Chunk]:
             lines = region.lines[begin:end]
             need = _need(region, begin, end, file, now, named=named, shared=_shared(places, begin, end))
             doubted = text.is_doubted(min(region.seen[begin:end]))
-            yield Chunk(
-                key, index, begin, end, _tokens(lines), need * (_DOUBTED if doubted else 1.0), seen, lines, doubted
-            )
+            need *= _DOUBTED if doubted else 1.0
+            whole = len(lines) == text.length
+            yield Chunk(key, index, begin, end, _tokens(lines), need, seen, lines, doubted, whole)
 
 
 def _need(region: Region, begin: int, end: int, file: KnownFile, now: Attention, *, named: bool, shared: int) -> float:
