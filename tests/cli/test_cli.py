@@ -94,7 +94,7 @@ def test_replay_without_a_path_finds_the_logs_of_this_computer(tmp_path: Path) -
 
     done = pagefold("replay", "--json", home=tmp_path)
 
-    assert "Claude Code: 1 logs" in done.stderr.decode()
+    assert "Claude Code: 1 log in" in done.stderr.decode()
     assert [session["id"] for session in json.loads(done.stdout)["sessions"]] == ["mine"]
 
 

@@ -237,7 +237,7 @@ def test_the_command_serves_a_script_logs_requests_and_prints_the_bill(tmp_path:
     [
         (["--port", "70000"], "--port 70000: expected 0 to 65535"),
         (["--script", "nowhere.json"], "--script nowhere.json: cannot be read"),
-        (["--window", "-1"], "--window -1: expected a number of tokens"),
+        (["--window", "-1"], "argument --window: '-1': expected a number of tokens"),
         (["--log", "/nowhere/log"], "--log /nowhere/log: cannot be written"),
     ],
 )
