@@ -18,7 +18,7 @@ from typing import Any
 from pagefold.pages.files.changes import Compared, FileChange, Shown
 from pagefold.pages.files.model import FileModel
 from pagefold.pages.files.paths import identity, normal
-from pagefold.pages.files.recognise import changes_of
+from pagefold.pages.files.recognise import changes_of, shell_folder_after
 from pagefold.pages.files.region import Region
 from pagefold.pages.outcome import ending_of
 
@@ -126,7 +126,7 @@ def main() -> None:
         tally: Counter[str] = Counter()
         worst: list[tuple[int, str]] = []
         for session in sessions(family):
-            model, calls = FileModel(), dict[str, dict[str, Any]]()
+            model, calls, folder = FileModel(), dict[str, dict[str, Any]](), ""
             for place, message in enumerate(session["messages"]):
                 calls.update((call["id"], call) for call in message.get("tool_calls") or [])
                 call = calls.get(message.get("tool_call_id", ""))
@@ -136,7 +136,9 @@ def main() -> None:
                 text = (
                     content if isinstance(content, str) else "\n".join(part.get("text", "") for part in content or [])
                 )
-                changes = list(changes_of(call["function"]["name"], arguments_of(call), text, ending_of(text)))
+                name, arguments = call["function"]["name"], arguments_of(call)
+                changes = list(changes_of(name, arguments, text, ending_of(text), folder=folder))
+                folder = shell_folder_after(name, arguments, text, folder=folder)
                 model = model.after([change for change in changes if not isinstance(change, Shown | Compared)], place)
                 changes = [change for change in changes if isinstance(change, Shown | Compared)]
                 for path, view in views_of(changes).items():

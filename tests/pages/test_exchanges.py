@@ -1,5 +1,7 @@
 """Calls with what became of them, message by message."""
 
+import json
+
 import pytest
 
 from pagefold.pages.exchanges import Work
@@ -88,3 +90,20 @@ def test_a_patch_is_known_by_the_files_it_changes() -> None:
     work = work_of(conversation(user("Mend."), call("c1", "apply_patch", {"input": patch}), result("c1", "Success.")))
 
     assert [exchange.label for exchange in work.exchanges] == ["apply_patch src/a.py src/b.py"]
+
+
+@pytest.mark.parametrize(
+    ("script", "printed", "told"),
+    [
+        ("git fetch origin main", "error: cannot open '.git/FETCH_HEAD'", Outcome.UNCLEAR),
+        ("python3 mill.py", "Traceback (most recent call last):\n  File 'a'\nValueError: 1", Outcome.UNCLEAR),
+        ("git fetch origin main", "From https://example.com/mill", Outcome.OK),
+        ("rg -n error src", "error: a line of a file", Outcome.OK),
+    ],
+)
+def test_a_program_whose_shell_printed_errors_is_not_called_ok(script: str, printed: str, told: Outcome) -> None:
+    code = f"const r = await tools.exec_command({json.dumps({'cmd': script})}); text(r.output);"
+    answer = f"Script completed\nWall time 0.1 seconds\nOutput:\n\n{printed}\n"
+    work = work_of(conversation(user("Go."), call("c1", "exec", {"input": code}), result("c1", answer)))
+
+    assert work.exchanges[-1].ending.outcome is told

@@ -139,3 +139,24 @@ def test_what_the_user_said_with_a_refusal_is_kept() -> None:
 )
 def test_the_ending_is_told_by_what_the_program_says(script: str, text: str, told: str) -> None:
     assert ending_of(text, script=script).text == told
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            "timeout_ms must be at least 10000",
+            "FAILED: timeout_ms must be at least 10000",
+        ),
+        (
+            "Chunk ID: 1\nWall time: 1.0 seconds\nProcess running with session ID 7\nOutput:\nhalf",
+            "not ended yet, still running",
+        ),
+        ("Command running in background with ID: b1. Output is being written", "begun, still running"),
+        ('{"message":"Wait timed out.","timed_out":true}', "timed out: what it waited for goes on"),
+        ('{"message":"Wait interrupted by new input.","timed_out":false}', "the wait ended before what it waited for"),
+        ("The rows must be sorted first.\nThen they are added up.", "ok"),
+    ],
+)
+def test_a_call_that_came_back_early_or_was_not_taken_is_not_called_ok(text: str, told: str) -> None:
+    assert ending_of(text).text == told

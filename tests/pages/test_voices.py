@@ -69,3 +69,13 @@ def test_lines_of_a_reminder_are_not_quoted_without_their_tags(end: str) -> None
     assert "Push" not in emptied
     assert emptied.split("\n")[0] == "a"
     assert emptied.split("\n")[4:] == (["c"] if end else []), "what follows stays on its line"
+
+
+def test_what_a_command_in_the_background_came_to_is_no_report_of_an_agent() -> None:
+    told = "<task-notification>\n<status>completed</status>\n<summary>{}</summary>\n</task-notification>"
+    ended = words_of(told.format('Background command "Build the mill" completed (exit code 0)'))
+    reported = words_of(told.format('Agent "Sift" completed'))
+
+    assert ended.voice is Voice.TOOL
+    assert ended.text == 'Background command "Build the mill" completed (exit code 0)'
+    assert reported.voice is Voice.AGENT

@@ -14,8 +14,8 @@ from pagefold.pages.files.changes import Act, Doubted, FileChange
 from pagefold.pages.files.file_tools import KNOWN_TOOLS, Does, FileTools, OwnTools, file_tools, text_under
 from pagefold.pages.files.model import FileModel
 from pagefold.pages.files.patch import patch_in, patched_files
-from pagefold.pages.files.recognise import changes_of
-from pagefold.pages.outcome import CallEnding, ending_of
+from pagefold.pages.files.recognise import changes_of, script_of, shell_folder_after
+from pagefold.pages.outcome import CallEnding, Outcome, ending_of
 from pagefold.pages.voices import Voice, without_reminders, words_of
 from pagefold.printable import printable
 from pagefold.wire.message import Block, BlockKind, Message, Role, arguments_of
@@ -68,6 +68,7 @@ class Work:
     plan: int = -1  # the place of the message that last stated a plan
     agents: Mapping[str, Doubted] = field(default_factory=dict)
     tools: FileTools = KNOWN_TOOLS  # by which files are shown and changed
+    folder: str = ""  # where the shell stands, if it keeps its folder; nothing where it began
 
     def after(self, message: Message, place: int) -> "Work":
         """The work after one more message of the history."""
@@ -98,10 +99,10 @@ def work_of(messages: Iterable[Message], own: OwnTools = ()) -> Work:
 def _answered(work: Work, result: Block, place: int) -> Work:
     """The work after the result of an open call."""
     call = work.open[result.call_id]
-    script = text_under(call.arguments, work.tools.arguments.script) or ""
+    script = script_of(call.arguments, work.tools)
     told = result.failed and not call.name.startswith("mcp__")  # by the client: what a server fails with is its own
     ending = ending_of(result.text, failed=result.failed, script=script, by_client=told)
-    changes = tuple(changes_of(call.name, call.arguments, result.text, ending, work.tools))
+    changes = tuple(changes_of(call.name, call.arguments, result.text, ending, work.tools, work.folder))
     tool = work.tools.find(call.name)
     exchange = Exchange(
         call.name,
@@ -121,7 +122,11 @@ def _answered(work: Work, result: Block, place: int) -> Work:
         agents = {**agents, exchange.purpose: doubt}
     left = {id_: other for id_, other in work.open.items() if id_ != result.call_id}
     files = work.files.after(changes, place) if changes else work.files
-    return replace(work, exchanges=work.exchanges.with_items((exchange,)), open=left, files=files, agents=agents)
+    folder = work.folder
+    if ending.outcome is not Outcome.REFUSED:
+        folder = shell_folder_after(call.name, call.arguments, result.text, work.tools, folder)
+    exchanges = work.exchanges.with_items((exchange,))
+    return replace(work, exchanges=exchanges, open=left, files=files, agents=agents, folder=folder)
 
 
 def act_of(changes: tuple[FileChange, ...]) -> Act:

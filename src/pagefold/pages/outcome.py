@@ -26,7 +26,13 @@ _FAILED = re.compile(
     r"|<returncode>[1-9-]"
 )
 _SAYS_ERROR = re.compile(r"^\s*(?:Error\b|error:|Invalid\b)")
-_TOOL_FAILED = re.compile(r"^\s*[\w ]{3,40}\b(?:failed|error): ")
+_TOOL_FAILED = re.compile(r"^\s*[\w ]{3,40}\b(?:failed|error): |\A\s*\w+ must (?:be|have|not|contain)\b[^\n]{0,200}\Z")
+_UNFINISHED = re.compile(
+    r"\A[^\n]*(?:\n[^\n]*){0,4}(?P<running>Process running with session ID|Script running with cell ID)"
+    r"|\A\s*(?:Command running in background with ID|Async agent launched)"
+    r'|\A\s*\{[^{}]*"(?P<waited>timed_out)":\s*true'
+    r"|\A\s*\{[^{}]*\bWait (?P<stopped>interrupted)"
+)
 _PRINTED = re.compile(
     r"^(?:--- FAIL|FAIL(?:ED)?\b|fatal: |panic: |Traceback \(most recent|npm ERR!|make(?:\[\d+\])?: \*\*\*|E   )"
     r"|^(?:error|ERROR|Error)(?:\[\w+\])?[: ]|\b[Tt]ask failed\b|\[build failed\]|: (?:fatal )?error(?: [A-Z]+\d+)?: "
@@ -105,11 +111,22 @@ def ending_of(result: str, *, failed: bool = False, script: str = "", by_client:
         if (quiet := _told_by_exit(script, head)) is not None:
             return CallEnding(Outcome.OK, quiet)
         return CallEnding(Outcome.FAILED, _telling(result))
+    if (unfinished := _UNFINISHED.search(head)) is not None:
+        return CallEnding(Outcome.OK, _unfinished(unfinished))
     if script and (says_error or not _LOOKS.match(script)):
         printed = _PRINTED.search(head) or _PRINTED.search(result[-_LOOKED_AT:])
         if says_error or printed is not None:
             return CallEnding(Outcome.UNCLEAR, _line_at(printed) if printed is not None else _telling(result))
     return CallEnding(Outcome.OK)
+
+
+def _unfinished(match: re.Match[str]) -> str:
+    """What is said of a call that came back before what it began, or waited for, had ended."""
+    if match["waited"] or match["stopped"]:
+        return (
+            "the wait ended before what it waited for" if match["stopped"] else "timed out: what it waited for goes on"
+        )
+    return "not ended yet, still running" if match["running"] else "begun, still running"
 
 
 def _told_by_exit(script: str, head: str) -> str | None:

@@ -24,6 +24,7 @@ _REMINDER = re.compile(r"<system-reminder>.*?(?:</system-reminder>|\Z)", re.DOTA
 _NOTIFICATION = re.compile(r"\A<task-notification>(.*?)(?:</task-notification>|\Z)", re.DOTALL)
 _FIELD = re.compile(r"<(summary|result|status)>(.*?)</\1>", re.DOTALL)
 _AGENT_NAME = re.compile(r'\AAgent "(.*)" \w+\Z', re.DOTALL)
+_COMMAND = "Background command"  # of which a client tells as it does of agents
 _SUMMARY = "This session is being continued from a previous conversation"
 _CLIENT_BEGINS = (
     "Base directory for this skill:",
@@ -71,7 +72,8 @@ def words_of(text: str) -> Words:
         report = fields.get("result") or fields.get("summary") or notification.group(1)
         if fields.get("status", "completed") != "completed":
             report = f"({fields['status']}) {report}"
-        return Words(Voice.AGENT, report.strip(), name.group(1) if name else "")
+        voice = Voice.TOOL if fields.get("summary", "").startswith(_COMMAND) else Voice.AGENT
+        return Words(voice, report.strip(), name.group(1) if name else "")
     if text.startswith(LATE):
         return Words(Voice.TOOL, text[len(LATE) :].strip())
     if text.startswith(_SUMMARY):

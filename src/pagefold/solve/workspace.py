@@ -157,7 +157,8 @@ class Workspace:
                 return f"stopped after {SECONDS} seconds", 124
             finally:
                 with suppress(ProcessLookupError):  # all of them have ended
-                    os.killpg(running.pid, signal.SIGKILL)
+                    if sys.platform != "win32":
+                        os.killpg(running.pid, signal.SIGKILL)
         return output.decode("utf-8", "replace")[:OUTPUT], running.returncode
 
 

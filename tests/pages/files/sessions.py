@@ -7,7 +7,7 @@ from typing import Any
 from pagefold.pages.exchanges import Work
 from pagefold.pages.files.known_file import KnownFile
 from pagefold.pages.files.model import FileModel
-from pagefold.pages.files.recognise import changes_of
+from pagefold.pages.files.recognise import changes_of, shell_folder_after
 from pagefold.pages.outcome import ending_of
 from pagefold.wire import openai_chat
 from pagefold.wire.message import Message
@@ -18,9 +18,10 @@ Step = tuple[str, dict[str, Any], str]
 
 def model_of(*steps: Step, model: FileModel | None = None, place: int = 0) -> FileModel:
     """The files as they are after these calls, the first of them told at `place`."""
-    model = model or FileModel()
+    model, folder = model or FileModel(), ""
     for at, (name, arguments, result) in enumerate(steps, place):
-        model = model.after(changes_of(name, arguments, result, ending_of(result)), at)
+        model = model.after(changes_of(name, arguments, result, ending_of(result), folder=folder), at)
+        folder = shell_folder_after(name, arguments, result, folder=folder)
     return model
 
 

@@ -15,9 +15,11 @@ from pagefold.pages.kinds import ResidencyLevel
 
 _LONGEST = 32  # lines of a chunk
 _SHORTEST = 8  # lines below which a chunk does not end, unless the region does
+_TEMPORARY = re.compile(r"(?:/private)?(?:/var)?/te?mp/|[a-z]:/(?:.*/)?te?mp/", re.IGNORECASE)
 _CLOSES = re.compile(r"^(?:[)\]}]|end\b|else\b|elif\b|except\b|finally\b|case\b|default\b)")
 _LEAST = 3  # lines below which a region is no view: a search found them
 _DOUBTED = 0.8  # of their need, for lines that something may have changed since
+_SPARE = 0.25  # of their need, for lines of throw-away files
 _OVERHEAD = 100  # tokens: small chunks must not win by being small
 _SMALL = 60  # tokens of a whole file that is cheaper to keep than the turn in which it is read again
 _RECALLED = 1.0  # the worth of a token of a recalled file; of others it is less than a hundredth
@@ -61,8 +63,9 @@ class Attention:
     turns: Sequence[int]
 
 
-def chunks_of(key: str, file: KnownFile, now: Attention) -> Iterator[Chunk]:
-    """The chunks of a file that do not stand in the last exchanges already."""
+def chunks_of(key: str, file: KnownFile, now: Attention, *, spare: bool = False) -> Iterator[Chunk]:
+    """The chunks of a file that do not stand in the last exchanges already. `spare`: it is a throw-away copy beside
+    the file that is worked on."""
     text = file.text
     named = file.name.rpartition("/")[2] in now.text or key.rpartition("/")[2] in now.text
     for index, region in enumerate(text.regions):
@@ -77,9 +80,17 @@ def chunks_of(key: str, file: KnownFile, now: Attention) -> Iterator[Chunk]:
             lines = region.lines[begin:end]
             need = _need(region, begin, end, file, now, named=named, shared=_shared(places, begin, end))
             doubted = text.is_doubted(min(region.seen[begin:end]))
-            need *= _DOUBTED if doubted else 1.0
+            need *= (_DOUBTED if doubted else 1.0) * (_SPARE if spare else 1.0)
             whole = len(lines) == text.length
             yield Chunk(key, index, begin, end, _tokens(lines), need, seen, lines, doubted, whole)
+
+
+def throw_away(keys: Iterable[str]) -> frozenset[str]:
+    """The files in folders for temporary ones that have the name of another file, which is the one at work."""
+    files = list(keys)
+    spare = [key for key in files if _TEMPORARY.match(key)]
+    at_work = {key.rpartition("/")[2] for key in files if not _TEMPORARY.match(key)} if spare else set()
+    return frozenset(key for key in spare if key.rpartition("/")[2] in at_work)
 
 
 def _need(region: Region, begin: int, end: int, file: KnownFile, now: Attention, *, named: bool, shared: int) -> float:

@@ -9,7 +9,7 @@ from dataclasses import field
 
 from pagefold.derive.entry import Entry
 from pagefold.derive.selection import Candidate, Offer, select
-from pagefold.derive.working_set.chunks import Attention, chunks_of
+from pagefold.derive.working_set.chunks import Attention, chunks_of, throw_away
 from pagefold.derive.working_set.done import counted_lines, done_lines, open_failures
 from pagefold.derive.working_set.file_views import FileView, file_views, ledger_of
 from pagefold.derive.working_set.held import DigestPart, Held
@@ -78,7 +78,11 @@ def working_set(material: Material, names: Names, budget: int) -> WorkingSet:
     plan = plan_lines([entry.message for entry in material.entries], material.work.tools)
     if plan and material.work.plan < material.cut:
         text = shortened("\n".join(plan), int(room * _PLAN) * 4)
-        parts.append(Part.of("the plan as you last wrote it:", text))
+        refused = any(
+            exchange.called == material.work.plan and exchange.ending.outcome is Outcome.REFUSED
+            for exchange in material.work.exchanges
+        )
+        parts.append(Part.of(f"the plan as you last wrote it{', which the user refused' if refused else ''}:", text))
         held.add(material.work.plan, DigestPart.PLAN, "the plan as it was last written")
     parts += _done(material, max(0, room - _cost(parts)), int(room * _DONE), held)
     left = room - _cost(parts)
@@ -198,7 +202,8 @@ def _done(material: Material, room: int, share: int, held: Held) -> list[Part]:
 
 def _files(material: Material, budget: int, plan: Sequence[str], held: Held) -> list[FileView]:
     now, files = _attention(material, plan), material.work.files.files
-    chunks = [chunk for key, file in files.items() for chunk in chunks_of(key, file, now)]
+    spare = throw_away(files)
+    chunks = [chunk for key, file in files.items() for chunk in chunks_of(key, file, now, spare=key in spare)]
     for exchange in material.work.exchanges:
         if exchange.act is Act.SHOWED:
             held.leave_out(

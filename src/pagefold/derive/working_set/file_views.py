@@ -138,13 +138,22 @@ def _title(file: KnownFile, runs: Sequence[tuple[int, int, int]], handle: str) -
     spans = [span_of(regions[region].part(begin, end)) for region, begin, end in runs]
     last = max((region.end - 1 for region in regions if region.start is not None), default=0)
     of = f" of {text.length}" if text.length is not None and text.length >= last else ""
-    words = [f"{_name(file)}, as it is now: lines {', '.join(filter(None, spans)) or 'without certain numbers'}{of}"]
+    words = [f"{_name(file)}, as it is now: lines {', '.join([*filter(None, spans), *_loose(spans)])}{of}"]
     if file.edits:
         words.append("changed in this session")
     left = left_out(file, runs)
     if left:
         words.append(f'also known: {", ".join(left)} by context_recall("{handle}")')
     return "; ".join(words)
+
+
+def _loose(spans: Sequence[str]) -> list[str]:
+    """What a title says of runs without numbers, which have no spans: in what order they stand, and whether one repeats
+    lines of another, is not known."""
+    count = spans.count("")
+    if not count:
+        return []
+    return ["without certain numbers" if len(spans) == 1 else "pieces without certain numbers, which may overlap"]
 
 
 def left_out(file: KnownFile, runs: Sequence[tuple[int, int, int]]) -> list[str]:

@@ -3,8 +3,9 @@
 They are quoted from results that are no files, and from files as they are known now.
 """
 
+import re
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from pagefold.derive.entry import Entry
@@ -28,6 +29,8 @@ _WHO = {
     Voice.CLIENT: "put in by the client, not by the user",
     Voice.TOOL: "from a tool, late",
 }
+_WHOLE_OR_NOT = re.compile(r"\bgit (?:-[Cc] \S+ )*status\b")  # calls whose answer is another one without some lines
+_WHOLE_LONGEST = 40  # lines of such an answer
 _MENTIONED = 0.3  # of its worth, for the line of a name that stands elsewhere without what is said about it
 
 
@@ -74,9 +77,19 @@ def name_parts(
     return [
         (place, _part(selected, place, labels, put_in=place > 0 and follows_launch(entries[place - 1].message)))
         for place, _ in passages
-        for selected in kept[place]
+        for selected in _uncut(kept[place], labels)
         if selected.indexes
     ]
+
+
+def _uncut(kept: Sequence[KeptLines], labels: Mapping[str, str]) -> Iterator[KeptLines]:
+    """What is kept; of an answer that says something else without some of its lines, all of it or nothing."""
+    for selected in kept:
+        passage = selected.passage
+        if selected.whole or not _WHOLE_OR_NOT.search(labels.get(passage.call_id, "")):
+            yield selected
+        elif selected.indexes and len(passage.lines) <= _WHOLE_LONGEST:
+            yield KeptLines(passage, range(len(passage.lines)))
 
 
 def _outside_files(passage: Passage, about_files: Collection[str]) -> Passage:
@@ -92,8 +105,10 @@ def _part(selected: KeptLines, place: int, labels: Mapping[str, str], *, put_in:
     """Quoted lines. Where some were left out between them the title says so once: a mark for each would cost as much as
     another line."""
     lines, doubt = tuple(quoted(selected.lines)), selected.passage.doubt
-    title = _title(selected.passage, place, labels, put_in=put_in) + (SINGLE if None in lines else "")
-    return Part(title if doubt else f"{title}:", tuple([line for line in lines if line is not None]), doubt)
+    title = _title(selected.passage, place, labels, put_in=put_in) + (
+        SINGLE if None in lines and not selected.whole else ""
+    )
+    return Part(title if doubt else f"{title}:", tuple([line for line in lines if line is not None]), doubt, cuts=True)
 
 
 def _title(passage: Passage, place: int, labels: Mapping[str, str], *, put_in: bool) -> str:

@@ -4,13 +4,16 @@ from collections.abc import Iterator, Sequence
 
 from pagefold.derive.json_lines import value_of
 from pagefold.derive.quotable import Line
+from pagefold.derive.working_set.parts import LEFT_OUT
 
 
 def quoted(lines: Sequence[Line]) -> Iterator[str | None]:
-    """The lines in order; a run is numbered at its first line, and None stands for lines that were left out."""
+    """The lines in order; a run is numbered at its first line, None stands for lines that were left out, and `LEFT_OUT`
+    for a part of a line."""
     previous, piece_before = -1, 0
     pieces: list[str] = []
-    for text, place, label, piece in lines:
+    for said, place, label, piece in lines:
+        text = said.replace(LEFT_OUT, "")
         if place == previous:
             pieces.append(_further(text, label, follows=piece == piece_before + 1))
             piece_before = piece
@@ -37,4 +40,4 @@ def _further(text: str, column: int | str | None, *, follows: bool) -> str:
     """One more piece of a line. A value that follows the one before it in its column needs no place of its own."""
     if isinstance(column, str):
         return f" | {value_of(text)}" if follows else f" {text}"
-    return text if follows else f" … {text}"
+    return text if follows else f" {LEFT_OUT} {text}"

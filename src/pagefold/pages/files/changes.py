@@ -36,6 +36,11 @@ class FileChange:
         """Puts what a call did into the files, told at a place in the history."""
         raise NotImplementedError
 
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The files that may be others after it."""
+        return (self.path,)
+
     def placed(self, folder: str) -> "FileChange":
         """The change with its path as it is from the folder that a command ran in."""
         return replace(self, path=normal(self.path, folder) if self.path else "")
@@ -148,6 +153,10 @@ class Moved(FileChange):
 
     to: str
 
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return self.path, self.to
+
     def apply(self, files: dict[str, KnownFile], place: int) -> None:
         for name in self.below(files):
             del files[name]
@@ -165,6 +174,10 @@ class FileCopied(FileChange):
     """A file has the text of another."""
 
     to: str
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return (self.to,)
 
     def apply(self, files: dict[str, KnownFile], place: int) -> None:
         _put(files, self.to, files.get(identity(normal(self.path), files)), place)
@@ -206,6 +219,10 @@ class Ran(FileChange):
     reason: str
 
     act: ClassVar[Act] = Act.OTHER
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return ("",)
 
     def doubts(self, reason: str) -> tuple[FileChange, ...]:
         return (self,)

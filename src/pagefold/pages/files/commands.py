@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from pagefold.pages.files.changes import Doubted, FileChange, FileCopied, FileRemoved, Moved, Ran, Written
-from pagefold.pages.files.patch import patch_in, patched_files
+from pagefold.pages.files.patch import patch_in, patched_files, targets_of
 from pagefold.pages.files.paths import normal
-from pagefold.pages.files.printed import shown_by_script
+from pagefold.pages.files.printed import may_print, shown_by_script
 from pagefold.pages.files.programs import files_written_by
-from pagefold.pages.files.shell import EXPANDED, ShellCommand, commands_in
+from pagefold.pages.files.shell import EXPANDED, ShellCommand, commands_in, pipelines_of
 from pagefold.pages.files.shell_words import shell_words
 
 _KNOWN = shell_words()
@@ -32,6 +32,7 @@ def changed_by_script(
         return
     commands = commands_in(script)
     where, reached = folder, True
+    printing, late, complained = _first_that_prints(commands), list[str](), False
     for index, command in enumerate(commands):
         if command.name == "cd" and len(command.words) > 1:
             where = normal(command.words[1], where)
@@ -39,18 +40,59 @@ def changed_by_script(
         changes = [_as_certain(change, command) for change in _changes(command)]
         if changes:
             surely_ran = not failed or (writes and reached and index + 1 < len(commands))  # what failed is a later one
-            if not surely_ran or command.before in _MAYBE or _complains(command, printed):
+            complains = _complains(command, printed)
+            complained = complained or complains
+            if not surely_ran or command.before in _MAYBE or complains:
                 changes = [doubt for change in changes for doubt in change.doubts(_short(command))]
+            if index > printing:
+                late += [path for change in changes for path in change.paths]
         yield from (change.placed(where) for change in changes)
         reached = reached and (writes or command.name in _KNOWN.silent) and not _complains(command, printed)
     where = folder
     if commands and commands[0].name == "cd" and len(commands[0].words) > 1:
         where = normal(commands[0].words[1], folder)
+    if complained:
+        return  # what it printed is not only what was to be shown
     for shown in shown_by_script(commands, output, whole=whole):
-        yield shown.placed(where)
+        if not any(_may_be_same(shown.path, path) for path in late):
+            yield shown.placed(where)
+
+
+def folder_after(script: str, printed: str, folder: str) -> str:
+    """Where a shell stands after a script that began in this folder, as far as that is known."""
+    if (reset := _RESET.search(printed)) is not None:
+        return normal(reset.group(1))
+    if re.search(r"^(?:\S*: )*(?:line \d+: )?cd: ", printed, re.MULTILINE):
+        return folder
+    for command in commands_in(script):
+        if command.name == "cd" and command.before not in ("(", "|") and len(command.words) > 1:
+            target = command.words[1]
+            folder = "" if target == "-" or _PATTERN.search(target) else normal(target, folder)
+    return folder
+
+
+def _first_that_prints(commands: Sequence[ShellCommand]) -> int:
+    """The index of the first command that may print: what a later one changes was shown as it was before."""
+    at = 0
+    for pipeline in pipelines_of(commands):
+        if may_print(pipeline):
+            return at
+        at += len(pipeline)
+    return at
+
+
+def _may_be_same(path: str, changed: str) -> bool:
+    """Whether a file may be the one that was changed, or below a folder that was; "" stands for any."""
+    return (
+        not changed
+        or path == changed
+        or path.rpartition("/")[2] == changed.rstrip("/").rpartition("/")[2]
+        or (f"{changed.rstrip('/')}/" in path)
+    )
 
 
 _MAYBE = frozenset(("||", "do", "then", "else", "elif", "if", "while", "until"))
+_RESET = re.compile(r"Shell cwd was reset to ([^\n]+?)\s*\Z")
 _PATTERN = re.compile(r"[*?$`{\[]")
 _ERRORS = re.compile(
     r"No such file or directory|Permission denied|Is a directory|Not a directory|Read-only file system"
@@ -70,6 +112,9 @@ def _as_certain(change: FileChange, command: ShellCommand) -> FileChange:
     if isinstance(change, Written) and (change.text == EXPANDED or command.before in _MAYBE):
         return Doubted(change.path, _short(command), forgets=True)
     if _PATTERN.search(change.path) and not isinstance(change, Written):
+        name = change.path.rpartition("/")[2]
+        if isinstance(change, Doubted) and change.forgets and "." in name and not _PATTERN.search(name):
+            return Doubted(name, _short(command))  # in a folder that only the shell knows
         return Doubted("", _short(command), mild=isinstance(change, Doubted) and change.mild)
     return change
 
@@ -100,7 +145,8 @@ def _changes(command: ShellCommand) -> Iterator[FileChange]:
     elif name in _KNOWN.interpreters or name.startswith("python"):
         yield from _by_program(command)
     elif name == "patch":
-        yield Doubted("", reason)
+        named = plain[:1] or (targets_of(command.document) if command.document else [])
+        yield from [Doubted(path, reason) for path in named] or [Doubted("", reason)]
     elif _is_formatter(command):
         named = [path for path in plain if "." in path.rpartition("/")[2] and "..." not in path and path != "."]
         yield from [Doubted(path, reason, mild=True) for path in named] or [Doubted("", reason, mild=True)]

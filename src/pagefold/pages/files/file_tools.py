@@ -51,6 +51,7 @@ class ArgumentNames:
     """The names under which each argument is looked for, in that order."""
 
     path: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
     to: tuple[str, ...] = ()
     old: tuple[str, ...] = ()
     new: tuple[str, ...] = ()
@@ -84,13 +85,14 @@ class FileTool:
 
 @frozen
 class FileTools:
-    """All listed tools by name, and what is looked for in others."""
+    """All listed tools by name, and what is looked for in others. `keep_folder` are shells in which a `cd` lasts."""
 
     listed: Mapping[str, FileTool] = field(hash=False)
     arguments: ArgumentNames
     reads: frozenset[str]
     writes: frozenset[str]
     only_look: frozenset[str]
+    keep_folder: frozenset[str]
 
     def find(self, name: str) -> FileTool | None:
         """The tool of this name, or the one that it is called behind the name of a server; None for one not listed."""
@@ -142,7 +144,14 @@ def file_tools(own: OwnTools = ()) -> FileTools:
     tables |= {name: dict(stated) for name, stated in own}
     words = {name: frozenset(listed) for name, listed in content["words"].items()}
     listed = {name: _tool(table, known) for name, table in tables.items()}
-    return FileTools(MappingProxyType(listed), known, words["read"], words["write"], words["agents_that_only_look"])
+    return FileTools(
+        MappingProxyType(listed),
+        known,
+        words["read"],
+        words["write"],
+        words["agents_that_only_look"],
+        words["shells_that_keep_their_folder"],
+    )
 
 
 def _names(value: str | list[str]) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from pagefold.pages.files.changes import Compared, Shown
 from pagefold.pages.files.patch import compared_files
-from pagefold.pages.files.shell import ShellCommand
+from pagefold.pages.files.shell import ShellCommand, pipelines_of
 from pagefold.pages.files.shell_words import shell_words
 from pagefold.pages.files.text import lines_of
 
@@ -23,7 +23,7 @@ _STRIPPED = 3  # empty lines that a harness may have stripped at the end of an o
 
 def shown_by_script(commands: Sequence[ShellCommand], output: str, *, whole: bool = True) -> Iterator[Shown | Compared]:
     """Lines of files that a script printed. Where its output is not `whole`, empty lines at its ends may be missing."""
-    shows = [command for command in commands if command.name not in _KNOWN.silent]
+    shows = [command for pipeline in pipelines_of(commands) if may_print(pipeline) for command in pipeline]
     if not shows or not output:
         return
     heads = [command for command in shows if command.before != "|"]
@@ -33,12 +33,27 @@ def shown_by_script(commands: Sequence[ShellCommand], output: str, *, whole: boo
         if not any(map(_may_print_diffs, heads)):
             yield from compared_files(output)
         return
-    if len(heads) > 1 and not all(command.name in ("sed", "cat", "nl", "head", *_KNOWN.speaking) for command in heads):
+    countable = ("sed", "cat", "nl", "head", "pwd", *_KNOWN.speaking)
+    if len(heads) > 1 and not all(command.name in countable for command in heads):
         return
     if len(heads) > 1:
         yield from _several(shows, output)
         return
     yield from _one(shows, output, whole=whole)
+
+
+def may_print(pipeline: Sequence[ShellCommand]) -> bool:
+    """Whether commands that are piped into one another print anything where they go well."""
+    last = pipeline[-1]
+    if last.is_redirected:
+        return False
+    if last.name == "sed" and any(word.startswith(("-i", "--in-place")) for word in last.words[1:]):
+        return "-n" in last.words
+    if last.name == "git" and last.words[1:2] == ("add",):
+        return False
+    if last.name in _KNOWN.quiet:
+        return any(word == "--verbose" or (word[:1] == "-" and "v" in word and word[:2] != "--") for word in last.words)
+    return last.name not in _KNOWN.silent
 
 
 def _shows_working_tree(words: Sequence[str]) -> bool:
@@ -85,7 +100,8 @@ def _one(commands: Sequence[ShellCommand], output: str, *, whole: bool) -> Itera
         span = _span(command)
         if span is None:
             return
-        begin, end = begin + span[0] - 1, span[1] if end is None else end
+        last = None if span[1] is None else begin + span[1] - 1
+        begin, end = begin + span[0] - 1, last if end is None or (last is not None and last < end) else end
     count = None if end is None else end - begin + 1
     if lines and (count is None or len(lines) <= count):
         fewer = count is None or len(lines) < count
@@ -98,15 +114,13 @@ def _one(commands: Sequence[ShellCommand], output: str, *, whole: bool) -> Itera
 
 def _several(commands: Sequence[ShellCommand], output: str) -> Iterator[Shown]:
     """The lines that several commands printed one after another; nothing where their borders are not certain."""
-    pipelines: list[list[ShellCommand]] = []
-    for command in commands:
-        if command.before == "|" and pipelines:
-            pipelines[-1].append(command)
-        else:
-            pipelines.append([command])
+    pipelines = pipelines_of(commands)
     lines, at = lines_of(output), 0
     found: list[Shown] = []
     for index, pipeline in enumerate(pipelines):
+        if pipeline[0].name == "pwd":
+            at += 1
+            continue
         if pipeline[0].name in _KNOWN.speaking:
             said = _said(pipeline[0])
             if said is None or lines[at : at + len(said)] != said:

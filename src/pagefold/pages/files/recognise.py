@@ -11,7 +11,7 @@ from typing import Any
 
 from pagefold.frozen import frozen
 from pagefold.pages.files.changes import Doubted, Edited, FileChange, FileRemoved, Moved, Shown, Written
-from pagefold.pages.files.commands import changed_by_script
+from pagefold.pages.files.commands import changed_by_script, folder_after
 from pagefold.pages.files.file_tools import KNOWN_TOOLS, ArgumentNames, Does, FileTool, FileTools, text_under
 from pagefold.pages.files.frames import is_framed, opened
 from pagefold.pages.files.patch import compared_files, patch_in, patched_files
@@ -26,6 +26,7 @@ _ONLY_LOOKS = re.compile(
     r"read[- ]only|do not (?:edit|modify|write|change) (?:any |the )?(?:files?|code|anything)|no edits", re.IGNORECASE
 )
 _WHOLE_READ = 2_000
+_BETWEEN_FILES = "---"
 _SAYS_INSTEAD = ("<system-reminder>", "EISDIR", "File unchanged", "Wasted call")
 
 
@@ -40,23 +41,48 @@ class _FileCall:
     names: ArgumentNames
     tools: FileTools
     stated: frozenset[str] = frozenset()
+    folder: str = ""
 
     def text(self, names: Sequence[str]) -> str | None:
         return text_under(self.arguments, names)
 
 
 def changes_of(
-    name: str, arguments: Mapping[str, Any], result: str, ending: CallEnding, tools: FileTools = KNOWN_TOOLS
+    name: str,
+    arguments: Mapping[str, Any],
+    result: str,
+    ending: CallEnding,
+    tools: FileTools = KNOWN_TOOLS,
+    folder: str = "",
 ) -> Iterator[FileChange]:
     """What a call did to files. A call that was refused did nothing, nor one that failed or was interrupted, unless it
-    ran a script or sent an agent: what these may have changed is in doubt."""
+    ran a script or sent an agent: what these may have changed is in doubt. `folder` is where a shell that keeps
+    its folder stands."""
     if ending.outcome is Outcome.REFUSED:
         return
     tool = tools.find(name) or FileTool(Does.FILE, tools.arguments)
     failed = ending.outcome not in (Outcome.OK, Outcome.UNCLEAR)
-    call = _FileCall(name, arguments, result, failed, tool.arguments, tools, tool.stated)
+    call = _FileCall(
+        name, arguments, result, failed, tool.arguments, tools, tool.stated, folder if name in tools.keep_folder else ""
+    )
     if not failed or tool.does in _ALSO_FAILED:
         yield from _DONE_BY[tool.does](call)
+
+
+def shell_folder_after(
+    name: str, arguments: Mapping[str, Any], result: str, tools: FileTools = KNOWN_TOOLS, folder: str = ""
+) -> str:
+    """Where the shell that keeps its folder stands after a call."""
+    script = text_under(arguments, tools.arguments.script) if name in tools.keep_folder else None
+    return folder if script is None else folder_after(script, result, folder)
+
+
+def script_of(arguments: Mapping[str, Any], tools: FileTools = KNOWN_TOOLS) -> str:
+    """What a call gave to a shell: itself, or by a program; nothing where it gave none."""
+    if (script := text_under(arguments, tools.arguments.script)) is not None:
+        return script
+    code = text_under(arguments, tools.arguments.code) or ""
+    return "\n".join(script for script, _ in _calls_in(code) if not patch_in(script))
 
 
 def _by_agent(call: _FileCall) -> Iterator[FileChange]:
@@ -161,6 +187,7 @@ def _by_nothing(call: _FileCall) -> Iterator[FileChange]:
 def _by_read(call: _FileCall) -> Iterator[FileChange]:
     path = call.text(call.names.path)
     if path is None:
+        yield from _by_reading_several(call)
         return
     text = opened(call.result)
     lines = lines_of(text)
@@ -170,6 +197,25 @@ def _by_read(call: _FileCall) -> Iterator[FileChange]:
         yield Shown(path, shown.start, shown.lines, _ends(shown, lines, call))
     elif not _asks_for_part(call) and _is_text(text):
         yield Shown(path, 1, tuple(lines), ends=True)
+
+
+def _by_reading_several(call: _FileCall) -> Iterator[FileChange]:
+    """Files that one call showed, each behind a line with its path and a colon; nothing where their borders are not
+    certain, or where one of them could not be read."""
+    listed = next((value for name in call.names.paths if isinstance(value := call.arguments.get(name), list)), [])
+    paths, text = [path for path in listed if isinstance(path, str)], opened(call.result)
+    heads = [f"{path}:\n" for path in paths]
+    if not paths or not _is_text(text) or not text.startswith(heads[0]):
+        return
+    starts = [0]
+    for head in heads[1:]:
+        border = f"\n{_BETWEEN_FILES}\n{head}"
+        if text.count(border) != 1 or (at := text.find(border)) < starts[-1]:
+            return
+        starts.append(at + len(border) - len(head))
+    for path, head, start, following in zip(paths, heads, starts, [*starts[1:], 0], strict=True):
+        end = following - len(f"\n{_BETWEEN_FILES}\n") if following else len(text)
+        yield Shown(path, 1, tuple(lines_of(text[start + len(head) : end].removesuffix("\n"))), ends=True)
 
 
 def _asks_for_part(call: _FileCall) -> bool:
@@ -221,7 +267,7 @@ def _by_program(call: _FileCall) -> Iterator[FileChange]:
 
 
 def _by_shell(call: _FileCall) -> Iterator[FileChange]:
-    folder = call.text(call.names.folder) or ""
+    folder = call.text(call.names.folder) or call.folder
     if (script := _script(call)) is not None:
         yield from _by_script(script, folder, call)
 

@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from pagefold.frozen import frozen
 
@@ -37,6 +37,22 @@ class ShellCommand:
     @property
     def name(self) -> str:
         return self.words[0].rpartition("/")[2] if self.words else ""
+
+    @property
+    def is_redirected(self) -> bool:
+        """Whether what it prints goes into a file."""
+        return any(redirect.sign in (">", ">>", ">|", "&>") for redirect in self.redirects)
+
+
+def pipelines_of(commands: Sequence[ShellCommand]) -> list[list[ShellCommand]]:
+    """The commands in runs of those that are piped into one another."""
+    found: list[list[ShellCommand]] = []
+    for command in commands:
+        if command.before == "|" and found:
+            found[-1].append(command)
+        else:
+            found.append([command])
+    return found
 
 
 def commands_in(script: str) -> list[ShellCommand]:

@@ -26,6 +26,7 @@ class ShellWords:
     git_prints_diffs: frozenset[str]
     prints_files: frozenset[str]
     silent: frozenset[str]
+    quiet: frozenset[str]
     speaking: frozenset[str]
 
 
