@@ -283,3 +283,18 @@ def test_instances_that_start_at_once_make_the_tables_once(postgres: PostgresSer
         store.close()
     with psycopg.connect(url) as db:
         assert db.execute("SELECT count(*) FROM pagefold_versions").fetchone() == (len(MIGRATIONS),)
+
+
+@pytest.mark.parametrize("version", range(len(MIGRATIONS)))
+def test_a_database_of_every_earlier_version_is_brought_up_to_date(postgres: PostgresServer, version: int) -> None:
+    url = postgres.new_schema()
+    with closing(Server(url)) as server:
+        assert migrate(server, MIGRATIONS[:version]) == version
+        if version:
+            server.run(lambda db: db.execute("INSERT INTO scopes (principal, project) VALUES ('', '')"))
+    with closing(PostgresStore(url)) as store:
+        page = store.pages.put(b"put after", history="h")
+        assert store.pages.get(page) == b"put after"
+        assert verify(store).damages == ()
+    with psycopg.connect(url) as db:
+        assert db.execute("SELECT max(number) FROM pagefold_versions").fetchone() == (len(MIGRATIONS),)

@@ -8,10 +8,14 @@ import pytest
 from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from pagefold.adapters.postgres.bodies import LargeBodies
 from pagefold.adapters.postgres.store import PostgresStore
+from pagefold.adapters.s3 import S3Objects
 from pagefold.adapters.sqlite.store import SqliteStore
 from pagefold.pages.memory_store import MemoryStore
 from pagefold.pages.store import Store
+from pagefold.settings.sections import SinkSettings
+from tests.buckets import running_bucket
 from tests.conformance.random_life import RandomLife
 from tests.conformance.store_suite import StoreSuite
 from tests.postgres import PostgresServer, running_postgres
@@ -21,6 +25,18 @@ from tests.postgres import PostgresServer, running_postgres
 def postgres() -> Iterator[PostgresServer]:
     with running_postgres() as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def moto_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SinkSettings]:
+    with running_bucket("moto_server", tmp_path_factory.mktemp("moto")) as settings:
+        yield settings
+
+
+@pytest.fixture(scope="session")
+def s3rver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SinkSettings]:
+    with running_bucket("s3rver", tmp_path_factory.mktemp("s3rver")) as settings:
+        yield settings
 
 
 class TestMemoryStore(StoreSuite):
@@ -52,6 +68,15 @@ class TestPostgresStore(StoreSuite):
     def reopen(self, postgres: PostgresServer) -> Callable[..., Store]:
         url = postgres.new_schema()
         return lambda sender="": PostgresStore(url, sender=sender)
+
+
+class TestPostgresStoreWithObjects(StoreSuite):
+    """Everything above a few bytes is in a bucket."""
+
+    @pytest.fixture(params=["moto_server", "s3rver"])
+    def reopen(self, postgres: PostgresServer, request: pytest.FixtureRequest) -> Callable[..., Store]:
+        url, large = postgres.new_schema(), LargeBodies(8, S3Objects(request.getfixturevalue(request.param)))
+        return lambda sender="": PostgresStore(url, sender=sender, large=large)
 
 
 class MemoryLife(RandomLife):

@@ -163,9 +163,9 @@ class Library:
 
     def read(self, handle: str, start: int, end: int, *, within: str | None = None) -> RecallAnswer:
         """Returns a part of a page. From the sink only that part is read, and it cannot be checked against the id."""
-        answer = recalling.recall(self.store.pages, handle, within=within)
+        answer = recalling.read(self.store.pages, handle, start, end, within=within)
         if isinstance(answer, Recalled):
-            return self._counted(Recalled(answer.page, answer.content[max(0, start) : max(0, end)]))
+            return self._counted(answer)
         part = (start, max(0, end))
         return self._counted(self._in_sink.recall(handle, within, answer, part) if self._in_sink else answer)
 

@@ -6,6 +6,7 @@ Every request has a time limit and is made once: whoever asks decides whether to
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -41,6 +42,14 @@ class S3Objects:
     async def put(self, key: str, content: bytes) -> None:
         with self._translated():
             await obstore.put_async(self._bucket, key, content)
+
+    def put_now(self, key: str, content: bytes) -> None:
+        with self._translated():
+            obstore.put(self._bucket, key, content)
+
+    def limited(self, seconds: float) -> "S3Objects":
+        """The same bucket, of which no request takes longer than that, or than the settings allow."""
+        return S3Objects(replace(self._settings, timeout_seconds=min(seconds, self._settings.timeout_seconds)))
 
     def get(self, key: str) -> bytes | None:
         with self._translated():

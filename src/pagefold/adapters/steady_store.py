@@ -34,7 +34,9 @@ _BUSY_SECONDS = 1.0  # what one call waits for a lock, in the thread
 _CHECK_ROUNDS = 5
 _UNSAVED_NOTES = 50_000
 _VERIFIED_AT_ONCE = 200
-_HARMLESS = frozenset(("too large", "damaged page", "out"))  # what says nothing about the next call
+_HARMLESS = frozenset(
+    ("too large", "damaged page", "out", "objects out", "objects denied", "objects failing")
+)  # what says nothing about the next call
 _LOST = frozenset(("gone", "damaged", "closed"))  # after these, the file has to be opened anew
 
 

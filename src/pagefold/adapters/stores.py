@@ -125,20 +125,21 @@ def verify_store(where: str | Path, protection: Protection = UNPROTECTED) -> Ver
     return verify(Path(where), protection.key)
 
 
-def rows_of(where: str | Path, key: str = "") -> StoreRows:
+def rows_of(where: str | Path, protection: Protection = UNPROTECTED) -> StoreRows:
     """All rows of a store, which is made where there is none. Raises StoreError."""
     if url := address_of(where):
         _postgres()
         from pagefold.adapters.postgres.rows import PostgresRows  # noqa: PLC0415
 
-        return PostgresRows(url)
-    return SqliteRows(Path(where).absolute(), key)
+        return PostgresRows(url, protection.large)
+    return SqliteRows(Path(where).absolute(), protection.key)
 
 
 def _open_postgres(url: str, sender: str, scope: StoreScope, protection: Protection) -> "PostgresStore":
     if protection.key:
         raise ConfigError("store.key: it encrypts files; a server encrypts its own disk: set no key with store.url")
-    store: PostgresStore = _postgres().PostgresStore(url, sender=sender, scope=scope, redactor=protection.redactor)
+    redactor, large = protection.redactor, protection.large
+    store: PostgresStore = _postgres().PostgresStore(url, sender=sender, scope=scope, redactor=redactor, large=large)
     return store
 
 

@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _kept(form: str, settings: Settings) -> bytes | None:
     try:
-        store = open_existing(config.store_place(settings), protection_of(settings.store))
+        store = open_existing(config.store_place(settings), protection_of(settings.store, settings.sink))
         if store is None:
             return None
         with closing(store):

@@ -77,7 +77,9 @@ def _policy(settings: Settings) -> Iterator[SetupFinding]:
 def _store(settings: Settings) -> Iterator[SetupFinding]:
     try:
         with closing(
-            Library.open(config.store_place(settings), settings.sink, protection=protection_of(settings.store))
+            Library.open(
+                config.store_place(settings), settings.sink, protection=protection_of(settings.store, settings.sink)
+            )
         ) as library:
             status = library.status()
     except (ConfigError, StoreError) as error:

@@ -76,7 +76,9 @@ def shown_as(form: str) -> str:
 def _keep(content: bytes, form: str, settings: Settings) -> str:
     """Stores the original where `decode` finds it by its form. Returns what went wrong, or an empty string."""
     try:
-        with closing(open_store(config.store_place(settings), protection=protection_of(settings.store))) as store:
+        with closing(
+            open_store(config.store_place(settings), protection=protection_of(settings.store, settings.sink))
+        ) as store:
             store.notes.put(shown_as(form), content, now=time.time())
     except StoreError as error:
         return f"the original was not kept: {error}"

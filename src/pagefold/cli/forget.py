@@ -53,7 +53,7 @@ def run(options: argparse.Namespace) -> int:
     if options.session is not None and (options.project is not None or options.before is not None):
         raise ConfigError("pagefold forget: a SESSION goes whole: expected it without --project and --before")
     settings = load_settings(options)
-    place, protection = config.store_place(settings), protection_of(settings.store)
+    place, protection = config.store_place(settings), protection_of(settings.store, settings.sink)
     scope = THIS_USER if options.project is None else _project(settings, options.project)
     choice = Choice(options.session, options.before)
     with closing(Library.open(place, settings.sink, sending=False, scope=scope, protection=protection)) as library:

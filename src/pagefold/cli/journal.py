@@ -78,4 +78,4 @@ def _value(text: str) -> Any:
 
 
 def _opened(settings: Settings) -> Journal:
-    return read_journal(config.store_place(settings), protection_of(settings.store))
+    return read_journal(config.store_place(settings), protection_of(settings.store, settings.sink))

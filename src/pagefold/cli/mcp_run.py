@@ -131,7 +131,7 @@ def _open_result_store(
     from pagefold.mcp_proxy.result_store import ResultStore
 
     def opened() -> Library:
-        place, protection = config.store_place(settings), protection_of(settings.store)
+        place, protection = config.store_place(settings), protection_of(settings.store, settings.sink)
         retention.start(place, protection)
         return Library.open(place, settings.sink, scope=config.project_scope(settings), protection=protection)
 

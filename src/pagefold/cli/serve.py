@@ -129,7 +129,7 @@ def opened_proxy(settings: Settings, *, token: str | None = None, scope: StoreSc
         library, known = None, None
         problems = ProblemLog(as_json=settings.telemetry.log == "json")
         path, place = telemetry_setup.store_path(settings), telemetry_setup.store_place(settings)
-        protection = protection_of(settings.store)
+        protection = protection_of(settings.store, settings.sink)
         if settings.serve.observe:
             if place is not None and (known := _known_store(place, protection)) is not None:
                 stack.callback(known.close)

@@ -65,7 +65,7 @@ def run(options: argparse.Namespace) -> int:
         return action(options, config.store_path(settings), key_of(settings.store))
     sending = options.action == "send" or (options.action == "put" and bool(options.history))
     scope = config.project_scope(settings) if options.action == "put" else THIS_USER
-    place, protection = config.store_place(settings), protection_of(settings.store)
+    place, protection = config.store_place(settings), protection_of(settings.store, settings.sink)
     with closing(Library.open(place, settings.sink, sending=sending, scope=scope, protection=protection)) as library:
         if options.action == "put":
             return _put(library, options)

@@ -20,7 +20,7 @@ from pagefold.settings.sections import Settings
 def _verify(options: argparse.Namespace, settings: Settings) -> int:
     """Exit code 1 where something is damaged."""
     place = config.store_place(settings)
-    verified = verify_store(place, protection_of(settings.store))
+    verified = verify_store(place, protection_of(settings.store, settings.sink))
     damages = [f"{damage.file}: {damage.what}" for damage in verified.damages]
     result = f"{len(damages):,} damages" if damages else "all of it is whole"
     where = _shown(place)
@@ -34,8 +34,8 @@ def _copy(options: argparse.Namespace, settings: Settings) -> int:
         raise ConfigError("pagefold store copy: expected FROM and TO, each a file or a postgresql:// address")
     if not address_of(options.file) and not Path(options.file).exists():
         raise StoreError(f"there is no store {options.file}")
-    key = protection_of(settings.store).key
-    with closing(rows_of(options.file, key)) as source, closing(rows_of(options.to, key)) as target:
+    protection = protection_of(settings.store, settings.sink)
+    with closing(rows_of(options.file, protection)) as source, closing(rows_of(options.to, protection)) as target:
         copied = copy_store(source, target)
         words = f"{target.where}: {copied.rows['pages']:,} pages, {short(copied.bytes)} bytes, and all that names them"
         output.print_result(
@@ -46,7 +46,9 @@ def _copy(options: argparse.Namespace, settings: Settings) -> int:
 
 def _migrate(options: argparse.Namespace, settings: Settings) -> int:
     """Opening a store brings it up to date."""
-    with closing(open_store(config.store_place(settings), protection=protection_of(settings.store))) as store:
+    with closing(
+        open_store(config.store_place(settings), protection=protection_of(settings.store, settings.sink))
+    ) as store:
         output.print_result(options.json, {"path": store.where}, f"{store.where} is up to date")
     return 0
 

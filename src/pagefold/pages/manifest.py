@@ -23,6 +23,7 @@ _KNOWN_OF_ID = 12
 _PLAIN = re.compile(rb"[A-Za-z0-9_-]")
 _LONGEST = 200
 _OF_PRINCIPAL = "=of-"
+_NO_SESSION = ("=hash-", _OF_PRINCIPAL, "=bodies")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +64,9 @@ def folder_of(prefix: str, session: str) -> str:
 
 def session_of(folder: str) -> str | None:
     """Returns the session that a folder is named after; None where the name is a hash and only the manifest tells, and
-    for the folder of another principal's sessions."""
+    for the folder of another principal's sessions and of large contents."""
     name = folder.rstrip("/").rpartition("/")[2]
-    if name.startswith(("=hash-", _OF_PRINCIPAL)):
+    if name.startswith(_NO_SESSION):
         return None
     spelled = re.sub(rb"=([0-9A-F]{2})", lambda match: bytes([int(match[1], 16)]), name.encode())
     return spelled.decode("utf-8", "surrogatepass")

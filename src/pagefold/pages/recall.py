@@ -4,7 +4,7 @@ An answer is a value and never an exception, because a model that gets an error 
 """
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Protocol, TypeAlias, runtime_checkable
 
 from pagefold.errors import StoreError
 from pagefold.pages.page import HANDLE, PageId, id_of
@@ -57,24 +57,55 @@ class Failed:
 RecallAnswer: TypeAlias = Recalled | Unknown | Denied | Failed
 
 
+@runtime_checkable
+class PagesInParts(Protocol):
+    """Pages of which a part can be read without the rest."""
+
+    def read(self, page: PageId, start: int, end: int) -> bytes | None:
+        """The bytes from `start` up to `end`. They cannot be checked against the id. Raises StoreError."""
+
+
 def recall(store: PageStore, handle: str, *, within: str | None = None) -> RecallAnswer:
     """Returns the page a handle names; with `within`, only a page that was put under that history."""
     try:
-        pages = list(store.find(handle))
-        if not pages:
-            return Unknown(handle)
-        if within is not None:
-            listed = set(store.listed(within))
-            pages = [page for page in pages if page in listed]
-            if not pages:
-                return Unknown(handle)  # whether another history has it is nobody's business
-        if len(pages) > 1:
-            return Failed(handle, "the handle is ambiguous in this store; recall it within one conversation")
-        content = store.get(pages[0])
+        page = _named(store, handle, within)
+        if not isinstance(page, str):
+            return page
+        content = store.get(page)
     except StoreError as error:
         return Failed(handle, str(error))
     if content is None:
         return Unknown(handle)
-    if id_of(content) != pages[0]:
+    if id_of(content) != page:
         return Failed(handle, "what the store holds is not what was put there")
-    return Recalled(pages[0], content)
+    return Recalled(page, content)
+
+
+def read(store: PageStore, handle: str, start: int, end: int, *, within: str | None = None) -> RecallAnswer:
+    """Returns a part of the page a handle names; only that is read, where the store can do so."""
+    if not isinstance(store, PagesInParts):
+        answer = recall(store, handle, within=within)
+        if isinstance(answer, Recalled):
+            return Recalled(answer.page, answer.content[max(0, start) : max(0, end)])
+        return answer
+    try:
+        page = _named(store, handle, within)
+        if not isinstance(page, str):
+            return page
+        part = store.read(page, start, end)
+    except StoreError as error:
+        return Failed(handle, str(error))
+    return Unknown(handle) if part is None else Recalled(page, part)
+
+
+def _named(store: PageStore, handle: str, within: str | None) -> PageId | Unknown | Failed:
+    """The page that a handle names, or why it names none. Raises StoreError."""
+    pages = list(store.find(handle))
+    if pages and within is not None:
+        listed = set(store.listed(within))
+        pages = [page for page in pages if page in listed]
+    if not pages:
+        return Unknown(handle)  # whether another history has it is nobody's business
+    if len(pages) > 1:
+        return Failed(handle, "the handle is ambiguous in this store; recall it within one conversation")
+    return pages[0]

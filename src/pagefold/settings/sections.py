@@ -77,6 +77,12 @@ class StoreSettings:
         0.25, "How long a request waits for the store; past that it goes on without it.", number(0.01)
     )
     max_bytes: int = setting(2_000_000_000, "The oldest pages are removed above this size; 0 is no bound.", whole(0))
+    objects_over: int = setting(
+        0,
+        "Contents of more than so many bytes are kept in the bucket of `sink`, and the database names them; 0 keeps "
+        "all in the database. For a store in Postgres, once every instance knows of it.",
+        whole(0),
+    )
     redact: bool = setting(
         True,
         "Take keys, tokens, PEM blocks and card numbers out of what is stored; a recall shows a mark in their place.",

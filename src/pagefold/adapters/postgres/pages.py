@@ -15,7 +15,8 @@ from typing import Any
 import zstandard
 
 from pagefold.adapters.columns import kind_of, read_back, spelled
-from pagefold.adapters.postgres import collecting
+from pagefold.adapters.postgres import bodies, collecting
+from pagefold.adapters.postgres.bodies import KEY_OF, Bodies
 from pagefold.adapters.postgres.scope import ScopeClause
 from pagefold.adapters.postgres.server import Connection, Server
 from pagefold.adapters.sqlite.packing import Packing
@@ -33,19 +34,20 @@ _SAMPLE = 20
 # {scope} stands for the condition on the scope of a row. A page is there for a scope that lists it.
 _REACHED = "EXISTS (SELECT 1 FROM listings WHERE listings.page = pages.id AND {scope})"
 _KEPT_AS = "coalesce((SELECT page FROM redacted WHERE original = %(page)s), %(page)s)"
-_CONTENT = f"SELECT id, bytes, stored FROM pages WHERE id = {_KEPT_AS} AND {_REACHED}"
+_CONTENT = f"SELECT id, bytes, stored, {KEY_OF} FROM pages WHERE id = {_KEPT_AS} AND {_REACHED}"
 _EXISTS = f"SELECT 1 FROM pages WHERE id = {_KEPT_AS} AND {_REACHED}"
-_ORIGINAL = """
-    SELECT id, bytes, stored FROM shown JOIN pages ON id = page WHERE principal = %(principal)s AND text = %(text)s
+_ORIGINAL = f"""
+    SELECT id, bytes, stored, {KEY_OF} FROM shown JOIN pages ON id = page
+    WHERE principal = %(principal)s AND text = %(text)s
 """
 _BETWEEN = f"""
     SELECT id FROM pages WHERE id >= %(first)s AND id < %(end)s AND {_REACHED}
     UNION SELECT id FROM redacted JOIN pages ON id = page
     WHERE original >= %(first)s AND original < %(end)s AND {_REACHED} ORDER BY id
 """
-_NEWEST = """
-    SELECT id, bytes, stored FROM listings JOIN pages ON id = page
-    WHERE {scope} AND history = %(history)s ORDER BY place DESC LIMIT 1
+_NEWEST = f"""
+    SELECT id, bytes, stored, {KEY_OF} FROM listings JOIN pages ON id = page
+    WHERE {{scope}} AND history = %(history)s ORDER BY place DESC LIMIT 1
 """
 # Two projects may list one page under one history: then the first listing counts.
 _LISTINGS = """
@@ -90,11 +92,13 @@ _HOLD = f"""
 _LOCKED = f"SELECT 1 FROM pages WHERE id = {_KEPT_AS} AND {_REACHED} FOR KEY SHARE OF pages"
 _RELEASE = "DELETE FROM holds WHERE {scope} AND history = %(history)s RETURNING 1"
 _STATS = """
-    SELECT count(*), coalesce(sum(bytes), 0)::bigint, coalesce(sum(stored_bytes), 0)::bigint, count(*) FILTER (
+    SELECT count(*), coalesce(sum(bytes), 0)::bigint, coalesce(sum(stored_bytes), 0)::bigint + coalesce(
+        (SELECT sum(stored_bytes) FROM bodies WHERE {scope}), 0)::bigint, count(*) FILTER (
         WHERE id IN (SELECT page FROM holds WHERE {scope})),
         (SELECT count(DISTINCT history) FROM listings WHERE {scope} AND history != '')
     FROM pages WHERE id IN (SELECT page FROM listings WHERE {scope})
 """
+_SAMPLED = "SELECT id, bytes, stored FROM pages WHERE id = ANY(%s) AND (stored != '' OR bytes = 0)"
 _LISTED = "SELECT 1 FROM listings WHERE scope = %(scope)s AND history = %(history)s AND page = %(page)s"
 _MEND = "UPDATE pages SET bytes = %s, stored_bytes = %s, stored = %s WHERE id = %s RETURNING 1"
 _CLAIM = """
@@ -117,13 +121,19 @@ class LastPut:
 
 class PostgresPages:
     """The pages in a database. `sender` and `redactor` as in `adapters.sqlite`; `unstored` are the notes that have a
-    secret in them, which only this process knows."""
+    secret in them, which only this process knows; `bodies` are where large contents are kept, if anywhere."""
 
     def __init__(
-        self, server: Server, scope: StoreScope, *, sender: str = "", redactor: Redactor | None = None
+        self,
+        server: Server,
+        scope: StoreScope,
+        *,
+        sender: str = "",
+        redactor: Redactor | None = None,
+        bodies: Bodies | None = None,
     ) -> None:
         self.server, self.clause = server, ScopeClause(scope)
-        self._sender, self._redactor = sender, redactor
+        self._sender, self._redactor, self.bodies = sender, redactor, bodies
         self._packing, self._packs = Packing(), threading.Lock()
         self.unstored: dict[str, bytes] = {}
         self.last_put = LastPut()
@@ -157,10 +167,16 @@ class PostgresPages:
         values = self._row(page, content, history, now, kind or "", name)
         values |= {"original": original, "kinds": ",".join(kinds), "form": shown_form, "sender": self._sender}
         put = {"decided": "NULL::boolean", "more": more, "answer": "id FROM kept"}
-        if len(content) > _SENT_AT_ONCE and self.server.ask(_PUT.format(kept=_TOUCH, **put), values):
+        is_large = self.bodies is not None and self.scope.project != NOTES and len(content) > self.bodies.over
+        touch = bodies.TOUCH if is_large else _TOUCH
+        if (is_large or len(content) > _SENT_AT_ONCE) and self.server.ask(_PUT.format(kept=touch, **put), values):
             self.last_put.note(values)
             return page
-        values["stored"] = self._packed(content)
+        if self.bodies is not None and is_large:
+            values |= {"stored": b"", "key": self.bodies.put(self.scope, page, content)}
+            put["more"] += bodies.NAME
+        else:
+            values["stored"] = self._packed(content)
         self.server.ask(_PUT.format(kept=_STORE.format(unless=""), **put), values)
         self.last_put.note(values)
         return page
@@ -227,7 +243,10 @@ class PostgresPages:
         rest: Callable[[], object] = lambda: None,
     ) -> Collected:
         """`rest` is called between the short transactions that this takes."""
-        return collecting.collect(self.server, before, max_bytes, leased, rest)
+        collected = collecting.collect(self.server, before, max_bytes, leased, rest)
+        if self.bodies is not None:
+            self.bodies.delete_removed()
+        return collected
 
     def shrink(self, rest: Callable[[], object] = lambda: None, *, anew: bool = False) -> None:
         """Nothing: Postgres uses the room of removed pages again, by its own autovacuum."""
@@ -237,8 +256,8 @@ class PostgresPages:
         return bool(self.server.ask(_CLAIM, {"now": now, "until": now + seconds}))
 
     def unreadable(self, pages: Sequence[PageId]) -> list[PageId]:
-        """Which of these pages are damaged, of a small sample: the server looks after its own disk."""
-        rows = self.server.ask("SELECT id, bytes, stored FROM pages WHERE id = ANY(%s)", (list(pages[:_SAMPLE]),))
+        """Which of these pages are damaged, of a small sample: server and object storage look after their own disks."""
+        rows = self.server.ask(_SAMPLED, (list(pages[:_SAMPLE]),))
         return [PageId(row[0]) for row in rows if not self._is_whole(*row)]
 
     def mend_page(self, page: PageId, content: bytes) -> None:
@@ -254,8 +273,17 @@ class PostgresPages:
     def close(self) -> None:
         self.server.close()
 
-    def content(self, page: PageId, length: int, stored: bytes) -> bytes:
-        """The content of a row. Raises StoreError where it is damaged."""
+    def read(self, page: PageId, start: int, end: int) -> bytes | None:
+        """A part of a page: of one in object storage only that is read, and it cannot be checked against the id."""
+        rows = self.ask(_CONTENT, page=page)
+        if rows and self.bodies is not None and not rows[0][2] and rows[0][3] is not None:
+            return self.bodies.read(rows[0][3], max(0, start), max(0, end))
+        return self.content(*rows[0])[max(0, start) : max(0, end)] if rows else None
+
+    def content(self, page: PageId, length: int, stored: bytes, key: str | None = None) -> bytes:
+        """The content of a row, or of the object that it names. Raises StoreError where it is damaged."""
+        if not stored and length and key is not None:
+            stored = self._body(key)
         with self.server.telling(), self._packs:
             content = self._packing.unpacked(page, length, stored)
         if content is None:
@@ -268,6 +296,14 @@ class PostgresPages:
     def ask(self, statement: str, **values: object) -> list[tuple[Any, ...]]:
         """Executes a statement within the scope."""
         return self.server.ask(statement.format(scope=self.clause.text), {**self.clause.values, **values})
+
+    def _body(self, key: str) -> bytes:
+        if self.bodies is None:
+            raise StoreError(
+                f"the store {self.server.where}: a large page is in object storage: set store.objects_over and sink",
+                kind="objects failing",
+            )
+        return self.bodies.get(key) or b""
 
     def _read(self, statement: str, **values: object) -> bytes | None:
         rows = self.ask(statement, **values)

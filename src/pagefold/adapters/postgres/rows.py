@@ -1,17 +1,20 @@
 """The rows of a store in Postgres, to be copied: see `adapters.store_rows`."""
 
 from collections.abc import Iterable, Iterator
-from contextlib import closing
 
 import psycopg
 
 from pagefold.adapters.columns import spelled
+from pagefold.adapters.postgres.bodies import LargeBodies
 from pagefold.adapters.postgres.store import PostgresStore
 from pagefold.adapters.store_rows import PAGES, Row, Table
 from pagefold.pages.scope import NOTES
 
 _AT_ONCE = 500
 _EMPTY = "SELECT NOT EXISTS (SELECT 1 FROM pages) AND NOT EXISTS (SELECT 1 FROM journal_lines)"
+_PAGES = """
+    SELECT id, bytes, last_put, stored, (SELECT min(key) FROM bodies WHERE page = id) FROM pages ORDER BY id
+"""
 _UNINDEXED = """
     INSERT INTO unindexed SELECT place FROM listings JOIN scopes ON number = scope WHERE project != %s
 """
@@ -22,10 +25,10 @@ _COUNTED = {"scopes": "number", "listings": "place", "journal_lines": "number"}
 class PostgresRows:
     """Reads and writes within one transaction, of which `finish` makes what was written count."""
 
-    def __init__(self, url: str) -> None:
-        with closing(PostgresStore(url)) as store:
-            self.where, self._telling = store.where, store.server.telling
-            self._db = store.server.connect()
+    def __init__(self, url: str, large: LargeBodies | None = None) -> None:
+        self._store = store = PostgresStore(url, large=large)
+        self.where, self._telling = store.where, store.server.telling
+        self._db = store.server.connect()
         self._db.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
 
     def is_empty(self) -> bool:
@@ -36,7 +39,13 @@ class PostgresRows:
         statement = f"SELECT {table.names} FROM {table.name} ORDER BY {table.order}".encode()
         with self._telling(), self._db.cursor(f"all_{table.name}") as rows:
             rows.itersize = _AT_ONCE
-            yield from rows.execute(statement)
+            if table is not PAGES:
+                yield from rows.execute(statement)
+                return
+            for page, length, last_put, stored, key in rows.execute(_PAGES):
+                # As it is: what has one length with the content is not packed.
+                body = self._store.pages.content(page, length, stored, key) if key and not stored else stored
+                yield page, length, last_put, body
 
     def write(self, table: Table, rows: Iterable[Row]) -> None:
         names, types = table.names, list(table.columns.values())
@@ -57,7 +66,10 @@ class PostgresRows:
     def finish(self) -> None:
         with self._telling():
             self._db.execute(_UNINDEXED, (spelled(NOTES),))
+            if self._store.bodies is not None:
+                self._store.bodies.move_out(self._db, self._store.pages.content)
             self._db.commit()
 
     def close(self) -> None:
         self._db.close()
+        self._store.close()

@@ -69,6 +69,17 @@ MIGRATIONS: Sequence[Migration] = (
         staged_at double precision NOT NULL, UNIQUE (principal, scope, key, version), UNIQUE (principal, owner, token));
     CREATE INDEX journal_pending ON journal_lines (principal, owner, number) WHERE state IN ('staged', 'validated');
     """),
+    # Large contents in object storage. An object whose row goes, for whatever reason, is noted as one to delete.
+    Migration("""
+    CREATE TABLE bodies (page text COLLATE "C" NOT NULL REFERENCES pages ON DELETE CASCADE, scope int NOT NULL,
+        key text COLLATE "C" NOT NULL UNIQUE, stored_bytes bigint NOT NULL, PRIMARY KEY (page, scope));
+    CREATE TABLE objects_to_delete (key text COLLATE "C" PRIMARY KEY, due timestamptz NOT NULL DEFAULT now());
+    CREATE FUNCTION note_removed_body() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        INSERT INTO objects_to_delete (key) VALUES (OLD.key) ON CONFLICT (key) DO UPDATE SET due = now();
+        RETURN OLD;
+    END $$;
+    CREATE TRIGGER body_removed AFTER DELETE ON bodies FOR EACH ROW EXECUTE FUNCTION note_removed_body();
+    """),
 )
 
 

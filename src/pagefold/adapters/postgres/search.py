@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pagefold.adapters.columns import kind_of, read_back, spelled
+from pagefold.adapters.postgres.bodies import KEY_OF
 from pagefold.adapters.postgres.pages import PostgresPages
 from pagefold.errors import StoreError
 from pagefold.pages.page import PageId
@@ -22,9 +23,10 @@ _LONGEST_WORD = 200
 _UNINDEXED = """
     SELECT unindexed.place, listings.page, name, bytes,
         CASE WHEN NOT EXISTS (SELECT 1 FROM documents WHERE documents.page = id AND documents.place = 0)
-            THEN stored END
-    FROM unindexed JOIN listings USING (place) JOIN pages ON id = listings.page ORDER BY unindexed.place LIMIT %s
-"""
+            THEN stored END, {body}
+    FROM unindexed JOIN listings USING (place) JOIN pages ON id = listings.page WHERE unindexed.place > %(after)s
+    ORDER BY unindexed.place LIMIT %(at_once)s
+""".replace("{body}", KEY_OF)
 # From what is there still: a page that was collected meanwhile has no document.
 _INDEX = """
     INSERT INTO documents (page, place, words) SELECT id, %s, %s::text[] FROM pages WHERE id = %s FOR KEY SHARE
@@ -79,11 +81,13 @@ class PostgresSearch:
         return ranked(documents, scores, asked, limit)
 
     def refresh(self) -> int:
-        """Brings the index up to date; returns how many listings that took."""
-        total = 0
-        while rows := self._pages.server.ask(_UNINDEXED, (_AT_ONCE,)):
-            documents = [document for row in rows for document in self._documents(*row)]
-            places = [row[0] for row in rows]
+        """Brings the index up to date; returns how many listings that took. What object storage does not give now
+        is left for the next time."""
+        total, after = 0, -1
+        while rows := self._pages.ask(_UNINDEXED, at_once=_AT_ONCE, after=after):
+            found = {row[0]: self._documents(*row) for row in rows}
+            documents = [document for of in found.values() for document in of or ()]
+            places, after = [place for place, of in found.items() if of is not None], rows[-1][0]
 
             def step(db: Any, documents: Any = documents, places: Any = places) -> None:
                 with db.transaction(), db.cursor() as cursor:
@@ -91,17 +95,19 @@ class PostgresSearch:
                     db.execute("DELETE FROM unindexed WHERE place = ANY(%s)", (places,))
 
             self._pages.server.run(step)
-            total += len(rows)
+            total += len(places)
         return total
 
     def _documents(
-        self, place: int, page: PageId, name: bytes, length: int, stored: bytes | None
-    ) -> list[tuple[int, list[str], PageId]]:
+        self, place: int, page: PageId, name: bytes, length: int, stored: bytes | None, key: str | None
+    ) -> list[tuple[int, list[str], PageId]] | None:
         documents = [(place, _words(read_back(name)), page)] if name else []
         if stored is not None:
             try:
-                text = self._pages.content(page, length, stored).decode("utf-8", "replace")
-            except StoreError:
+                text = self._pages.content(page, length, stored, key).decode("utf-8", "replace")
+            except StoreError as error:
+                if error.kind.startswith("objects"):
+                    return None
                 text = ""  # a damaged page is told when it is read
             documents.append((0, _words(text), page))
         return documents

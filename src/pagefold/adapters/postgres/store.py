@@ -4,6 +4,7 @@ import threading
 from collections.abc import Sequence
 from copy import copy
 
+from pagefold.adapters.postgres.bodies import Bodies, LargeBodies
 from pagefold.adapters.postgres.journal import PostgresJournal
 from pagefold.adapters.postgres.outbox import PostgresOutbox
 from pagefold.adapters.postgres.pages import PostgresPages
@@ -44,14 +45,21 @@ class PostgresStore:
     """The store at a `url`, whose tables are made where there are none. Raises StoreError and ConfigError."""
 
     def __init__(
-        self, url: str, *, sender: str = "", scope: StoreScope = THIS_USER, redactor: Redactor | None = None
+        self,
+        url: str,
+        *,
+        sender: str = "",
+        scope: StoreScope = THIS_USER,
+        redactor: Redactor | None = None,
+        large: LargeBodies | None = None,
     ) -> None:
         self.sender, self.server = sender, Server(url)
         self.where = self.server.where
         self._shared = _Shared()
         try:
             migrate(self.server)
-            self.show(PostgresPages(self.server, scope, sender=sender, redactor=redactor))
+            self.bodies = Bodies(self.server, large) if large else None
+            self.show(PostgresPages(self.server, scope, sender=sender, redactor=redactor, bodies=self.bodies))
             self.server.when_connected = self._look_for_last_put
             self.check()
         except BaseException:
@@ -91,6 +99,8 @@ class PostgresStore:
 
     def wait_at_most(self, seconds: float) -> None:
         self.server.wait_at_most(seconds)
+        if self.bodies is not None:
+            self.bodies.hurry()
 
     def let_go(self) -> None:
         """Nothing is left behind by a server that was lost."""

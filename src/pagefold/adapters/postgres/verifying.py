@@ -4,7 +4,7 @@ Reads everything and changes nothing, while others read and write. The files of 
 (`pg_amcheck`, data checksums).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import zstandard
 
@@ -15,10 +15,13 @@ from pagefold.adapters.sqlite.packing import Packing
 from pagefold.adapters.sqlite.verifying import Damage, Verified
 from pagefold.errors import StoreError
 from pagefold.pages.journal import Rules
+from pagefold.pages.page import PageId
 from pagefold.pages.scope import StoreScope
 
 _AT_ONCE = 200
-_PAGES = "SELECT id, bytes, stored_bytes, stored FROM pages"
+_PAGES = """
+    SELECT id, bytes, stored_bytes, stored, ARRAY(SELECT key FROM bodies WHERE page = id ORDER BY key) FROM pages
+"""
 # What the foreign keys of the tables keep from happening, and what they do not know.
 _LOOSE = {
     "a listing of a page that is not there": "SELECT page FROM listings WHERE page NOT IN (SELECT id FROM pages)",
@@ -45,8 +48,11 @@ class _Check:
     def _contents(self, server: Server) -> Iterator[str]:
         with server.transaction() as db, db.cursor("verified") as rows:
             rows.itersize = _AT_ONCE
-            for page, length, stored_length, stored in rows.execute(_PAGES):
+            for page, length, stored_length, stored, keys in rows.execute(_PAGES):
                 self.pages += 1
+                if keys and not stored:
+                    yield from self._bodies(page, length, keys)
+                    continue
                 try:
                     content = self._packing.unpacked(page, length, stored)
                 except zstandard.ZstdError:
@@ -57,6 +63,15 @@ class _Check:
                 self.bytes += len(content)
                 if len(stored) != stored_length:
                     yield f"page {page}: it says that {stored_length} bytes are stored, and {len(stored)} are"
+
+    def _bodies(self, page: PageId, length: int, keys: Sequence[str]) -> Iterator[str]:
+        """Every object of a page is read."""
+        for key in keys:
+            try:
+                self._store.pages.content(page, length, b"", key)
+            except StoreError as error:
+                yield f"page {page}: its object {key} is not there, or not what was put there ({error.kind})"
+        self.bytes += length
 
     def _journal(self, principal: str) -> Iterator[str]:
         """Every line is read, and every record is put together from its lines."""
