@@ -26,6 +26,7 @@ lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy --platform win32 --no-warn-unreachable src
 	$(BIN)/lint-imports --no-cache
 
 bench: $(READY)

@@ -6,16 +6,15 @@ proxy that has ever run counts as running.
 """
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from pagefold.errors import StoreError
 
-try:
+if sys.platform != "win32":
     import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
 
 
 @contextmanager
@@ -29,7 +28,7 @@ def hold_model_proxy_lock(lock: Path, policy: str = "") -> Iterator[None]:
         raise StoreError(f"{lock} cannot be opened ({error.strerror}): make its directory writable") from error
     try:
         with suppress(OSError):  # some file systems have no locks
-            if fcntl is not None:
+            if sys.platform != "win32":
                 fcntl.flock(descriptor, fcntl.LOCK_SH)
         with suppress(OSError):  # nothing but `doctor` needs it
             os.ftruncate(descriptor, 0)
@@ -46,7 +45,7 @@ def model_proxy_is_running(lock: Path) -> bool:
     except OSError:
         return False
     try:
-        if fcntl is not None:
+        if sys.platform != "win32":
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return False
     except OSError:

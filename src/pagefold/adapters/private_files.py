@@ -6,6 +6,7 @@ others is closed to them first. On systems without owners and modes (Windows) th
 
 import os
 import stat
+import sys
 from pathlib import Path
 
 from pagefold.errors import StoreError
@@ -17,7 +18,7 @@ _SIDE_FILES = ("", "-wal", "-shm", "-journal")
 def make_private(path: Path) -> None:
     """Closes a file, and those that SQLite keeps beside it, to everybody else. Raises StoreError where one belongs to
     another user, or cannot be closed, and where others may put one in its place; OSError where it cannot be asked."""
-    if not hasattr(os, "geteuid"):
+    if sys.platform == "win32":
         return
     for ending in _SIDE_FILES:
         _make_private(path.with_name(path.name + ending))
@@ -31,7 +32,7 @@ def _make_private(path: Path) -> None:
         found = path.stat()
     except FileNotFoundError:
         return
-    if found.st_uid != os.geteuid():
+    if sys.platform != "win32" and found.st_uid != os.geteuid():
         raise StoreError(f"{path} belongs to another user, who may know or change what is in it: name another file")
     if stat.S_ISREG(found.st_mode) and found.st_mode & _OTHERS:
         try:

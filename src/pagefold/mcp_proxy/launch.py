@@ -32,6 +32,10 @@ def launch(command: Sequence[str], environment: Mapping[str, str] | None = None,
     return ChildProcess(process)
 
 
+KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
+"""The signal that no process can ignore; on Windows SIGTERM ends a process at once."""
+
+
 class ChildProcess:
     def __init__(self, process: "subprocess.Popen[bytes]") -> None:
         self.process = process
@@ -52,7 +56,7 @@ class ChildProcess:
 
     def end_now(self) -> None:
         """Kills a process that nobody will use."""
-        self.signal_all(signal.SIGKILL)
+        self.signal_all(KILL)
         for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
             if stream is not None:
                 with suppress(OSError):

@@ -17,7 +17,7 @@ from contextlib import suppress
 from typing import IO
 
 from pagefold.errors import ConfigError
-from pagefold.mcp_proxy.launch import ChildProcess, launch
+from pagefold.mcp_proxy.launch import KILL, ChildProcess, launch
 from pagefold.mcp_proxy.lines import LONGEST_BYTES, LineSplitter, Overlong, id_of
 from pagefold.mcp_proxy.pace import Pace
 from pagefold.mcp_proxy.session import ProxySession
@@ -104,12 +104,12 @@ class Process:
         while self._running is not None and heard != self._heard and not self._running.done():
             heard = self._heard
             await asyncio.wait([self._running], timeout=grace_seconds)
-        for sign in (signal.SIGTERM, signal.SIGKILL):
+        for sign in (signal.SIGTERM, KILL):
             child.signal_all(sign)
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._exited.wait(), _ASKED_SECONDS)
             if self._exited.is_set():
-                child.signal_all(signal.SIGKILL)
+                child.signal_all(KILL)
                 break
         for task in (self._running, self._watching):
             if task is not None:
@@ -185,7 +185,7 @@ class Process:
             await asyncio.wait_for(self._exited.wait(), 1.0)
         why = child.ending if self._exited.is_set() else "closed its output"
         if not self._closing.is_set():
-            child.signal_all(signal.SIGKILL)
+            child.signal_all(KILL)
             await self._exited.wait()
             self._reading.close()
             if self._input is not None:
@@ -206,7 +206,7 @@ class Process:
         output, reading, heard = self._output, self._reading, -1
         await self._exited.wait()
         await asyncio.sleep(_LAST_WORDS_SECONDS)
-        child.signal_all(signal.SIGKILL)
+        child.signal_all(KILL)
         # What is left in the pipe is still read. Somebody else who only holds the pipe open is not waited for.
         while not (self._idle and heard == self._heard):
             heard = self._heard

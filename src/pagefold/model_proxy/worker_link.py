@@ -5,13 +5,23 @@ another writes. A question that is not answered in time, or whose asker's link h
 """
 
 import asyncio
+import sys
 import threading
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from itertools import count
-from multiprocessing.connection import Connection
 from queue import SimpleQueue
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if sys.platform == "win32":
+    from multiprocessing.connection import PipeConnection as _Connection
+else:
+    from multiprocessing.connection import Connection as _Connection
+
+if TYPE_CHECKING:  # at run time the classes take no parameters
+    WorkerConnection: TypeAlias = _Connection[Any, Any]
+else:
+    WorkerConnection: TypeAlias = _Connection
 
 _SECONDS = 2.0
 _END_SECONDS = 2.0
@@ -25,7 +35,7 @@ class WorkerLink:
     """`answer` gets what was asked, and its value; it runs on the event loop. `lost` is called there when the other
     process has ended. `tell` may be used before `start`."""
 
-    def __init__(self, connection: "Connection[Any, Any]") -> None:
+    def __init__(self, connection: WorkerConnection) -> None:
         self._connection = connection
         self._numbers = count(1)
         self._asked: dict[int, asyncio.Future[Any]] = {}

@@ -10,14 +10,14 @@ import signal
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from typing import Any
 
 from pagefold.errors import ConfigError
-from pagefold.model_proxy.worker_link import LinkError, WorkerLink
+from pagefold.model_proxy.worker_link import LinkError, WorkerConnection, WorkerLink
 from pagefold.model_proxy.worker_reports import WorkerReport, WorkerReports
 
+_KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
 _YOUNG_SECONDS, _PAUSE_SECONDS = 5.0, 1.0
 _REPORT_SECONDS = 1.0
 _START_SECONDS = 60.0
@@ -31,7 +31,7 @@ class Workers:
     def __init__(
         self,
         count: int,
-        start: Callable[[], tuple[SpawnProcess, "Connection[Any, Any]"]],
+        start: Callable[[], tuple[SpawnProcess, WorkerConnection]],
         *,
         heard: Callable[[WorkerReport], None],
         answer: Callable[[str, Any], Awaitable[Any]],
@@ -72,7 +72,7 @@ class Workers:
         finally:
             self._ending.set()
             self._signal(signal.SIGTERM)
-            killing = loop.call_later(self._grace + _LATE_SECONDS, self._signal, signal.SIGKILL)
+            killing = loop.call_later(self._grace + _LATE_SECONDS, self._signal, _KILL)
             await asyncio.gather(*keepers)
             killing.cancel()
         if self._refusal:

@@ -9,6 +9,7 @@ and tried again later. Only the user can read the file (mode 0600). A file that 
 import contextlib
 import os
 import queue
+import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -23,10 +24,8 @@ _CLOSE_SECONDS = 5.0
 _PIECE = 1 << 20
 _LINE = 1 << 20
 
-try:
+if sys.platform != "win32":  # there, two processes that end a file at the same moment may lose the older one
     import fcntl
-except ImportError:  # Windows: two processes that end a file at the same moment may lose the older one
-    fcntl = None  # type: ignore[assignment]
 
 
 def older(path: Path) -> Path:
@@ -145,7 +144,7 @@ class TraceWriter:
         """Renames a full file under a lock: a second process then finds that it is no longer the current one."""
         if os.fstat(self._file).st_size == 0:
             return False
-        if fcntl is not None:
+        if sys.platform != "win32":
             fcntl.flock(self._file, fcntl.LOCK_EX)
         if self._is_current(path):
             path.replace(older(path))
