@@ -5,6 +5,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pagefold as package
+
+# The code that these tests import is the code that the program runs, in any checkout.
+SOURCE = str(Path(package.__file__).parents[1])
+
 
 def pagefold(
     *arguments: object, home: Path, code: int = 0, stdin: bytes = b"", **environment: str
@@ -15,7 +20,7 @@ def pagefold(
         input=stdin,
         capture_output=True,
         cwd=home,
-        env={"HOME": str(home), "PATH": os.environ["PATH"], **environment},
+        env={"HOME": str(home), "PATH": os.environ["PATH"], "PYTHONPATH": SOURCE, **environment},
         check=False,
         timeout=120,
     )

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from pagefold.errors import ConfigError
-from pagefold.mcp_proxy.clients import CLIENTS, unwrapped, wrapped
+from pagefold.mcp_proxy.client_table import CLIENTS
+from pagefold.mcp_proxy.clients import unwrapped, wrapped
 from tests.mcp_proxy.peer import environment
 
 OURS = ["/usr/bin/pagefold"]

@@ -29,6 +29,7 @@ GROUPS = {
         "mcp": "run the MCP proxy: makes tool results shorter without loss, changes nothing else",
         "init": "put the MCP servers of a client behind pagefold, or undo that",
         "hook": "what Claude Code runs after a tool, once `init claude-code --hook` has set it",
+        "statusline": "what Claude Code shows below its prompt, once `init claude-code --statusline` has set it",
         "top": "sessions, context and faults as they happen, in the terminal",
         "dashboard": "sessions, context, faults and stored pages, in a browser",
     },

@@ -60,7 +60,7 @@ def library_to_read(options: argparse.Namespace) -> Iterator["Library"]:
     # Whoever names a history has said already what is looked at.
     beyond = getattr(options, "all_projects", True) or getattr(options, "history", None)
     scope = THIS_USER if beyond else config.project_scope(settings)
-    path, protection = config.store_place(settings), protection_of(settings.store)
+    path, protection = config.store_place(settings), protection_of(settings.store, settings.sink)
     with closing(Library.open(path, settings.sink, sending=False, scope=scope, protection=protection)) as library:
         yield library
 

@@ -1,86 +1,209 @@
 """`pagefold init`: changes a client's configuration so that its MCP servers run behind pagefold, or undoes that.
 
 Rewrites the commands of the servers in the client's own file, shows what changed and keeps the file as it was beside
-it. Names stay, and with them the permissions you gave. Servers with an address are left as they are. The servers are
-named in your own settings (mcp.context_servers), so that the model proxy knows their context tools for pagefold's.
+it. Names stay, and with them the permissions you gave; so do comments. Servers with an address are left as they are.
+The servers are named in your own settings (mcp.context_servers), so that the model proxy knows their context tools for
+pagefold's. A file of a project gets the plain command `pagefold`, so that it can be committed.
 
 With --hook, Claude Code's results go on in their cheapest lossless form without any proxy: what Bash prints, what Grep
-finds and what MCP servers say. That is set in the user's settings; --undo takes it out.
+finds and what MCP servers say. --statusline has it show what `pagefold statusline` says. --proxy sets the address of
+the model proxy for good, for Claude Code, Codex and OpenCode: `pagefold serve` has to run then. All three are in the
+user's settings; --undo takes each out.
 
 Examples:
   pagefold init claude-code            .mcp.json here, and ~/.claude.json: for everywhere and for this folder
   pagefold init claude-code --hook     ~/.claude/settings.json
-  pagefold init codex --dry-run        only show what would change
+  pagefold init codex --proxy          ~/.codex/config.toml
+  pagefold init zed --dry-run          only show what would change
   pagefold init claude-code --undo     as it was
 """
 
 import argparse
-import difflib
 import shutil
 import sys
 import tomllib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from pagefold import config
-from pagefold.adapters.atomic_file import replacing
 from pagefold.cli import output
+from pagefold.cli.client_files import FileEdit, Outcome, change, replace, show, text_of
 from pagefold.errors import ConfigError
-from pagefold.mcp_proxy.clients import CLIENTS, Changed, McpClient, holds_servers, unwrapped, wrapped
+from pagefold.mcp_proxy.client_settings import Values, with_values, without_values
+from pagefold.mcp_proxy.client_table import CLIENTS, McpClient
+from pagefold.mcp_proxy.clients import Changed, holds_servers, unwrapped, wrapped
 from pagefold.settings.toml_text import with_setting
 from pagefold.wire.claude_hook import EVENT, with_hook, without_hook
 
-_BACKUP = ".before-pagefold"
 _ALSO = {"claude": "claude-code"}
 """Clients by the names of their programs, where those differ."""
+_LOOPBACK = "http://127.0.0.1:"
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("client", choices=sorted((*CLIENTS, *_ALSO)), help="whose servers; claude is Claude Code")
     command.add_argument("--file", metavar="FILE", help="its configuration file, where that is elsewhere")
-    command.add_argument("--hook", action="store_true", help="of Claude Code: shorten results by its hook after a tool")
+    what = command.add_mutually_exclusive_group()
+    what.add_argument("--hook", action="store_true", help="of Claude Code: shorten results by its hook after a tool")
+    what.add_argument("--statusline", action="store_true", help="of Claude Code: show window, savings and cache")
+    what.add_argument("--proxy", action="store_true", help="send requests to the model by `pagefold serve`, for good")
     command.add_argument("--undo", action="store_true", help="as it was before")
     command.add_argument("--dry-run", action="store_true", help="change nothing, show what would change")
 
 
 def run(options: argparse.Namespace) -> int:
     client = CLIENTS[_ALSO.get(options.client, options.client)]
-    files = [_hook_file(client, options)] if options.hook else _server_files(client, options)
-    seen = [_change(client, file.resolve(), options) for file in files]
-    if not options.hook:
-        _name_servers([name for one in seen for name in one.changed], options)
+    edits = _edits(client, options)
+    seen = [change(edit, undo=options.undo, dry_run=options.dry_run, quiet=options.json) for edit in edits]
+    if not (options.hook or options.statusline or options.proxy):
+        _name_servers([name for one in seen for name in one.made.changed], options)
+    said = _next(client, edits, seen, options)
     if options.json:
         output.print_json(
             [
-                {"file": str(file), "changed": list(one.changed), "left": dict(one.left)}
-                for file, one in zip(files, seen, strict=True)
+                {
+                    "file": str(one.file),
+                    "changed": list(one.made.changed),
+                    "left": dict(one.made.left),
+                    "backup": str(one.backup) if one.backup else None,
+                    "next": said,
+                }
+                for one in seen
             ]
         )
+    else:
+        output.to_stdout(said)
     return 0
 
 
-def _hook_file(client: McpClient, options: argparse.Namespace) -> Path:
+def _next(client: McpClient, edits: Sequence[FileEdit], seen: Sequence[Outcome], options: argparse.Namespace) -> str:
+    """The last line: what was done, where the file is as it was, and what to do now."""
+    changed = [name for one in seen for name in one.made.changed]
+    if not changed:
+        return "Nothing was changed."
+    if options.dry_run:
+        return "Nothing was changed: without --dry-run it will be."
+    parts = [f"{'Taken out' if options.undo else 'Set'}: {', '.join(changed)}."]
+    if kept := [str(one.backup) for one in seen if one.backup]:
+        parts.append(f"As it was: {', '.join(kept)}; --undo brings it back.")
+    if options.proxy and not options.undo:
+        parts.append("Start `pagefold serve` and keep it running: without it no model is reached.")
+    if any(edit.shared for edit in edits) and not options.undo:
+        parts.append("Whoever uses this project needs `pagefold` on the PATH.")
+    return f"{' '.join(parts)} Next: {client.then}."
+
+
+def _edits(client: McpClient, options: argparse.Namespace) -> list[FileEdit]:
+    """What is to be done to which files. Raises ConfigError."""
+    if options.hook:
+        return [_hook_edit(_claude_settings(client, options, "--hook", "hook that replaces results"))]
+    if options.statusline:
+        file = _claude_settings(client, options, "--statusline", "status line that runs a program")
+        command = " ".join(f'"{word}"' if " " in word else word for word in (*_ours(), "statusline"))
+        return [_values_edit(file, {("statusLine",): {"type": "command", "command": command}})]
+    if options.proxy:
+        return [_proxy_edit(client, options)]
+    return [_servers_edit(client, file, shared=shared) for file, shared in _server_files(client, options)]
+
+
+# ---- hook, status line and the model's address, in the user's settings
+
+
+def _claude_settings(client: McpClient, options: argparse.Namespace, flag: str, what: str) -> Path:
     place = Path(options.file) if options.file else config.claude_settings()
     if client.name != "claude-code" or place is None:
-        raise ConfigError(f"--hook: {client.name} has no hook that replaces results; claude-code has")
+        raise ConfigError(f"{flag}: {client.name} has no {what}; claude-code has")
     return place.resolve()
 
 
-def _server_files(client: McpClient, options: argparse.Namespace) -> list[Path]:
-    files = [Path(options.file)] if options.file else list(_files(client))
+def _hook_edit(file: Path) -> FileEdit:
+    def edited(text: str, *, undo: bool) -> Changed:
+        after = without_hook(text, str(file)) if undo else with_hook(text, _ours(), str(file))
+        return Changed(after, (EVENT,) if after != text else (), {})
+
+    return FileEdit(file, lambda text: edited(text, undo=False), lambda text: edited(text, undo=True), may_be_new=True)
+
+
+def _values_edit(file: Path, values: Values, *, toml: bool = False) -> FileEdit:
+    return FileEdit(
+        file,
+        lambda text: with_values(text, values, _is_ours, str(file), toml=toml),
+        lambda text: without_values(text, values, _is_ours, str(file), toml=toml),
+        may_be_new=True,
+    )
+
+
+def _is_ours(found: Any, wanted: Any) -> bool:
+    """Whether a value that was found is pagefold's: the same, another port of this computer, or its status line."""
+    if isinstance(wanted, dict):
+        said = str(found.get("command", "")) if isinstance(found, dict) else ""
+        return "pagefold" in said and said.endswith(" statusline")
+    address = str(wanted).startswith(_LOOPBACK) and str(found).startswith(_LOOPBACK)
+    return bool(found == wanted) or address
+
+
+def _proxy_edit(client: McpClient, options: argparse.Namespace) -> FileEdit:
+    if not client.proxy:
+        able = ", ".join(name for name, one in CLIENTS.items() if one.proxy)
+        raise ConfigError(f"--proxy: {client.title} has no setting for it that is known here; {able} have")
+    home = config.home_of(client.name)
+    named = [home / name for name in client.user_files(sys.platform)] if home else []
+    files = [Path(options.file)] if options.file else [name for name in named if name.is_file()] or named[:1]
+    place = config.claude_settings() if client.name == "claude-code" and not options.file else next(iter(files), None)
+    if place is None:
+        raise ConfigError("--proxy: there is no home folder; name the file by --file FILE")
+    file = place.resolve()
+    if client.toml and file.is_file() and not options.undo:
+        _check_provider(file)
+    url = f"{_LOOPBACK}{config.load(flags={'config': options.config}).settings.serve.port}"
+    return _values_edit(file, {path: one.format(url=url) for path, one in client.proxy.items()}, toml=client.toml)
+
+
+def _check_provider(file: Path) -> None:
+    """Codex reads the address of its own provider only."""
+    try:
+        provider = tomllib.loads(text_of(file)).get("model_provider", "openai")
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{file}: not TOML ({error})") from error
+    if provider != "openai":
+        raise ConfigError(f"{file}: model_provider = {provider!r}: set the base_url of that provider by hand")
+
+
+# ---- servers
+
+
+def _servers_edit(client: McpClient, file: Path, *, shared: bool) -> FileEdit:
+    ours, folders = ["pagefold"] if shared else _ours(), _folders()
+    return FileEdit(
+        file,
+        lambda text: wrapped(client, text, ours, str(file), folders),
+        lambda text: unwrapped(client, text, ours, str(file), folders),
+        shared=shared,
+    )
+
+
+def _server_files(client: McpClient, options: argparse.Namespace) -> list[tuple[Path, bool]]:
+    """The files that are changed, and whether each belongs to a project. Raises ConfigError."""
+    files = list(_files(client))
+    if options.file:
+        file = Path(options.file).resolve()
+        files = [(file, any((folder / ".git").exists() for folder in file.parents))]
     if not files:
-        expected = ", ".join((*client.project, *(f"~/{name}" for name in client.user)))
+        expected = ", ".join((*client.project, *(f"~/{name}" for name in client.user_files(sys.platform))))
         raise ConfigError(f"no MCP servers of {client.name} found: expected some in {expected}, or in --file FILE")
     return files
 
 
-def _files(client: McpClient) -> Iterator[Path]:
-    """Yields the client's configuration files that exist and name servers."""
+def _files(client: McpClient) -> Iterator[tuple[Path, bool]]:
+    """Yields the client's configuration files that exist and name servers, and whether each belongs to a project."""
     home = config.home_of(client.name)
-    places = [*(Path.cwd() / name for name in client.project), *((home / name) for name in client.user if home)]
-    for place in dict.fromkeys(places):
-        if place.is_file() and holds_servers(client, _text_of(place), _folders()):
-            yield place
+    mine = [home / name for name in client.user_files(sys.platform)] if home else []
+    places = [(place, False) for place in mine]
+    places = [*((place, True) for name in client.project if (place := Path.cwd() / name) not in mine), *places]
+    for place, shared in places:
+        if place.is_file() and holds_servers(client, text_of(place), _folders()):
+            yield place.resolve(), shared
 
 
 def _folders() -> list[str]:
@@ -90,39 +213,12 @@ def _folders() -> list[str]:
     return list(dict.fromkeys((str(here), str(root))))
 
 
-def _change(client: McpClient, file: Path, options: argparse.Namespace) -> Changed:
-    """Puts pagefold into a file, which is kept as it was beside it, or with --undo takes it out."""
-    # The settings with the hook need not exist; the file that names servers does.
-    before = "" if options.hook and not file.is_file() else _text_of(file)
-    backup = file.with_name(file.name + _BACKUP)
-    made = _edited(client, before, file, options, undo=options.undo)
-    after = made.text
-    if options.undo and backup.is_file():
-        kept = _text_of(backup)
-        # Where nothing else was changed since, even the spacing comes back.
-        if _edited(client, kept, file, options, undo=False).text == before:
-            after = kept
-    if not options.json:
-        _show(file, before, after, made)
-    if after == before or options.dry_run:
-        return made
-    if before and not options.undo and not backup.exists():
-        shutil.copy2(file, backup)
-    if after:
-        _replace(file, after)
-    else:
-        file.unlink()  # there was none before
-    if options.undo:
-        backup.unlink(missing_ok=True)
-    return made
-
-
 def _name_servers(names: Sequence[str], options: argparse.Namespace) -> None:
     """Names the changed servers in the user's settings: the model proxy follows the context tools of these alone."""
     file = config.user_settings()
     if file is None or not names:
         return
-    before = _text_of(file) if file.is_file() else ""
+    before = text_of(file) if file.is_file() else ""
     try:
         given = tomllib.loads(before).get("mcp", {}).get("context_servers", "pagefold")
         known = [name.strip() for name in str(given).split(",")]
@@ -133,45 +229,12 @@ def _name_servers(names: Sequence[str], options: argparse.Namespace) -> None:
         output.to_stderr(f"{file}: name these servers there yourself, in [mcp] context_servers: {', '.join(names)}")
         return
     if not options.json:
-        _show(file, before, after, Changed(after, (), {}))
+        show(file, before, after, Changed(after, (), {}))
     if after != before and not options.dry_run:
-        _replace(file, after)
-
-
-def _edited(client: McpClient, text: str, file: Path, options: argparse.Namespace, *, undo: bool) -> Changed:
-    """Returns the text of a file with pagefold in its hooks or before its servers, or without it."""
-    if options.hook:
-        after = without_hook(text, str(file)) if undo else with_hook(text, _ours(), str(file))
-        return Changed(after, (EVENT,) if after != text else (), {})
-    return (unwrapped if undo else wrapped)(client, text, _ours(), str(file), _folders())
-
-
-def _text_of(file: Path) -> str:
-    try:
-        return file.read_bytes().decode("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{file}: cannot be read: {error}") from error
-
-
-def _show(file: Path, before: str, after: str, made: Changed) -> None:
-    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), str(file), str(file), n=0, lineterm="")
-    output.to_stdout("\n".join(lines) or f"{file}: nothing to change")
-    for name, why in made.left.items():
-        output.to_stdout(f"{name} {why}")
+        replace(file, after)
 
 
 def _ours() -> list[str]:
     """Returns the command by which a client starts pagefold without this shell's PATH."""
     program = shutil.which("pagefold")
     return [program] if program else [sys.executable, "-m", "pagefold"]
-
-
-def _replace(file: Path, text: str) -> None:
-    """Replaces a file atomically and keeps its permissions; a new file is readable by its owner only."""
-    try:
-        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with replacing(file) as fresh:
-            Path(fresh.name).chmod(file.stat().st_mode if file.exists() else 0o600)
-            fresh.write(text.encode("utf-8"))
-    except OSError as error:
-        raise ConfigError(f"{file}: cannot be written: {error.strerror}") from error

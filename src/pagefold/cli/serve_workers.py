@@ -12,12 +12,12 @@ import multiprocessing
 import os
 import signal
 import socket
+import sys
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import asdict, replace
 from functools import partial
-from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from typing import Any, TypeAlias
 
@@ -25,18 +25,19 @@ from pagefold.adapters.asgi import App, Event, Receive, Send, new_event_loop
 from pagefold.adapters.problem_log import ProblemLog
 from pagefold.cli import telemetry_setup
 from pagefold.cli.proxy_metrics import of_proxy
-from pagefold.errors import PagefoldError
+from pagefold.errors import ConfigError, PagefoldError
 from pagefold.model_proxy import server
 from pagefold.model_proxy.http import reply
 from pagefold.model_proxy.proxy import Proxy
 from pagefold.model_proxy.totals import Totals
 from pagefold.model_proxy.turn_recorder import TurnRecorder
-from pagefold.model_proxy.worker_link import LinkError, WorkerLink
+from pagefold.model_proxy.worker_link import LinkError, WorkerConnection, WorkerLink
 from pagefold.model_proxy.worker_reports import WorkerReport
 from pagefold.model_proxy.workers import Workers
 from pagefold.settings.sections import Settings
 from pagefold.telemetry import metrics
 from pagefold.telemetry.events import TraceEvent
+from pagefold.telemetry.live import LiveView, status_rows
 
 OpenedProxy: TypeAlias = Callable[[Settings], AbstractContextManager[Proxy]]
 """A function of a module, because it is named to another process."""
@@ -53,6 +54,9 @@ _UNTOLD = b'{"type":"error","error":{"type":"api_error","message":"pagefold\'s f
 def run(settings: Settings, started: Callable[[int, str], None], opened: OpenedProxy, counted: WhileCounting) -> Totals:
     """Serves until a signal arrives, and returns what was counted. `started` gets the port and the dashboard's key,
     `opened` opens a worker's proxy, and `counted` adds totals to the counters. Raises ConfigError."""
+    if sys.platform == "win32":
+        # Windows has neither signals for an event loop nor a socket that several processes accept from.
+        raise ConfigError(f"serve.workers = {settings.serve.workers}: expected 1 on Windows")
     if tls := server.tls_of(settings.serve):
         tls.check()
     listening = server.listen(settings.serve.host, settings.serve.port)
@@ -86,6 +90,8 @@ async def _made(
         if what == "status":
             counts = {"running": workers.processes, "restarted": workers.restarted}
             return json.dumps({**asdict(workers.reports.totals), "workers": counts})
+        if what == "sessions":
+            return json.dumps(status_rows(telemetry.live or LiveView()))
         return await _page(telemetry.dashboard, value) if telemetry.dashboard else None
 
     def heard(report: WorkerReport) -> None:
@@ -105,9 +111,7 @@ async def _made(
     return workers, telemetry
 
 
-def _start(
-    settings: Settings, listening: socket.socket, opened: OpenedProxy
-) -> tuple[SpawnProcess, "Connection[Any, Any]"]:
+def _start(settings: Settings, listening: socket.socket, opened: OpenedProxy) -> tuple[SpawnProcess, WorkerConnection]:
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=work, args=(settings, listening, theirs, opened), name="pagefold-worker")
@@ -133,7 +137,7 @@ async def _page(dashboard: App, scope: Event) -> tuple[Event, bytes]:
 # ---- a worker -------------------------------------------------------------------------------------------------------
 
 
-def work(settings: Settings, listening: socket.socket, connection: "Connection[Any, Any]", opened: OpenedProxy) -> None:
+def work(settings: Settings, listening: socket.socket, connection: WorkerConnection, opened: OpenedProxy) -> None:
     """Serves in this process until a signal arrives or the first process has ended."""
     link, events = WorkerLink(connection), deque[TraceEvent](maxlen=_MOST_EVENTS)
     try:
@@ -172,7 +176,13 @@ def _watch(proxy: Proxy, settings: Settings, link: WorkerLink, events: "deque[Tr
         except LinkError:
             return proxy.totals.to_json()
 
-    proxy.status = status
+    async def sessions() -> str:
+        try:
+            return str(await link.ask("sessions"))
+        except LinkError:
+            return json.dumps({"sessions": []})
+
+    proxy.status, proxy.sessions = status, sessions
     proxy.tell_others = partial(link.tell, "spoke")
 
 

@@ -1,6 +1,7 @@
 """Sets up telemetry from the settings: the trace and its spans, the live view, and the dashboard of a proxy."""
 
 import atexit
+import json
 import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -16,7 +17,7 @@ from pagefold.loopback import is_loopback
 from pagefold.settings.sections import Settings
 from pagefold.telemetry import trace
 from pagefold.telemetry.events import CALL, CallEvent, TraceEvent, tool_name
-from pagefold.telemetry.live import LiveView
+from pagefold.telemetry.live import LiveView, status_rows
 from pagefold.telemetry.spans import spans_to
 from pagefold.tools.defaults import default_tool_value_models
 
@@ -128,15 +129,24 @@ def attach(proxy: "Proxy", settings: Settings) -> str:
     if telemetry.see is not None:
         proxy.recorder = TurnRecorder(telemetry.see, spelled=settings.telemetry.content)
     proxy.dashboard = telemetry.dashboard
+    live = telemetry.live
+    if live is not None:
+
+        async def sessions() -> str:
+            proxy.catch_up()
+            return json.dumps(status_rows(live))
+
+        proxy.sessions = sessions
     return telemetry.key
 
 
 class Telemetry(NamedTuple):
-    """Where events go, or None if nobody wants them; the dashboard, if there is one, and its key."""
+    """Where events go, or None if nobody wants them; the dashboard, if there is one, its key, and what it shows."""
 
     see: Callable[[TraceEvent], None] | None
     dashboard: "Dashboard | None" = None
     key: str = ""
+    live: LiveView | None = None
 
 
 def telemetry_of(
@@ -186,7 +196,7 @@ def telemetry_of(
         notes=shown,
         refresh=refresh,
     )
-    return Telemetry(live.see if writer is None else see, dashboard, key)
+    return Telemetry(live.see if writer is None else see, dashboard, key, live)
 
 
 def store_view_of(settings: Settings) -> "StoreView":
@@ -198,6 +208,8 @@ def store_view_of(settings: Settings) -> "StoreView":
     def opened() -> Library | None:
         if place is None or (isinstance(place, Path) and not place.exists()):
             return None
-        return Library.open(place, settings.sink, sending=False, protection=protection_of(settings.store))
+        return Library.open(
+            place, settings.sink, sending=False, protection=protection_of(settings.store, settings.sink)
+        )
 
     return StoreView(opened, LocalFiles(path).counters if path else None)

@@ -12,38 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from pagefold.errors import ConfigError, WireError
+from pagefold.mcp_proxy.client_table import McpClient
 from pagefold.wire import json_text
+from pagefold.wire.json_comments import without_comments
 
 _TABLE = re.compile(r"\s*\[")
-
-
-@dataclass(frozen=True, slots=True)
-class McpClient:
-    """Where a client lists its servers: in which files of the project and of the user's home, under which `section`.
-
-    Where there is `by_folder`, the same section under it and a folder's path holds the servers of that folder alone.
-    With `one_list`, a command and its arguments are one list.
-    """
-
-    name: str
-    section: str
-    project: tuple[str, ...]
-    user: tuple[str, ...]
-    one_list: bool = False
-    toml: bool = False
-    by_folder: str = ""
-
-
-CLIENTS: Mapping[str, McpClient] = {
-    client.name: client
-    for client in (
-        McpClient("claude-code", "mcpServers", (".mcp.json",), (".claude.json",), by_folder="projects"),
-        McpClient("codex", "mcp_servers", (".codex/config.toml",), (".codex/config.toml",), toml=True),
-        McpClient("opencode", "mcp", ("opencode.json",), (".config/opencode/opencode.json",), one_list=True),
-        McpClient("cursor", "mcpServers", (".cursor/mcp.json",), (".cursor/mcp.json",)),
-        McpClient("vscode", "servers", (".vscode/mcp.json",), (".config/Code/User/mcp.json",)),
-    )
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +36,7 @@ Spans = Mapping[str, tuple[int, int]]
 def holds_servers(client: McpClient, text: str, folders: Sequence[str] = ()) -> bool:
     """Whether a file of the client lists servers for everywhere or for these folders. One that cannot be read may."""
     try:
-        whole = tomllib.loads(text) if client.toml else json_text.parse(text)
+        whole = tomllib.loads(text) if client.toml else json_text.parse(without_comments(text))
     except (tomllib.TOMLDecodeError, WireError):
         return True
     return bool(_sections(client, whole, folders))
@@ -156,13 +129,14 @@ def _value_at(value: Any, path: tuple[str, ...]) -> Any:
 
 
 def _json_servers(client: McpClient, text: str, label: str, folders: Sequence[str]) -> Iterator[tuple[str, Any, Spans]]:
+    plain = without_comments(text)  # in which everything has the same place
     try:
-        paths = _sections(client, json_text.parse(text), folders) or [(client.section,)]
-        servers = [spot for path in paths for spot in json_text.members(text, json_text.find(text, path)[0])]
+        paths = _sections(client, json_text.parse(plain), folders) or [(client.section,)]
+        servers = [spot for path in paths for spot in json_text.members(plain, json_text.find(plain, path)[0])]
     except WireError as error:
         raise ConfigError(f"{label}: expected JSON with servers under {client.section} ({error})") from error
     for server in servers:
-        members = json_text.members(text, server.start) if isinstance(server.value, dict) else []
+        members = json_text.members(plain, server.start) if isinstance(server.value, dict) else []
         yield server.key, server.value, {member.key: (member.start, member.end) for member in members}
 
 

@@ -123,6 +123,7 @@ class Proxy:
         self._keeps_alive, self._keep_alive = keep_alive, KeepAlive(self._send_keep_alive, self._kept_alive)
         self._loop: asyncio.AbstractEventLoop | None = None
         self.status: Callable[[], Awaitable[str]] = self._own_status
+        self.sessions: Callable[[], Awaitable[str]] = self._no_sessions
         self.tell_others: Callable[[tuple[str, ...]], None] = lambda names: None
 
     async def __call__(self, scope: Event, receive: Receive, send: Send) -> None:
@@ -196,18 +197,23 @@ class Proxy:
     async def _serve_own_paths(
         self, path: bytes, named: Mapping[bytes, bytes], scope: Event, receive: Receive, send: Send
     ) -> None:
-        if self.dashboard is not None and path != b"/pagefold/status":
+        if self.dashboard is not None and path not in (b"/pagefold/status", b"/pagefold/sessions"):
             await self.dashboard(scope, receive, send)  # it asks for the token in its own ways
         elif not self._door.lets_in(named):
             await refuse(send, 401, error_json("authentication_error", _UNAUTHENTICATED))
         elif path == b"/pagefold/status":
             await reply(send, 200, json_text.bytes_of(await self.status()))
+        elif path == b"/pagefold/sessions":
+            await reply(send, 200, json_text.bytes_of(await self.sessions()))
         else:
-            message = "pagefold answers to /pagefold/status, /pagefold/live and /pagefold/ready"
+            message = "pagefold answers to /pagefold/status, /pagefold/sessions, /pagefold/live and /pagefold/ready"
             await refuse(send, 404, error_json("not_found_error", message))
 
     async def _own_status(self) -> str:
         return self.totals.to_json()
+
+    async def _no_sessions(self) -> str:
+        return json_text.dumps({"sessions": []})
 
     @property
     def totals(self) -> Totals:

@@ -19,6 +19,8 @@ _TURNS = 240
 _HAPPENED = 200
 _MCP = "MCP"
 _NOT_SHOWN = {"head", "cost", "seconds", "levels", "bands", "points", "last_fold", "changed"}
+_STATUS = ("model", "policy", "tokens", "last_prompt", "saved", "folds", "life", "last")
+_STATUS_SESSIONS = 50
 _MONEY = ("usd", "usd_saved", "windows")
 _ADDED = ("saved", "fresh", "cache_read", "cache_write", "output", "cost", "seconds", *_MONEY)  # of each turn
 _SUMMED = (
@@ -94,6 +96,7 @@ class LiveSession:
     points: deque[TimelinePoint] = field(default_factory=lambda: deque(maxlen=_TURNS))
     last_fold: TurnEvent | None = None
     changed: int = 0
+    last_prompt: int = 0
 
     @property
     def prompt(self) -> int:
@@ -167,6 +170,7 @@ class LiveView:
             self.window = Quota(turn.window_used, turn.window_resets)
         for name in _ADDED:
             setattr(session, name, getattr(session, name) + getattr(turn, name))
+        session.last_prompt = turn.prompt or session.last_prompt
         if turn.tokens:
             session.tokens, session.head = turn.tokens, turn.head
             session.levels, session.bands = turn.levels, turn.bands
@@ -228,6 +232,12 @@ class LiveView:
 def _add(sums: Counter[str], session: LiveSession) -> None:
     for name in _SUMMED:
         sums[name] += getattr(session, name)
+
+
+def status_rows(live: LiveView) -> dict[str, Any]:
+    """The newest sessions in the few figures that a status line shows, as values that JSON can hold."""
+    rows = [{name: getattr(session, name) for name in _STATUS} for session in live.newest(_STATUS_SESSIONS)]
+    return {"sessions": rows}
 
 
 def snapshot(live: LiveView, most: int | None = None) -> dict[str, Any]:
