@@ -286,3 +286,24 @@ def test_the_text_of_a_skill_is_nowhere_told_as_the_users() -> None:
     )
     assert "] user, message 4" not in text
     assert "put in by the client, not by the user, message 4" in text
+
+
+@pytest.mark.parametrize("budget", range(700, 4_000, 300))
+def test_a_short_file_that_the_user_spoke_of_stands_whatever_else_fills_the_room(budget: int) -> None:
+    """Its text may be gone from the disk, and every other file is more likely to be edited."""
+    note = ["# Notes", "", "- The retry limit is 417 tries.", "- Ask Ada before a release."]
+    named = session(
+        call("n", "Read", {"file_path": "/srv/mill/NOTES.md"}),
+        result("n", cat_n(note)),
+        *(
+            message
+            for at in range(20)
+            for message in (
+                call(f"r{at}", "Read", {"file_path": f"/srv/mill/part_{at}.py"}),
+                result(f"r{at}", cat_n([f"    sum_{at}_{row} = amount_of_row({row})" for row in range(at + 9)])),
+            )
+        ),
+        ask="Read NOTES.md and keep in mind what it says.",
+    )
+
+    assert all(line in digest(named, budget) for line in note)

@@ -22,7 +22,7 @@ _DOUBTED = 0.8  # of their need, for lines that something may have changed since
 _SPARE = 0.25  # of their need, for lines of throw-away files
 _OVERHEAD = 100  # tokens: small chunks must not win by being small
 _SMALL = 60  # tokens of a whole file that is cheaper to keep than the turn in which it is read again
-_RECALLED = 1.0  # the worth of a token of a recalled file; of others it is less than a hundredth
+_MISSED = 1.0  # the worth of a token that was asked for by name; of others it is less than a hundredth
 
 
 @frozen
@@ -40,14 +40,16 @@ class Chunk:
     doubted: bool = False
     whole: bool = False
 
-    def candidate(self, *, recalled: bool) -> Candidate:
-        """Shown or not. Its worth is its need, less for a small one, whose title costs as much; but more for a small
-        `whole` file, since the turn in which it is read again costs more than its text. Nothing is worth more than
-        lines of a file that was `recalled` after it had been folded."""
+    @property
+    def small(self) -> bool:
+        """Whether it is all of a file, and so short that the turn in which it is read again costs more than its text."""
+        return self.whole and self.tokens <= _SMALL
+
+    def candidate(self, *, asked_for: bool) -> Candidate:
+        """Shown or not. Its worth is its need, less for lines of a large file, whose title costs as much, and more for
+        a small file. Nothing is worth more than what was `asked_for` by name."""
         share = self.tokens / (self.tokens + _OVERHEAD)
-        if self.whole and self.tokens <= _SMALL:
-            share = 1 / share
-        value = _RECALLED * self.tokens if recalled else self.need * share
+        value = _MISSED * self.tokens if asked_for else self.need / share if self.small else self.need * share
         return Candidate(self, (Offer(ResidencyLevel.STRUCTURED, self.tokens, value),))
 
 

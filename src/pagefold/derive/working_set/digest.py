@@ -4,6 +4,7 @@ It says what was said, the plan, what was done and how that ended, shows the fil
 with names that nothing else holds. What is left out is marked, and handles recall it.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 
@@ -16,7 +17,7 @@ from pagefold.derive.working_set.held import DigestPart, Held
 from pagefold.derive.working_set.names import IN_FILES, Names, Standing, name_parts
 from pagefold.derive.working_set.parts import Part, shortened
 from pagefold.derive.working_set.plan import plan_lines
-from pagefold.derive.working_set.said import said_parts, sayings
+from pagefold.derive.working_set.said import Saying, said_parts, sayings
 from pagefold.frozen import frozen
 from pagefold.pages.exchange_page import exchange_page
 from pagefold.pages.exchanges import Exchange, Work
@@ -26,7 +27,7 @@ from pagefold.pages.kinds import PageKind, ResidencyLevel
 from pagefold.pages.ledger import Ledger
 from pagefold.pages.outcome import Outcome
 from pagefold.pages.page import Page, PageId
-from pagefold.pages.voices import without_reminders
+from pagefold.pages.voices import Voice, without_reminders
 from pagefold.wire.message import Block, BlockKind, arguments_of
 
 _NAMES, _NAMES_MOST = 0.15, 4_000  # of a digest, and tokens at most, for lines with names that stand nowhere else
@@ -74,7 +75,8 @@ def working_set(material: Material, names: Names, budget: int) -> WorkingSet:
     for_names = min(int(budget * _NAMES), _NAMES_MOST)
     room = budget - for_names
     parts = _recalled(material, int(room * _RECALLED), held)
-    parts += _said(material, max(0, room - _cost(parts)), int(room * _SAID), held)
+    said = _sayings(material)
+    parts += _said(material, said, max(0, room - _cost(parts)), int(room * _SAID), held)
     plan = plan_lines([entry.message for entry in material.entries], material.work.tools)
     if plan and material.work.plan < material.cut:
         text = shortened("\n".join(plan), int(room * _PLAN) * 4)
@@ -86,7 +88,7 @@ def working_set(material: Material, names: Names, budget: int) -> WorkingSet:
         held.add(material.work.plan, DigestPart.PLAN, "the plan as it was last written")
     parts += _done(material, max(0, room - _cost(parts)), int(room * _DONE), held)
     left = room - _cost(parts)
-    views = _files(material, max(0, min(int(room * _FILES), left, _FILES_MOST)), plan, held)
+    views = _files(material, max(0, min(int(room * _FILES), left, _FILES_MOST)), plan, said, held)
     parts += [Part(view.title, view.lines, view.doubt) for view in views]
     mentioned = facts_of("\n".join([part.text for part in parts]))
     shown = facts_of("\n".join([line for view in views for line in view.lines if line is not None]))
@@ -138,10 +140,13 @@ def _was_recalled(result: Block, exchange: Exchange | None, material: Material) 
     return exchange_page(exchange, arguments_of(call), result.text).id in material.recalled
 
 
-def _said(material: Material, room: int, share: int, held: Held) -> list[Part]:
+def _sayings(material: Material) -> list[Saying]:
     messages = [entry.message for entry in material.entries]
-    found = sayings(messages, material.cut, _reports(material), _answers(material))
-    found = [saying for saying in found if saying.place not in material.kept]
+    return sayings(messages, material.cut, _reports(material), _answers(material))
+
+
+def _said(material: Material, said: Sequence[Saying], room: int, share: int, held: Held) -> list[Part]:
+    found = [saying for saying in said if saying.place not in material.kept]
     for saying in found:
         held.leave_out(saying.place, "an older answer that only announces its calls, or for which there is no room")
     parts: list[Part] = []
@@ -200,7 +205,9 @@ def _done(material: Material, room: int, share: int, held: Held) -> list[Part]:
     return [Part("what was done, in order, with its outcome:", tuple(chosen))] if chosen else []
 
 
-def _files(material: Material, budget: int, plan: Sequence[str], held: Held) -> list[FileView]:
+def _files(
+    material: Material, budget: int, plan: Sequence[str], said: Sequence[Saying], held: Held
+) -> list[FileView]:
     now, files = _attention(material, plan), material.work.files.files
     spare = throw_away(files)
     chunks = [chunk for key, file in files.items() for chunk in chunks_of(key, file, now, spare=key in spare)]
@@ -209,18 +216,27 @@ def _files(material: Material, budget: int, plan: Sequence[str], held: Held) -> 
             held.leave_out(
                 exchange.answered, "what it showed has changed since, or is less likely needed than the rest"
             )
+    asked_for = material.recalled_files | _named([chunk.key for chunk in chunks if chunk.small], said)
     wanted = [
         chunk
         for chunk in chunks
-        if chunk.key in material.recalled_files or chunk.need >= _FILE_RATE * material.rate * chunk.tokens
+        if chunk.key in asked_for or chunk.need >= _FILE_RATE * material.rate * chunk.tokens
     ]
-    candidates = [chunk.candidate(recalled=chunk.key in material.recalled_files) for chunk in wanted]
+    candidates = [chunk.candidate(asked_for=chunk.key in asked_for) for chunk in wanted]
     offers = select(candidates, budget).offers
     chosen = [chunk for chunk, offer in zip(wanted, offers, strict=True) if offer is not None]
     for chunk in chosen:
         for place in set(files[chunk.key].text.regions[chunk.region].seen[chunk.begin : chunk.end]):
             held.add(place, DigestPart.FILES, "lines that it showed or wrote stand in a view of the file")
     return file_views(files, chosen)
+
+
+def _named(keys: Sequence[str], said: Sequence[Saying]) -> frozenset[str]:
+    """The files that the user's words name. These words stand in the digest, and what they speak of is short and may be
+    gone from the disk: "keep in mind what it says" means nothing without it."""
+    words = "\n".join([saying.text for saying in said if saying.voice is Voice.USER]) if keys else ""
+    names = {key: re.escape(key.rpartition("/")[2]) for key in keys}
+    return frozenset(key for key, name in names.items() if re.search(rf"(?<![\w.-]){name}(?![\w-])", words))
 
 
 def _attention(material: Material, plan: Sequence[str]) -> Attention:
