@@ -2,7 +2,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+RUNS := $(VENV)/.runs
 READY := $(VENV)/.ready
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .PHONY: check setup demo test lint bench bench-long bench-field fuzz chaos earnings docs agents agents-referee integrations models reading requirements release clean
 
@@ -10,13 +12,18 @@ check: lint test
 
 setup: $(READY)
 
-$(READY): requirements/dev.txt pyproject.toml
+$(RUNS): requirements/demo.txt pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
-	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	$(PIP) --require-hashes -r requirements/demo.txt
+	PATH="$(abspath $(BIN)):$$PATH" $(PIP) --no-deps --no-build-isolation -e .
+	touch $(RUNS)
+
+$(READY): requirements/dev.txt $(RUNS)
+	$(PIP) --require-hashes -r requirements/dev.txt
 	touch $(READY)
 
-demo: $(READY)
+# Only what the program itself needs, so that a first look does not wait for the tools of its developers.
+demo: $(RUNS)
 	$(BIN)/pagefold demo
 
 test: $(READY)
@@ -155,6 +162,10 @@ requirements:
 	  --extra speed --extra s3 --extra toon --extra encryption --extra keyring --extra postgres pyproject.toml -o requirements/run.txt
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
 	  --group dev pyproject.toml -o requirements/dev.txt
+	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
+	  --constraint requirements/dev.txt --group demo pyproject.toml -o requirements/demo.txt
+	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
+	  --group docs -o requirements/docs.txt
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist

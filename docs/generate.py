@@ -1,4 +1,4 @@
-"""Writes the pages of this folder that are generated: `.venv/bin/python docs/generate.py`.
+"""Writes the pages of this folder that are generated: `make docs`.
 
 `PAGES` holds each page's name and the function that makes its text. A page that is not what its function makes fails
 the tests.
@@ -6,12 +6,16 @@ the tests.
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
+from io import StringIO
 from itertools import groupby
 from pathlib import Path
+
+from rich.console import Console
 
 from pagefold.adapters import recordings
 from pagefold.analysis.engine import sessions_of
 from pagefold.analysis.replay_job import ReplayJob
+from pagefold.cli import demo
 from pagefold.config.project_file import ALLOWED
 from pagefold.context import Context
 from pagefold.derive.cost import ASSUMED
@@ -130,7 +134,29 @@ def folds_page() -> str:
     return "".join(parts)
 
 
-PAGES: Mapping[str, Callable[[], str]] = {"settings.md": settings_page, "fold-example.md": folds_page}
+DEMO = """\
+# What the demo shows
+
+<!-- Generated from `pagefold demo` by docs/generate.py. -->
+
+`make demo` needs no key, and no network once it is installed. It prints this:
+
+"""
+WIDTH = 104
+
+
+def demo_page() -> str:
+    printed = StringIO()
+    demo.tell(Console(file=printed, width=WIDTH, highlight=False, force_terminal=False))
+    lines = "\n".join(line.rstrip() for line in printed.getvalue().splitlines())
+    return f"{DEMO}```text\n{lines}\n```\n"
+
+
+PAGES: Mapping[str, Callable[[], str]] = {
+    "settings.md": settings_page,
+    "fold-example.md": folds_page,
+    "demo.md": demo_page,
+}
 
 
 def main() -> None:

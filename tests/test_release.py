@@ -3,13 +3,15 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from bench.licences import licence_of, locked_in, problems
 
 _ROOT = Path(__file__).parents[1]
 
 
 def test_every_requirement_is_locked_to_a_version_and_a_hash() -> None:
-    for name in ("run.txt", "dev.txt"):
+    for name in ("run.txt", "dev.txt", "demo.txt", "docs.txt"):
         text = (_ROOT / "requirements" / name).read_text()
         packages = re.split(r"\n(?=[\w])", text)
 
@@ -18,9 +20,10 @@ def test_every_requirement_is_locked_to_a_version_and_a_hash() -> None:
         assert not re.search(r"https?://|--index-url", text)
 
 
-def test_the_program_itself_needs_nothing_that_is_not_locked() -> None:
+@pytest.mark.parametrize("lock", ["run.txt", "demo.txt"])
+def test_the_program_itself_needs_nothing_that_is_not_locked(lock: str) -> None:
     declared = (_ROOT / "pyproject.toml").read_text().split("dependencies = [")[1].split("]\n")[0]
-    locked = locked_in((_ROOT / "requirements" / "run.txt").read_text())
+    locked = locked_in((_ROOT / "requirements" / lock).read_text())
 
     names = re.findall(r'^  "([\w.-]+)', declared, re.M)
     assert names

@@ -77,7 +77,7 @@ def counter(name: str, *, exact: bool = False) -> Counter:
     Raises ConfigError for an unknown name, or where `exact` needs an extra.
     """
     if name in _ENCODINGS:
-        return Counter(name, _bpe(name), exact=True, label=f"{name}, exact")
+        return Counter(name, _bpe(name), exact=True, label=f"{name}, exact for models of OpenAI only")
     if name not in _FAMILIES:
         raise ConfigError(f"tokens = {name!r}: expected one of {', '.join(NAMES)}")
     column, family, frame = _FAMILIES[name]

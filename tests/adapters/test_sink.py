@@ -342,7 +342,7 @@ def test_the_command_line_sends_lists_restores_and_recalls_and_never_shows_a_key
     assert "0 pages, 0 bytes wait to be sent" in pagefold("store", "--store", "here.db")
     assert pagefold("restore", "--store", "there.db") == "s\n"
     assert pagefold("recall", handle, "--history", "s", "--bytes", "4:8", "--store", "there.db") == "page"
-    assert "1 pages, 8 bytes restored" in pagefold("restore", "s", "--store", "there.db")
+    assert "1 page, 8 bytes restored" in pagefold("restore", "s", "--store", "there.db")
     assert pagefold("recall", handle, "--store", "there.db") == "the page"
     assert "everything has been sent" in pagefold("store", "send", "s", "--store", "there.db")
     pagefold("config")

@@ -46,17 +46,18 @@ def test_importing_the_package_reads_no_file_but_its_own_code() -> None:
     assert done.stdout == "[]\n"
 
 
-def test_the_demo_shows_what_the_readme_says(tmp_path: Path) -> None:
-    shown = " ".join(pagefold("demo", home=tmp_path).stdout.decode().split())
-    readme = (Path(__file__).parents[2] / "README.md").read_text()
-    told = readme.partition("window that is too small for it:\n\n```\n")[2].partition("```")[0]
+def test_the_demo_tells_its_story_with_the_next_step_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    shown = pagefold("demo", home=tmp_path).stdout.decode()
+    told = json.loads(pagefold("demo", "--json", home=tmp_path).stdout)
 
-    opening, *lines = told.split("\n    ")
-    assert len(lines) > 2
-    for part in (opening, *lines):
-        assert " ".join(part.split()) in shown
-    assert "27 % less" in readme
-    assert "27% saved" in shown
+    assert [line[0] for line in shown.splitlines() if line[1:3] == ". "] == ["1", "2", "3", "4", "5"]
+    assert "pagefold report" in shown.split("Next")[1]
+    assert "pagefold run claude" in shown.split("Next")[1]
+    assert f"{1 - told['lossless']['ratio']:.0%} less" in shown
+    assert 0 < told["fold"]["saved"] < 1
+    assert told["fold"]["handles"] > 0
+    assert told["store"]["exact"] == told["store"]["results"] > 0
+    assert told["proxy"]["identical"] == told["proxy"]["requests"] == 3
     assert list(tmp_path.iterdir()) == []
 
 
@@ -107,7 +108,11 @@ def test_replay_as_json_tells_sessions_sources_and_the_total(tmp_path: Path) -> 
     assert set(told["sources"]) == {"two", "elsewhere"}
     assert told["total"]["requests"] == 2
     assert told["total"]["cost_usd"] > 0
-    assert (told["policy"], told["tokens"], told["problems"]) == ("identity", "o200k, exact", 0)
+    assert (told["policy"], told["tokens"], told["problems"]) == (
+        "identity",
+        "o200k, exact for models of OpenAI only",
+        0,
+    )
 
 
 def test_replay_of_nothing_usable_is_still_valid_json(tmp_path: Path) -> None:
@@ -408,3 +413,26 @@ def test_help_shows_every_command_once_and_the_main_ones_first(tmp_path: Path) -
 )
 def test_numbers_of_tokens_are_read_as_they_are_written(text: str, number: int) -> None:
     assert tokens(text) == number
+
+
+def test_a_text_that_is_no_form_is_printed_as_it_came_and_that_is_said(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("hello world\n")
+    done = pagefold("decode", "notes.txt", home=tmp_path)
+
+    assert done.stdout == b"hello world\n"
+    assert "notes.txt: there was nothing to decode" in done.stderr.decode()
+
+
+def test_one_page_is_not_several(tmp_path: Path) -> None:
+    pagefold("store", "put", "-", "--store", "s.db", home=tmp_path, stdin=b"x")
+    said = (
+        pagefold("store", "--store", "s.db", home=tmp_path).stdout
+        + pagefold("store", "verify", "--store", "s.db", home=tmp_path).stdout
+    )
+
+    assert said.decode().count("1 page,") == 2
+
+
+def test_counts_that_are_exact_for_one_vendor_only_say_so(tmp_path: Path) -> None:
+    assert "exact for models of OpenAI only" in pagefold("replay", home=tmp_path).stdout.decode()
+    assert "estimated" in pagefold("replay", "--tokens", "claude-5", home=tmp_path).stdout.decode()

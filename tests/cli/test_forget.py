@@ -30,7 +30,7 @@ def test_what_would_go_is_told_then_forgotten_and_then_there_is_nothing(home: Pa
     assert (planned["sessions"], planned["pages"], planned["dry_run"]) == (["old\x1b[2J"], 1, True)
     assert b"zebra" in (home / "store.sqlite3").read_bytes()
     shown = pagefold("forget", "--project", "--dry-run", "--store", home / "store.sqlite3", home=home).stdout
-    assert b"would go: 1 sessions; 1 pages" in shown
+    assert b"would go: 1 session; 1 page," in shown
     assert b"\x1b" not in shown
 
     assert answer(home, "--project")["pages"] == 1

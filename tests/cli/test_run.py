@@ -6,13 +6,20 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from pagefold.cli.proxy_summary import summary
 from pagefold.model_proxy import agents
+from pagefold.model_proxy.conversations import Conversations
+from pagefold.model_proxy.proxy import Proxy
 from pagefold.model_proxy.server import running
+from pagefold.model_proxy.totals import CostCheck, Totals, Work
+from pagefold.model_proxy.upstreams import Upstreams
+from pagefold.wire.message import Usage
 from tests.cli.hook_input import AGENT
 from tests.scripted_model import ScriptedModel, ScriptedTurn
 
@@ -150,3 +157,52 @@ def test_a_signal_ends_the_agent_with_its_proxy(tmp_path: Path) -> None:
         said, _ = process.communicate(timeout=20)
 
     assert (process.returncode, json.loads(said)["faults"]) == (128 + signal.SIGTERM, 0)
+
+
+def test_joining_another_pagefold_without_asking_anything_is_told_too(tmp_path: Path) -> None:
+    with running(Proxy(Upstreams({}), Conversations())) as url:
+        command = [sys.executable, "-m", "pagefold", "run", "--port", url.rpartition(":")[2], sys.executable, "-c", ""]
+        environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+        said = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stderr
+
+    assert f"no request of {sys.executable} came by here" in said
+
+
+SEEN = Totals(
+    requests=61,
+    usage=Usage(fresh=1_000, cache_read=9_000),
+    work=Work(saved=2_000, folds=2),
+    reckoned=CostCheck(usd=1.5, usd_saved=0.5),
+)
+
+
+@pytest.mark.parametrize(
+    ("seen", "observed", "told"),
+    [
+        (SEEN, False, "61 requests, 0 failed; at least 25.0 % saved: $1.50 instead of $2.00"),
+        (SEEN, True, "61 requests, 0 failed; nothing was changed, as --observe says"),
+        (replace(SEEN, reckoned=CostCheck()), False, "2,000 tokens saved, 16.7 % of what was to be sent"),
+        (replace(SEEN, work=Work(), reckoned=CostCheck(usd=1.5)), False, "nothing could be saved in them"),
+        (Totals(requests=1, faults=1), False, "1 request, 0 failed"),
+        (Totals(requests=1, faults=1), False, "pagefold: 1 fault of pagefold's own"),
+        (Totals(), False, "no request of claude came by here, so nothing was saved; pagefold doctor"),
+    ],
+)
+def test_the_end_of_a_run_says_what_was_saved_in_percent_and_money(seen: Totals, observed: bool, told: str) -> None:
+    said = summary(seen, who="claude", observed=observed)
+
+    assert told in said
+    assert ("read from cache" in said) is bool(seen.requests)
+    assert ("folded 2 times" in said) is bool(seen.work.folds)
+
+
+def test_serve_that_no_request_came_by_says_so(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "pagefold", "serve", "--port", "0"]
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as serve:
+        assert serve.stdout is not None
+        assert "Ctrl-C ends it" in serve.stdout.readline()
+        serve.send_signal(signal.SIGINT)
+        _, said = serve.communicate(timeout=20)
+
+    assert "no request came by here" in said

@@ -32,5 +32,5 @@ def test_a_store_goes_to_postgres_and_back_and_no_password_is_shown(
         assert main(["recall", handle, "--all-projects", "--store", url]) == 0
         shown = capsys.readouterr()
     assert "a needle" in shown.out
-    assert "1 pages" in shown.out
+    assert "1 page," in shown.out
     assert "geheim" not in shown.out + shown.err

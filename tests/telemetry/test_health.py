@@ -64,5 +64,5 @@ def test_the_doctor_asks_a_running_proxy(
         main(["doctor", "--offline", "--json", "--store", proxied.settings.store.path])
         findings = json.loads(capsys.readouterr().out)
     texts = [finding["found"] for finding in findings if finding["about"] == "proxy"]
-    assert texts[:2] == [f"a pagefold serves on {proxied.url}", "1 requests passed, 0 of them failed"]
+    assert texts[:2] == [f"a pagefold serves on {proxied.url}", "1 request passed, 0 of them failed"]
     assert any("the store works" in text for text in texts)

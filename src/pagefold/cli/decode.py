@@ -34,6 +34,8 @@ def run(options: argparse.Namespace) -> int:
         content = kept if kept is not None else as_bytes(decode(form))
     except (ValueError, KeyError) as error:
         raise ConfigError(f"{options.file}: refers to what is not here: {error}") from error
+    if kept is None and content == as_bytes(form):
+        output.to_stderr(f"pagefold: {options.file}: there was nothing to decode; this is the text as it came")
     if options.json:
         output.print_json({"text": content.decode("utf-8", "replace"), "from": "store" if kept is not None else "form"})
     else:

@@ -1,4 +1,4 @@
-"""`pagefold demo`: shows replay, fold, store, recall and proxy on the bundled session.
+"""`pagefold demo`: tells on the bundled session what pagefold does: shorter results, a fold, recall, the proxy.
 
 It needs no key and no network, and leaves no files.
 
@@ -11,7 +11,6 @@ import json
 import tempfile
 import time
 import urllib.request
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +18,10 @@ from rich.console import Console
 
 from pagefold.adapters import recordings
 from pagefold.adapters.stores import open_store
-from pagefold.analysis.engine import Engine, run_on_sessions, sessions_of
+from pagefold.analysis.engine import sessions_of
 from pagefold.analysis.replay import replay
-from pagefold.analysis.replay_job import ReplayJob, replay_session
+from pagefold.analysis.replay_job import ReplayJob
 from pagefold.cli import output
-from pagefold.cli import replay as replaying
 from pagefold.cli.demo_model import DemoModel
 from pagefold.context import Context
 from pagefold.derive.cost import ASSUMED
@@ -32,7 +30,7 @@ from pagefold.derive.working_set.parts import OPENING as DIGEST
 from pagefold.model_proxy.proxy import Proxy
 from pagefold.model_proxy.server import running
 from pagefold.model_proxy.upstreams import Upstreams
-from pagefold.number_format import short
+from pagefold.number_format import money, several, share, short
 from pagefold.pages.kinds import classify
 from pagefold.pages.page import HANDLE, Page
 from pagefold.pages.recall import Recalled, recall
@@ -42,6 +40,7 @@ from pagefold.wire.transcripts import Session
 
 _SMALL = 9_000
 _TAGGED = 60  # characters in which a digest says that it is one
+_SHOWN = 96  # characters of a line
 _TURNS: tuple[list[dict[str, Any]], ...] = (
     [
         {"type": "text", "text": "I will look at it."},
@@ -61,35 +60,45 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    console = Console(quiet=True) if options.json else output.console()
-    path = recordings.example()
-    job = ReplayJob(ASSUMED, "o200k", 200_000)
-    (session,) = sessions_of([path], job)
-
-    console.print("[bold]1. Replay[/]: a recorded Claude Code session, as it was sent.\n")
-    report = replaying.ReplayPrinter(job, "identity", as_json=False)
-    for result in run_on_sessions([path], partial(replay_session, policy="identity"), job, Engine(jobs=1)):
-        report.add(result)
-    if not options.json:
-        report.finish()
-
-    saved = _lossless(session, job, report.totals.total.cost, console)
-    folded = _fold(session, console)
-    stored = _store(session, console)
-    passed = _proxy(console)
+    told = tell(Console(quiet=True) if options.json else output.console())
     if options.json:
-        total = report.totals.to_dict()["total"]
-        output.print_json({"replay": total, "lossless": saved, "fold": folded, "store": stored, "proxy": passed})
-    console.print("\nNext: [bold]pagefold replay[/] shows the same for your own sessions.")
+        output.print_json(told)
     return 0
 
 
-def _lossless(session: Session, job: ReplayJob, cost: float, console: Console) -> dict[str, Any]:
-    """Replays the session with every result in its cheapest lossless form, and shows the result that gained most."""
+def tell(console: Console) -> dict[str, Any]:
+    """Tells the whole story, and returns its figures."""
+    (session,) = sessions_of([recordings.example()], ReplayJob(ASSUMED, "o200k", 200_000))
+    told = {
+        "replay": _as_it_is(session, console),
+        "lossless": _lossless(session, console),
+        "fold": _fold(session, console),
+        "store": _store(session, console),
+        "proxy": _proxy(console),
+    }
     console.print(
-        "\n[bold]2. Lossless[/]: the same session, every result in its cheapest form that decodes to the same.\n"
+        "\n[bold]Next[/]\n"
+        "  pagefold report -o report.html   what your own sessions cost, and what they would have cost\n"
+        "  pagefold run claude              your agent behind pagefold; codex, opencode and others as well"
     )
-    figures = replay(session, job.terms("lossless"))
+    return told
+
+
+def _as_it_is(session: Session, console: Console) -> dict[str, Any]:
+    figures = replay(session, _job().terms("identity"))
+    console.print(
+        f"[bold]1. What an agent pays for.[/] In a recorded session an agent mends a small program in "
+        f"{several(figures.requests, 'request')}. Each request sends the whole history again: {short(figures.tokens)} "
+        f"tokens, though only {short(figures.new_tokens)} are new. "
+        f"{share(figures.result_tokens, figures.history_tokens, digits=0)} of the history are results of tools. With "
+        f"the provider's cache all of it costs {money(ASSUMED.usd(figures.cost))}, {ASSUMED.source}."
+    )
+    return {"requests": figures.requests, "tokens": figures.tokens, "cost": figures.cost}
+
+
+def _lossless(session: Session, console: Console) -> dict[str, Any]:
+    """Replays the session with every result in its cheapest lossless form, and shows the result that gained most."""
+    whole, figures = (replay(session, _job().terms(policy)).cost for policy in ("identity", "lossless"))
     policy, state = Lossless(), Lossless().begin()
     best = ("", "", "")
     for message in session.messages:
@@ -97,18 +106,19 @@ def _lossless(session: Session, job: ReplayJob, cost: float, console: Console) -
         shown = state.waiting[-1]
         if message.role is Role.TOOL and len(message.text) - len(shown.text) > len(best[1]) - len(best[2]):
             best = (message.blocks[0].name, message.text, shown.text)
-    ratio = figures.cost / cost
-    console.print(f"It costs {short(figures.cost)} instead of {short(cost)}: {1 - ratio:.0%} saved.")
-    count = counter("o200k").count
-    console.print(f"Most was saved on a result of {best[0]}, {count(best[1]):,} tokens, now {count(best[2]):,}:")
-    for line in best[2].split("\n")[:6]:
-        console.print(f"    {line[:100]}", markup=False)
-    return {"cost": figures.cost, "ratio": round(ratio, 4)}
+    ratio, count = figures / whole, counter("o200k").count
+    console.print(
+        "\n[bold]2. The same, written shorter.[/] Every result enters the history in the cheapest form that decodes to "
+        f"the same: the session costs {1 - ratio:.0%} less. A result of {best[0]}, {count(best[1]):,} tokens, begins"
+    )
+    _excerpt(console, best[1], 3)
+    console.print(f"and is read by the agent like this, {count(best[2]):,} tokens:")
+    _excerpt(console, best[2], 6)
+    return {"cost": figures, "ratio": round(ratio, 4)}
 
 
 def _fold(session: Session, console: Console) -> dict[str, Any]:
     """Runs the session in a window that is too small for it, and shows what replaces its beginning."""
-    console.print(f"\n[bold]3. Fold[/]: the same session in a window of {_SMALL:,} tokens.\n")
     context = Context(_SMALL)
     request: list[dict[str, Any]] = []
     for message in session.messages:
@@ -117,23 +127,20 @@ def _fold(session: Session, console: Console) -> dict[str, Any]:
         context.add(message)
     done = context.report()
     whole, now = done.plain_tokens / done.requests, done.tokens / done.requests
-    folds = f"{done.folds} fold point{'s' if done.folds != 1 else ''}"
     console.print(
-        f"{done.requests} requests, {folds}: {now:,.0f} tokens a request instead of {whole:,.0f}, at "
-        f"{done.saved:.0%} less cost. The beginning became one message: what was said, what was done, the files:"
+        f"\n[bold]3. When the window is full, the history is folded.[/] In a window of {_SMALL:,} tokens the same "
+        f"session takes {now:,.0f} tokens a request instead of {whole:,.0f}, and costs {done.saved:.0%} less. One "
+        "message stands for the beginning: what was said, what was done, the files as they are now, and a handle for "
+        "everything that was left out:"
     )
     texts = [str(one["content"]) for one in request if DIGEST in str(one["content"])[:_TAGGED]]
-    for line in "\n".join(texts).split("\n")[:14]:
-        console.print(f"    {line[:100]}", markup=False)
+    _excerpt(console, "\n".join(texts), 12)
     handle = HANDLE.search("\n".join(texts))
-    back = context.recall(handle[0]) if handle else ""
-    listed = back.count("pf-")
-    console.print(f"Recalled by its handle: a list of what was folded, with {listed} handles of its own.")
-    return {"requests": done.requests, "folds": done.folds, "saved": round(done.saved, 4)}
+    listed = (context.recall(handle[0]) if handle else "").count("pf-")
+    return {"requests": done.requests, "folds": done.folds, "saved": round(done.saved, 4), "handles": listed}
 
 
 def _store(session: Session, console: Console) -> dict[str, Any]:
-    console.print("\n[bold]4. Store and recall[/]: every tool result becomes a page that comes back byte for byte.\n")
     with tempfile.TemporaryDirectory() as folder:
         store = open_store(Path(folder, "store.sqlite3"))
         pages = [
@@ -151,15 +158,13 @@ def _store(session: Session, console: Console) -> dict[str, Any]:
         store.close()
     largest = max(pages, key=lambda page: len(page.content))
     console.print(
-        f"{len(pages)} results are {held.pages} pages: {short(held.bytes)} bytes, "
-        f"{short(held.stored_bytes)} on disk. The largest, a result of {largest.name}, is {largest.handle}."
+        f"\n[bold]4. Nothing is lost.[/] All {len(pages)} results were stored, recalled by their handles (such as "
+        f"{largest.handle}) and compared: {exact} came back byte for byte."
     )
-    console.print(f"Recalled and compared: {exact} of {len(pages)} exact.")
     return {"results": len(pages), "pages": held.pages, "exact": exact, "handle": largest.handle}
 
 
 def _proxy(console: Console) -> dict[str, Any]:
-    console.print("\n[bold]5. Proxy[/]: a scripted model behind pagefold serve --observe, streaming.\n")
     model = DemoModel(_TURNS)
     sent: list[bytes] = []
     with running(model) as upstream:
@@ -175,13 +180,23 @@ def _proxy(console: Console) -> dict[str, Any]:
     same = sum(arrived == body for arrived, body in zip(model.requests, sent, strict=True))
     totals = proxy.totals
     console.print(
-        f"{totals.requests} requests passed, {same} of them byte for byte; {totals.prefix.kept} messages stood where "
-        f"they had been sent before, {totals.prefix.moved} had moved."
-    )
-    console.print(
-        f"The model reported {totals.usage.prompt:,} prompt tokens; {totals.faults} faults of pagefold's own."
+        f"\n[bold]5. In front of the model.[/] {several(totals.requests, 'request')} went through a proxy on this "
+        f"computer that only watches, to a model that plays a script: {same} arrived byte for byte, "
+        f"{several(totals.faults, 'fault')} of pagefold's own."
     )
     return {"requests": totals.requests, "identical": same, "faults": totals.faults}
+
+
+def _job() -> ReplayJob:
+    return ReplayJob(ASSUMED, "o200k", 200_000)
+
+
+def _excerpt(console: Console, text: str, lines: int) -> None:
+    shown, rest = text.split("\n")[:lines], text.count("\n") + 1 - lines
+    for line in shown:
+        console.print(f"    {line[:_SHOWN]}{'…' if len(line) > _SHOWN else ''}", markup=False, soft_wrap=True)
+    if rest > 0:
+        console.print(f"    … {several(rest, 'more line')}")
 
 
 _TOOLS = [{"name": name, "input_schema": {"type": "object"}} for name in ("Read", "Bash")]

@@ -28,6 +28,7 @@ from pagefold.derive.policies import policy_named
 from pagefold.errors import ConfigError, StoreError
 from pagefold.model_proxy import agents
 from pagefold.model_proxy.agents import SetupFinding
+from pagefold.number_format import several
 from pagefold.settings.sections import Settings
 from pagefold.telemetry import health
 from pagefold.wire.apis import accounts
@@ -85,7 +86,7 @@ def _store(settings: Settings) -> Iterator[SetupFinding]:
     except (ConfigError, StoreError) as error:
         yield SetupFinding("store", str(error), "change store.path or store.url, or what keeps it from being written")
     else:
-        yield SetupFinding("store", f"{status.path}: {status.pages:,} pages")
+        yield SetupFinding("store", f"{status.path}: {several(status.pages, 'page')}")
 
 
 def _proxy(settings: Settings) -> Iterator[SetupFinding]:

@@ -19,7 +19,7 @@ from pagefold.analysis.export import BY_LEVEL, BY_POLICY, BY_TOOL, DECISIONS, SE
 from pagefold.analysis.problems import FileProblem, ProblemCounts
 from pagefold.cli import logs, output
 from pagefold.errors import ConfigError
-from pagefold.number_format import share, short
+from pagefold.number_format import several, share, short
 
 _POLICIES = ("identity", "economic")
 _TOOLS = 12
@@ -48,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
                 tables["sessions"].add(session_rows(result, recorded.job))
                 tables["decisions"].add(result.value.decisions)
     sessions, decisions = tables["sessions"].rows, tables["decisions"].rows
-    output.to_stderr(f"Wrote {sessions:,} sessions and {decisions:,} decisions to {folder}.")
+    output.to_stderr(f"Wrote {several(sessions, 'session')} and {several(decisions, 'decision')} to {folder}.")
     logs.tell_problems(problems)
     if sessions:
         _print_sums(folder, options)

@@ -28,7 +28,7 @@ from pagefold.adapters.protection import protection_of
 from pagefold.cli import output
 from pagefold.cli.arguments import add_store, load_settings
 from pagefold.errors import ConfigError
-from pagefold.number_format import short
+from pagefold.number_format import several, short
 from pagefold.pages.forgetting import Choice, Forgotten
 from pagefold.pages.scope import THIS_USER, StoreScope
 from pagefold.settings.sections import Settings
@@ -89,14 +89,14 @@ def _words(forgotten: Forgotten, objects: int, copies: list[str], dry_run: bool)
         words = "there is nothing to forget"
     else:
         parts = [
-            f"{len(forgotten.sessions):,} sessions",
-            f"{forgotten.pages:,} pages, {short(forgotten.bytes)} bytes",
+            several(len(forgotten.sessions), "session"),
+            f"{several(forgotten.pages, 'page')}, {short(forgotten.bytes)} bytes",
             f"{forgotten.notes:,} notes",
             f"{forgotten.journal_lines:,} lines of the journal",
             f"{objects:,} objects of the history sink",
         ]
         words = ("would go: " if dry_run else "forgotten: ") + "; ".join(parts)
-        words += f"\n{forgotten.kept:,} pages stay, because others have them too" if forgotten.kept else ""
+        words += f"\n{several(forgotten.kept, 'page')} stay, because others have them too" if forgotten.kept else ""
     if dry_run:
         more = len(forgotten.sessions) - _SHOWN
         shown = [*forgotten.sessions[:_SHOWN], *([f"and {more:,} more; --json lists all"] if more > 0 else [])]

@@ -19,6 +19,7 @@ from pagefold.cli import output
 from pagefold.cli.command_parser import tokens
 from pagefold.errors import ConfigError
 from pagefold.model_proxy.server import run as serve
+from pagefold.number_format import several
 from pagefold.provider.answer import Answer
 from pagefold.provider.billing import Charge, Price
 from pagefold.provider.referee import Referee, RefereeTotals
@@ -105,7 +106,9 @@ def _log(name: str | None, stack: ExitStack) -> IO[str] | None:
 
 
 def summary(totals: RefereeTotals) -> str:
-    lines = [f"{totals.requests:,} requests, {totals.accepted:,} accepted, {sum(totals.refused.values()):,} refused"]
+    lines = [
+        f"{several(totals.requests, 'request')}, {totals.accepted:,} accepted, {sum(totals.refused.values()):,} refused"
+    ]
     lines += [f"  refused by {rule}: {count:,}" for rule, count in totals.refused.most_common()]
     thinking = f"thinking: {totals.thinking_made:,} blocks made, {totals.dropped:,} dropped for another prefix"
     lines.append(f"{thinking}, {totals.allowed:,} let pass, {totals.unreadable:,} of models that this one cannot read")
@@ -116,4 +119,4 @@ def summary(totals: RefereeTotals) -> str:
 def _billed(model: str, bill: Mapping[str, Any]) -> str:
     written = ", ".join(f"{tokens:,} written for {life}" for life, tokens in bill["written"].items()) or "none written"
     tokens = f"{bill['fresh']:,} fresh, {bill['read']:,} read from the cache, {written}, {bill['output']:,} output"
-    return f"{model}: {bill['requests']:,} requests, ${bill['usd']:.4f}; tokens: {tokens}"
+    return f"{model}: {several(bill['requests'], 'request')}, ${bill['usd']:.4f}; tokens: {tokens}"

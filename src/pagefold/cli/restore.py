@@ -15,7 +15,7 @@ from dataclasses import asdict
 
 from pagefold.cli import output
 from pagefold.cli.arguments import add_store, library_to_read
-from pagefold.number_format import short
+from pagefold.number_format import several, short
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -37,6 +37,8 @@ def run(options: argparse.Namespace) -> int:
     elif not restored.known:
         output.to_stderr(f"pagefold: the history sink holds no session {options.session!r}")
     else:
-        words = f"{restored.pages:,} pages, {short(restored.bytes)} bytes restored; {restored.present:,} were here"
+        words = (
+            f"{several(restored.pages, 'page')}, {short(restored.bytes)} bytes restored; {restored.present:,} were here"
+        )
         print(words + (f"; {len(restored.missing):,} are not whole in the sink" if restored.missing else ""))
     return 0 if restored.known and not restored.missing else 1

@@ -20,10 +20,12 @@ import subprocess
 from pagefold import config
 from pagefold.cli import output, serve
 from pagefold.cli.arguments import add_policy, add_store
+from pagefold.cli.proxy_summary import summary
 from pagefold.errors import ConfigError
 from pagefold.model_proxy import agents
-from pagefold.model_proxy.neighbour import is_free, is_open_pagefold
+from pagefold.model_proxy.neighbour import is_free, is_open_pagefold, requests_at
 from pagefold.model_proxy.server import running
+from pagefold.model_proxy.totals import Totals
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -54,20 +56,29 @@ def run(options: argparse.Namespace) -> int:
         if is_open_pagefold(port):
             joined = f"http://127.0.0.1:{port}"
             output.to_stderr(f"pagefold: another pagefold serves on {joined}; {command[0]} uses that one")
-            return _wait(agents.start(command, joined, settings.serve.anthropic_url, given, codex))
+            return _joined(port, agents.start(command, joined, settings.serve.anthropic_url, given, codex), command[0])
         output.to_stderr(f"pagefold: port {port} is taken by something else; a free one is used")
         port = 0
     working = serve.working_proxy(settings, token="", scope=config.project_scope(settings))
     with working as (proxy, _), running(proxy, port) as url:
         code = _wait(agents.start(command, url, settings.serve.anthropic_url, given, codex))
+    seen = proxy.totals
     if options.json:
-        print(proxy.totals.to_json())
-    else:
-        output.to_stderr(f"pagefold: {serve.summary(proxy.totals, proxy.conversations.crowded)}")
-        if proxy.conversations.notebook.has_bound_reasoning:
-            output.to_stderr(f"pagefold: {agents.LEAVING}")
-    if not proxy.totals.requests:
-        output.to_stderr(f"pagefold: no request of {command[0]} came by here; pagefold doctor looks for the reason")
+        print(seen.to_json())
+    if not options.json or not seen.requests:
+        told = summary(seen, proxy.conversations.crowded, who=command[0], observed=settings.serve.observe)
+        output.to_stderr(f"pagefold: {told}")
+    if not options.json and proxy.conversations.notebook.has_bound_reasoning:
+        output.to_stderr(f"pagefold: {agents.LEAVING}")
+    return code
+
+
+def _joined(port: int, start: agents.Start, name: str) -> int:
+    """Runs the agent behind the pagefold that serves on this port already."""
+    before = requests_at(port)
+    code = _wait(start)
+    if before is not None and requests_at(port) == before:
+        output.to_stderr(f"pagefold: {summary(Totals(), who=name)}")
     return code
 
 

@@ -36,6 +36,7 @@ from pagefold.adapters.protection import Protection, protection_of
 from pagefold.adapters.stores import open_existing, retention_of
 from pagefold.cli import counter_writer, output, telemetry_setup
 from pagefold.cli.arguments import add_policy, add_store, load_settings
+from pagefold.cli.proxy_summary import summary
 from pagefold.derive.learned import learned_of
 from pagefold.derive.policies import policy_named
 from pagefold.door import Door
@@ -47,7 +48,6 @@ from pagefold.model_proxy.proxy import Proxy, to_stderr
 from pagefold.model_proxy.recall_service import PageKeeper, RecallAnswers
 from pagefold.model_proxy.totals import Totals
 from pagefold.model_proxy.upstreams import Upstreams
-from pagefold.number_format import share, short
 from pagefold.pages.scope import THIS_USER, StoreScope
 from pagefold.pages.store import Store
 from pagefold.settings.sections import Settings
@@ -85,7 +85,7 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print(totals.to_json())
     else:
-        output.to_stderr(summary(totals, crowded))
+        output.to_stderr(f"pagefold: {summary(totals, crowded, observed=serve.observe)}")
     return 0
 
 
@@ -262,15 +262,3 @@ def dashboard_of(url: str, key: str) -> str:
 
 def url_of(host: str, port: int, *, tls: bool = False) -> str:
     return f"http{'s' if tls else ''}://{f'[{host}]' if ':' in host else host}:{port}"
-
-
-def summary(seen: Totals, crowded: str) -> str:
-    dropped, again = seen.work.reasoning_dropped, seen.work.refused
-    return (
-        f"{seen.requests:,} requests, {seen.failed:,} failed; {short(seen.usage.prompt)} prompt tokens, "
-        f"{share(seen.usage.cache_read, seen.usage.prompt)} of them read from cache; "
-        f"{short(seen.work.saved)} tokens saved; {seen.faults:,} faults"
-        + (f"; reasoning left out of {dropped:,} earlier answers" if dropped else "")
-        + (f"; {again:,} requests sent again without reasoning that was refused" if again else "")
-        + (f"\npagefold: {crowded}" if crowded else "")
-    )

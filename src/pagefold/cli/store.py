@@ -26,7 +26,7 @@ from pagefold.adapters.stores import limits_of
 from pagefold.cli import output, store_files, store_places
 from pagefold.cli.arguments import add_store, load_settings, read_input
 from pagefold.errors import ConfigError
-from pagefold.number_format import short
+from pagefold.number_format import several, short
 from pagefold.pages.page import handle_of
 from pagefold.pages.scope import THIS_USER
 
@@ -73,7 +73,7 @@ def run(options: argparse.Namespace) -> int:
             return _send(library, options)
         if options.action == "collect":
             gone = collect(library.store.pages, limits_of(settings.store), time.time(), anew=True)
-            words = f"{gone.pages:,} pages, {short(gone.bytes)} bytes removed; {gone.held:,} held pages stay, "
+            words = f"{several(gone.pages, 'page')}, {short(gone.bytes)} bytes removed; {gone.held:,} held pages stay, "
             words += "and all that conversations of the last days have"
             lost = f"; {gone.unsent:,} of them had not been sent to the history sink" if gone.unsent else ""
             output.print_result(options.json, asdict(gone), words + lost)
@@ -97,14 +97,15 @@ def _send(library: Library, options: argparse.Namespace) -> int:
     added = library.send(options.file) if options.file else 0
     done = library.close()
     words = "everything has been sent" if done else "not everything could be sent in time; the rest waits"
-    output.print_result(options.json, {"added": added, "sent": done}, f"{added:,} pages added; {words}")
+    output.print_result(options.json, {"added": added, "sent": done}, f"{several(added, 'page')} added; {words}")
     return 0 if done else 1
 
 
 def _words(status: Status) -> str:
     size = f"{short(status.bytes)} bytes in {short(status.stored_bytes)}"
-    words = f"{status.path}: {status.pages:,} pages, {size}, {status.held:,} held, {status.sessions:,} sessions"
+    pages, sessions = several(status.pages, "page"), several(status.sessions, "session")
+    words = f"{status.path}: {pages}, {size}, {status.held:,} held, {sessions}"
     if status.sink is None:
         return words
     waiting, length = status.sink.waiting, short(status.sink.waiting_bytes)
-    return f"{words}\n{status.sink.where}: {waiting:,} pages, {length} bytes wait to be sent"
+    return f"{words}\n{status.sink.where}: {several(waiting, 'page')}, {length} bytes wait to be sent"

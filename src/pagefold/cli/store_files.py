@@ -10,7 +10,7 @@ from pagefold.adapters.model_proxy_lock import model_proxy_is_running
 from pagefold.adapters.sqlite import backup, verifying
 from pagefold.cli import output
 from pagefold.errors import ConfigError, StoreError
-from pagefold.number_format import short
+from pagefold.number_format import several, short
 
 
 def _back_up(options: argparse.Namespace, path: Path, key: str) -> int:
@@ -57,7 +57,7 @@ def _file(options: argparse.Namespace) -> Path:
 
 def extent(verified: verifying.Verified) -> str:
     lines = f", {verified.journal_lines:,} lines of the journal" if verified.journal_lines else ""
-    return f"{verified.pages:,} pages, {short(verified.bytes)} bytes{lines}"
+    return f"{several(verified.pages, 'page')}, {short(verified.bytes)} bytes{lines}"
 
 
 def _refuse_beside_a_proxy(path: Path) -> None:

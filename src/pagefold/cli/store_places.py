@@ -13,7 +13,7 @@ from pagefold.adapters.stores import address_of, open_store, rows_of, verify_sto
 from pagefold.cli import output
 from pagefold.cli.store_files import extent
 from pagefold.errors import ConfigError, StoreError
-from pagefold.number_format import short
+from pagefold.number_format import several, short
 from pagefold.settings.sections import Settings
 
 
@@ -37,7 +37,8 @@ def _copy(options: argparse.Namespace, settings: Settings) -> int:
     protection = protection_of(settings.store, settings.sink)
     with closing(rows_of(options.file, protection)) as source, closing(rows_of(options.to, protection)) as target:
         copied = copy_store(source, target)
-        words = f"{target.where}: {copied.rows['pages']:,} pages, {short(copied.bytes)} bytes, and all that names them"
+        pages = several(copied.rows["pages"], "page")
+        words = f"{target.where}: {pages}, {short(copied.bytes)} bytes, and all that names them"
         output.print_result(
             options.json, {"from": source.where, "to": target.where, **asdict(copied)}, f"{words}; equal by hash"
         )

@@ -3,6 +3,7 @@
 import http.client
 import json
 import socket
+from typing import Any
 
 _SECONDS = 1.0
 
@@ -18,12 +19,23 @@ def is_free(port: int) -> bool:
 
 def is_open_pagefold(port: int) -> bool:
     """Whether a pagefold serves there that asks for no token."""
+    answer = _asked(port, "/pagefold/live")
+    return answer.get("program") == "pagefold" and not answer.get("token")
+
+
+def requests_at(port: int) -> int | None:
+    """How many requests the pagefold that serves there has seen; None where it does not say."""
+    return _asked(port, "/pagefold/status").get("requests")
+
+
+def _asked(port: int, path: str) -> dict[str, Any]:
+    """What is answered there, where that is an object of JSON."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=_SECONDS)
     try:
-        connection.request("GET", "/pagefold/live")
+        connection.request("GET", path)
         answer = json.loads(connection.getresponse().read())
     except (OSError, http.client.HTTPException, ValueError):
-        return False
+        return {}
     finally:
         connection.close()
-    return isinstance(answer, dict) and answer.get("program") == "pagefold" and not answer.get("token")
+    return answer if isinstance(answer, dict) else {}

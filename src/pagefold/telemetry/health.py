@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from pagefold.number_format import several
+
 _LINE = re.compile(r"(?P<name>[a-z_]+)(?:\{(?P<labels>[^}]*)\})? (?P<value>\S+)")
 _LABEL = re.compile(r'[a-z_]+="((?:[^"\\]|\\.)*)"')
 _MEGABYTE = 1 << 20
@@ -41,7 +43,8 @@ def health_lines(metrics: Mapping[str, Mapping[str, float]]) -> Iterator[HealthL
 
     failed = sum(metrics.get("pagefold_requests_failed_total", {}).values())
     workers = f" by {value('pagefold_workers'):.0f} workers" if "pagefold_workers" in metrics else ""
-    yield HealthLine(f"{value('pagefold_requests_total'):,.0f} requests passed{workers}, {failed:,.0f} of them failed")
+    passed = several(round(value("pagefold_requests_total")), "request")
+    yield HealthLine(f"{passed} passed{workers}, {failed:,.0f} of them failed")
     if again := value("pagefold_worker_restarts_total"):
         yield HealthLine(f"workers ended {again:,.0f} times and were started again", "look at what it wrote to stderr")
     if faults := value("pagefold_own_faults_total", "model"):
