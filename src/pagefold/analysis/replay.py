@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 from pagefold.analysis.demand import demands
 from pagefold.analysis.replay_figures import ReplayFigures, ToolFigures
@@ -28,6 +28,16 @@ _NUMBERING = re.compile(r"^[ \t]*\d+(?:→|\t|:|\|) ?", re.MULTILINE)
 _HELD = ("history_tokens", "result_tokens", "result_chars", "repeated_chars")
 
 
+class RequestSize(NamedTuple):
+    """One request in counted tokens of its messages, without the head: all of it, what stands as it stood in the
+    request before, and what would have to be fetched again: the answer used it and the request did not hold it."""
+
+    turn: int
+    prompt: int
+    kept: int
+    again: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Terms:
     """The policy that a session is replayed under, and how its requests are counted and priced."""
@@ -42,9 +52,7 @@ class Terms:
 def replay(session: Session, terms: Terms, *, held: ReplayFigures | None = None) -> ReplayFigures:
     """Returns the figures of a whole session. For `held` see `SessionReplay`."""
     run = SessionReplay(session, terms, held=held)
-    for _ in run:
-        pass
-    return run.figures
+    return run.whole().figures
 
 
 class SessionReplay:
@@ -66,8 +74,15 @@ class SessionReplay:
         self._cold = frozenset(expired(session, terms.prices.life))
         self._exact = True
         self._requests: list[tuple[Derived, int]] = []
+        self.sizes: list[RequestSize] = []
         self._results: set[str] = set()
         self._lines: set[str] = set()
+
+    def whole(self) -> Self:
+        """Replays the whole session, and returns itself."""
+        for _ in self:
+            pass
+        return self
 
     def __iter__(self) -> Iterator[tuple[int, Derived]]:
         run: Run[Message] = begin(self._policy, self.terms.head, every_message_is_an_answer=True)
@@ -99,6 +114,7 @@ class SessionReplay:
         lost = sum(map(self.count, old[common:]))
         added = sum(map(self.count, derived.append[common:]))
         cached, self._total = self._total - lost, self._total - lost + added
+        self.sizes.append(RequestSize(turn, self._total, cached))
         cold = turn in self._cold
         figures.expired += cold
         figures.moved += not cold and common < len(old)
@@ -166,7 +182,8 @@ class SessionReplay:
         """Looked for only where a request was not the history itself: finding facts takes long."""
         figures, requests = self.figures, self._requests
         needs = demands(self.session, (derived for derived, _ in requests), self.count)
-        for needed, (_, total) in zip(needs, requests, strict=True):
+        for number, (needed, (_, total)) in enumerate(zip(needs, requests, strict=True)):
+            self.sizes[number] = self.sizes[number]._replace(again=needed.again)
             figures.demanded += needed.demanded
             figures.missed += needed.missed
             figures.missed_turns += needed.missed > 0

@@ -15,7 +15,7 @@ from pagefold.derive.cost import Prices
 from pagefold.derive.learned import SHIPPED, Learned
 from pagefold.derive.policies import policy_named
 from pagefold.settings.sections import PriceTable
-from pagefold.tokens import counter
+from pagefold.tokens import FRAME, counter
 from pagefold.wire import json_text
 from pagefold.wire.transcripts import Format, Session
 
@@ -25,7 +25,8 @@ class ReplayJob:
     """`overhead` are tokens before all messages that a recording lacks: system prompt and tool schemas.
 
     `prices` count for every session, or with `by_model` for those whose model is not known; `own` are the user's
-    numbers. Costs of all sessions are in the unit of `prices`, so that they add up.
+    numbers. Costs of all sessions are in the unit of `prices`, so that they add up. `fitted` sessions are counted like
+    their model and have its window; for others, and without it, `tokens` and `window` count.
     """
 
     prices: Prices
@@ -37,15 +38,26 @@ class ReplayJob:
     learned: Learned = SHIPPED
     by_model: bool = False
     own: tuple[PriceTable, ...] = ()
+    fitted: frozenset[str] = frozenset()  # of "tokens" and "window"
 
     def of(self, session: Session) -> Self:
         """The job for one session: with the prices of its model and the cache life that its usage shows."""
-        known = _prices_by_model(self.own)(session.model) if self.by_model and session.model else None
-        if known is None:
-            return self
+        known = _prices_by_model(self.own)(session.model) if session.model else None
+        prices = known.prices if known and self.by_model else self.prices
         long = 2 * sum(used.cache_write_long for used in session.usage.values())
-        prices = known.prices.lived(long=long > sum(used.cache_write for used in session.usage.values()))
-        return replace(self, prices=replace(prices, unit=self.prices.unit or self.prices.fresh))
+        prices = prices.lived(long=long > sum(used.cache_write for used in session.usage.values()))
+        tokens = known.tokens if known and "tokens" in self.fitted else self.tokens
+        window = known.window if known and known.window and "window" in self.fitted else self.window
+        return replace(
+            self,
+            prices=replace(prices, unit=self.prices.unit or self.prices.fresh),
+            tokens=tokens,
+            window=window,
+        )
+
+    def with_head_of(self, session: Session) -> Self:
+        """The job for one session with all that stood before its messages, unless the user said how much that is."""
+        return self if self.overhead else replace(self, overhead=head_of(session, self.tokens))
 
     def terms(self, policy: str, *, window: int | None = None, learned: Learned | None = None) -> Terms:
         """Returns what a session is replayed under. Raises ConfigError for an unknown policy."""
@@ -55,6 +67,17 @@ class ReplayJob:
             policy, window=window, prices=self.prices, tokens=self.tokens, learned=learned, offline=True
         )
         return Terms(made, self.prices, counter(self.tokens), window, self.overhead)
+
+
+def head_of(session: Session, tokens: str) -> int:
+    """Tokens that stood before the messages of a session: what the first usage reports beyond them, else what the
+    recording holds of system prompt and tools, else 0."""
+    count = counter(tokens).count
+    turn = min(session.usage, default=None)
+    if turn is None:
+        return sum(map(count, session.head))
+    messages = sum(count(message.text) + FRAME for message in session.messages[:turn])
+    return max(0, session.usage[turn].prompt - messages)
 
 
 @lru_cache(maxsize=8)

@@ -16,6 +16,7 @@ from pagefold.analysis.replay import SessionReplay, expired, replay
 from pagefold.analysis.replay_figures import ReplayFigures
 from pagefold.analysis.replay_job import ReplayJob
 from pagefold.analysis.report_policies import LosslessFrom, WatchedEconomic
+from pagefold.analysis.session_bill import Bill, session_bill
 from pagefold.derive.entry import Entry, label_of
 from pagefold.derive.policies.economic import Economic
 from pagefold.derive.policies.lossless import Lossless
@@ -33,11 +34,13 @@ _BEFORE_ALL = "(before all messages)"
 
 @dataclass(frozen=True, slots=True)
 class ReportOptions:
-    """One session in `every` is also replayed under the `rivals`, policies with windows. `excerpts` quotes logs."""
+    """One session in `every` is also replayed under the `rivals`, policies with windows. `excerpts` quotes logs.
+    `behind` names the policy of sessions that are known to have run behind pagefold."""
 
     rivals: tuple[tuple[str, int], ...] = ()
     every: int = 1
     excerpts: bool = True
+    behind: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -90,10 +93,14 @@ class SessionReport:
     rivals: dict[tuple[str, int], ReplayFigures] = field(default_factory=dict)
     cache_misses: dict[str, CacheMisses] = field(default_factory=dict)
     prices: str = ""  # where they are from
+    bill: Bill = field(default_factory=Bill)
+    model: str = ""
+    project: str = ""
 
 
 def session_report(session: Session, job: ReplayJob, *, options: ReportOptions) -> SessionReport:
-    job = job.of(session)
+    window = job.window
+    job = job.of(session).with_head_of(session)
     plain = SessionReplay(session, job.terms("identity"))
     places = {id(message): place for place, message in enumerate(session.messages)}
     before = _cost_shares(plain, job, places, ())
@@ -105,20 +112,37 @@ def session_report(session: Session, job: ReplayJob, *, options: ReportOptions) 
     figures = {"identity": plain.figures, "economic": folded.figures}
     report = SessionReport(figures, folds=Counter(economic.reasons), prices=job.prices.source)
     if not economic.sound:
-        lossless = replay(session, job.terms("lossless"), held=plain.figures)
+        lossless = SessionReplay(session, job.terms("lossless"), held=plain.figures).whole()
     elif economic.before_fold is None:
-        lossless = deepcopy(folded.figures)
+        lossless = folded
     else:
         policy = LosslessFrom(economic.before_fold, Lossless(forms=job.learned.forms))
-        lossless = replay(session, replace(terms, policy=policy), held=plain.figures)
-    report.figures["lossless"] = lossless
+        lossless = SessionReplay(session, replace(terms, policy=policy), held=plain.figures).whole()
+    report.figures["lossless"] = deepcopy(lossless.figures) if lossless is folded else lossless.figures
+    runs = {"identity": plain, "lossless": lossless, "economic": folded}
+    sent = _sent_by(session, job, runs, options.behind)
+    sizes = {name: run.sizes for name, run in runs.items()}
+    report.bill = session_bill(session, job.prices, sizes, sent=sent, head=job.overhead)
+    report.model, report.project = session.model, session.project if options.excerpts else ""
     report.cache_misses = cache_misses_of(session, job.prices)
     _add_results(report, session, economic.entries, before, after, job, options)
     if options.rivals and crc32(session.id.encode()) % options.every == 0:
         for name, window in options.rivals:
             report.rivals[name, window] = replay(session, job.terms(name, window=window), held=plain.figures)
-        report.rivals.update({(name, job.window): report.figures[name] for name in POLICIES})
+        report.rivals.update({(name, window): report.figures[name] for name in POLICIES})
     return report
+
+
+def _sent_by(session: Session, job: ReplayJob, runs: dict[str, SessionReplay], behind: Mapping[str, str]) -> str:
+    """The policy by which a session's requests were sent, replayed too where it is another than the report's own.
+
+    Without usage, a history that no window takes was compacted by its client: nobody can have sent it as it is."""
+    name = behind.get(session.id.partition("#")[0].partition("/")[0], "identity")
+    if name == "identity" and not session.usage and runs["identity"].figures.over:
+        name = "compaction"
+    if name not in runs:
+        runs[name] = SessionReplay(session, job.terms(name), held=runs["identity"].figures).whole()
+    return name
 
 
 def _cost_shares(run: SessionReplay, job: ReplayJob, places: dict[int, int], logged: Sequence[int]) -> CostShares:

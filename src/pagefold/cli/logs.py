@@ -80,7 +80,9 @@ def recordings_of(options: argparse.Namespace) -> Recordings:
     names = ("policy", "window", "prices", "tokens", "config")
     flags = {name: getattr(options, name, None) for name in names}
     flags |= {"replay.jobs": options.jobs, "replay.strict": options.strict}
-    settings = config.load(flags={key: value for key, value in flags.items() if value is not None}).settings
+    loaded = config.load(flags={key: value for key, value in flags.items() if value is not None})
+    settings = loaded.settings
+    unset = (name for name in ("tokens", "window") if loaded.origins.get(name, config.DEFAULT) == config.DEFAULT)
     job = ReplayJob(
         ModelPrices(settings.prices_usd, settings.prices).prices(settings.prices) if settings.prices else ASSUMED,
         counter(settings.tokens).name,
@@ -91,6 +93,7 @@ def recordings_of(options: argparse.Namespace) -> Recordings:
         learned_of(settings),
         by_model=not settings.prices,
         own=settings.prices_usd,
+        fitted=frozenset(unset),
     )
     engine = Engine(options.engine, settings.replay.jobs, Path(options.resume) if options.resume else None)
     return Recordings(recordings.find(options.paths) if options.paths else own_logs(), job, engine, settings)

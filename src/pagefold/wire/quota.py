@@ -16,6 +16,8 @@ from pagefold.wire.json_text import as_object
 _ANTHROPIC = "anthropic-ratelimit-unified-5h-"
 _CODEX = ("x-codex-primary-", "x-codex-secondary-")
 _MINUTES = 300
+WEEK_MINUTES = 7 * 24 * 60
+"""The length of the other window that subscriptions have."""
 _SAME = 60.0  # seconds by which reports of one window's end may differ
 _MOST = 100.0  # windows: whatever is above is no share
 
@@ -62,11 +64,11 @@ def quota_in(headers: Mapping[str, str]) -> Quota | None:
     return None
 
 
-def quota_of_codex(limits: Any) -> Quota | None:
-    """Returns what Codex's `rate_limits` say, in an event of its backend or in its log."""
+def quota_of_codex(limits: Any, minutes: int = _MINUTES) -> Quota | None:
+    """Returns what Codex's `rate_limits` say of the window of this length, in an event of its backend or in its log."""
     for name in ("primary", "secondary"):
         window = as_object(as_object(limits).get(name))
-        if window.get("window_minutes") == _MINUTES:
+        if window.get("window_minutes") == minutes:
             used = _number(window.get("used_percent"), 100 * _MOST)
             if used is not None:
                 resets = window.get("resets_at", window.get("reset_at"))

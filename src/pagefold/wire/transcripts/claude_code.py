@@ -66,8 +66,9 @@ class _ClaudeCodeReader:
         builder = self._builder(agent, record)
         builder.model = str(message.get("model") or builder.model)
         blocks = list(anthropic.blocks_of(message["content"], ()))
-        builder.answer(str(message.get("id") or record.get("uuid")), blocks, seconds(record.get("timestamp")))
-        builder.used(anthropic.parse_usage(message.get("usage")), _cache_miss(message.get("diagnostics")))
+        key = str(message.get("id") or record.get("uuid"))
+        builder.answer(key, blocks, seconds(record.get("timestamp")))
+        builder.used(anthropic.parse_usage(message.get("usage")), _cache_miss(message.get("diagnostics")), key)
 
     def _say(self, agent: str, record: dict[str, Any], role: Role, blocks: list[Block]) -> None:
         self._builder(agent, record).add(role, blocks, seconds(record.get("timestamp")))
@@ -76,7 +77,8 @@ class _ClaudeCodeReader:
         if agent not in self.builders:
             identity = f"{record.get('sessionId') or self.name}{f'/{agent}' if agent else ''}"
             count = self.histories[agent] = self.histories.get(agent, 0) + 1
-            self.builders[agent] = Builder(identity if count == 1 else f"{identity}#{count}", _SOURCE)
+            name = identity if count == 1 else f"{identity}#{count}"
+            self.builders[agent] = Builder(name, _SOURCE, project=str(record.get("cwd") or ""))
         return self.builders[agent]
 
     def _close(self, agent: str) -> Iterator[Session]:

@@ -11,7 +11,7 @@ from typing import Any
 from pagefold.errors import WireError
 from pagefold.wire import json_text, openai_responses
 from pagefold.wire.message import Role
-from pagefold.wire.quota import WindowUse, quota_of_codex
+from pagefold.wire.quota import WEEK_MINUTES, WindowUse, quota_of_codex
 from pagefold.wire.transcripts.session import Builder, Problem, Session, read_lines, seconds
 
 _SOURCE = "codex"
@@ -32,6 +32,7 @@ class _CodexReader:
     answer: int = 0
     answering: bool = field(default=False)
     window_use: WindowUse = field(default_factory=WindowUse)
+    week_use: WindowUse = field(default_factory=WindowUse)
 
     def take(self, record: Any) -> Iterator[Session]:
         payload = record.get("payload") if isinstance(record, dict) else None
@@ -41,6 +42,7 @@ class _CodexReader:
         match record.get("type"):
             case "session_meta":
                 self.builder.id = str(payload.get("id") or self.builder.id)
+                self.builder.project = str(payload.get("cwd") or "")
                 instructions = payload.get("base_instructions")
                 self.builder.head = (json_text.dumps(instructions),) if instructions else ()
             case "turn_context":
@@ -51,7 +53,9 @@ class _CodexReader:
                 yield from self._compact(payload, time)
             case "event_msg" if payload.get("type") == "token_count":
                 self._used(payload.get("info"))
-                self.builder.windows += self.window_use.increase(quota_of_codex(payload.get("rate_limits")))
+                limits = payload.get("rate_limits")
+                self.builder.windows += self.window_use.increase(quota_of_codex(limits))
+                self.builder.weeks += self.week_use.increase(quota_of_codex(limits, WEEK_MINUTES))
 
     def finish(self) -> Iterator[Session]:
         if session := self.builder.session():
@@ -72,7 +76,7 @@ class _CodexReader:
         self.histories += 1
         old = self.builder
         identity = f"{old.id.partition('#')[0]}#{self.histories}"
-        self.builder = Builder(identity, _SOURCE, head=old.head, model=old.model)
+        self.builder = Builder(identity, _SOURCE, head=old.head, model=old.model, project=old.project)
         self.answering = False
         for item in payload.get("replacement_history") or ():
             if isinstance(item, dict):
@@ -82,8 +86,10 @@ class _CodexReader:
     def _used(self, info: Any) -> None:
         last = info.get("last_token_usage") if isinstance(info, dict) else None
         if isinstance(last, dict):
-            usage = openai_responses.parse_usage(
-                last | {"input_tokens_details": {"cached_tokens": last.get("cached_input_tokens")}}
-            )
+            details = {
+                "cached_tokens": last.get("cached_input_tokens"),
+                "cache_write_tokens": last.get("cache_write_input_tokens"),
+            }
+            usage = openai_responses.parse_usage(last | {"input_tokens_details": details})
             if usage:
                 self.builder.used(usage)

@@ -25,7 +25,8 @@ def read(text: str, *, name: str) -> Iterator[Session]:
     if not looks_like(document):
         raise WireError('an OpenCode session has "info" and "messages"')
     identity = str(document["info"].get("id") or name)
-    builder = Builder(identity, _SOURCE)
+    project = str(document["info"].get("directory") or "")
+    builder = Builder(identity, _SOURCE, project=project)
     histories = 1
     for index, message in enumerate(document["messages"]):
         info = message.get("info") if isinstance(message, dict) else None
@@ -35,7 +36,7 @@ def read(text: str, *, name: str) -> Iterator[Session]:
             if session := builder.session():
                 yield session
             histories += 1
-            builder = Builder(f"{identity}#{histories}", _SOURCE)
+            builder = Builder(f"{identity}#{histories}", _SOURCE, project=project)
             builder.add(Role.USER, _texts(message["parts"]), _seconds(info))
         elif info.get("role") == "user":
             builder.add(Role.USER, _texts(message["parts"]), _seconds(info))

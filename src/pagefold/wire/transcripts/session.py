@@ -27,7 +27,9 @@ class Session:
     answer's index.
 
     `head` is what was sent before the messages where that is recorded: system prompt and tool schemas. `windows` is how
-    much of a subscription's five-hour windows was used meanwhile, by all that its account did; 0 where nobody says.
+    much of a subscription's five-hour windows was used meanwhile, by all that its account did, and `weeks` the same of
+    weekly ones; 0 where nobody says. `began` is when, in seconds since 1970, or 0; `project` is the folder in which the
+    agent worked. `aside` is the usage of answers that hold nothing a session keeps, such as thinking alone.
     """
 
     id: str
@@ -39,6 +41,10 @@ class Session:
     model: str = ""
     cache_misses: Mapping[int, CacheMiss] = field(default_factory=dict)
     windows: float = 0.0
+    weeks: float = 0.0
+    began: float = 0.0
+    project: str = ""
+    aside: tuple[Usage, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +133,9 @@ class Builder:
     head: tuple[str, ...] = ()
     model: str = ""
     windows: float = 0.0
+    weeks: float = 0.0
+    project: str = ""
+    aside: dict[str, Usage] = field(default_factory=dict)
 
     def add(self, role: Role, blocks: Sequence[Block], time: float | None) -> None:
         for message in chat_messages(role, blocks, self.names):
@@ -146,15 +155,23 @@ class Builder:
                 self.messages[index] = message
         self.answers[key] = (index, gathered)
 
-    def used(self, usage: Usage | None, miss: CacheMiss | None = None) -> None:
-        """What the provider reported for the newest answer: its usage, and why its cache was missed."""
-        for index in range(len(self.messages) - 1, -1, -1):
-            if self.messages[index].role is Role.ASSISTANT:
-                if usage is not None:
-                    self.usage[index] = usage
-                if miss is not None:
-                    self.cache_misses[index] = miss
-                return
+    def used(self, usage: Usage | None, miss: CacheMiss | None = None, key: str = "") -> None:
+        """What the provider reported for an answer, its usage and why its cache was missed: for the one with this key,
+        or for the newest. Each part of an answer may report it; what is said last counts."""
+        index = self.answers[key][0] if key else self._newest_answer()
+        if index is None:
+            if usage is not None and key:
+                self.aside[key] = usage  # until a part comes that a session keeps
+            return
+        self.aside.pop(key, None)
+        if usage is not None:
+            self.usage[index] = usage
+        if miss is not None:
+            self.cache_misses[index] = miss
+
+    def _newest_answer(self) -> int | None:
+        places = reversed(range(len(self.messages)))
+        return next((place for place in places if self.messages[place].role is Role.ASSISTANT), None)
 
     def session(self) -> Session | None:
         """The session, or None where nobody asked the model anything."""
@@ -172,4 +189,8 @@ class Builder:
             self.model,
             dict(self.cache_misses),
             self.windows,
+            self.weeks,
+            start,
+            self.project,
+            tuple(self.aside.values()),
         )

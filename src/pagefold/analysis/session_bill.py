@@ -1,0 +1,159 @@
+"""The bill of one session or of many: what was paid, what the same work costs under a policy, and how sure that is."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pagefold.analysis.replay import RequestSize
+from pagefold.analysis.request_usage import NOTHING, Happened, Money, cost_of, cost_of_misses, happened, predicted
+from pagefold.derive.cost import Prices
+from pagefold.wire.transcripts import Session
+
+_SURE = 1.96
+
+
+@dataclass(slots=True)
+class Bill:
+    """`happened` is what was paid: as logged, or reckoned where a log holds no usage. `policies` are what the same work
+    costs under each policy, `misses` what it costs to fetch again what was missed, in `extra_turns`.
+
+    `plain` is what it costs without pagefold: what happened, but for sessions that ran behind it. `uncompacted` is what
+    it would have cost had nothing ever been compacted. `predicted` is what the model says of logged prompts and
+    `logged` what the log says; `deviation` is the sum of the squared differences, session by session.
+    """
+
+    sessions: int = 0
+    requests: int = 0
+    logged_requests: int = 0
+    behind: int = 0  # sessions that ran behind pagefold
+    compacted: int = 0  # sessions without usage that no window takes: reckoned as compacted by their client
+    happened: Money = NOTHING
+    plain: Money = NOTHING
+    uncompacted: Money = NOTHING
+    policies: dict[str, Money] = field(default_factory=dict)
+    misses: dict[str, Money] = field(default_factory=dict)
+    extra_turns: dict[str, int] = field(default_factory=dict)
+    head_usd: float = 0.0
+    predicted: float = 0.0
+    logged: float = 0.0
+    deviation: float = 0.0
+    windows: float = 0.0
+    weeks: float = 0.0
+
+    def add(self, other: "Bill") -> None:
+        for name in _COUNTS:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        for name in ("happened", "plain", "uncompacted"):
+            setattr(self, name, getattr(self, name).plus(getattr(other, name)))
+        for policy, money in other.policies.items():
+            self.policies[policy] = self.policies.get(policy, NOTHING).plus(money)
+            self.misses[policy] = self.misses.get(policy, NOTHING).plus(other.misses[policy])
+            self.extra_turns[policy] = self.extra_turns.get(policy, 0) + other.extra_turns[policy]
+
+    def with_misses(self, policy: str) -> Money:
+        return self.policies.get(policy, NOTHING).plus(self.misses.get(policy, NOTHING))
+
+    @property
+    def saved(self) -> float:
+        """What was saved already, in USD, by sessions that ran behind pagefold."""
+        return self.plain.both - self.happened.both
+
+    def share_saved(self, policy: str) -> float:
+        """Of all that was paid, answers included, what the policy would have saved, misses priced in."""
+        paid = self.happened.both
+        return 1 - self.with_misses(policy).both / paid if paid else 0.0
+
+    @property
+    def uncertainty(self) -> float:
+        """By how much a share of the bill may be off: by as much as the same model is off on what was logged, in sum
+        and (95 of 100) by chance."""
+        if not self.logged:
+            return 0.0
+        return (abs(self.predicted - self.logged) + _SURE * math.sqrt(self.deviation)) / self.logged
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            **{name: getattr(self, name) for name in _COUNTS[:5]},
+            "paid": _told(self.happened),
+            "without_pagefold": _told(self.plain),
+            "already_saved_usd": round(self.saved, 4),
+            "policies": {
+                policy: _told(money)
+                | {
+                    "misses_usd": round(self.misses[policy].both, 4),
+                    "extra_turns": self.extra_turns[policy],
+                    "saved_share": round(self.share_saved(policy), 4),
+                }
+                for policy, money in self.policies.items()
+            },
+            "plus_or_minus": round(self.uncertainty, 4),
+            "head_usd": round(self.head_usd, 4),
+            "never_compacted_usd": round(self.uncompacted.prompt, 4),
+            "model_check": {"predicted_usd": round(self.predicted, 4), "logged_usd": round(self.logged, 4)},
+            "five_hour_windows": round(self.windows, 4),
+            "weekly_windows": round(self.weeks, 4),
+        }
+
+
+_COUNTS = (
+    *("sessions", "requests", "logged_requests", "behind", "compacted"),
+    *("head_usd", "predicted", "logged", "deviation", "windows", "weeks"),
+)
+
+
+def session_bill(
+    session: Session,
+    prices: Prices,
+    sizes: Mapping[str, Sequence[RequestSize]],
+    *,
+    sent: str = "identity",
+    head: int = 0,
+) -> Bill:
+    """The bill of one session. `sizes` are its requests under each policy, `sent` names the one by which they were sent
+    and `head` is what stands before them, in tokens."""
+    was = happened(session, sizes[sent], prices, head)
+    aside = cost_of(session.aside, prices)
+    paid = cost_of(was.usage, prices).plus(aside)
+    bill = Bill(1, len(was.usage), sum(was.logged), happened=paid, plain=paid, uncompacted=paid)
+    if sent != "identity":
+        whole = cost_of(list(was.under(sizes["identity"])), prices).plus(aside)
+        if sent == "compaction":
+            bill.compacted, bill.uncompacted = 1, whole
+        else:
+            bill.behind, bill.plain, bill.uncompacted = 1, whole, whole
+    for policy in ("lossless", "economic"):
+        usage = was.usage if policy == sent else list(was.under(sizes[policy]))
+        bill.policies[policy] = cost_of(usage, prices).plus(aside)
+        missed = sizes[policy] if policy != sent else ()
+        bill.misses[policy] = cost_of_misses(missed, usage, was.factor, prices)
+        bill.extra_turns[policy] = sum(bool(size.again) for size in missed)
+    bill.head_usd = _head_usd(was, prices, head)
+    bill.windows, bill.weeks = session.windows, session.weeks
+    if any(was.logged):
+        _check(bill, session, was, prices)
+    return bill
+
+
+def _check(bill: Bill, session: Session, was: Happened, prices: Prices) -> None:
+    """Adds what the model says of the requests that were logged, and what the log says."""
+    expected = [one for one, known in zip(predicted(session, was, prices), was.logged, strict=True) if known]
+    reported = [one for one, known in zip(was.usage, was.logged, strict=True) if known]
+    bill.predicted, bill.logged = cost_of(expected, prices).prompt, cost_of(reported, prices).prompt
+    bill.deviation = (bill.predicted - bill.logged) ** 2
+
+
+def _head_usd(was: Happened, prices: Prices, head: int) -> float:
+    """What the head costs in all requests: it is the first that is read, and written where even it is not."""
+    total = 0.0
+    for usage in was.usage:
+        mine = min(head, usage.prompt)
+        read = min(mine, usage.cache_read)
+        rates = prices.at(usage.prompt)
+        write = rates.write_long or rates.write if 2 * usage.cache_write_long > usage.cache_write else rates.write
+        total += (read * rates.read + (mine - read) * (write if usage.cache_write else rates.fresh)) / 1_000_000
+    return total
+
+
+def _told(money: Money) -> dict[str, float]:
+    return {"prompt_usd": round(money.prompt, 4), "output_usd": round(money.output, 4)}
