@@ -10,6 +10,7 @@ from pagefold.analysis import session_report as reporting
 from pagefold.analysis.engine import SessionResult
 from pagefold.analysis.replay_job import ReplayJob, replay_session
 from pagefold.analysis.report import SavingsReport
+from pagefold.analysis.report.figures import figures_of, to_dict
 from pagefold.analysis.report.markdown import markdown
 from pagefold.analysis.session_report import ReportOptions
 from pagefold.derive.cost import ASSUMED, Rates
@@ -89,15 +90,20 @@ def test_the_report_says_whose_prices_count_and_what_was_used_of_five_hour_windo
     notes = "\n".join(report.notes())
     assert "GPT-5.6 Sol" in notes
     assert "2 sessions" in notes
-    windows = report.windows()
-    assert windows is not None
-    assert windows[0] == pytest.approx(0.2)
-    assert 0 < windows[1] < 0.2
-    assert "20.0 % of a subscription's five-hour window" in markdown(report)
-    assert report.to_dict()["windows"]["used"] == pytest.approx(0.2)
+    shown = [figure for figure in figures_of(report) if "five-hour" in figure.words]
+    assert [0 < float(figure.value.removesuffix(" %")) < 20 for figure in shown] == [True]
+    assert "20.0 % of one, by all that the account did" in shown[0].how
+    assert "of a five-hour window would have been free" in markdown(report)
+    assert to_dict(report)["bill"]["five_hour_windows"] == pytest.approx(0.2)
 
 
-def test_where_nobody_logged_windows_the_report_says_nothing_of_them() -> None:
+def test_where_nobody_logged_windows_the_report_says_only_how_much_less_is_used() -> None:
+    recorded = replace(session("s", turns=9), usage={1: Usage(0, 0, 20_000, 5)})
     report = SavingsReport(JOB, ReportOptions())
+    report.add(
+        SessionResult(Path("logs"), "s", "test", reporting.session_report(recorded, JOB, options=ReportOptions()))
+    )
 
-    assert (report.windows(), report.windows_note()) == (None, "")
+    assert [figure.words for figure in figures_of(report) if "limit" in figure.words or "window" in figure.words] == [
+        "less of a plan's limits for the same work, if it meters as prices do"
+    ]

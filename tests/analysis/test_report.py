@@ -74,7 +74,7 @@ def test_every_token_of_the_bill_is_somebodys() -> None:
 
         assert sum(share.cost for share in found.tools.values()) == pytest.approx(found.figures["identity"].cost)
         assert sum(share.after for share in found.tools.values()) == pytest.approx(found.figures["economic"].cost)
-        assert "(before all messages)" not in found.tools
+        assert "(system prompt and tools)" not in found.tools
         assert sum(found.folds.values()) > 0
 
 
@@ -268,6 +268,6 @@ def test_in_a_browser_a_page_asks_nothing_of_the_network_and_fits_a_phone(browse
         assert said == []
         assert [url for url in asked if not re.match(r"file:|data:", url)] == []
         assert opened.evaluate("document.documentElement.scrollWidth") <= width
-        assert opened.locator("h1").inner_text() == "What pagefold would have saved"
+        assert opened.locator("h1").inner_text() == "What your agents cost, and what pagefold would save"
         assert opened.locator("svg[role=img]").count() == 2
         context.close()

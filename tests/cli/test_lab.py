@@ -42,7 +42,7 @@ def test_a_report_is_written_and_its_figures_are_those_of_replay(logs: Path, tmp
 def test_markdown_goes_to_the_terminal(logs: Path, tmp_path: Path) -> None:
     done = pagefold("report", logs, "--md", home=tmp_path)
 
-    assert done.stdout.decode().startswith("# What pagefold would have saved\n\n3 sessions, ")
+    assert done.stdout.decode().startswith("# What your agents cost, and what pagefold would save\n\n3 sessions, ")
     assert not (tmp_path / "pagefold-report.html").exists()
 
 

@@ -123,11 +123,13 @@ def session_bill(
         else:
             bill.behind, bill.plain, bill.uncompacted = 1, whole, whole
     for policy in ("lossless", "economic"):
-        usage = was.usage if policy == sent else list(was.under(sizes[policy]))
+        if policy == sent:  # what was missed then is in what happened
+            bill.policies[policy], bill.misses[policy], bill.extra_turns[policy] = paid, NOTHING, 0
+            continue
+        usage = list(was.under(sizes[policy]))
         bill.policies[policy] = cost_of(usage, prices).plus(aside)
-        missed = sizes[policy] if policy != sent else ()
-        bill.misses[policy] = cost_of_misses(missed, usage, was.factor, prices)
-        bill.extra_turns[policy] = sum(bool(size.again) for size in missed)
+        bill.misses[policy] = cost_of_misses(sizes[policy], usage, was.factor, prices)
+        bill.extra_turns[policy] = sum(bool(size.again) for size in sizes[policy])
     bill.head_usd = _head_usd(was, prices, head)
     bill.windows, bill.weeks = session.windows, session.weeks
     if any(was.logged):

@@ -18,6 +18,7 @@ from pagefold.analysis.replay_job import ReplayJob
 from pagefold.analysis.report_policies import LosslessFrom, WatchedEconomic
 from pagefold.analysis.session_bill import Bill, session_bill
 from pagefold.derive.entry import Entry, label_of
+from pagefold.derive.policies.compaction import AT, Compaction
 from pagefold.derive.policies.economic import Economic
 from pagefold.derive.policies.lossless import Lossless
 from pagefold.tokens import FRAME, counter
@@ -29,7 +30,8 @@ _WASTED = 10
 _REREAD = 40
 _EXCERPT = 1_200
 _AS_IT_IS = "as it is"
-_BEFORE_ALL = "(before all messages)"
+_COMPACTS_AT = 0.71  # of a window: where clients compact
+_BEFORE_ALL = "(system prompt and tools)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +143,10 @@ def _sent_by(session: Session, job: ReplayJob, runs: dict[str, SessionReplay], b
     if name == "identity" and not session.usage and runs["identity"].figures.over:
         name = "compaction"
     if name not in runs:
-        runs[name] = SessionReplay(session, job.terms(name), held=runs["identity"].figures).whole()
+        terms = job.terms(name)
+        if isinstance(terms.policy, Compaction):
+            terms = replace(terms, policy=replace(terms.policy, at=min(AT, int(_COMPACTS_AT * job.window))))
+        runs[name] = SessionReplay(session, terms, held=runs["identity"].figures).whole()
     return name
 
 

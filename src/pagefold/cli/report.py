@@ -1,4 +1,4 @@
-"""`pagefold report`: what pagefold would have saved on recorded sessions, as a page, Markdown or JSON.
+"""`pagefold report`: what recorded sessions cost and what pagefold would have saved, as a page, Markdown or JSON.
 
 PATH is a file, a folder or a glob, as for replay; without one, the logs that agents keep on this computer. The page is
 one HTML file that loads nothing; it holds excerpts of your logs unless you say --no-text.
@@ -7,7 +7,7 @@ Examples:
   pagefold report
   pagefold report ~/.claude/projects -o saved.html
   pagefold report logs/ --md | less
-  pagefold report logs/ --json | jq .saved
+  pagefold report logs/ --json | jq .bill
 """
 
 import argparse
@@ -18,12 +18,13 @@ from pathlib import Path
 
 from pagefold.analysis.engine import sessions_of
 from pagefold.analysis.report import SavingsReport
+from pagefold.analysis.report.figures import figures_of, to_dict
 from pagefold.analysis.report.html_page import page
 from pagefold.analysis.report.markdown import markdown
 from pagefold.analysis.session_report import ReportOptions, session_report
 from pagefold.analysis.timeline import timeline
 from pagefold.cli import logs, output
-from pagefold.number_format import money, several, share
+from pagefold.number_format import several
 from pagefold.printable import printable
 
 _RIVALS = ("compaction", "clear", "masking", "fifo")
@@ -77,15 +78,16 @@ def _add_timeline(report: SavingsReport, path: Path, name: str) -> None:
 
 def _write(options: argparse.Namespace, report: SavingsReport) -> None:
     if options.json:
-        output.print_json(report.to_dict())
+        output.print_json(to_dict(report))
     if options.md:
         print(printable(markdown(report)), end="")
     if options.output or not (options.json or options.md):
         path = Path(options.output or "pagefold-report.html")
         logs.write(path, page(report))
-        before, after = report.before, report.after
-        saved = f", {share(before.cost - after.cost, before.cost)} of {money(report.usd(before.cost))} saved"
-        written = f"Wrote {path}: {several(report.sessions, 'session')}{saved if report.sessions else ''}."
+        saved = (
+            "".join(f"; {figure.value} {figure.words}" for figure in figures_of(report)[:3]) if report.sessions else ""
+        )
+        written = f"Wrote {path}: {several(report.sessions, 'session')}{saved}."
         print(written, file=sys.stderr if options.json or options.md else sys.stdout)
         if report.problems.count:
             output.to_stderr(f"{report.problems.summary}: the page names them.")

@@ -191,3 +191,31 @@ def test_why_the_cache_was_missed_is_read_once_for_an_answer_of_several_records(
     assert isinstance(session, Session)
     assert session.cache_misses == ({1: expected} if expected else {})
     assert len(session.usage) == 1
+
+
+def test_usage_stands_with_its_own_answer_though_thinking_is_a_record_before_it() -> None:
+    def thinking(answer_id: str, tokens: int) -> dict[str, Any]:
+        made = answer(answer_id, {"type": "thinking", "thinking": "", "signature": "s"})
+        made["message"]["usage"] = {"input_tokens": tokens, "output_tokens": 1}
+        return made
+
+    def said(answer_id: str, tokens: int, *blocks: dict[str, Any]) -> dict[str, Any]:
+        made = answer(answer_id, *blocks)
+        made["message"]["usage"] = {"input_tokens": tokens, "output_tokens": 2}
+        return made
+
+    session = only(
+        read(
+            user("hi"),
+            thinking("m1", 10),
+            said("m1", 10, use("c1", "Bash", command="ls")),
+            user(done("c1", "a")),
+            thinking("m2", 20),
+            said("m2", 20, text("done")),
+            user("and?"),
+            thinking("m3", 30),
+        )
+    )
+
+    assert session.usage == {1: Usage(fresh=10, output=2), 3: Usage(fresh=20, output=2)}
+    assert session.aside == (Usage(fresh=30, output=1),)

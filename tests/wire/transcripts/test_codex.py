@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+import pytest
+
 from pagefold.wire.message import Usage
 from pagefold.wire.transcripts import Format, Problem, Session, detect, read_records, unanswered
 
@@ -111,3 +113,20 @@ def test_what_was_used_of_five_hour_windows_is_kept() -> None:
 
     assert round(session.windows, 6) == 0.05
     assert only(read(*RUN)).windows == 0
+
+
+def test_cache_writes_the_folder_and_both_windows_are_read() -> None:
+    def used(percent: float) -> dict[str, Any]:
+        usage = {"input_tokens": 100, "cached_input_tokens": 60, "cache_write_input_tokens": 30, "output_tokens": 9}
+        windows = {
+            name: {"used_percent": percent * times, "window_minutes": minutes, "resets_at": 1_788_879_438}
+            for name, minutes, times in (("primary", 300, 1), ("secondary", 10_080, 0.5))
+        }
+        return record("event_msg", type="token_count", info={"last_token_usage": usage}, rate_limits=windows)
+
+    meta = record("session_meta", id="r1", cwd="/srv/work")
+    session = only(read(meta, said("user", "hi"), said("assistant", "yes"), used(10), used(14)))
+
+    assert session.usage == {1: Usage(10, 60, 30, 9)}
+    assert session.project == "/srv/work"
+    assert (session.windows, session.weeks) == (pytest.approx(0.04), pytest.approx(0.02))

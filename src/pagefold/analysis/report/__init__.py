@@ -1,7 +1,8 @@
-"""Adds up what pagefold would have saved on recorded sessions, for a report as HTML, Markdown or JSON.
+"""Adds up what recorded sessions cost and what pagefold would have saved, for a report as HTML, Markdown or JSON.
 
 `SavingsReport` takes one session at a time and stays small however many there are; the modules beside it only write
-down what it holds. Its figures are those of `pagefold replay --json` under each policy.
+down what it holds. The bill is what providers reported; `totals` are those of a replay under each policy, with the head
+of each session.
 """
 
 import heapq
@@ -16,9 +17,9 @@ from pagefold.analysis.problems import FileProblem, ProblemCounts
 from pagefold.analysis.replay_figures import ReplayFigures
 from pagefold.analysis.replay_job import ReplayJob
 from pagefold.analysis.replay_totals import ReplayTotals
+from pagefold.analysis.session_bill import Bill
 from pagefold.analysis.session_report import POLICIES, ReportOptions, SessionReport, Share, Waste
 from pagefold.charts import Timeline
-from pagefold.derive.quota import WindowWorth
 from pagefold.number_format import several
 from pagefold.tokens import counter
 
@@ -39,6 +40,9 @@ class SavingsReport:
     folds: Counter[str] = field(default_factory=Counter)
     prices: Counter[str] = field(default_factory=Counter)  # by where they are from
     cache_misses: dict[str, CacheMisses] = field(default_factory=dict)
+    bill: Bill = field(default_factory=Bill)
+    models: dict[str, Bill] = field(default_factory=dict)
+    projects: dict[str, Bill] = field(default_factory=dict)
     wasted: list[Waste] = field(default_factory=list)
     timeline: Timeline | None = None
     worst: tuple[float, str] = (0.0, "")
@@ -64,6 +68,10 @@ class SavingsReport:
                 sessions, before, total = self.reread.get(label, (0, 0, 0))
                 self.reread[label] = (sessions + 1, before + times, total + tokens)
         self.folds.update(session.folds)
+        self.bill.add(session.bill)
+        for groups, name in ((self.models, session.model), (self.projects, session.project)):
+            if name in groups or len(groups) < _LABELS:
+                groups.setdefault(name, Bill()).add(session.bill)
         self.prices[session.prices] += 1
         for reason, misses in session.cache_misses.items():
             self.cache_misses.setdefault(reason, CacheMisses()).add(misses)
@@ -74,12 +82,12 @@ class SavingsReport:
 
     def _rank(self, result: SessionResult[SessionReport]) -> None:
         """Keeps the session if it is among those that saved most, the worst one, or the longest one."""
-        figures = result.value.figures
-        before, after = figures["identity"], figures["economic"]
-        entry = (before.cost - after.cost, -self.sessions, result)
+        before, bill = result.value.figures["identity"], result.value.bill
+        paid, left = bill.happened.both, bill.with_misses("economic").both
+        entry = (paid - left, -self.sessions, result)
         (heapq.heappush if len(self._rows) < _SESSIONS else heapq.heappushpop)(self._rows, entry)
-        if before.cost and before.requests >= WORST_FROM:
-            self.worst = max(self.worst, (after.effective / before.cost, result.id))
+        if paid and before.requests >= WORST_FROM:
+            self.worst = max(self.worst, (left / paid, result.id))
         longest = ((bool(result.value.folds), before.cost), str(result.path), result.id)
         if before.requests and (self.longest is None or longest[0] > self.longest[0]):
             self.longest = longest
@@ -110,29 +118,6 @@ class SavingsReport:
     def usd(self, cost: float) -> float:
         return self.job.prices.usd(cost)
 
-    def logged_usd(self) -> tuple[float, float]:
-        """Returns what the usage that providers reported costs: prompts, and what the model wrote."""
-        return self.before.logged_prompt_usd, self.before.logged_output_usd
-
-    def windows(self) -> tuple[float, float] | None:
-        """Returns how much of five-hour windows was used while these sessions ran, and how much of that would have been
-        saved by folds: in proportion to the money. None where no client logged it."""
-        used, (prompt, output) = self.before.logged_windows, self.logged_usd()
-        if not used or not self.before.cost or not prompt:
-            return None
-        share = WindowWorth(used, prompt + output).share(prompt * (1 - self.after.cost / self.before.cost))
-        return used, share or 0.0
-
-    def windows_note(self) -> str:
-        """A sentence about five-hour windows; empty where no client logged them."""
-        found = self.windows()
-        if found is None:
-            return ""
-        return (
-            f"Meanwhile the account used {100 * found[0]:.1f} % of a subscription's five-hour window, by all that it "
-            f"did; in proportion to the money about {100 * found[1]:.1f} % would have been saved."
-        )
-
     def points(self) -> list[ComparedPolicy]:
         """The policies on the sampled sessions, the cheapest first."""
         base = self._rivals.get(("identity", self.job.window))
@@ -156,55 +141,39 @@ class SavingsReport:
         """What was measured, what was estimated, and what is not in the figures."""
         job, before = self.job, self.before
         counts = counter(job.tokens)
+        by_model = " or like the model of each session" if "tokens" in job.fitted else ""
         notes = [
-            f"Tokens are counted as {counts.label}." if counts.exact else f"Tokens are {counts.label}.",
-            (
-                f"Costs are prompt tokens at the prices of {self._priced()}. What the model writes costs the same "
-                "before and after and is left out."
-            ),
+            f"Tokens are counted as {counts.label}{by_model}."
+            if counts.exact
+            else f"Tokens are {counts.label}{by_model}.",
+            f"Prices are those of {self._priced()}.",
             _cache_note(before),
             (
-                "“As logged” is the recorded history sent as it is. Where the history is longer than the window, a "
-                "harness would have compacted it: see the picture of policies."
+                "The agent is assumed to have answered as it did. A "
+                "fact that an answer used and that the request no longer held counts as missed, and is priced as one "
+                "more round trip with the page that held it."
             ),
             (
-                "The agent is assumed to have answered as it did. A fact that an answer used and that the request no "
-                "longer held counts as missed, and is priced as one more round trip with the page that held it."
+                "Costs by tool are of the replayed session, with its head. After a fold a page is charged its share of "
+                "the digest it stands in, by what it cost before."
             ),
-            "After a fold a page is charged its share of the digest it stands in, by what it cost before.",
         ]
-        if job.overhead:
-            notes.append(f"Every request carries {job.overhead:,} tokens before all messages, as you said.")
-        elif before.head_tokens or before.requests:
-            notes.append("System prompts and tool schemas are not in these figures: no policy changes them.")
         if points := self.points():
             sampled, every = points[0].total.sessions, self.options.every
             notes.append(
                 f"The picture of policies is drawn from {sampled:,} of {self.sessions:,} sessions"
                 + (f", one in {every} by a hash of its name." if every > 1 else ".")
             )
-        if not before.logged_requests and before.requests:
-            notes.append("These logs hold no usage figures of the provider, so the bill is reckoned and not read.")
         return notes
 
     def to_dict(self) -> dict[str, Any]:
-        before, after = self.before, self.after
         total = {policy: totals.to_dict() for policy, totals in self.totals.items()}
-        prompt, output = self.logged_usd()
         return {
             "sessions": self.sessions,
+            "bill": self.bill.to_dict(),
+            "models": {name: bill.to_dict() for name, bill in _dearest(self.models)},
+            "projects": {name: bill.to_dict() for name, bill in _dearest(self.projects)},
             "policies": total,
-            "saved": {
-                "cost": round(before.cost - after.cost, 3),
-                "usd": round(self.usd(before.cost - after.cost), 4),
-                "share": _share(before.cost - after.cost, before.cost),
-                "share_with_misses": _share(before.cost - after.effective, before.cost),
-                "share_lossless": _share(before.cost - self.lossless.cost, before.cost),
-            },
-            "logged": {"prompt_usd": round(prompt, 4), "output_usd": round(output, 4)}
-            if before.logged_requests
-            else None,
-            "windows": dict(zip(("used", "saved"), windows, strict=True)) if (windows := self.windows()) else None,
             "worst_session": {"id": self.worst[1], "ratio": round(self.worst[0], 4)} if self.worst[1] else None,
             "tools": {name: _shared(share) for name, share in _by_cost(self.tools)},
             "codecs": {name: _shared(share) for name, share in _by_cost(self.codecs)},
@@ -223,17 +192,17 @@ class SavingsReport:
                     "id": row.id,
                     "source": row.source,
                     "path": str(row.path),
-                    "cost": round(row.value.figures["identity"].cost, 3),
-                    "lossless": round(row.value.figures["lossless"].cost, 3),
-                    "economic": round(row.value.figures["economic"].cost, 3),
-                    "penalty": round(row.value.figures["economic"].penalty, 3),
+                    "bill": row.value.bill.to_dict(),
                 }
                 for row in self.rows
             ],
             "points": [_point(point) for point in self.points()],
             "timeline": None if self.timeline is None else asdict(self.timeline),
-            "notes": self.notes(),
         }
+
+
+def _dearest(bills: dict[str, Bill]) -> list[tuple[str, Bill]]:
+    return sorted(bills.items(), key=lambda item: (-item[1].happened.both, item[0]))
 
 
 def _by_cost(shares: dict[str, Share]) -> list[tuple[str, Share]]:

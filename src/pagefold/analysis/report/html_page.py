@@ -7,9 +7,18 @@ browser.
 from collections.abc import Iterable, Iterator, Sequence
 
 from pagefold import charts
-from pagefold.analysis.compare import MISSED
+from pagefold.analysis.compare import MISSED, WORST_FROM
 from pagefold.analysis.replay_figures import ReplayFigures
 from pagefold.analysis.report import SavingsReport
+from pagefold.analysis.report.figures import (
+    BILL_COLUMNS,
+    GROUP_COLUMNS,
+    Figure,
+    bill_rows,
+    figures_of,
+    group_rows,
+    notes_of,
+)
 from pagefold.analysis.report.markdown import cache_cells, policy_cells
 from pagefold.analysis.session_report import Share
 from pagefold.html import Html, HtmlChild, el
@@ -18,7 +27,7 @@ from pagefold.package_data import package_text
 from pagefold.pages.kinds import ResidencyLevel
 
 _ROWS = 15
-_TITLE = "What pagefold would have saved"
+_TITLE = "What your agents cost, and what pagefold would save"
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 _LEVELS = {
     ResidencyLevel.FULL: "whole",
@@ -60,7 +69,7 @@ def _sections(report: SavingsReport) -> Iterator[Html]:
         yield from _reread(report)
         yield from _wasted(report)
         yield el("h2", "What was measured, and what was estimated", id="notes")
-        yield el("ul", (el("li", note) for note in report.notes()))
+        yield el("ul", (el("li", note) for note in notes_of(report)))
     if report.problems.count:
         yield el("h2", "What could not be used")
         yield el("p", f"{report.problems.summary}.")
@@ -68,21 +77,26 @@ def _sections(report: SavingsReport) -> Iterator[Html]:
 
 
 def _headline(report: SavingsReport) -> Iterator[Html]:
-    before, after = report.before, report.after
     sources = ", ".join(sorted(report.totals["identity"].sources))
-    sessions, requests = several(report.sessions, "session"), several(before.requests, "request")
+    sessions, requests = several(report.sessions, "session"), several(report.before.requests, "request")
     yield el("p", f"{sessions} with {requests}, from {sources}.", class_="soft")
-    cards = [
-        (money(report.usd(before.cost)), "as logged, with the cache priced in"),
-        (money(report.usd(after.cost)), "with pagefold"),
-        (share(before.cost - after.cost, before.cost), "of the prompt bill saved"),
-        (share(before.cost - report.lossless.cost, before.cost), "of it by lossless forms alone"),
-        (_missed(after), "of the facts that answers used were missed"),
-    ]
+    yield el("ul", map(_card, figures_of(report)), class_="cards", id="figures")
     if report.worst[1]:
-        cards.append((f"{report.worst[0]:.2f}", "of its cost in the worst session, misses priced in"))
-    items = (el("li", el("b", value), words, class_="good" if "saved" in words else None) for value, words in cards)
-    yield el("ul", items, class_="cards", id="figures")
+        worst = f"The session that fares worst would have cost {100 * report.worst[0]:.0f} % of what it did"
+        yield el("p", f"{worst}, misses priced in (of those with {WORST_FROM} requests or more).", class_="soft")
+
+
+def _card(figure: Figure) -> Html:
+    how = el("details", el("summary", "how"), el("p", figure.how))
+    return el(
+        "li", el("b", figure.value), el("span", _with_code(figure.words)), how, class_="good" if figure.good else None
+    )
+
+
+def _with_code(words: str) -> Iterator[HtmlChild]:
+    """A sentence in which what stands in backticks is code."""
+    for place, part in enumerate(words.split("`")):
+        yield el("code", part) if place % 2 else part
 
 
 def _missed(figures: ReplayFigures) -> str:
@@ -90,43 +104,38 @@ def _missed(figures: ReplayFigures) -> str:
 
 
 def _bill(report: SavingsReport) -> Iterator[Html]:
-    before = report.before
+    yield el("h2", "The bill")
+    yield _table("At list prices. Answers cost the same under every policy", BILL_COLUMNS, bill_rows(report))
+    if report.folds:
+        folds = "; ".join(f"{times:,} because {why}" for why, times in sorted(report.folds.items()))
+        yield el("p", f"Folds of the economic policy: {folds}.", class_="soft")
+    for what, groups in (("model", report.models), ("project", report.projects)):
+        named = {name or "not recorded": bill for name, bill in groups.items()}
+        if len(named) > 1 or (what == "model" and "" not in groups):
+            yield el("h3", f"By {what}")
+            yield _table("With folds (--policy economic), misses priced in", GROUP_COLUMNS, group_rows(named))
+    yield _tokens(report)
+
+
+def _tokens(report: SavingsReport) -> Html:
     rows = [
         (
             name,
             short(figures.tokens),
             share(figures.cached_tokens, figures.tokens),
-            money(report.usd(figures.cost)),
-            share(figures.cost, before.cost),
-            share(figures.effective, before.cost),
             _missed(figures),
             short(figures.peak),
             f"{figures.over:,}",
         )
         for name, figures in (
-            ("as logged", before),
+            ("history as it is", report.before),
             ("lossless forms", report.lossless),
             ("economic: forms and folds", report.after),
         )
     ]
-    columns = ("", "tokens sent", "cached", "cost", "share", "with misses", "missed", "peak", "over the window")
-    yield el("h2", "The bill")
-    yield _table("Prompt tokens of all requests", columns, rows)
-    if before.logged_requests:
-        prompt, output = report.logged_usd()
-        ratio = report.after.cost / before.cost if before.cost else 1.0
-        yield el(
-            "p",
-            f"The providers themselves reported {short(before.logged.prompt)} prompt tokens for "
-            f"{before.logged_requests:,} requests, {share(before.logged.cache_read, before.logged.prompt)} of them "
-            f"read from cache: {money(prompt)} for prompts and {money(output)} for answers at these prices. At the "
-            f"same ratio the prompts would have come to about {money(prompt * ratio)}.",
-        )
-    if note := report.windows_note():
-        yield el("p", note)
-    if report.folds:
-        folds = "; ".join(f"{times:,} because {why}" for why, times in sorted(report.folds.items()))
-        yield el("p", f"Folds: {folds}.", class_="soft")
+    columns = ("", "tokens sent", "cached", "missed", "peak", "over the window")
+    table = _table("Prompt tokens of all requests, as replayed", columns, rows)
+    return el("details", el("summary", "In tokens, as replayed"), el("div", table, class_="inside"))
 
 
 def _cache_misses(report: SavingsReport) -> Iterator[Html]:
@@ -207,12 +216,12 @@ def _policies(report: SavingsReport) -> Iterator[Html]:
 def _sessions(report: SavingsReport) -> Iterator[Html]:
     rows = []
     for row in report.rows:
-        before, after = row.value.figures["identity"], row.value.figures["economic"]
-        costs = (money(report.usd(before.cost)), money(report.usd(after.cost)))
-        saved = share(before.cost - after.cost, before.cost)
-        rows.append((row.id, f"{before.requests:,}", *costs, saved, _missed(after)))
-    yield el("h2", "The sessions that saved most")
-    yield _table("", ("session", "requests", "as logged", "after", "saved", "missed"), rows)
+        bill = row.value.bill
+        paid, left = bill.happened.both, bill.with_misses("economic").both
+        missed = _missed(row.value.figures["economic"])
+        rows.append((row.id, f"{bill.requests:,}", money(paid), money(left), share(paid - left, paid), missed))
+    yield el("h2", "The sessions that would have saved most")
+    yield _table("", ("session", "requests", "paid", "with folds", "saved", "missed"), rows)
 
 
 def _codecs(report: SavingsReport) -> Iterator[Html]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from pagefold.analysis.cache_misses import what_changed
 from pagefold.analysis.compare import ComparedPolicy
 from pagefold.analysis.report import SavingsReport
+from pagefold.analysis.report.figures import BILL_COLUMNS, GROUP_COLUMNS, bill_rows, figures_of, group_rows, notes_of
 from pagefold.number_format import money, rate, several, share, short
 
 
@@ -13,35 +14,23 @@ def markdown(report: SavingsReport) -> str:
 
 
 def _lines(report: SavingsReport) -> Iterator[str]:
-    yield "# What pagefold would have saved"
+    yield "# What your agents cost, and what pagefold would save"
     yield ""
     if not report.sessions:
         yield "No session was found in these recordings."
         yield from _problems(report)
         return
-    before, after = report.before, report.after
-    yield (
-        f"{several(report.sessions, 'session')}, {several(before.requests, 'request')}: "
-        f"**{money(report.usd(before.cost))}** as logged, "
-        f"**{money(report.usd(after.cost))}** after, {share(before.cost - after.cost, before.cost)} saved."
-    )
+    yield f"{several(report.sessions, 'session')}, {several(report.before.requests, 'request')}."
     yield ""
-    rows = [
-        (
-            name,
-            short(figures.tokens),
-            money(report.usd(figures.cost)),
-            share(figures.cost, before.cost),
-            share(figures.effective, before.cost),
-            rate(figures.missed_share) if figures.demanded else "0",
-            f"{figures.over:,}",
-        )
-        for name, figures in (("as logged", before), ("lossless", report.lossless), ("economic", after))
-    ]
-    columns = ("", "tokens sent", "cost", "share", "with misses", "missed", "over the window")
-    yield from _table(columns, rows)
-    if note := report.windows_note():
-        yield from ("", note)
+    yield from (f"- **{figure.value}** {_plain(figure.words)}" for figure in figures_of(report))
+    yield ""
+    yield from _table(BILL_COLUMNS, bill_rows(report))
+    for what, groups in (("model", report.models), ("project", report.projects)):
+        if any(groups):
+            yield from _section(f"By {what}")
+            yield from _table(
+                GROUP_COLUMNS, group_rows({name or "not recorded": bill for name, bill in groups.items()})
+            )
     tools = sorted(report.tools.items(), key=lambda item: -item[1].cost)[:10]
     yield from _section("By tool")
     yield from _table(
@@ -67,7 +56,7 @@ def _lines(report: SavingsReport) -> Iterator[str]:
             [policy_cells(one) for one in points],
         )
     yield from _section("Notes")
-    yield from (f"- {note}" for note in report.notes())
+    yield from (f"- {note}" for note in notes_of(report))
     yield from _problems(report)
 
 

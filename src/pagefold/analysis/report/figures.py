@@ -1,0 +1,227 @@
+"""The figures at the top of a report, each with how it was got. Pages, Markdown and JSON show the same ones."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from pagefold.analysis.report import SavingsReport
+from pagefold.analysis.request_usage import Money
+from pagefold.analysis.session_bill import Bill
+from pagefold.derive.quota import WindowWorth
+from pagefold.number_format import money, several, share, short
+
+_POLICIES = {
+    "lossless": ("pagefold run, as it comes (lossless: nothing is left out)", "saved by `pagefold run` as it comes"),
+    "economic": (
+        "pagefold run --policy economic (old results are folded)",
+        "saved by `pagefold run --policy economic`",
+    ),
+}
+
+
+class Figure(NamedTuple):
+    """A figure as it is shown, what it says, and how it was got. `good` is what a user would gain."""
+
+    value: str
+    words: str
+    how: str
+    good: bool = False
+
+
+def figures_of(report: SavingsReport) -> list[Figure]:
+    """The headline, the most important figure first."""
+    return [*_paid(report.bill), *_saved(report.bill), *_could_save(report), *_windows(report.bill)]
+
+
+def percent(part: float, plus_or_minus: float = 0.0) -> str:
+    """A share with what it may be off by, where that shows."""
+    sure = f" ± {100 * plus_or_minus:.1f}" if plus_or_minus >= 0.0005 else ""
+    return f"{100 * part:.1f}{sure} %"
+
+
+def _paid(bill: Bill) -> Iterator[Figure]:
+    paid, output = bill.happened, bill.happened.output
+    if bill.logged_requests == bill.requests:
+        words = "what was paid, at list prices"
+        how = f"The usage that the provider reported with each of {several(bill.requests, 'answer')}"
+    elif bill.logged_requests:
+        words = "what was paid, at list prices, partly reckoned"
+        how = (
+            f"The usage that the provider reported with {bill.logged_requests:,} of {bill.requests:,} answers, and for "
+            "the others their messages with the head of the nearest answer that has it"
+        )
+    else:
+        words = "what the prompts cost, reckoned: these logs hold no usage"
+        how = (
+            "The messages of every request, counted, with a prompt cache that lives as long as the provider says. What "
+            "is assumed is below, in What was measured"
+        )
+    how += ", times the list prices of each session's model, five-minute and one-hour cache writes apart."
+    if output:
+        how += f" {money(paid.prompt)} are for prompts; {money(output)} are for answers, which no policy changes."
+    if bill.head_usd:
+        how += f" {money(bill.head_usd)} of it are system prompts and tool schemas, which no policy changes either."
+    yield Figure(money(paid.both), words, how)
+
+
+def _saved(bill: Bill) -> Iterator[Figure]:
+    if bill.behind:
+        how = (
+            f"{several(bill.behind, 'session')} ran behind pagefold: the proxy noted their names. Without it their "
+            "usage would have held the tokens that the policy left out, read from the cache or written as the reported "
+            "usage shows."
+        )
+        yield Figure(
+            f"{money(bill.saved)} ({share(bill.saved, bill.plain.both)})", "saved already, behind pagefold", how, True
+        )
+
+
+def _could_save(report: SavingsReport) -> Iterator[Figure]:
+    bill = report.bill
+    for policy, (_, words) in _POLICIES.items():
+        money_left, misses = bill.policies[policy], bill.misses[policy]
+        saved = bill.happened.both - bill.with_misses(policy).both
+        how = (
+            f"The same sessions under the policy would have cost {money(money_left.both)}, answers included: the "
+            "reported usage less the tokens that the policy would have left out, from the cache or not as the reported "
+            "usage shows."
+        )
+        if turns := bill.extra_turns[policy]:
+            how += (
+                f" In {several(turns, 'turn')} an answer used something that its request would no longer have held: "
+                f"each is priced as one more round trip, {money(misses.both)} in all, and counted in."
+            )
+        if bill.logged:
+            how += (
+                f" The same model, from the first half of each session and its messages, gives {money(bill.predicted)} "
+                f"for the logged prompts, which cost {money(bill.logged)}; by as much (95 of 100) the saving may be "
+                "off."
+            )
+        again = "could still be " if bill.behind else "would have been "
+        yield Figure(
+            f"{percent(bill.share_saved(policy), bill.uncertainty)} ({money(saved)})", again + words, how, True
+        )
+
+
+def _windows(bill: Bill) -> Iterator[Figure]:
+    paid = bill.happened.both
+    saved = bill.happened.both - bill.with_misses("economic").both
+    for used, name in ((bill.windows, "five-hour"), (bill.weeks, "weekly")):
+        freed = WindowWorth(used, paid).share(saved)
+        if freed is not None:
+            how = (
+                f"Codex logged how much of the account's {name} window was used while these sessions ran: "
+                f"{100 * used:.1f} % of one, by all that the account did. The saving is in proportion to the money."
+            )
+            yield Figure(f"{100 * freed:.1f} %", f"of a {name} window would have been free", how, True)
+    if not bill.windows and not bill.weeks and bill.logged_requests:
+        how = (
+            "No client logged how much of a subscription's window was used, so nothing is said in percent of one. "
+            "Plans meter what list prices meter, about: the same work then uses so much less of any limit."
+        )
+        yield Figure(
+            percent(bill.share_saved("economic"), bill.uncertainty),
+            "less of a plan's limits for the same work, if it meters as prices do",
+            how,
+        )
+
+
+def bill_rows(report: SavingsReport) -> list[tuple[str, ...]]:
+    """What happened and what the policies make of it: prompts, answers, misses, all, and in percent."""
+    bill = report.bill
+    paid = bill.happened.both
+    rows = [_bill_row("without pagefold", bill.plain, paid)] if bill.behind else []
+    rows.append(_bill_row("what happened", bill.happened, paid))
+    for policy, (name, _) in _POLICIES.items():
+        turns = f"{bill.extra_turns[policy]:,}"
+        rows.append(_bill_row(name, bill.policies[policy], paid, bill.misses[policy].both, turns))
+    return rows
+
+
+def _bill_row(name: str, cost: Money, paid: float, misses: float = 0.0, turns: str = "-") -> tuple[str, ...]:
+    missed = "-" if turns == "-" else money(misses)
+    whole = cost.both + misses
+    return name, money(cost.prompt), money(cost.output), missed, turns, money(whole), share(whole, paid)
+
+
+BILL_COLUMNS = ("", "prompts", "answers", "misses", "extra turns", "in all", "of what was paid")
+GROUP_COLUMNS = ("", "sessions", "paid", "for answers", "saved already", "could be saved", "in percent")
+
+
+def group_rows(groups: dict[str, Bill], most: int = 12) -> list[tuple[str, ...]]:
+    """One row for each model or project, the dearest first; what is over, in one row."""
+    ranked = sorted(groups.items(), key=lambda item: (-item[1].happened.both, item[0]))
+    if len(ranked) > most:
+        rest = Bill()
+        for _, bill in ranked[most - 1 :]:
+            rest.add(bill)
+        ranked = [*ranked[: most - 1], (f"{len(groups) - most + 1} more", rest)]
+    return [
+        (
+            name,
+            f"{bill.sessions:,}",
+            money(bill.happened.both),
+            money(bill.happened.output),
+            money(bill.saved) if bill.behind else "-",
+            money(bill.happened.both - bill.with_misses("economic").both),
+            percent(bill.share_saved("economic")),
+        )
+        for name, bill in ranked
+    ]
+
+
+def to_dict(report: SavingsReport) -> dict[str, Any]:
+    """All of a report for JSON: what it holds, the headline, and the notes."""
+    shown = [figure._asdict() for figure in figures_of(report)] if report.sessions else []
+    return {"figures": shown, **report.to_dict(), "notes": notes_of(report)}
+
+
+def notes_of(report: SavingsReport) -> list[str]:
+    """What was measured, what was assumed where the logs do not say, and what is left out."""
+    return [*_notes_on_the_bill(report), *report.notes()]
+
+
+def _notes_on_the_bill(report: SavingsReport) -> Iterator[str]:
+    bill, figures = report.bill, report.before
+    missing = bill.requests - bill.logged_requests
+    if missing and not bill.logged_requests:
+        head = report.job.overhead
+        said = f"{head:,} tokens, as you said" if head else "what a log holds of it, which in many is nothing"
+        yield (
+            f"These logs hold no usage figures of the provider. Assumed: every request is its messages after a head "
+            f"(system prompt, tool schemas) of {said}; all of it is cached and lives as long as the provider's cache "
+            f"does; what the model wrote is not counted. {_with_larger_head(report)}"
+        )
+    elif missing:
+        yield f"{missing:,} of {bill.requests:,} answers have no usage in the log: those are reckoned."
+    if bill.compacted:
+        yield (
+            f"{several(bill.compacted, 'session')} without usage grew beyond the window of {short(report.job.window)} "
+            "tokens. Nobody can have sent them so: what happened is taken to be the client's own compaction at that "
+            "window."
+        )
+    if bill.uncompacted.prompt > bill.plain.prompt * 1.001:
+        yield (
+            f"Had nothing ever been compacted, the prompts would have cost {money(bill.uncompacted.prompt)}. Nobody "
+            "would have paid that, so nothing here is compared with it."
+        )
+    if figures.logged.cleared:
+        yield f"Providers cleared {short(figures.logged.cleared)} tokens of results themselves, as clients asked."
+    yield (
+        "Not in these figures: requests that a client does not log (titles, summaries of its own compactions), and "
+        "copies of one session in several files, which are counted as often as they stand there."
+    )
+
+
+def _with_larger_head(report: SavingsReport) -> str:
+    """What a head of usual size would make of the saving, in a sentence."""
+    before, after = report.before, report.after
+    if not before.requests or not before.cost:
+        return ""
+    prices, larger = report.job.prices, 25_000
+    first = before.sessions + before.expired
+    head = prices.cost(0, larger) * first + prices.cost(larger, 0) * max(0, before.requests - first)
+    lower = (before.cost - after.effective) / (before.cost + head)
+    return (
+        f"With a head of {larger:,} tokens more, which agents with many tools have, the share saved would be "
+        f"{100 * lower:.0f} %: --overhead sets it."
+    )
