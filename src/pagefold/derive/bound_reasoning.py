@@ -14,6 +14,7 @@ from hashlib import sha256
 
 from pagefold.derive.entry import Entry, counted
 from pagefold.derive.fold import Folded
+from pagefold.derive.policy import Decisions
 from pagefold.log import Log
 from pagefold.wire import apis
 from pagefold.wire.message import Message
@@ -62,9 +63,11 @@ def unbound(made: Folded, before: Sequence[Message], tokens: str) -> tuple[Folde
         return made, 0
     saved = sum(made.log[place].tokens - tail[place - first].tokens for place in places)
     saved += sum(counted(old, tokens) - counted(new, tokens) for old, new in zip(made.front, front, strict=True))
-    decisions = tuple(
-        decision._replace(reason=f"{decision.reason}, without its reasoning") if decision.place in places else decision
-        for decision in made.decisions
+    decisions = Decisions(
+        lambda: tuple(
+            one._replace(reason=f"{one.reason}, without its reasoning") if one.place in places else one
+            for one in made.decisions
+        )
     )
     log = Log(made.log[:first]).with_items(tail)
     return replace(made, front=front, log=log, tokens=made.tokens - saved, decisions=decisions), bare

@@ -5,20 +5,20 @@ the working set. What follows the cut is encoded anew, in order, against what th
 its largest results are trimmed. Nothing here decides when to fold.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from pagefold.derive.entry import Entry, Standings, again, counted
 from pagefold.derive.learned import AS_IT_COMES, Forms
 from pagefold.derive.levels import levels_after_fold
-from pagefold.derive.policy import Decision
-from pagefold.derive.reading import WorkReading
+from pagefold.derive.policy import Decision, Decisions
 from pagefold.derive.task import active_task
 from pagefold.derive.trim_tail import squeezed
-from pagefold.derive.values import NEVER, Mentions, Priors, mentioned
+from pagefold.derive.values import NEVER, KnownFacts, Priors, mentioned
 from pagefold.derive.working_set.digest import Material, working_set
 from pagefold.derive.working_set.names import Names
 from pagefold.derive.working_set.parts import rendered
+from pagefold.derive.working_set.reading import WorkReading
 from pagefold.derive.working_set.record import Record, recorded
 from pagefold.derive.working_set.remembered import remembered
 from pagefold.log import Log
@@ -71,9 +71,9 @@ class Folded:
     standings: Standings
     tokens: int
     pages: tuple[Page, ...]
-    decisions: tuple[Decision, ...] = field(default=(), repr=False)
+    decisions: Sequence[Decision] = field(default=(), repr=False)
     short: str = ""
-    known: Mapping[str, Mentions] = field(default_factory=dict, repr=False)
+    known: KnownFacts = field(default_factory=KnownFacts, repr=False)
     alive: frozenset[str] = field(default=frozenset(), repr=False)  # facts that stand: what was let go stays so
     record: Record | None = None
     reading: WorkReading | None = field(default=None, repr=False)  # of all the log
@@ -103,28 +103,26 @@ def fold(
     was read of the log since, where something was."""
     rule = rule or Rule()
     cut = tail_of(log, turn, int(frame.room * _TAIL_SHARE)) if rule.cut is None else rule.cut
-    stays = _stays(log, cut, rule, frame)
-    known, fresh = _known(log, last.known if last else {}, len(last.log) if last else 0)
+    known, fresh = _known(log, last.known if last else KnownFacts(), len(last.log) if last else 0)
     reading = reading or (last.reading if last else None) or WorkReading(Work(tools=file_tools(frame.file_tools)))
     reading = reading.through(log)
-    work = reading.work
+    stays = _stays(log, cut, rule, frame, reading.fixed)
     pinned = user_text(frame.pins) if frame.pins else None
     fixed = sum(_as_it_came(log[place], frame.tokens) for place in stays)
     fixed += counted(pinned, frame.tokens) if pinned else 0
     tail = sum(entry.tokens for entry in log[cut:])
     budget, least = _budget(frame.room - fixed, tail, rule)
-    asked = known.keys() if last is None or frame.foreseen else known.keys() & (last.alive | fresh)
-    names = Names({fact: known[fact] for fact in asked}, frame.priors, frame.rate, turn, frame.foreseen)
-    folded = [log[place].message for place in range(cut) if place not in stays]
-    record, pages = recorded(folded, last.record if last else None)
-    material = _material(log, cut, stays, turn, work, frame, last)
+    asked = known.all if last is None or frame.foreseen else known.of(last.alive | fresh)
+    names = Names(asked, frame.priors, frame.rate, turn, frame.foreseen)
+    record, pages = recorded(log, cut, stays, last.record if last else None)
+    material = _material(log, cut, stays, turn, reading, frame, last)
     if record and rule.budget != 0:
-        memory = remembered(material.entries, work, cut, record)
+        memory = remembered(material.entries, reading.work, cut, record)
         record, pages = memory.record, (*pages, *memory.pages)
         material = replace(material, handles=memory.handles)
     for _ in range(_TRIES):
         made = working_set(material, names, max(least, budget))
-        digest = user_text(rendered(made.parts, record, len(folded))) if record else None
+        digest = user_text(rendered(made.parts, record, record.messages)) if record else None
         tokens = fixed + (counted(digest, frame.tokens) if digest else 0)
         if tokens + tail <= frame.room or budget <= least:
             break
@@ -141,7 +139,7 @@ def fold(
         pages = (*pages, *more)
         tail = sum(entry.tokens for entry in new[cut:])
         short = f"{short}: {_told(log, stays, frame, tokens, tail)}" if short else ""
-    decisions = levels_after_fold(new, cut, stays, trimmed, made.held)
+    decisions = Decisions(lambda: levels_after_fold(new, cut, stays, trimmed, made.held))
     alive = frozenset[str]().union(made.facts, *(entry.facts for entry in log[cut:]), *(log[at].facts for at in stays))
     size = frame.head + tokens + tail
     shown = {page.id: key for page, key in made.pages}
@@ -159,14 +157,14 @@ def _budget(room: int, tail: int, rule: Rule) -> tuple[int, int]:
 
 
 def _material(
-    log: Log[Entry], cut: int, stays: Iterable[int], turn: int, work: Work, frame: Frame, last: Folded | None
+    log: Log[Entry], cut: int, stays: Iterable[int], turn: int, reading: WorkReading, frame: Frame, last: Folded | None
 ) -> Material:
     shown = last.shown if last else {}
     files = frozenset(shown[page] for page in frame.recalled if page in shown)
-    return Material(log[:], cut, turn, work, frame.rate, frozenset(stays), frame.recalled, files)
+    return Material(log[:], cut, turn, reading, frame.rate, frozenset(stays), frame.recalled, files)
 
 
-def _stays(log: Log[Entry], cut: int, rule: Rule, frame: Frame) -> list[int]:
+def _stays(log: Log[Entry], cut: int, rule: Rule, frame: Frame, fixed: Iterable[int]) -> list[int]:
     """The places before the cut that stand as they came: what the system says, and the user's first words unless they
     fill much of the room; then the digest tells them."""
     first = _first_ask(log)
@@ -174,7 +172,7 @@ def _stays(log: Log[Entry], cut: int, rule: Rule, frame: Frame) -> list[int]:
     kept = rule.stays | ({first} if fits else set())
     if rule.budget == 0:  # no digest tells what the user asked
         kept |= whole(log, active_task(log[:]))
-    return [place for place in range(cut) if log[place].fixed or place in kept]
+    return sorted(place for place in kept.union(fixed) if 0 <= place < cut)
 
 
 def _first_ask(log: Log[Entry]) -> int:
@@ -222,15 +220,16 @@ def _as_it_came(entry: Entry, tokens: str) -> int:
     return entry.tokens if entry.shown is entry.message else counted(entry.message, tokens)
 
 
-def _known(log: Log[Entry], before: Mapping[str, Mentions], start: int) -> tuple[dict[str, Mentions], set[str]]:
+def _known(log: Log[Entry], before: KnownFacts, start: int) -> tuple[KnownFacts, set[str]]:
     """Every fact of the log with its mentions: those that were known before, and what came from `start` on."""
-    known, fresh = dict(before), set[str]()
+    newer, fresh = dict(before.newer), set[str]()
     for place, entry in enumerate(log[start:], start):
         own, user = entry.own, entry.message.role is Role.USER
         for fact in entry.facts:
-            known[fact] = mentioned(known.get(fact, NEVER), entry.turn, place, own=own, user=user)
+            so_far = newer.get(fact) or before.older.get(fact, NEVER)
+            newer[fact] = mentioned(so_far, entry.turn, place, own=own, user=user)
         fresh |= entry.facts
-    return known, fresh
+    return before.with_newer(newer), fresh
 
 
 def _encoded(log: Log[Entry], cut: int, standings: Standings, frame: Frame) -> tuple[Log[Entry], Standings]:

@@ -4,7 +4,7 @@ Full is as it came; compressed is a form with fewer tokens, lossless or trimmed;
 by the digest's handle alone.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from pagefold.derive.entry import Entry
 from pagefold.derive.policy import Decision
@@ -29,6 +29,7 @@ def levels_after_fold(
     fixed, shortened = frozenset(stays), frozenset(trimmed)
     numbered = any(entry.message.place >= 0 for entry in log)
     decisions: dict[int, Decision] = {}
+    why_not = held.why_not()
     for index, entry in enumerate(log):
         place = entry.message.place if numbered else index
         if place < 0:
@@ -39,7 +40,7 @@ def levels_after_fold(
             why = "the system says it" if entry.fixed else "what the user asked"
             decision = Decision(place, ResidencyLevel.FULL, why)
         else:
-            decision = _in_digest(place, index, held)
+            decision = _in_digest(place, index, held, why_not)
         decisions.setdefault(place, decision)  # a message that was repaired may have entered in two
     return tuple(decisions.values())
 
@@ -53,8 +54,8 @@ def _in_tail(place: int, entry: Entry, *, trimmed: bool) -> Decision:
     return Decision(place, ResidencyLevel.COMPRESSED, f"{last}, {LOSSLESS}")
 
 
-def _in_digest(place: int, index: int, held: Held) -> Decision:
+def _in_digest(place: int, index: int, held: Held, why_not: Mapping[int, str]) -> Decision:
     if parts := held.of(index):
         names, reasons = zip(*parts, strict=True)
         return Decision(place, ResidencyLevel.STRUCTURED, "; ".join(dict.fromkeys(reasons)), ", ".join(names))
-    return Decision(place, ResidencyLevel.POINTER, held.why_not(index))
+    return Decision(place, ResidencyLevel.POINTER, why_not.get(index, "nothing in it that the work still needs"))

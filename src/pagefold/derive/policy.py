@@ -5,8 +5,9 @@ the request before. A policy reads no clock and no file, and never sees a messag
 same notes, same requests.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import field, replace
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, NamedTuple, Protocol, cast, overload
 
 from pagefold.frozen import frozen
 from pagefold.pages.journal import Boundary
@@ -43,6 +44,40 @@ class Decision(NamedTuple):
     part: str = ""
 
 
+class Decisions(Sequence[Decision]):
+    """Decisions that are made when somebody looks at them: a long history has very many, and of the folds that are
+    derived again to see what stands after them nobody does."""
+
+    __slots__ = ("_made", "_make")
+
+    def __init__(self, make: Callable[[], tuple[Decision, ...]]) -> None:
+        self._make: Callable[[], tuple[Decision, ...]] | None = make
+        self._made: tuple[Decision, ...] = ()
+
+    def _all(self) -> tuple[Decision, ...]:
+        if self._make is not None:
+            self._made, self._make = self._make(), None
+        return self._made
+
+    @overload
+    def __getitem__(self, index: int) -> Decision: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Decision]: ...
+
+    def __getitem__(self, index: int | slice) -> Decision | Sequence[Decision]:
+        return self._all()[index]
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and self._all() == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(self._all())
+
+
 @frozen
 class Derived:
     """One request: how many leading messages of the last one stand unchanged, and what follows them.
@@ -58,7 +93,7 @@ class Derived:
     append: tuple[Message, ...]
     reason: str = ""
     pages: tuple[Page, ...] = ()
-    decisions: tuple[Decision, ...] = field(default=(), repr=False)
+    decisions: Sequence[Decision] = field(default=(), repr=False)
     short: str = ""
     boundary: Boundary | None = None
     pins: Pins = NONE

@@ -6,13 +6,16 @@ learned them and learns others. Nothing here knows what comes later.
 """
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TypeAlias
 
+from pagefold.frozen import frozen
+
 _LONG_AGO = 400
 _LENGTHY = 14
+_NEWER = 8  # times as many facts are older ones as newer, at most: more would be copied at each fold
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,30 @@ def mentioned(known: Mentions, turn: int, place: int, *, own: bool, user: bool) 
     if own:
         return turn, uses + 1, turn, sources, by_user, home if sources else place
     return turn, uses, used, sources + 1, by_user or user, place
+
+
+@frozen
+class KnownFacts:
+    """Facts with their mentions so far. A fact that is in both is as it is among the newer ones: a long history has
+    very many, and a fold tells of few of them."""
+
+    older: Mapping[str, Mentions] = field(default_factory=dict)
+    newer: Mapping[str, Mentions] = field(default_factory=dict)
+
+    def with_newer(self, newer: Mapping[str, Mentions]) -> "KnownFacts":
+        """The facts with these in place of the newer ones."""
+        if len(newer) * _NEWER < len(self.older):
+            return KnownFacts(self.older, newer)
+        return KnownFacts({**self.older, **newer})
+
+    def of(self, facts: Iterable[str]) -> dict[str, Mentions]:
+        """Those of these facts that are known."""
+        found = ((fact, self.newer.get(fact) or self.older.get(fact)) for fact in facts)
+        return {fact: mentions for fact, mentions in found if mentions is not None}
+
+    @property
+    def all(self) -> dict[str, Mentions]:
+        return {**self.older, **self.newer}
 
 
 def features(fact: str, mentions: Mentions, turn: int) -> tuple[float, ...]:

@@ -9,7 +9,7 @@ cache marks and respell messages from turn to turn, and everything but the chang
 Reasoning that the provider would refuse where it now stands is left out of every derivation (`derive.bound_reasoning`).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import is_
@@ -93,7 +93,7 @@ class Derivation:
     moves: bool = False
     saved_tokens: int = 0
     reason: str = ""
-    decisions: tuple[Decision, ...] = field(default=(), repr=False)
+    decisions: Sequence[Decision] = field(default=(), repr=False)
     unsaved: Unsaved = NOTHING_UNSAVED
     change: bytes = AS_IT_CAME
     base: bytes = AS_IT_CAME
@@ -267,7 +267,7 @@ def _derivation(
     acceptance: Acceptance = NOTHING_BOUND,
     before: Derivation | None = None,
     reason: str = "",
-    decisions: tuple[Decision, ...] = (),
+    decisions: Sequence[Decision] = (),
     unsaved: Unsaved = NOTHING_UNSAVED,
 ) -> Derivation:
     """The request that `sent` makes with the messages as they came this time. `before` is one that it may extend: what

@@ -4,8 +4,10 @@
 came in.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
+from operator import attrgetter
 from typing import Any
 
 from pagefold.frozen import frozen
@@ -19,6 +21,8 @@ from pagefold.pages.outcome import CallEnding, Outcome, ending_of
 from pagefold.pages.voices import Voice, without_reminders, words_of
 from pagefold.printable import printable
 from pagefold.wire.message import Block, BlockKind, Message, Role, arguments_of
+
+_answered_at = attrgetter("answered")
 
 
 @frozen
@@ -86,6 +90,11 @@ class Work:
                 if words.voice is Voice.AGENT and words.speaker in work.agents:
                     work = replace(work, files=work.files.after((work.agents[words.speaker],), place))
         return work
+
+    def answered_between(self, start: int, end: int) -> list[Exchange]:
+        """The exchanges whose results came from one place up to another, in order."""
+        first = bisect_left(self.exchanges, start, key=_answered_at)
+        return self.exchanges[first : bisect_left(self.exchanges, end, first, key=_answered_at)]
 
 
 def work_of(messages: Iterable[Message], own: OwnTools = ()) -> Work:

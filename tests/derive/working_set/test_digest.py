@@ -12,11 +12,12 @@ from pagefold.derive.working_set.digest import Material, working_set
 from pagefold.derive.working_set.file_views import file_views
 from pagefold.derive.working_set.names import Names
 from pagefold.derive.working_set.parts import Part, rendered
+from pagefold.derive.working_set.reading import reading_of
 from pagefold.derive.working_set.record import Record
 from pagefold.pages.files.known_file import KnownFile
 from pagefold.pages.files.text import FileText
 from pagefold.wire.message import Message
-from tests.pages.files.sessions import agent, call, cat_n, conversation, result, user, work_of
+from tests.pages.files.sessions import agent, call, cat_n, conversation, result, user
 
 A = "/srv/mill/a.py"
 LINES = [f"    total_{at} = amount_of_row({at})" for at in range(1, 21)]
@@ -26,7 +27,7 @@ RECORD = Record(0, "pf-aaaaaaaaaa", "pf-bbbbbbbbbb")
 
 def digest(messages: Sequence[Message], budget: int = 8_000) -> str:
     entries = [Entry(message, message, len(message.text) // 4, place) for place, message in enumerate(messages)]
-    material = Material(entries, len(entries), len(entries), work_of(messages))
+    material = Material(entries, len(entries), len(entries), reading_of(entries))
     made = working_set(material, Names({}, SHIPPED, 0.0, 10), budget)
     return rendered(made.parts, RECORD, len(entries))
 
@@ -213,7 +214,7 @@ def test_a_plan_that_stands_in_the_last_exchanges_is_not_told_as_an_older_one() 
     )
     entries = [Entry(message, message, 10, place) for place, message in enumerate(messages)]
     for cut, told in ((3, False), (5, True)):
-        made = working_set(Material(entries, cut, 5, work_of(messages)), Names({}, SHIPPED, 0.0, 10), 8_000)
+        made = working_set(Material(entries, cut, 5, reading_of(entries)), Names({}, SHIPPED, 0.0, 10), 8_000)
         assert ("[x] Grind the flour" in rendered(made.parts, RECORD, cut)) is told
         assert "[ ] Grind the flour" not in rendered(made.parts, RECORD, cut)
 

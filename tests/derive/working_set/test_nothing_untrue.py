@@ -8,12 +8,13 @@ from pagefold.derive.working_set.file_views import file_views
 from pagefold.derive.working_set.names import Names
 from pagefold.derive.working_set.parts import LEFT_OUT, Part, rendered
 from pagefold.derive.working_set.quoted import quoted
+from pagefold.derive.working_set.reading import reading_of
 from pagefold.derive.working_set.record import Record
 from pagefold.pages.facts import facts_of
 from pagefold.pages.files.known_file import KnownFile
 from pagefold.pages.files.text import FileText
 from pagefold.wire.message import Message
-from tests.pages.files.sessions import agent, call, conversation, result, user, work_of
+from tests.pages.files.sessions import agent, call, conversation, result, user
 
 RECORD = Record(0, "pf-aaaaaaaaaa", "pf-bbbbbbbbbb")
 STATUS = (
@@ -28,7 +29,7 @@ def digest(messages: list[Message], wanted: str = "") -> str:
         standings, entry = enter(standings, message, place, "o200k")
         entries.append(entry)
     known = {fact: mentioned(NEVER, 1, 2, own=False, user=False) for fact in facts_of(wanted)}
-    material = Material(entries, len(entries), len(entries), work_of(messages))
+    material = Material(entries, len(entries), len(entries), reading_of(entries))
     made = working_set(material, Names(known, SHIPPED, 1e-9, 10), 8_000)
     return rendered(made.parts, RECORD, len(entries))
 

@@ -9,9 +9,10 @@ from pagefold.derive.policies.economic import Economic
 from pagefold.derive.values import SHIPPED
 from pagefold.derive.working_set.digest import Material, WorkingSet, working_set
 from pagefold.derive.working_set.names import Names
+from pagefold.derive.working_set.reading import reading_of
 from pagefold.encode.choose import decode
 from pagefold.wire.message import Role
-from tests.pages.files.sessions import agent, call, cat_n, conversation, result, user, work_of
+from tests.pages.files.sessions import agent, call, cat_n, conversation, result, user
 
 A = "/srv/mill/a.py"
 LINES = [f"    total_{at} = amount_of_row({at}, clerk_{at % 7}, mill_{at * 31})" for at in range(1, 41)]
@@ -22,7 +23,7 @@ def folded(*values: dict[str, Any]) -> WorkingSet:
     """The digest of a session in which the file was read and then these things happened."""
     messages = conversation(user("Mend the mill."), *READ, *values)
     entries = [Entry(message, message, 99, place) for place, message in enumerate(messages)]
-    material = Material(entries, len(entries), len(entries), work_of(messages))
+    material = Material(entries, len(entries), len(entries), reading_of(entries))
     return working_set(material, Names({}, SHIPPED, 0.0, 10), 8_000)
 
 

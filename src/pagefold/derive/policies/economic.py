@@ -22,11 +22,11 @@ from pagefold.derive.levels import TRIMMED, place_in_history
 from pagefold.derive.moment import Moment, moment_of
 from pagefold.derive.policies import folding
 from pagefold.derive.policy import NOTHING, Abilities, Decision, Derived, Notes
-from pagefold.derive.reading import WorkReading
 from pagefold.derive.remaining import SHIPPED as LASTING
 from pagefold.derive.remaining import TurnsLeft
 from pagefold.derive.trim_tail import squeezed
 from pagefold.derive.values import SHIPPED, Priors
+from pagefold.derive.working_set.reading import WorkReading
 from pagefold.frozen import frozen
 from pagefold.pages.exchanges import Work
 from pagefold.pages.files.file_tools import file_tools

@@ -13,7 +13,7 @@ from pagefold.derive.cost import ASSUMED, Prices
 from pagefold.derive.entry import Entry, Standings, counted, enter, label_of, result_label
 from pagefold.derive.fold import Folded, Frame, Rule, fold
 from pagefold.derive.pairing import Paired, Pairing, add_message, settle_open_calls
-from pagefold.derive.policy import NOTHING, Abilities, Decision, Derived, Notes
+from pagefold.derive.policy import NOTHING, Abilities, Decision, Decisions, Derived, Notes
 from pagefold.derive.values import SHIPPED
 from pagefold.frozen import frozen
 from pagefold.log import Log
@@ -143,7 +143,7 @@ class Folding:
             sent=len(made.log),
             tokens=made.tokens,
             recalled=frozenset(),
-            last=made,
+            last=replace(made, pages=(), decisions=()),  # nobody asks the last fold for them
         )
         now = [*after.front, *(entry.shown for entry in after.log[after.folded :])]
         same = common(before, now)
@@ -153,7 +153,7 @@ class Folding:
             tuple(now[same:]),
             moved,
             made.pages,
-            (*told, *made.decisions),
+            Decisions(lambda: (*told, *made.decisions)),
             made.short,
             None if not moved else self.destroys if asked is None else Boundary.RESET,
             state.pins,

@@ -2,13 +2,13 @@
 
 import json
 
-from pagefold.derive.entry import Standings, enter
+from pagefold.derive.entry import Entry, Standings, enter
 from pagefold.derive.values import NEVER, SHIPPED, mentioned
 from pagefold.derive.working_set.digest import Material, working_set
 from pagefold.derive.working_set.names import Names
 from pagefold.derive.working_set.parts import rendered
+from pagefold.derive.working_set.reading import reading_of
 from pagefold.derive.working_set.record import Record
-from pagefold.pages.exchanges import Work
 from pagefold.pages.page import Page
 from pagefold.wire import openai_chat
 
@@ -26,14 +26,13 @@ def digest_of(page: Page, tokens: str = "o200k") -> str:
         {"role": "assistant", "content": None, "tool_calls": [call]},
         {"role": "tool", "tool_call_id": "alone", "content": page.text},
     ]
-    standings, work, entries = Standings(), Work(), []
+    standings, entries = Standings(), list[Entry]()
     for place, value in enumerate(values):
         message = openai_chat.parse_message(value, json.dumps(value), place)
         standings, entry = enter(standings, message, place, tokens)
         entries.append(entry)
-        work = work.after(message, place)
     known = {fact: mentioned(NEVER, 1, 1, own=False, user=False) for fact in entries[1].facts}
-    material = Material(entries, len(entries), len(entries), work)
+    material = Material(entries, len(entries), len(entries), reading_of(entries))
     budget = max(_LEAST, int(entries[1].tokens * _SHARE))
     made = working_set(material, Names(known, SHIPPED, _RATE, len(entries)), budget)
     return rendered(made.parts, Record(1, page.handle), 1)

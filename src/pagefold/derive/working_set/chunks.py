@@ -1,6 +1,7 @@
 """Known file text in chunks that can be shown or left out one by one, and how likely each is needed next."""
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 from functools import lru_cache
@@ -17,6 +18,7 @@ _LONGEST = 32  # lines of a chunk
 _SHORTEST = 8  # lines below which a chunk does not end, unless the region does
 _TEMPORARY = re.compile(r"(?:/private)?(?:/var)?/te?mp/|[a-z]:/(?:.*/)?te?mp/", re.IGNORECASE)
 _CLOSES = re.compile(r"^(?:[)\]}]|end\b|else\b|elif\b|except\b|finally\b|case\b|default\b)")
+LONG_AGO = 600  # turns: lines that nobody has seen for longer are not shown, unless they were asked for by name
 _LEAST = 3  # lines below which a region is no view: a search found them
 _DOUBTED = 0.8  # of their need, for lines that something may have changed since
 _SPARE = 0.25  # of their need, for lines of throw-away files
@@ -42,7 +44,7 @@ class Chunk:
 
     @property
     def small(self) -> bool:
-        """Whether it is all of a file, and so short that the turn in which it is read again costs more than its text."""
+        """Whether it is all of a file, so short that the turn in which it is read again costs more than its text."""
         return self.whole and self.tokens <= _SMALL
 
     def candidate(self, *, asked_for: bool) -> Candidate:
@@ -64,14 +66,23 @@ class Attention:
     text: str
     turns: Sequence[int]
 
+    @property
+    def oldest(self) -> int:
+        """The first place that was not long ago."""
+        return bisect_left(self.turns, self.turn - LONG_AGO)
 
-def chunks_of(key: str, file: KnownFile, now: Attention, *, spare: bool = False) -> Iterator[Chunk]:
-    """The chunks of a file that do not stand in the last exchanges already. `spare`: it is a throw-away copy beside
-    the file that is worked on."""
+
+def chunks_of(key: str, file: KnownFile, now: Attention, oldest: int = 0, *, spare: bool = False) -> Iterator[Chunk]:
+    """The chunks of a file that do not stand in the last exchanges already, and of which something was seen at the
+    `oldest` place or later, or that are all of a short file. `spare`: it is a throw-away copy beside the file that is
+    worked on."""
     text = file.text
+    if file.touched < oldest and (text.length is None or text.length > _SMALL):
+        return
     named = file.name.rpartition("/")[2] in now.text or key.rpartition("/")[2] in now.text
     for index, region in enumerate(text.regions):
-        if len(region.lines) < _LEAST and len(region.lines) != text.length:
+        count = len(region.lines)
+        if (count < _LEAST or (oldest and max(region.seen) < oldest)) and count != text.length:
             continue
         held = lines_with_facts(region.lines) if now.words else {}
         places = [held[word] for word in held.keys() & now.words]

@@ -4,7 +4,6 @@ It says what was said, the plan, what was done and how that ended, shows the fil
 with names that nothing else holds. What is left out is marked, and handles recall it.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 
@@ -16,8 +15,8 @@ from pagefold.derive.working_set.file_views import FileView, file_views, ledger_
 from pagefold.derive.working_set.held import DigestPart, Held
 from pagefold.derive.working_set.names import IN_FILES, Names, Standing, name_parts
 from pagefold.derive.working_set.parts import Part, shortened
-from pagefold.derive.working_set.plan import plan_lines
-from pagefold.derive.working_set.said import Saying, said_parts, sayings
+from pagefold.derive.working_set.reading import WorkReading
+from pagefold.derive.working_set.said import Saying, names_in, said_parts, sayings
 from pagefold.frozen import frozen
 from pagefold.pages.exchange_page import exchange_page
 from pagefold.pages.exchanges import Exchange, Work
@@ -27,32 +26,38 @@ from pagefold.pages.kinds import PageKind, ResidencyLevel
 from pagefold.pages.ledger import Ledger
 from pagefold.pages.outcome import Outcome
 from pagefold.pages.page import Page, PageId
-from pagefold.pages.voices import Voice, without_reminders
+from pagefold.pages.voices import Voice
 from pagefold.wire.message import Block, BlockKind, arguments_of
 
 _NAMES, _NAMES_MOST = 0.15, 4_000  # of a digest, and tokens at most, for lines with names that stand nowhere else
 _SAID, _DONE, _PLAN, _FILES, _RECALLED = 0.30, 0.12, 0.06, 0.62, 0.7  # of the rest, at most
+_DONE_MOST = 400  # exchanges, the newest, of which one may have a line of its own: there is no room for more
 _FILES_MOST = 16_000  # tokens of file text: beyond, it is rarely needed
 _FILE_RATE = 0.3  # of the price of a token: text that an edit needs is worth more than a name
 
 
 @frozen
 class Material:
-    """What a digest is made of: the entries of a history, where the last exchanges begin, and what was done."""
+    """What a digest is made of: the entries of a history, where the last exchanges begin, and what was read of them."""
 
     entries: Sequence[Entry]
     cut: int
     turn: int
-    work: Work
+    reading: WorkReading
     rate: float = 0.0  # the least probability of being needed, for each token
     kept: frozenset[int] = frozenset()  # places that stand by themselves
     recalled: frozenset[PageId] = frozenset()  # pages that were asked for after they had left
     recalled_files: frozenset[str] = frozenset()
     handles: Mapping[str, str] = field(default_factory=dict)  # that recall results, by the call they answer
 
-    def stands(self, place: int) -> bool:
-        """Whether the message at this place stands outside the digest."""
-        return place >= self.cut or place in self.kept
+    @property
+    def work(self) -> Work:
+        return self.reading.work
+
+    @property
+    def standing(self) -> list[Entry]:
+        """The entries that stand outside the digest."""
+        return [*(self.entries[place] for place in sorted(self.kept)), *self.entries[self.cut :]]
 
 
 @frozen
@@ -75,14 +80,14 @@ def working_set(material: Material, names: Names, budget: int) -> WorkingSet:
     for_names = min(int(budget * _NAMES), _NAMES_MOST)
     room = budget - for_names
     parts = _recalled(material, int(room * _RECALLED), held)
-    said = _sayings(material)
+    said = sayings(material.reading.said, material.cut)
     parts += _said(material, said, max(0, room - _cost(parts)), int(room * _SAID), held)
-    plan = plan_lines([entry.message for entry in material.entries], material.work.tools)
+    plan = material.reading.plan.lines
     if plan and material.work.plan < material.cut:
         text = shortened("\n".join(plan), int(room * _PLAN) * 4)
         refused = any(
             exchange.called == material.work.plan and exchange.ending.outcome is Outcome.REFUSED
-            for exchange in material.work.exchanges
+            for exchange in material.work.answered_between(material.work.plan, len(material.entries))
         )
         parts.append(Part.of(f"the plan as you last wrote it{', which the user refused' if refused else ''}:", text))
         held.add(material.work.plan, DigestPart.PLAN, "the plan as it was last written")
@@ -92,11 +97,11 @@ def working_set(material: Material, names: Names, budget: int) -> WorkingSet:
     parts += [Part(view.title, view.lines, view.doubt) for view in views]
     mentioned = facts_of("\n".join([part.text for part in parts]))
     shown = facts_of("\n".join([line for view in views for line in view.lines if line is not None]))
-    for place, entry in enumerate(material.entries):
-        if material.stands(place):
-            mentioned, shown = (mentioned | entry.facts, shown) if entry.own else (mentioned, shown | entry.facts)
+    stands = material.standing
+    mentioned = mentioned.union(*[entry.facts for entry in stands if entry.own])
+    shown = shown.union(*[entry.facts for entry in stands if not entry.own])
     standing = Standing(shown, mentioned)
-    quoted = name_parts(names, material.entries, material.cut, material.work, standing, for_names)
+    quoted = name_parts(names, material.entries, material.cut, material.reading, standing, for_names)
     for place, _ in quoted:
         if place != IN_FILES:
             held.add(place, DigestPart.NAMES, "lines with names that stand nowhere else")
@@ -122,7 +127,7 @@ def _recalled(material: Material, budget: int, held: Held) -> list[Part]:
     parts: list[Part] = []
     for (place, part), offer in zip(recalled, selected.offers, strict=True):
         if offer is None:
-            held.leave_out(place, "it was recalled, but there is no room for all of it")
+            held.leave_out((place,), "it was recalled, but there is no room for all of it")
         else:
             parts.append(part)
             held.add(place, DigestPart.RECALLED, "it was recalled after it had been folded")
@@ -140,15 +145,10 @@ def _was_recalled(result: Block, exchange: Exchange | None, material: Material) 
     return exchange_page(exchange, arguments_of(call), result.text).id in material.recalled
 
 
-def _sayings(material: Material) -> list[Saying]:
-    messages = [entry.message for entry in material.entries]
-    return sayings(messages, material.cut, _reports(material), _answers(material))
-
-
 def _said(material: Material, said: Sequence[Saying], room: int, share: int, held: Held) -> list[Part]:
     found = [saying for saying in said if saying.place not in material.kept]
-    for saying in found:
-        held.leave_out(saying.place, "an older answer that only announces its calls, or for which there is no room")
+    unsaid = [saying.place for saying in found]
+    held.leave_out(unsaid, "an older answer that only announces its calls, or for which there is no room")
     parts: list[Part] = []
     for part, told in said_parts(found, room, share):
         parts.append(part)
@@ -157,70 +157,49 @@ def _said(material: Material, said: Sequence[Saying], room: int, share: int, hel
     return parts
 
 
-def _reports(material: Material) -> dict[int, tuple[str, str]]:
-    """The results of agents, by their place: the agent's name, and what it reported."""
-    reports: dict[int, tuple[str, str]] = {}
-    for exchange in material.work.exchanges:
-        if exchange.delegated and exchange.ending.outcome is Outcome.OK:
-            for block in material.entries[exchange.answered].message.blocks:
-                if block.kind is BlockKind.RESULT and block.call_id == exchange.call_id:
-                    reports[exchange.answered] = (exchange.purpose, block.text)
-    return reports
-
-
-def _answers(material: Material) -> dict[int, str]:
-    """The results in which the user answered a question, by their place."""
-    answers: dict[int, str] = {}
-    for exchange in material.work.exchanges:
-        if exchange.asked_user and exchange.ending.outcome is Outcome.OK:
-            for block in material.entries[exchange.answered].message.blocks:
-                if block.kind is BlockKind.RESULT and block.call_id == exchange.call_id:
-                    answers[exchange.answered] = without_reminders(block.text)
-    return answers
-
-
 def _done(material: Material, room: int, share: int, held: Held) -> list[Part]:
-    exchanges = [exchange for exchange in material.work.exchanges if exchange.answered < material.cut]
-    lines, failures = done_lines(exchanges, material.handles), open_failures(exchanges)
+    exchanges = material.work.answered_between(0, material.cut)
+    recent = exchanges[-_DONE_MOST:]
+    lines, failures = done_lines(recent, material.handles), open_failures(recent)
     candidates = [
         line.candidate((place + 1) / len(lines), open_failure=line.exchanges[-1].call_id in failures)
         for place, line in enumerate(lines)
     ]
     chosen: list[str] = []
     told: set[str] = set()
-    early = -1  # the place of the last exchange that has no line for want of room
+    untold = exchanges[:-_DONE_MOST]
+    early = untold[-1].answered if untold else -1  # the place of the last exchange that has no line for want of room
     for line, offer in zip(lines, select(candidates, room, share).offers, strict=True):
         for exchange in line.exchanges:
             if offer is None:
                 early = exchange.answered
-                held.leave_out(exchange.called, "a call that is only counted: there is no room for older ones")
-                held.leave_out(exchange.answered, "a result that is only counted: there is no room for older ones")
+                untold.append(exchange)
                 continue
             told.add(exchange.call_id)
             held.add(exchange.answered, DigestPart.DONE, f"its outcome: {exchange.ending.outcome}")
             held.add(exchange.called, DigestPart.DONE, f"a call with its outcome: {exchange.ending.outcome}")
         chosen += [line.text] if offer is not None else []
+    room_for = "only counted: there is no room for older ones"
+    held.leave_out((exchange.called for exchange in untold), f"a call that is {room_for}")
+    held.leave_out((exchange.answered for exchange in untold), f"a result that is {room_for}")
     counted = [exchange for exchange in exchanges if exchange.answered <= early and exchange.call_id not in told]
     chosen = [*counted_lines(counted), *chosen]
     return [Part("what was done, in order, with its outcome:", tuple(chosen))] if chosen else []
 
 
-def _files(
-    material: Material, budget: int, plan: Sequence[str], said: Sequence[Saying], held: Held
-) -> list[FileView]:
+def _files(material: Material, budget: int, plan: Sequence[str], said: Sequence[Saying], held: Held) -> list[FileView]:
     now, files = _attention(material, plan), material.work.files.files
-    spare = throw_away(files)
-    chunks = [chunk for key, file in files.items() for chunk in chunks_of(key, file, now, spare=key in spare)]
-    for exchange in material.work.exchanges:
-        if exchange.act is Act.SHOWED:
-            held.leave_out(
-                exchange.answered, "what it showed has changed since, or is less likely needed than the rest"
-            )
+    spare, oldest = throw_away(files), now.oldest
+    chunks = [
+        chunk
+        for key, file in files.items()
+        for chunk in chunks_of(key, file, now, 0 if key in material.recalled_files else oldest, spare=key in spare)
+    ]
+    showed = (exchange.answered for exchange in material.work.exchanges if exchange.act is Act.SHOWED)
+    held.leave_out(showed, "what it showed has changed since, or is less likely needed than the rest")
     asked_for = material.recalled_files | _named([chunk.key for chunk in chunks if chunk.small], said)
     wanted = [
-        chunk
-        for chunk in chunks
-        if chunk.key in asked_for or chunk.need >= _FILE_RATE * material.rate * chunk.tokens
+        chunk for chunk in chunks if chunk.key in asked_for or chunk.need >= _FILE_RATE * material.rate * chunk.tokens
     ]
     candidates = [chunk.candidate(asked_for=chunk.key in asked_for) for chunk in wanted]
     offers = select(candidates, budget).offers
@@ -234,9 +213,9 @@ def _files(
 def _named(keys: Sequence[str], said: Sequence[Saying]) -> frozenset[str]:
     """The files that the user's words name. These words stand in the digest, and what they speak of is short and may be
     gone from the disk: "keep in mind what it says" means nothing without it."""
-    words = "\n".join([saying.text for saying in said if saying.voice is Voice.USER]) if keys else ""
-    names = {key: re.escape(key.rpartition("/")[2]) for key in keys}
-    return frozenset(key for key, name in names.items() if re.search(rf"(?<![\w.-]){name}(?![\w-])", words))
+    by_user = [saying.text for saying in said if saying.voice is Voice.USER] if keys else []
+    words = frozenset[str]().union(*map(names_in, by_user))
+    return frozenset(key for key in keys if key.rpartition("/")[2] in words)
 
 
 def _attention(material: Material, plan: Sequence[str]) -> Attention:
@@ -244,4 +223,4 @@ def _attention(material: Material, plan: Sequence[str]) -> Attention:
     latest = [entry.message.text for entry in entries[-12:] if not entry.message.blocks or entry.opens][-6:]
     latest += [step for step in plan if not step.startswith("[x]")]
     text = "\n".join(latest)
-    return Attention(material.turn, material.cut, facts_of(text), text, [entry.turn for entry in entries])
+    return Attention(material.turn, material.cut, facts_of(text), text, material.reading.turns)

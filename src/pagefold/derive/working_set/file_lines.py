@@ -12,14 +12,19 @@ from pagefold.pages.facts import lines_with_facts
 from pagefold.pages.files.known_file import KnownFile
 
 
-def file_passages(files: Mapping[str, KnownFile], asked: Collection[str]) -> Iterator[Passage]:
-    """For each file, its known lines that hold one of these names; lines in doubt apart from certain ones."""
+def file_passages(files: Mapping[str, KnownFile], asked: Collection[str], oldest: int = 0) -> Iterator[Passage]:
+    """For each file, its known lines that hold one of these names, in runs of which something was seen at the `oldest`
+    place or later; lines in doubt apart from certain ones."""
     wanted = frozenset(asked)
-    for file in sorted(files.values(), key=lambda file: (-file.touched, file.name)):
+    recent = [file for file in files.values() if file.touched >= oldest]
+    for file in sorted(recent, key=lambda file: (-file.touched, file.name)):
         by_doubt: dict[str, list[Line]] = {}
         where: dict[str, dict[str, list[int]]] = {}
         place = 0
         for region in file.text.regions:
+            if oldest and max(region.seen) < oldest:
+                place += len(region.lines) + 1
+                continue
             for index, held in sorted(_lines_that_hold(wanted, region.lines).items()):
                 text = region.lines[index]
                 if len(text) > LONGEST:

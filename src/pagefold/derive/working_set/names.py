@@ -4,6 +4,7 @@ They are quoted from results that are no files, and from files as they are known
 """
 
 import re
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -12,12 +13,13 @@ from pagefold.derive.entry import Entry
 from pagefold.derive.line_selection import KeptLines, keep, settle
 from pagefold.derive.quotable import Passage, Speaker
 from pagefold.derive.values import Mentions, Priors, expected
+from pagefold.derive.working_set.chunks import LONG_AGO
 from pagefold.derive.working_set.file_lines import file_passages
 from pagefold.derive.working_set.parts import Part
 from pagefold.derive.working_set.quoted import quoted
+from pagefold.derive.working_set.reading import WorkReading
 from pagefold.derive.working_set.said import follows_launch
 from pagefold.frozen import frozen
-from pagefold.pages.exchanges import Work
 from pagefold.pages.files.changes import Act
 from pagefold.pages.voices import Voice, without_reminders, words_of
 
@@ -54,11 +56,12 @@ class Standing:
 
 
 def name_parts(
-    names: Names, entries: Sequence[Entry], cut: int, work: Work, standing: Standing, budget: int
+    names: Names, entries: Sequence[Entry], cut: int, reading: WorkReading, standing: Standing, budget: int
 ) -> list[tuple[int, Part]]:
     """The best lines before the cut for names that are not shown elsewhere, within about so many tokens; each part with
     the place of the message that it is from, or `IN_FILES`."""
     asked = [(fact, told) for fact, told in names.known.items() if fact not in standing.shown and told[-1] < cut]
+    work, oldest = reading.work, bisect_left(reading.turns, names.turn - LONG_AGO)
     about_files = {exchange.call_id: exchange for exchange in work.exchanges if exchange.act is not Act.OTHER}
     in_files = {exchange.answered for exchange in about_files.values()}
     worth: defaultdict[int, dict[str, float]] = defaultdict(dict)
@@ -71,7 +74,7 @@ def name_parts(
         for place in range(cut)
         if place in worth
     ]
-    passages.append((IN_FILES, list(file_passages(work.files.files, worth[IN_FILES]))))
+    passages.append((IN_FILES, list(file_passages(work.files.files, worth[IN_FILES], oldest))))
     kept = keep(passages, worth, settle(passages, worth, {}), rate=names.rate, budget=budget)
     labels = {exchange.call_id: exchange.label for exchange in work.exchanges}
     return [

@@ -1,8 +1,10 @@
 """The last stated plan: todo lists and plans as they were last written by the agent."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field
 from typing import Any
 
+from pagefold.frozen import frozen
 from pagefold.pages.exchanges import steps_of
 from pagefold.pages.files.file_tools import KNOWN_TOOLS, Does, FileTools, text_under
 from pagefold.wire.message import BlockKind, Message, arguments_of
@@ -12,11 +14,17 @@ _TASKS = (Does.NEW_TASK, Does.TASK_STATE)
 _WORDS = ("content", "step", "subject", "title", "text", "description")
 
 
-def plan_lines(messages: Sequence[Message], tools: FileTools = KNOWN_TOOLS) -> list[str]:
-    """The newest todo list or plan, and tasks that were made one by one, with their state."""
-    listed: list[str] = []
-    tasks: dict[str, tuple[str, str]] = {}
-    for message in messages:
+@frozen
+class Plan:
+    """The newest todo list or plan, and tasks that were made one by one, by their number: what each is, and its
+    state."""
+
+    listed: tuple[str, ...] = ()
+    tasks: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+
+    def after(self, message: Message, tools: FileTools = KNOWN_TOOLS) -> "Plan":
+        """The plan after one more message."""
+        plan = self
         for block in message.blocks:
             if block.kind is not BlockKind.CALL:
                 continue
@@ -25,13 +33,20 @@ def plan_lines(messages: Sequence[Message], tools: FileTools = KNOWN_TOOLS) -> l
             if does not in _TASKS and not any(f'"{name}"' in block.text for name in names.steps):
                 continue
             arguments = arguments_of(block)
+            tasks = plan.tasks
             if steps := steps_of(block.name, arguments, tools):
-                listed = list(_listed(steps))
+                plan = Plan(tuple(_listed(steps)), tasks)
             elif does is Does.NEW_TASK and (subject := text_under(arguments, names.task)) is not None:
-                tasks[str(len(tasks) + 1)] = (subject, "pending")
+                plan = Plan(plan.listed, {**tasks, str(len(tasks) + 1): (subject, "pending")})
             elif does is Does.TASK_STATE and (key := _key(arguments, names.task_id)) in tasks:
-                tasks[key] = (tasks[key][0], str(arguments.get("status") or tasks[key][1]))
-    return [*listed, *(f"{_MARKS.get(state, '[ ]')} {subject}" for subject, state in tasks.values())]
+                subject, state = tasks[key]
+                plan = Plan(plan.listed, {**tasks, key: (subject, str(arguments.get("status") or state))})
+        return plan
+
+    @property
+    def lines(self) -> list[str]:
+        """Each step and each task with its state."""
+        return [*self.listed, *(f"{_MARKS.get(state, '[ ]')} {subject}" for subject, state in self.tasks.values())]
 
 
 def _key(arguments: Mapping[str, Any], names: Sequence[str]) -> str:

@@ -69,12 +69,11 @@ def said_page(message: Message) -> Page | None:
 
 def _exchanges(entries: Sequence[Entry], work: Work, start: int, cut: int) -> Iterator[tuple[Exchange, Block, Block]]:
     """The exchanges whose results came between these places, each with its call and its result."""
-    for exchange in work.exchanges:
-        if start <= exchange.answered < cut:
-            call = _block(entries[exchange.called].message, BlockKind.CALL, exchange.call_id)
-            result = _block(entries[exchange.answered].message, BlockKind.RESULT, exchange.call_id)
-            if call is not None and result is not None:
-                yield exchange, call, result
+    for exchange in work.answered_between(start, cut):
+        call = _block(entries[exchange.called].message, BlockKind.CALL, exchange.call_id)
+        result = _block(entries[exchange.answered].message, BlockKind.RESULT, exchange.call_id)
+        if call is not None and result is not None:
+            yield exchange, call, result
 
 
 def _block(message: Message, kind: BlockKind, call_id: str) -> Block | None:

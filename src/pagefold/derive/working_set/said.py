@@ -5,7 +5,7 @@ last summary, which is all that is left of what came before it, and what agents 
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
@@ -13,7 +13,9 @@ from itertools import pairwise
 from pagefold.derive.selection import Candidate, Offer, select
 from pagefold.derive.working_set.parts import GAP, Part, on_one_line, shortened
 from pagefold.frozen import frozen
+from pagefold.pages.exchanges import Exchange
 from pagefold.pages.kinds import ResidencyLevel
+from pagefold.pages.outcome import Outcome
 from pagefold.pages.pins import OPENING
 from pagefold.pages.voices import Voice, without_reminders, words_of
 from pagefold.wire.message import BlockKind, Message, Role
@@ -32,6 +34,7 @@ _ANNOUNCES = re.compile(
     r"(?:let me|let's|I'll|I will|I'm going to)\b",
     re.IGNORECASE,
 )
+_NAME = re.compile(r"[\w.-]+")
 _TELLING = 25  # characters: "Great idea!" tells nothing
 _ANSWERED, _LATEST = "the answer that the latest ask replies to", "the latest ask"  # these give way last
 
@@ -65,17 +68,10 @@ class Saying:
         return f"{self.voice}, {'answering what you asked, ' if self.answers else ''}message {number}:"
 
 
-def sayings(
-    messages: Sequence[Message], cut: int, reports: Mapping[int, tuple[str, str]], replies: Mapping[int, str]
-) -> list[Saying]:
-    """What was said before the cut, in order, with those marked that have to stay whole.
-
-    `reports` are results of agents, by their place: the agent's name, and what it reported. `replies` are results in
-    which the user answered a question of the agent's.
-    """
-    spoken = list(_spoken(messages, reports, replies))
-    asks = [index for index, saying in enumerate(spoken) if saying.voice is Voice.USER and not saying.answers]
-    found = [saying for saying in spoken if saying.place < cut]
+def sayings(said: Sequence[Saying], cut: int) -> list[Saying]:
+    """What of this was said before the cut, in order, with those marked that have to stay whole."""
+    asks = [index for index, saying in enumerate(said) if saying.voice is Voice.USER and not saying.answers]
+    found = [saying for saying in said if saying.place < cut]
     by_voice = {
         voice: [index for index, saying in enumerate(found) if saying.voice is voice and not saying.answers]
         for voice in Voice
@@ -84,7 +80,7 @@ def sayings(
     whole |= dict.fromkeys(by_voice[Voice.AGENT][-_WHOLE_REPORTS:], "what an agent reported last")
     whole |= dict.fromkeys(by_voice[Voice.SUMMARY][-1:], "all that is left of what came before it")
     whole |= dict.fromkeys(by_voice[Voice.USER][:1], "what the user asked first")
-    newest = [index for index, saying in enumerate(spoken) if saying.voice is not Voice.YOU]
+    newest = [index for index, saying in enumerate(said) if saying.voice is not Voice.YOU]
     for ask in {*asks[-1:], *newest[-1:]}:
         answers = [index for index in by_voice[Voice.YOU] if index < ask]
         whole |= dict.fromkeys(answers[-1:], _ANSWERED)
@@ -157,25 +153,33 @@ def _told(saying: Saying, budget: int) -> str:
     return shortened(saying.text, longest)
 
 
-def _spoken(
-    messages: Sequence[Message], reports: Mapping[int, tuple[str, str]], answers: Mapping[int, str]
-) -> Iterator[Saying]:
-    for place, message in enumerate(messages):
-        if message.role not in (Role.USER, Role.ASSISTANT) and place not in reports and place not in answers:
-            continue
+def spoken(message: Message, place: int, before: Message | None, answered: Sequence[Exchange]) -> Iterator[Saying]:
+    """What is said by the message at a place, behind the one `before` it. `answered` are the exchanges whose results it
+    holds: an agent's report, or the user's answer to a question, is said too."""
+    if message.role in (Role.USER, Role.ASSISTANT):
         text = words_of_message(message)
-        if message.role is Role.ASSISTANT:
+        if text and message.role is Role.ASSISTANT:
             acts = any(block.kind is BlockKind.CALL for block in message.blocks)
-            if text:
-                yield Saying(place, Voice.YOU, text, acts=acts)
+            yield Saying(place, Voice.YOU, text, acts=acts)
         elif text:
             words = words_of(text)
-            expanded = place > 0 and follows_launch(messages[place - 1])
+            expanded = before is not None and follows_launch(before)
             yield Saying(place, Voice.CLIENT if expanded else words.voice, words.text, speaker=words.speaker)
-        if place in reports and len(reports[place][1]) >= _REPORT and not reports[place][1].startswith(_BEGUN):
-            yield Saying(place, Voice.AGENT, reports[place][1], speaker=reports[place][0])
-        if place in answers:
-            yield Saying(place, Voice.USER, answers[place], answers=True)
+    told = [exchange for exchange in answered if exchange.ending.outcome is Outcome.OK]
+    report = _result(message, [exchange for exchange in told if exchange.delegated])
+    if report and len(report[1]) >= _REPORT and not report[1].startswith(_BEGUN):
+        yield Saying(place, Voice.AGENT, report[1], speaker=report[0].purpose)
+    if answer := _result(message, [exchange for exchange in told if exchange.asked_user]):
+        yield Saying(place, Voice.USER, without_reminders(answer[1]), answers=True)
+
+
+def _result(message: Message, answered: Sequence[Exchange]) -> tuple[Exchange, str] | None:
+    """The last of these exchanges that has a result in a message, with that result."""
+    for exchange in reversed(answered):
+        for block in reversed(message.blocks):
+            if block.kind is BlockKind.RESULT and block.call_id == exchange.call_id:
+                return exchange, block.text
+    return None
 
 
 def follows_launch(before: Message) -> bool:
@@ -189,6 +193,14 @@ def words_of_message(message: Message) -> str:
     if message.place < 0:  # what is pinned stands in every request: no digest has to quote it
         texts = [text for text in texts if not text.startswith(OPENING)]
     return "\n".join(stripped for text in texts if (stripped := without_reminders(text)))
+
+
+@lru_cache(maxsize=1 << 10)
+def names_in(text: str) -> frozenset[str]:
+    """What may be the name of a file in a text: each run of letters, digits, `.`, `-` and `_`, and what stands in it
+    before a dot, which may end a sentence."""
+    runs = set(_NAME.findall(text))
+    return frozenset(runs.union(run[:at] for run in runs for at, letter in enumerate(run) if letter == "."))
 
 
 @lru_cache(maxsize=1 << 13)
