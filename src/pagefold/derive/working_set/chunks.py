@@ -72,7 +72,7 @@ class Attention:
         return bisect_left(self.turns, self.turn - LONG_AGO)
 
 
-def chunks_of(key: str, file: KnownFile, now: Attention, oldest: int = 0, *, spare: bool = False) -> Iterator[Chunk]:
+def chunks_of(key: str, file: KnownFile, now: Attention, oldest: int = -1, *, spare: bool = False) -> Iterator[Chunk]:
     """The chunks of a file that do not stand in the last exchanges already, and of which something was seen at the
     `oldest` place or later, or that are all of a short file. `spare`: it is a throw-away copy beside the file that is
     worked on."""
@@ -82,7 +82,7 @@ def chunks_of(key: str, file: KnownFile, now: Attention, oldest: int = 0, *, spa
     named = file.name.rpartition("/")[2] in now.text or key.rpartition("/")[2] in now.text
     for index, region in enumerate(text.regions):
         count = len(region.lines)
-        if (count < _LEAST or (oldest and max(region.seen) < oldest)) and count != text.length:
+        if (count < _LEAST or max(region.seen) < oldest) and count != text.length:
             continue
         held = lines_with_facts(region.lines) if now.words else {}
         places = [held[word] for word in held.keys() & now.words]

@@ -193,7 +193,7 @@ def _files(material: Material, budget: int, plan: Sequence[str], said: Sequence[
     chunks = [
         chunk
         for key, file in files.items()
-        for chunk in chunks_of(key, file, now, 0 if key in material.recalled_files else oldest, spare=key in spare)
+        for chunk in chunks_of(key, file, now, -1 if key in material.recalled_files else oldest, spare=key in spare)
     ]
     showed = (exchange.answered for exchange in material.work.exchanges if exchange.act is Act.SHOWED)
     held.leave_out(showed, "what it showed has changed since, or is less likely needed than the rest")

@@ -12,7 +12,7 @@ from pagefold.pages.facts import lines_with_facts
 from pagefold.pages.files.known_file import KnownFile
 
 
-def file_passages(files: Mapping[str, KnownFile], asked: Collection[str], oldest: int = 0) -> Iterator[Passage]:
+def file_passages(files: Mapping[str, KnownFile], asked: Collection[str], oldest: int = -1) -> Iterator[Passage]:
     """For each file, its known lines that hold one of these names, in runs of which something was seen at the `oldest`
     place or later; lines in doubt apart from certain ones."""
     wanted = frozenset(asked)
@@ -22,7 +22,7 @@ def file_passages(files: Mapping[str, KnownFile], asked: Collection[str], oldest
         where: dict[str, dict[str, list[int]]] = {}
         place = 0
         for region in file.text.regions:
-            if oldest and max(region.seen) < oldest:
+            if max(region.seen) < oldest:
                 place += len(region.lines) + 1
                 continue
             for index, held in sorted(_lines_that_hold(wanted, region.lines).items()):
