@@ -144,7 +144,7 @@ class Context:
     def add(self, *messages: Mapping[str, Any] | Message) -> None:
         """The next messages of the history, as they are sent to a provider or came from it."""
         for given in messages:
-            message = given if isinstance(given, Message) else message_of(given)
+            message = given if isinstance(given, Message) else message_of(given, self._messages)
             self._messages.append(message)
             self._plain += self._counter.count(message.text) + FRAME
 

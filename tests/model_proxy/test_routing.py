@@ -142,7 +142,7 @@ def test_the_settings_give_a_table_of_upstreams() -> None:
 
     upstreams = upstreams_of(Settings(upstreams=own))
 
-    assert list(upstreams.addresses) == ["anthropic", "openai", "chatgpt", "local"]
+    assert list(upstreams.addresses) == ["anthropic", "openai", "gemini", "openrouter", "chatgpt", "local"]
     assert str(upstreams.target(b"/own/x", b"", [])) == "http://l.example/own/x"
     assert str(upstreams.target(b"/o", b"", [])) == "https://api.openai.com/o"
 

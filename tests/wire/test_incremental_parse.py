@@ -1,4 +1,4 @@
-"""Reading from where two bodies differ says what reading the whole says: properties over all three formats."""
+"""Reading from where two bodies differ says what reading the whole says: properties over all formats."""
 
 import json
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pagefold.errors import WireError
-from pagefold.wire import anthropic, openai_chat, openai_responses
+from pagefold.wire import anthropic, gemini, openai_chat, openai_responses
 from pagefold.wire.incremental_parse import parse_again
 from pagefold.wire.message import Request, RequestShape
 
@@ -17,20 +17,46 @@ FORMATS: dict[str, tuple[Callable[[bytes], Request], RequestShape]] = {
     "messages": (anthropic.parse_request, anthropic.SHAPE),
     "chat": (openai_chat.parse_request, openai_chat.SHAPE),
     "responses": (openai_responses.parse_request, openai_responses.SHAPE),
+    "gemini": (gemini.parse_request, gemini.SHAPE),
 }
 texts = st.text(st.sampled_from('ab"\\\n{}[],: é\u2028😀'), max_size=12)
 messages = st.builds(lambda role, text: {"role": role, "content": text}, st.sampled_from(["user", "assistant"]), texts)
-lists = st.lists(messages, min_size=1, max_size=6)
+contents = st.builds(
+    lambda role, parts: {"role": role, "parts": parts},
+    st.sampled_from(["user", "model"]),
+    st.lists(
+        st.one_of(
+            st.builds(lambda text: {"text": text}, texts),
+            st.builds(lambda name: {"functionCall": {"name": name, "args": {}}}, st.sampled_from(["a", "b"])),
+            st.builds(lambda name: {"functionResponse": {"name": name, "response": {}}}, st.sampled_from(["a", "b"])),
+        ),
+        max_size=3,
+    ),
+)
+listed = {name: st.lists(contents if name == "gemini" else messages, min_size=1, max_size=6) for name in FORMATS}
 members = st.dictionaries(
-    st.sampled_from(["model", "stream", "system", "instructions", "tools", "metadata", "n", "messages2"]),
+    st.sampled_from(
+        [
+            "model",
+            "stream",
+            "system",
+            "system_instruction",
+            "systemInstruction",
+            "instructions",
+            "tools",
+            "metadata",
+            "n",
+            "messages2",
+        ]
+    ),
     st.one_of(texts, st.booleans(), st.integers(0, 1000), st.lists(st.dictionaries(texts, texts), max_size=2)),
     max_size=4,
 )
 
 
-def bodies(name: str, before: dict[str, Any], listed: list[Any], after: dict[str, Any], space: bool) -> bytes:
+def bodies(name: str, before: dict[str, Any], messages: list[Any], after: dict[str, Any], space: bool) -> bytes:
     key = FORMATS[name][1].messages
-    value = {**before, key: listed, **{k: v for k, v in after.items() if k not in before}}
+    value = {**before, key: messages, **{k: v for k, v in after.items() if k not in before}}
     return json.dumps(value, separators=None if space else (",", ":"), ensure_ascii=False).encode()
 
 
@@ -39,18 +65,18 @@ def places(request: Request) -> tuple[object, ...]:
 
 
 @pytest.mark.parametrize("name", FORMATS)
-@given(members, lists, lists, members, members, st.integers(0, 6), st.booleans())
+@given(st.data(), members, members, members, st.integers(0, 6), st.booleans())
 def test_a_request_read_from_where_it_differs_is_the_request_read_whole(
     name: str,
+    data: st.DataObject,
     before: dict[str, Any],
-    old: list[Any],
-    new: list[Any],
     after: dict[str, Any],
     later: dict[str, Any],
     common: int,
     space: bool,
 ) -> None:
     parse, shape = FORMATS[name]
+    old, new = data.draw(listed[name]), data.draw(listed[name])
     first = bodies(name, before, old, after, space)
     for rest in (after, later, {**after, "n": 7}):
         second = bodies(name, before, [*old[:common], *new], rest, space)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pagefold.errors import WireError
-from pagefold.wire import anthropic, json_text, openai_chat, openai_responses
+from pagefold.wire import anthropic, gemini, json_text, openai_chat, openai_responses
 from pagefold.wire.message import Block, BlockKind, Message, Request, Response, Role, Usage
 from pagefold.wire.shared_parsing import as_result
 
@@ -101,7 +101,25 @@ RESPONSES = rb"""{"model":"gpt-5-codex","instructions":"You are a careful engine
   {"type":"from_next_year","text":"x","odd":@}
  ],"include":["reasoning.encrypted_content"],"store":false,"previous_response_id":null}"""
 
+GEMINI = rb"""{ "contents" : [
+  {"role":"user","parts":[{"text":"Look at \"these\" \u00e9.","odd":@},
+    {"inlineData":{"mimeType":"image/png","data":"iVBORw0KGgo="}},{"from_next_year":7,"odd":@}]} ,
+  {"parts":[{"text":"First the file.","thought":true},
+    {"text":"I read.","thoughtSignature":"EqoBCkgIARABGAI="},
+    {"functionCall":{"id":"c1","name":"read","args":{"path":"a.py","n":1.10,"odd":@}},"thoughtSignature":"Eo8=","odd":@},
+    {"function_call":{"id":"c2","name":"read","args":{}}}],"role":"model"},
+  {"role":"user","parts":[
+    {"functionResponse":{"id":"c1","name":"read","response":{"output":"def a():\n    pass","lines":[1.10,@]}}},
+    {"function_response":{"id":"c2","name":"read","response":{"error":"no such file"}},"odd":@}]},
+  {"role":"model","parts":[{"executableCode":{"language":"PYTHON","code":"1"}},
+    {"codeExecutionResult":{"outcome":"OUTCOME_OK","output":"1"}},{"text":"So."}],"odd":@},
+  {"role":"function","parts":[]}
+ ],"odd":@,"system_instruction":{"parts":[{"text":"You are a careful engineer.","odd":@}]},
+ "tools":[{"googleSearch":{}},{"functionDeclarations":[{"name":"read","parameters":{"odd":@}} ]}],
+ "generationConfig":{"temperature":1.10}}"""
+
 FORMATS = {
+    "gemini": Format(gemini.parse_request, gemini.parse_response, "contents", GEMINI, 5),
     "anthropic": Format(anthropic.parse_request, anthropic.parse_response, "messages", ANTHROPIC, 7),
     "openai_chat": Format(openai_chat.parse_request, openai_chat.parse_response, "messages", CHAT, 14),
     "openai_responses": Format(openai_responses.parse_request, openai_responses.parse_response, "input", RESPONSES, 10),
@@ -210,8 +228,8 @@ def test_what_stands_around_the_messages_is_read(wire: Format) -> None:
     request = wire.parse_request(wire.with_odd(b"0"))
     whole = json.loads(json_text.text_of(request.body))
 
-    assert request.model == whole["model"]
-    assert request.stream is whole["stream"]
+    assert request.model == whole.get("model", "")  # what the body does not say, the path does
+    assert request.stream is whole.get("stream", False)
     assert [json.loads(tool) for tool in request.tools] == whole["tools"]
     assert "".join(message.text for message in (*request.head, request.messages[0])).startswith(
         "You are a careful engineer."

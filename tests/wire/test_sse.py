@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pagefold.errors import WireError
-from pagefold.wire import anthropic, openai_chat, openai_responses, sse
+from pagefold.wire import anthropic, gemini, openai_chat, openai_responses, sse
 from pagefold.wire.message import Response
 
 
@@ -251,10 +251,29 @@ RESPONSES_OPEN = (
 )
 RESPONSES = RESPONSES_OPEN + typed({"type": "response.completed", "response": WHOLE})
 
-STREAMS: dict[
-    str, tuple[type[anthropic.MessagesStream | openai_chat.ChatStream | openai_responses.ResponsesStream], bytes]
-]
+
+def parts(*given: dict[str, Any], **more: Any) -> dict[str, Any]:
+    candidate = {"content": {"role": "model", "parts": list(given)}, "index": 0, **more}
+    return {"candidates": [candidate], "usageMetadata": {"promptTokenCount": 100}, "modelVersion": "gemini-3.8-flash"}
+
+
+GEMINI_CALL = {"functionCall": {"id": "c1", "name": "read", "args": {"path": "größer 😀"}}, "thoughtSignature": "Eo8="}
+GEMINI = b"".join(
+    sse.render_event("", json.dumps(value, ensure_ascii=False))
+    for value in (
+        parts({"text": "Hm, ", "thought": True}),
+        parts({"text": "größer 😀", "thought": True}),
+        parts({"text": "I will "}),
+        parts({"text": "é."}),
+        parts(GEMINI_CALL),
+        parts({"from_next_year": 7}, finishReason="STOP")
+        | {"usageMetadata": {"promptTokenCount": 100, "cachedContentTokenCount": 90, "candidatesTokenCount": 55}},
+    )
+)
+
+STREAMS: dict[str, tuple[type[sse.StreamedAnswer], bytes]]
 STREAMS = {
+    "gemini": (gemini.GeminiStream, GEMINI),
     "anthropic": (anthropic.MessagesStream, ANTHROPIC),
     "openai_chat": (openai_chat.ChatStream, CHAT),
     "openai_responses": (openai_responses.ResponsesStream, RESPONSES),
@@ -285,7 +304,7 @@ def test_an_answer_does_not_depend_on_the_cuts(name: str, end: bytes) -> None:
 FAILED = b'event: error\ndata: {"type": "error", "error": {"type": "overloaded_error"}}\n\n'
 
 
-@pytest.mark.parametrize("name", ["anthropic", "openai_chat", "openai_responses"])
+@pytest.mark.parametrize("name", ["anthropic", "gemini", "openai_chat", "openai_responses"])
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"], ids=["LF", "CR LF", "CR"])
 @pytest.mark.parametrize("spelled", [bytes, lambda data: re.sub(rb"event: .*\n", b"", data)], ids=["named", "unnamed"])
 @pytest.mark.parametrize("failed", [b"", FAILED], ids=["whole", "failed"])
@@ -304,7 +323,7 @@ def test_the_gist_of_an_answer_is_how_it_ended_and_what_it_cost_wherever_it_is_c
             reader.feed(part)
         reader.finish()
         told = reader.response()
-        if ended or name != "openai_responses":  # its last event tells all
+        if ended or name not in ("openai_responses", "gemini"):  # their last event tells all
             assert (told.usage, told.stop, told.model) == (answer.usage, answer.stop, answer.model)
         assert (reader.ended, bool(reader.error)) == (ended, bool(error)) == (not failed, bool(failed))
 
@@ -344,14 +363,14 @@ def test_an_answer_that_breaks_off_is_there_as_far_as_it_came(name: str) -> None
     assert reader.response().message.text in followed(name, [data])[1].message.text
 
 
-@pytest.mark.parametrize("name", ["anthropic", "openai_chat", "openai_responses"])
+@pytest.mark.parametrize("name", ["anthropic", "gemini", "openai_chat", "openai_responses"])
 @pytest.mark.parametrize("data", [b"data: {\n\n", b"data: [1]\n\n", b"data: words\n\n"])
 def test_an_event_that_is_no_object_is_refused(name: str, data: bytes) -> None:
     with pytest.raises(WireError):
         followed(name, [data])
 
 
-@pytest.mark.parametrize("name", ["anthropic", "openai_chat", "openai_responses"])
+@pytest.mark.parametrize("name", ["anthropic", "gemini", "openai_chat", "openai_responses"])
 def test_an_event_that_was_cut_off_is_refused_when_the_stream_ends(name: str) -> None:
     data = STREAMS[name][1]
     reader = STREAMS[name][0]()
@@ -373,10 +392,25 @@ WRONG = [
     {"type": "citations_delta"},
     {"type": "text", "text": 7, "citations": 7, "content": 7, "arguments": 7},
     {"output": [7, {"type": "message", "content": 7}, {"type": "function_call"}, {"type": ["reasoning"]}]},
+    [{"content": {"parts": [7, {"text": 7}, {"functionCall": 7}, {"functionCall": {"args": 7, "name": 7}}]}}],
+    [{"content": 7, "finishReason": 7}],
     [{"index": "x", "delta": {"content": 7, "tool_calls": 7, "function_call": 7}}],
     [{"delta": {"tool_calls": [7, {}, {"index": "x", "function": 7}, {"custom": {"input": 7}, "type": 7}]}}],
 ]
-FIELDS = ["message", "content_block", "delta", "usage", "choices", "response", "item", "index", "output_index", "model"]
+FIELDS = [
+    "candidates",
+    "usageMetadata",
+    "message",
+    "content_block",
+    "delta",
+    "usage",
+    "choices",
+    "response",
+    "item",
+    "index",
+    "output_index",
+    "model",
+]
 TYPES = [
     "message_start",
     "content_block_start",
@@ -391,7 +425,7 @@ TYPES = [
 ]
 
 
-@pytest.mark.parametrize("name", ["anthropic", "openai_chat", "openai_responses"])
+@pytest.mark.parametrize("name", ["anthropic", "gemini", "openai_chat", "openai_responses"])
 @settings(deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(TYPES), st.dictionaries(st.sampled_from(FIELDS), st.sampled_from(WRONG)))))
 def test_events_with_fields_of_the_wrong_type_never_break_the_reader(

@@ -51,7 +51,7 @@ from pagefold.model_proxy.upstreams import Upstreams
 from pagefold.pages.scope import THIS_USER, StoreScope
 from pagefold.pages.store import Store
 from pagefold.settings.sections import Settings
-from pagefold.wire.apis import accounts
+from pagefold.wire.apis import accounts, providers
 
 _FLAGS = ("observe", "policy", "host", "port", "anthropic_url", "openai_url", "window", "recall", "workers")
 
@@ -241,8 +241,10 @@ def proxy_for(
 
 
 def upstreams_of(settings: Settings) -> Upstreams:
-    """The table of upstreams: the two that have a flag, those for accounts, then those of the user's own tables."""
+    """The table of upstreams: the two that have a flag, those whose address is known, those for accounts, then those of
+    the user's own tables."""
     addresses = {"anthropic": settings.serve.anthropic_url, "openai": settings.serve.openai_url}
+    addresses |= {name: provider.url for name, provider in providers().items() if provider.url}
     addresses |= {account.name: account.url for account in accounts()}
     addresses |= {table.name: table.url for table in settings.upstreams if table.url}
     return Upstreams(addresses, {path: table.name for table in settings.upstreams for path in table.paths or ()})

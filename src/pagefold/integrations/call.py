@@ -27,6 +27,7 @@ from pagefold.model_proxy.saving import Saving
 from pagefold.model_proxy.totals import Ending, Totals
 from pagefold.pages.memory_store import MemoryStore
 from pagefold.pages.store import Store
+from pagefold.wire.api_paths import asked_at
 from pagefold.wire.apis import APIS
 
 _REFUSED = frozenset((400, 413, 422))
@@ -75,7 +76,10 @@ Steps: TypeAlias = Generator[Step, Any, None]
 
 def api_path(path: str) -> str:
     """The API that is asked at a path, whatever stands before it, by its own path; "" where it is none of them."""
-    return next((api for api in APIS if path.endswith((api, api.removeprefix("/v1")))), "")
+    if asked_at(path) is not None:
+        return path
+    plain = path.partition("?")[0]
+    return next((api for api in APIS if plain.endswith((api, api.removeprefix("/v1")))), "")
 
 
 class ModelCalls:

@@ -77,7 +77,7 @@ class _Blocking(_Wrapped):
         self._inner.close()
 
     def send(self, request: Any, *, stream: bool = False, **options: Any) -> Any:
-        path = api_path(request.url.path) if request.method == "POST" else ""
+        path = api_path(request.url.raw_path.decode("ascii")) if request.method == "POST" else ""
         if not path:
             return self._inner.send(request, stream=stream, **options)
         answer = _BlockingAnswer(self._calls.steps(path, request.read()), self._inner, request, options)
@@ -93,7 +93,7 @@ class _Async(_Wrapped):
         await self._inner.aclose()
 
     async def send(self, request: Any, *, stream: bool = False, **options: Any) -> Any:
-        path = api_path(request.url.path) if request.method == "POST" else ""
+        path = api_path(request.url.raw_path.decode("ascii")) if request.method == "POST" else ""
         if not path:
             return await self._inner.send(request, stream=stream, **options)
         answer = _AsyncAnswer(self._calls.steps(path, await request.aread()), self._inner, request, options)

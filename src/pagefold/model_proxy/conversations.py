@@ -241,7 +241,7 @@ class Conversations:
         if not changed:
             return History(messages, hashes)
         hashes = Log(self.request_cache.message_hashes.prefix_hashes(history))
-        return History(Log(history), hashes, frozenset(written))
+        return History(Log(reading.api.linked(history)), hashes, frozenset(written))
 
     def _said_in(self, messages: Sequence[Message], hashes: Sequence[bytes], at: int, end: int) -> UpstreamTurn | None:
         """What was really said in the answer from `at` to `end`."""

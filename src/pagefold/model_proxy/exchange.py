@@ -26,7 +26,7 @@ from pagefold.model_proxy.request_cache import ParsedRequest, RequestCache
 from pagefold.model_proxy.totals import NO_PREFIX, NO_WORK, NOT_RECKONED, NOTHING_CACHED, Ending, Seen, Work
 from pagefold.model_proxy.turn_recorder import ExchangeRecord
 from pagefold.pages import exchanges
-from pagefold.wire.apis import APIS
+from pagefold.wire.api_paths import asked_at
 from pagefold.wire.message import Message
 
 TOO_LARGE = "request too large"
@@ -51,7 +51,9 @@ class Exchange(AnswerReader):
         window: int = 0,
         unread: str = "",
     ) -> None:
-        super().__init__(APIS.get(path) if method == "POST" else None)
+        self._asked = asked = asked_at(path) if method == "POST" else None
+        super().__init__(asked.api if asked else None)
+        self._said_by_path = (asked.model, asked.stream) if asked else ("", None)
         self.refusal = ""
         self._body, self._conversations = body, conversations
         self._wish, self._window = wish, window
@@ -127,7 +129,7 @@ class Exchange(AnswerReader):
             self._messages, self._prefix_hashes = parsed.request.messages, parsed.prefix_hashes
             return self._derived(now)
         conversations.renew(parsed.name, now)
-        rounds = conversations.rounds(begun)
+        rounds = conversations.rounds(begun) if self._asked and self._asked.hides_calls else 0
         self._messages, self._prefix_hashes, self._written = conversations.history(parsed, rounds)
         self.turn = turn_of(parsed.api, parsed.request, rounds) if rounds else None
         if begun.beginning is None or begun.unnoted:
@@ -165,16 +167,14 @@ class Exchange(AnswerReader):
         next."""
         assert self.turn is not None
         assert self._parsed is not None
-        messages = self.turn.results(texts)
+        messages = self._parsed.api.linked(self.turn.results(texts), self._messages)
         if not messages:
             return None
         self.note_reasoning()
         hashes = self._conversations.request_cache.message_hashes.prefix_hashes(messages, self._prefix_hashes[-1])
         self._written |= frozenset(range(self._messages.length, self._messages.length + len(messages)))
-        self._messages, self._prefix_hashes = (
-            self._messages.with_items(messages),
-            self._prefix_hashes.with_items(hashes),
-        )
+        self._messages = self._messages.with_items(messages)
+        self._prefix_hashes = self._prefix_hashes.with_items(hashes)
         return self._derived(now)
 
     def remember_turn(self, now: float = 0.0) -> None:
@@ -331,7 +331,7 @@ class Exchange(AnswerReader):
             self._unread = TOO_LARGE
             return None
         try:
-            self._parsed = request_cache.read(self.api, self._body)
+            self._parsed = request_cache.read(self.api, self._body, *self._said_by_path)
         except WireError:
             self._unread = "request not understood"
         return self._parsed

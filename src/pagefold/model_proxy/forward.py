@@ -27,6 +27,7 @@ from pagefold.model_proxy.http import (
     ClientLeftError,
     EndsWithClient,
     Upload,
+    asked_path,
     beginning,
     cause_of,
     decoder_for,
@@ -36,7 +37,7 @@ from pagefold.model_proxy.http import (
 )
 from pagefold.model_proxy.recalling import RecallTurn
 from pagefold.model_proxy.totals import Ending, Totals
-from pagefold.wire.apis import error_at
+from pagefold.wire.api_paths import error_at
 
 _FAULT = [(b"x-pagefold-fault", b"passed through as it came")]
 _READ_FASTER = 20  # parsing is about so much faster per byte than deriving: a body is bytes/20 characters of work
@@ -363,10 +364,9 @@ class ProxiedRequest:
             return None
 
     def _begin(self, body: bytes | None) -> None:
-        path, headers = self._scope["raw_path"].decode("ascii"), self._named
-        wish = headers[WISH_HEADER].decode("ascii", "replace").strip().lower() if WISH_HEADER in headers else ""
-        conversations = self._proxy.conversations
-        window = window_in(headers, given=bool(conversations.window))
+        wish = self._named.get(WISH_HEADER, b"").decode("ascii", "replace").strip().lower()
+        conversations, path = self._proxy.conversations, asked_path(self._scope)
+        window = window_in(self._named, given=bool(conversations.window))
         text, unread = legible(body, self._encoding, self._proxy.read_bytes)
         self._exchange = self._proxy.exchange(
             self._scope["method"], path, text, conversations, wish=wish, window=window, unread=unread

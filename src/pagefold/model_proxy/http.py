@@ -111,6 +111,12 @@ class EndsWithClient:
             self._task.cancel()
 
 
+def asked_path(scope: Event) -> str:
+    """The path of a request, with its query behind it."""
+    path: bytes = scope["raw_path"] + (b"?" + scope["query_string"] if scope["query_string"] else b"")
+    return path.decode("ascii", "replace")
+
+
 def passed_on(headers: Sequence[tuple[bytes, bytes]], dropped: frozenset[bytes] = frozenset()) -> Headers:
     """Returns the headers that are not of one connection, in their order, repeated ones included."""
     kept: Headers = []

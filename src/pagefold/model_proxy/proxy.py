@@ -54,7 +54,7 @@ from pagefold.model_proxy.upstreams import Upstreams
 from pagefold.pages.page import PageId
 from pagefold.wire import json_text
 from pagefold.wire.api import error_json
-from pagefold.wire.apis import error_at
+from pagefold.wire.api_paths import error_at
 from pagefold.wire.message import Usage
 
 _HEADER_BYTES = 256 << 10

@@ -15,7 +15,7 @@ from pagefold.pages.context_tools import RECALL, SEARCH
 from pagefold.wire import json_text
 from pagefold.wire.api import Api
 from pagefold.wire.json_text import as_list, as_object
-from pagefold.wire.message import BlockKind, Message, Request
+from pagefold.wire.message import PLACED, BlockKind, Message, Request
 from pagefold.wire.turn import HiddenCall, TurnView
 
 OFFERED = (RECALL, SEARCH)
@@ -121,6 +121,11 @@ def gist(messages: Sequence[Message]) -> str:
     answer back in several messages, or without marks and thinking."""
     blocks = [block for message in messages for block in message.blocks]
     words = "".join(block.text for block in blocks if block.kind is BlockKind.TEXT).split()
-    calls = [block.call_id for block in blocks if block.kind is BlockKind.CALL]
+    # A call without an id is known by what it says: where it stands depends on what is hidden before it.
+    calls = [
+        f"{block.name} {block.text}" if block.call_id.startswith(PLACED) else block.call_id
+        for block in blocks
+        if block.kind is BlockKind.CALL
+    ]
     said = "\0".join(("".join(words), *calls))
     return hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()

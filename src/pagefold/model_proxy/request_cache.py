@@ -5,7 +5,7 @@ and bounded. Earlier bodies are found by hashes of their beginnings, of doubling
 compared before they are used.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pagefold.derive.prefix_hashes import MessageHashes, Root, prefix_hashes_of
 from pagefold.lock import Lock
@@ -78,13 +78,13 @@ class RequestCache:
         self._bytes = 0
         self._lock = Lock()
 
-    def read(self, api: Api, body: bytes) -> ParsedRequest:
-        """Raises WireError."""
-        keys = _keys(api, body)
+    def read(self, api: Api, body: bytes, model: str = "", stream: bool | None = None) -> ParsedRequest:
+        """`model` and `stream` are what the path says of them. Raises WireError."""
+        keys = _keys(hash((api.name, model, stream)), body)
         entry = self._like(keys)
         before = entry.reading if entry else None
         again = parse_again(body, before.request, api.shape) if before else None
-        reading = self._after(before, again) if before and again else self._whole(api, body)
+        reading = self._after(before, again) if before and again else self._whole(api, body, model, stream)
         with self._lock:
             if entry is not None and again is not None and again[2] >= entry.length:
                 entry.reading = reading  # it begins like all that the other is found by, and takes its place
@@ -93,8 +93,11 @@ class RequestCache:
             self._keep(entry, keys)
         return reading
 
-    def _whole(self, api: Api, body: bytes) -> ParsedRequest:
+    def _whole(self, api: Api, body: bytes, model: str, stream: bool | None) -> ParsedRequest:
         request = api.parse_request(body)
+        if model or stream is not None:
+            said = request.stream if stream is None else stream
+            request = replace(request, model=request.model or model, stream=said)
         hashes, head = Log(self.message_hashes.prefix_hashes(request.messages)), self.message_hashes.head(request)
         return ParsedRequest(api, request, hashes, head, *_first_answer(request, hashes), *_asked(api, request))
 
@@ -163,10 +166,11 @@ def _first_answer(request: Request, hashes: Log[bytes]) -> tuple[int, bytes | No
     return hashes.length, None
 
 
-def _keys(api: Api, body: bytes) -> list[int]:
-    """The keys of a body's beginnings, the shortest first. Each is made of the one before and of what follows it."""
+def _keys(key: int, body: bytes) -> list[int]:
+    """The keys of a body's beginnings, the shortest first. Each is made of the one before, the first of `key`, and of
+    what follows it."""
     keys: list[int] = []
-    key, start, stop = hash(api.name), 0, _FIRST
+    start, stop = 0, _FIRST
     while stop <= len(body):
         key = hash((key, body[start if stop <= _WHOLE else stop - _SAMPLE : stop]))
         keys.append(key)

@@ -4,15 +4,16 @@ Promises: host and scheme are those of an upstream in the table, whatever a clie
 client's.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 
 from yarl import URL
 
 from pagefold.model_proxy.http import Headers
+from pagefold.wire.api_paths import asked_at
 from pagefold.wire.apis import APIS, accounts, providers
 
-_QUERIES = (b"", b"beta=true")
+_QUERIES = (b"", b"beta=true", b"alt=sse")
 _VERSION = b"/v1"
 
 
@@ -20,15 +21,14 @@ class Upstreams:
     """The upstreams, as addresses by name. `paths` are the names of those that requests at a path, or below it, go to.
 
     A client that has logged in at a provider goes where the provider takes its accounts, whatever the path: its token
-    is for nobody else. Other requests go by their API to the upstream of its provider, then by the paths that providers
-    have besides, else to the first in the table. Where an upstream has no address there is no target.
+    is for nobody else. Other requests go by the paths that were given, then by what their path says of the API and who
+    serves it, then by the paths that providers have besides, else to the first in the table. Where an upstream has no
+    address there is no target.
     """
 
     def __init__(self, addresses: Mapping[str, str], paths: Mapping[str, str] | None = None) -> None:
         self.addresses = dict(addresses)
-        routes = {**{path: name for name, path in _provider_paths()}, **(paths or {})}
-        # The longest path first: one below another may have an upstream of its own.
-        self._routes = [(path.encode(), f"{path}/".encode(), routes[path]) for path in sorted(routes, key=len)[::-1]]
+        self._own, self._routes = _longest_first(paths or {}), _longest_first(_provider_paths())
         self._headers = {provider.header.encode(): name for name, provider in providers().items() if provider.header}
         self._shared = {
             path.encode(): name
@@ -49,9 +49,8 @@ class Upstreams:
         return _cached_target(address, path, query) if query in _QUERIES else _target(address, path, query)
 
     def _address(self, path: bytes, headers: Headers) -> str:
-        for route, below, name in self._routes:
-            if path == route or path.startswith(below):
-                return self.addresses.get(name, "")
+        if (name := _first(self._own, path) or _asked(path) or _first(self._routes, path)) is not None:
+            return self.addresses.get(name, "")
         for route, name in self._shared.items():
             if path == route or path.startswith(route + b"/"):
                 # A key must not end up with another provider, whose clients are known by a header.
@@ -60,12 +59,24 @@ class Upstreams:
         return self._default
 
 
-def _provider_paths() -> Iterator[tuple[str, str]]:
-    for path, api in APIS.items():
-        yield api.provider.name, path
-    for name, provider in providers().items():
-        for path in provider.paths:
-            yield name, path
+def _provider_paths() -> dict[str, str]:
+    """The upstream of each path that a provider has."""
+    found = {path: api.provider.name for path, api in APIS.items()}
+    return found | {path: name for name, provider in providers().items() for path in provider.paths}
+
+
+def _longest_first(paths: Mapping[str, str]) -> list[tuple[bytes, bytes, str]]:
+    """Each path, how what is below it begins, and its upstream. One below another may have an upstream of its own."""
+    return [(path.encode(), f"{path}/".encode(), paths[path]) for path in sorted(paths, key=len)[::-1]]
+
+
+def _first(routes: list[tuple[bytes, bytes, str]], path: bytes) -> str | None:
+    return next((name for route, below, name in routes if path == route or path.startswith(below)), None)
+
+
+def _asked(path: bytes) -> str | None:
+    asked = asked_at(path.decode("latin-1"))
+    return asked.upstream if asked is not None else None
 
 
 def _target(address: str, path: bytes, query: bytes) -> URL | None:

@@ -42,6 +42,17 @@ class OpenaiModel:
     cacheable: int
 
 
+@frozen
+class GeminiModel:
+    """One row of the table for Gemini."""
+
+    match: str
+    signs: bool
+    window: int
+    cacheable: int
+
+
+_GEMINI = [GeminiModel(**row) for row in _TABLE["gemini"]]
 _OPENAI = [OpenaiModel(**row) for row in _TABLE["openai"]]
 _CLAUDE = [ClaudeModel(**row) for row in _TABLE["claude"]]
 
@@ -65,3 +76,9 @@ def reads_thinking(reader: str, maker: str) -> bool:
 def openai_model(name: str) -> OpenaiModel | None:
     """The row of a model; None for a name that is no model of OpenAI."""
     return next((row for row in _OPENAI if re.search(row.match, name)), None)
+
+
+@lru_cache(maxsize=500)
+def gemini_model(name: str) -> GeminiModel | None:
+    """The row of a model; None for a name that is no model of Gemini."""
+    return next((row for row in _GEMINI if re.search(row.match, name)), None)

@@ -61,12 +61,12 @@ class ChatApi(_OpenaiApi):
     def answer(self, incoming: Incoming) -> ProviderReply:
         read = self._read(incoming)
         if isinstance(read, Refusal):
-            return refused(read, incoming.record(), openai=True)
+            return refused(read, incoming.record(), "openai")
         asked, model = read
         record = incoming.record(asked.model)
         cached = cached_items(asked, model, ())
         if refusal := openai_rules.broken_chat_rule(asked, model) or self._too_long(cached, model):
-            return refused(refusal, record, openai=True)
+            return refused(refusal, record, "openai")
         turn = incoming.answer()
         counter = counter_for(asked.model)
         calls = sum(counter.count(f"{call.name} {json_text.dumps(call.arguments)}") for call in turn.calls)
@@ -94,16 +94,16 @@ class ResponsesApi(_OpenaiApi):
     def answer(self, incoming: Incoming) -> ProviderReply:
         read = self._read(incoming)
         if isinstance(read, Refusal):
-            return refused(read, incoming.record(), openai=True)
+            return refused(read, incoming.record(), "openai")
         asked, model = read
         record = incoming.record(asked.model)
         before = self._before(asked)
         if isinstance(before, Refusal):
-            return refused(before, record, openai=True)
+            return refused(before, record, "openai")
         refusal = openai_rules.broken_response_rule(asked, model, before, self._stored_ids)
         cached = cached_items(asked, model, before)
         if refusal := refusal or self._too_long(cached, model):
-            return refused(refusal, record, openai=True)
+            return refused(refusal, record, "openai")
         if incoming.path.endswith("/compact"):
             return self._compacted(incoming, asked, model, cached, record)
         turn, counter = incoming.answer(), counter_for(asked.model)

@@ -11,12 +11,15 @@ from typing import Any
 
 from pagefold.provider.answer import Answer
 from pagefold.provider.billing import ModelBill, Price
+from pagefold.provider.gemini_api import CACHED, GeminiApi
 from pagefold.provider.messages_api import MessagesApi
 from pagefold.provider.openai_api import ChatApi, ResponsesApi
 from pagefold.provider.prompt_cache import PromptCache
 from pagefold.provider.refusal import Refusal
 from pagefold.provider.reply import Answers, Incoming, ProviderReply, RequestRecord, refused
 from pagefold.provider.thinking import PREFIX, Behaviour
+from pagefold.wire.api_paths import asked_at
+from pagefold.wire.apis import GENERATE
 
 
 @dataclass(slots=True)
@@ -77,20 +80,26 @@ class Referee:
         self.totals = RefereeTotals()
         cache = PromptCache()
         messages, responses = MessagesApi(behaviour, cache, window), ResponsesApi(cache, window)
+        self._gemini = GeminiApi(cache, window)
         self._apis: Mapping[str, Callable[[Incoming], ProviderReply]] = {
             "/v1/messages": messages.answer,
             "/v1/messages/count_tokens": messages.answer,
             "/v1/chat/completions": ChatApi(cache, window).answer,
             "/v1/responses": responses.answer,
             "/v1/responses/compact": responses.answer,
+            CACHED: self._gemini.create_cached,
         }
 
     def answer(
         self, path: str, headers: Mapping[str, str], body: bytes, now: float, answer: Answer | None = None
     ) -> ProviderReply:
-        """Answers one POST. `headers` have lower-case names. `now` is in seconds, from any start."""
-        incoming = Incoming(self.totals.requests + 1, path, headers, body, now, self._answers, answer)
-        api = self._apis.get(path)
+        """Answers one POST. `path` may have its query behind it, `headers` have lower-case names. `now` is in seconds,
+        from any start."""
+        plain, asked = path.partition("?")[0], asked_at(path)
+        api = self._apis.get(plain)
+        if api is None and asked is not None and asked.api is GENERATE:
+            plain, api = path, self._gemini.answer  # whose query decides how an answer is streamed
+        incoming = Incoming(self.totals.requests + 1, plain, headers, body, now, self._answers, answer)
         if api is None:
             reply = refused(Refusal("not_found", f"Not found: {path}", 404, "not_found_error"), incoming.record())
         else:

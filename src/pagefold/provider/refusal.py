@@ -1,7 +1,8 @@
 """A refusal: the rule that a request broke, and the error that the API answers. `RULES` says where each is documented.
 
-Pages are below platform.claude.com/docs/en (or developers.openai.com/api/docs for OpenAI). "seen" stands for the
-words of errors that the documentation does not list and that users of the API report.
+Pages are below platform.claude.com/docs/en; for OpenAI developers.openai.com/api/docs, for Gemini
+ai.google.dev/gemini-api/docs. "seen" stands for the words of errors that the documentation does not list and that users
+of the API report.
 """
 
 from collections.abc import Mapping
@@ -63,6 +64,18 @@ RULES: Mapping[str, str] = {
     "item_without_reasoning": "guides/reasoning; seen: without its required 'reasoning' item",
     "encrypted_content": "guides/reasoning; seen: could not be verified (codex#8145)",
     "previous_response": "guides/conversation-state: previous_response_not_found",
+    "gemini_request": "ai.google.dev api/generate-content: contents, parts, INVALID_ARGUMENT",
+    "gemini_model": "ai.google.dev troubleshooting: NOT_FOUND",
+    "gemini_role": "seen: Please use a valid role: user, model",
+    "gemini_call_place": "seen: a function call turn follows a user turn or function responses (gemini-cli#16543)",
+    "gemini_response_place": "seen: a function response turn follows a function call turn",
+    "gemini_response_count": "seen: as many function responses as function calls (gemini-cli#3814)",
+    "gemini_response_id": "ai.google.dev function-calling: a response has the id and the name of its call",
+    "gemini_signature": "ai.google.dev thought-signatures: required in the current turn, from Gemini 3 on",
+    "gemini_signature_changed": "ai.google.dev thought-signatures; seen: Corrupted thought signature",
+    "gemini_tool_twice": "seen: Duplicate function declaration found",
+    "gemini_cached": "ai.google.dev caching: cached content is found, and brings system prompt and tools along",
+    "gemini_too_long": "seen: The input token count exceeds the maximum number of tokens allowed",
 }
 
 
@@ -82,6 +95,9 @@ class Refusal:
         if self.code:
             error["details"] = {"error_code": self.code}
         return {"type": "error", "error": error, "request_id": "req_referee"}
+
+    def gemini(self) -> dict[str, Any]:
+        return {"error": {"code": self.status, "message": self.message, "status": self.kind}}
 
     def openai(self) -> dict[str, Any]:
         error = {"message": self.message, "type": self.kind, "param": self.param or None, "code": self.code or None}

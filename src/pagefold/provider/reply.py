@@ -82,6 +82,7 @@ def whole(message: Mapping[str, Any], record: RequestRecord, status: int = 200) 
     return ProviderReply(status, JSON, [json_text.bytes_of(json_text.dumps(message))], message, record)
 
 
-def refused(refusal: Refusal, record: RequestRecord, *, openai: bool = False) -> ProviderReply:
-    message = refusal.openai() if openai else refusal.anthropic()
+def refused(refusal: Refusal, record: RequestRecord, spelled: str = "anthropic") -> ProviderReply:
+    """A refusal in the spelling of a provider: anthropic, openai or gemini."""
+    message = {"anthropic": refusal.anthropic, "openai": refusal.openai, "gemini": refusal.gemini}[spelled]()
     return whole(message, replace(record, rule=refusal.rule, reason=refusal.message), refusal.status)

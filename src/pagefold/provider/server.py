@@ -50,7 +50,9 @@ class ProviderApp:
             await _send(send, 200, "application/json", [self._get(scope["path"])])
             return
         body = _decoded(await _body(receive), headers.get("content-encoding", "").strip().lower())
-        reply = self.referee.answer(scope["path"], headers, body, self._clock())
+        query = scope["query_string"].decode("ascii", "replace")
+        path = f"{scope['path']}?{query}" if query else scope["path"]
+        reply = self.referee.answer(path, headers, body, self._clock())
         self._seen(reply.record, body)
         await _send(send, reply.status, reply.kind, reply.pieces)
 

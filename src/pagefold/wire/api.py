@@ -4,14 +4,14 @@ All that differs between APIs is a field here. Whoever handles requests asks the
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pagefold.errors import WireError
 from pagefold.wire import json_text, sse
 from pagefold.wire.json_text import as_object
-from pagefold.wire.message import BlockKind, Message, Request, RequestShape, Response, Role, user_text
+from pagefold.wire.message import BlockKind, Message, Request, RequestShape, Response, Role, linked, user_text
 from pagefold.wire.turn import TurnView
 
 _KIND = re.compile(r"[a-z_]{1,40}")
@@ -40,7 +40,7 @@ class ApiProvider:
     Besides the paths of its APIs, `paths` go to its upstream. So do `shared_paths`, which other providers have too, if
     it has an upstream and the request has no other provider's `header`, by which that provider's clients are known.
     `window_flag` is a header, a word in it, and how many tokens fit where a request has that. `account` is where its
-    clients go that have a login in place of a key.
+    clients go that have a login in place of a key. `url` is its address where no setting says another.
     """
 
     name: str
@@ -49,6 +49,7 @@ class ApiProvider:
     header: str = ""
     window_flag: tuple[bytes, bytes, int] | None = None
     account: AccountUpstream | None = None
+    url: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +128,8 @@ def error_members(body: bytes) -> Mapping[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """One way to ask a model, asked by POST at `path`. `name` stands in stored notes and totals and never changes.
+    """One way to ask a model, asked by POST at `path`, or at those that `api_paths` knows besides. `name` stands in
+    stored notes and totals and never changes.
 
     `shape` tells where model, system prompt, tools, messages and stream stand in a request; `stream` reads a streamed
     answer; `turn` shows a client an answer without the calls that are hidden from it (None: no recall inside a turn).
@@ -158,6 +160,17 @@ class Api:
     def parse_message(self, raw: str) -> Message:
         """Raises WireError."""
         return self.shape.parse(json_text.parse(raw), raw)
+
+    def linked(self, messages: Sequence[Message], before: Sequence[Message] = ()) -> list[Message]:
+        """Messages that follow others in a history, with what they take from their place and the message before."""
+        link = self.shape.link
+        if link is None:
+            return list(messages)
+        placed = [
+            self.shape.parse(json_text.parse(message.raw), message.raw, place)
+            for place, message in enumerate(messages, len(before))
+        ]
+        return linked(placed, link, before[-1] if before else None)
 
     def clears_results(self, request: Request) -> bool:
         """Whether the provider may clear results in this request. Raises WireError."""

@@ -1,15 +1,25 @@
-"""The APIs that are read, each as one value, and how one is found: by the path that is asked, or by a message.
+"""The APIs that are read, each as one value, their providers, and how one is found by a message.
 
-Every other path is passed on unread. An API that is added here, or registered by `register`, is served, derived and
-replayed like the others.
+`api_paths` finds one by the path that is asked; every other path is passed on unread. An API that is added here, or
+registered by `register`, is served, derived and replayed like the others.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pagefold.wire import anthropic, anthropic_reasoning, json_text, openai_chat, openai_marks, openai_responses
+from pagefold.wire import (
+    anthropic,
+    anthropic_reasoning,
+    gemini,
+    interactions,
+    json_text,
+    openai_chat,
+    openai_marks,
+    openai_responses,
+)
 from pagefold.wire.anthropic_turn import MessagesTurn
-from pagefold.wire.api import AccountUpstream, Api, ApiProvider, error_json
+from pagefold.wire.api import AccountUpstream, Api, ApiProvider
+from pagefold.wire.gemini_turn import GeminiTurn
 from pagefold.wire.message import Message
 from pagefold.wire.openai_chat_turn import ChatTurn
 from pagefold.wire.openai_responses_turn import ResponsesTurn
@@ -26,6 +36,19 @@ OPENAI = ApiProvider(
     shared_paths=("/v1/models",),
     account=CHATGPT,
 )
+GEMINI = ApiProvider(
+    "gemini",
+    paths=("/v1beta", "/v1alpha", "/upload/v1beta"),
+    header="x-goog-api-key",
+    url="https://generativelanguage.googleapis.com",
+)
+CLOUDS = (
+    ApiProvider("vertex", paths=("/v1/projects", "/v1beta1/projects", "/v1/publishers", "/v1beta1/publishers")),
+    ApiProvider("azure", paths=("/openai",)),
+    ApiProvider("foundry", paths=("/anthropic",)),
+    ApiProvider("openrouter", paths=("/api/v1",), url="https://openrouter.ai"),
+)
+"""Who serves other providers' APIs under paths of their own."""
 
 MESSAGES = Api(
     "messages",
@@ -68,8 +91,36 @@ RESPONSES = Api(
     openai_responses.continues,
     marks=openai_marks.marks(openai_responses.SHAPE.parse, "input_text"),
 )
+GENERATE = Api(
+    "generate",
+    "/v1beta/models/{model}:generateContent",
+    GEMINI,
+    gemini.SHAPE,
+    gemini.parse_request,
+    gemini.parse_response,
+    gemini.GeminiStream,
+    gemini.CALLS,
+    GeminiTurn,
+    gemini.continues,
+    user_text=gemini.user_text,
+    error=gemini.error_json,
+    read_error=gemini.read_error,
+)
+INTERACTIONS = Api(
+    "interactions",
+    "/v1beta/interactions",
+    GEMINI,
+    interactions.SHAPE,
+    interactions.parse_request,
+    interactions.parse_response,
+    interactions.InteractionStream,
+    interactions.CALLS,
+    continues=interactions.continues,
+    error=gemini.error_json,
+    read_error=gemini.read_error,
+)
 
-APIS: dict[str, Api] = {api.path: api for api in (MESSAGES, CHAT, RESPONSES)}
+APIS: dict[str, Api] = {api.path: api for api in (MESSAGES, CHAT, RESPONSES, GENERATE, INTERACTIONS)}
 """By the path that is asked, by POST."""
 APIS_BY_NAME: dict[str, Api] = {api.name: api for api in APIS.values()}
 
@@ -87,9 +138,13 @@ def api_of(value: Mapping[str, Any]) -> Api:
     return next((api for api in reversed(APIS.values()) if api.calls.speaks(value)), CHAT)
 
 
-def message_of(value: Mapping[str, Any]) -> Message:
-    """A message of any API. Raises WireError."""
-    return api_of(value).shape.parse(value, json_text.dumps(value))
+def message_of(value: Mapping[str, Any], before: Sequence[Message] = ()) -> Message:
+    """A message of any API, at its place behind those before it. Raises WireError."""
+    api = api_of(value)
+    raw = json_text.dumps(value)
+    if api.shape.link is None:
+        return api.shape.parse(value, raw)
+    return api.linked([api.shape.parse(value, raw)], before)[0]
 
 
 def spelled_alike(messages: list[Message]) -> list[Message]:
@@ -114,8 +169,8 @@ def binds_reasoning(model: str) -> bool:
 
 
 def providers() -> dict[str, ApiProvider]:
-    """The providers of all APIs by their names. Unknown paths go to the first."""
-    return {api.provider.name: api.provider for api in APIS.values()}
+    """The providers of all APIs, and the clouds, by their names. Unknown paths go to the first."""
+    return {provider.name: provider for provider in (*(api.provider for api in APIS.values()), *CLOUDS)}
 
 
 def accounts() -> list[AccountUpstream]:
@@ -130,8 +185,3 @@ def window_asked(headers: Mapping[bytes, bytes]) -> int:
         if flag and flag[1] in headers.get(flag[0], b""):
             return flag[2]
     return 0
-
-
-def error_at(path: str) -> Callable[[str, str], str]:
-    """How errors are spelled for whoever asks at a path."""
-    return APIS[path].error if path in APIS else error_json

@@ -48,14 +48,18 @@ def parse_again(body: bytes, before: Request, shape: RequestShape) -> Reparsed |
         around = (*(spot for spot in around if spot.start >= 0), *behind)
         model = model_of(said, shape) if shape.model in said else model
         stream = streams(said, shape) if shape.stream in said else stream
-        head = head_of(said, shape) if shape.system in said else head
+        head = head_of(said, shape) if shape.system in said or shape.also_system in said else head
         tools = tools_of(said, shape) if shape.tools in said else tools
     read: list[Message] = []
     values: list[Any] = []
     places: list[int] = []
     parse, place = shape.parse, kept
+    link, last_read = shape.link, before.messages[kept - 1]
     for first, last, value, _ in fresh:
-        read.append(parse(value, text[first:last], place))
+        message = parse(value, text[first:last], place)
+        if link is not None:
+            last_read = message = link(last_read, message)
+        read.append(message)
         values.append(value)
         places.append(at + last)
         place += 1
@@ -72,6 +76,7 @@ def parse_again(body: bytes, before: Request, shape: RequestShape) -> Reparsed |
         ends.with_items(places, kept),
         around,
         shape.tools,
+        shape.tools_end,
     )
     return request, kept, at, values, alike
 

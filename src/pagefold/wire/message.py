@@ -15,6 +15,9 @@ from pagefold.frozen import frozen
 from pagefold.log import Log
 from pagefold.wire import json_text
 
+PLACED = "#"
+"""How the id of a call begins that came without one: it is made of the call's place."""
+
 
 class Role(StrEnum):
     SYSTEM = "system"
@@ -111,7 +114,11 @@ class Parse(Protocol):
 @frozen
 class RequestShape:
     """Where things stand in a request of one API: the keys of its members, how a message is parsed, and how the system
-    prompt is that stands before the messages."""
+    prompt is that stands before the messages.
+
+    `also_system` is another spelling of its key. `tools_end` is where in the JSON of the tools one more is put; 0 where
+    it cannot be. `link` gives results that name no call the id of theirs, by the message before; None where all do.
+    """
 
     messages: str
     parse: Parse
@@ -120,6 +127,9 @@ class RequestShape:
     model: str = "model"
     tools: str = "tools"
     stream: str = "stream"
+    also_system: str = ""
+    tools_end: Callable[[str], int] = lambda tools: len(tools) - 1
+    link: Callable[[Message, Message], Message] | None = None
 
 
 @frozen
@@ -140,6 +150,7 @@ class Request:
     _ends: Log[int] = field(default_factory=Log, repr=False)
     _around: tuple[json_text.Spot, ...] = field(default=(), repr=False)
     _tools_key: str = field(default="tools", repr=False)
+    _tools_end: Callable[[str], int] = field(default=lambda tools: len(tools) - 1, repr=False, compare=False)
 
     @property
     def end(self) -> int:
@@ -184,8 +195,10 @@ class Request:
         spot = json_text.member(self._around, self._tools_key)
         if not tools or not self.tools or spot is None:
             return []
-        last = self._from_start(spot.end) - 1
-        return [(last, last, "," + ",".join(tools))]
+        listed = json_text.text_of(self.body[spot.start : spot.end])
+        inside = self._tools_end(listed)
+        last = self._from_start(spot.start) + len(json_text.bytes_of(listed[:inside]))
+        return [(last, last, "," + ",".join(tools))] if inside else []
 
     def _from_start(self, place: int) -> int:
         return place + len(self.body) if place < 0 else place
@@ -223,12 +236,29 @@ def read_request(body: bytes, text: str, top: Sequence[json_text.Spot], shape: R
         stream=streams(said, shape),
         head=head_of(said, shape),
         tools=tools_of(said, shape),
-        messages=Log(shape.parse(spot.value, text[spot.start : spot.end], at) for at, spot in enumerate(spots)),
+        messages=Log(_parsed(text, spots, shape)),
         _array=(start, end),
         _ends=Log(ends),
         _around=around,
         _tools_key=shape.tools,
+        _tools_end=shape.tools_end,
     )
+
+
+def _parsed(text: str, spots: Sequence[json_text.Spot], shape: RequestShape) -> list[Message]:
+    found = [shape.parse(spot.value, text[spot.start : spot.end], at) for at, spot in enumerate(spots)]
+    return found if shape.link is None else linked(found, shape.link)
+
+
+def linked(
+    messages: Sequence[Message], link: Callable[[Message, Message], Message], before: Message | None = None
+) -> list[Message]:
+    """Messages of one history, each linked to the one before."""
+    found: list[Message] = []
+    for message in messages:
+        before = message if before is None else link(before, message)
+        found.append(before)
+    return found
 
 
 def _around(
@@ -261,7 +291,8 @@ def streams(members: BodyMembers, shape: RequestShape) -> bool:
 
 
 def head_of(members: BodyMembers, shape: RequestShape) -> tuple[Message, ...]:
-    head = shape.parse_system(*members[shape.system]) if shape.system in members else None
+    said = members.get(shape.system) or members.get(shape.also_system)
+    head = shape.parse_system(*said) if said else None
     return (head,) if head else ()
 
 
