@@ -142,7 +142,7 @@ class Viewer:
     async def follow(self) -> None:
         number = told = 0
         while True:
-            address = f"{self._url}/pagefold/live?n={number}&k={told}"
+            address = f"{self._url}/pagefold/changes?n={number}&k={told}"
             async with self._session.get(address, headers=self._headers) as answer:
                 body = await answer.read()
             now, update = time.perf_counter(), json.loads(body)

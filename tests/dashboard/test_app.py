@@ -59,7 +59,7 @@ def test_without_the_key_nothing_is_shown_but_where_to_find_it(tmp_path: Path) -
     with alone(tmp_path) as url:
         for path in (
             "/pagefold/",
-            "/pagefold/live",
+            "/pagefold/changes",
             "/pagefold/live.json",
             "/pagefold/metrics",
             "/pagefold/search?q=a",
@@ -168,7 +168,7 @@ def test_a_store_that_cannot_be_used_is_told_in_words(tmp_path: Path) -> None:
 
 def test_odd_addresses_are_answered(tmp_path: Path) -> None:
     with alone(tmp_path) as url:
-        for path in ("//", "/pagefold/..%2f", "/pagefold/live?n=-1&k=x", "/pagefold/session/", "/pagefold/page/%00"):
+        for path in ("//", "/pagefold/..%2f", "/pagefold/changes?n=-1&k=x", "/pagefold/session/", "/pagefold/page/%00"):
             assert asked(url, path, x_pagefold_token=KEY).status in (200, 303, 404)
 
 
@@ -240,7 +240,7 @@ def busy(sessions: int = 50) -> LiveView:
 def test_an_update_of_fifty_busy_sessions_is_about_two_kilobytes(tmp_path: Path) -> None:
     live = busy()
     with alone(tmp_path, live, clock=lambda: 1012.0) as url:
-        answer = asked(url, f"/pagefold/live?n={live.number - 50}&k=0", x_pagefold_token=KEY)
+        answer = asked(url, f"/pagefold/changes?n={live.number - 50}&k=0", x_pagefold_token=KEY)
     update = json.loads(answer.text)  # type: ignore[attr-defined]
     assert len(update["s"]) == 50
     assert len(answer.text) < 3_500  # type: ignore[attr-defined]
@@ -307,3 +307,14 @@ def test_any_text_has_levels(text: str) -> None:
 def test_a_huge_page_is_shown_in_part_and_not_worked_on() -> None:
     (level,) = levels_of(b"x" * 1_000_000)
     assert len(level.text) == 400_000
+
+
+def test_what_a_page_follows_is_told_by_the_dashboard_also_beside_the_proxys_own_paths(tmp_path: Path) -> None:
+    with behind(tmp_path, 3) as one:
+        followed = re.search(r'follows === "now" \? "(/pagefold/\w+)"', shown(one, "/pagefold/script.js")[1])
+        assert followed
+        Agent(one.url, "ada").turn()
+        settled(one, 1)
+        told = json.loads(shown(one, f"{followed[1]}?n=0&k=0")[1])
+
+    assert set(told) >= {"n", "k", "t", "s", "h"}

@@ -117,7 +117,7 @@ class Dashboard:
                 return _html(
                     200, overview.overview_page(self._live, figures, self._clock(), notes=tuple(self._notes()))
                 )
-            case ["live"]:
+            case ["changes"]:
                 return await self._update(_number(query.get("n")), _number(query.get("k")))
             case ["live.json"]:
                 return _json({**snapshot(self._live), "figures": asdict(await self._store_view.fresh())})

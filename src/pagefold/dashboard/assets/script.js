@@ -90,7 +90,7 @@ function show(update) {
 const wait = (ms) => new Promise((done) => setTimeout(done, ms));
 
 async function follow() {
-  const url = follows === "now" ? "/pagefold/live" : "/pagefold/session/" + follows + "/part";
+  const url = follows === "now" ? "/pagefold/changes" : "/pagefold/session/" + follows + "/part";
   for (;;) {
     if (paused || document.hidden) {
       await wait(200);
