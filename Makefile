@@ -6,7 +6,7 @@ RUNS := $(VENV)/.runs
 READY := $(VENV)/.ready
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: check setup demo test lint bench bench-long bench-field fuzz chaos earnings docs agents agents-referee integrations models reading requirements release clean
+.PHONY: check setup demo test lint bench bench-long bench-field fuzz chaos earnings docs pictures site agents agents-referee integrations models reading requirements release clean
 
 check: lint test
 
@@ -79,6 +79,21 @@ earnings: $(READY)
 docs: $(READY)
 	$(BIN)/python docs/generate.py
 
+# The pictures of docs/: drawings, and screenshots of report and dashboard (with playwright from `make agents`, and chromium).
+pictures: $(READY)
+	$(BIN)/python -m docs.pictures
+
+# All of docs/ as a site, into .site/html; a warning is a failure.
+SITE_DIR ?= .site
+
+site: $(SITE_DIR)/.ready
+	NO_MKDOCS_2_WARNING=1 $(SITE_DIR)/venv/bin/mkdocs build --quiet --strict --site-dir $(abspath $(SITE_DIR))/html
+
+$(SITE_DIR)/.ready: requirements/docs.txt
+	$(PYTHON) -m venv $(SITE_DIR)/venv
+	$(SITE_DIR)/venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/docs.txt
+	touch $@
+
 # Real agents, SDKs, MCP servers and object stores for the tests that drive them, into a folder that can be thrown away.
 # AGENTS_DIR names another one. The newest releases, and in `older` a Claude Code that begins MCP with `initialize`.
 AGENTS_DIR ?= .agents
@@ -98,7 +113,7 @@ $(AGENTS_DIR)/.ready: Makefile | $(READY)
 	  @anthropic-ai/claude-code@2.1.326 @openai/codex@0.169.0 opencode-ai@1.18.33 \
 	  @modelcontextprotocol/server-everything@2026.8.31 @modelcontextprotocol/server-filesystem@2026.8.31 \
 	  @modelcontextprotocol/server-memory@2026.8.31 @modelcontextprotocol/inspector@0.15.0 \
-	  @zereight/mcp-gitlab@2.1.64 s3rver@3.7.1
+	  @zereight/mcp-gitlab@2.1.64 s3rver@3.7.1 axe-core@4.14.0
 	npm install --loglevel=error --no-audit --no-fund --prefix $(AGENTS_DIR)/older @anthropic-ai/claude-code@2.1.197
 	touch $@
 
@@ -168,4 +183,4 @@ requirements:
 	  --group docs -o requirements/docs.txt
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist
+	rm -rf $(VENV) .site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist

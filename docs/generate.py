@@ -4,14 +4,17 @@
 the tests.
 """
 
+import argparse
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from io import StringIO
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
+from pagefold import cli
 from pagefold.adapters import recordings
 from pagefold.analysis.engine import sessions_of
 from pagefold.analysis.replay_job import ReplayJob
@@ -152,10 +155,66 @@ def demo_page() -> str:
     return f"{DEMO}```text\n{lines}\n```\n"
 
 
+COMMANDS_PAGE = """\
+# Commands
+
+<!-- Generated from src/pagefold/cli/ by docs/generate.py; edit those. -->
+
+Every command has `--help` with an example and `--json`. Results go to stdout, everything else to stderr. Numbers of
+tokens may be written `64000`, `64k` or `1m`. Names that are mistyped are answered with the nearest one.
+
+Exit codes: 0 done; 1 failed, or the answer is no; 2 you have to change something, which the message names; 130
+interrupted by Ctrl-C. `pagefold run` ends with the exit code of the agent.
+"""
+COMMON = ("help", "json")
+"""Options that every command has, told once."""
+
+
+def commands_page() -> str:
+    return COMMANDS_PAGE + "".join(
+        f"\n## {title}\n{''.join(_command(name) for name in group)}" for title, group in cli.GROUPS.items()
+    )
+
+
+def _command(name: str) -> str:
+    """What --help says of a command. argparse lays it out differently in each version of Python and hands out no list
+    of its arguments, so they are read from inside it."""
+    top: Any = cli.parser(name)
+    (choices,) = (action.choices for action in top._actions if isinstance(action.choices, dict))  # noqa: SLF001
+    command = choices[name]
+    actions = [action for action in command._actions if action.dest not in COMMON]  # noqa: SLF001
+    typed = " ".join(["[OPTIONS]", *(_shown(action) for action in actions if not action.option_strings)])
+    rows = "".join(f"| `{_shown(one)}` | {one.help % vars(one)} |\n" for one in actions if one.help)
+    told, _, examples = (command.epilog or "").partition("Example")
+    lines = inspect.cleandoc(examples.partition(":")[2].strip("\n"))
+    parts = [
+        f"### pagefold {name}",
+        command.description,
+        f"```text\npagefold {name} {typed}\n```",
+        OPTIONS + rows.rstrip(),
+        told.strip(),
+        f"```text\n{lines}\n```",
+    ]
+    return "\n" + "\n\n".join(filter(None, parts)) + "\n"
+
+
+OPTIONS = "| option | meaning |\n|---|---|\n"
+
+
+def _shown(action: argparse.Action) -> str:
+    """An argument as it is typed."""
+    value = action.metavar or ("{" + ",".join(map(str, action.choices)) + "}" if action.choices else "")
+    if not action.option_strings:
+        name = str(value or action.dest)
+        return f"[{name}]" if action.nargs in ("?", "*") else name
+    return " ".join(filter(None, (", ".join(action.option_strings), str(value) if action.nargs != 0 else "")))
+
+
 PAGES: Mapping[str, Callable[[], str]] = {
     "settings.md": settings_page,
     "fold-example.md": folds_page,
     "demo.md": demo_page,
+    "cli.md": commands_page,
 }
 
 

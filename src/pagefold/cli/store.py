@@ -1,16 +1,16 @@
 """`pagefold store`: shows what the store holds, adds a file, sends a session to the sink, or removes old pages.
 
 Examples:
-  pagefold store                      what it holds
-  pagefold store put notes.txt        keep a file; prints the handle that recalls it
-  pagefold store send 3f2a…           have a session sent to the history sink, and what else waits
-  pagefold store collect              remove what is older or larger than the settings allow, and shrink the file
-  pagefold store verify               check every page and the files; exit code 1 where something is damaged
-  pagefold store copy FROM TO         copy all of a store, a file or postgresql://…, into an empty one, and compare
-  pagefold store migrate              bring a store of an earlier version up to date
-  pagefold store backup copy.sqlite3  copy store and journal while they are used, and check the copy
-  pagefold store restore copy.sqlite3 put a copy in the place of the store, which is renamed
-  pagefold store encrypt              encrypt a store that is not, with the key that the settings give
+  pagefold store                        what it holds
+  pagefold store put notes.txt          keep a file; prints the handle that recalls it
+  pagefold store send 3f2a…             have a session sent to the history sink, and what else waits
+  pagefold store collect                remove what is older or larger than the settings allow, and shrink the file
+  pagefold store verify                 check every page and the files; exit code 1 where something is damaged
+  pagefold store copy FROM TO           copy all of a store, a file or postgresql://…, into an empty one, and compare
+  pagefold store migrate                bring a store of an earlier version up to date
+  pagefold store backup copy.sqlite3    copy store and journal while they are used, and check the copy
+  pagefold store restore copy.sqlite3   put a copy in the place of the store, which is renamed
+  pagefold store encrypt                encrypt a store that is not, with the key that the settings give
 """
 
 import argparse
