@@ -4,7 +4,9 @@
 
 The simulated agent of `pagefold.solve` works on tasks through a real proxy process, in front of the provider on
 loopback, whose thinking is bound to its prefix. At random moments the process gets SIGKILL: before a request, or while
-it is under way. The client waits for the next process and sends the same request once more, as agents do.
+it is under way. The client waits for the next process and sends the same request once more, as agents do. What reaches
+the provider has to be the same bytes then: *other bytes* counts requests of which it was not, and `--keep DIR` writes
+them there.
 """
 
 import argparse
@@ -46,12 +48,16 @@ class Provider(ThreadingHTTPServer):
         self.dice, self.lock = dice, threading.Lock()
         self.referee = Referee()
         self.answered: dict[bytes, tuple[int, bytes]] = {}
+        self.came: list[bytes] = []  # of the request that the client is at
         threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def handle_error(self, *_: object) -> None: ...  # who asked was killed
 
     def answer(self, body: bytes) -> tuple[int, bytes]:
         """What the model says; to the same request the same again, as the agent has not gone on since."""
         time.sleep(self.dice.random() * _SLOW)
         with self.lock:
+            self.came.append(body)
             if body not in self.answered:
                 reply = self.referee.answer("/v1/messages", {"anthropic-version": "2023-06-01"}, body, time.monotonic())
                 self.answered = {body: (reply.status, b"".join(reply.pieces))}
@@ -85,6 +91,7 @@ class Serve:
         self._home, self._provider, self._dice = home, provider, dice
         self._policy, self._window = policy, window
         self.kills, self.killed, self.sent_again = kills, 0, 0
+        self.others: list[list[bytes]] = []  # what reached the provider of requests that did not stay the same
         self._start()
 
     def _start(self) -> None:
@@ -112,6 +119,14 @@ class Serve:
         self._process.wait(30)
 
     def __call__(self, body: bytes, now: float) -> Mapping[str, Any]:
+        self._provider.came = []
+        try:
+            return self._sent(body)
+        finally:
+            if len(set(self._provider.came)) > 1:
+                self.others.append([body, *self._provider.came])
+
+    def _sent(self, body: bytes) -> Mapping[str, Any]:
         doomed = None
         if self.kills and self._dice.random() < 0.3:
             self.kills -= 1
@@ -148,6 +163,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--policy", default="economic")
     parser.add_argument("--window", type=int, default=_SIZE)
+    parser.add_argument("--keep", metavar="DIR", type=Path, help="write requests there that were not the same bytes")
     options = parser.parse_args()
     dice, solved, runs, turns, refused = random.Random(options.seed), 0, 0, 0, list[str]()
     provider = Provider(dice)
@@ -172,10 +188,14 @@ def main() -> int:
         serve.close()
     print(
         f"{serve.killed} kills in {turns} turns of {runs} tasks: {serve.sent_again} requests sent again by the client, "
-        f"{solved} tasks solved"
+        f"{len(serve.others)} of them as other bytes, {solved} tasks solved"
     )
+    for number, bodies in enumerate(serve.others if options.keep else ()):
+        options.keep.mkdir(parents=True, exist_ok=True)
+        for place, body in enumerate(bodies):
+            (options.keep / f"{number}-{'client' if place == 0 else place}.json").write_bytes(body)
     print("\n".join(refused))
-    return 0 if solved == runs else 1
+    return 0 if solved == runs and not serve.others else 1
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 import os
 import shutil
 import sqlite3
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -72,6 +73,21 @@ def test_a_locked_store_costs_one_deadline_and_then_nothing(tmp_path: Path) -> N
     assert [kind for kind, _ in told][-1:] == ["store back"]
     with closing(open_store(path)) as store_again:
         assert store_again.notes.newest("note") == b"noted in the outage"
+
+
+@pytest.mark.parametrize("settling", [0.0, 10.0])
+def test_a_new_process_waits_longer_for_a_store_that_is_slow(tmp_path: Path, settling: float) -> None:
+    path = tmp_path / "store.sqlite3"
+    with (
+        closing(open_steady_store(path, deadline=0.02, settling=settling)) as store,
+        closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as other,
+    ):
+        other.execute("BEGIN EXCLUSIVE")
+        released = threading.Timer(0.2, other.execute, ["ROLLBACK"])
+        released.start()
+        store.notes.put("decided", b"cold")
+        assert store.is_out == (settling == 0.0)
+        released.join()
 
 
 @pytest.mark.parametrize("side_files", [False, True])

@@ -2,6 +2,8 @@
 
 import json
 import random
+import sqlite3
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -9,11 +11,13 @@ from typing import Any
 
 import pytest
 
+from pagefold.adapters.library import Library
 from pagefold.adapters.stores import open_store
 from pagefold.derive.policies.economic import Economic
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.exchange import Exchange
 from pagefold.model_proxy.totals import Ending
+from pagefold.settings.sections import SinkSettings
 from pagefold.wire.apis import MESSAGES
 from tests.model_proxy.conversation import body, turn
 from tests.postgres import running_postgres
@@ -106,3 +110,20 @@ def test_which_policy_a_history_began_with_is_decided_by_the_first(tmp_path: Pat
         assert [json.loads(begun.to_json())["settings"]["window"] for begun in policies] == [9_000] * 2
         assert readers[1]._derivations is not None
         assert readers[1]._derivations.policy == policies[0].policy
+
+
+def test_a_process_that_begins_beside_a_slow_store_sends_what_the_one_before_it_sent(tmp_path: Path) -> None:
+    """Nothing is remembered by then: whoever goes on without the notes moves the prefix of every history."""
+    path = tmp_path / "s.sqlite3"
+    with closing(open_store(path)) as store:
+        first = Conversations(Economic(window=WINDOW), store=store, window=WINDOW)
+        requests = [(data, now, asked(first, data, now, answered=True)) for data, now, _ in life(2)]
+    data, now, before = requests[-1]
+    assert b"context_recall" in before
+    with closing(Library.open_steady(path, SinkSettings(), deadline=0.02, report=lambda kind, line: None)) as begun:
+        second = Conversations(Economic(window=WINDOW), store=begun.store, window=WINDOW)
+        with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as busy:
+            busy.execute("BEGIN EXCLUSIVE")
+            threading.Timer(0.2, busy.execute, ["ROLLBACK"]).start()
+            assert asked(second, data, now + 1.0, answered=False) == before
+        assert begun.health.out == ""

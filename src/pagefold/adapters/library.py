@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from pagefold.adapters.protection import UNPROTECTED, Protection
 from pagefold.adapters.sink import HistorySink, ObjectStorage, SinkState
 from pagefold.adapters.sink_reader import Restored, SinkReader
-from pagefold.adapters.steady_store import SteadyStore, StoreHealth
+from pagefold.adapters.steady_store import SETTLING_SECONDS, SteadyStore, StoreHealth
 from pagefold.adapters.stores import open_steady_store, open_store
 from pagefold.encode.recall_reply import RecallReply, reply_to_recall
 from pagefold.errors import ConfigError, StoreError
@@ -116,7 +116,13 @@ class Library:
             report("store shut", "there is no place for the store: what agents may recall is kept in memory")
         else:
             store = open_steady_store(
-                where, sender=sender, scope=scope, protection=protection, deadline=deadline, report=report
+                where,
+                sender=sender,
+                scope=scope,
+                protection=protection,
+                deadline=deadline,
+                settling=SETTLING_SECONDS,
+                report=report,
             )
         return cls(store, objects, prefix=settings.prefix, flush_seconds=settings.flush_seconds)
 

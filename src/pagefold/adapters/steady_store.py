@@ -1,11 +1,12 @@
 """A store that is never on the way: calls have a thread and a deadline of their own, and a broken store is mended.
 
 Promises: a call returns or raises StoreError within the deadline; after a failure everybody is refused at once, until
-the store was tried in the background and works again. A file that was deleted, replaced or damaged is noticed within
-seconds and opened or made anew; what this process was acknowledged is put there again, and a damaged file is kept
-beside it. Notes never raise: in an outage they are remembered here, and stored when the store is back. Pages do raise,
-because a request must not name a page that is not stored; those put lately can be read in an outage too. Every failure
-is counted by its kind and reported.
+the store was tried in the background and works again. A process that has just begun may wait longer: it remembers
+nothing, so without the store it would derive other bytes than the process before it. A file that was deleted, replaced
+or damaged is noticed within seconds and opened or made anew; what this process was acknowledged is put there again, and
+a damaged file is kept beside it. Notes never raise: in an outage they are remembered here, and stored when the store is
+back. Pages do raise, because a request must not name a page that is not stored; those put lately can be read in an
+outage too. Every failure is counted by its kind and reported.
 """
 
 import time
@@ -29,7 +30,8 @@ from pagefold.pages.store import Store
 
 T = TypeVar("T")
 DEADLINE_SECONDS = 0.25
-_OPEN_SECONDS = 2.0  # what a start waits for a store
+SETTLING_SECONDS = 10.0  # of a new process, which is still importing what it needs
+_OPEN_SECONDS = 2.0  # what a start waits for a store, and a call while it settles
 _BUSY_SECONDS = 1.0  # what one call waits for a lock, in the thread
 _CHECK_ROUNDS = 5
 _UNSAVED_NOTES = 50_000
@@ -57,7 +59,8 @@ class StoreHealth:
 
 class SteadyStore:
     """The store that `opened` opens. It need not be there, or work, at the start. `set_aside` moves a damaged file out
-    of the way and returns where it is then. `report` gets the kind of a problem and a sentence."""
+    of the way and returns where it is then. `settling` is for how many seconds calls may take as long as the start
+    does. `report` gets the kind of a problem and a sentence."""
 
     def __init__(
         self,
@@ -68,6 +71,7 @@ class SteadyStore:
         sender: str = "",
         scope: StoreScope = THIS_USER,
         deadline: float = DEADLINE_SECONDS,
+        settling: float = 0.0,
         round_seconds: float = ROUND_SECONDS,
         report: Callable[[str, str], None] = lambda kind, sentence: None,
     ) -> None:
@@ -75,6 +79,7 @@ class SteadyStore:
         self._open, self._set_aside, self._report, self._deadline = opened, set_aside, report, deadline
         self._inner: MendableStore | None = None
         self._round_seconds = round_seconds
+        self._settled = time.monotonic() + settling
         self._breaker = Breaker(deadline)
         self._health = StoreHealth()
         self._acknowledged = Acknowledged()
@@ -113,14 +118,16 @@ class SteadyStore:
         if self._breaker.is_open:
             raise StoreError(f"the store {self.where} is not used now ({self._breaker.kind})", kind="out")
         self._asked, began = True, time.monotonic()
+        settled = began >= self._settled
         try:
-            result = self._thread.call(lambda: step(self._opened()), self._deadline)
+            seconds = self._deadline if settled else max(self._deadline, _OPEN_SECONDS)
+            result = self._thread.call(lambda: step(self._opened()), seconds)
         except StoreError as error:
             self._failed(error)
             raise
         now = time.monotonic()
         self._health.times.add(now - began)
-        if self._breaker.took(now - began, now):
+        if settled and self._breaker.took(now - began, now):
             self._failed(StoreError(f"the store {self.where} is too slow to wait for", kind="slow"))
         return result
 

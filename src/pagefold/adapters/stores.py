@@ -56,6 +56,7 @@ def open_steady_store(
     scope: StoreScope = THIS_USER,
     protection: Protection = UNPROTECTED,
     deadline: float = DEADLINE_SECONDS,
+    settling: float = 0.0,
     report: Callable[[str, str], None] = lambda kind, sentence: None,
     round_seconds: float = ROUND_SECONDS,
 ) -> SteadyStore:
@@ -68,6 +69,7 @@ def open_steady_store(
             sender=sender,
             scope=scope,
             deadline=deadline,
+            settling=settling,
             report=report,
             round_seconds=round_seconds,
         )
@@ -79,6 +81,7 @@ def open_steady_store(
         sender=sender,
         scope=scope,
         deadline=deadline,
+        settling=settling,
         report=report,
         round_seconds=round_seconds,
     )
