@@ -28,7 +28,7 @@ import aiohttp
 
 from pagefold.adapters.asgi import App, Event, Receive, Send
 from pagefold.adapters.library import Library
-from pagefold.cli import serve, telemetry_setup
+from pagefold.cli import serve_setup, telemetry_setup
 from pagefold.model_proxy.server import run
 from pagefold.settings.sections import ServeSettings, Settings, StoreSettings, TelemetrySettings
 
@@ -108,7 +108,7 @@ def play(role: str, upstream: str, folder: str) -> None:
             store=StoreSettings(path=str(Path(folder) / role / "store.sqlite3")),
             telemetry=telemetry,
         )
-        proxy = serve.proxy_for(settings, Library.open(Path(settings.store.path), settings.sink))
+        proxy = serve_setup.proxy_for(settings, Library.open(Path(settings.store.path), settings.sink))
         key = telemetry_setup.attach(proxy, settings)
         app = proxy
     run(app, "127.0.0.1", 0, started=lambda port: print(port, key, flush=True))

@@ -33,7 +33,7 @@ from bench.proxy import Bare, cpu_seconds, percentile, whole
 from bench.recorded import PROJECT, family, sessions, table
 from pagefold.adapters.asgi import App, Event, Receive, Send
 from pagefold.adapters.library import Library
-from pagefold.cli import serve, telemetry_setup
+from pagefold.cli import serve_setup, telemetry_setup
 from pagefold.model_proxy.server import run
 from pagefold.settings.sections import ServeSettings, Settings, StoreSettings
 from pagefold.wire.message import Role
@@ -108,7 +108,7 @@ def app_for(role: str, upstream: str, folder: str) -> App:
         return Bare(upstream)
     store = StoreSettings(path=f"{folder}/store.db")
     settings = Settings(serve=ServeSettings(openai_url=upstream, policy=role), store=store)
-    proxy = serve.proxy_for(settings, Library.open(Path(settings.store.path), settings.sink))
+    proxy = serve_setup.proxy_for(settings, Library.open(Path(settings.store.path), settings.sink))
     telemetry_setup.attach(proxy, settings)
     return proxy
 

@@ -27,7 +27,7 @@ import aiohttp
 
 from pagefold.adapters.asgi import App, Event, Receive, Send
 from pagefold.adapters.library import Library
-from pagefold.cli import serve, telemetry_setup
+from pagefold.cli import serve_setup, telemetry_setup
 from pagefold.derive.policies import policy_named
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.proxy import Proxy
@@ -156,7 +156,7 @@ def app_for(role: str, upstream: str, folder: str) -> App:
         case "pagefold":
             return Proxy(Upstreams({"anthropic": upstream}), Conversations(policy_named("lossless")))
     settings = Settings(serve=ServeSettings(anthropic_url=upstream), store=StoreSettings(path=f"{folder}/store.db"))
-    proxy = serve.proxy_for(settings, Library.open(Path(settings.store.path), settings.sink))
+    proxy = serve_setup.proxy_for(settings, Library.open(Path(settings.store.path), settings.sink))
     telemetry_setup.attach(proxy, settings)
     return proxy
 

@@ -47,6 +47,7 @@ def test_only_the_token_keys_and_an_address_are_secret_and_any_text_will_do_for_
         ("sink", "secret_key"),
         ("store", "key"),
         ("store", "url"),
+        ("upstreams", "NAME", "key"),
     ]
     assert {rule for _, rule in secret} == {TEXT}
 

@@ -177,11 +177,12 @@ def test_a_loopback_host_needs_no_token(host: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.0.2", "example.com", "localhost.example.com"])
 def test_any_other_host_is_refused_without_a_token_and_taken_with_one(host: str, tmp_path: Path) -> None:
-    needs = "a host that is not a loopback address needs serve.token (PAGEFOLD_SERVE_TOKEN)"
+    needs = "a host that is not a loopback address needs serve.token (PAGEFOLD_SERVE_TOKEN) or serve.teams"
 
     assert refusal_of({"serve.host": host}, {}, tmp_path) == f'--host = "{host}": {needs}'
     assert refusal_of({"serve.host": host}, {"PAGEFOLD_SERVE_TOKEN": " "}, tmp_path) == f'--host = "{host}": {needs}'
     assert load({"serve.host": host}, {"PAGEFOLD_SERVE_TOKEN": "t"}, tmp_path).settings.serve.host == host
+    assert load({"serve.host": host}, {"PAGEFOLD_SERVE_TEAMS": "on"}, tmp_path).settings.serve.host == host
 
 
 def test_an_open_host_in_a_file_is_refused_with_its_line(tmp_path: Path) -> None:

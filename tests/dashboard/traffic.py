@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pagefold.adapters.library import Library
-from pagefold.cli import serve, telemetry_setup
+from pagefold.cli import serve_setup, telemetry_setup
 from pagefold.model_proxy.proxy import Proxy
 from pagefold.model_proxy.server import running
 from pagefold.settings.sections import ServeSettings, Settings, StoreSettings, TelemetrySettings
@@ -51,7 +51,7 @@ def behind(folder: Path, turns: int = 30, **telemetry: object) -> Iterator[Behin
     with running(ScriptedModel(script(turns))) as upstream:
         settings = settings_for(folder, upstream, **telemetry)
         library = Library.open(Path(settings.store.path), settings.sink)
-        proxy = serve.proxy_for(settings, library)
+        proxy = serve_setup.proxy_for(settings, library)
         key = telemetry_setup.attach(proxy, settings)
         try:
             with running(proxy) as url:

@@ -7,7 +7,7 @@ import pytest
 
 from pagefold.adapters.library import Library
 from pagefold.adapters.stores import open_store
-from pagefold.cli.serve import proxy_for
+from pagefold.cli.serve_setup import proxy_for
 from pagefold.errors import ConfigError
 from pagefold.model_proxy.server import running
 from pagefold.settings.sections import ServeSettings, Settings

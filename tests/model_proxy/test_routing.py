@@ -5,7 +5,7 @@ import json
 import pytest
 from yarl import URL
 
-from pagefold.cli.serve import upstreams_of
+from pagefold.cli.serve_setup import upstreams_of
 from pagefold.door import Door
 from pagefold.model_proxy.upstreams import Upstreams
 from pagefold.settings.sections import Settings, UpstreamTable

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from pagefold.access.team import Attribution, TeamUse
 from pagefold.adapters.steady_store import StoreHealth
 from pagefold.cli.proxy_metrics import of_proxy
 from pagefold.model_proxy.conversations import Conversations
@@ -18,10 +19,12 @@ from pagefold.telemetry.live import LiveView
 from pagefold.telemetry.metrics import (
     METRICS,
     Sample,
+    of_budgets,
     of_live,
     of_mcp,
     of_model_proxy,
     of_store,
+    of_teams,
     of_trace,
     of_workers,
     render,
@@ -75,6 +78,8 @@ def everything() -> str:
             *of_trace({"written": 8, "dropped": 0}),
             *of_proxy(watched()),
             *of_workers(2, 1),
+            *of_teams({Attribution("red", "", "api", "Codex", "m"): TeamUse(1, 2)}, is_out=False),
+            *of_budgets("red", [("day", "usd", 0.5, 2.0)]),
         )
     )
 

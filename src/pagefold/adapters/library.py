@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from pagefold.adapters.protection import UNPROTECTED, Protection
 from pagefold.adapters.sink import HistorySink, ObjectStorage, SinkState
 from pagefold.adapters.sink_reader import Restored, SinkReader
-from pagefold.adapters.steady_store import SETTLING_SECONDS, SteadyStore, StoreHealth
+from pagefold.adapters.steady_store import SETTLING_SECONDS, SteadyStore, SteadyView, StoreHealth
 from pagefold.adapters.stores import open_steady_store, open_store
 from pagefold.encode.recall_reply import RecallReply, reply_to_recall
 from pagefold.errors import ConfigError, StoreError
@@ -36,6 +36,8 @@ from pagefold.settings.sections import SinkSettings
 
 _USUALLY_FOUND, _MOST_FOUND = 5, 20
 _ANSWERS = {Recalled: "recalled", Unknown: "unknown", Denied: "denied", Failed: "failed"}
+
+_STEADY = (SteadyStore, SteadyView)
 
 T = TypeVar("T")
 
@@ -60,7 +62,8 @@ class Status:
 class Library:
     """A store, with the history sink behind it where there are `objects`; closing it closes the store.
 
-    What is put under a history is sent to the sink where the store has a sender; else the sink is only read.
+    What is put under a history is sent to the sink where the store has a sender; else the sink is only read. A view has
+    the `sink` of the library that it belongs to.
     """
 
     def __init__(
@@ -70,15 +73,20 @@ class Library:
         *,
         prefix: str = "history/",
         flush_seconds: float = 5.0,
+        sink: HistorySink | None = None,
+        is_view: bool = False,
     ) -> None:
         self.store = store
+        self._objects, self._prefix, self._is_view = objects, prefix, is_view
         self._flush_seconds = flush_seconds
         self._in_sink = SinkReader(store, objects, prefix) if objects else None
         self._answers: Counter[str] = Counter()
         self._searches = 0
-        self._sink = HistorySink(store, objects, prefix) if objects else None
-        if self._sink and store.sender:
-            self._sink.start()
+        self._sink = sink
+        if objects and not is_view:
+            self._sink = HistorySink(store, objects, prefix)
+            if store.sender:
+                self._sink.start()
 
     @classmethod
     def open(
@@ -126,14 +134,19 @@ class Library:
             )
         return cls(store, objects, prefix=settings.prefix, flush_seconds=settings.flush_seconds)
 
+    def scoped(self, scope: StoreScope) -> "Library":
+        """The library for another scope, on the same store and sink, with the same outages. Closing it closes nothing:
+        it ends with this one."""
+        return Library(self.store.scoped(scope), self._objects, prefix=self._prefix, sink=self._sink, is_view=True)
+
     @property
     def health(self) -> StoreHealth:
         """How the store is; always well where it is not watched."""
-        return self.store.health() if isinstance(self.store, SteadyStore) else StoreHealth()
+        return self.store.health() if isinstance(self.store, _STEADY) else StoreHealth()
 
     def run(self, step: Callable[[], T]) -> T:
         """Does several calls of the store as one, within one deadline where it has one. Raises StoreError."""
-        return self.store.run(step) if isinstance(self.store, SteadyStore) else step()
+        return self.store.run(step) if isinstance(self.store, _STEADY) else step()
 
     def when_back(self, call: Callable[[], None]) -> None:
         """Has something called each time the store works again."""
@@ -305,6 +318,8 @@ class Library:
 
     def close(self) -> bool:
         """Lets the sink send what waits, for as long as the settings say, then closes; returns whether all was sent."""
+        if self._is_view:
+            return True
         sink, self._sink = self._sink, None
         done = sink.close(self._flush_seconds) if sink else True
         self.store.close()

@@ -1,4 +1,5 @@
-"""Names the small files of this machine that belong to a store and are no part of it: counts, trace, key and lock."""
+"""Names the small files of this machine that belong to a store and are no part of it: counts, trace, key, lock
+and, where teams share it, their tokens."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,10 @@ class LocalFiles:
     @property
     def counters(self) -> Path:
         return self._beside("counts.sqlite3")
+
+    @property
+    def access(self) -> Path:
+        return self._beside("access.sqlite3")
 
     @property
     def trace(self) -> Path:

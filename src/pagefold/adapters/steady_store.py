@@ -274,6 +274,7 @@ class SteadyView:
         self.where, self.sender = store.where, store.sender
         self._inner: tuple[MendableStore, MendableStore] | None = None  # what is open, and that within the scope
         self.note_later, self.unsaved_note, self.run = store.note_later, store.unsaved_note, store.run
+        self.health = store.health
         self.pages, self.notes = SteadyPages(self), SteadyNotes(self)
         self.outbox, self.search_index = SteadyOutbox(self), SteadySearch(self)
 

@@ -9,8 +9,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from pagefold.adapters.access_rows import SqlAccess
+from pagefold.adapters.local_files import LocalFiles
 from pagefold.adapters.protection import UNPROTECTED, Protection
 from pagefold.adapters.retention import Limits, Retention
+from pagefold.adapters.sqlite.access import SqliteAccessFile
 from pagefold.adapters.sqlite.journal import SqliteJournal, beside
 from pagefold.adapters.sqlite.pages import SqlitePages
 from pagefold.adapters.sqlite.rows import SqliteRows
@@ -126,6 +129,16 @@ def verify_store(where: str | Path, protection: Protection = UNPROTECTED) -> Ver
         with closing(_open_postgres(url, "", THIS_USER, protection)) as store:
             return verify_postgres(store)
     return verify(Path(where), protection.key)
+
+
+def open_access(where: str | Path, protection: Protection = UNPROTECTED) -> SqlAccess:
+    """Opens the access store of a store: tables of its database, or a file beside its file. Raises StoreError."""
+    if url := address_of(where):
+        _postgres()
+        from pagefold.adapters.postgres.access import PostgresAccessTables  # noqa: PLC0415  an extra
+
+        return SqlAccess(PostgresAccessTables(url))
+    return SqlAccess(SqliteAccessFile(LocalFiles(Path(where).absolute()).access, protection.key))
 
 
 def rows_of(where: str | Path, protection: Protection = UNPROTECTED) -> StoreRows:

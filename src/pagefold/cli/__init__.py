@@ -47,6 +47,10 @@ GROUPS = {
         "forget": "remove sessions from the store and the history sink, so that no byte of them is left",
         "journal": "what was written back to outlive the window, what was refused, and why",
     },
+    "Teams on one server": {
+        "team": "add teams, set what they may use, and show what they used",
+        "token": "make, list and revoke the tokens of teams, and show who did what",
+    },
     "Settings, forms and studies": {
         "config": "every setting, its value, and where it comes from",
         "tools": "what is known of tools, what may be run early, and from which layer that comes",

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pagefold import config
-from pagefold.adapters.protection import protection_of
+from pagefold.adapters.protection import Protection, key_of, protection_of
 from pagefold.cli.command_parser import tokens
 from pagefold.errors import ConfigError
 from pagefold.pages.scope import THIS_USER
 from pagefold.settings.sections import Settings
 
 if TYPE_CHECKING:  # imported where it is opened: most commands need no store
+    from pagefold.access.store import AccessStore
     from pagefold.adapters.library import Library
 
 
@@ -63,6 +64,14 @@ def library_to_read(options: argparse.Namespace) -> Iterator["Library"]:
     path, protection = config.store_place(settings), protection_of(settings.store, settings.sink)
     with closing(Library.open(path, settings.sink, sending=False, scope=scope, protection=protection)) as library:
         yield library
+
+
+def access_store(options: argparse.Namespace) -> "AccessStore":
+    """Opens the access store that belongs to the store. Raises ConfigError and StoreError."""
+    from pagefold.adapters.stores import open_access
+
+    settings = load_settings(options)
+    return open_access(config.store_place(settings), Protection(key_of(settings.store)))
 
 
 def read_input(name: str) -> bytes:

@@ -23,7 +23,8 @@ from pagefold.adapters.model_proxy_lock import running_policy
 from pagefold.adapters.protection import protection_of
 from pagefold.cli import output, telemetry_setup
 from pagefold.cli.arguments import add_store, load_settings
-from pagefold.cli.serve import upstreams_of, url_of
+from pagefold.cli.serve import url_of
+from pagefold.cli.serve_setup import upstreams_of
 from pagefold.derive.policies import policy_named
 from pagefold.errors import ConfigError, StoreError
 from pagefold.model_proxy import agents

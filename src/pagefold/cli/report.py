@@ -8,6 +8,7 @@ Examples:
   pagefold report ~/.claude/projects -o saved.html
   pagefold report logs/ --md | less
   pagefold report logs/ --json | jq .bill
+  pagefold report --team research --days 30
 """
 
 import argparse
@@ -23,7 +24,7 @@ from pagefold.analysis.report.html_page import page
 from pagefold.analysis.report.markdown import markdown
 from pagefold.analysis.session_report import ReportOptions, session_report
 from pagefold.analysis.timeline import timeline
-from pagefold.cli import logs, output
+from pagefold.cli import logs, output, team_use
 from pagefold.number_format import several
 from pagefold.printable import printable
 
@@ -35,12 +36,17 @@ _PACKED = 6  # how much longer a compressed recording is than its file
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     logs.add_arguments(command)
+    command.add_argument("--team", metavar="NAME", help="what a team used and saved on a shared server, by --days")
+    command.add_argument("--days", type=int, metavar="N", help="with --team: the last N days (default: all)")
+    command.add_argument("--store", metavar="FILE", help="with --team: the store, or a postgresql:// address")
     command.add_argument("-o", "--output", metavar="FILE", help="where to write (default: pagefold-report.html)")
     command.add_argument("--md", action="store_true", help="print Markdown")
     command.add_argument("--no-text", action="store_true", help="leave out excerpts and file names of your logs")
 
 
 def run(options: argparse.Namespace) -> int:
+    if options.team:
+        return team_use.print_team(options, options.team)
     recorded = logs.recordings_of(options)
     window = recorded.job.window
     rivals = [(name, window) for name in _RIVALS] + [("economic", _SMALLER)] * (window > _SMALLER)

@@ -8,6 +8,7 @@ subscription's five-hour window where the provider reports it. Proxies add to th
 Examples:
   pagefold stats
   pagefold stats --days 7 --json
+  pagefold stats --team research        by project, agent and model, from the database that instances share
 """
 
 import argparse
@@ -17,18 +18,21 @@ from datetime import UTC, datetime, timedelta
 from pagefold import config
 from pagefold.adapters.local_files import LocalFiles
 from pagefold.adapters.sqlite import counters
-from pagefold.cli import output
+from pagefold.cli import output, team_use
 from pagefold.cli.arguments import add_store, load_settings
 from pagefold.derive.quota import WindowWorth
 from pagefold.number_format import money, share, short
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--team", metavar="NAME", help="what a team used of a shared server (see serve.teams)")
     command.add_argument("--days", type=int, metavar="N", help="only the last N days")
     add_store(command)
 
 
 def run(options: argparse.Namespace) -> int:
+    if options.team:
+        return team_use.print_team(options, options.team)
     settings = load_settings(options)
     since = ""
     if options.days is not None:

@@ -26,6 +26,7 @@ from pagefold.config.computer import (
     store_path,
     store_place,
     user_settings,
+    whoami,
     with_variables,
 )
 from pagefold.config.layers import GivenValue, all_layers
@@ -55,6 +56,7 @@ __all__ = [
     "store_path",
     "store_place",
     "user_settings",
+    "whoami",
     "with_variables",
 ]
 
@@ -111,8 +113,8 @@ def setting_rows(loaded: LoadedSettings) -> Iterator[SettingRow]:
 def _refuse_open_host(settings: Settings, winners: Mapping[KeyPath, GivenValue]) -> None:
     """Whoever can reach the proxy can spend the user's money, so beyond this machine it has to ask for a token."""
     host = settings.serve.host
-    if is_loopback(host) or settings.serve.token.strip():
+    if is_loopback(host) or settings.serve.token.strip() or settings.serve.teams:
         return
     subject = winners["serve", "host"].subject
-    needs = "a host that is not a loopback address needs serve.token (PAGEFOLD_SERVE_TOKEN)"
+    needs = "a host that is not a loopback address needs serve.token (PAGEFOLD_SERVE_TOKEN) or serve.teams"
     raise ConfigError(f"{subject} = {brief(host)}: {needs}")

@@ -1,8 +1,10 @@
 """What the environment says about this computer: the user's folders, agents' logs, HTTP proxies and variables."""
 
+import getpass
 import json
 import os
 import re
+import socket
 import sys
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
@@ -189,3 +191,12 @@ def with_variables(text: str, environment: Mapping[str, str] = os.environ) -> st
         return otherwise
 
     return re.sub(r"\$\{([A-Za-z_]\w*(?::-[^}]*)?)\}", value_of, text)
+
+
+def whoami() -> str:
+    """Who is at work here, for a log of what was done: the user's name and the host's."""
+    try:
+        user = getpass.getuser()
+    except (OSError, KeyError):  # a container may run under a number that has no name
+        user = "somebody"
+    return f"{user}@{socket.gethostname()}"

@@ -52,6 +52,19 @@ class HttpReply(NamedTuple):
     headers: tuple[tuple[bytes, bytes], ...] = ()
 
 
+def assets() -> dict[str, tuple[bytes, bytes]]:
+    """The files that pages ask for: their kinds and contents by name."""
+    folder = resources.files("pagefold.dashboard") / "assets"
+    return {name: (kind, (folder / name).read_bytes()) for name, kind in _ASSETS.items()}
+
+
+async def sent_reply(answer: HttpReply, method: str, send: Send) -> None:
+    status, kind, body, more = answer
+    headers = [(b"content-type", kind), (b"content-length", b"%d" % len(body)), *_SAFE, *more]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": b"" if method == "HEAD" else body})
+
+
 class Dashboard:
     """The application. `samples` gives further metrics for /pagefold/metrics. `refresh` is called before anything is
     shown; it reads the trace, if the view comes from one. `notes` gives sentences for the top of the page."""
@@ -69,8 +82,7 @@ class Dashboard:
     ) -> None:
         self._live, self._store_view, self._auth = live, store_view, auth
         self._samples, self._refresh, self._notes, self._clock = samples, refresh, notes, clock
-        folder = resources.files("pagefold.dashboard") / "assets"
-        self._assets = {name: (kind, (folder / name).read_bytes()) for name, kind in _ASSETS.items()}
+        self._assets = assets()
 
     async def __call__(self, scope: Event, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -79,19 +91,16 @@ class Dashboard:
         if scope["type"] != "http":
             await send({"type": "websocket.close"})
             return
-        status, kind, body, more = await self._answer(scope)
-        headers = [(b"content-type", kind), (b"content-length", b"%d" % len(body)), *_SAFE, *more]
-        await send({"type": "http.response.start", "status": status, "headers": headers})
-        await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body})
+        await sent_reply(await self._answer(scope), scope["method"], send)
 
     async def _answer(self, scope: Event) -> HttpReply:
         headers: Mapping[bytes, bytes] = dict(scope["headers"])
         path = scope["raw_path"].decode("ascii", "replace").split("?")[0]
         query = {key: values[-1] for key, values in parse_qs(scope["query_string"].decode("latin-1")).items()}
         if self._auth.is_foreign(headers):
-            return _html(403, layout.notice("Not from there", "Requests of other sites and hosts are refused."))
+            return html_reply(403, layout.notice("Not from there", "Requests of other sites and hosts are refused."))
         if scope["method"] not in ("GET", "HEAD"):
-            return _html(
+            return html_reply(
                 405,
                 layout.notice("Nothing to change here", "The dashboard only reads."),
             )
@@ -103,18 +112,18 @@ class Dashboard:
             cookie = f"{COOKIE}={self._auth.cookie}; Path=/pagefold; HttpOnly; SameSite=Strict; Max-Age=31536000"
             return HttpReply(303, _HTML, b"", ((b"location", path.encode()), (b"set-cookie", cookie.encode())))
         if not self._auth.lets_in(headers):
-            return _html(401, layout.key_form())
+            return html_reply(401, layout.key_form())
         self._refresh()
         try:
             return await self._shown(path, query)
         except PagefoldError as error:
-            return _html(503, layout.notice("The store cannot be used", str(error)))
+            return html_reply(503, layout.notice("The store cannot be used", str(error)))
 
     async def _shown(self, path: str, query: Mapping[str, str]) -> HttpReply:
         match path.removeprefix("/pagefold").strip("/").split("/"):
             case [""]:
                 figures = await self._store_view.fresh()
-                return _html(
+                return html_reply(
                     200, overview.overview_page(self._live, figures, self._clock(), notes=tuple(self._notes()))
                 )
             case ["changes"]:
@@ -131,8 +140,8 @@ class Dashboard:
                 )
             case ["search"]:
                 words = query.get("q", "").strip()
-                return _html(200, views.search_page(words, await asyncio.to_thread(self._search, words)))
-        return _html(404, layout.notice("Not found", "There is no such page here."))
+                return html_reply(200, views.search_page(words, await asyncio.to_thread(self._search, words)))
+        return html_reply(404, layout.notice("Not found", "There is no such page here."))
 
     async def _update(self, number: int, told: int) -> HttpReply:
         await self._until(lambda: self._live.number != number)
@@ -148,10 +157,10 @@ class Dashboard:
         session = self._live.named(name)
         if session is None:
             words = "It has had no event since pagefold started, or it was dropped for newer sessions."
-            return _html(404, layout.notice("No such session", words))
+            return html_reply(404, layout.notice("No such session", words))
         if rest != ["part"]:
             listings = await asyncio.to_thread(self._listings, session)
-            return _html(200, views.session_page(session, self._live, listings))
+            return html_reply(200, views.session_page(session, self._live, listings))
         await self._until(lambda: session.changed != number)
         return _json({"n": session.changed, "html": views.session_part(session, self._live)})
 
@@ -164,7 +173,7 @@ class Dashboard:
         found = recall(library.store.pages, handle) if library else None
         if not isinstance(found, Recalled):
             words = found.text if found else "There is no store yet."
-            return _html(404, layout.notice("No such page", words))
+            return html_reply(404, layout.notice("No such page", words))
         text = found.content.decode("utf-8", "replace")
         listed = library.store.pages.listings(within) if library and within else ()
         name = next((one.name for one in listed if one.page == found.page), "")
@@ -172,7 +181,7 @@ class Dashboard:
         other = next((one for one in levels[1:] if one.level == chosen), levels[-1])
         lines = list(difference(text, other.text)) if len(levels) > 1 else []
         where = " · ".join(filter(None, (name, f"{len(found.content):,} bytes", found.page)))
-        return _html(200, views.page_view(handle_of(found.page), where, within, levels, str(other.level), lines))
+        return html_reply(200, views.page_view(handle_of(found.page), where, within, levels, str(other.level), lines))
 
     def _search(self, query: str) -> SearchAnswer | None:
         library = self._store_view.library() if query else None
@@ -204,7 +213,7 @@ def _number(text: str | None) -> int:
     return int(text) if text is not None and text.isascii() and text.isdigit() and len(text) < 16 else 0
 
 
-def _html(status: int, text: str) -> HttpReply:
+def html_reply(status: int, text: str) -> HttpReply:
     return HttpReply(status, _HTML, text.encode("utf-8", "replace"))
 
 

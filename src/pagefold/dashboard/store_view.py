@@ -36,11 +36,12 @@ class StoreFigures:
 class StoreView:
     """The store as the dashboard reads it. Thread-safe; after `close` there is no store.
 
-    `open_library` is called until it returns one: a store that does not exist yet is not made by looking for it.
+    `open_library` is called until it returns one: a store that does not exist yet is not made by looking for it. With
+    `whole`, what waits for the history sink is told, whosever it is.
     """
 
-    def __init__(self, open_library: Callable[[], Library | None], counts: Path | None) -> None:
-        self._open, self._counts = open_library, counts
+    def __init__(self, open_library: Callable[[], Library | None], counts: Path | None, *, whole: bool = True) -> None:
+        self._open, self._counts, self._whole = open_library, counts, whole
         self._library: Library | None = None
         self._guard, self._closed = threading.Lock(), False
         self._last = StoreFigures()
@@ -87,7 +88,7 @@ class StoreView:
             if library is None:
                 return StoreFigures(mcp=dict(sums))
             stats = library.store.pages.stats()
-            unsent, length = library.store.outbox.backlog()
+            unsent, length = library.store.outbox.backlog() if self._whole else (0, 0)
             sizes = (stats.pages, stats.bytes, stats.stored_bytes, stats.histories)
             return StoreFigures(*sizes, dict(sums), unsent=unsent, unsent_bytes=length)
         except PagefoldError as error:

@@ -385,7 +385,7 @@ class ProxiedRequest:
             self._listener.show()
         up, down = self._upload.bytes, self._bytes_down
         seen = self._exchange.finish(self._ending, bytes_up=up, bytes_down=down, now=self._ended)
-        self._proxy.record_seen(seen)
+        self._proxy.record_seen(seen, self._named)
         self._proxy.fell_silent(self._exchange, seen, self._target, self._upstream)
         self._counted = True
         if self._proxy.recorder is not None and (record := self._exchange.record) is not None:

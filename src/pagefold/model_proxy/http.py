@@ -22,8 +22,8 @@ from pagefold.wire.apis import window_asked
 
 Headers: TypeAlias = list[tuple[bytes, bytes]]
 
-WISH_HEADER, WINDOW_HEADER = b"x-pagefold", b"x-pagefold-window"
-NOT_PASSED_ON = frozenset((b"host", b"expect", TOKEN_HEADER, WISH_HEADER, WINDOW_HEADER))
+WISH_HEADER, WINDOW_HEADER, PROJECT_HEADER = b"x-pagefold", b"x-pagefold-window", b"x-pagefold-project"
+NOT_PASSED_ON = frozenset((b"host", b"expect", TOKEN_HEADER, WISH_HEADER, WINDOW_HEADER, PROJECT_HEADER))
 """Headers that are not for the upstream."""
 _LARGEST_WINDOW = 100_000_000
 _OF_ONE_CONNECTION = frozenset((b"connection", b"keep-alive", b"transfer-encoding", b"te", b"trailer", b"upgrade"))

@@ -29,7 +29,7 @@ import aiohttp
 from yarl import URL
 
 from pagefold import tokens
-from pagefold.adapters.asgi import App, Event, Receive, Send
+from pagefold.adapters.asgi import App, Event, Receive, Send, end
 from pagefold.adapters.gc_tuning import give_back
 from pagefold.adapters.steady_store import StoreHealth
 from pagefold.adapters.steady_time import steady_time
@@ -48,7 +48,7 @@ from pagefold.model_proxy.limited_http import ConnectionLimits
 from pagefold.model_proxy.readiness import PATHS, Readiness
 from pagefold.model_proxy.recalling import ENOUGH
 from pagefold.model_proxy.saving import Saving
-from pagefold.model_proxy.totals import CostCheck, Seen, Totals
+from pagefold.model_proxy.totals import CostCheck, Ending, Seen, Totals
 from pagefold.model_proxy.turn_recorder import TurnRecorder
 from pagefold.model_proxy.upstreams import Upstreams
 from pagefold.pages.page import PageId
@@ -124,6 +124,7 @@ class Proxy:
         self._loop: asyncio.AbstractEventLoop | None = None
         self.status: Callable[[], Awaitable[str]] = self._own_status
         self.sessions: Callable[[], Awaitable[str]] = self._no_sessions
+        self.meter: Callable[[Seen, Mapping[bytes, bytes]], None] = lambda seen, headers: None
         self.tell_others: Callable[[tuple[str, ...]], None] = lambda names: None
 
     async def __call__(self, scope: Event, receive: Receive, send: Send) -> None:
@@ -159,7 +160,7 @@ class Proxy:
         self._worker.shutdown()
         self._count_and_flush()
         if self.dashboard is not None:
-            await _end(self.dashboard)
+            await end(self.dashboard)
         await send({"type": "lifespan.shutdown.complete"})
 
     async def _answer(self, scope: Event, receive: Receive, send: Send) -> None:
@@ -235,8 +236,9 @@ class Proxy:
         with self._counting:
             self._totals = self.totals_so_far + counts
 
-    def record_seen(self, seen: Seen) -> None:
+    def record_seen(self, seen: Seen, headers: Mapping[bytes, bytes]) -> None:
         self._seen.append(seen)
+        self.meter(seen, headers)
         if len(self._seen) >= _MOST_UNCOUNTED:  # counting several together is faster; the limit bounds memory
             self.add(Totals())
 
@@ -278,7 +280,9 @@ class Proxy:
             return
         self.conversations.reckoner.kept_alive(plan.hashes, now := steady_time())
         self.conversations.notebook.note_use(plan.conversation, CacheUse(now, plan.prices.life))
-        self.add(Totals(keep_alives=1, usage=usage, reckoned=CostCheck(usd=plan.prices.bill(usage))))
+        cost = CostCheck(usd=plan.prices.bill(usage))
+        self.add(Totals(keep_alives=1, usage=usage, reckoned=cost))
+        self.meter(Seen("", Ending.WHOLE, usage=usage, reckoned=cost), {})
 
     def enqueue_finished(self, request: FinishedRequest) -> None:
         """Queues a finished request to be counted soon: several together take half the time, and no client waits."""
@@ -377,18 +381,6 @@ def _retrieved(done: asyncio.Future[Any]) -> None:
     """Retrieves an exception: asyncio would write one that is not retrieved to stderr, with a client's words."""
     if not done.cancelled():
         done.exception()
-
-
-async def _end(mounted: App) -> None:
-    """Sends a mounted application the shutdown event, the only part of a lifespan that it waits for."""
-
-    async def receive() -> Event:
-        return {"type": "lifespan.shutdown"}
-
-    async def send(event: Event) -> None:
-        pass
-
-    await mounted({"type": "lifespan"}, receive, send)
 
 
 async def _finished(step: Future[Any]) -> Callable[[], Any]:

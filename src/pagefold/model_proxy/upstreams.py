@@ -37,25 +37,27 @@ class Upstreams:
             if self.addresses.get(name)
         }
         self._accounts = {account.header.encode(): account.name for account in accounts()}
-        self._default = next(iter(self.addresses.values()), "")
+        self._default = next(iter(self.addresses), "")
 
     def target(self, path: bytes, query: bytes, headers: Headers) -> URL | None:
         """The address that a request goes to, or None where no upstream takes it."""
-        if account := next((self._accounts[header] for header, _ in headers if header in self._accounts), ""):
-            address, path = self.addresses.get(account, ""), path.removeprefix(_VERSION)
-        else:
-            address = self._address(path, headers)
+        name = self.name_of(path, headers)
+        address = self.addresses.get(name, "")
+        path = path.removeprefix(_VERSION) if name in self._accounts.values() else path
         # Only of queries that cannot hold a key is anything remembered.
         return _cached_target(address, path, query) if query in _QUERIES else _target(address, path, query)
 
-    def _address(self, path: bytes, headers: Headers) -> str:
+    def name_of(self, path: bytes, headers: Headers) -> str:
+        """The name of the upstream that a request goes to; it may have no address."""
+        if account := next((self._accounts[header] for header, _ in headers if header in self._accounts), ""):
+            return account
         if (name := _first(self._own, path) or _asked(path) or _first(self._routes, path)) is not None:
-            return self.addresses.get(name, "")
+            return name
         for route, name in self._shared.items():
             if path == route or path.startswith(route + b"/"):
                 # A key must not end up with another provider, whose clients are known by a header.
                 others = (self._headers.get(header) for header, _ in headers)
-                return self.addresses.get(next(filter(None, others), name), "")
+                return next(filter(None, others), name)
         return self._default
 
 

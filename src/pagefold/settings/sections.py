@@ -46,6 +46,13 @@ class UpstreamTable:
     name: str
     url: str | None = setting(None, "Where its requests are sent on to.", ADDRESS)
     paths: tuple[str, ...] | None = setting(None, "Requests at these paths, or below them, go to it.", PATHS)
+    key: str | None = setting(
+        None,
+        "The provider's key for clients that show a team's token in place of one (see `serve.teams`); best set as "
+        "PAGEFOLD_UPSTREAMS_ANTHROPIC_KEY.",
+        TEXT,
+        secret=True,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +130,9 @@ class SinkSettings:
 class ServeSettings:
     """The proxy in front of the model APIs."""
 
-    host: str = setting("127.0.0.1", "The address to listen on; any but a loopback address needs `serve.token`.", NAMED)
+    host: str = setting(
+        "127.0.0.1", "The address to listen on; any but a loopback address needs `serve.token` or `serve.teams`.", NAMED
+    )
     port: int = setting(8377, "The port to listen on; 0 takes any that is free.", whole(0, 65535))
     anthropic_url: str = setting("https://api.anthropic.com", "Where Anthropic requests are sent on to.", ADDRESS)
     openai_url: str = setting("https://api.openai.com", "Where OpenAI requests are sent on to.", ADDRESS)
@@ -132,6 +141,12 @@ class ServeSettings:
         "The token that a client must present, also to `pagefold mcp --http`; empty asks for none.",
         TEXT,
         secret=True,
+    )
+    teams: bool = setting(
+        False,
+        "Ask every client for a team's token (`pagefold token create`): pages, budgets and limits are then the team's, "
+        "and `serve.token` is the operator's.",
+        SWITCH,
     )
     tls_certificate: str = setting("", "The certificate chain (PEM) to serve https with; empty serves http.", FILE)
     tls_key: str = setting("", "The certificate's private key (PEM), where it is not in the same file.", FILE)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from pagefold.access.team import UseByAttribution
 from pagefold.telemetry.live import LiveView
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -54,6 +55,10 @@ METRICS: Mapping[str, tuple[str, str]] = {
     "pagefold_workers": ("gauge", "Processes that serve, where there are several."),
     "pagefold_worker_restarts_total": ("counter", "Workers that ended and were started again."),
     "pagefold_draining": ("gauge", "1 once the proxy is to end."),
+    "pagefold_team_used": ("gauge", "What a team has used in the period, all instances together, by unit."),
+    "pagefold_team_limit": ("gauge", "What a team may use in the period, where there is a limit, by unit."),
+    "pagefold_team_use_total": ("counter", "Requests, tokens and dollars by team, project, agent and model."),
+    "pagefold_access_out": ("gauge", "1 while teams cannot be looked up."),
     "pagefold_trace_events_total": ("counter", "Events of the decision trace: written, dropped, or not writable."),
 }
 
@@ -174,6 +179,25 @@ def of_store(pages: int, put: int, stored: int, unsent: tuple[int, int] = (0, 0)
 def of_workers(running: int, restarted: int) -> Iterator[Sample]:
     yield Sample("pagefold_workers", running)
     yield Sample("pagefold_worker_restarts_total", restarted)
+
+
+def of_teams(uses: UseByAttribution, *, is_out: bool) -> Iterator[Sample]:
+    """What teams have used of this process; `is_out` says that they cannot be looked up."""
+    yield Sample("pagefold_access_out", int(is_out))
+    for use, counts in uses.items():
+        labels = (("team", use.team), ("project", use.project), ("agent", use.agent), ("model", use.model))
+        values = counts.to_dict()
+        for what in ("requests", "prompt", "cached", "output", "saved", "usd", "usd_saved"):
+            yield Sample("pagefold_team_use_total", values[what], (*labels, ("what", what)))
+
+
+def of_budgets(team: str, budgets: Iterable[tuple[str, str, float, float]]) -> Iterator[Sample]:
+    """A team's budgets: by period and unit, what was used, and the limit or 0."""
+    for period, what, used, limit in budgets:
+        labels = (("team", team), ("period", period), ("what", what))
+        yield Sample("pagefold_team_used", used, labels)
+        if limit:
+            yield Sample("pagefold_team_limit", limit, labels)
 
 
 def of_trace(counts: Mapping[str, int]) -> Iterator[Sample]:

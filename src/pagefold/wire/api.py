@@ -40,7 +40,8 @@ class ApiProvider:
     Besides the paths of its APIs, `paths` go to its upstream. So do `shared_paths`, which other providers have too, if
     it has an upstream and the request has no other provider's `header`, by which that provider's clients are known.
     `window_flag` is a header, a word in it, and how many tokens fit where a request has that. `account` is where its
-    clients go that have a login in place of a key. `url` is its address where no setting says another.
+    clients go that have a login in place of a key. `url` is its address where no setting says another. `key_header` is
+    the header that carries a key, and what stands there before it.
     """
 
     name: str
@@ -50,6 +51,7 @@ class ApiProvider:
     window_flag: tuple[bytes, bytes, int] | None = None
     account: AccountUpstream | None = None
     url: str = ""
+    key_header: tuple[bytes, bytes] = (b"authorization", b"Bearer ")
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ ANTHROPIC = ApiProvider(
     "anthropic",
     header="anthropic-version",
     window_flag=(b"anthropic-beta", b"context-1m", 1_000_000),
+    key_header=(b"x-api-key", b""),
 )
 CHATGPT = AccountUpstream("chatgpt", "https://chatgpt.com/backend-api/codex", "chatgpt-account-id")
 OPENAI = ApiProvider(
@@ -40,12 +41,13 @@ GEMINI = ApiProvider(
     "gemini",
     paths=("/v1beta", "/v1alpha", "/upload/v1beta"),
     header="x-goog-api-key",
+    key_header=(b"x-goog-api-key", b""),
     url="https://generativelanguage.googleapis.com",
 )
 CLOUDS = (
     ApiProvider("vertex", paths=("/v1/projects", "/v1beta1/projects", "/v1/publishers", "/v1beta1/publishers")),
-    ApiProvider("azure", paths=("/openai",)),
-    ApiProvider("foundry", paths=("/anthropic",)),
+    ApiProvider("azure", paths=("/openai",), key_header=(b"api-key", b"")),
+    ApiProvider("foundry", paths=("/anthropic",), key_header=(b"x-api-key", b"")),
     ApiProvider("openrouter", paths=("/api/v1",), url="https://openrouter.ai"),
 )
 """Who serves other providers' APIs under paths of their own."""

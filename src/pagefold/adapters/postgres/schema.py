@@ -7,6 +7,7 @@ to take something away raises `readable_from` to the first version that does wit
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from pagefold.adapters.access_rows import SCHEMA as ACCESS
 from pagefold.adapters.postgres.server import Connection, Server
 from pagefold.errors import StoreError
 
@@ -80,6 +81,8 @@ MIGRATIONS: Sequence[Migration] = (
     END $$;
     CREATE TRIGGER body_removed AFTER DELETE ON bodies FOR EACH ROW EXECUTE FUNCTION note_removed_body();
     """),
+    # Teams, tokens, use and the audit log.
+    Migration(ACCESS),
 )
 
 
