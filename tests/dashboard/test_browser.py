@@ -166,7 +166,7 @@ def test_a_screen_reader_is_told_what_is_drawn(browser: Any, one: Behind) -> Non
         nameless = "[...document.querySelectorAll('svg, input, button')].filter(e => !(e.getAttribute('aria-label')"
         nameless += " || e.textContent || e.labels?.length)).length"
         assert page.evaluate(nameless) == 0
-        assert page.get_attribute("#happened", "aria-live") == "polite"
+        assert page.get_attribute("[role=log]", "aria-live") == "polite"
         assert page.evaluate("document.documentElement.lang") == "en"
         bare = "[...document.querySelectorAll('table')].filter(t => !t.caption || !t.querySelector('th[scope]')).length"
         assert page.evaluate(bare) == 0

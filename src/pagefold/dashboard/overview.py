@@ -132,8 +132,8 @@ def happened_list(happened: Iterable[Incident], *, of: bool = True) -> Html:
     newest = list(happened)[-EVENTS:][::-1]
     empty = el("p", "Folds, faults, recalls and errors are told here, with their reasons.", class_="quiet")
     made = (event_item(one, of=of) for one in newest)
-    items = el("ol", made, id="happened", role="log", aria_live="polite", aria_label="What happened")
-    return el("div", None if newest else empty, items)
+    items = el("ol", made, id="happened")
+    return el("div", None if newest else empty, items, role="log", aria_live="polite", aria_label="What happened")
 
 
 def event_item(one: Incident, *, of: bool = True) -> Html:

@@ -276,6 +276,6 @@ def _table(caption: str, columns: Sequence[str], rows: Iterable[Sequence[HtmlChi
         el("tr", (el("td", cell, class_="bars" if place == last else None) for place, cell in enumerate(row)))
         for row in rows
     )
-    head = el("thead", el("tr", (el("th", column, scope="col") for column in columns)))
+    head = el("thead", el("tr", (el("th", column, scope="col") if column else el("td") for column in columns)))
     table = el("table", el("caption", caption) if caption else None, head, el("tbody", body))
     return el("div", table, class_="scroll", tabindex="0")
