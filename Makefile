@@ -113,7 +113,7 @@ $(AGENTS_DIR)/.ready: Makefile | $(READY)
 	  @anthropic-ai/claude-code@2.1.326 @openai/codex@0.169.0 opencode-ai@1.18.33 \
 	  @modelcontextprotocol/server-everything@2026.8.31 @modelcontextprotocol/server-filesystem@2026.8.31 \
 	  @modelcontextprotocol/server-memory@2026.8.31 @modelcontextprotocol/inspector@0.15.0 \
-	  @zereight/mcp-gitlab@2.1.64 s3rver@3.7.1 axe-core@4.14.0
+	  @zereight/mcp-gitlab@2.1.64 s3rver@3.7.1 axe-core@4.14.0 @google/gemini-cli@0.61.0
 	npm install --loglevel=error --no-audit --no-fund --prefix $(AGENTS_DIR)/older @anthropic-ai/claude-code@2.1.197
 	touch $@
 

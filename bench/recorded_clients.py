@@ -229,8 +229,57 @@ class ResponsesClient(RecordedClient):
         return f'{{"model":"{self.model}","input":[{items}],{self._rest}'.encode()
 
 
+class GeminiClient(RecordedClient):
+    """A client of generateContent, as Gemini CLI is one: all responses to one answer are in one content."""
+
+    def __init__(self, session: Session, model: str, life: str = "1h") -> None:
+        super().__init__(session, model, life)
+        self.path = f"/v1beta/models/{model}:streamGenerateContent?alt=sse"
+        schema = {"type": "object", "properties": {}}
+        declared = [
+            {"name": name, "description": f"Runs {name}.", "parametersJsonSchema": schema} for name in self.tool_names
+        ]
+        rest: dict[str, Any] = {"systemInstruction": {"parts": [{"text": self.system}]}}
+        rest |= {"tools": [{"functionDeclarations": declared}]} if declared else {}
+        self._rest = json.dumps(rest)[1:]
+        self._open: list[dict[str, Any]] = []  # calls of the last answer that have no response yet
+
+    def keep(self, reply: ProviderReply) -> None:
+        content = reply.message["candidates"][0]["content"]
+        self.thinking_kept += sum("thoughtSignature" in part for part in content["parts"])
+        self._say(dict(content))
+
+    def keep_unanswered(self, answer: Answer) -> None:
+        parts: list[dict[str, Any]] = [{"text": answer.text}] if answer.text.strip() else []
+        parts += [{"functionCall": {"id": c.id, "name": c.name, "args": dict(c.arguments)}} for c in answer.calls]
+        self._say({"role": "model", "parts": parts})
+
+    def _user(self, text: str) -> None:
+        self._say({"role": "user", "parts": [{"text": text}]})
+
+    def _result(self, call_id: str, text: str) -> None:
+        if self._last is not None and self._last["role"] == "model":
+            self._open = [part["functionCall"] for part in self._last["parts"] if "functionCall" in part]
+        call = next((call for call in self._open if call.get("id", call_id) == call_id), None)
+        if call is None:
+            return  # nobody has called it, and no client of this API could say it
+        self._open.remove(call)
+        own = {"id": call_id} if "id" in call else {}
+        part = {"functionResponse": {**own, "name": call["name"], "response": {"output": text}}}
+        if self._last is not None and self._last["role"] == "user" and "functionResponse" in self._last["parts"][0]:
+            self._last["parts"].append(part)
+        else:
+            self._say({"role": "user", "parts": [part]})
+
+    def _body(self) -> bytes:
+        contents = ",".join([*self._raws, json.dumps(self._last)])
+        return f'{{"contents":[{contents}],{self._rest}'.encode()
+
+
 def client_for(session: Session, model: str, life: str, api: str = "") -> RecordedClient:
-    """The client of a session: for a model of OpenAI of the Responses API, unless `api` says chat."""
+    """The client of a session by its model: for one of OpenAI of the Responses API, unless `api` says chat."""
     if model.startswith("claude"):
         return MessagesClient(session, model, life)
+    if model.startswith("gemini"):
+        return GeminiClient(session, model, life)
     return ChatClient(session, model) if api == "chat" else ResponsesClient(session, model)

@@ -149,7 +149,11 @@ def main() -> None:
     parser.add_argument("--family", default="coding-claude-code-july", help="names of recordings, with commas between")
     parser.add_argument("--policy", default="identity,lossless,economic")
     parser.add_argument("--window", default="64000", help="one or more, with commas between")
-    parser.add_argument("--model", default="claude-opus-5-5", help="one of OpenAI's is asked through Responses")
+    parser.add_argument(
+        "--model",
+        default="claude-opus-5-5",
+        help="one of OpenAI's is asked through Responses, of Gemini's by generateContent",
+    )
     parser.add_argument("--api", default="", choices=["", "chat"], help="Chat Completions in place of Responses")
     parser.add_argument("--life", default="1h", choices=["5m", "1h"], help="of the client's cache marks")
     parser.add_argument("--thinking", default="error", choices=[str(behaviour) for behaviour in Behaviour])

@@ -44,6 +44,7 @@ def test_what_the_agent_would_ask_is_asked(tmp_path: Path) -> None:
     ("program", "environment", "anthropic", "openai"),
     [
         ("agent", {}, "", ""),
+        ("gemini", {"GOOGLE_GEMINI_BASE_URL": GATEWAY}, "", ""),
         ("agent", {"ANTHROPIC_BASE_URL": f"{GATEWAY}/a"}, f"{GATEWAY}/a", ""),
         ("agent", {"OPENAI_BASE_URL": f"{GATEWAY}/v1/"}, "", GATEWAY),
         ("agent", {"OPENAI_BASE_URL": f"{GATEWAY}/a/v1"}, "", f"{GATEWAY}/a"),
@@ -65,6 +66,8 @@ def test_the_upstream_is_what_the_environment_names(
     assert ("OPENAI_BASE_URL" in started) is not left
     assert ("passes by pagefold" in remark) is left
     assert "ANTHROPIC_BASE_URL" in started
+    assert found.get("upstreams.gemini.url") == environment.get("GOOGLE_GEMINI_BASE_URL")
+    assert started["GOOGLE_GEMINI_BASE_URL"] == "http://127.0.0.1:1"
 
 
 @pytest.mark.parametrize(

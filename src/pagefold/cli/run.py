@@ -4,8 +4,8 @@ The proxy listens on a free port of this computer while the agent runs, and the 
 its tool search and its 1M window back, which it gives up behind an address that is not the vendor's. What the agent
 prints is its own; what was saved is said at the end, on stderr.
 
-Claude Code, Codex (with an API key or a ChatGPT login) and OpenCode are known. Any other program is told the proxy's
-address by ANTHROPIC_BASE_URL and OPENAI_BASE_URL.
+Claude Code, Codex (with an API key or a ChatGPT login), OpenCode and Gemini CLI (with an API key) are known. Any other
+program is told the proxy's address by ANTHROPIC_BASE_URL, OPENAI_BASE_URL and GOOGLE_GEMINI_BASE_URL.
 
 Examples:
   pagefold run claude

@@ -16,7 +16,7 @@ from pagefold.wire.apis import CHATGPT
 VENDOR = "api.anthropic.com"
 SEARCH = "ENABLE_TOOL_SEARCH"
 FIRST_PARTY = "_CLAUDE_CODE_ASSUME_FIRST_PARTY_BASE_URL"
-ANTHROPIC, OPENAI = "ANTHROPIC_BASE_URL", "OPENAI_BASE_URL"
+ANTHROPIC, OPENAI, GEMINI = "ANTHROPIC_BASE_URL", "OPENAI_BASE_URL", "GOOGLE_GEMINI_BASE_URL"
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _PROXIES = ("http_proxy", "https_proxy", "all_proxy")
 
@@ -48,7 +48,7 @@ def upstreams(
         # Codex goes there with a login as well.
         keys = ("serve.openai_url", f"upstreams.{CHATGPT.name}.url") if _ends_in_version(address) else ()
         return dict.fromkeys(keys, address)
-    addresses = {"serve.anthropic_url": ANTHROPIC, "serve.openai_url": OPENAI}
+    addresses = {"serve.anthropic_url": ANTHROPIC, "serve.openai_url": OPENAI, "upstreams.gemini.url": GEMINI}
     return {key: address for key, name in addresses.items() if (address := _meant(name, environment))}
 
 
@@ -62,7 +62,7 @@ def start(
     """Returns how to start an agent. `url` is the proxy's, `upstream` where it sends Anthropic requests, `codex` what
     Codex's own settings file says."""
     variables: dict[str, str] = {}
-    for name in (ANTHROPIC, OPENAI):
+    for name in (ANTHROPIC, OPENAI, GEMINI):
         # An address whose paths are not those of the API is left as it is.
         if not environment.get(name) or _meant(name, environment):
             variables[name] = f"{url}/v1" if _versioned(command, name) else url
@@ -119,8 +119,8 @@ def _name(command: Sequence[str]) -> str:
 
 
 def _versioned(command: Sequence[str], variable: str) -> bool:
-    """Returns whether the agent expects the API's version in this address. OpenCode does in both."""
-    return variable == OPENAI or _name(command) == "opencode"
+    """Returns whether the agent expects the API's version in this address. OpenCode does in Anthropic's too."""
+    return variable == OPENAI or (variable == ANTHROPIC and _name(command) == "opencode")
 
 
 def _meant(variable: str, environment: Mapping[str, str]) -> str:

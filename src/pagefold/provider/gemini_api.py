@@ -60,7 +60,8 @@ class GeminiApi:
         written += sum(counter.count(f"{call.name} {json_text.dumps(call.arguments)}") for call in turn.calls)
         use = self._cache.use(cached, incoming.now, shortest=model.cacheable, look_back=_ANY_DISTANCE)
         charge = Charge(total - use.read, use.read, {}, written + thoughts)
-        record = replace(record, charge=charge, tokens=charge.prompt, made=int(model.signs))
+        given = sum(content.signed for content in contents)
+        record = replace(record, charge=charge, tokens=charge.prompt, thinking=given, made=int(model.signs))
         response = gemini_answer.response_of(asked.model, model, incoming.number, turn, charge, thoughts)
         if not asked.stream:
             return whole(response, record)

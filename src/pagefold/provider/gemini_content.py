@@ -30,16 +30,16 @@ class NamedCall:
 @frozen
 class InputContent:
     """One content. `broken` says why its parts cannot be read, `forged` that it has a signature which the provider did
-    not write; `says` that there is something else than calls and responses in it."""
+    not write; `signed` is how many signatures it has."""
 
     role: str
     content: bytes
     tokens: int
     calls: tuple[NamedCall, ...] = ()
     responses: tuple[NamedCall, ...] = ()
-    says: bool = False
     broken: str = ""
     forged: bool = False
+    signed: int = 0
 
 
 def content_of(value: Any, counter: Counter) -> InputContent:
@@ -48,11 +48,12 @@ def content_of(value: Any, counter: Counter) -> InputContent:
     listed: Sequence[Any] = parts if isinstance(parts, list) else [parts] if isinstance(parts, dict) else ()
     calls: list[NamedCall] = []
     responses: list[NamedCall] = []
-    says, forged, tokens = False, False, FRAME
+    forged, signed, tokens = False, 0, FRAME
     broken = "" if listed else "contents.parts must not be empty."
     for part in listed:
         signature = as_string(member_of(part, SIGNED)[1])
-        forged = forged or bool(signature and signature not in SKIPS and sealed_of(signature) is None)
+        forged = forged or bool(signature and signature not in SKIPS and sealed_of(_plain(signature)) is None)
+        signed += bool(signature)
         call, response = member_of(part, CALL)[1], member_of(part, RESPONSE)[1]
         if isinstance(call, dict):
             calls.append(NamedCall(as_string(call.get("name")), as_string(call.get("id")), signature))
@@ -63,13 +64,17 @@ def content_of(value: Any, counter: Counter) -> InputContent:
             if not isinstance(response.get("response"), dict):
                 broken = broken or "function_response.response: expected a Struct."
         elif set(as_object(part)) - {*SIGNED, "thought"}:
-            says = True
             tokens += _MEDIA_TOKENS if member_of(part, _MEDIA)[0] else _tokens(part, counter)
         else:
             broken = broken or "required oneof field 'data' must have one initialized field"
     role = as_string(fields.get("role")) or "user"
     content = hash_of_value({"role": role, "parts": parts})
-    return InputContent(role, content, tokens, tuple(calls), tuple(responses), says, broken, forged)
+    return InputContent(role, content, tokens, tuple(calls), tuple(responses), broken, forged, signed)
+
+
+def _plain(signature: str) -> str:
+    """Bytes in either alphabet of base64: Google's own SDK spells what it got in the other one."""
+    return signature.translate(str.maketrans("-_", "+/"))
 
 
 def declared(tools: Any) -> list[str]:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pagefold.frozen import frozen
+from pagefold.wire.gemini import DECLARED, member_of
 from pagefold.wire.json_text import as_list, as_object, as_string
 
 
@@ -16,12 +17,13 @@ class OfferedTool:
 
 
 def tools_in(tools: Any, namespace: str = "") -> Iterator[tuple[str, OfferedTool]]:
-    """The tools of one list, those inside namespaces too."""
+    """The tools of one list, those inside namespaces and declarations too."""
     for tool in map(as_object, as_list(tools)):
         kind = as_string(tool.get("type"))
         if kind == "namespace":
             yield from tools_in(tool.get("tools"), as_string(tool.get("name")))
             continue
+        yield from tools_in(member_of(tool, DECLARED)[1])
         name = as_string(tool.get("name") or as_object(tool.get("function") or tool.get("custom")).get("name"))
         if name:
             yield name, OfferedTool(kind == "custom", namespace)

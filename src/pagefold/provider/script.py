@@ -25,11 +25,12 @@ _SHELLS: Mapping[str, Callable[[str], dict[str, Any]]] = {
     "Bash": lambda command: {"command": command, "description": "scripted"},
     "bash": lambda command: {"command": command, "description": "scripted"},
     "exec_command": lambda command: {"cmd": command},
+    "run_shell_command": lambda command: {"command": command, "description": "scripted"},
     "shell_command": lambda command: {"command": command},
     "shell": lambda command: {"command": ["bash", "-lc", command]},
     "exec": lambda command: {"input": f"text(await tools.exec_command({json_text.dumps({'cmd': command})}))"},
 }
-_READERS = {"Read": "file_path", "read": "filePath"}
+_READERS = {"Read": "file_path", "read": "filePath", "read_file": "file_path"}
 
 
 @frozen
@@ -80,10 +81,11 @@ def _turn(value: Any, where: str) -> Answer:
 def _next_turn(request: Mapping[str, Any]) -> int:
     """The turn after the newest one that stands in the request."""
     newest = counted = -1
-    items = as_list(request.get("messages") or request.get("input"))
+    items = as_list(request.get("messages") or request.get("input") or request.get("contents"))
     last_role = ""
     for item in map(as_object, items):
         role = as_string(item.get("role")) or ("user" if "output" in item else "assistant")
+        role = "assistant" if role == "model" else role
         turns = [int(turn) for turn in _CALL_ID.findall(json_text.dumps(item))]
         if turns and max(turns) > newest:
             newest = counted = max(turns)
