@@ -20,6 +20,7 @@ GROUPS = {
     "To begin with": {
         "run": "start an agent behind the model proxy",
         "report": "what your sessions cost and what pagefold would have saved, as a page to show to others",
+        "trial": "whether it works for you: sessions behind pagefold against sessions held out",
         "doctor": "check whether proxies, store and agents work together, and say what to do",
         "stats": "what the proxies have saved so far",
         "demo": "see it work: replay, store, recall and proxy on a bundled session, no key, no network",

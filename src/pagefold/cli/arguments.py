@@ -32,6 +32,9 @@ def add_policy(command: argparse.ArgumentParser) -> None:
     meaning = f"identity, lossless (default) or economic; to compare with: {others}"
     command.add_argument("--policy", metavar="NAME", help=meaning)
     command.add_argument("--observe", action="store_true", default=None, help="change nothing, count what passes")
+    command.add_argument(
+        "--trial", type=float, metavar="SHARE", help="leave this share of new sessions untouched: see pagefold trial"
+    )
     add_window(command, "tokens a request may hold (default: by the model)")
 
 

@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
     if not command:
         raise ConfigError("pagefold run: expected an agent to start: claude, codex, opencode or any other program")
     given, codex = config.process_environment({}), config.codex_settings()
-    names = ("policy", "observe", "window", "anthropic_url", "openai_url")
+    names = ("policy", "observe", "trial", "window", "anthropic_url", "openai_url")
     flags = {f"serve.{name}": getattr(options, name) for name in names}
     flags |= {**config.store_flags(options.store), "config": options.config}
     loaded = config.load(flags=flags)

@@ -29,7 +29,7 @@ from pagefold.model_proxy.proxy import Proxy
 from pagefold.pages.scope import THIS_USER, StoreScope
 from pagefold.settings.sections import Settings
 
-_FLAGS = ("observe", "policy", "host", "port", "anthropic_url", "openai_url", "window", "recall", "workers")
+_FLAGS = ("observe", "policy", "host", "port", "anthropic_url", "openai_url", "window", "recall", "workers", "trial")
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:

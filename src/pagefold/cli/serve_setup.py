@@ -17,7 +17,7 @@ from pagefold.adapters.model_proxy_lock import hold_model_proxy_lock
 from pagefold.adapters.problem_log import ProblemLog
 from pagefold.adapters.protection import Protection, protection_of
 from pagefold.adapters.stores import open_existing, retention_of
-from pagefold.cli import counter_writer, output, telemetry_setup
+from pagefold.cli import counter_writer, output, session_rows_writer, telemetry_setup
 from pagefold.derive.learned import learned_of
 from pagefold.derive.policies import policy_named
 from pagefold.door import Door
@@ -49,7 +49,11 @@ def opened_proxy(settings: Settings, *, token: str | None = None, scope: StoreSc
         proxy = proxy_for(settings, library, known=known, token=token, report=lambda line: problems("fault", line))
         if library is not None:
             library.when_back(proxy.store_is_back)
-        yield proxy
+        if telemetry_setup.store_path(settings) is None:
+            yield proxy
+            return
+        with session_rows_writer.gathering(proxy, settings, scope.written):
+            yield proxy
 
 
 @contextmanager
@@ -137,6 +141,7 @@ def proxy_for(
         memory=serve.memory << 20,
         known=ModelPrices(settings.prices_usd, settings.prices, lambda line: output.to_stderr(f"pagefold: {line}")),
         recall_rounds=serve.recall_rounds if serve.recall == "inline" and library else 0,
+        trial=serve.trial,
     )
     upstreams = upstreams_of(settings)
     door = Door(is_loopback(serve.host), serve.token if token is None else token)

@@ -75,6 +75,15 @@ class Notebook:
         self._decided: dict[bytes, Notes] = {}
         self._used: dict[str, CacheUse] = {}
         self._unsaved: dict[str, tuple[bytes, str]] = {}  # with the history that each belongs to
+        self._arms: dict[str, str] = {}
+
+    def arm(self, session: str, arm: str, now: float) -> str:
+        """The group of a trial in which a session is: this one, unless an instance has noted another before."""
+        if (known := self._arms.get(session)) is None:
+            name = f"arm-{hashlib.sha256(session.encode('utf-8', 'surrogatepass')).hexdigest()}"
+            stored = json_text.text_of(self.notes.put_if_absent(name, arm.encode(), now=now))
+            known = _kept(self._arms, session, stored)
+        return known
 
     def made_under(self, key: str) -> bytes | None:
         """The change of the request to which a piece of reasoning is an answer; None where that is not known."""

@@ -18,7 +18,7 @@ from pagefold.derive.policies import LIVE, policy_named
 from pagefold.derive.policy import Policy
 from pagefold.errors import WireError
 from pagefold.wire import json_text
-from pagefold.wire.json_text import as_object
+from pagefold.wire.json_text import as_object, as_string
 
 VERSION = 6
 _DERIVED = frozenset((VERSION,))
@@ -30,12 +30,14 @@ PASSED = "this history began with what is no longer derived"
 @dataclass(frozen=True, slots=True)
 class PinnedPolicy:
     """`at` is when the history began: the same first request long afterwards begins another history. `offers` says
-    whether its requests offer context tools: tools are a part of the prefix, and stay what they were."""
+    whether its requests offer context tools: tools are a part of the prefix, and stay what they were. `arm` is its
+    group in a trial, or "": it stays in it, also where it is resumed or forked."""
 
     policy: Policy
     head: int = 0
     at: float = 0.0
     offers: bool = False
+    arm: str = ""
 
     def to_json(self) -> str:
         """Raises ValueError for a policy that could not be read back."""
@@ -43,6 +45,7 @@ class PinnedPolicy:
             raise ValueError(f"{self.policy.name} is no policy of the library's own")
         said: dict[str, Any] = {"version": VERSION, "policy": self.policy.name, "head": self.head, "at": self.at}
         said |= {"offers": True} if self.offers else {}
+        said |= {"arm": self.arm} if self.arm else {}
         return json_text.dumps(said | {"settings": _said(self.policy)})
 
 
@@ -53,7 +56,8 @@ def parse(text: str) -> PinnedPolicy | None:
         if said.get("version") not in _DERIVED or said.get("policy") not in LIVE:
             return None
         policy = _like(policy_named(said["policy"]), as_object(said.get("settings")))
-        return PinnedPolicy(policy, int(said["head"]), float(said["at"]), said.get("offers") is True)
+        arm = as_string(said.get("arm"))
+        return PinnedPolicy(policy, int(said["head"]), float(said["at"]), said.get("offers") is True, arm)
     except (WireError, LookupError, TypeError, ValueError):
         return None
 

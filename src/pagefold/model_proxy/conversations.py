@@ -20,6 +20,7 @@ from pagefold.derive.policy import NOTHING, Notes, Policy, configured, window_of
 from pagefold.derive.prefix_hashes import NO_HASH
 from pagefold.derive.room import crowded
 from pagefold.derive.runner import as_it_is
+from pagefold.derive.trial import arm_of
 from pagefold.encode.choose import REFERRING, says
 from pagefold.log import Log
 from pagefold.model_proxy.deriving import NOTHING_BOUND, Acceptance, Derivation, Derivations
@@ -57,7 +58,8 @@ class Conversations:
     answered inside a turn as often as `recall_rounds` says, if at all.
 
     How much fits is what the request says, else `window`, else what is `known` of the model, else what the policy was
-    made with. Prices are those `known` of the model, else assumed. `memory` is about how many bytes all of it takes."""
+    made with. Prices are those `known` of the model, else assumed. `memory` is about how many bytes all of it takes.
+    `trial` is the share of new sessions that go on as they came, to be compared with the others."""
 
     def __init__(
         self,
@@ -68,8 +70,9 @@ class Conversations:
         memory: int = DEFAULT_BYTES,
         recall_rounds: int = 0,
         known: Callable[[str], Known | None] = lambda model: None,
+        trial: float = 0.0,
     ) -> None:
-        self.policy, self.window, self.recall_rounds = policy, window, recall_rounds
+        self.policy, self.window, self.recall_rounds, self.trial = policy, window, recall_rounds, trial
         self._known, self._store = known, store
         self.memory = HistoryMemory(memory - memory // _BODIES)
         bodies = memory // _BODIES // 4
@@ -252,6 +255,18 @@ class Conversations:
             self._said[key] = self.notebook.said(hashes[at - 1] if at else NO_HASH, gist(messages[at:end]))
         return self._said[key]
 
+    def arm(self, begun: Begun, reading: ParsedRequest, session: str, now: float) -> str:
+        """The group of a trial to which a history belongs; "" where there is none. A session that the client has named
+        is in one group with all its histories: what began before decides."""
+        if begun.beginning is not None:
+            if session and begun.beginning.arm:  # resumed under another name, its sub-agents go with it
+                self.notebook.arm(session, begun.beginning.arm, now)
+            return begun.beginning.arm
+        if not self.trial or reading.answered:  # only what begins now is drawn
+            return ""
+        arm = arm_of(session or reading.root.asked.hex(), self.trial)
+        return self.notebook.arm(session, arm, now) if session else arm
+
     def begun(self, reading: ParsedRequest, asked: tuple[object, ...], now: float) -> Begun:
         """How this history began, where it was `asked` for by its headers as it is now."""
         key = (reading.answered, reading.api.name, reading.request.model, asked)
@@ -267,13 +282,13 @@ class Conversations:
         return begun
 
     def begin(
-        self, derivations: Derivations, reading: ParsedRequest, begun: Begun, now: float, *, offers: bool
+        self, derivations: Derivations, reading: ParsedRequest, begun: Begun, now: float, *, offers: bool, arm: str = ""
     ) -> PinnedPolicy:
         """What the history is derived with from here on; noted, where it was not yet."""
         beginning = begun.beginning
         if beginning is None:
             head = sum(self.reckoner.head(reading).values()) if derivations.policy.abilities.folds else 0
-            beginning = PinnedPolicy(derivations.policy, -(-head // _HEAD_STEP) * _HEAD_STEP, now, offers)
+            beginning = PinnedPolicy(derivations.policy, -(-head // _HEAD_STEP) * _HEAD_STEP, now, offers, arm)
             if window := window_of(beginning.policy):
                 folding: Any = beginning.policy
                 usable = usable_of(window, counter(folding.tokens))

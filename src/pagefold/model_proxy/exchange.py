@@ -14,11 +14,12 @@ from pagefold.derive.bound_reasoning import AS_IT_CAME
 from pagefold.derive.notebook import Begun
 from pagefold.derive.policy import NOTHING, Policy
 from pagefold.derive.runner import NOTHING_UNSAVED, Unsaved
+from pagefold.derive.trial import Arm
 from pagefold.errors import ConfigError, WireError
 from pagefold.log import Log
 from pagefold.model_proxy.answer_headers import headers_of
 from pagefold.model_proxy.answer_reader import AnswerReader
-from pagefold.model_proxy.conversations import Conversations, History
+from pagefold.model_proxy.conversations import AS_IT_IS, Conversations, History
 from pagefold.model_proxy.deriving import Acceptance, Derivation, Derivations, Nearest, last_folded
 from pagefold.model_proxy.marks import with_marks
 from pagefold.model_proxy.recalling import RecallTurn, offered, turn_of
@@ -38,7 +39,8 @@ _NO_MESSAGES, _NO_HASHES = Log[Message](), Log[bytes]()
 
 
 class Exchange(AnswerReader):
-    """One exchange. A body of None cannot be read, `unread` says why; `wish` and `window` are what its headers say."""
+    """One exchange. A body of None cannot be read, `unread` says why; `wish`, `window` and `session` are what its
+    headers say. `arm` is its group in a trial, or ""."""
 
     def __init__(
         self,
@@ -50,13 +52,13 @@ class Exchange(AnswerReader):
         wish: str = "",
         window: int = 0,
         unread: str = "",
+        session: str = "",
     ) -> None:
         self._asked = asked = asked_at(path) if method == "POST" else None
         super().__init__(asked.api if asked else None)
         self._said_by_path = (asked.model, asked.stream) if asked else ("", None)
-        self.refusal = ""
-        self._body, self._conversations = body, conversations
-        self._wish, self._window = wish, window
+        self.refusal, self.arm, self.session = "", "", session
+        self._body, self._conversations, self._wish, self._window = body, conversations, wish, window
         self._parsed: ParsedRequest | None = None
         self._unread = unread
         self._policy: Policy | None = None  # as it was set or named; None where the request goes on as it came
@@ -108,8 +110,9 @@ class Exchange(AnswerReader):
         asked: tuple[object, ...] = (self._wish, self._window)
         self._begun = conversations.begun(parsed, (*asked, "clears") if clears else asked, now)
         pinned = self._begun.beginning
-        if pinned is not None:
-            self._derivations = conversations.cached_derivations(api, pinned.policy)
+        self.arm = "" if self._wish else conversations.arm(self._begun, parsed, self.session, now)
+        if pinned is not None or self.arm == Arm.HELD_OUT:
+            self._derivations = conversations.cached_derivations(api, pinned.policy if pinned else AS_IT_IS)
         else:
             long = conversations.prices_of(parsed).long
             self._derivations = conversations.derivations_for(
@@ -129,21 +132,20 @@ class Exchange(AnswerReader):
             self._messages, self._prefix_hashes = parsed.request.messages, parsed.prefix_hashes
             return self._derived(now)
         conversations.renew(parsed.name, now)
-        rounds = conversations.rounds(begun) if self._asked and self._asked.hides_calls else 0
+        hides = self._asked and self._asked.hides_calls and self.arm != Arm.HELD_OUT
+        rounds = conversations.rounds(begun) if hides else 0
         self._messages, self._prefix_hashes, self._written = conversations.history(parsed, rounds)
         self.turn = turn_of(parsed.api, parsed.request, rounds) if rounds else None
         if begun.beginning is None or begun.unnoted:
-            beginning = conversations.begin(self._derivations, parsed, begun, now, offers=self.turn is not None)
+            offers, arm = self.turn is not None, self.arm
+            beginning = conversations.begin(self._derivations, parsed, begun, now, offers=offers, arm=arm)
             self._begun = Begun(beginning)
             if beginning.policy != self._derivations.policy:  # another instance was first, with other settings
                 self._derivations = conversations.cached_derivations(parsed.api.name, beginning.policy)
                 self._nearest = None
         return self._derived(now, begun.reason)
 
-    @property
-    def is_read(self) -> bool:
-        return self._parsed is not None
-
+    is_read = property(lambda self: self._parsed is not None)
     is_first_sight = property(lambda self: self._nearest is None or self._nearest.cached is None)
 
     def fall_back(self) -> bytes | None:
@@ -217,11 +219,10 @@ class Exchange(AnswerReader):
         """Returns a smaller request, once, if this refusal means that the request is too long; else None."""
         if not self.may_shrink or self._parsed is None or not self._parsed.api.is_too_long(status, answer):
             return None
-        conversations, derivations = self._conversations, self._derivations
+        derivations, history = self._derivations, History(self._messages, self._prefix_hashes)
         if derivations is None:
             return None
-        history = History(self._messages, self._prefix_hashes)
-        derivation = conversations.shrink(derivations, history, self.name, self._acceptance())
+        derivation = self._conversations.shrink(derivations, history, self.name, self._acceptance())
         if derivation is None:
             return None
         self._shrunk, self._derivation = True, derivation

@@ -19,6 +19,7 @@ from pagefold.errors import StoreError
 from pagefold.model_proxy.answer_listener import AnswerListener
 from pagefold.model_proxy.body_encoding import encoded, legible
 from pagefold.model_proxy.exchange import Exchange
+from pagefold.model_proxy.finished import tell
 from pagefold.model_proxy.host import Host
 from pagefold.model_proxy.http import (
     ILLEGIBLE,
@@ -38,6 +39,7 @@ from pagefold.model_proxy.http import (
 from pagefold.model_proxy.recalling import RecallTurn
 from pagefold.model_proxy.totals import Ending, Totals
 from pagefold.wire.api_paths import error_at
+from pagefold.wire.client_session import client_session
 
 _FAULT = [(b"x-pagefold-fault", b"passed through as it came")]
 _READ_FASTER = 20  # parsing is about so much faster per byte than deriving: a body is bytes/20 characters of work
@@ -368,9 +370,8 @@ class ProxiedRequest:
         conversations, path = self._proxy.conversations, asked_path(self._scope)
         window = window_in(self._named, given=bool(conversations.window))
         text, unread = legible(body, self._encoding, self._proxy.read_bytes)
-        self._exchange = self._proxy.exchange(
-            self._scope["method"], path, text, conversations, wish=wish, window=window, unread=unread
-        )
+        said = {"wish": wish, "window": window, "session": client_session(self._named)}
+        self._exchange = self._proxy.exchange(self._scope["method"], path, text, conversations, unread=unread, **said)
 
     def _answer_began(self, response: aiohttp.ClientResponse) -> None:
         assert self._exchange is not None
@@ -388,9 +389,7 @@ class ProxiedRequest:
         self._proxy.record_seen(seen, self._named)
         self._proxy.fell_silent(self._exchange, seen, self._target, self._upstream)
         self._counted = True
-        if self._proxy.recorder is not None and (record := self._exchange.record) is not None:
-            agent = self._named.get(b"user-agent", b"").decode("latin-1")
-            self._proxy.recorder.tell(record, seen, user_agent=agent, began=self._began, now=self._ended)
+        tell(self._proxy, self._exchange, seen, self._named, self._began, self._ended)
 
     def count(self) -> None:
         if self._exchange is not None:

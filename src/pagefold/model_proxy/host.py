@@ -9,6 +9,7 @@ from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.exchange import Exchange
 from pagefold.model_proxy.readiness import Readiness
 from pagefold.model_proxy.saving import Saving
+from pagefold.model_proxy.session_rows import SessionRows
 from pagefold.model_proxy.totals import Seen, Totals
 from pagefold.model_proxy.turn_recorder import TurnRecorder
 
@@ -33,6 +34,7 @@ class Host(Protocol):
     read_bytes: int
     http_proxies: Mapping[str, str]
     recorder: TurnRecorder | None
+    session_rows: SessionRows | None
 
     def is_free(self) -> bool: ...
 

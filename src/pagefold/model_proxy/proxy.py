@@ -34,6 +34,7 @@ from pagefold.adapters.gc_tuning import give_back
 from pagefold.adapters.steady_store import StoreHealth
 from pagefold.adapters.steady_time import steady_time
 from pagefold.derive.notebook import CacheUse
+from pagefold.derive.trial import Arm
 from pagefold.door import FOREIGN, Door
 from pagefold.model_proxy import compress
 from pagefold.model_proxy.answer_reader import READ_BYTES
@@ -48,6 +49,7 @@ from pagefold.model_proxy.limited_http import ConnectionLimits
 from pagefold.model_proxy.readiness import PATHS, Readiness
 from pagefold.model_proxy.recalling import ENOUGH
 from pagefold.model_proxy.saving import Saving
+from pagefold.model_proxy.session_rows import SessionRows
 from pagefold.model_proxy.totals import CostCheck, Ending, Seen, Totals
 from pagefold.model_proxy.turn_recorder import TurnRecorder
 from pagefold.model_proxy.upstreams import Upstreams
@@ -111,6 +113,7 @@ class Proxy:
         self.saving = Saving(put, write_back)
         self.answers = answers or _no_answer
         self.recorder, self.dashboard, self.http_proxies = recorder, dashboard, http_proxies or {}
+        self.session_rows: SessionRows | None = None
         # What is saved is saved in order, by one worker. Long histories are derived aside: nobody waits for them.
         self._worker = ThreadPoolExecutor(1, "pagefold-save")
         self._aside = ThreadPoolExecutor(_ASIDE, "pagefold-derive")
@@ -247,7 +250,7 @@ class Proxy:
     ) -> None:
         """A request was answered. Where caches are kept alive, it is decided later what is done about its own."""
         record, loop = exchange.record, self._loop
-        if not self._keeps_alive or record is None or record.inline or loop is None:
+        if not self._keeps_alive or record is None or record.inline or loop is None or exchange.arm == Arm.HELD_OUT:
             return
         headers, body = upstream
         prices = self.conversations.prices_of(record.parsed)

@@ -44,9 +44,9 @@ def whole(least: int, most: int | None = None) -> ValueRule:
     return ValueRule(int, f"a whole number from {least} to {most}", lambda value: bool(least <= value <= most))
 
 
-def number(least: float) -> ValueRule:
-    largest = sys.float_info.max
-    return ValueRule(float, f"a number of at least {least:g}", lambda value: bool(least <= value <= largest))
+def number(least: float, most: float = sys.float_info.max) -> ValueRule:
+    bounds = f"of at least {least:g}" if most == sys.float_info.max else f"from {least:g} to {most:g}"
+    return ValueRule(float, f"a number {bounds}", lambda value: bool(least <= value <= most))
 
 
 def one_of(*choices: str) -> ValueRule:

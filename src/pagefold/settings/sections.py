@@ -152,6 +152,12 @@ class ServeSettings:
     tls_key: str = setting("", "The certificate's private key (PEM), where it is not in the same file.", FILE)
     observe: bool = setting(False, "Send every request on unchanged, and only count.", SWITCH)
     policy: str = setting("lossless", "The policy that derives live requests: identity, lossless or economic.", NAMED)
+    trial: float = setting(
+        0.0,
+        "The share of new sessions that go on untouched, to be compared with the others by `pagefold trial`; 0 is "
+        "none.",
+        number(0, 0.9),
+    )
     keep_alive: bool = setting(
         False,
         "Keep the provider's prompt cache alive through silences, by requests of pagefold's own without an answer, "
