@@ -71,6 +71,32 @@ def test_the_upstream_is_what_the_environment_names(
 
 
 @pytest.mark.parametrize(
+    ("environment", "upstream", "variable", "told"),
+    [
+        ({"CLAUDE_CODE_USE_VERTEX": "1", "CLOUD_ML_REGION": "eu-west1"},
+         {"upstreams.vertex.url": "https://eu-west1-aiplatform.googleapis.com"}, "ANTHROPIC_VERTEX_BASE_URL", "/v1"),
+        ({"CLAUDE_CODE_USE_VERTEX": "true"},
+         {"upstreams.vertex.url": "https://aiplatform.googleapis.com"}, "ANTHROPIC_VERTEX_BASE_URL", "/v1"),
+        ({"CLAUDE_CODE_USE_BEDROCK": "1", "AWS_REGION": "eu-1"},
+         {"upstreams.bedrock.url": "https://bedrock-runtime.eu-1.amazonaws.com"}, "ANTHROPIC_BEDROCK_BASE_URL", ""),
+        ({"CLAUDE_CODE_USE_BEDROCK": "1", "ANTHROPIC_BEDROCK_BASE_URL": GATEWAY},
+         {"upstreams.bedrock.url": GATEWAY}, "ANTHROPIC_BEDROCK_BASE_URL", ""),
+        ({"CLAUDE_CODE_USE_FOUNDRY": "1", "ANTHROPIC_FOUNDRY_RESOURCE": "r"},
+         {"upstreams.foundry.url": "https://r.services.ai.azure.com"}, "ANTHROPIC_FOUNDRY_BASE_URL", "/anthropic"),
+        ({"CLAUDE_CODE_USE_FOUNDRY": "1"}, {}, "ANTHROPIC_FOUNDRY_BASE_URL", None),
+        ({"CLAUDE_CODE_USE_BEDROCK": "0"}, {}, "ANTHROPIC_BEDROCK_BASE_URL", None),
+    ],
+)  # fmt: skip
+def test_claude_code_goes_by_way_of_the_cloud_that_it_is_told(
+    environment: Mapping[str, str], upstream: Mapping[str, str], variable: str, told: str | None
+) -> None:
+    started = agents.start(["claude"], "http://127.0.0.1:1", "", environment).variables
+
+    assert agents.upstreams(["claude"], environment) == upstream
+    assert started.get(variable) == (None if told is None else f"http://127.0.0.1:1{told}")
+
+
+@pytest.mark.parametrize(
     ("settings", "upstream", "replaced", "remark"),
     [
         ({}, "", "openai_base_url", ""),

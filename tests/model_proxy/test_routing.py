@@ -169,6 +169,42 @@ def test_what_codex_asks_besides_does_not_take_its_key_to_another_provider(path:
     assert str(upstreams_of(Settings()).target(path, b"", [])) == f"https://api.openai.com{path.decode()}"
 
 
+@pytest.mark.parametrize(
+    ("path", "arrives"),
+    [
+        (
+            b"/v1beta/models/g:generateContent",
+            "https://generativelanguage.googleapis.com/v1beta/models/g:generateContent",
+        ),
+        (b"/v1beta/files", "https://generativelanguage.googleapis.com/v1beta/files"),
+        (b"/v1/models/g:generateContent", "https://generativelanguage.googleapis.com/v1/models/g:generateContent"),
+        (b"/api/v1/chat/completions", "https://openrouter.ai/api/v1/chat/completions"),
+        (b"/api/v1/models", "https://openrouter.ai/api/v1/models"),
+        (b"/openai/deployments/d/chat/completions", None),
+        (b"/anthropic/v1/messages", None),
+        (b"/model/anthropic.claude/invoke", None),
+        (b"/v1/projects/p/locations/l/publishers/anthropic/models/c:rawPredict", None),
+    ],
+)
+def test_a_cloud_gets_what_is_its_own_and_without_an_address_nobody_does(path: bytes, arrives: str | None) -> None:
+    assert upstreams_of(Settings()).target(path, b"", []) == (arrives and URL(arrives, encoded=True))
+    clouds = ("azure", "foundry", "bedrock", "vertex")
+    own = tuple(UpstreamTable(name=name, url=f"https://{name}.example/v1") for name in clouds)
+    found = upstreams_of(Settings(upstreams=own)).target(path, b"", [])
+    assert found is not None
+    assert arrives is not None or found.host in [f"{name}.example" for name in clouds]
+
+
+def test_a_request_signed_for_aws_is_refused_in_a_sentence_and_a_token_passes() -> None:
+    with proxied(answers(whole(ANSWER))) as (proxy, url, model):
+        proxy.upstreams.addresses["bedrock"] = model.url
+        path, signed = "/model/anthropic.claude-opus-5/invoke", "AWS4-HMAC-SHA256 Credential=AKIA/x, Signature=y"
+        status, _, body = ask(url, path=path, authorization=signed)
+        assert (status, model.received) == (400, [])
+        assert "AWS_BEARER_TOKEN_BEDROCK" in json.loads(body)["error"]["message"]
+        assert ask(url, path=path, authorization="Bearer key")[0] == 200
+
+
 def test_without_an_openai_address_its_keys_go_nowhere() -> None:
     with proxied(answers(whole(ANSWER))) as (_, url, model):
         assert ask(url, path="/v1/chat/completions")[0] == 404

@@ -262,6 +262,8 @@ def test_errors_are_spelled_as_the_provider_spells_them() -> None:
         ("/openai/responses?api-version=1", RESPONSES, "azure", "", None, "events"),
         ("/anthropic/v1/messages", MESSAGES, "foundry", "", None, "events"),
         ("/api/v1/chat/completions", CHAT, "openrouter", "", None, "events"),
+        ("/model/us.anthropic.c-v1%3A0/invoke", MESSAGES, "bedrock", "us.anthropic.c-v1:0", False, "events"),
+        ("/model/anthropic.c/invoke-with-response-stream", MESSAGES, "bedrock", "anthropic.c", True, "aws"),
         ("/v1/messages?beta=true", MESSAGES, "anthropic", "", None, "events"),
     ],
 )  # fmt: skip
@@ -283,6 +285,8 @@ def test_a_path_tells_the_api_who_serves_it_and_the_model(
         "/v1/projects/p/locations/l/publishers/anthropic/models/count-tokens:rawPredict",
         "/v1/projects/p/locations/l/publishers/meta/models/llama:rawPredict",
         "/openai/deployments/d/embeddings",
+        "/model/meta.llama/invoke",
+        "/model/anthropic.c/converse",
         "/v1/messages/count_tokens",
         "/",
     ],

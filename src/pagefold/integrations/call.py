@@ -76,8 +76,8 @@ Steps: TypeAlias = Generator[Step, Any, None]
 
 def api_path(path: str) -> str:
     """The API that is asked at a path, whatever stands before it, by its own path; "" where it is none of them."""
-    if asked_at(path) is not None:
-        return path
+    if (asked := asked_at(path)) is not None:
+        return "" if asked.upstream == "bedrock" else path  # which is signed already, as it is
     plain = path.partition("?")[0]
     return next((api for api in APIS if plain.endswith((api, api.removeprefix("/v1")))), "")
 

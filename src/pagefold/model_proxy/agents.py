@@ -17,6 +17,11 @@ VENDOR = "api.anthropic.com"
 SEARCH = "ENABLE_TOOL_SEARCH"
 FIRST_PARTY = "_CLAUDE_CODE_ASSUME_FIRST_PARTY_BASE_URL"
 ANTHROPIC, OPENAI, GEMINI = "ANTHROPIC_BASE_URL", "OPENAI_BASE_URL", "GOOGLE_GEMINI_BASE_URL"
+VERTEX, BEDROCK, FOUNDRY = (
+    "ANTHROPIC_VERTEX_BASE_URL",
+    "ANTHROPIC_BEDROCK_BASE_URL",
+    "ANTHROPIC_FOUNDRY_BASE_URL",
+)
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _PROXIES = ("http_proxy", "https_proxy", "all_proxy")
 
@@ -48,8 +53,9 @@ def upstreams(
         # Codex goes there with a login as well.
         keys = ("serve.openai_url", f"upstreams.{CHATGPT.name}.url") if _ends_in_version(address) else ()
         return dict.fromkeys(keys, address)
+    clouds = {f"upstreams.{name}.url": url for name, (_, _, url) in _clouds(environment).items()}
     addresses = {"serve.anthropic_url": ANTHROPIC, "serve.openai_url": OPENAI, "upstreams.gemini.url": GEMINI}
-    return {key: address for key, name in addresses.items() if (address := _meant(name, environment))}
+    return clouds | {key: address for key, name in addresses.items() if (address := _meant(name, environment))}
 
 
 def start(
@@ -66,6 +72,7 @@ def start(
         # An address whose paths are not those of the API is left as it is.
         if not environment.get(name) or _meant(name, environment):
             variables[name] = f"{url}/v1" if _versioned(command, name) else url
+    variables |= {name: f"{url}{path}" for name, path, _ in _clouds(environment).values()}
     if any(name.lower() in _PROXIES and environment[name] for name in environment):
         # What goes to this computer must not go to another one first.
         spared = environment.get("no_proxy") or environment.get("NO_PROXY")
@@ -97,6 +104,29 @@ def remark(command: Sequence[str], environment: Mapping[str, str], codex: Mappin
     elif environment.get(OPENAI) and not _meant(OPENAI, environment):
         return f"{OPENAI} is left as it is, and what goes there passes by pagefold: expected one that ends in /v1"
     return ""
+
+
+def _clouds(environment: Mapping[str, str]) -> dict[str, tuple[str, str, str]]:
+    """The clouds by which Claude Code is told to ask, by the name of their upstream: the variable that names their
+    address, the path that it expects there, and where they are."""
+    found: dict[str, tuple[str, str, str]] = {}
+    if _is_on(environment, "CLAUDE_CODE_USE_VERTEX"):
+        region = environment.get("CLOUD_ML_REGION") or "global"
+        host = "aiplatform.googleapis.com" if region == "global" else f"{region}-aiplatform.googleapis.com"
+        found["vertex"] = (VERTEX, "/v1", (environment.get(VERTEX) or f"https://{host}").rstrip("/"))
+    if _is_on(environment, "CLAUDE_CODE_USE_BEDROCK"):
+        region = environment.get("AWS_REGION") or environment.get("AWS_DEFAULT_REGION") or "us-east-1"
+        found["bedrock"] = (BEDROCK, "", environment.get(BEDROCK) or f"https://bedrock-runtime.{region}.amazonaws.com")
+    if _is_on(environment, "CLAUDE_CODE_USE_FOUNDRY"):
+        resource = environment.get("ANTHROPIC_FOUNDRY_RESOURCE", "")
+        address = environment.get(FOUNDRY) or (f"https://{resource}.services.ai.azure.com" if resource else "")
+        if address:
+            found["foundry"] = (FOUNDRY, "/anthropic", address.rstrip("/").removesuffix("/anthropic"))
+    return found
+
+
+def _is_on(environment: Mapping[str, str], name: str) -> bool:
+    return environment.get(name, "").strip().lower() in ("1", "true", "yes", "on")
 
 
 def _codex_provider(codex: Mapping[str, Any]) -> tuple[str, str]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from pagefold.errors import WireError
 from pagefold.model_proxy.totals import Ending
-from pagefold.wire import sse
+from pagefold.wire import aws_frames, sse
 from pagefold.wire.api import Api, ReasoningFormat
 from pagefold.wire.message import Usage
 from pagefold.wire.quota import Quota
@@ -24,6 +24,7 @@ class AnswerReader:
         self._status, self._stream = 0, False
         self._quota: Quota | None = None
         self._events: sse.StreamedAnswer | None = None
+        self._frames: aws_frames.FrameReader | None = None
         self._whole = bytearray()
         self._heard_bytes = 0
         self._answer_unread = ""
@@ -31,7 +32,9 @@ class AnswerReader:
     def answer_began(self, status: int, content_type: str, *, legible: bool = True, quota: Quota | None = None) -> None:
         """`legible`: whether the pieces that follow can be decoded. `quota` is what the headers say of it."""
         self._status, self._quota = status, quota
-        self._stream = content_type.lower().startswith("text/event-stream")
+        framed = content_type.lower().startswith(aws_frames.CONTENT_TYPE)
+        self._frames = aws_frames.FrameReader() if framed else None
+        self._stream = framed or content_type.lower().startswith("text/event-stream")
         if self.api is not None and self._stream:
             self._events = self.api.stream(gist=True)
         if not legible:
@@ -57,7 +60,7 @@ class AnswerReader:
             self._whole += data
         else:
             try:
-                self._events.feed(data)
+                self._events.feed(self._frames.feed(data) if self._frames else data)
             except WireError:
                 self._answer_unread = "answer not understood"
 

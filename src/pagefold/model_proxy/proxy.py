@@ -52,7 +52,7 @@ from pagefold.model_proxy.saving import Saving
 from pagefold.model_proxy.session_rows import SessionRows
 from pagefold.model_proxy.totals import CostCheck, Ending, Seen, Totals
 from pagefold.model_proxy.turn_recorder import TurnRecorder
-from pagefold.model_proxy.upstreams import Upstreams
+from pagefold.model_proxy.upstreams import Upstreams, signature_problem
 from pagefold.pages.page import PageId
 from pagefold.wire import json_text
 from pagefold.wire.api import error_json
@@ -196,7 +196,8 @@ class Proxy:
             return 400, "invalid_request_error", "the request target is not a path"
         if not are_text(headers):
             return 400, "invalid_request_error", "a header is not UTF-8 and could not be passed on as it is"
-        return None
+        problem = signature_problem(path, named)
+        return (400, "invalid_request_error", problem) if problem else None
 
     async def _serve_own_paths(
         self, path: bytes, named: Mapping[bytes, bytes], scope: Event, receive: Receive, send: Send

@@ -41,7 +41,7 @@ class PriceTable:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpstreamTable:
     """An upstream of the model proxy. `anthropic`, `openai`, `chatgpt` (requests with a ChatGPT login), `gemini` and
-    `openrouter` are there; `vertex`, `azure` and `foundry` need an address; others are for further APIs, or paths."""
+    `openrouter` are there; `vertex`, `bedrock`, `azure`, `foundry` need an address; others are for APIs, or paths."""
 
     name: str
     url: str | None = setting(None, "Where its requests are sent on to.", ADDRESS)

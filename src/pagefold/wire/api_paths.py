@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable
 from enum import StrEnum
 from functools import lru_cache
+from urllib.parse import unquote
 
 from pagefold.frozen import frozen
 from pagefold.wire.api import Api, error_json
@@ -64,11 +65,19 @@ _ROUTES = (
     _route(r"/openai/v1/chat/completions", CHAT, "azure"),
     _route(r"/openai(?:/v1)?/responses", RESPONSES, "azure"),
     _route(r"/anthropic/v1/messages", MESSAGES, "foundry"),
+    _route(
+        r"/model/(?P<model>[^/]*anthropic[^/]*)/(?P<method>invoke|invoke-with-response-stream)", MESSAGES, "bedrock"
+    ),
     _route(r"/api/v1/chat/completions", CHAT, "openrouter"),
     _route(r"/api/v1/responses", RESPONSES, "openrouter"),
     _route(r"/api/v1/messages", MESSAGES, "openrouter"),
 )
-_STREAMS = {"streamGenerateContent": True, "generateContent": False, "streamRawPredict": None, "rawPredict": None}
+_STREAMS = {
+    "streamGenerateContent": True,
+    "generateContent": False,
+    "invoke": False,
+    "invoke-with-response-stream": True,
+}
 
 
 def asked_at(path: str) -> AskedApi | None:
@@ -87,9 +96,12 @@ def _elsewhere(path: str, as_events: bool) -> AskedApi | None:
         if found := route.pattern.fullmatch(path):
             said = found.groupdict()
             stream = _STREAMS.get(said.get("method") or "")
-            listed = route.api is GENERATE and stream is True and not as_events
-            framing = Framing.LIST if listed else Framing.EVENTS
-            return AskedApi(route.api, route.upstream, said.get("model") or "", stream, framing)
+            framing = Framing.EVENTS
+            if stream and route.upstream == "bedrock":
+                framing = Framing.AWS
+            elif stream and route.api is GENERATE and not as_events:
+                framing = Framing.LIST
+            return AskedApi(route.api, route.upstream, unquote(said.get("model") or ""), stream, framing)
     return None
 
 

@@ -48,6 +48,7 @@ CLOUDS = (
     ApiProvider("vertex", paths=("/v1/projects", "/v1beta1/projects", "/v1/publishers", "/v1beta1/publishers")),
     ApiProvider("azure", paths=("/openai",), key_header=(b"api-key", b"")),
     ApiProvider("foundry", paths=("/anthropic",), key_header=(b"x-api-key", b"")),
+    ApiProvider("bedrock", paths=("/model", "/guardrail", "/async-invoke")),
     ApiProvider("openrouter", paths=("/api/v1",), url="https://openrouter.ai"),
 )
 """Who serves other providers' APIs under paths of their own."""
