@@ -77,9 +77,9 @@ class ConnectionFactory:
     async def start(self, session: ProxySession) -> None:
         """Starts every server. Raises ConfigError where none can be started; otherwise the others go on."""
         failures = [why for why in await asyncio.gather(*(self._start(spec, session) for spec in self.specs)) if why]
-        if len(failures) == len(self.specs):
+        if failures and len(failures) == len(self.specs):
             raise ConfigError("; ".join(failures))
-        if len(self.specs) > 1:
+        if len(self.specs) != 1:
             session.wait_for_greetings(self.settings.start_seconds)
 
     async def _start(self, spec: Spec, session: ProxySession) -> str:

@@ -32,8 +32,9 @@ def capability(method: str) -> str:
 
 
 def greeting(answers: Mapping[str, Mapping[str, Any]], version: str) -> dict[str, Any]:
-    """A greeting with the capabilities of all servers, in the oldest version of the protocol that one of them chose."""
-    capabilities: dict[str, Any] = {}
+    """A greeting with the capabilities of all servers, in the oldest version of the protocol that one of them chose.
+    Without any server there are still the tools of pagefold's own."""
+    capabilities: dict[str, Any] = {} if answers else {"tools": {}}
     for answer in answers.values():
         capabilities = union(capabilities, as_object(answer.get("capabilities")))
     texts = {name: as_string(answer.get("instructions")) for name, answer in answers.items()}

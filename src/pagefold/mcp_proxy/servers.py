@@ -268,7 +268,7 @@ class Servers:
         if kind := merge.LISTS.get(fan_out.method):
             result = self._merged(kind, fan_out.answers)
             waiting = [command for data in fan_out.then for command in self.from_client(data)]
-        elif not fan_out.answers:
+        elif not fan_out.answers and (self.relays or fan_out.method != "initialize"):
             error = next(iter(fan_out.errors.values()), "")
             if not error:
                 words = "pagefold: no server is there to answer"

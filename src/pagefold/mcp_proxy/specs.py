@@ -35,7 +35,7 @@ def specs_of(text: str, label: str) -> list[Spec]:
     except WireError as error:
         raise ConfigError(f"{label}: not valid JSON: {error}") from error
     table = next((value[key] for key in _SECTIONS if isinstance(value, dict) and key in value), None)
-    if not isinstance(table, dict) or not table:
+    if not isinstance(table, dict):
         raise ConfigError(f"{label}: expected servers under mcpServers, servers or mcp")
     return [_spec(name, entry, label) for name, entry in table.items() if not _is_off(entry)]
 
