@@ -1,8 +1,10 @@
 """Breaks the store and the process of a running proxy while sessions go on, and counts what that costs.
 
-Each fault is tried with sessions running through `pagefold serve` under economic in a small window. Counted are turns
-that failed, requests above the window, handles that cannot be recalled once the proxy has recovered, pages under a
-wrong history, and whether the fault was told. Run by `make chaos`; everything is on loopback.
+Each fault is tried with sessions running through `pagefold serve` under economic in a small window: recorded ones of
+Claude Code, whose tool results name their session so that a page under a wrong history is seen, or scripted ones where
+there are no recordings. Counted are turns that failed, requests above the window, handles that cannot be recalled once
+the proxy has recovered, pages under a wrong history, and whether the fault was told. Run by `make chaos`; everything is
+on loopback.
 """
 
 import argparse
@@ -22,16 +24,23 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable
 from contextlib import closing, suppress
-from functools import partial
+from functools import cache, partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from bench.load import recorded
+from bench.recorded import family
 from pagefold import tokens
 from pagefold.adapters.stores import open_store
 
 WINDOW, SESSIONS, TURNS = 16_000, 3, 24
 _ANSWER = b'{"model":"m","content":[],"stop_reason":"end_turn","usage":{"input_tokens":5,"output_tokens":2}}'
+_CHAT = "/v1/chat/completions"
+_CHAT_ANSWER = (
+    b'{"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"ok"},"finish_reason":"stop"}],'
+    b'"usage":{"prompt_tokens":5,"completion_tokens":2}}'
+)
 _OUTAGE_SECONDS = 2.0
 _RECOVERY_SECONDS = 15.0
 
@@ -66,10 +75,11 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(b"event: message_stop\ndata: {}\n\n")
             self.close_connection = True
             return
-        self.send_header("content-length", str(len(_ANSWER)))
+        answer = _CHAT_ANSWER if self.path == _CHAT else _ANSWER
+        self.send_header("content-length", str(len(answer)))
         self.send_header("content-type", "application/json")
         self.end_headers()
-        self.wfile.write(_ANSWER)
+        self.wfile.write(answer)
 
     def log_message(self, *_: object) -> None: ...
 
@@ -97,12 +107,38 @@ def turn(session: int, number: int) -> list[dict[str, Any]]:
     return [{"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}]
 
 
-def converse(url: str, session: int, failures: list[str], pause: float) -> None:
+def scripted(session: int) -> tuple[str, list[bytes]]:
+    """The path and the requests of a session that reads one file after another."""
     messages: list[dict[str, Any]] = [{"role": "user", "content": f"Work on session{session}."}]
+    bodies: list[bytes] = []
     for number in range(TURNS):
         messages += turn(session, number)
-        data = json.dumps({"model": "claude-sonnet-4-5", "max_tokens": 9, "messages": messages}).encode()
-        request = urllib.request.Request(f"{url}/v1/messages", data, {"content-type": "application/json"})
+        bodies.append(json.dumps({"model": "claude-sonnet-4-5", "max_tokens": 9, "messages": messages}).encode())
+    return "/v1/messages", bodies
+
+
+@cache
+def recordings() -> list[tuple[list[str], list[int]]]:
+    return recorded(30, TURNS) if family("coding-claude-code").exists() else []
+
+
+def conversation(session: int) -> tuple[str, list[bytes]]:
+    """The path and the requests of a recorded session, of a scripted one where there are no recordings."""
+    if not recordings():
+        return scripted(session)
+    raws, ends = recordings()[session % len(recordings())]
+    messages = [{"role": "user", "content": f"Work on session{session}."}, *map(json.loads, raws)]
+    for message in messages:
+        if message["role"] == "tool" and isinstance(message["content"], str):
+            message["content"] += f"\n(session{session})"
+    bodies = [json.dumps({"model": "gpt-5", "messages": messages[: end + 1]}).encode() for end in ends]
+    return _CHAT, bodies
+
+
+def converse(url: str, session: int, failures: list[str], pause: float) -> None:
+    path, bodies = conversation(session)
+    for data in bodies:
+        request = urllib.request.Request(f"{url}{path}", data, {"content-type": "application/json"})
         for attempt in range(20):
             try:
                 with urllib.request.urlopen(request, timeout=30) as response:
@@ -195,17 +231,20 @@ FAULTS: dict[str, tuple[Callable[..., None], tuple[int, int] | None]] = {
     "clock - 1 h": (partial(says, words="clock -3600", seconds=3.0), None),
 }
 _SILENT = frozenset(("nothing", "SIGSTOP", "64 descriptors", "inodes", "clock + 1 h", "clock - 1 h"))
+_UNSAID = frozenset(("id", "type", "role", "tool_call_id", "tool_use_id"))
 _STAND_IN = frozenset(("slow disk", "read-only", "inodes", "clock + 1 h", "clock - 1 h"))
 
 
-def tried(fault: str) -> Figures:
+def tried(fault: str, number: int) -> Figures:
+    """A fault, the so-manieth time: each time with other recordings."""
     break_it, limit = FAULTS[fault]
     provider = Provider()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "store", "store.sqlite3")
         command = [sys.executable, "-m", "pagefold", "serve", "--json", "--port", "0", "--policy", "economic"]
         command += ["--window", str(WINDOW), "--store", str(path)]
-        command += ["--anthropic-url", f"http://127.0.0.1:{provider.server_address[1]}"]
+        upstream = f"http://127.0.0.1:{provider.server_address[1]}"
+        command += ["--anthropic-url", upstream, "--openai-url", upstream]
 
         def limited() -> None:
             if limit:
@@ -224,7 +263,8 @@ def tried(fault: str) -> Figures:
             url = json.loads(process.stdout.readline())["url"]
             failures: list[str] = []
             clients = [
-                threading.Thread(target=converse, args=(url, session, failures, 0.05)) for session in range(SESSIONS)
+                threading.Thread(target=converse, args=(url, session, failures, 0.05))
+                for session in range(number * SESSIONS, (number + 1) * SESSIONS)
             ]
             for client in clients:
                 client.start()
@@ -240,9 +280,18 @@ def tried(fault: str) -> Figures:
             errors.seek(0)
             told = "store" in errors.read() or fault in _SILENT
         lost, wrong = _recalled(path, provider.bodies)
-    too_large = sum(tokens.counter("o200k").count(body.decode()) > WINDOW * 1.2 for body in provider.bodies)
+    too_large = sum(prompt_tokens(json.loads(body)["messages"]) > WINDOW for body in provider.bodies)
     provider.shutdown()
     return Figures(SESSIONS * TURNS, len(failures), too_large, lost, wrong, told, recovered)
+
+
+def prompt_tokens(value: Any) -> int:
+    """The tokens of all that is said in messages: every text but for ids and the names of kinds."""
+    if isinstance(value, str):
+        return tokens.counter("o200k").count(value)
+    if isinstance(value, dict):
+        return sum(prompt_tokens(inner) for key, inner in value.items() if key not in _UNSAID)
+    return sum(map(prompt_tokens, value)) if isinstance(value, list) else 0
 
 
 def _stand_in(folder: Path) -> dict[str, str]:
@@ -310,7 +359,7 @@ def main() -> int:
         bad = whole < options.times
         print(f"SIGTERM in a stream of {options.stream_seconds:.0f} s: whole {whole}/{options.times}", flush=True)
     for fault in (name for name in FAULTS if options.fault in name):
-        runs = [tried(fault) for _ in range(options.times)]
+        runs = [tried(fault, number) for number in range(options.times)]
         sums = [sum(column) for column in zip(*runs, strict=True)]
         told, recovered = sums[5] == len(runs), sums[6] == len(runs)
         bad |= any(sums[1:5]) or not (told and recovered)
