@@ -42,6 +42,7 @@ _CHAT_ANSWER = (
     b'"usage":{"prompt_tokens":5,"completion_tokens":2}}'
 )
 _OUTAGE_SECONDS = 2.0
+_OWNER = "miller_no_"  # and a number: whose a session is, by a name that no recording holds
 _RECOVERY_SECONDS = 15.0
 
 
@@ -95,7 +96,7 @@ class Figures(NamedTuple):
 
 
 def turn(session: int, number: int) -> list[dict[str, Any]]:
-    name = f"session{session}"
+    name = f"{_OWNER}{session}"
     lines = (f"{at}\t{name}_{(at * 7919 + number * 31) % 10**6} = {at * number}" for at in range(1, 90))
     call = {
         "type": "tool_use",
@@ -109,7 +110,7 @@ def turn(session: int, number: int) -> list[dict[str, Any]]:
 
 def scripted(session: int) -> tuple[str, list[bytes]]:
     """The path and the requests of a session that reads one file after another."""
-    messages: list[dict[str, Any]] = [{"role": "user", "content": f"Work on session{session}."}]
+    messages: list[dict[str, Any]] = [{"role": "user", "content": f"Work on {_OWNER}{session}."}]
     bodies: list[bytes] = []
     for number in range(TURNS):
         messages += turn(session, number)
@@ -127,10 +128,10 @@ def conversation(session: int) -> tuple[str, list[bytes]]:
     if not recordings():
         return scripted(session)
     raws, ends = recordings()[session % len(recordings())]
-    messages = [{"role": "user", "content": f"Work on session{session}."}, *map(json.loads, raws)]
+    messages = [{"role": "user", "content": f"Work on {_OWNER}{session}."}, *map(json.loads, raws)]
     for message in messages:
         if message["role"] == "tool" and isinstance(message["content"], str):
-            message["content"] += f"\n(session{session})"
+            message["content"] += f"\n(of {_OWNER}{session})"
     bodies = [json.dumps({"model": "gpt-5", "messages": messages[: end + 1]}).encode() for end in ends]
     return _CHAT, bodies
 
@@ -343,7 +344,7 @@ def _recalled(path: Path, bodies: list[bytes]) -> tuple[int, int]:
             name = history.decode()
             for page in store.pages.listed(name):
                 content = store.pages.get(page) or b""
-                owners.setdefault(name, set()).update(re.findall(r"session\d+", content.decode()))
+                owners.setdefault(name, set()).update(re.findall(rf"{_OWNER}\d+", content.decode()))
     return lost, sum(len(names) > 1 for names in owners.values())
 
 
