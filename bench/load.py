@@ -281,17 +281,20 @@ def measure_bystander(servers: dict[str, Server], messages: int) -> None:
 def measure_memory(servers: dict[str, Server], count: int) -> None:
     rows = []
     for name, server in servers.items():
-        before, rates, peak = server.resident_mb, list[float](), 0.0
+        before, rates, works, peak = server.resident_mb, list[float](), list[float](), 0.0
         sources = recorded(50, 4)
         numbers = iter(range(count))
         while part := list(islice(numbers, 100)):
             agents = [Turns(f"{name} {number}", *sources[number % len(sources)]) for number in part]
             asyncio.run(as_fast(server, agents, 1))
-            rates.append(asyncio.run(as_fast(server, agents, 2)).rate)
+            measured = asyncio.run(as_fast(server, agents, 2))
+            rates.append(measured.rate)
+            works.append(measured.cpu)
             peak = max(peak, server.resident_mb)
         early, late = statistics.median(rates[:3]), statistics.median(rates[-3:])
         row = {"": name, "RSS before MB": before, "largest": peak, "at the end": server.resident_mb}
-        rows.append(row | {"turns/s of the first 300": early, "of the last 300": late, "last/first": late / early})
+        row |= {"turns/s of the first 300": early, "of the last 300": late, "last/first": late / early}
+        rows.append(row | {"CPU first/last": statistics.median(works[:3]) / statistics.median(works[-3:])})
     print(f"{count} sessions one behind the other, three requests each; {load_average()}", table(rows), sep="\n")
 
 

@@ -158,6 +158,23 @@ def test_a_damaged_store_is_kept_beside_a_new_one(tmp_path: Path) -> None:
     assert "store damaged" in [kind for kind, _ in told]
 
 
+def test_damage_that_nobody_saw_is_mended_before_the_end(tmp_path: Path) -> None:
+    path = tmp_path / "store.sqlite3"
+    store = open_steady_store(path, deadline=DEADLINE, round_seconds=60.0)
+    pages = [b"%d " % number * 500 for number in range(50)]
+    for page in pages:
+        store.pages.put(page, history="h")
+    with closing(sqlite3.connect(path)) as other:
+        other.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    with path.open("r+b") as file:
+        for place in range(100, path.stat().st_size, 512):
+            file.seek(place)
+            file.write(os.urandom(64))
+    store.close()
+    assert kept(path, pages, "h")
+    assert store.health().mended == 1
+
+
 def test_one_damaged_page_is_stored_once_more(tmp_path: Path) -> None:
     path = tmp_path / "store.sqlite3"
     with steady(path) as (store, _):

@@ -16,6 +16,7 @@ from pagefold.encode.choose import decode
 from pagefold.errors import PagefoldError
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.exchange import Exchange
+from pagefold.model_proxy.history_memory import tidy
 from pagefold.model_proxy.http import window_in
 from pagefold.model_proxy.totals import Ending
 from pagefold.pages.memory_store import MemoryStore
@@ -340,6 +341,24 @@ def test_histories_that_nobody_uses_are_forgotten_after_a_while() -> None:
     assert len(conversations.memory) == 1
     assert conversations.memory.grow_older(2) > 0
     assert conversations.memory.used == 0
+
+
+def test_histories_give_way_where_the_process_takes_more_than_it_may() -> None:
+    conversations, given = Conversations(policy_named("lossless")), list[int]()
+    memory = conversations.memory
+    for number in range(20):
+        sent(conversations, body(history(3, first=f"Task {number}")))
+    one, memory.most = memory.used // 20, memory.used
+    tidy(memory, 100, lambda: 100, lambda: given.append(len(memory)))
+    assert (len(memory), given) == (20, [])
+    tidy(memory, 100, lambda: 100 + 5 * one, lambda: given.append(len(memory)))
+    assert (len(memory), given) == (14, [14])
+    for _ in range(9):  # whatever else fills the process: those used last are kept
+        tidy(memory, 100, lambda: 100 + 5 * one, lambda: given.append(len(memory)))
+    assert 4 <= len(memory) <= 5
+    assert sent(conversations, body(history(3, first="Task 3"))) == sent(
+        Conversations(policy_named("lossless")), body(history(3, first="Task 3"))
+    )
 
 
 def test_a_reading_seen_before_shares_its_messages() -> None:

@@ -4,9 +4,7 @@ With Python's own thresholds the collector takes a fifth of the time of a reques
 large result.
 """
 
-import ctypes
 import gc
-import sys
 
 _RARE = (50_000, 20, 20)
 
@@ -15,11 +13,3 @@ def tune_gc() -> None:
     """Exempts everything loaded so far from collection and makes collections rare. Call it once all is loaded."""
     gc.freeze()
     gc.set_threshold(*_RARE)
-
-
-def give_back() -> None:
-    """Gives memory that nothing uses any more back to the system, where its allocator keeps it for itself."""
-    if sys.platform == "linux":
-        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # of glibc alone
-        if trim is not None:
-            trim(0)

@@ -138,6 +138,8 @@ class SteadyStore:
         return self._opened()
 
     def close(self) -> None:
+        with suppress(StoreError):
+            self._thread.call(self._look_again, _OPEN_SECONDS)
         if not self._breaker.is_open:
             with suppress(StoreError):
                 self._thread.call(self._save_notes, _OPEN_SECONDS)
@@ -195,6 +197,13 @@ class SteadyStore:
             self._failed(error)
         except Exception as error:  # noqa: BLE001 - the thread must live; what is wrong is counted and told
             self._failed(StoreError(f"the store {self.where}: {type(error).__name__}", kind="failing"))
+
+    def _look_again(self) -> None:
+        """Looks after the store for the last time: who opens the file next must not find damage that nobody saw."""
+        self._checked = time.monotonic() - _CHECK_ROUNDS * self._round_seconds
+        self._look()
+        if self._breaker.is_open and self._breaker.kind in _LOST:
+            self._look()
 
     def forgotten(self, scope: StoreScope, history: str) -> None:
         """Is told that a history was forgotten, by whoever does that in this process. What another process forgets is

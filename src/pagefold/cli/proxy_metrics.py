@@ -1,10 +1,9 @@
 """Metrics by which a model proxy is watched: the time it adds, its store, its limits and its memory."""
 
-import sys
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pagefold.adapters.process_memory import resident_bytes
 from pagefold.telemetry.metrics import Sample, of_times
 
 if TYPE_CHECKING:
@@ -46,13 +45,5 @@ def of_process(readiness: "Readiness") -> Iterator[Sample]:
     for why, count in limits.refused.items():
         yield Sample("pagefold_refused_total", count, (("why", why),))
     yield Sample("pagefold_draining", int(readiness.draining))
-    if resident := _memory():
+    if resident := resident_bytes():
         yield Sample("pagefold_memory_bytes", resident)
-
-
-def _memory() -> int:
-    """The resident memory of this process; 0 where the system does not tell it so."""
-    if sys.platform != "linux":
-        return 0
-    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-    return pages * 4096

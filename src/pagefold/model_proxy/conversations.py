@@ -24,7 +24,7 @@ from pagefold.derive.trial import arm_of
 from pagefold.encode.choose import REFERRING, says
 from pagefold.log import Log
 from pagefold.model_proxy.deriving import NOTHING_BOUND, Acceptance, Derivation, Derivations
-from pagefold.model_proxy.history_memory import DEFAULT_BYTES, HistoryMemory
+from pagefold.model_proxy.history_memory import DEFAULT_BYTES, PROGRAM_BYTES, HistoryMemory
 from pagefold.model_proxy.notebook import ProxyNotebook
 from pagefold.model_proxy.recalling import UpstreamTurn, gist, offered
 from pagefold.model_proxy.request_cache import ParsedRequest, RequestCache
@@ -58,7 +58,7 @@ class Conversations:
     answered inside a turn as often as `recall_rounds` says, if at all.
 
     How much fits is what the request says, else `window`, else what is `known` of the model, else what the policy was
-    made with. Prices are those `known` of the model, else assumed. `memory` is about how many bytes all of it takes.
+    made with. Prices are those `known` of the model, else assumed. `memory` is how many bytes the process may take.
     `trial` is the share of new sessions that go on as they came, to be compared with the others."""
 
     def __init__(
@@ -74,8 +74,9 @@ class Conversations:
     ) -> None:
         self.policy, self.window, self.recall_rounds, self.trial = policy, window, recall_rounds, trial
         self._known, self._store = known, store
-        self.memory = HistoryMemory(memory - memory // _BODIES)
-        bodies = memory // _BODIES // 4
+        self.memory_bytes, left = memory, max(memory - PROGRAM_BYTES, memory // 4)
+        self.memory = HistoryMemory(left - left // _BODIES)
+        bodies = left // _BODIES // 4
         self.request_cache = RequestCache(bodies)
         # What nobody derives is read when it is counted, maybe in another thread, and two must not extend one history.
         self.request_cache_aside = RequestCache(bodies, message_hashes=self.request_cache.message_hashes)

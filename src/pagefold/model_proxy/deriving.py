@@ -28,7 +28,7 @@ from pagefold.wire import apis, json_text
 from pagefold.wire.api import ReasoningFormat
 from pagefold.wire.message import Message, Role
 
-_FOLDING, _PLAIN = 18, 6  # bytes that a run takes for each character of its request, as measured
+_FOLDING, _PLAIN = 18, 8  # bytes that a run takes for each character of its request, as measured
 _BOUND_ELSEWHERE = "without its reasoning, which was made behind another request than this"
 
 

@@ -1,15 +1,22 @@
 """How much memory the runs of histories may take: beyond that, those used least recently are forgotten whole.
 
-Sizes are estimates in bytes: what a run takes was measured as a multiple of its request's characters. What is forgotten
-is a cache of work: when its history comes back, it is derived again and comes out the same.
+Sizes are estimates in bytes: what a run takes was measured as a multiple of its request's characters. What the process
+really takes is looked at every few seconds, and histories give way where that is more than it may be: caches of folds,
+requests under way and what the allocator keeps are part of that. What is forgotten is a cache of work: when its history
+comes back, it is derived again and comes out the same.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from pagefold.lock import Lock
 
 DEFAULT_BYTES = 512 << 20
+PROGRAM_BYTES = 100 << 20  # of a process that serves nobody
+_KEPT = 4  # the part of all that fits which is kept whatever the process takes: without any, nobody would be served
+TIDY_SECONDS, _HOUR = 4, 3_600
+_WORTH_GIVING_BACK = 16 << 20
 _STEP_BYTES = 2_000  # of a request of a history that shares all but its own state with the newest
 
 
@@ -60,6 +67,13 @@ class HistoryMemory:
             forgotten, self.forgotten = self.forgotten, 0
             return forgotten
 
+    def shed(self, size: int) -> None:
+        """Forgets the histories used least recently that take about so many bytes, but never most of what fits."""
+        with self._lock:
+            least = max(self.used - size, self.most // _KEPT)
+            while self.used > least and len(self._histories) > 1:
+                self._forget(next(iter(self._histories)))
+
     def _resize(self, history: RememberedHistory, size: int) -> None:
         self.used += size - history.size
         history.size = size
@@ -73,3 +87,13 @@ class HistoryMemory:
         self.forgotten += history.size
         history.keys = []
         self._resize(history, 0)
+
+
+def tidy(memory: HistoryMemory, most: int, resident: Callable[[], int], give_back: Callable[[], None]) -> None:
+    """Forgets histories that nobody has used for an hour, and those used least recently where the process takes more
+    than `most` bytes; to be called every few seconds."""
+    forgotten = memory.grow_older(_HOUR // TIDY_SECONDS)
+    if (over := resident() - most) > 0:
+        memory.shed(over)
+    if over > 0 or forgotten > _WORTH_GIVING_BACK:
+        give_back()

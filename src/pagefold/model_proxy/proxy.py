@@ -30,7 +30,7 @@ from yarl import URL
 
 from pagefold import tokens
 from pagefold.adapters.asgi import App, Event, Receive, Send, end
-from pagefold.adapters.gc_tuning import give_back
+from pagefold.adapters.process_memory import give_back, resident_bytes
 from pagefold.adapters.steady_store import StoreHealth
 from pagefold.adapters.steady_time import steady_time
 from pagefold.derive.notebook import CacheUse
@@ -41,6 +41,7 @@ from pagefold.model_proxy.answer_reader import READ_BYTES
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.exchange import Exchange
 from pagefold.model_proxy.forward import ProxiedRequest
+from pagefold.model_proxy.history_memory import TIDY_SECONDS, tidy
 from pagefold.model_proxy.host import FinishedRequest
 from pagefold.model_proxy.http import CONNECT_SECONDS, Headers, are_text, needs_upgrade, refuse, reply
 from pagefold.model_proxy.idle_plan import IdlePlan, conversation_names, idle_plan
@@ -62,7 +63,6 @@ from pagefold.wire.message import Usage
 _HEADER_BYTES = 256 << 10
 _MOST_UNCOUNTED = 500
 _MOST_FINISHED, _MOST_FINISHED_BYTES, _COUNT_SECONDS = 64, 4 << 20, 0.08
-_TIDY_SECONDS, _TIDY_STEPS, _WORTH_GIVING_BACK = 20.0, 180, 16 << 20
 _ASIDE = 4  # threads that derive long histories
 _UNAUTHENTICATED = "this pagefold asks for its token in x-pagefold-token"
 _NO_UPSTREAM = "this pagefold was given no address to send this on to"
@@ -155,7 +155,7 @@ class Proxy:
         ) as self._session:
             self._loop = asyncio.get_running_loop()
             await send({"type": "lifespan.startup.complete"})
-            tidying = self._loop.call_later(_TIDY_SECONDS, self._tidy)
+            tidying = self._loop.call_later(TIDY_SECONDS, self._tidy)
             await receive()
             tidying.cancel()
             await self._keep_alive.close()
@@ -331,11 +331,9 @@ class Proxy:
             self.fault(error)
 
     def _tidy(self) -> None:
-        """Forgets histories that nobody has used for an hour, and gives back what is free."""
-        if self.conversations.memory.grow_older(_TIDY_STEPS) > _WORTH_GIVING_BACK:
-            give_back()
+        tidy(self.conversations.memory, self.conversations.memory_bytes, resident_bytes, give_back)
         if self._loop is not None and not self._loop.is_closed():
-            self._loop.call_later(_TIDY_SECONDS, self._tidy)
+            self._loop.call_later(TIDY_SECONDS, self._tidy)
 
     def is_free(self) -> bool:
         """Whether the worker is idle, so that a short step may run on the event loop."""

@@ -167,8 +167,8 @@ class ServeSettings:
     window: int = setting(0, "How many tokens a live request may hold; 0 takes the model's own window.", whole(0))
     memory: int = setting(
         512,
-        "Megabytes that what is remembered of live histories may take, besides about 150 for the program. Those used "
-        "least recently are forgotten, and derived again when they come back.",
+        "Megabytes that the process may take; about 100 are the program itself. Beyond, the histories used least "
+        "recently are forgotten, and derived again when they come back.",
         whole(16),
     )
     workers: int = setting(
