@@ -349,12 +349,12 @@ def test_histories_give_way_where_the_process_takes_more_than_it_may() -> None:
     for number in range(20):
         sent(conversations, body(history(3, first=f"Task {number}")))
     one, memory.most = memory.used // 20, memory.used
-    tidy(memory, 100, lambda: 100, lambda: given.append(len(memory)))
+    tidy(memory, 16, lambda: 15, lambda: given.append(len(memory)))
     assert (len(memory), given) == (20, [])
-    tidy(memory, 100, lambda: 100 + 5 * one, lambda: given.append(len(memory)))
+    tidy(memory, 16, lambda: 15 + 5 * one, lambda: given.append(len(memory)))
     assert (len(memory), given) == (14, [14])
     for _ in range(9):  # whatever else fills the process: those used last are kept
-        tidy(memory, 100, lambda: 100 + 5 * one, lambda: given.append(len(memory)))
+        tidy(memory, 16, lambda: 15 + 5 * one, lambda: given.append(len(memory)))
     assert 4 <= len(memory) <= 5
     assert sent(conversations, body(history(3, first="Task 3"))) == sent(
         Conversations(policy_named("lossless")), body(history(3, first="Task 3"))

@@ -130,15 +130,18 @@ def proxy_for(
     *,
     known: Store | None = None,
     token: str | None = None,
+    sharers: int = 1,
     report: Callable[[str], None] = to_stderr,
 ) -> Proxy:
-    """Returns the proxy that the settings describe. `known` is a store that is only asked. Raises ConfigError."""
+    """Returns the proxy that the settings describe. `known` is a store that is only asked; `sharers` is how many such
+    share the process. Raises ConfigError."""
     serve = settings.serve
     conversations = Conversations(
         None if serve.observe else _policy(settings),
         store=library.store if library else known,
         window=serve.window,
         memory=serve.memory << 20,
+        sharers=sharers,
         known=ModelPrices(settings.prices_usd, settings.prices, lambda line: output.to_stderr(f"pagefold: {line}")),
         recall_rounds=serve.recall_rounds if serve.recall == "inline" and library else 0,
         trial=serve.trial,

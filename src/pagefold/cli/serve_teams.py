@@ -39,7 +39,6 @@ from pagefold.telemetry.events import TraceEvent
 from pagefold.telemetry.live import LiveView
 from pagefold.telemetry.trace import TraceWriter
 
-_LEAST_MEMORY = 16  # MB of histories that a team's proxy remembers
 _KEY_BYTES = 24
 
 
@@ -123,13 +122,12 @@ class _Teams:
 
     def open(self, team: str) -> TeamProxy:
         scope, settings = StoreScope(team), self._settings
-        share = max(_LEAST_MEMORY, settings.serve.memory // max(1, len(self._gate.teams())))
-        own = replace(settings, serve=replace(settings.serve, memory=share))
         proxy = serve_setup.proxy_for(
-            own,
+            settings,
             self._library.scoped(scope) if self._library else None,
             known=self._known.scoped(scope) if self._known else None,
             token="",
+            sharers=max(1, len(self._gate.teams())),
             report=lambda line: self._problems("fault", line),
         )
         if self._library is not None:

@@ -58,8 +58,9 @@ class Conversations:
     answered inside a turn as often as `recall_rounds` says, if at all.
 
     How much fits is what the request says, else `window`, else what is `known` of the model, else what the policy was
-    made with. Prices are those `known` of the model, else assumed. `memory` is how many bytes the process may take.
-    `trial` is the share of new sessions that go on as they came, to be compared with the others."""
+    made with. Prices are those `known` of the model, else assumed. `memory` is how many bytes the process may take, in
+    which there are so many `sharers`. `trial` is the share of new sessions that go on as they came, to be compared with
+    the others."""
 
     def __init__(
         self,
@@ -68,13 +69,14 @@ class Conversations:
         store: Store | None = None,
         window: int = 0,
         memory: int = DEFAULT_BYTES,
+        sharers: int = 1,
         recall_rounds: int = 0,
         known: Callable[[str], Known | None] = lambda model: None,
         trial: float = 0.0,
     ) -> None:
         self.policy, self.window, self.recall_rounds, self.trial = policy, window, recall_rounds, trial
         self._known, self._store = known, store
-        self.memory_bytes, left = memory, max(memory - PROGRAM_BYTES, memory // 4)
+        self.memory_bytes, left = memory, max(memory - PROGRAM_BYTES, memory // 4) // sharers
         self.memory = HistoryMemory(left - left // _BODIES)
         bodies = left // _BODIES // 4
         self.request_cache = RequestCache(bodies)

@@ -17,6 +17,7 @@ PROGRAM_BYTES = 100 << 20  # of a process that serves nobody
 _KEPT = 4  # the part of all that fits which is kept whatever the process takes: without any, nobody would be served
 TIDY_SECONDS, _HOUR = 4, 3_600
 _WORTH_GIVING_BACK = 16 << 20
+_MARGIN = 16  # the part of what the process may take at which histories begin to give way
 _STEP_BYTES = 2_000  # of a request of a history that shares all but its own state with the newest
 
 
@@ -90,10 +91,10 @@ class HistoryMemory:
 
 
 def tidy(memory: HistoryMemory, most: int, resident: Callable[[], int], give_back: Callable[[], None]) -> None:
-    """Forgets histories that nobody has used for an hour, and those used least recently where the process takes more
-    than `most` bytes; to be called every few seconds."""
+    """Forgets histories that nobody has used for an hour, and those used least recently where the process takes nearly
+    `most` bytes; to be called every few seconds."""
     forgotten = memory.grow_older(_HOUR // TIDY_SECONDS)
-    if (over := resident() - most) > 0:
+    if (over := resident() - most + most // _MARGIN) > 0:
         memory.shed(over)
     if over > 0 or forgotten > _WORTH_GIVING_BACK:
         give_back()
