@@ -68,6 +68,27 @@ def test_of_a_model_that_is_not_known_the_prices_are_assumed_and_say_so(model: s
         assert "not known" in prices.source
 
 
+def test_of_each_unknown_model_it_is_told_once_what_is_assumed() -> None:
+    told: list[str] = []
+    known = ModelPrices(tell=told.append)
+    for model in ("llama-of-my-own", "claude-opus-5", "llama-of-my-own", "another", ""):
+        known.prices(model)
+
+    assert [line.partition(":")[0] for line in told] == [
+        "no prices are known of the model 'llama-of-my-own'",
+        "no prices are known of the model 'another'",
+    ]
+    assert f"${ASSUMED.fresh:g} a million fresh tokens" in told[0]
+
+
+def test_what_a_provider_has_no_price_for_costs_like_a_fresh_token() -> None:
+    prices = KNOWN.prices("gpt-4-turbo")  # never cached
+
+    assert not prices.assumed
+    assert prices.read == prices.write == prices.fresh > 0
+    assert prices.write_long == 0
+
+
 def test_your_own_numbers_lie_over_those_of_a_model() -> None:
     prices = ModelPrices([PriceTable(name="claude-haiku-5-5", read=0.02)]).prices("claude-haiku-5-5")
 

@@ -65,6 +65,12 @@ def test_a_cheap_fold_makes_keeping_alive_not_worth_it() -> None:
     assert chosen(folded, folded.warm, LIFE, 270.0, SURE) is Idle.FOLD
 
 
+@pytest.mark.parametrize(("late", "found"), [(12.0, Idle.FOLD), (14.0, Idle.FOLD), (16.0, Idle.KEEP)])
+def test_beside_a_fold_a_keep_alive_has_to_save_half_as_much_again_as_it_costs(late: float, found: Idle) -> None:
+    assert chosen(Resume(10.0, 10.0 + late), 10.0, LIFE, 270.0, SURE) is Idle.KEEP
+    assert chosen(Resume(10.0, 100.0, 10.0 + late), 10.0, LIFE, 270.0, SURE) is found
+
+
 @given(
     st.floats(0, 1e6),
     st.floats(0, 1e6),

@@ -55,6 +55,18 @@ def test_a_fold_leaves_out_what_it_moved_and_keeps_what_is_made_afterwards() -> 
     assert work.refused == 0
 
 
+def test_a_beta_that_nobody_knows_is_refused_once_and_not_by_pagefold() -> None:
+    """What the client asks for is passed on; the refusal is its own, and nothing that was kept is lost by it."""
+    agent = Agent(size=6)
+    with provider() as model, proxied(model, POLICIES["economic"], MemoryStore()) as (proxy, url):
+        for _ in range(4):
+            assert agent.turn(url)[0] == 200
+        assert agent.turn(url, **{"anthropic-beta": "no-such-beta-2026-01-01"})[0] == 400
+        assert agent.turn(url)[0] == 200
+        assert (proxy.totals.work.refused, proxy.totals.faults) == (0, 0)
+    assert [record.rule for record in model.records if record.rule] == ["unknown_beta"]
+
+
 def _observing(policy: Policy, store: MemoryStore) -> tuple[Policy | None, MemoryStore]:
     return None, store
 

@@ -16,6 +16,7 @@ from pagefold.frozen import frozen
 
 _AHEAD = 0.1  # of a cache's life: so much earlier a keep-alive is sent
 _MOST_AHEAD = 60.0
+_SURE = 1.5  # times its price, what a keep-alive has to save where a fold makes coming late cheap
 _MOST = 48  # keep-alives that are looked ahead; the recorded silences say nothing about longer ones
 
 
@@ -97,14 +98,16 @@ def chosen(resume: Resume, price: float, life: float, silent: float, silences: S
     `silent` seconds. `price` is what one keep-alive costs.
 
     A keep-alive is sent where it saves more than its price in expectation, it alone or as the first of several, and
-    never for more in one silence than coming late costs: so nobody pays more than twice what they would have. A cache
-    that does not expire needs none.
+    never for more in one silence than coming late costs: so nobody pays more than twice what they would have. Where a
+    fold would make coming late cheap there is little to save, and what is expected may be wrong by more than that: then
+    it has to save half as much again. A cache that does not expire needs none.
     """
+    folds = resume.folded is not None and resume.folded < resume.cold
     if life > 0 and resume.late > 0:
         spent = price * max(1.0, silent / keep_alive_after(life))  # this keep-alive and those before it
-        if spent <= resume.late and _worth(resume.late, price, life, silent, silences):
+        if spent <= resume.late and _worth(resume.late, price * (_SURE if folds else 1.0), life, silent, silences):
             return Idle.KEEP
-    return Idle.FOLD if resume.folded is not None and resume.folded < resume.cold else Idle.NOTHING
+    return Idle.FOLD if folds else Idle.NOTHING
 
 
 def _worth(late: float, price: float, life: float, silent: float, silences: Silences) -> bool:
