@@ -102,7 +102,7 @@ class Servers:
                 return [ToClient(replies.failure(call.id, _OTHER_VERSION, words))]
             case "ping":
                 return [ToClient(replies.reply(call.id, {}))]
-            case "tools/call" if params.get("name") in self.own_tools:
+            case "tools/call" if as_string(params.get("name")) in self.own_tools:
                 return [self._own(ToolCall(call.id, "", params["name"], as_object(params.get("arguments"))))]
             case "tools/call" | "prompts/get":
                 return self._by_name(call, data, "tools" if method == "tools/call" else "prompts", params)
@@ -127,11 +127,12 @@ class Servers:
         if kind not in self._names:
             # The client calls before it has listed: the list is needed to find the server of the name.
             return self._fan_out("", f"{kind}/list", {}, then=(data,))
-        server, name = self._names[kind].get(as_string(params.get("name")), ("", ""))
-        if not server:
+        called = as_string(params.get("name"))
+        server, name = self._names[kind].get(called, ("", ""))
+        if not server or not called:
             words = f"pagefold: no server has {params.get('name')!r} among its {kind}"
             return [ToClient(replies.failure(call.id, _BAD_PARAMS, words))]
-        if name == params["name"]:
+        if name == called:
             return self._through(server, data)
         return self._through(server, replies.respelled(call.raw, ("params", "name"), json_text.dumps(name)))
 
@@ -150,8 +151,8 @@ class Servers:
         return next((server for template, server in templates.items() if merge.matches(template, uri)), "")
 
     def _to_owner(self, server: str, call: Call, params: Mapping[str, Any]) -> list[Command]:
-        name = as_object(params.get("ref")).get("name")
-        if call.method == "completion/complete" and name is not None:
+        name = as_string(as_object(params.get("ref")).get("name"))
+        if call.method == "completion/complete" and name:
             name_there = json_text.dumps(self._names["prompts"][name][1])
             return self._through(server, replies.respelled(call.raw, ("params", "ref", "name"), name_there))
         return self._through(server, json_text.bytes_of(call.raw))

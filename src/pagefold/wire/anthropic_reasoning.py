@@ -29,10 +29,11 @@ _PLACE = re.compile(r"messages\.(\d{1,6})\.content")
 
 
 def keys(message: Message) -> tuple[str, ...]:
-    """The signature of every thinking block of a message."""
+    """The signature of every thinking block of a message. An item without a role is another API's: none."""
     if message.role is not Role.ASSISTANT or not any(sign in message.raw for sign in _SIGNS):
         return ()
-    blocks = map(as_object, as_list(as_object(json_text.parse(message.raw)).get("content")))
+    value = as_object(json_text.parse(message.raw))
+    blocks = map(as_object, as_list(value.get("content")) if "role" in value else ())
     return tuple(key for block in blocks if (key := as_string(block.get(_key_of(block)))))
 
 
