@@ -132,6 +132,7 @@ def test_a_number_that_grows_is_read_anew(number: str) -> None:
         b'{"messages":[],"model":1}',
         b'{"messages":"a","model":1}',
         b' {"messages":[{"role":"user","content":"a"}],"model":1}',
+        b'{"messages":[{"role":"user","content":"a"}],"model": 1}',
     ],
 )
 def test_a_body_of_another_build_has_to_be_read_whole(second: bytes) -> None:

@@ -13,6 +13,7 @@ from pagefold.wire import json_text
 from pagefold.wire.json_text import Spot, bytes_of, places_in_bytes, text_of
 from pagefold.wire.message import BodyMembers, Message, Request, RequestShape, head_of, model_of, streams, tools_of
 
+_SPACES = (b" ", b"\t", b"\n", b"\r")
 _ENDS = b",}] \t\n\r"
 
 
@@ -110,6 +111,8 @@ def _rest(
         stop = at + end - start
         if body.startswith(old[start:end], at) and body[stop : stop + 1] in _ENDS:
             said.pop(spot.key, None)
+        elif body[at : at + 1] in _SPACES:
+            return None
         else:
             text = text_of(body[at:])
             value = json_text.value_at(text, 0)
