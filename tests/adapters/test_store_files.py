@@ -171,7 +171,8 @@ def test_a_file_of_an_earlier_version_shrinks_once_it_was_written_anew(tmp_path:
                 pages.put(bytes([number]) + number.to_bytes(2) * 4000 + bytes(range(256)) * 16, now=1.0)
             sizes.append(path.stat().st_size)
             pages.collect(before=2.0)
-            pages.shrink(anew=anew)
+            if anew:
+                pages.make_shrinkable()
             sizes.append(path.stat().st_size)
 
     assert sizes[1] < sizes[0]

@@ -48,7 +48,7 @@ class CollectedPages(Protocol):
         rest: Callable[[], object] = lambda: None,
     ) -> Collected: ...
 
-    def shrink(self, rest: Callable[[], object] = lambda: None, *, anew: bool = False) -> None: ...
+    def make_shrinkable(self) -> None: ...
 
     def close(self) -> None: ...
 
@@ -61,10 +61,10 @@ def collect(
     *,
     anew: bool = False,
 ) -> Collected:
-    """Removes what is beyond the limits, and gives its room back where the store can do that in steps.
+    """Removes what is beyond the limits, and gives its room back where the store can.
 
-    A file that cannot shrink in steps, because an earlier version made it, is written `anew` once if that is asked for:
-    then writers wait for seconds. Raises StoreError.
+    A file that cannot, because an earlier version made it, is written `anew` once if that is asked for: then writers
+    wait for seconds. Raises StoreError.
     """
     age = limits.max_age_days
     before = None if age is None else now - age * DAY
@@ -72,7 +72,8 @@ def collect(
     if not isinstance(pages, CollectedPages):
         return pages.collect(before=before, max_bytes=limits.max_bytes, leased=leased)
     collected = pages.collect(before=before, max_bytes=limits.max_bytes, leased=leased, rest=rest)
-    pages.shrink(rest, anew=anew)
+    if anew:
+        pages.make_shrinkable()
     return collected
 
 

@@ -248,7 +248,7 @@ class PostgresPages:
             self.bodies.delete_removed()
         return collected
 
-    def shrink(self, rest: Callable[[], object] = lambda: None, *, anew: bool = False) -> None:
+    def make_shrinkable(self) -> None:
         """Nothing: Postgres uses the room of removed pages again, by its own autovacuum."""
 
     def claim_collection(self, now: float, seconds: float) -> bool:

@@ -1,23 +1,19 @@
-"""Removes pages that nobody needs any more, in transactions so short that no put waits long, and shrinks the file.
+"""Removes pages that nobody needs any more, and shrinks the file; each step as much as it is told to.
 
 What is to go is planned on a snapshot, which locks nobody out; each page is looked at again when it is removed. A page
 is as old as the last put of it, or as the last turn of a history that lists or holds it, whichever is later; a note as
 the history it belongs to.
 """
 
-import time
-from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
+from bisect import bisect_left
+from collections.abc import Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 from pagefold.adapters.columns import spelled
 from pagefold.adapters.sqlite.database import Connection, transaction
-from pagefold.adapters.sqlite.rewriting import checkpoint
 from pagefold.pages.scope import NOTES
 
-_SHORT_SECONDS = 0.004  # what one transaction may take
-_FEWEST, _MOST = 16, 2000
-_CHECKPOINT_EVERY = 8  # transactions, so that no put finds the log so long that it has to be emptied first
 _INCREMENTAL = 2
 
 _PLANNED = """
@@ -60,9 +56,10 @@ _UNUSED = """
     SELECT id, key, bytes, 0 FROM pages WHERE id = :page AND NOT EXISTS (SELECT 1 FROM listings WHERE page = :page)
     AND NOT EXISTS (SELECT 1 FROM holds WHERE page = :page)
 """
-_ENDED = """
-    DELETE FROM holds WHERE EXISTS (SELECT 1 FROM turns
-        WHERE turns.scope = holds.scope AND turns.history = holds.history AND last < ?)
+_END = "DELETE FROM turns WHERE scope = ? AND history = ? AND last < ?"
+_LET_GO = """
+    DELETE FROM holds WHERE scope = ? AND history = ? AND NOT EXISTS (SELECT 1 FROM turns
+        WHERE turns.scope = ? AND turns.history = ?)
 """
 
 
@@ -94,7 +91,17 @@ def plan(db: Connection, before: float | None, max_bytes: int | None, leased: fl
             break
         total -= candidate.bytes
         doomed.append(candidate)
-    return doomed
+    return _in_order_of_removal(doomed, total)
+
+
+def _in_order_of_removal(doomed: Sequence[Doomed], kept_bytes: int) -> list[Doomed]:
+    """By keys, but last those that stand first in the file, as many as there is room wanted for what is kept.
+
+    A file that shrinks moves what stands at its end to free places at its beginning. It looks for both among what was
+    freed last, so that with any other order it reads the list of all free places for every one that it moves."""
+    order = sorted(doomed, key=lambda page: page.key)
+    first = bisect_left(list(accumulate(page.bytes for page in order)), kept_bytes)
+    return order[first:] + order[:first]
 
 
 def remove(db: Connection, batch: Sequence[Doomed]) -> Removed:
@@ -135,32 +142,16 @@ def trim(db: Connection, scope: int, history: bytes, count: int) -> None:
         remove_doomed(db)
 
 
-def end_leases(db: Connection, before: float) -> None:
-    """Lets go of what histories held whose last turn was before a time."""
+def end_leases(db: Connection, before: float, most: int) -> bool:
+    """Lets go of what histories held whose last turn was before a time, so many of them; False once none is left."""
+    ended = db.execute("SELECT scope, history FROM turns WHERE last < ? LIMIT ?", (before, most)).fetchall()
+    if not ended:
+        return False
     with transaction(db):
-        db.execute(_ENDED, (before,))
-        db.execute("DELETE FROM turns WHERE last < ?", (before,))
-
-
-def in_short_steps(
-    doomed: Sequence[Doomed],
-    step: Callable[[Sequence[Doomed]], Removed],
-    empty_log: Callable[[], object],
-    rest: Callable[[], object],
-) -> Removed:
-    """Removes by batches that take as long as they may, and rests after each. Every few, `empty_log` moves the log
-    into the file, which keeps nobody waiting; else a put would find it so long that it has to."""
-    left: Iterator[Doomed] = iter(doomed)
-    size, steps, done = _FEWEST, 0, Removed(0, 0, 0)
-    while batch := list(islice(left, size)):
-        began = time.perf_counter()
-        removed = step(batch)
-        size = _adapted(size, time.perf_counter() - began)
-        done, steps = Removed(*map(sum, zip(done, removed, strict=True))), steps + 1
-        if steps % _CHECKPOINT_EVERY == 0:
-            empty_log()
-        rest()
-    return done
+        # Of one that went on since then, the turn stays, and so does what it holds.
+        db.executemany(_END, [(*one, before) for one in ended])
+        db.executemany(_LET_GO, [one * 2 for one in ended])
+    return True
 
 
 def can_shrink(db: Connection) -> bool:
@@ -168,33 +159,16 @@ def can_shrink(db: Connection) -> bool:
     return bool(db.execute("PRAGMA auto_vacuum").fetchone()[0] == _INCREMENTAL)
 
 
-def shrink(db: Connection, run: Callable[[Callable[[], bool]], bool], rest: Callable[[], object]) -> None:
-    """Gives the room of removed pages back to the disk, in short steps. `run` runs one, and returns what it returns.
-
-    A file that cannot keeps its size and uses the room again.
-    """
-    size, steps = 64, 0
-
-    def step() -> bool:
-        before = db.execute("PRAGMA freelist_count").fetchone()[0]
-        if not before or not can_shrink(db):
-            return False
-        db.execute(f"PRAGMA incremental_vacuum({size})").fetchall()
-        return bool(db.execute("PRAGMA freelist_count").fetchone()[0] < before)
-
-    while True:
-        began = time.perf_counter()
-        if not run(step):
-            break
-        size, steps = _adapted(size, time.perf_counter() - began), steps + 1
-        if steps % _CHECKPOINT_EVERY == 0:
-            run(lambda: checkpoint(db, "PASSIVE"))
-        rest()
-    run(lambda: checkpoint(db, "PASSIVE"))
-    run(lambda: checkpoint(db, "TRUNCATE"))
+def overwrite_removed(db: Connection, *, wholly: bool) -> None:
+    """Whether all that is removed from now on is overwritten, or only what is left of it in pages of the file that stay
+    in use. Overwriting what the file gives back afterwards would write as much as is removed, twice."""
+    db.execute(f"PRAGMA secure_delete = {'ON' if wholly else 'FAST'}").fetchall()
 
 
-def _adapted(size: int, seconds: float) -> int:
-    if seconds > _SHORT_SECONDS:
-        return max(_FEWEST, size // 2)
-    return min(_MOST, size + max(1, size // 4)) if seconds < _SHORT_SECONDS / 2 else size
+def shrink(db: Connection, most: int) -> bool:
+    """Gives the room of so many removed file pages back to the disk; False once there is none."""
+    before = db.execute("PRAGMA freelist_count").fetchone()[0]
+    if not before or not can_shrink(db):
+        return False
+    db.executescript(f"PRAGMA incremental_vacuum({most})")
+    return bool(db.execute("PRAGMA freelist_count").fetchone()[0] < before)

@@ -20,6 +20,7 @@ from pagefold.adapters.private_files import make_private
 from pagefold.errors import StoreError
 
 _BUSY_SECONDS = 10.0
+_LOG_FRAMES = 2000  # a commit that finds more in the log empties it, and waits for the disk; a collection comes first
 
 
 class Advice(NamedTuple):
@@ -91,6 +92,10 @@ class Connection(Protocol):
 
     def executemany(self, statement: str, rows: Iterable[Sequence[Any]], /) -> Cursor: ...
 
+    def executescript(self, statements: str, /) -> object:
+        """Executes statements to their end, outside of a transaction: `execute` ends one after its first step where it
+        has no columns."""
+
     def close(self) -> None: ...
 
 
@@ -137,6 +142,7 @@ def open_database(
         migrate(db, path, what, application, migrations)
         _switch_to_wal(db)
         db.execute(f"PRAGMA synchronous = {synchronous}")
+        db.execute(f"PRAGMA wal_autocheckpoint = {_LOG_FRAMES}").fetchall()
     except BaseException:
         db.close()
         raise

@@ -72,6 +72,9 @@ class EncryptedConnection:
 
         return _translated(run)
 
+    def executescript(self, statements: str) -> None:
+        _translated(lambda: self._db.execute(statements).fetchall())
+
     @property
     def in_transaction(self) -> bool:
         return self._db.in_transaction

@@ -16,6 +16,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from copy import copy
+from itertools import islice
 from pathlib import Path
 
 import zstandard
@@ -35,9 +36,10 @@ from pagefold.adapters.sqlite.database import (
 )
 from pagefold.adapters.sqlite.file_identity import FileIdentity
 from pagefold.adapters.sqlite.packing import Packing
-from pagefold.adapters.sqlite.rewriting import checkpoint, rewrite
+from pagefold.adapters.sqlite.rewriting import checkpoint, empty_log, rewrite
 from pagefold.adapters.sqlite.schema import APPLICATION_ID, MIGRATIONS
 from pagefold.adapters.sqlite.scope import ScopeClause
+from pagefold.adapters.sqlite.short_steps import in_short_steps
 from pagefold.errors import StoreError
 from pagefold.pages.kinds import PageKind
 from pagefold.pages.page import PageId, id_of, id_range
@@ -263,23 +265,54 @@ class SqlitePages:
         leased: float | None = None,
         rest: Callable[[], object] = lambda: None,
     ) -> Collected:
-        """`rest` is called between the short transactions that this takes."""
+        """`rest` is called between the short transactions that this takes. Where the file can, it shrinks."""
         with self._guard:
-            doomed = collecting.plan(self._db, before, max_bytes, leased)
-        removed = collecting.in_short_steps(doomed, self._remove, self._empty_log, rest)
-        with self._guard:
+            doomed = iter(collecting.plan(self._db, before, max_bytes, leased))
+            collecting.overwrite_removed(self._db, wholly=not collecting.can_shrink(self._db))
+        try:
+            gone = self._remove(doomed, rest)
             if before is not None:
-                collecting.end_leases(self._db, before)
+                self._in_short_steps(lambda most: collecting.end_leases(self._db, before, most), rest)
+            self._in_short_steps(lambda most: collecting.shrink(self._db, most), rest)
+        finally:
+            with self._guard:
+                collecting.overwrite_removed(self._db, wholly=True)
+        with self._guard:
+            empty_log(self._db)
             held = self._db.execute(_HELD).fetchone()[0]
-        return Collected(removed.pages, removed.bytes, held, removed.unsent)
+        return Collected(gone.pages, gone.bytes, held, gone.unsent)
 
-    def shrink(self, rest: Callable[[], object] = lambda: None, *, anew: bool = False) -> None:
-        """Gives back to the disk what was freed. A file of an earlier version can only be written `anew` for that,
-        while others wait; from then on it shrinks as well."""
-        if anew and not self._run(lambda: collecting.can_shrink(self._db)):
+    def _remove(self, doomed: Iterator[Doomed], rest: Callable[[], object]) -> Removed:
+        gone = Removed(0, 0, 0)
+
+        def step(most: int) -> bool:
+            nonlocal gone
+            batch = list(islice(doomed, most))
+            if batch:
+                gone = Removed(*map(sum, zip(gone, collecting.remove(self._db, batch), strict=True)))
+            return bool(batch)
+
+        self._in_short_steps(step, rest)
+        return gone
+
+    def _in_short_steps(self, step: Callable[[int], bool], rest: Callable[[], object]) -> None:
+        def guarded(most: int) -> bool:
+            with self._guard:
+                return step(most)
+
+        def moved() -> int:
+            with self._guard:
+                return checkpoint(self._db).frames
+
+        in_short_steps(guarded, moved, rest)
+
+    def make_shrinkable(self) -> None:
+        """Writes a file anew, once, that an earlier version made and that therefore cannot shrink in steps. Others
+        wait meanwhile."""
+        with self._guard:
+            can_shrink = collecting.can_shrink(self._db)
+        if not can_shrink:
             self.rewrite()
-        else:
-            collecting.shrink(self._db, self._run, rest)
 
     def claim_collection(self, now: float, seconds: float) -> bool:
         """Whether this process is to collect now: of all that ask within so many seconds, the first."""
@@ -297,18 +330,6 @@ class SqlitePages:
         """Writes the file anew: nothing is left of what was removed, and from then on it shrinks."""
         with self._guard:
             rewrite(self._db, f"the page store {self.path}")
-
-    def _remove(self, batch: Sequence[Doomed]) -> Removed:
-        with self._guard:
-            return collecting.remove(self._db, batch)
-
-    def _empty_log(self) -> None:
-        with self._guard:
-            checkpoint(self._db, "PASSIVE")
-
-    def _run(self, step: Callable[[], bool]) -> bool:
-        with self._guard:
-            return step()
 
     def unreadable(self, pages: Sequence[PageId]) -> list[PageId]:
         """Which of these pages are damaged in the file itself, whatever this connection has in memory. One that is not
