@@ -10,6 +10,7 @@ from pagefold.adapters.protection import Protection
 from pagefold.adapters.sqlite.backup import back_up, encrypt, restore
 from pagefold.adapters.sqlite.journal import beside
 from pagefold.adapters.sqlite.pages import SqlitePages
+from pagefold.adapters.sqlite.rewriting import checkpoint
 from pagefold.adapters.sqlite.verifying import verify
 from pagefold.adapters.stores import open_store
 from pagefold.errors import StoreError
@@ -169,6 +170,7 @@ def test_a_file_of_an_earlier_version_shrinks_once_it_was_written_anew(tmp_path:
         for anew in (True, False):
             for number in range(200):
                 pages.put(bytes([number]) + number.to_bytes(2) * 4000 + bytes(range(256)) * 16, now=1.0)
+            checkpoint(pages._db)
             sizes.append(path.stat().st_size)
             pages.collect(before=2.0)
             if anew:

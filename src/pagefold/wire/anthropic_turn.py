@@ -93,7 +93,7 @@ class MessagesTurn(ListTurnView):
         return json_text.dumps({**self._value, "content": self._shown, **stop, "usage": self.usage})
 
     def _is_hidden(self, part: Any) -> bool:
-        return isinstance(part, dict) and part.get("type") == "tool_use" and part.get("name") in self.hidden
+        return isinstance(part, dict) and part.get("type") == "tool_use" and as_string(part.get("name")) in self.hidden
 
 
 def _said(blocks: list[Any]) -> tuple[str, ...]:

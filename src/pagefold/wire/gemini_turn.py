@@ -128,7 +128,7 @@ class GeminiTurn(TurnView):
         return json_text.dumps(told | ({"usageMetadata": self.usage} if self.usage else {}))
 
     def _is_hidden(self, part: Any) -> bool:
-        return as_object(gemini.member_of(part, gemini.CALL)[1]).get("name") in self.hidden
+        return as_string(as_object(gemini.member_of(part, gemini.CALL)[1]).get("name")) in self.hidden
 
 
 def _settings(request: Request, *spellings: str) -> dict[str, Any]:

@@ -76,8 +76,10 @@ class ChatTurn(TurnView):
         shown: dict[str, Any] = {}
         for name, value in delta.items():
             if name == "tool_calls":
-                if calls := [call for call in map(self._call, as_list(value)) if call]:
-                    shown[name] = calls
+                said = as_list(value)
+                calls = [shown_call for call in said for shown_call in self._call(call)]
+                if calls or not (said or self._later):
+                    shown[name] = calls or value
             elif isinstance(value, str) and value and name != "role":
                 shown[name] = self._words_between(name) + value
             elif not self._later:  # a role is said once
@@ -92,17 +94,18 @@ class ChatTurn(TurnView):
         self._spoken.add(name)
         return _BETWEEN if self._later and first and spoken else ""
 
-    def _call(self, call: Any) -> dict[str, Any]:
+    def _call(self, call: Any) -> list[Any]:
+        """Returns the piece of a call as the client gets it; nothing where it is of a hidden one."""
         said = as_object(call)
         index = as_count(said.get("index"))
-        if as_object(said.get("function")).get("name") in self.hidden:
+        if as_string(as_object(said.get("function")).get("name")) in self.hidden:
             self._left_out.add(index)
         if index in self._left_out:
-            return {}
+            return []
         if "index" not in said or not self._left_out:
-            return said
+            return [call]
         below = sum(hidden < index for hidden in self._left_out)
-        return {**said, "index": self._places.setdefault(index, index - below)}
+        return [{**said, "index": self._places.setdefault(index, index - below)}]
 
     def _streamed(self) -> TurnAnswer | None:
         response = self._reader.response()
@@ -156,7 +159,7 @@ class ChatTurn(TurnView):
         return json_text.dumps(told | ({"usage": self.usage} if self.usage else {}))
 
     def _is_hidden(self, part: Any) -> bool:
-        return as_object(as_object(part).get("function")).get("name") in self.hidden
+        return as_string(as_object(as_object(part).get("function")).get("name")) in self.hidden
 
 
 def _said(message: dict[str, Any]) -> str:

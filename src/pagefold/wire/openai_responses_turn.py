@@ -117,4 +117,8 @@ class ResponsesTurn(ListTurnView):
         return json_text.dumps({**self._value, "output": self._shown, "usage": self.usage or None})
 
     def _is_hidden(self, part: Any) -> bool:
-        return isinstance(part, dict) and part.get("type") == "function_call" and part.get("name") in self.hidden
+        return (
+            isinstance(part, dict)
+            and part.get("type") == "function_call"
+            and as_string(part.get("name")) in self.hidden
+        )
