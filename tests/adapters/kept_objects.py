@@ -1,4 +1,4 @@
-"""Object storage in memory, as the history sink sees it."""
+"""Object storage in memory, as the history sink and large contents see it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -11,6 +11,12 @@ class KeptObjects:
 
     async def put(self, key: str, content: bytes) -> None:
         self.objects[key] = content
+
+    def put_now(self, key: str, content: bytes) -> None:
+        self.objects[key] = content
+
+    def limited(self, seconds: float) -> "KeptObjects":
+        return self
 
     def get(self, key: str) -> bytes | None:
         return self.objects.get(key)

@@ -1,6 +1,5 @@
 """A collection runs in short steps: not more than it has to, none that does everything, and with a rest after each."""
 
-import time
 from collections.abc import Callable
 from contextlib import closing
 from itertools import pairwise
@@ -17,19 +16,20 @@ KEYS = ("", "5e" * 32)
 
 def run(seconds: Callable[[int], float], frames: int = 0, count: int = 40) -> tuple[list[int], str]:
     """The sizes of so many steps that take so long each, and the order of steps (s), rests (r) and checkpoints (c)."""
-    sizes, order = list[int](), list[str]()
+    sizes, order, now = list[int](), list[str](), 0.0
 
     def step(size: int) -> bool:
+        nonlocal now
         order.append("s")
         sizes.append(size)
-        time.sleep(seconds(size))
+        now += seconds(size)
         return len(sizes) < count
 
     def empty_log() -> int:
         order.append("c")
         return frames
 
-    in_short_steps(step, empty_log, lambda: order.append("r"))
+    in_short_steps(step, empty_log, lambda: order.append("r"), lambda: now)
     return sizes, "".join(order)
 
 

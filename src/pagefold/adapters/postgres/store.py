@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from copy import copy
 
 from pagefold.adapters.postgres.bodies import Bodies, LargeBodies
+from pagefold.adapters.postgres.forgetting import PostgresForgetting
 from pagefold.adapters.postgres.journal import PostgresJournal
 from pagefold.adapters.postgres.outbox import PostgresOutbox
 from pagefold.adapters.postgres.pages import PostgresPages
@@ -12,6 +13,7 @@ from pagefold.adapters.postgres.schema import migrate
 from pagefold.adapters.postgres.search import PostgresSearch
 from pagefold.adapters.postgres.server import Connection, Server, read_url
 from pagefold.errors import StoreError
+from pagefold.pages.forgetting import Choice, Forgotten
 from pagefold.pages.journal import Rules
 from pagefold.pages.page import PageId
 from pagefold.pages.redaction import Redactor
@@ -86,6 +88,12 @@ class PostgresStore:
         own, principal = self.pages.scoped(self.scope.own), self.scope.principal
         closed = self.close if closes_store else None
         return PostgresJournal(self.server, rules, own, owner=owner, principal=principal, closed=closed)
+
+    def to_forget(self, choice: Choice) -> Forgotten:
+        return PostgresForgetting(self.pages).plan(choice)
+
+    def forget(self, choice: Choice) -> Forgotten:
+        return PostgresForgetting(self.pages).carry_out(choice)
 
     def is_current(self) -> bool:
         """Whether the server still has what was put last, as every new connection finds out before it is used: not

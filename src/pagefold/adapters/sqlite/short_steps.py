@@ -15,7 +15,12 @@ _MOST_RESTS = 8
 _LOG_FRAMES = 500  # a put empties a log of four times as many
 
 
-def in_short_steps(step: Callable[[int], bool], empty_log: Callable[[], int], rest: Callable[[], object]) -> None:
+def in_short_steps(
+    step: Callable[[int], bool],
+    empty_log: Callable[[], int],
+    rest: Callable[[], object],
+    clock: Callable[[], float] = time.perf_counter,
+) -> None:
     """Runs `step` with how much it may do, as much as takes a few milliseconds, until it returns False; rests after
     each, and longer after one that took longer, as it does on a busy machine. `empty_log` returns how many frames were
     in the log."""
@@ -23,10 +28,10 @@ def in_short_steps(step: Callable[[int], bool], empty_log: Callable[[], int], re
     while True:
         if steps == due:
             steps, due = 0, _next_due(due, empty_log())
-        began = time.perf_counter()
+        began = clock()
         if not step(size):
             return
-        took = time.perf_counter() - began
+        took = clock() - began
         size, steps = _adapted(size, took), steps + 1
         for _ in range(min(_MOST_RESTS, 1 + int(took / _SHORT_SECONDS))):
             rest()
