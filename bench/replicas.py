@@ -18,6 +18,7 @@ import threading
 import time
 import urllib.request
 from contextlib import closing, suppress
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +85,7 @@ class Session(threading.Thread):
         for _ in range(TRIES):
             url = dice.choice(self._replicas.running)[1]
             request = urllib.request.Request(f"{url}/v1/messages", data, {"content-type": "application/json"})
-            with suppress(OSError), urllib.request.urlopen(request, timeout=30) as response:
+            with suppress(OSError, HTTPException), urllib.request.urlopen(request, timeout=30) as response:
                 response.read()
                 return True
             self.retried += 1

@@ -10,25 +10,29 @@ Examples:
   ANTHROPIC_BASE_URL=http://127.0.0.1:8377 claude
   OPENAI_BASE_URL=http://127.0.0.1:8377/v1 python my_agent.py
   curl http://127.0.0.1:8377/pagefold/status
+  kill -HUP PID                   reload settings; streams go on (not with --workers)
   pagefold serve --workers 4      four processes on the one port, for a host with as many cores
 """
 
 import argparse
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from urllib.parse import quote
 
-from pagefold.cli import output, telemetry_setup
+from pagefold.cli import output, serve_setup, telemetry_setup
 from pagefold.cli.arguments import add_policy, add_store, load_settings
 from pagefold.cli.proxy_summary import summary
-from pagefold.cli.serve_setup import counted, opened_proxy
-from pagefold.model_proxy import server
+from pagefold.cli.serve_setup import counted, opened_proxy, problem_log
 from pagefold.model_proxy.proxy import Proxy
+from pagefold.model_proxy.reloading import ReloadingApp, ServedApp
+from pagefold.model_proxy.totals import Totals
 from pagefold.pages.scope import THIS_USER, StoreScope
 from pagefold.settings.sections import Settings
 
+_FIXED = ("host", "port", "tls_certificate", "tls_key", "workers", "teams")
 _FLAGS = ("observe", "policy", "host", "port", "anthropic_url", "openai_url", "window", "recall", "workers", "trial")
 
 
@@ -50,23 +54,56 @@ def run(options: argparse.Namespace) -> int:
     if serve.teams:
         from pagefold.cli import serve_teams
 
-        totals, crowded = serve_teams.run(settings, partial(_started, options, settings)), ""
+        reread = partial(_reread, options, flags, settings)
+        totals, crowded = serve_teams.run(settings, partial(_started, options, settings), reread), ""
     elif serve.workers > 1:
         from pagefold.cli import serve_workers
 
         told = partial(_started, options, settings)
         totals, crowded = serve_workers.run(settings, told, opened_proxy, counted), ""
     else:
-        with working_proxy(settings) as (proxy, key):
-            service = server.Service(server.tls_of(serve), proxy.readiness.limits, serve.grace_seconds, proxy.drain)
-            started = partial(_started, options, settings, key=key)
-            server.run(proxy, serve.host, serve.port, started=started, service=service)
-        totals, crowded = proxy.totals, proxy.conversations.crowded
+        totals, crowded = _serve_one(
+            settings, partial(_started, options, settings), partial(_reread, options, flags, settings)
+        )
     if options.json:
         print(totals.to_json())
     else:
         output.to_stderr(f"pagefold: {summary(totals, crowded, observed=serve.observe)}")
     return 0
+
+
+def _serve_one(
+    settings: Settings, started: Callable[[int, str], None], reread: Callable[[], Settings]
+) -> tuple[Totals, str]:
+    """Serves one proxy until a signal arrives; SIGHUP replaces it by one with the settings of then."""
+    past = Totals()
+
+    @contextmanager
+    def opened() -> Iterator[Proxy]:
+        with working_proxy(reread()) as (proxy, _):
+            yield proxy
+
+    def ended(proxy: ServedApp) -> None:
+        nonlocal past
+        assert isinstance(proxy, Proxy)
+        past += proxy.totals
+
+    with working_proxy(settings) as (first, key):
+        app = ReloadingApp(first, opened, report=problem_log(settings), replaced=ended)
+        serve_setup.run_reloading(app, settings, lambda port: started(port, key))
+    last = app.app
+    assert isinstance(last, Proxy)
+    return past + last.totals, last.conversations.crowded
+
+
+def _reread(options: argparse.Namespace, flags: Mapping[str, object], began: Settings) -> Settings:
+    """The settings as they are now. What a running server cannot change stays, and that is told. Raises ConfigError."""
+    now = load_settings(options, flags)
+    for name in _FIXED:
+        if getattr(now.serve, name) != getattr(began.serve, name):
+            output.to_stderr(f"pagefold: serve.{name} takes a restart; it stays as it was")
+    kept = {name: getattr(began.serve, name) for name in _FIXED}
+    return replace(now, serve=replace(now.serve, **kept))
 
 
 def _started(options: argparse.Namespace, settings: Settings, port: int, key: str) -> None:

@@ -1,5 +1,6 @@
 """Builds what `pagefold serve` runs from the settings: the proxy, its store and its upstreams, and the counts of it."""
 
+import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -27,6 +28,7 @@ from pagefold.model_proxy import server
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.proxy import Proxy, to_stderr
 from pagefold.model_proxy.recall_service import PageKeeper, RecallAnswers
+from pagefold.model_proxy.reloading import ReloadingApp
 from pagefold.model_proxy.totals import Totals
 from pagefold.model_proxy.upstreams import Upstreams
 from pagefold.pages.scope import THIS_USER, StoreScope
@@ -44,7 +46,7 @@ def opened_proxy(settings: Settings, *, token: str | None = None, scope: StoreSc
     Otherwise a lock tells MCP proxies on the same store that a model proxy reads their forms. Whatever cannot be opened
     is told in a sentence, and the proxy works without it. Raises ConfigError.
     """
-    problems = ProblemLog(as_json=settings.telemetry.log == "json")
+    problems = problem_log(settings)
     with opened_stores(settings, problems, scope) as (library, known):
         proxy = proxy_for(settings, library, known=known, token=token, report=lambda line: problems("fault", line))
         if library is not None:
@@ -54,6 +56,19 @@ def opened_proxy(settings: Settings, *, token: str | None = None, scope: StoreSc
             return
         with session_rows_writer.gathering(proxy, settings, scope.written):
             yield proxy
+
+
+def problem_log(settings: Settings) -> ProblemLog:
+    return ProblemLog(as_json=settings.telemetry.log == "json")
+
+
+def run_reloading(app: ReloadingApp, settings: Settings, started: Callable[[int], None]) -> None:
+    """Serves until a signal arrives; SIGHUP reloads, unless it says that the user's terminal was closed."""
+    serve = settings.serve
+    reload = None if sys.stdin is not None and sys.stdin.isatty() else app.reload
+    limits = app.app.readiness.limits
+    service = server.Service(server.tls_of(serve), limits, serve.grace_seconds, app.drain, reload)
+    server.run(app, serve.host, serve.port, started=started, service=service)
 
 
 @contextmanager

@@ -28,6 +28,7 @@ from pagefold.loopback import is_loopback
 from pagefold.model_proxy import server
 from pagefold.model_proxy.proxy import Proxy
 from pagefold.model_proxy.readiness import Readiness
+from pagefold.model_proxy.reloading import ReloadingApp, ServedApp
 from pagefold.model_proxy.team_front import TeamFront, TeamProxy
 from pagefold.model_proxy.totals import Totals
 from pagefold.model_proxy.turn_recorder import TurnRecorder
@@ -42,34 +43,34 @@ from pagefold.telemetry.trace import TraceWriter
 _KEY_BYTES = 24
 
 
-def run(settings: Settings, started: Callable[[int, str], None]) -> Totals:
-    """Serves until a signal arrives, and returns what was counted. `started` gets the port and the dashboard's key.
-    Raises ConfigError."""
+def run(settings: Settings, started: Callable[[int, str], None], reread: Callable[[], Settings]) -> Totals:
+    """Serves until a signal arrives, and returns what was counted. `started` gets the port and the dashboard's key,
+    `reread` gives the settings anew, for a reload. Raises ConfigError."""
     if settings.serve.workers > 1:
         raise ConfigError(
             f"serve.workers = {settings.serve.workers}: expected 1 with serve.teams; run several instances behind a "
             "balancer"
         )
-    with opened_front(settings) as front:
-        limits, grace = front.readiness.limits, settings.serve.grace_seconds
-        service = server.Service(server.tls_of(settings.serve), limits, grace, front.drain)
-        with serve_setup.counted(settings, lambda: _sum(front, so_far=True)):
-            key = settings.serve.token.strip()
-            server.run(
-                front,
-                settings.serve.host,
-                settings.serve.port,
-                started=lambda port: started(port, key),
-                service=service,
-            )
-        return _sum(front)
+    past = Totals()
+
+    def ended(app: ServedApp) -> None:
+        nonlocal past
+        past += _sum(app)
+
+    with opened_front(settings) as first:
+        app = ReloadingApp(
+            first, lambda: opened_front(reread()), report=serve_setup.problem_log(settings), replaced=ended
+        )
+        with serve_setup.counted(settings, lambda: past + _sum(app.app, so_far=True)):
+            serve_setup.run_reloading(app, settings, lambda port: started(port, settings.serve.token.strip()))
+        return past + _sum(app.app)
 
 
 @contextmanager
 def opened_front(settings: Settings) -> Iterator[TeamFront]:
     """Yields the front that the settings describe; what it opened is closed after the block. Raises ConfigError."""
     with ExitStack() as stack:
-        problems = ProblemLog(as_json=settings.telemetry.log == "json")
+        problems = serve_setup.problem_log(settings)
         place = config.store_place(settings)
         protection = protection_of(settings.store, settings.sink)
         gate = AccessGate(lambda: open_access(place, Protection(key_of(settings.store))), report=problems)
@@ -187,7 +188,8 @@ class _Reading:
             self._library.close()
 
 
-def _sum(front: TeamFront, *, so_far: bool = False) -> Totals:
+def _sum(front: ServedApp, *, so_far: bool = False) -> Totals:
+    assert isinstance(front, TeamFront)
     totals = Totals()
     for proxy in front.proxies.values():
         totals += proxy.totals_so_far if so_far else proxy.totals

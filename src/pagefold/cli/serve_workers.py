@@ -154,7 +154,7 @@ def work(settings: Settings, listening: socket.socket, connection: WorkerConnect
                 link.tell("ready")
 
             limits, grace = proxy.readiness.limits, settings.serve.grace_seconds
-            service = server.Service(server.tls_of(settings.serve), limits, grace, proxy.drain, listening)
+            service = server.Service(server.tls_of(settings.serve), limits, grace, proxy.drain, listening=listening)
             server.run(proxy, settings.serve.host, settings.serve.port, started=started, service=service)
             link.tell("last report", _report(proxy, events))
     except PagefoldError as error:

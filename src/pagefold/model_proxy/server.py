@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 import socket
 import ssl
 import sys
@@ -69,12 +70,14 @@ def tls_of(settings: ServeSettings) -> Tls | None:
 
 class Service(NamedTuple):
     """How an application is served: with which certificate, within which limits, and how long answers may go on after
-    a signal. `draining` is called when that arrives. `listening` is a socket that listens already, if one does."""
+    a signal. `draining` is called when that arrives, and `reload` on SIGHUP. `listening` is a socket that listens
+    already, if one does."""
 
     tls: Tls | None = None
     limits: ConnectionLimits | None = None
     grace_seconds: float = _GRACE_SECONDS
     draining: Callable[[], None] = lambda: None
+    reload: Callable[[], None] | None = None
     listening: socket.socket | None = None
 
 
@@ -130,6 +133,8 @@ async def serve(app: App, host: str, port: int, *, started: Callable[[int], None
     with service.listening or listen(host, port) as listening:
         server = server_for(app, service)
         serving = asyncio.ensure_future(server.serve([listening]))
+        if service.reload is not None and sys.platform != "win32":
+            asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, service.reload)
         started(listening.getsockname()[1])
         try:
             await asyncio.shield(serving)
