@@ -17,7 +17,6 @@ from typing import Any
 
 from pagefold.pages.files.changes import Compared, FileChange, Shown
 from pagefold.pages.files.model import FileModel
-from pagefold.pages.files.paths import identity, normal
 from pagefold.pages.files.recognise import changes_of, shell_folder_after
 from pagefold.pages.files.region import Region
 from pagefold.pages.outcome import ending_of
@@ -39,21 +38,22 @@ def arguments_of(call: dict[str, Any]) -> dict[str, Any]:
     return arguments if isinstance(arguments, dict) else {}
 
 
-def views_of(changes: list[FileChange]) -> dict[str, dict[int, str]]:
+def views_of(changes: list[FileChange], model: FileModel) -> dict[str, dict[int, str]]:
     """The lines of each file, by number, that one call showed as they are."""
     views: dict[str, dict[int, str]] = {}
     for change in changes:
+        key, _ = change.known(model.files)
         if isinstance(change, Shown) and change.start is not None:
-            views.setdefault(change.path, {}).update(enumerate(change.lines, change.start))
+            views.setdefault(key, {}).update(enumerate(change.lines, change.start))
         elif isinstance(change, Compared):
             for hunk in change.hunks:
-                views.setdefault(change.path, {}).update(enumerate(hunk.new, hunk.start))
+                views.setdefault(key, {}).update(enumerate(hunk.new, hunk.start))
     return views
 
 
-def compare(model: FileModel, path: str, view: dict[int, str], tally: Counter[str]) -> list[str]:
+def compare(model: FileModel, key: str, view: dict[int, str], tally: Counter[str]) -> list[str]:
     """Counts how the model's file stands to what was read, and tells its lines that are no longer there."""
-    file = model.files.get(identity(normal(path), model.files))
+    file = model.files.get(key)
     tally["read"] += len(view)
     if file is None or len(view) < 2:
         return []
@@ -141,7 +141,7 @@ def main() -> None:
                 folder = shell_folder_after(name, arguments, text, folder=folder)
                 model = model.after([change for change in changes if not isinstance(change, Shown | Compared)], place)
                 changes = [change for change in changes if isinstance(change, Shown | Compared)]
-                for path, view in views_of(changes).items():
+                for path, view in views_of(changes, model).items():
                     if gone := compare(model, path, view, tally):
                         where = f"{session['id']} message {place}: {path}"
                         worst.append((len(gone), f"{where}\n    " + "\n    ".join(gone[:4])))

@@ -163,12 +163,25 @@ class RealFile:
         self.text = "".join(line + "\n" for line in self.fresh(b % 12, d))
         return "Write", {"file_path": PATH, "content": self.text}, f"File created successfully at: {PATH}"
 
+    def append(self, a: int, b: int, c: int, d: int) -> Step:
+        """Lines put behind the last one: told by the script, or not."""
+        lines = self.fresh(1 + b % 4, d)
+        self.text += "".join(line + "\n" for line in lines)
+        document = "\n".join(["", *lines, "EOF"])
+        scripts = (
+            f"cat >> {PATH} << 'EOF'{document}",
+            f"cd /srv && cat >> mill/ledger.py << 'EOF'{document}\ncat {PATH} | wc -l",
+            f"tee -a {PATH} > /dev/null << 'EOF'{document}",
+            f"cat more >> {PATH}",
+        )
+        return "Bash", {"command": scripts[a % len(scripts)]}, ""
+
     def unseen(self, a: int, b: int, c: int, d: int) -> Step:
         """Something that the model cannot follow changes the file, and says so."""
         begin, end = self.span(a, b)
         lines = [*self.lines[:begin], *self.fresh(c % 3, d), *self.lines[end:]]
         self.text = "".join(line + "\n" for line in lines)
-        scripts = (f"sed -i 's/a/b/' {PATH}", "git stash pop", f"git checkout -- {PATH}", f"cat more >> {PATH}")
+        scripts = (f"sed -i 's/a/b/' {PATH}", "git stash pop", f"git checkout -- {PATH}", f"make {PATH} | tee {PATH}")
         return "Bash", {"command": scripts[d % len(scripts)]}, ""
 
     def diff(self, a: int, b: int, c: int, d: int) -> Step:
@@ -178,7 +191,7 @@ class RealFile:
 
 OPERATIONS = (
     *("read", "read", "sed", "sed", "read_all", "grep", "edit", "edit", "edit_everywhere", "insert", "delete"),
-    *("patch", "patch", "write", "diff"),
+    *("patch", "patch", "write", "diff", "append"),
 )
 WITH_DOUBT = (*OPERATIONS, "unseen", "unseen")
 
@@ -247,6 +260,10 @@ FOUND: dict[str, tuple[int, list[Operation]]] = {
         ],
     ),
     "lines known twice": (10, [("patch", 9, 1, 0, 0), ("read", 5, 60, 0, 0), ("patch", 8, 9, 0, 0)]),
+    "a diff of lines that were appended": (
+        1,
+        [("read", 0, 0, 0, 0), ("append", 0, 1, 0, 0), ("read", 0, 1, 0, 0), ("diff", 0, 0, 0, 0)],
+    ),
     "a hunk without its number": (
         19,
         [("read", 8, 6, 0, 1), ("edit", 0, 2, 0, 0), ("read", 26, 0, 0, 1), ("patch", 43, 3, 0, 7)],

@@ -291,8 +291,6 @@ IN_DOUBT = {
     "git checkout -b elsewhere": "git checkout -b topic origin/main",
     "a program": f"python3 - <<'EOF'\nfrom pathlib import Path\nPath('{A}').write_text('x')\nEOF",
     "a program on one line": f"python -c \"open('{A}', 'w').write('x')\"",
-    "appended": f"echo x >> {A}",
-    "appended by tee": f"echo x | tee -a {A}",
     "written by tee": f"make report | tee {A}",
     "written by a command": f"make report > {A}",
     "expanded": f"cat > {A} <<EOF\n$HOME\nEOF",
@@ -309,6 +307,35 @@ def test_what_may_have_changed_unseen_is_not_told_as_certain(script: str) -> Non
     model = model_of(READ, bash(script))
 
     assert A not in model.files or not numbered_lines(model.files[A])
+
+
+APPENDED = {
+    "a document": (f"cat >> {A} << 'EOF'\ndef more():\n    return 2\nEOF", ["def more():", "    return 2"]),
+    "a document by tee": (f"tee -a {A} > /dev/null << 'EOF'\ndef more():\nEOF", ["def more():"]),
+    "what echo says": (f"echo 'x = 1' >> {A}", ["x = 1"]),
+    "behind another command": (f"rm -f /tmp/b.py && cat >> {A} << 'EOF'\nx = 1\nEOF", ["x = 1"]),
+    "what the shell fills in": (f"cat >> {A} << EOF\n$HOME\nEOF", []),
+    "what a variable holds": (f'echo "$LINE" >> {A}', []),
+    "what another command prints": (f"make report >> {A}", []),
+    "what is piped to tee": (f"echo x | tee -a {A}", []),
+    "to a file that only the shell knows": ('echo x >> "$FILE"', []),
+}
+
+
+@pytest.mark.parametrize(("script", "lines"), APPENDED.values(), ids=APPENDED)
+def test_what_is_appended_leaves_the_rest_as_it_is(script: str, lines: list[str]) -> None:
+    before, after = file_of(model_of(READ), A), file_of(model_of(READ, bash(script)), A)
+
+    assert numbered_lines(after) == numbered_lines(before)
+    assert [line for run in loose_lines(after) for line in run] == lines
+    assert after.text.length is None or "FILE" in script
+
+
+def test_a_file_that_is_begun_by_appending_is_known_by_what_was_put_there() -> None:
+    assert loose_lines(file_of(model_of(bash("cat >> /srv/new.py << 'EOF'\nx = 1\nEOF")), "/srv/new.py")) == [
+        ("x = 1",)
+    ]
+    assert model_of(bash("make >> /srv/build.log")).files == {}
 
 
 REFORMATTED = {
@@ -386,3 +413,56 @@ def test_the_last_hunk_of_a_patch_is_placed_before_a_line_that_is_not_empty() ->
     file = file_of(model_of(READ, ("apply_patch", patch(*body), PATCHED)), A)
 
     assert whole_text(file) == text_of([LINES[0], "import more", *LINES[1:]])
+
+
+# ------------------------------------------------------------------------ a diff names files from its repository's root
+
+DIFF = (
+    "diff --git a/mill/a.py b/mill/a.py\n--- a/mill/a.py\n+++ b/mill/a.py\n"
+    "@@ -3,2 +3,2 @@\n def total_of_rows():\n-    return 1\n+    return 9\n"
+)
+IN_REPOSITORY = {
+    "at the root": "cd /srv && git diff",
+    "below the root": "cd /srv/mill && git diff",
+    "far below the root": "cd /srv/mill/ledgers/old && git diff",
+    "from nobody knows where": "git diff",
+    "in a folder below nobody knows where": "cd mill && git diff",
+}
+
+
+@pytest.mark.parametrize("script", IN_REPOSITORY.values(), ids=IN_REPOSITORY)
+def test_a_diff_is_of_the_file_that_is_known_wherever_git_ran(script: str) -> None:
+    model = model_of(READ, bash(script, DIFF))
+
+    assert list(model.files) == [A]
+    assert model.files[A].name == A
+    assert numbered_lines(model.files[A])[4] == "    return 9"
+
+
+def test_a_diff_of_a_file_that_nobody_has_read_is_named_from_where_its_folder_is_known() -> None:
+    named = model_of(bash("cat /srv/mill/b.py", "x = 1"), bash("cd /srv/docs && git diff", DIFF)).files
+    within = model_of(bash("cd /srv/mill/old && git diff", DIFF)).files
+    elsewhere = model_of(bash("cd /opt/other && git diff", DIFF), READ).files
+
+    assert [*named] == ["/srv/mill/b.py", A]
+    assert [*within] == [A]
+    assert [*elsewhere] == ["/opt/other/mill/a.py", A]
+
+
+AGENTS = {
+    "Trace the total. Read-only investigation, do NOT edit any files.": True,
+    "Do NOT edit anything; this is review only.": True,
+    "Read-only.\nPlan: plan.md": True,
+    "Trim the comments. Do NOT change any code logic, only comments.": False,
+    "Write the docs. The feature is implemented, do not change code.": False,
+    "Edit the page. Do NOT edit anything under docs/.": False,
+    "Make the `total` field read-only for guests.": False,
+    "Do not edit files outside src/.": False,
+}
+
+
+@pytest.mark.parametrize(("prompt", "only_looks"), AGENTS.items())
+def test_an_agent_leaves_files_certain_only_where_it_was_told_to_change_none(prompt: str, only_looks: bool) -> None:
+    model = model_of(READ, ("Agent", {"description": "a task", "prompt": prompt}, "Done."))
+
+    assert bool(numbered_lines(model.files[A])) is only_looks

@@ -11,7 +11,7 @@ from typing import ClassVar
 from pagefold.frozen import frozen
 from pagefold.pages.files.hunk import Hunk
 from pagefold.pages.files.known_file import KnownFile
-from pagefold.pages.files.paths import identity, normal
+from pagefold.pages.files.paths import identity, in_repository, normal
 from pagefold.pages.files.programs import files_written_by
 from pagefold.pages.files.text import FileText
 
@@ -79,16 +79,25 @@ class Shown(FileChange):
 
 @frozen
 class Compared(FileChange):
-    """A diff whose new side is the file as it is: its hunks show lines, and tell edits that nobody else told."""
+    """A diff whose new side is the file as it is: its hunks show lines, and tell edits that nobody else told. Its path
+    begins at the root of the repository in which `folder` lies, where git ran."""
 
     hunks: tuple[Hunk, ...]
+    folder: str = ""
 
     act: ClassVar[Act] = Act.SHOWED
 
     def apply(self, files: dict[str, KnownFile], place: int) -> None:
         key, file = self.known(files)
         text = file.text.compared(self.hunks, place)
-        files[key] = replace(file, name=self.path, text=text, reads=file.reads + 1, touched=place)
+        files[key] = replace(file, text=text, reads=file.reads + 1, touched=place)
+
+    def placed(self, folder: str) -> "Compared":
+        return replace(self, folder=normal(self.folder, folder) if self.folder else folder)
+
+    def known(self, files: Mapping[str, KnownFile]) -> tuple[str, KnownFile]:
+        key = in_repository(self.path, self.folder, files)
+        return key, files.get(key, KnownFile(key))
 
 
 @frozen
@@ -135,6 +144,23 @@ class Patched(TextChange):
 
     def changed(self, text: FileText, place: int) -> FileText:
         return text.patched(self.hunks, place)
+
+
+@frozen
+class Appended(TextChange):
+    """Lines put behind the last one of a file; none where they are not known."""
+
+    lines: tuple[str, ...] = ()
+
+    def changed(self, text: FileText, place: int) -> FileText:
+        return text.appended(self.lines, place)
+
+    def doubts(self, reason: str) -> tuple[FileChange, ...]:
+        return (Appended(self.path),)
+
+    def apply(self, files: dict[str, KnownFile], place: int) -> None:
+        if self.lines or self.known(files)[0] in files:
+            TextChange.apply(self, files, place)
 
 
 @frozen

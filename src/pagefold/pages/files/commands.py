@@ -9,13 +9,14 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from pagefold.pages.files.changes import Doubted, FileChange, FileCopied, FileRemoved, Moved, Ran, Written
+from pagefold.pages.files.changes import Appended, Doubted, FileChange, FileCopied, FileRemoved, Moved, Ran, Written
 from pagefold.pages.files.patch import patch_in, patched_files, targets_of
 from pagefold.pages.files.paths import normal
-from pagefold.pages.files.printed import may_print, shown_by_script
+from pagefold.pages.files.printed import may_print, said_by, shown_by_script
 from pagefold.pages.files.programs import files_written_by
 from pagefold.pages.files.shell import EXPANDED, ShellCommand, commands_in, pipelines_of
 from pagefold.pages.files.shell_words import shell_words
+from pagefold.pages.files.text import lines_of
 
 _KNOWN = shell_words()
 _LOOK = frozenset(("ag", "awk", "diff", "echo", "egrep", "fgrep", "find", "grep", "ls", "printf", "rg", "wc", "which"))
@@ -172,10 +173,12 @@ def _unwrapped(command: ShellCommand) -> ShellCommand:
 def _by_tee(command: ShellCommand, paths: Sequence[str]) -> Iterator[FileChange]:
     appends = "-a" in command.words
     for path in paths:
-        if command.document is not None and not appends:
+        if appends:
+            yield Appended(path, _appended_lines(command))
+        elif command.document is not None:
             yield Written(path, command.document)
         else:
-            yield Doubted(path, _short(command), forgets=not appends)
+            yield Doubted(path, _short(command), forgets=True)
 
 
 def _target(source: str, target: str) -> str:
@@ -188,12 +191,22 @@ def _target(source: str, target: str) -> str:
 def _by_redirects(command: ShellCommand) -> Iterator[FileChange]:
     for redirect in command.redirects:
         if redirect.sign == ">>":
-            yield Doubted(redirect.target, _short(command))
+            if not redirect.target.startswith("/dev/") and not _PATTERN.search(redirect.target):
+                yield Appended(redirect.target, _appended_lines(command))
         elif redirect.sign in (">", ">|") and not redirect.target.startswith(("/dev/", "&")):
             if command.name == "cat" and command.document is not None and len(command.words) == 1:
                 yield Written(redirect.target, command.document)
             else:
                 yield Doubted(redirect.target, _short(command), forgets=True)
+
+
+def _appended_lines(command: ShellCommand) -> tuple[str, ...]:
+    """What a command puts behind the last line of a file, as far as that is told by the script."""
+    if command.name in ("cat", "tee") and command.document not in (None, EXPANDED):
+        return tuple(lines_of(command.document or ""))
+    if any(word.startswith("-") or "\\" in word for word in command.words[1:]):
+        return ()  # options and escapes that shells understand differently
+    return tuple(said_by(replace(command, redirects=())) or ())
 
 
 def _by_program(command: ShellCommand) -> Iterator[FileChange]:

@@ -1,7 +1,7 @@
 """One identity for a file, however its path is spelled."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 _DRIVE = re.compile(r"^/(?:mnt/|cygdrive/)?([A-Za-z])/(?=.)")
 _WINDOWS = re.compile(r"^[A-Za-z]:[\\/]")
@@ -45,6 +45,29 @@ def identity(path: str, known: Iterable[str]) -> str:
     if not ends:
         ends = _on_windows(path, names) or _at_home(path, names)
     return ends[0] if len(ends) == 1 else path
+
+
+def in_repository(path: str, folder: str, known: Mapping[str, object]) -> str:
+    """The file that git means by a path. It begins at the root of the repository that `folder` lies in: that folder,
+    or one above it. Where no file there is known, the root is the folder that is known to hold the path's first part.
+    """
+    if is_absolute(path) or not folder:
+        return identity(normal(path), known)
+    roots = _with_parents(normal(folder))
+    meant = (identity(normal(path, root), known) for root in roots)
+    if (found := next((name for name in meant if name in known), None)) is not None:
+        return found
+    first = normal(path).partition("/")[0]
+    inside = [_with_drive(name) for name in (*known, f"{normal(folder)}/")]
+    beside = (root for root in roots if any(name.startswith(_with_drive(normal(first, root)) + "/") for name in inside))
+    return normal(path, next(beside, roots[0]))
+
+
+def _with_parents(folder: str) -> list[str]:
+    """A folder and those above it; the last is nothing where it is not known what is above."""
+    parts = folder.split("/")
+    above = ["/".join(parts[:count]) for count in range(len(parts), 0, -1) if any(parts[:count])]
+    return above if is_absolute(folder) else [*above, ""]
 
 
 def _on_windows(path: str, names: Iterable[str]) -> list[str]:

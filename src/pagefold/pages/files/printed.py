@@ -122,7 +122,7 @@ def _several(commands: Sequence[ShellCommand], output: str) -> Iterator[Shown]:
             at += 1
             continue
         if pipeline[0].name in _KNOWN.speaking:
-            said = _said(pipeline[0])
+            said = said_by(pipeline[0])
             if said is None or lines[at : at + len(said)] != said:
                 return
             at += len(said)
@@ -146,14 +146,14 @@ def _end_of_output(
     """Where the output of a command ends that begins at a line: before what the next one says, or by its own count."""
     if following is None:
         return len(lines)
-    if said := _said(following):
+    if said := said_by(following):
         ends = [end for end in range(at, len(lines)) if list(lines[end : end + len(said)]) == said]
         return ends[0] if len(ends) == 1 else None
     end = None if span[1] is None else at + span[1] - span[0] + 1
     return end if end is not None and end <= len(lines) else None
 
 
-def _said(command: ShellCommand) -> list[str] | None:
+def said_by(command: ShellCommand) -> list[str] | None:
     """The lines that an echo prints, where its words are plain."""
     words = command.words[1:]
     if command.name == "echo" and not command.redirects and not any("$" in word or "`" in word for word in words):

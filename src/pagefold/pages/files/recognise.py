@@ -23,7 +23,12 @@ from pagefold.pages.outcome import CallEnding, Outcome
 _JSON_CALL = re.compile(r"tools\.(\w+)\(\s*")
 _CUT = re.compile(r"<persisted-output>|truncated\b|<output_head>|</output_tail>|Output too large|output was too long")
 _ONLY_LOOKS = re.compile(
-    r"read[- ]only|do not (?:edit|modify|write|change) (?:any |the )?(?:files?|code|anything)|no edits", re.IGNORECASE
+    r"\bread[- ]only(?:\s*[.!;,:)—-]|"
+    r"\s+(?:analysis|audit|check|exploration|investigation|mode|pass|research|review|task)\b)"
+    r"|\bdo not (?:edit|modify|write|change) (?:any |the )?(?:files?|anything)\b"
+    r"(?!\s+(?:below|beyond|beside|else|except|in|inside|not|other|outside|that|under|which|you)\b)"
+    r"|\bno edits\b",
+    re.IGNORECASE,
 )
 _WHOLE_READ = 2_000
 _BETWEEN_FILES = "---"

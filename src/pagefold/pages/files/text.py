@@ -103,6 +103,12 @@ class FileText:
                 file, after = file._hunk(list(old), list(new), place, after)
         return file
 
+    def appended(self, lines: Sequence[str], place: int) -> "FileText":
+        """These lines, or others where there are none, were put behind the last one. They stand without numbers, since
+        nobody knows whether the file had ended with a line break; all other lines stand as they did."""
+        regions = _with_loose(self.regions, Region.of(None, lines, place, place)) if lines else self.regions
+        return replace(self, regions=regions, length=None)
+
     def compared(self, hunks: Iterable[Hunk], place: int) -> "FileText":
         """A diff showed these hunks of the file as it is. Where the lines before a hunk stand in its place, it tells an
         edit that nobody else told."""
@@ -111,7 +117,7 @@ class FileText:
             new, old = list(hunk.new), list(hunk.old)
             if old and not (new and any(region.holds(new) for region in file.regions)):
                 at = [found for found in _places(file.regions, old) if file._number_at(found) == hunk.start]
-                if at:
+                if at and not _is_begun(file.regions[at[0][0]].lines[at[0][1] :], len(old), new):
                     file = file._spliced(at[0], len(old), new, place)
                 gone = {line for line in old if is_telling(line)} - set(new)
                 parts = [part for region in file.regions for part in region.without(gone)]
@@ -280,6 +286,11 @@ def lines_of(text: str) -> list[str]:
 def plain_breaks(text: str) -> str:
     """A text with the line breaks of Windows as others: tools show and take them either way."""
     return text.replace("\r\n", "\n") if "\r" in text else text
+
+
+def _is_begun(lines: Sequence[str], old: int, new: Sequence[str]) -> bool:
+    """Whether known lines are the first of the new ones, and more than there were old ones: the edit is known."""
+    return old < len(lines) < len(new) and tuple(lines) == tuple(new[: len(lines)])
 
 
 def _nonempty(regions: Iterable[Region]) -> tuple[Region, ...]:
