@@ -2,7 +2,8 @@
 
 from pagefold.derive.entry import Standings, enter
 from pagefold.derive.values import NEVER, SHIPPED, mentioned
-from pagefold.derive.working_set.chunks import Attention, chunks_of, throw_away
+from pagefold.derive.working_set.attention import Attention
+from pagefold.derive.working_set.chunks import chunks_of
 from pagefold.derive.working_set.digest import Material, working_set
 from pagefold.derive.working_set.file_views import file_views
 from pagefold.derive.working_set.names import Names
@@ -74,9 +75,9 @@ def test_a_plan_that_the_user_refused_is_told_as_refused() -> None:
 def test_pieces_of_a_file_without_numbers_are_told_as_such() -> None:
     lines = [f"total_{at} = amount_of_row({at})" for at in range(12)]
     text = FileText().shown(1, lines[:4], 0).shown(None, lines[5:9], 1).shown(None, lines[8:12], 2)
-    file, now = KnownFile("a.py", text), Attention(3, 9, frozenset(), "", [0, 1, 2, 3])
+    file, now = KnownFile("a.py", text, touched=2), Attention(3, 9, frozenset(), "", [0, 1, 2, 3])
 
-    (view,) = file_views({"a.py": file}, list(chunks_of("a.py", file, now)))
+    (view,) = file_views({"a.py": file}, list(chunks_of({"a.py": file}, now)))
     assert view.title.startswith(
         "file a.py, as it is now: lines 1-4, pieces without certain numbers, which may overlap"
     )
@@ -86,8 +87,6 @@ def test_a_throw_away_copy_is_less_likely_needed_than_the_file_at_work() -> None
     text = FileText().written("def total():\n    return 1\n\n\ndef rest():\n    return 2\n", 0)
     files = {path: KnownFile(path, text) for path in ("/tmp/a.py", "/srv/mill/a.py", "/tmp/own.py")}
     now = Attention(3, 9, frozenset(), "", [0, 1, 2, 3])
-    spare = throw_away(files)
-    need = {key: next(chunks_of(key, file, now, spare=key in spare)).need for key, file in files.items()}
+    need = {chunk.key: chunk.need for chunk in chunks_of(files, now)}
 
-    assert spare == {"/tmp/a.py"}
     assert need["/tmp/a.py"] < need["/srv/mill/a.py"] == need["/tmp/own.py"]

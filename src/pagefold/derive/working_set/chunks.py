@@ -1,13 +1,15 @@
 """Known file text in chunks that can be shown or left out one by one, and how likely each is needed next."""
 
 import re
-from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import lru_cache
 from math import exp, log1p
 
 from pagefold.derive.selection import Candidate, Offer
+from pagefold.derive.working_set.attention import Attention
 from pagefold.frozen import frozen
 from pagefold.pages.facts import lines_with_facts
 from pagefold.pages.files.known_file import KnownFile
@@ -18,7 +20,6 @@ _LONGEST = 32  # lines of a chunk
 _SHORTEST = 8  # lines below which a chunk does not end, unless the region does
 _TEMPORARY = re.compile(r"(?:/private)?(?:/var)?/te?mp/|[a-z]:/(?:.*/)?te?mp/", re.IGNORECASE)
 _CLOSES = re.compile(r"^(?:[)\]}]|end\b|else\b|elif\b|except\b|finally\b|case\b|default\b)")
-LONG_AGO = 600  # turns: lines that nobody has seen for longer are not shown, unless they were asked for by name
 _LEAST = 3  # lines below which a region is no view: a search found them
 _DOUBTED = 0.8  # of their need, for lines that something may have changed since
 _SPARE = 0.25  # of their need, for lines of throw-away files
@@ -55,47 +56,58 @@ class Chunk:
         return Candidate(self, (Offer(ResidencyLevel.STRUCTURED, self.tokens, value),))
 
 
+def chunks_of(
+    files: Mapping[str, KnownFile], now: Attention, asked_for: Collection[str] = frozenset()
+) -> Iterator[Chunk]:
+    """The chunks of all files that do not stand in the last exchanges already. Of what nobody has seen for long only
+    short files have one, and those that were asked for."""
+    oldest = now.oldest
+    spans = [span for key, file in files.items() for span in _spans(key, file, now, -1 if key in asked_for else oldest)]
+    held = Counter[str]()
+    for span in spans:
+        held.update(span.words)
+    spare = throw_away(files)
+    for span in spans:
+        file, region = files[span.key], span.region
+        seen = region.seen[span.begin : span.end]
+        lines = region.lines[span.begin : span.end]
+        doubted = file.text.is_doubted(min(seen))
+        need = _need(span, file, now, sum(1 / held[word] for word in span.words))
+        need *= (_DOUBTED if doubted else 1.0) * (_SPARE if span.key in spare else 1.0)
+        whole = len(lines) == file.text.length
+        yield Chunk(span.key, span.index, span.begin, span.end, _tokens(lines), need, max(seen), lines, doubted, whole)
+
+
 @frozen
-class Attention:
-    """What the work is about now: the turn, the place the last exchanges begin at, names in the latest words, and the
-    turn of every message by its place."""
+class _Span:
+    """Lines of a region that may become a chunk, with the words in them that the work is about."""
 
-    turn: int
-    cut: int
-    words: frozenset[str]
-    text: str
-    turns: Sequence[int]
-
-    @property
-    def oldest(self) -> int:
-        """The first place that was not long ago."""
-        return bisect_left(self.turns, self.turn - LONG_AGO)
+    key: str
+    index: int
+    region: Region
+    begin: int
+    end: int
+    words: tuple[str, ...]
 
 
-def chunks_of(key: str, file: KnownFile, now: Attention, oldest: int = -1, *, spare: bool = False) -> Iterator[Chunk]:
-    """The chunks of a file that do not stand in the last exchanges already, and of which something was seen at the
-    `oldest` place or later, or that are all of a short file. `spare`: it is a throw-away copy beside the file that is
-    worked on."""
-    text = file.text
-    if file.touched < oldest and (text.length is None or text.length > _SMALL):
+def _spans(key: str, file: KnownFile, now: Attention, oldest: int) -> Iterator[_Span]:
+    length = file.text.length
+    if file.touched < oldest and (length is None or length > _SMALL):
         return
-    named = file.name.rpartition("/")[2] in now.text or key.rpartition("/")[2] in now.text
-    for index, region in enumerate(text.regions):
+    for index, region in enumerate(file.text.regions):
         count = len(region.lines)
-        if (count < _LEAST or max(region.seen) < oldest) and count != text.length:
+        if (count < _LEAST or max(region.seen) < oldest) and count != length:
             continue
+        bounds = _bounds(region.lines)
+        words: list[list[str]] = [[] for _ in bounds]
         held = lines_with_facts(region.lines) if now.words else {}
-        places = [held[word] for word in held.keys() & now.words]
-        for begin, end in _bounds(region.lines):
-            seen = max(region.seen[begin:end])
-            if min(region.seen[begin:end]) >= now.cut:
-                continue
-            lines = region.lines[begin:end]
-            need = _need(region, begin, end, file, now, named=named, shared=_shared(places, begin, end))
-            doubted = text.is_doubted(min(region.seen[begin:end]))
-            need *= (_DOUBTED if doubted else 1.0) * (_SPARE if spare else 1.0)
-            whole = len(lines) == text.length
-            yield Chunk(key, index, begin, end, _tokens(lines), need, seen, lines, doubted, whole)
+        ends = [end for _, end in bounds]
+        for word in sorted(held.keys() & now.words):
+            for at in {bisect_right(ends, line) for line in held[word]}:
+                words[at].append(word)
+        for (begin, end), in_it in zip(bounds, words, strict=True):
+            if min(region.seen[begin:end]) < now.cut:
+                yield _Span(key, index, region, begin, end, tuple(in_it))
 
 
 def throw_away(keys: Iterable[str]) -> frozenset[str]:
@@ -106,8 +118,10 @@ def throw_away(keys: Iterable[str]) -> frozenset[str]:
     return frozenset(key for key in spare if key.rpartition("/")[2] in at_work)
 
 
-def _need(region: Region, begin: int, end: int, file: KnownFile, now: Attention, *, named: bool, shared: int) -> float:
-    """The probability that an edit soon replaces some of these lines. The weights are fitted on recorded sessions."""
+def _need(span: _Span, file: KnownFile, now: Attention, shared: float) -> float:
+    """The probability that an edit soon replaces some of these lines. The weights are fitted on recorded sessions.
+    `shared` are the words in them that the work is about, each by how few other chunks hold it."""
+    region, begin, end = span.region, span.begin, span.end
     turns, last, tokens = now.turns, len(now.turns) - 1, _tokens(region.lines[begin:end])
     odds = -3.1 - 0.44 * log1p(now.turn - turns[min(max(region.seen[begin:end]), last)])
     changed = max(region.changed[begin:end])
@@ -115,19 +129,14 @@ def _need(region: Region, begin: int, end: int, file: KnownFile, now: Attention,
         odds += 0.75 - 0.07 * log1p(now.turn - turns[min(changed, last)])
     else:
         odds -= 0.42
-    odds += 0.65 * bool(file.edits) - 0.08 * log1p(now.turn - turns[min(file.touched, last)])
-    odds += 0.74 * (log1p(tokens) - 4.0) + 0.2 * named
-    odds += 0.05 * min(6, shared)
+    odds -= 0.35 * bool(file.edits) + 0.08 * log1p(now.turn - turns[min(file.touched, last)])
+    odds += 0.74 * (log1p(tokens) - 4.0) + 0.7 * log1p(shared)
+    odds += 0.8 * any(base in now.text for base in {file.name.rpartition("/")[2], span.key.rpartition("/")[2]})
     return 1.0 / (1.0 + exp(-odds))
 
 
 def _tokens(lines: Sequence[str]) -> int:
     return sum(map(len, lines)) // 3 + 2 * len(lines)
-
-
-def _shared(places: Iterable[Sequence[int]], begin: int, end: int) -> int:
-    """How many of the words stand in these lines that stand at these places."""
-    return sum(1 for indexes in places if any(begin <= index < end for index in indexes))
 
 
 @lru_cache(maxsize=1 << 12)

@@ -9,7 +9,8 @@ from dataclasses import field
 
 from pagefold.derive.entry import Entry
 from pagefold.derive.selection import Candidate, Offer, select
-from pagefold.derive.working_set.chunks import Attention, chunks_of, throw_away
+from pagefold.derive.working_set.attention import attention_of
+from pagefold.derive.working_set.chunks import chunks_of
 from pagefold.derive.working_set.done import counted_lines, done_lines, open_failures
 from pagefold.derive.working_set.file_views import FileView, file_views, ledger_of
 from pagefold.derive.working_set.held import DigestPart, Held
@@ -93,7 +94,7 @@ def working_set(material: Material, names: Names, budget: int) -> WorkingSet:
         held.add(material.work.plan, DigestPart.PLAN, "the plan as it was last written")
     parts += _done(material, max(0, room - _cost(parts)), int(room * _DONE), held)
     left = room - _cost(parts)
-    views = _files(material, max(0, min(int(room * _FILES), left, _FILES_MOST)), plan, said, held)
+    views = _files(material, max(0, min(int(room * _FILES), left, _FILES_MOST)), said, held)
     parts += [Part(view.title, view.lines, view.doubt) for view in views]
     mentioned = facts_of("\n".join([part.text for part in parts]))
     shown = facts_of("\n".join([line for view in views for line in view.lines if line is not None]))
@@ -187,14 +188,10 @@ def _done(material: Material, room: int, share: int, held: Held) -> list[Part]:
     return [Part("what was done, in order, with its outcome:", tuple(chosen))] if chosen else []
 
 
-def _files(material: Material, budget: int, plan: Sequence[str], said: Sequence[Saying], held: Held) -> list[FileView]:
-    now, files = _attention(material, plan), material.work.files.files
-    spare, oldest = throw_away(files), now.oldest
-    chunks = [
-        chunk
-        for key, file in files.items()
-        for chunk in chunks_of(key, file, now, -1 if key in material.recalled_files else oldest, spare=key in spare)
-    ]
+def _files(material: Material, budget: int, said: Sequence[Saying], held: Held) -> list[FileView]:
+    now = attention_of(material.reading, material.entries, material.cut, material.turn)
+    files = material.work.files.files
+    chunks = list(chunks_of(files, now, material.recalled_files))
     showed = (exchange.answered for exchange in material.work.exchanges if exchange.act is Act.SHOWED)
     held.leave_out(showed, "what it showed has changed since, or is less likely needed than the rest")
     asked_for = material.recalled_files | _named([chunk.key for chunk in chunks if chunk.small], said)
@@ -216,11 +213,3 @@ def _named(keys: Sequence[str], said: Sequence[Saying]) -> frozenset[str]:
     by_user = [saying.text for saying in said if saying.voice is Voice.USER] if keys else []
     words = frozenset[str]().union(*map(names_in, by_user))
     return frozenset(key for key in keys if key.rpartition("/")[2] in words)
-
-
-def _attention(material: Material, plan: Sequence[str]) -> Attention:
-    entries = material.entries
-    latest = [entry.message.text for entry in entries[-12:] if not entry.message.blocks or entry.opens][-6:]
-    latest += [step for step in plan if not step.startswith("[x]")]
-    text = "\n".join(latest)
-    return Attention(material.turn, material.cut, facts_of(text), text, material.reading.turns)

@@ -13,7 +13,7 @@ from pagefold.derive.entry import Entry
 from pagefold.derive.line_selection import KeptLines, keep, settle
 from pagefold.derive.quotable import Passage, Speaker
 from pagefold.derive.values import Mentions, Priors, expected
-from pagefold.derive.working_set.chunks import LONG_AGO
+from pagefold.derive.working_set.attention import LONG_AGO
 from pagefold.derive.working_set.file_lines import file_passages
 from pagefold.derive.working_set.parts import Part
 from pagefold.derive.working_set.quoted import quoted
