@@ -1,7 +1,8 @@
 """What a history costs that is seen for the first time: CPU seconds by its length, under lossless and economic.
 
-The history is recorded Claude Code sessions one behind the other, sent as one request, as after a restart. Run as a
-module: `python -m bench.first_sight --messages 1000,5000`.
+The history is recorded Claude Code sessions one behind the other, sent as one request, as after a restart. Garbage is
+collected as in a proxy. Whether it is linear shows in the last column.
+Run as a module: `python -m bench.first_sight --messages 1000,5000`.
 """
 
 import argparse
@@ -9,6 +10,7 @@ import time
 from itertools import chain, islice
 
 from bench.recorded import family, sessions, table
+from pagefold.adapters.gc_tuning import tune_gc
 from pagefold.derive.policies import policy_named
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.exchange import Exchange
@@ -37,6 +39,7 @@ def main() -> None:
     parser.add_argument("--policies", default="lossless,economic")
     chosen = parser.parse_args()
     rows = []
+    tune_gc()
     for policy in chosen.policies.split(","):
         seen_first(policy, body(50))  # loads what the first request loads
         for messages in map(int, chosen.messages.split(",")):

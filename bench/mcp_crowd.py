@@ -3,7 +3,8 @@
 Three servers answer after 0.5 to 1.5 s, as tools do that have 500 calls in flight; each has 100 callers, who call again
 when they were answered. A fourth never answers its 100 calls, a fifth answers its 100 and floods with notifications.
 The same five run once directly and once behind one `pagefold mcp`, in turn. Printed is how long a call of the three
-took, and p99 as a ratio.
+took, and p99 as a ratio. With `--at-once` the three answer at once: then a call costs what passing it on costs, and the
+ratio tells how many times that is what a pipe costs.
 
   python -m bench.mcp_crowd --rounds 3
 """
@@ -32,7 +33,7 @@ _NOISE = json.dumps(
 
 
 def serve(kind: str) -> None:
-    """A server over stdio that answers, hangs or floods."""
+    """A server over stdio that answers after a while or at once, hangs or floods."""
     writing = threading.Lock()
 
     def write(line: str) -> None:
@@ -53,7 +54,7 @@ def serve(kind: str) -> None:
             threading.Thread(target=flood, daemon=True).start()
         if (told := answer(message)) is None or (kind == "hang" and is_call):
             continue
-        if is_call:
+        if is_call and kind != "at-once":
             threading.Timer(random.uniform(0.5, 1.5), write, (json.dumps(told),)).start()
         else:
             write(json.dumps(told))
@@ -61,10 +62,6 @@ def serve(kind: str) -> None:
 
 def command(kind: str) -> list[str]:
     return [sys.executable, "-m", "bench.mcp_crowd", "--serve", kind]
-
-
-def kind_of(name: str) -> str:
-    return name if name in ("hang", "flood") else "answer"
 
 
 async def crowd(clients: Mapping[str, tuple[Stdio, str]], calls: int) -> list[float]:
@@ -91,19 +88,19 @@ async def crowd(clients: Mapping[str, tuple[Stdio, str]], calls: int) -> list[fl
     return taken
 
 
-async def directly(environment: dict[str, str], calls: int) -> list[float]:
+async def directly(environment: dict[str, str], calls: int, answers: str) -> list[float]:
     async with AsyncExitStack() as stack:
         clients = {}
         for name in (*GOOD, "hang", "flood"):
-            client = await stack.enter_async_context(Stdio(command(kind_of(name)), environment))
+            client = await stack.enter_async_context(Stdio(command(answers if name in GOOD else name), environment))
             clients[name] = (client, "get")
         return await crowd(clients, calls)
 
 
-async def behind_pagefold(environment: dict[str, str], folder: Path, calls: int) -> list[float]:
+async def behind_pagefold(environment: dict[str, str], folder: Path, calls: int, answers: str) -> list[float]:
     servers = {}
     for name in (*GOOD, "hang", "flood"):
-        program, *arguments = command(kind_of(name))
+        program, *arguments = command(answers if name in GOOD else name)
         servers[name] = {"command": program, "args": arguments}
     config = folder / "servers.json"
     config.write_text(json.dumps({"mcpServers": servers}))
@@ -119,13 +116,13 @@ def p99(taken: list[float]) -> float:
     return sorted(taken)[int(0.99 * len(taken))]
 
 
-async def main(rounds: int, calls: int) -> int:
+async def main(rounds: int, calls: int, answers: str) -> int:
     ratios: list[float] = []
     with tempfile.TemporaryDirectory() as home:
         environment = {**os.environ, "HOME": home, "XDG_DATA_HOME": home}
         for _ in range(rounds):
-            direct = await directly(environment, calls)
-            behind = await behind_pagefold(environment, Path(home), calls)
+            direct = await directly(environment, calls, answers)
+            behind = await behind_pagefold(environment, Path(home), calls, answers)
             ratios.append(p99(behind) / p99(direct))
             for name, taken in (("direct", direct), ("pagefold", behind)):
                 p50 = statistics.median(taken)
@@ -139,8 +136,9 @@ if __name__ == "__main__":
     parser.add_argument("--serve", default="")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--calls", type=int, default=5, help="calls of each of the 300 callers (default: 5)")
+    parser.add_argument("--at-once", dest="answers", action="store_const", const="at-once", default="answer")
     options = parser.parse_args()
     if options.serve:
         serve(options.serve)
     else:
-        raise SystemExit(asyncio.run(main(options.rounds, options.calls)))
+        raise SystemExit(asyncio.run(main(options.rounds, options.calls, options.answers)))
