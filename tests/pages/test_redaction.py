@@ -46,6 +46,7 @@ SECRETS = {
     "gitlab-token": [f"glpat-{_some(20)}", f"glrt-{_some(20)}"],
     "slack-token": [f"xoxb-{_some(12, string.digits)}-{_some(12, string.digits)}-{_some(24)}"],
     "stripe-key": [f"sk_live_{_some(24)}", f"rk_live_{_some(24)}"],
+    "pagefold-token": [f"pf_{_some(43)}"],
     "anthropic-key": [f"sk-ant-api03-{_some(93)}-{_some(2)}"],
     "openai-key": [f"sk-proj-{_some(74)}T3BlbkFJ{_some(74)}", f"sk-{_some(20)}T3BlbkFJ{_some(20)}"],
     "google-key": [f"AIza{_some(35)}"],

@@ -82,6 +82,7 @@ SECRET_FORMATS = (
     ),
     _format("stripe-key", _START + rb"[rs]k_(?:live|test)_[A-Za-z0-9]{10,255}" + _END, b"k_live_", b"k_test_"),
     _token("webhook-secret", b"whsec_", rb"[A-Za-z0-9+/=]{24,255}"),
+    _token("pagefold-token", b"pf_", rb"[A-Za-z0-9_-]{43}"),
     _format("anthropic-key", _START + rb"sk-ant-[a-z]{2,12}\d\d-[A-Za-z0-9_-]{20,255}", b"sk-ant-"),
     _format(
         "openai-key",
