@@ -6,7 +6,7 @@ RUNS := $(VENV)/.runs
 READY := $(VENV)/.ready
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: deploy-check check setup demo test lint bench bench-long bench-field fuzz chaos earnings docs pictures site agents agents-referee integrations models reading requirements release clean
+.PHONY: deploy-check pythons check setup demo test lint bench bench-long bench-field fuzz chaos earnings docs pictures site agents agents-referee integrations models reading requirements release clean
 
 check: lint test
 
@@ -47,6 +47,10 @@ bench: $(READY)
 	$(BIN)/python -m bench.codecs
 	$(BIN)/python -m bench.prefetch --cases 5000
 	$(BIN)/python bench/bad_input.py
+
+# The pure rooms on every other Python that is at hand.
+pythons: $(READY)
+	.ci/pythons
 
 # Longer ones, each of some minutes: the solver, the selection, trimming, the fold's laws and all policies on recordings.
 bench-long: $(READY)
@@ -131,12 +135,14 @@ agents-referee: $(READY)
 INTEGRATIONS_DIR ?= .integrations
 
 integrations: $(INTEGRATIONS_DIR)/.ready
-	$(INTEGRATIONS_DIR)/venv/bin/pytest tests/integrations
+	INTEGRATIONS_DIR=$(INTEGRATIONS_DIR) $(INTEGRATIONS_DIR)/venv/bin/pytest tests/integrations
 	$(INTEGRATIONS_DIR)/venv-litellm/bin/pytest tests/integrations/test_litellm.py
 
 $(INTEGRATIONS_DIR)/.ready: requirements/integrations.txt requirements/litellm.txt pyproject.toml
 	$(PYTHON) -m venv $(INTEGRATIONS_DIR)/venv
 	$(INTEGRATIONS_DIR)/venv/bin/python -m pip install --quiet --disable-pip-version-check -r requirements/integrations.txt -e .
+	npm install --loglevel=error --no-audit --no-fund --prefix $(INTEGRATIONS_DIR) \
+	  ai@6.0.326 @ai-sdk/anthropic@3.0.138 @ai-sdk/openai@3.0.141 zod@4.6.7
 	$(PYTHON) -m venv $(INTEGRATIONS_DIR)/venv-litellm
 	$(INTEGRATIONS_DIR)/venv-litellm/bin/python -m pip install --quiet --disable-pip-version-check -r requirements/litellm.txt -e .
 	touch $@

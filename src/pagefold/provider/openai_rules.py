@@ -123,7 +123,7 @@ def _item_shape(items: Sequence[InputItem], stored: Collection[str]) -> Refusal 
 
 
 def _reasoning(items: Sequence[InputItem]) -> Refusal | None:
-    given = {item.id for item in items if item.kind == "reasoning"}
+    given = {item.id for item in items if item.kind in ("reasoning", "item_reference")}
     for index, item in enumerate(items):
         if item.kind == "reasoning":
             following = items[index + 1] if index + 1 < len(items) else None
