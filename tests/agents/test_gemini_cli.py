@@ -58,3 +58,31 @@ def test_it_works_past_its_window(tmp_path: Path) -> None:
     totals = json.loads(done.stdout.splitlines()[-1])
     assert totals["work"]["folds"] >= 1, ([record.tokens for record in records], totals["work"])
     assert max(record.tokens for record in records) < 20_000
+
+
+@pytest.mark.skipif(not GEMINI.exists(), reason=f"no Gemini CLI in {FOLDER}: run `make agents`, or set AGENTS_DIR")
+def test_it_connects_to_its_servers_after_init_and_has_its_file_back_after_undo(tmp_path: Path) -> None:
+    server = FOLDER / "venv/bin/mcp-server-time"
+    if not server.exists():
+        pytest.skip(f"no mcp-server-time in {FOLDER}: run `make agents`, or set AGENTS_DIR")
+    settings = tmp_path / ".gemini" / "settings.json"
+    settings.parent.mkdir()
+    chosen = {"auth": {"selectedType": "gemini-api-key"}}
+    before = json.dumps({"security": chosen, "mcpServers": {"time": {"command": str(server), "args": []}}}, indent=1)
+    settings.write_text(before)
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "GEMINI_API_KEY": "none"}
+    environment |= {"GEMINI_CLI_TRUST_WORKSPACE": "true"}
+
+    def told(*command: str) -> str:
+        done = subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True, timeout=90
+        )
+        return done.stdout + done.stderr
+
+    told(sys.executable, "-m", "pagefold", "init", "gemini")
+    assert "pagefold" in settings.read_text()
+    listed = told(str(GEMINI), "mcp", "list")
+    assert "time" in listed
+    assert "Connected" in listed
+    told(sys.executable, "-m", "pagefold", "init", "gemini", "--undo")
+    assert settings.read_text() == before
