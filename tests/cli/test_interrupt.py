@@ -1,17 +1,26 @@
 """Ctrl-C ends every command that works long within a second, as a user sends it: to the whole group of processes."""
 
+import hashlib
 import json
 import os
 import signal
+import socket
+import sqlite3
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from pagefold.adapters.stores import open_store
+
 _SECONDS = 1.0
 _LINES = 400
+_STORED = 100_000
+_PAGEFOLD = [sys.executable, "-m", "pagefold"]
 
 
 def _recording(path: Path, sessions: int, turns: int) -> Path:
@@ -45,23 +54,100 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("command", ["replay", "report", "compare", "tune"])
 def test_ctrl_c_ends_a_long_command_within_a_second(command: str, jobs: str, recording: Path, tmp_path: Path) -> None:
     policy = ["--policy", "economic"] if command == "replay" else []
-    words = [sys.executable, "-m", "pagefold", command, str(recording), "--jobs", jobs, *policy]
-    environment = {"HOME": str(tmp_path), "PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join(sys.path)}
-    with subprocess.Popen(
-        words,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        cwd=tmp_path,
-        env=environment,
-        start_new_session=True,
-    ) as run:
+    words = [*_PAGEFOLD, command, str(recording), "--jobs", jobs, *policy]
+    with started(words, tmp_path) as run:
         time.sleep(3)  # the imports are over, and work is under way in every process
-        assert run.poll() is None, "too short a recording"
-        started = time.monotonic()
-        os.killpg(run.pid, signal.SIGINT)
-        _, said = run.communicate(timeout=60)
-        took = time.monotonic() - started
+        assert_ends(run, 130)
 
-    assert run.returncode == 130, said.decode()
+
+def started(words: list[str], home: Path) -> "subprocess.Popen[bytes]":
+    environment = {"HOME": str(home), "PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join(sys.path)}
+    return subprocess.Popen(
+        words,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=home,
+        env={**environment, "ANTHROPIC_API_KEY": "none", "OPENAI_API_KEY": "none"},
+        start_new_session=True,
+    )
+
+
+def assert_ends(run: "subprocess.Popen[bytes]", code: int) -> None:
+    assert run.poll() is None, "it ended by itself: too little work"
+    began = time.monotonic()
+    os.killpg(run.pid, signal.SIGINT)
+    _, said = run.communicate(timeout=60)
+    took = time.monotonic() - began
+
+    assert run.returncode == code, said.decode()
     assert b"Traceback" not in said
     assert took < _SECONDS, f"{took:.2f} s"
+
+
+@pytest.fixture(scope="module")
+def large_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store that takes many seconds to read; its rows are written past the program, which would take longer."""
+    path = tmp_path_factory.mktemp("store") / "large.sqlite3"
+    store = open_store(path)
+    store.pages.put(b"a page", history="h", now=1.0)
+    store.close()
+    db = sqlite3.connect(path)
+    db.create_function("sha", 1, lambda text: hashlib.sha256(text.encode()).hexdigest())
+    numbers = f"WITH RECURSIVE n(i) AS (SELECT 1000 UNION ALL SELECT i + 1 FROM n WHERE i < {_STORED})"
+    db.execute(f"{numbers} INSERT INTO contents SELECT i, CAST(printf('page %d', i) AS BLOB) FROM n")
+    page = "sha(printf('page %d', i)), i, length(printf('page %d', i)), length(printf('page %d', i)), 1.0"
+    db.execute(f"{numbers} INSERT INTO pages SELECT {page} FROM n")
+    db.commit()
+    db.close()
+    return path
+
+
+@pytest.mark.parametrize(
+    "words", ["store verify --store STORE", "store copy STORE copied.db", "store backup kept.db --store STORE"]
+)
+def test_ctrl_c_ends_work_on_a_store_within_a_second(words: str, large_store: Path, tmp_path: Path) -> None:
+    with started([*_PAGEFOLD, *words.replace("STORE", str(large_store)).split()], tmp_path) as run:
+        time.sleep(1.2)
+        assert_ends(run, 130)
+
+
+@pytest.mark.parametrize("words", ["lab solve --simulate --sizes 32k", "lab clawvm"])
+def test_ctrl_c_ends_a_study_within_a_second(words: str, tmp_path: Path) -> None:
+    with started([*_PAGEFOLD, *words.split()], tmp_path) as run:
+        time.sleep(2)
+        assert_ends(run, 130)
+
+
+@contextmanager
+def silent_model() -> Iterator[str]:
+    """A model that takes requests and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield f"http://127.0.0.1:{server.getsockname()[1]}"
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["lab reading --endpoint URL --model m", "lab solve --endpoint URL --model m --sizes 12k", "run sleep 60"],
+)
+def test_ctrl_c_ends_waiting_for_others_within_a_second(words: str, tmp_path: Path) -> None:
+    with silent_model() as url, started([*_PAGEFOLD, *words.replace("URL", url).split()], tmp_path) as run:
+        time.sleep(2)
+        assert_ends(run, 130)
+
+
+@pytest.mark.parametrize(
+    "words", ["serve --port 0", "serve --port 0 --workers 2", "dashboard", "mcp --http 0 -- cat", "lab provider"]
+)
+def test_ctrl_c_ends_a_server_within_a_second_once_it_says_that_it_runs(words: str, tmp_path: Path) -> None:
+    with started([*_PAGEFOLD, *words.split()], tmp_path) as run:
+        told = run.stderr if words == "lab provider" else run.stdout
+        assert told is not None
+        assert b"ends it" in told.readline()
+        assert_ends(run, 0)
+
+
+def test_ctrl_c_ends_an_mcp_server_on_stdio_within_a_second(tmp_path: Path) -> None:
+    with started([*_PAGEFOLD, "mcp", "--", "cat"], tmp_path) as run:
+        time.sleep(1.5)
+        assert_ends(run, 0)

@@ -38,3 +38,15 @@ def test_a_copy_is_made_put_back_and_encrypted_and_damages_are_told(tmp_path: Pa
     assert store(tmp_path, "verify", key=KEY)["pages"] == 1
     assert b"zebra" not in path.read_bytes()
     store(tmp_path, "backup", code=2)
+
+
+def test_a_copy_of_a_damaged_store_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    pagefold("store", "put", "-", "--store", "s.db", home=tmp_path, stdin=b"one")
+    pagefold("store", "put", "-", "--store", "s.db", home=tmp_path, stdin=b"two")
+    with closing(sqlite3.connect(tmp_path / "s.db")) as db, db:
+        db.execute("UPDATE contents SET stored = x'00'")
+
+    said = pagefold("store", "copy", "s.db", "t.db", home=tmp_path, code=1).stderr.decode()
+
+    assert len(said.splitlines()) == 1
+    assert "is damaged, and nothing was copied" in said

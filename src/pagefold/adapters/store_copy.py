@@ -1,5 +1,6 @@
 """Copies a store into an empty one of any kind, whole, and compares both by a hash over all their rows."""
 
+from contextlib import closing
 from dataclasses import dataclass
 
 import zstandard
@@ -39,8 +40,9 @@ def copy_store(source: StoreRows, target: StoreRows) -> Copied:
 
     for table in TABLES:
         digest = digests[table.name] = Digest()
-        rows = digest.over(source.read(table))
-        target.write(table, map(checked, rows) if table is PAGES else rows)
+        with closing(source.read(table)) as read:
+            rows = digest.over(read)
+            target.write(table, map(checked, rows) if table is PAGES else rows)
     for table in TABLES:
         again = Digest()
         for _ in again.over(target.read(table)):

@@ -5,7 +5,7 @@ database (its identity, its schema's version).
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 Row: TypeAlias = tuple[Any, ...]
@@ -79,8 +79,8 @@ class StoreRows(Protocol):
     def is_empty(self) -> bool:
         """Whether neither a page nor a line of the journal is there."""
 
-    def read(self, table: Table) -> Iterator[Row]:
-        """All rows of a table, in its order."""
+    def read(self, table: Table) -> Generator[Row, None, None]:
+        """All rows of a table, in its order. Whoever stops before the end closes it, before the store is closed."""
 
     def write(self, table: Table, rows: Iterable[Row]) -> None:
         """Writes the rows of a table of an empty store."""

@@ -84,7 +84,7 @@ def list_price() -> Price:
 
 def _started(port: int) -> None:
     url = f"http://127.0.0.1:{port}"
-    output.to_stderr(f"provider on {url} (ANTHROPIC_BASE_URL={url}, OPENAI_BASE_URL={url}/v1); ctrl-c ends it")
+    output.to_stderr(f"provider on {url} (ANTHROPIC_BASE_URL={url}, OPENAI_BASE_URL={url}/v1); Ctrl-C ends it")
 
 
 def _script(name: str) -> Answers:

@@ -135,6 +135,7 @@ async def serve(app: App, host: str, port: int, *, started: Callable[[int], None
         serving = asyncio.ensure_future(server.serve([listening]))
         if service.reload is not None and sys.platform != "win32":
             asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, service.reload)
+        await asyncio.sleep(0)  # it takes signals from here on: whoever reads that it runs may end it
         started(listening.getsockname()[1])
         try:
             await asyncio.shield(serving)

@@ -1,6 +1,6 @@
 """The rows of a store in Postgres, to be copied: see `adapters.store_rows`."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 
 import psycopg
 
@@ -35,7 +35,7 @@ class PostgresRows:
         with self._telling():
             return self._db.execute(_EMPTY).fetchone() == (True,)
 
-    def read(self, table: Table) -> Iterator[Row]:
+    def read(self, table: Table) -> Generator[Row, None, None]:
         statement = f"SELECT {table.names} FROM {table.name} ORDER BY {table.order}".encode()
         with self._telling(), self._db.cursor(f"all_{table.name}") as rows:
             rows.itersize = _AT_ONCE

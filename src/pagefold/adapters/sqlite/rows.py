@@ -1,6 +1,6 @@
 """The rows of a store in SQLite files, to be copied: see `adapters.store_rows`."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from pathlib import Path
 
 from pagefold.adapters.sqlite import journal, pages
@@ -28,7 +28,7 @@ class SqliteRows:
             counts = (self._pages.execute("SELECT 1 FROM pages"), self._journal.execute("SELECT 1 FROM lines"))
             return all(rows.fetchone() is None for rows in counts)
 
-    def read(self, table: Table) -> Iterator[Row]:
+    def read(self, table: Table) -> Generator[Row, None, None]:
         with self._telling():
             if table is PAGES:
                 yield from self._pages.execute(_CONTENTS)
