@@ -60,7 +60,8 @@ pagefold.toml:4: serve.port = "abc": expected a whole number from 0 to 65535
 pagefold.toml:2: unknown setting serve.prot (did you mean serve.port?)
 ```
 
-In the environment a switch may be `true`, `yes`, `on` or `1`, and `false`, `no`, `off` or `0`. A relative file name
+In the environment a switch may be `true`, `yes`, `on` or `1`, and `false`, `no`, `off` or `0`, and a whole number
+`64k` or `1m`. A relative file name
 starts at the folder of the file that holds it, and elsewhere at the current folder; `~` is your home folder. The user
 data directory is `~/.local/share/pagefold` (`$XDG_DATA_HOME/pagefold` if that is set), on macOS
 `~/Library/Application Support/pagefold`, on Windows `%LOCALAPPDATA%\\pagefold`.

@@ -1,4 +1,17 @@
-"""Formats numbers for people: few digits, a unit, and the same way in tables, reports and pages."""
+"""Numbers as people write them: few digits, a unit, the same way in tables, reports and pages, and read again."""
+
+import re
+
+_SCALES = {"k": 1_000, "m": 1_000_000}
+
+
+def whole_number(text: str) -> int | None:
+    """Reads 64000, 64_000, 64k or 1.5m; None where it is no whole number."""
+    scale = _SCALES.get(text[-1:].lower(), 1)
+    digits = (text if scale == 1 else text[:-1]).replace("_", "").replace(",", "")
+    if not re.fullmatch(r"\d+(\.\d+)?" if scale > 1 else r"\d+", digits):
+        return None
+    return round(float(digits) * scale) if scale > 1 else int(digits)
 
 
 def money(usd: float) -> str:

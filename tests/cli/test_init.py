@@ -117,7 +117,9 @@ def test_hook_status_line_and_address_are_taken_out_in_any_order(
         file.parent.mkdir(parents=True)
         file.write_text(before)
     for flag in order:
-        init(tmp_path, "claude-code", flag)
+        last = init(tmp_path, "claude-code", flag).splitlines()[-1]
+        assert last.endswith("Next: start Claude Code anew.")
+        assert ("There was no such file before" in last) is (before is None and flag == order[0])
     assert json.loads(file.read_text())["statusLine"]["command"].endswith(" statusline")
     for flag in order:
         init(tmp_path, "claude-code", flag, "--undo")
@@ -131,6 +133,7 @@ def test_hook_status_line_and_address_are_taken_out_in_any_order(
         (("zed", "--proxy"), "Zed has no setting for it that is known here; claude-code, codex, opencode have"),
         (("codex", "--statusline"), "codex has no status line"),
         (("gemini",), "expected some in .gemini/settings.json, ~/.gemini/settings.json"),
+        (("claude-code",), "`init claude-code --hook` and `pagefold run claude` need none"),
     ],
 )
 def test_what_cannot_be_done_is_refused_in_a_sentence(words: tuple[str, ...], said: str, tmp_path: Path) -> None:

@@ -33,6 +33,10 @@ def test_what_a_model_proxy_saved_is_told_when_it_has_ended(tmp_path: Path) -> N
     assert found["model"] == {"requests": 2, "prompt tokens": 1_000, "cached tokens": 100}
     assert "Tool results, in tokens" in table
     assert "Requests to models" in table
+    head, day = table.partition("Requests to models")[2].splitlines()[1:3]
+    assert [name for name in ("requests", "prompt tokens", "saved") if name not in head] == []
+    assert "5 h" not in head  # nothing was reported of a window
+    assert day.split()[0].count("-") == 2  # no column is squeezed until a day takes two lines
     store_view = StoreView(lambda: None, LocalFiles(tmp_path / "data" / "pagefold" / "store.sqlite3").counters)
     assert store_view.ask().mcp == found["hook"]
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from pagefold.config import load
+from pagefold.errors import ConfigError
 from pagefold.settings.knobs import KNOBS, NAME, settings_of
 from pagefold.settings.sections import PriceTable, Settings
 from pagefold.settings.toml_text import toml_key
@@ -181,3 +182,14 @@ def test_a_project_file_does_not_decide_who_gets_the_keys(key: str, tmp_path: Pa
 
     refused = f"pagefold.toml:1: {key}: not in a project's file; set it in your own, the environment or a flag"
     assert refusal_of(folder=tmp_path) == refused
+
+
+@pytest.mark.parametrize(("text", "read"), [("64k", 64_000), ("1.5M", 1_500_000), ("64_000", 64_000), ("0", 0)])
+def test_a_number_in_the_environment_is_read_as_people_write_it(text: str, read: int, tmp_path: Path) -> None:
+    assert load({}, {"PAGEFOLD_SERVE_WINDOW": text}, tmp_path).settings.serve.window == read
+
+
+@pytest.mark.parametrize("text", ["64x", "k", "-64k", "64.5", ""])
+def test_what_is_no_number_is_refused_in_the_environment(text: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="expected a whole number"):
+        load({}, {"PAGEFOLD_SERVE_WINDOW": text}, tmp_path)

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
-_SCALES = {"k": 1_000, "m": 1_000_000}
+from pagefold.number_format import whole_number
+
 _UNKNOWN_OPTION = re.compile(r"unrecognized arguments: (.*)")
 _UNKNOWN_CHOICE = re.compile(r"invalid choice: '([^']*)' \(choose from (.*)\)")
 
@@ -55,8 +56,7 @@ def nearest(typed: str, names: Iterable[str]) -> str:
 
 def tokens(text: str) -> int:
     """Reads a number of tokens; k and m stand for thousands and millions."""
-    scale = _SCALES.get(text[-1:].lower(), 1)
-    digits = (text if scale == 1 else text[:-1]).replace("_", "").replace(",", "")
-    if not re.fullmatch(r"\d+(\.\d+)?" if scale > 1 else r"\d+", digits):
+    number = whole_number(text)
+    if number is None:
         raise argparse.ArgumentTypeError(f"{text!r}: expected a number of tokens, such as 64000, 64k or 1m")
-    return round(float(digits) * scale)
+    return number

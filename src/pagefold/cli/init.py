@@ -87,11 +87,14 @@ def _next(client: McpClient, edits: Sequence[FileEdit], seen: Sequence[Outcome],
     parts = [f"{'Taken out' if options.undo else 'Set'}: {', '.join(changed)}."]
     if kept := [str(one.backup) for one in seen if one.backup]:
         parts.append(f"As it was: {', '.join(kept)}; --undo brings it back.")
+    elif not options.undo:
+        parts.append("There was no such file before: --undo removes it.")
     if options.proxy and not options.undo:
         parts.append("Start `pagefold serve` and keep it running: without it no model is reached.")
     if any(edit.shared for edit in edits) and not options.undo:
         parts.append("Whoever uses this project needs `pagefold` on the PATH.")
-    return f"{' '.join(parts)} Next: {client.then}."
+    servers = not (options.hook or options.statusline or options.proxy)
+    return f"{' '.join(parts)} Next: {client.then if servers else client.then.partition(';')[0]}."
 
 
 def _edits(client: McpClient, options: argparse.Namespace) -> list[FileEdit]:
@@ -191,7 +194,10 @@ def _server_files(client: McpClient, options: argparse.Namespace) -> list[tuple[
         files = [(file, any((folder / ".git").exists() for folder in file.parents))]
     if not files:
         expected = ", ".join((*client.project, *(f"~/{name}" for name in client.user_files(sys.platform))))
-        raise ConfigError(f"no MCP servers of {client.name} found: expected some in {expected}, or in --file FILE")
+        hint = "; `init claude-code --hook` and `pagefold run claude` need none" if client.name == "claude-code" else ""
+        raise ConfigError(
+            f"no MCP servers of {client.name} found: expected some in {expected}, or in --file FILE{hint}"
+        )
     return files
 
 

@@ -34,7 +34,7 @@ def _lines(seen: Totals, crowded: str, *, observed: bool) -> Iterator[str]:
         yield f"{several(seen.faults, 'fault')} of pagefold's own, told above: those requests went on as they came"
     if crowded:
         yield crowded
-    yield "pagefold stats adds this up over the days; pagefold top and pagefold dashboard show it while it happens"
+    yield "more: `pagefold stats` day by day; `pagefold top` or `pagefold dashboard` while an agent runs"
 
 
 def _saved(seen: Totals, *, observed: bool) -> str:
@@ -42,7 +42,9 @@ def _saved(seen: Totals, *, observed: bool) -> str:
         return "nothing was changed, as --observe says"
     costs, saved = seen.reckoned.usd, seen.reckoned.usd_saved
     if costs and saved:
-        return f"at least {share(saved, costs + saved)} saved: {money(costs)} instead of {money(costs + saved)}"
+        before, after = money(costs + saved), money(costs)
+        told = f"{after} instead of {before}" if after != before else f"of {before}"
+        return f"at least {share(saved, costs + saved)} saved: {told}"
     if seen.work.saved:
         whole = seen.usage.prompt + seen.work.saved
         return f"{short(seen.work.saved)} tokens saved, {share(seen.work.saved, whole)} of what was to be sent"

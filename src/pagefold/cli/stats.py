@@ -13,7 +13,10 @@ Examples:
 
 import argparse
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+
+from rich.table import Table
 
 from pagefold import config
 from pagefold.adapters.local_files import LocalFiles
@@ -52,8 +55,15 @@ def run(options: argparse.Namespace) -> int:
             if counted:
                 rows = [row(day, counts) for day, counts in counted.items()]
                 total = row("all", sum(counted.values(), Counter()))
-                output.console().print(output.table(title, ["", *columns], rows, total=total))
+                output.console().print(_table(title, ["", *columns], rows, total))
     return 0
+
+
+def _table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], total: Sequence[str]) -> Table:
+    """A table without the rarer columns that have nothing to say: all of them do not fit a terminal."""
+    shown = [at for at, name in enumerate(columns) if name not in _RARE or total[at] not in ("-", "0")]
+    cut = [[row[at] for at in shown] for row in (columns, *rows, total)]
+    return output.table(title, cut[0], cut[1:-1], total=cut[-1])
 
 
 def _requests(name: str, counts: Counter[str]) -> list[str]:
@@ -94,6 +104,7 @@ def _results(name: str, counts: Counter[str]) -> list[str]:
     ]
 
 
+_RARE = ("failed", "of 5 h", "saved of 5 h", "folds", "reasoning left out", "faults")
 _TABLES = {
     "results": ("Tool results, in tokens", ["calls", "as sent", "as read", "saved", "faults"], _results),
     "model": (

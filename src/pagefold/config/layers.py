@@ -10,6 +10,7 @@ from pagefold.config.computer import Computer
 from pagefold.config.messages import brief, unknown_setting, unknown_variable
 from pagefold.config.project_file import may_set
 from pagefold.errors import ConfigError
+from pagefold.number_format import whole_number
 from pagefold.settings.knobs import KNOBS, SECTIONS, generic_path, setting_values
 from pagefold.settings.rules import ValueRule
 from pagefold.settings.toml_lines import first_path, key_lines
@@ -164,4 +165,5 @@ def _typed(rule: ValueRule, text: str) -> object:
     try:
         return rule.of(text)
     except ValueError:
-        return text
+        scaled = whole_number(text.strip()) if rule.of is int else None
+        return text if scaled is None else scaled
