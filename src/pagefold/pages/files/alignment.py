@@ -102,6 +102,8 @@ def _outside(region: Region, fresh: Region) -> list[Region]:
     """The parts of a numbered region before and behind a fresh one."""
     assert region.start is not None
     assert fresh.start is not None
+    if not _overlaps(region, fresh):
+        return [region]
     count = len(region.lines)
     before = min(count, max(0, fresh.start - region.start))
     behind = max(before, fresh.end - region.start)

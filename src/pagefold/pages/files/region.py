@@ -100,6 +100,9 @@ class Region:
 
     def split_by_age(self, place: int) -> Iterator["Region"]:
         """The runs of lines that were all seen before a place in the history, or all from there on."""
+        if max(self.seen) < place or min(self.seen) >= place:
+            yield self
+            return
         begin = 0
         for index in range(1, len(self.lines)):
             if (self.seen[index] < place) is not (self.seen[begin] < place):
