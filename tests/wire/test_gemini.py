@@ -110,6 +110,7 @@ def test_what_is_no_content_is_refused(value: Any) -> None:
         # a client may leave out the ids of its responses, or make up its own
         ([call(id="a"), call("list", id="b")], [response("1", "list"), response("2")], ["b", "a"]),
         ([call(id="a"), call(id="b")], [response("1", id="b"), response("2")], ["b", "a"]),
+        ([call(id="a"), call(id="b")], [response("1"), response("2")], ["a", "b"]),
         ([call()], [response("1", id="mine")], ["#2.read.0"]),
         # what nobody called stays as it is
         ([call(id="a")], [response("1", "other")], ["#2.other.0"]),
