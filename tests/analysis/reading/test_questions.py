@@ -7,7 +7,7 @@ import pytest
 
 from pagefold.adapters import recordings
 from pagefold.analysis.engine import sessions_of
-from pagefold.analysis.reading.cases import ReadingCase, cases_of
+from pagefold.analysis.reading.cases import ReadingCase, cases_of, without_frame
 from pagefold.analysis.reading.data_questions import data_questions
 from pagefold.analysis.reading.line_questions import line_questions, numbered_lines
 from pagefold.analysis.reading.question import Kind, Question, plain
@@ -204,3 +204,16 @@ def test_a_choice_is_even_among_codecs_and_asks_nothing_twice(cases: list[Readin
     every = {codec for case in cases for codec in case.codecs}
     assert {codec for case in some for codec in case.codecs} == every
     assert chosen(reversed(cases), 8, seed=1) == some
+
+
+@pytest.mark.parametrize(
+    "framed",
+    [
+        "a line\nanother",
+        "<returncode>0</returncode>\n<output>\na line\nanother</output>",
+        "Exit code: 0\nWall time: 0.1 seconds\nOutput:\na line\nanother",
+        "=== STDOUT ===\na line\nanother\n=== EXECUTION INFO ===\nReturn code: 0\nExecution time: 1 seconds",
+    ],
+)
+def test_nothing_is_asked_about_the_lines_that_a_client_puts_around_every_result(framed: str) -> None:
+    assert without_frame(framed) == "a line\nanother"

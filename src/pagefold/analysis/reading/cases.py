@@ -27,7 +27,8 @@ _REFERS = re.compile(
     r"^= lines? .* of (?:the \w+ you wrote for )?R(\d+)|^> \[(?:ref: |near-ref: )?R(\d+)|changed since R(\d+)",
     re.MULTILINE,
 )
-_FRAME = re.compile(r"(?:[^\n]*\n){0,6}?(?:Output:\n|<output>\n?)")
+_FRAME = re.compile(r"(?:[^\n]*\n){0,6}?(?:Output:\n|<output>\n?)|=== STDOUT ===\n")
+_FRAME_END = re.compile(r"\n=== EXECUTION INFO ===\n(?:[^\n]*\n?){0,4}\Z|</output>\Z")
 _SHORTEST = 120  # characters of a result that is asked about
 
 
@@ -116,11 +117,17 @@ def _cases_at(session: Session, history: Sequence[_Shown], context: int, seed: i
         )
 
 
+def without_frame(text: str) -> str:
+    """What a tool returned without the lines that its client puts around every result: a form says those in its header,
+    so that no line of them comes next after a line."""
+    frame = _FRAME.match(text)
+    return _FRAME_END.sub("", text[frame.end() if frame else 0 :]).strip()
+
+
 def _questions(block: Block, call: Block | None, form: str, seed: str) -> Iterator[Question]:
     dice = random.Random(seed)  # noqa: S311 - a draw of questions, not a secret
     whole = view_of(block.text).text
-    frame = _FRAME.match(whole)
-    inside = whole[frame.end() if frame else 0 :].removesuffix("</output>").strip()
+    inside = without_frame(whole)
     yield from filter(None, line_questions(inside, form, dice))
     yield from filter(None, data_questions(inside, dice))
     yield from filter(None, text_questions(inside, dice))
