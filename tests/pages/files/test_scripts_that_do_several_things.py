@@ -129,3 +129,27 @@ def test_a_redirect_into_a_folder_that_only_the_shell_knows_puts_no_other_files_
     model = model_of(READ, bash('sort rows > "$TEMP/rows.txt"'))
 
     assert numbered_lines(file_of(model, A)) == dict(enumerate(LINES, 1))
+
+
+def _nl(lines: list[str], start: int = 1) -> str:
+    return "".join(f"{number:6}\t{line}\n" for number, line in enumerate(lines, start))
+
+
+ONE, TWO = ["import mill", "", "total = 1"], ["def rows():", "    return 2", "", "x = 3"]
+
+
+def test_files_that_one_script_numbers_are_told_apart_by_their_numbers() -> None:
+    script = "nl -ba a.py; nl -ba b.py | sed -n '2,4p'; nl -ba c.py | sed -n '1,40p'"
+    output = _nl(ONE) + _nl(TWO[1:], 2) + _nl(TWO)
+    model = model_of(("Bash", {"command": script}, output))
+
+    assert numbered_lines(model.files["a.py"]) == dict(enumerate(ONE, 1))
+    assert numbered_lines(model.files["b.py"]) == dict(enumerate(TWO[1:], 2))
+    assert numbered_lines(model.files["c.py"]) == dict(enumerate(TWO, 1))
+
+
+def test_nothing_is_told_of_files_whose_numbers_go_on_in_the_next() -> None:
+    script = "nl -ba a.py; nl -ba b.py | sed -n '4,5p'"
+
+    assert not model_of(("Bash", {"command": script}, _nl(ONE) + _nl(["y = 4"], 4))).files
+    assert not model_of(("Bash", {"command": "nl a.py; nl -ba b.py"}, _nl(ONE) + _nl(TWO))).files

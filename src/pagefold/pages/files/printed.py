@@ -127,6 +127,13 @@ def _several(commands: Sequence[ShellCommand], output: str) -> Iterator[Shown]:
                 return
             at += len(said)
             continue
+        if pipeline[0].name == "nl":
+            shown = _numbered_part(pipeline, lines[at:])
+            if shown is None:
+                return
+            found.append(shown)
+            at += len(shown.lines)
+            continue
         path, span = _file_of(pipeline[0]), _span(pipeline[0])
         if not path or span is None or len(pipeline) > 1:
             return
@@ -138,6 +145,22 @@ def _several(commands: Sequence[ShellCommand], output: str) -> Iterator[Shown]:
         at = end
     if at == len(lines):
         yield from found
+
+
+def _numbered_part(pipeline: Sequence[ShellCommand], lines: Sequence[str]) -> Shown | None:
+    """The lines that `nl` printed before what other commands did, by their numbers; None where it printed none. Where
+    the numbers of the next command go on behind them, that one has none left, and nothing is told of either."""
+    path, span = _file_of(pipeline[0]), _span(pipeline[1]) if len(pipeline) == 2 else (1, None)
+    if not path or span is None or len(pipeline) > 2 or "-ba" not in pipeline[0].words:
+        return None
+    begin, end = span
+    found: list[str] = []
+    for line in lines:
+        match, number = _NUMBERED.match(line), begin + len(found)
+        if match is None or int(match.group(1)) != number or (end is not None and number > end):
+            break
+        found.append(match.group(2))
+    return Shown(path, begin, tuple(found)) if found else None
 
 
 def _end_of_output(
