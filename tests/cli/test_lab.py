@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from pagefold.adapters.local_files import LocalFiles
+from pagefold.adapters.sqlite import session_rows
+from pagefold.derive.session_row import SessionRow
 from pagefold.telemetry.events import TurnEvent, line_of
 from tests.analysis.logs import talk, written
 from tests.cli.program import pagefold
@@ -158,3 +160,33 @@ def test_ten_thousand_files_are_one_report(tmp_path: Path) -> None:
 
     assert b"Wrote saved.html: 10,000 sessions" in done.stdout
     assert (tmp_path / "saved.html").stat().st_size < 3_000_000
+
+
+def test_the_report_knows_by_the_proxys_rows_what_ran_behind_it_and_tells_the_trial(tmp_path: Path) -> None:
+    said = written(tmp_path / "logs.jsonl", talk("s0", turns=6), talk("s1", turns=6))
+    arms = [SessionRow("s0", "treated", "lossless", turns=7), SessionRow("held", "held out", "identity", turns=7)]
+    session_rows.add(tmp_path / "store.counts.sqlite3", arms)
+    (tmp_path / "pagefold.toml").write_text('[store]\npath = "store.sqlite3"\n')
+
+    told = json.loads(pagefold("report", said, "--json", "--config", "pagefold.toml", home=tmp_path).stdout)
+
+    assert told["bill"]["behind"] == 1
+    assert told["bill"]["already_saved_usd"] > 0
+    assert told["trial"]["sessions"] == {"treated": 1, "held_out": 1, "mixed": 0}
+    assert any("saved already" in figure["words"] for figure in told["figures"])
+
+
+def test_trial_says_how_to_begin_and_what_it_has_seen(tmp_path: Path) -> None:
+    assert b"pagefold run --trial 0.2" in pagefold("trial", "--store", "store.sqlite3", home=tmp_path).stdout
+    arms = [
+        SessionRow(f"s{at}", "treated" if at % 2 else "held out", "lossless", turns=9 + at, usd=1.0 + at % 3)
+        for at in range(20)
+    ]
+    session_rows.add(tmp_path / "store.counts.sqlite3", arms)
+
+    shown = pagefold("trial", "--store", "store.sqlite3", home=tmp_path).stdout.decode()
+    told = json.loads(pagefold("trial", "--store", "store.sqlite3", "--json", home=tmp_path).stdout)
+
+    assert "10 sessions behind pagefold (lossless), 10 held out" in " ".join(shown.split())
+    assert told["verdict"] in " ".join(shown.split())
+    assert told["sessions"] == {"treated": 10, "held_out": 10, "mixed": 0}

@@ -208,8 +208,8 @@ SEEN = Totals(
 @pytest.mark.parametrize(
     ("seen", "observed", "told"),
     [
-        (SEEN, False, "61 requests, 0 failed; at least 25.0 % saved: $1.50 instead of $2.00"),
-        (replace(SEEN, reckoned=CostCheck(usd=0.05, usd_saved=0.002)), False, "at least 3.8 % saved: of $0.05\n"),
+        (SEEN, False, "61 requests, 0 failed; about 25.0 % saved: $1.50 instead of $2.00"),
+        (replace(SEEN, reckoned=CostCheck(usd=0.05, usd_saved=0.002)), False, "about 3.8 % saved: of $0.05\n"),
         (SEEN, True, "61 requests, 0 failed; nothing was changed, as --observe says"),
         (replace(SEEN, reckoned=CostCheck()), False, "2,000 tokens saved, 16.7 % of what was to be sent"),
         (replace(SEEN, work=Work(), reckoned=CostCheck(usd=1.5)), False, "nothing could be saved in them"),

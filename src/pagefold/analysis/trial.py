@@ -87,6 +87,10 @@ class TrialResult:
     measures: tuple[Compared, ...] = field(default=())
 
     @property
+    def sessions(self) -> int:
+        return self.treated + self.held_out
+
+    @property
     def verdict(self) -> str:
         """All measures in one sentence, the cost first."""
         if min(self.treated, self.held_out) < LEAST:
@@ -105,6 +109,9 @@ class TrialResult:
             "verdict": self.verdict,
             "measures": [asdict(one) for one in self.measures],
         }
+
+
+NO_TRIAL = TrialResult(0, 0)
 
 
 def compared(rows: Iterable[SessionRow]) -> TrialResult:

@@ -41,10 +41,10 @@ def _saved(seen: Totals, *, observed: bool) -> str:
     if observed:
         return "nothing was changed, as --observe says"
     costs, saved = seen.reckoned.usd, seen.reckoned.usd_saved
-    if costs and saved:
+    if costs and saved > 0:
         before, after = money(costs + saved), money(costs)
         told = f"{after} instead of {before}" if after != before else f"of {before}"
-        return f"at least {share(saved, costs + saved)} saved: {told}"
+        return f"about {share(saved, costs + saved)} saved: {told}"
     if seen.work.saved:
         whole = seen.usage.prompt + seen.work.saved
         return f"{short(seen.work.saved)} tokens saved, {share(seen.work.saved, whole)} of what was to be sent"

@@ -17,6 +17,9 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from pagefold import config
+from pagefold.adapters.local_files import LocalFiles
+from pagefold.adapters.sqlite import session_rows
 from pagefold.analysis.engine import sessions_of
 from pagefold.analysis.report import SavingsReport
 from pagefold.analysis.report.figures import figures_of, to_dict
@@ -24,13 +27,18 @@ from pagefold.analysis.report.html_page import page
 from pagefold.analysis.report.markdown import markdown
 from pagefold.analysis.session_report import ReportOptions, session_report
 from pagefold.analysis.timeline import timeline
+from pagefold.analysis.trial import compared
 from pagefold.cli import logs, output, team_use
+from pagefold.derive.session_row import SessionRow
+from pagefold.errors import ConfigError, StoreError
 from pagefold.number_format import several
 from pagefold.printable import printable
+from pagefold.settings.sections import Settings
 
 _RIVALS = ("compaction", "clear", "masking", "fifo")
 _SMALLER = 64_000
 _SAMPLE_BYTES = 4_000_000  # of recordings that the picture of policies is drawn from
+_AS_IT_CAME = ("", "identity", "as it came")
 _PACKED = 6  # how much longer a compressed recording is than its file
 
 
@@ -50,14 +58,25 @@ def run(options: argparse.Namespace) -> int:
     recorded = logs.recordings_of(options)
     window = recorded.job.window
     rivals = [(name, window) for name in _RIVALS] + [("economic", _SMALLER)] * (window > _SMALLER)
-    asked = ReportOptions(tuple(rivals), _every(recorded.paths), not options.no_text)
-    report = SavingsReport(recorded.job, asked)
+    rows = _rows(recorded.settings)
+    behind = {row.session: row.policy for row in rows if row.policy not in _AS_IT_CAME}
+    asked = ReportOptions(tuple(rivals), _every(recorded.paths), not options.no_text, behind)
+    report = SavingsReport(recorded.job, asked, trial=compared(rows))
     for result in recorded.results("reading", partial(session_report, options=asked)):
         report.add(result)
     if report.longest is not None:
         _add_timeline(report, Path(report.longest[1]), report.longest[2])
     _write(options, report)
     return recorded.exit_code(report.problems.count, report.sessions)
+
+
+def _rows(settings: Settings) -> list[SessionRow]:
+    """The sessions that ran behind pagefold on this computer; none where nothing was noted or it cannot be read."""
+    try:
+        return session_rows.read(LocalFiles(config.store_path(settings)).counters)
+    except (ConfigError, StoreError) as error:
+        output.to_stderr(f"pagefold: which sessions ran behind pagefold is not known: {error}")
+        return []
 
 
 def _every(paths: list[Path]) -> int:

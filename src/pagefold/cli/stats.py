@@ -2,7 +2,7 @@
 
 For MCP proxies and the hook: tokens of tool results as servers sent them and as agents read them. What an agent pays is
 these tokens times how often it reads them again. For model proxies: prompt tokens as the providers counted them, and an
-estimate of how many were saved; what they cost at list prices, what was saved at least, and both in percent of a
+estimate of how many were saved; what they cost at list prices, what was saved, and both in percent of a
 subscription's five-hour window where the provider reports it. Proxies add to these counts once a minute.
 
 Examples:

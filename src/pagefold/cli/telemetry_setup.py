@@ -184,6 +184,8 @@ def telemetry_of(
 
     def shown() -> Iterator[str]:
         yield from notes()
+        if settings.serve.trial and path is not None:
+            yield _trial_so_far(path)
         if words := status_of(counts):
             yield words
 
@@ -197,6 +199,17 @@ def telemetry_of(
         refresh=refresh,
     )
     return Telemetry(live.see if writer is None else see, dashboard, key, live)
+
+
+def _trial_so_far(store: Path) -> str:
+    """What the sessions of a trial show by now, in a sentence."""
+    from pagefold.adapters.sqlite import session_rows
+    from pagefold.analysis.trial import compared
+
+    try:
+        return f"Trial so far: {compared(session_rows.read(LocalFiles(store).counters)).verdict}"
+    except StoreError as error:
+        return f"The trial cannot be shown: {error}"
 
 
 def store_view_of(settings: Settings) -> "StoreView":

@@ -65,8 +65,8 @@ class CostCheck:
     """Cost in fresh input tokens, as predicted from what had been sent before, and as the provider's usage says.
 
     `cold` counts requests whose prefix should have been read from the provider's cache and was not. `usd` is what the
-    provider's usage costs at list prices, the answer included; `usd_saved` is what the tokens that were saved would
-    have cost at least. `windows` is the share of a subscription's five-hour window that was used since the answer
+    provider's usage costs at list prices, the answer included; `usd_saved` is how much more it would have cost without
+    pagefold. `windows` is the share of a subscription's five-hour window that was used since the answer
     before, where the provider says.
     """
 

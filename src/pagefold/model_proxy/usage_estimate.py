@@ -61,13 +61,15 @@ def _sampled(text: str, counter: tokens.Counter) -> int:
 
 class Last(NamedTuple):
     """What the newest request of a history came to: tokens of its messages by what they are spent on, as some counter
-    has them, all tokens that went upstream, and when; and what the provider has cached of it."""
+    has them, all tokens that went upstream, and when; what the provider has cached of it; and what it would have come
+    to without pagefold, in the provider's tokens."""
 
     parts: Mapping[str, int]
     counter: str
     estimated: int
     at: float
     cached: CachedPrompt
+    whole: float = 0.0
 
     def is_warm(self, now: float) -> bool:
         return not self.cached.life or now - self.at <= self.cached.life
@@ -186,6 +188,7 @@ class CostEstimator:
         prefix, tip = self._histories.place(reading.prefix_hashes, reading.head)
         last, messages, model = tip.last, reading.request.messages, reading.request.model
         counter = tokens.counter_for(model)
+        saved = round(saved * tokens.times_o200k(counter.name))
         head = self.head(reading)
         extends = last is not None and not prefix.moved
         if last is not None and extends and last.counter == counter.name:
@@ -199,17 +202,18 @@ class CostEstimator:
         if saved:
             by_part["results"] = by_part.get("results", 0) - saved
         estimated = sent = sum(by_part.values())
-        check, prices = NOT_RECKONED, self._prices(reading)
+        check, prices, whole = NOT_RECKONED, self._prices(reading), 0.0
         if usage is not None:
             sent = usage.prompt
             cached, factor = 0, self.calibration.factor(model)
             if last is not None and not moved and not prefix.heads_moved and last.is_warm(now):
                 cached = last.estimated if extends else min(estimated, sum(begun.values()) + sum(head.values()))
             prices = _as_written(prices, usage)
-            expected = cached * factor, (estimated - cached) * factor, max(0, saved) * factor
-            check = _checked(prices, usage, sent, *expected)
+            whole = sent + max(0, saved) * factor
+            warm = last.whole if last is not None and extends and last.is_warm(now) else 0.0
+            check = _checked(prices, usage, cached * factor, (estimated - cached) * factor, whole, warm)
             self.calibration.learn(model, estimated, sent + usage.cleared)
-        tip.last = Last(parts, counter.name, estimated, now, _cached(prices, sent))
+        tip.last = Last(parts, counter.name, estimated, now, _cached(prices, sent), whole)
         return Reckoned(by_part, prefix, check, tip.last.cached)
 
 
@@ -222,16 +226,23 @@ def _as_written(prices: Prices, usage: Usage) -> Prices:
     return prices.lived(long=2 * usage.cache_write_long > usage.cache_write) if usage.cache_write else prices
 
 
-def _checked(prices: Prices, usage: Usage, prompt: int, cached: float, written: float, saved: float) -> CostCheck:
-    """What was predicted against what the provider reports of a prompt of so many tokens. What it would have charged at
-    least for the tokens that were saved is the price of reading them from its cache."""
+def _checked(prices: Prices, usage: Usage, cached: float, written: float, whole: float, warm: float) -> CostCheck:
+    """What was predicted against what the provider reports. Without pagefold the prompt would have had `whole` tokens,
+    of which the cache would have held `warm`: what that costs more was saved. A fold that writes much saves less."""
     expected = 0 if usage.cleared else cached  # what a provider clears, it finds in no cache
     usd, output_usd = prices.billed(usage)
-    longer = prices.cost(prompt + round(saved), 0) - prices.cost(prompt, 0) if saved else 0.0
+    cold = expected >= _LEAST_CACHED and usage.cache_read < expected / 10
+    saved = 0.0
+    if whole > usage.prompt or warm > usage.cache_read:
+        read = usage.cache_read if cold or not warm else max(usage.cache_read, min(round(warm), round(whole)))
+        rest, other = max(0, round(whole) - read), usage.fresh + usage.cache_write
+        fresh = round(rest * usage.fresh / other) if other else 0
+        long = round((rest - fresh) * usage.cache_write_long / usage.cache_write) if usage.cache_write else 0
+        saved = prices.billed(Usage(fresh, read, rest - fresh, 0, 0, long))[0] - usd
     return CostCheck(
         prices.cost(round(cached), round(written)),
         usd * 1_000_000 / prices.fresh if prices.fresh else 0.0,
-        int(expected >= _LEAST_CACHED and usage.cache_read < expected / 10),
+        int(cold),
         usd + output_usd,
-        prices.usd(longer),
+        saved,
     )

@@ -25,7 +25,7 @@ METRICS: Mapping[str, tuple[str, str]] = {
     "pagefold_folds_total": ("counter", "Fold points."),
     "pagefold_shrunk_total": ("counter", "Requests sent again smaller because the provider found them too long."),
     "pagefold_keep_alives_total": ("counter", "Requests of pagefold's own that kept a prompt cache, or were refused."),
-    "pagefold_usd_total": ("counter", "What reported usage costs at list prices, and what was saved at least."),
+    "pagefold_usd_total": ("counter", "What reported usage costs at list prices, and what was saved."),
     "pagefold_recalls_total": ("counter", "Recalls of a page, by who answered."),
     "pagefold_page_faults_total": ("counter", "Faults by kind: the agent needed what was not there."),
     "pagefold_cache_cold_total": ("counter", "Requests whose prefix should have been cached and was not."),

@@ -19,6 +19,7 @@ from pagefold.analysis.replay_job import ReplayJob
 from pagefold.analysis.replay_totals import ReplayTotals
 from pagefold.analysis.session_bill import Bill
 from pagefold.analysis.session_report import POLICIES, ReportOptions, SessionReport, Share, Waste
+from pagefold.analysis.trial import NO_TRIAL, TrialResult
 from pagefold.charts import Timeline
 from pagefold.number_format import several
 from pagefold.tokens import counter
@@ -32,6 +33,7 @@ _LABELS = 20_000  # of what was read again; later ones are left out
 class SavingsReport:
     job: ReplayJob
     options: ReportOptions = field(default_factory=ReportOptions)
+    trial: TrialResult = NO_TRIAL
     problems: ProblemCounts = field(default_factory=ProblemCounts)
     totals: dict[str, ReplayTotals] = field(default_factory=dict)
     tools: dict[str, Share] = field(default_factory=dict)
@@ -149,7 +151,7 @@ class SavingsReport:
             f"Prices are those of {self._priced()}.",
             _cache_note(before),
             (
-                "The agent is assumed to have answered as it did. A "
+                "The agent is assumed to have answered as it did; whether it does, `pagefold trial` tells. A "
                 "fact that an answer used and that the request no longer held counts as missed, and is priced as one "
                 "more round trip with the page that held it."
             ),
@@ -171,6 +173,7 @@ class SavingsReport:
         return {
             "sessions": self.sessions,
             "bill": self.bill.to_dict(),
+            "trial": self.trial.to_dict() if self.trial.sessions else None,
             "models": {name: bill.to_dict() for name, bill in _dearest(self.models)},
             "projects": {name: bill.to_dict() for name, bill in _dearest(self.projects)},
             "policies": total,

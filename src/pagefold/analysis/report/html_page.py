@@ -59,6 +59,7 @@ def _sections(report: SavingsReport) -> Iterator[Html]:
         yield el("p", "No session was found in these recordings.")
     else:
         yield from _headline(report)
+        yield from _trial(report)
         yield from _bill(report)
         yield from _cache_misses(report)
         yield from _tools(report)
@@ -84,6 +85,15 @@ def _headline(report: SavingsReport) -> Iterator[Html]:
     if report.worst[1]:
         worst = f"The session that fares worst would have cost {100 * report.worst[0]:.0f} % of what it did"
         yield el("p", f"{worst}, misses priced in (of those with {WORST_FROM} requests or more).", class_="soft")
+
+
+def _trial(report: SavingsReport) -> Iterator[Html]:
+    trial = report.trial
+    if trial.sessions:
+        groups = f"{several(trial.treated, 'session')} behind pagefold, {trial.held_out:,} held out, chosen by hash."
+        yield el("h2", "Does it work as well? Your own trial")
+        yield el("p", trial.verdict)
+        yield el("p", f"{groups} Each interval holds the truth in 95 of 100 trials by itself.", class_="soft")
 
 
 def _card(figure: Figure) -> Html:

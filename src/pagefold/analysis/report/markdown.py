@@ -25,6 +25,9 @@ def _lines(report: SavingsReport) -> Iterator[str]:
     yield from (f"- **{figure.value}** {_plain(figure.words)}" for figure in figures_of(report))
     yield ""
     yield from _table(BILL_COLUMNS, bill_rows(report))
+    if report.trial.sessions:
+        yield from _section("Your own trial")
+        yield report.trial.verdict
     for what, groups in (("model", report.models), ("project", report.projects)):
         if any(groups):
             yield from _section(f"By {what}")
