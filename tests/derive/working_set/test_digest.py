@@ -150,6 +150,21 @@ def test_the_answer_that_a_short_ask_replies_to_is_whole() -> None:
     assert options in digest(messages)
 
 
+@pytest.mark.parametrize(
+    ("ask", "kept"), [("1 and 3", "13"), ("let's go with #2", "2"), ("B", ""), ("version 1.2 has 30 of them", "")]
+)
+def test_what_an_old_ask_chose_of_a_list_is_told(ask: str, kept: str) -> None:
+    items = [f"{at}. {what} the stone of the mill" for at, what in enumerate(("Cut", "Sell", "Paint"), 1)]
+    old = [
+        agent("\n".join(["We have three ways to go on from here.", *items, "Which of them do you want?"])),
+        user(ask),
+    ]
+    later = [turn for at in range(4) for turn in (agent(f"I looked at stone {at} now."), user("Go on."))]
+    text = digest(session(*old, *later))
+
+    assert [number for number, item in enumerate(items, 1) if item in text] == [int(digit) for digit in kept]
+
+
 def test_the_same_history_gives_the_same_digest() -> None:
     assert digest(session()) == digest(session())
 

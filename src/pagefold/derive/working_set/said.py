@@ -35,6 +35,9 @@ _ANNOUNCES = re.compile(
     re.IGNORECASE,
 )
 _NAME = re.compile(r"[\w.-]+")
+_CHOICE = re.compile(r"(?<![\w.#/-])#?(\d{1,2}|[A-Z])(?![\w/-]|\.\d)")  # "1 and 3", "#2", "B"
+_ITEM = re.compile(r"\A(?:[-*]\s+|#+\s*)?(?:\*\*)?(?:[Oo]ption\s+)?(\d{1,2}|[A-Z])(?:\*\*)?[.):]")
+_CHOOSES, _CHOSEN = 200, 200  # characters of an ask that may choose from a list, and that are told of a chosen item
 _TELLING = 25  # characters: "Great idea!" tells nothing
 _ANSWERED, _LATEST = "the answer that the latest ask replies to", "the latest ask"  # these give way last
 
@@ -43,7 +46,7 @@ _ANSWERED, _LATEST = "the answer that the latest ask replies to", "the latest as
 class Saying:
     """One message's words. `reason` says why they have to stay whole; nothing where they may be shortened. `acts` where
     the message also calls tools: what it only announces is told by the calls; `answers` where the user answered a
-    question of the agent's by a tool."""
+    question of the agent's by a tool; `chosen` are the numbers and letters that the next ask may choose of its list."""
 
     place: int
     voice: Voice
@@ -52,6 +55,7 @@ class Saying:
     speaker: str = ""
     acts: bool = False
     answers: bool = False
+    chosen: frozenset[str] = frozenset()
 
     @property
     def title(self) -> str:
@@ -71,7 +75,7 @@ class Saying:
 def sayings(said: Sequence[Saying], cut: int) -> list[Saying]:
     """What of this was said before the cut, in order, with those marked that have to stay whole."""
     asks = [index for index, saying in enumerate(said) if saying.voice is Voice.USER and not saying.answers]
-    found = [saying for saying in said if saying.place < cut]
+    found = [_with_choice(saying, after) for saying, after in pairwise([*said, None]) if saying and saying.place < cut]
     by_voice = {
         voice: [index for index, saying in enumerate(found) if saying.voice is voice and not saying.answers]
         for voice in Voice
@@ -91,6 +95,14 @@ def sayings(said: Sequence[Saying], cut: int) -> list[Saying]:
     return found
 
 
+def _with_choice(saying: Saying, after: Saying | None) -> Saying:
+    """An answer with what the ask behind it may choose of its list: "1 and 2" means nothing without the items."""
+    replied = saying.voice is Voice.YOU and after is not None and after.voice is Voice.USER
+    if not replied or after is None or len(after.text) > _CHOOSES:
+        return saying
+    return replace(saying, chosen=frozenset(_CHOICE.findall(after.text)))
+
+
 def said_parts(found: Sequence[Saying], room: int, share: int) -> list[tuple[Part, list[Saying]]]:
     """The parts that tell these sayings, each with the sayings that it tells. What has to stay whole may take all the
     room; with the rest they make about `share` tokens."""
@@ -107,7 +119,7 @@ def _forms(saying: Saying, share: int) -> tuple[str, ...]:
     """The texts that may stand for a saying, the longest first; none where it says nothing of its own."""
     longest = _told(saying, share)
     if saying.voice is Voice.YOU:
-        short = in_short(saying.text, acts=saying.acts)
+        short = in_short(saying.text, saying.chosen, acts=saying.acts)
         return tuple(filter(None, (longest, short) if saying.reason else (short,)))
     return longest, shortened(saying.text, _SHORT)
 
@@ -148,7 +160,7 @@ def _told(saying: Saying, budget: int) -> str:
         room = max(_LEAST, budget * 4) if saying.reason in (_ANSWERED, _LATEST) else max(_SHORT, budget * 2)
         return shortened(saying.text, min(longest, room))
     if saying.voice is Voice.YOU:
-        return in_short(saying.text, acts=saying.acts)
+        return in_short(saying.text, saying.chosen, acts=saying.acts)
     longest = {Voice.USER: _ASK, Voice.AGENT: _OLD_REPORT}.get(saying.voice, _CLIENT)
     return shortened(saying.text, longest)
 
@@ -204,19 +216,27 @@ def names_in(text: str) -> frozenset[str]:
 
 
 @lru_cache(maxsize=1 << 13)
-def in_short(text: str, *, acts: bool = False) -> str:
-    """The first and the last sentence of a text on one line. Sentences that only announce the calls of a message that
-    `acts` are left out. A mark stands wherever something was."""
+def in_short(text: str, chosen: frozenset[str] = frozenset(), *, acts: bool = False) -> str:
+    """The first and the last sentence of a text, and the `chosen` items of its list, on one line. Sentences that only
+    announce the calls of a message that `acts` are left out. A mark stands wherever something was."""
     lines = [line.strip() for line in text.split("\n") if line.strip() and not line.startswith("```")]
-    sentences = [sentence for line in lines for sentence in _SENTENCE.split(line)]
+    items = {match.group(1): at for at, line in enumerate(lines) if (match := _ITEM.match(line))}
+    whole = {at for label, at in items.items() if label in chosen and len(items) > 1}
+    sentences = [
+        (sentence, at in whole)
+        for at, line in enumerate(lines)
+        for sentence in ([line] if at in whole else _SENTENCE.split(line))
+    ]
     if not sentences:
         return ""
-    telling = [at for at, sentence in enumerate(sentences) if len(sentence) >= _TELLING] or [0]
-    kept = [at for at in dict.fromkeys((telling[0], telling[-1])) if not (acts and _ANNOUNCES.match(sentences[at]))]
+    telling = [at for at, (sentence, _) in enumerate(sentences) if len(sentence) >= _TELLING] or [0]
+    ends = [at for at in (telling[0], telling[-1]) if not (acts and _ANNOUNCES.match(sentences[at][0]))]
+    kept = sorted({*ends, *(at for at, (_, is_chosen) in enumerate(sentences) if is_chosen)})
     if not kept:
         return ""
     shown: list[str] = []
     for before, at in pairwise([-1, *kept]):
+        sentence, is_chosen = sentences[at]
         shown += [GAP] if at > before + 1 else []
-        shown.append(on_one_line(shortened(sentences[at], _SHORT)))
+        shown.append(on_one_line(shortened(sentence, _CHOSEN if is_chosen else _SHORT)))
     return " ".join([*shown, GAP] if kept[-1] < len(sentences) - 1 else shown)
