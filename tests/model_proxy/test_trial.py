@@ -161,3 +161,14 @@ def test_rows_of_one_session_add_up_in_the_file_and_two_groups_make_it_mixed(tmp
 )
 def test_a_session_has_the_name_that_its_client_gives_it(headers: dict[bytes, bytes], name: str) -> None:
     assert client_session(headers) == name
+
+
+def test_rows_that_could_not_be_written_are_written_later() -> None:
+    rows = SessionRows()
+    asked(Conversations(Lossless(), trial=0.5), history("mend the mill"), HELD, rows)
+    taken = rows.take()
+    asked(Conversations(Lossless(), trial=0.5), history("mend the mill"), HELD, rows)
+    rows.keep(taken)
+    (row,) = rows.take()
+
+    assert (row.session, row.turns, row.arm) == (HELD, 2, taken[0].arm)

@@ -5,6 +5,7 @@ else by their first messages. `take` hands over what was gathered since the last
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from pagefold.derive.session_row import SessionRow
@@ -87,8 +88,13 @@ class SessionRows:
         row.prompt, row.output, row.folds = seen.usage.prompt, seen.usage.output, seen.work.folds
         if arm:
             self._look(row, record, began, now)
+        self.keep([row])
+
+    def keep(self, rows: Iterable[SessionRow]) -> None:
+        """Adds rows to what is gathered: new ones, or some that were taken and could not be written."""
         with self._lock:
-            self._rows.setdefault(name, SessionRow(name, arm)).add(row)
+            for row in rows:
+                self._rows.setdefault(row.session, SessionRow(row.session, row.arm)).add(row)
 
     def take(self) -> list[SessionRow]:
         """Returns what was gathered since the last call."""
