@@ -9,8 +9,6 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -56,7 +54,8 @@ def test_ctrl_c_ends_a_long_command_within_a_second(command: str, jobs: str, rec
     policy = ["--policy", "economic"] if command == "replay" else []
     words = [*_PAGEFOLD, command, str(recording), "--jobs", jobs, *policy]
     with started(words, tmp_path) as run:
-        time.sleep(3)  # the imports are over, and work is under way in every process
+        at_work(run, 0.15)  # more of it would be the work itself, which others of its processes may do
+        time.sleep(2)  # the imports are over, and work is under way in every process
         assert_ends(run, 130)
 
 
@@ -73,6 +72,20 @@ def started(words: list[str], home: Path) -> "subprocess.Popen[bytes]":
     )
 
 
+def at_work(run: "subprocess.Popen[bytes]", seconds: float) -> None:
+    """Waits until a program has had so much processor time, which tells more than a clock on a busy machine."""
+    stat = Path(f"/proc/{run.pid}/stat")
+    if not stat.exists():
+        time.sleep(3 * seconds)
+        return
+    until = time.monotonic() + 60
+    while run.poll() is None and time.monotonic() < until:
+        user, system = stat.read_text().rpartition(")")[2].split()[11:13]
+        if (int(user) + int(system)) / os.sysconf("SC_CLK_TCK") >= seconds:
+            return
+        time.sleep(0.02)
+
+
 def assert_ends(run: "subprocess.Popen[bytes]", code: int) -> None:
     assert run.poll() is None, "it ended by itself: too little work"
     began = time.monotonic()
@@ -82,7 +95,9 @@ def assert_ends(run: "subprocess.Popen[bytes]", code: int) -> None:
 
     assert run.returncode == code, said.decode()
     assert b"Traceback" not in said
-    assert took < _SECONDS, f"{took:.2f} s"
+    # Where more programs want to run than there are processors, each waits for its turn.
+    waits = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+    assert took < _SECONDS * waits, f"{took:.2f} s at {waits:.1f} programs a processor"
 
 
 @pytest.fixture(scope="module")
@@ -108,31 +123,34 @@ def large_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 )
 def test_ctrl_c_ends_work_on_a_store_within_a_second(words: str, large_store: Path, tmp_path: Path) -> None:
     with started([*_PAGEFOLD, *words.replace("STORE", str(large_store)).split()], tmp_path) as run:
-        time.sleep(1.2)
+        at_work(run, 0.5)
         assert_ends(run, 130)
 
 
 @pytest.mark.parametrize("words", ["lab solve --simulate --sizes 32k", "lab clawvm"])
 def test_ctrl_c_ends_a_study_within_a_second(words: str, tmp_path: Path) -> None:
     with started([*_PAGEFOLD, *words.split()], tmp_path) as run:
-        time.sleep(2)
+        at_work(run, 1.0)
         assert_ends(run, 130)
 
 
-@contextmanager
-def silent_model() -> Iterator[str]:
-    """A model that takes requests and never answers."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        yield f"http://127.0.0.1:{server.getsockname()[1]}"
-
-
 @pytest.mark.parametrize(
-    "words",
-    ["lab reading --endpoint URL --model m", "lab solve --endpoint URL --model m --sizes 12k", "run sleep 60"],
+    "words", ["lab reading --endpoint URL --model m", "lab solve --endpoint URL --model m --sizes 12k"]
 )
-def test_ctrl_c_ends_waiting_for_others_within_a_second(words: str, tmp_path: Path) -> None:
-    with silent_model() as url, started([*_PAGEFOLD, *words.replace("URL", url).split()], tmp_path) as run:
-        time.sleep(2)
+def test_ctrl_c_ends_waiting_for_a_model_that_never_answers_within_a_second(words: str, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as model:
+        model.settimeout(60)
+        url = f"http://127.0.0.1:{model.getsockname()[1]}"
+        with started([*_PAGEFOLD, *words.replace("URL", url).split()], tmp_path) as run:
+            asked, _ = model.accept()
+            with asked:
+                assert_ends(run, 130)
+
+
+def test_ctrl_c_ends_an_agent_and_its_proxy_within_a_second(tmp_path: Path) -> None:
+    with started([*_PAGEFOLD, "run", "sh", "-c", "echo here; exec sleep 60"], tmp_path) as run:
+        assert run.stdout is not None
+        assert run.stdout.readline() == b"here\n"
         assert_ends(run, 130)
 
 
@@ -149,5 +167,6 @@ def test_ctrl_c_ends_a_server_within_a_second_once_it_says_that_it_runs(words: s
 
 def test_ctrl_c_ends_an_mcp_server_on_stdio_within_a_second(tmp_path: Path) -> None:
     with started([*_PAGEFOLD, "mcp", "--", "cat"], tmp_path) as run:
-        time.sleep(1.5)
+        at_work(run, 0.3)
+        time.sleep(0.5)
         assert_ends(run, 0)
