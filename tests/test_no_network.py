@@ -14,6 +14,7 @@ from tests.cli.hook_input import AGENT
 from tests.scripted_model import ScriptedModel, ScriptedTurn
 
 _GUARD = Path(__file__).parent / "network_guard"
+PROVIDERS = {"api.anthropic.com", "api.openai.com", "generativelanguage.googleapis.com", "openrouter.ai"}
 _SERVER = Path(__file__).parent / "mcp_proxy" / "odd_server.py"
 _ASKED = [
     {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18"}},
@@ -99,7 +100,7 @@ def test_no_command_leaves_the_computer(guarded: Guarded, command: list[str]) ->
 def test_only_doctor_asks_whether_the_providers_of_the_settings_can_be_reached(guarded: Guarded) -> None:
     guarded.run("-m", "pagefold", "doctor")
 
-    assert {attempt.split()[1] for attempt in guarded.attempts} <= {"api.anthropic.com", "api.openai.com"}
+    assert {attempt.split()[1] for attempt in guarded.attempts} <= PROVIDERS
 
 
 def test_the_model_proxy_goes_where_it_is_pointed_and_nowhere_else(guarded: Guarded) -> None:

@@ -42,4 +42,5 @@ def test_results_of_an_outage_are_stored_when_the_store_is_back(tmp_path: Path) 
     results.close()
     assert stored - shown <= {b"cut"}  # the one call that had begun when the deadline passed
     assert shown <= stored
-    assert (counts["pages not kept"], told[0], "store back" in told) == (0, "store late", True)
+    assert (counts["pages not kept"], "store back" in told) == (0, True)
+    assert told[0] in ("store late", "store locked")  # a new process waits until the database itself says that it is
