@@ -150,13 +150,59 @@ def test_the_ending_is_told_by_what_the_program_says(script: str, text: str, tol
         ),
         (
             "Chunk ID: 1\nWall time: 1.0 seconds\nProcess running with session ID 7\nOutput:\nhalf",
-            "not ended yet, still running",
+            "still running when it came back",
         ),
-        ("Command running in background with ID: b1. Output is being written", "begun, still running"),
-        ('{"message":"Wait timed out.","timed_out":true}', "timed out: what it waited for goes on"),
+        ("Command running in background with ID: b1. Output is being written", "begun in the background"),
+        ('{"message":"Wait timed out.","timed_out":true}', "the wait ended before what it waited for"),
+        (
+            "<retrieval_status>not_ready</retrieval_status>\n<status>running</status>",
+            "the wait ended before what it waited for",
+        ),
         ('{"message":"Wait interrupted by new input.","timed_out":false}', "the wait ended before what it waited for"),
         ("The rows must be sorted first.\nThen they are added up.", "ok"),
     ],
 )
 def test_a_call_that_came_back_early_or_was_not_taken_is_not_called_ok(text: str, told: str) -> None:
     assert ending_of(text).text == told
+
+
+@pytest.mark.parametrize(
+    ("text", "outcome"),
+    [
+        ('{"error":"GitHub API error 422: base is invalid"}', Outcome.FAILED),
+        ('{ "error": {"code": 7}, "id": 1}', Outcome.FAILED),
+        ('{"error": null, "id": 1}', Outcome.OK),
+        ('{"error":"","id":1}', Outcome.OK),
+        ('{"id": 1, "error": "none of it"}', Outcome.OK),
+        ("EISDIR: illegal operation on a directory, read", Outcome.FAILED),
+        ("EXAMPLE 1: this is a page", Outcome.OK),
+    ],
+)
+def test_a_tool_that_answers_with_its_error_has_failed(text: str, outcome: Outcome) -> None:
+    assert ending_of(text).outcome is outcome
+
+
+@pytest.mark.parametrize(
+    ("script", "text", "told"),
+    [
+        ("", "No matches found", "no match"),
+        ("", "No files found\n", "no match"),
+        ("", "No matches found in a.py, but 3 in b.py", "ok"),
+        ('grep -l "a|b" src/*.go', "", "no match"),
+        ("cd src && rg mill | head -20", "(Bash completed with no output)", "no match"),
+        ("grep -rn mill .", "<returncode>0</returncode>\n<output>\n</output>", "no match"),
+        ("grep -q mill a.py && echo yes", "", "ok"),
+        ("grep mill a.py", "12: the mill", "ok"),
+        ("mkdir mill", "", "ok"),
+    ],
+)
+def test_a_search_that_found_nothing_is_told_as_such(script: str, text: str, told: str) -> None:
+    assert ending_of(text, script=script).text == told
+
+
+def test_what_linters_find_behind_a_pipe_is_told() -> None:
+    found = ending_of(
+        "a/b.go:12:3: string `x` has 3 occurrences (goconst)\n1 issues:", script="golangci-lint run | tail"
+    )
+
+    assert (found.outcome, found.line) == (Outcome.UNCLEAR, "a/b.go:12:3: string `x` has 3 occurrences (goconst)")

@@ -26,18 +26,24 @@ _FAILED = re.compile(
     r"|<returncode>[1-9-]"
 )
 _SAYS_ERROR = re.compile(r"^\s*(?:Error\b|error:|Invalid\b)")
-_TOOL_FAILED = re.compile(r"^\s*[\w ]{3,40}\b(?:failed|error): |\A\s*\w+ must (?:be|have|not|contain)\b[^\n]{0,200}\Z")
+_TOOL_FAILED = re.compile(
+    r"^\s*[\w ]{3,40}\b(?:failed|error): |\A\s*\w+ must (?:be|have|not|contain)\b[^\n]{0,200}\Z"
+    r"|\A\s*E[A-Z]{3,12}: "  # EISDIR, ENOENT
+    r'|\A\s*\{\s*"error":(?!\s*(?:null|false|""|\{\}|\[\]))'
+)
 _UNFINISHED = re.compile(
     r"\A[^\n]*(?:\n[^\n]*){0,4}(?P<running>Process running with session ID|Script running with cell ID)"
     r"|\A\s*(?:Command running in background with ID|Async agent launched)"
     r'|\A\s*\{[^{}]*"(?P<waited>timed_out)":\s*true'
     r"|\A\s*\{[^{}]*\bWait (?P<stopped>interrupted)"
+    r"|\A\s*<retrieval_status>(?P<waiting>timeout|not_ready)"
 )
 _PRINTED = re.compile(
     r"^(?:--- FAIL|FAIL(?:ED)?\b|fatal: |panic: |Traceback \(most recent|npm ERR!|make(?:\[\d+\])?: \*\*\*|E   )"
     r"|^(?:error|ERROR|Error)(?:\[\w+\])?[: ]|\b[Tt]ask failed\b|\[build failed\]|: (?:fatal )?error(?: [A-Z]+\d+)?: "
     r"|No module named |: command not found|: not found$|\bno tests ran\b|^\w*(?:Error|Exception): "
-    r"|\b[1-9]\d* (?:failed|failures?|errors?)\b|: cannot use |: undefined: |\bERROR task failed",
+    r"|\b[1-9]\d* (?:failed|failures?|errors?)\b|: cannot use |: undefined: |\bERROR task failed"
+    r"|^[^\s:]+\.\w+:\d+:\d+: \S",  # what compilers and linters find
     re.MULTILINE,
 )
 _LOOKS = re.compile(
@@ -55,6 +61,11 @@ _FRAME = re.compile(
 )
 _EXIT = re.compile(r"exited with code|[Ee]xit code|<returncode>")
 _LAST_COMMAND = re.compile(r"(?:^|[|&;]\s*)(grep|egrep|rg|ag|diff|git diff --(?:no-index|exit-code))\b[^|&;\n]*\Z")
+_LAST_SEARCH = re.compile(
+    r"(?:^|[|&;]\s*)(?:grep|egrep|rg|ag)\b[^|&;\n]*(?:\|\s*(?:head|tail|sort|uniq)\b[^|&;\n]*)*\Z"
+)
+_FOUND_NOTHING = re.compile(r"\A\s*No (?:matches|files) found\.?\s*\Z")
+_SAYS_NO_OUTPUT = ("(Bash completed with no output)", "(no output)")
 _IN_QUOTES = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"")
 _SEARCHES = ("grep", "egrep", "rg", "ag")
 _EXIT_1 = re.compile(r"\A(?:Error: )?Exit code:? 1\b|Process exited with code 1\b|<returncode>1<|\"exit_code\":\s*1\b")
@@ -113,6 +124,8 @@ def ending_of(result: str, *, failed: bool = False, script: str = "", by_client:
         return CallEnding(Outcome.FAILED, _telling(result))
     if (unfinished := _UNFINISHED.search(head)) is not None:
         return CallEnding(Outcome.OK, _unfinished(unfinished))
+    if _found_nothing(script, head):
+        return CallEnding(Outcome.OK, "no match")
     if script and (says_error or not _LOOKS.match(script)):
         printed = _PRINTED.search(head) or _PRINTED.search(result[-_LOOKED_AT:])
         if says_error or printed is not None:
@@ -121,12 +134,18 @@ def ending_of(result: str, *, failed: bool = False, script: str = "", by_client:
 
 
 def _unfinished(match: re.Match[str]) -> str:
-    """What is said of a call that came back before what it began, or waited for, had ended."""
-    if match["waited"] or match["stopped"]:
-        return (
-            "the wait ended before what it waited for" if match["stopped"] else "timed out: what it waited for goes on"
-        )
-    return "not ended yet, still running" if match["running"] else "begun, still running"
+    """What is said of a call that came back before what it began, or waited for, had ended; it may have ended since."""
+    if match["stopped"] or match["waited"] or match["waiting"]:
+        return "the wait ended before what it waited for"
+    return "still running when it came back" if match["running"] else "begun in the background"
+
+
+def _found_nothing(script: str, head: str) -> bool:
+    """Whether a search found nothing: it says so, or a shell whose last command searches printed nothing."""
+    if not script:
+        return _FOUND_NOTHING.match(head) is not None
+    said = [line for line in head.split("\n") if not _FRAME.match(line) and line.strip() not in _SAYS_NO_OUTPUT]
+    return not said and _LAST_SEARCH.search(_IN_QUOTES.sub("''", script.strip())) is not None
 
 
 def _told_by_exit(script: str, head: str) -> str | None:

@@ -78,4 +78,4 @@ def counted_lines(exchanges: Sequence[Exchange]) -> Iterator[str]:
         if exchange.ending.outcome is Outcome.OK:
             counts[exchange.name] = counts.get(exchange.name, 0) + 1
     if counts:
-        yield "earlier, all ok: " + ", ".join(f"{name} x {times}" for name, times in counts.items())
+        yield "earlier, none failed: " + ", ".join(f"{name} x {times}" for name, times in counts.items())

@@ -37,7 +37,8 @@ _ANNOUNCES = re.compile(
 _NAME = re.compile(r"[\w.-]+")
 _CHOICE = re.compile(r"(?<![\w.#/-])#?(\d{1,2}|[A-Z])(?![\w/-]|\.\d)")  # "1 and 3", "#2", "B"
 _ITEM = re.compile(r"\A(?:[-*]\s+|#+\s*)?(?:\*\*)?(?:[Oo]ption\s+)?(\d{1,2}|[A-Z])(?:\*\*)?[.):]")
-_CHOOSES, _CHOSEN = 200, 200  # characters of an ask that may choose from a list, and that are told of a chosen item
+_CHOOSES, _LABEL = 200, 4  # characters of an ask that may choose from a list; a longer one may begin with its choice
+_CHOSEN = 200  # characters that are told of a chosen item
 _TELLING = 25  # characters: "Great idea!" tells nothing
 _ANSWERED, _LATEST = "the answer that the latest ask replies to", "the latest ask"  # these give way last
 
@@ -98,9 +99,10 @@ def sayings(said: Sequence[Saying], cut: int) -> list[Saying]:
 def _with_choice(saying: Saying, after: Saying | None) -> Saying:
     """An answer with what the ask behind it may choose of its list: "1 and 2" means nothing without the items."""
     replied = saying.voice is Voice.YOU and after is not None and after.voice is Voice.USER
-    if not replied or after is None or len(after.text) > _CHOOSES:
+    if not replied or after is None:
         return saying
-    return replace(saying, chosen=frozenset(_CHOICE.findall(after.text)))
+    choosing = after.text if len(after.text) <= _CHOOSES else after.text[:_LABEL]
+    return replace(saying, chosen=frozenset(_CHOICE.findall(choosing)))
 
 
 def said_parts(found: Sequence[Saying], room: int, share: int) -> list[tuple[Part, list[Saying]]]:
