@@ -152,6 +152,9 @@ def test_the_ending_is_told_by_what_the_program_says(script: str, text: str, tol
             "Chunk ID: 1\nWall time: 1.0 seconds\nProcess running with session ID 7\nOutput:\nhalf",
             "still running when it came back",
         ),
+        ('{"task_name":"/root/spec_review"}', "begun in the background"),
+        ('{"agent_id": "a1", "nickname": "Ada"}', "begun in the background"),
+        ('{"task_name": "mill", "state": "done"}', "ok"),
         ("Command running in background with ID: b1. Output is being written", "begun in the background"),
         ('{"message":"Wait timed out.","timed_out":true}', "the wait ended before what it waited for"),
         (

@@ -36,12 +36,13 @@ _UNFINISHED = re.compile(
     r"|\A\s*(?:Command running in background with ID|Async agent launched)"
     r'|\A\s*\{[^{}]*"(?P<waited>timed_out)":\s*true'
     r"|\A\s*\{[^{}]*\bWait (?P<stopped>interrupted)"
+    r'|\A\s*\{\s*"(?:agent_id|task_name)":\s*"[^"]*"(?:,\s*"nickname":\s*[^{},]*)?\s*\}\s*\Z'
     r"|\A\s*<retrieval_status>(?P<waiting>timeout|not_ready)"
 )
 _PRINTED = re.compile(
     r"^(?:--- FAIL|FAIL(?:ED)?\b|fatal: |panic: |Traceback \(most recent|npm ERR!|make(?:\[\d+\])?: \*\*\*|E   )"
     r"|^(?:error|ERROR|Error)(?:\[\w+\])?[: ]|\b[Tt]ask failed\b|\[build failed\]|: (?:fatal )?error(?: [A-Z]+\d+)?: "
-    r"|No module named |: command not found|: not found$|\bno tests ran\b|^\w*(?:Error|Exception): "
+    r"|No module named |: command not found|: not found$|\bno tests (?:ran|to run)\b|^\w*(?:Error|Exception): "
     r"|\b[1-9]\d* (?:failed|failures?|errors?)\b|: cannot use |: undefined: |\bERROR task failed"
     r"|^[^\s:]+\.\w+:\d+:\d+: \S",  # what compilers and linters find
     re.MULTILINE,

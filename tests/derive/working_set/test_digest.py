@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from pagefold.derive.entry import Entry
-from pagefold.derive.values import SHIPPED
+from pagefold.derive.values import NEVER, SHIPPED, mentioned
 from pagefold.derive.working_set import parts
 from pagefold.derive.working_set.chunks import Chunk
 from pagefold.derive.working_set.digest import Material, working_set
@@ -347,3 +347,17 @@ def test_a_short_file_that_the_user_spoke_of_stands_whatever_else_fills_the_room
     )
 
     assert all(line in digest(named, budget) for line in note)
+
+
+@pytest.mark.parametrize(
+    ("lines", "marked"), [(["zig_zag_7 turns"], False), (["zig_zag_7 turns", "and so on", "and so forth"], True)]
+)
+def test_lines_left_out_behind_the_last_quoted_one_are_marked(lines: list[str], *, marked: bool) -> None:
+    messages = session(call("c2", "mill_state", {}), result("c2", "\n".join(lines)))
+    entries = [Entry(message, message, len(message.text) // 4, place) for place, message in enumerate(messages)]
+    known = {"zig_zag_7": mentioned(NEVER, 1, 4, own=False, user=False)}
+    material = Material(entries, len(entries), len(entries), reading_of(entries))
+    made = working_set(material, Names(known, SHIPPED, 0.0, 10), 8_000)
+    (title,) = [part.title for part in made.parts if "zig_zag_7 turns" in part.lines]
+
+    assert title.endswith(", single lines:") is marked

@@ -105,12 +105,10 @@ def _outside_files(passage: Passage, about_files: Collection[str]) -> Passage:
 
 
 def _part(selected: KeptLines, place: int, labels: Mapping[str, str], *, put_in: bool) -> Part:
-    """Quoted lines. Where some were left out between them the title says so once: a mark for each would cost as much as
-    another line."""
+    """Quoted lines. Where some were left out, also before or behind them, the title says so once: a mark for each gap
+    would cost as much as another line."""
     lines, doubt = tuple(quoted(selected.lines)), selected.passage.doubt
-    title = _title(selected.passage, place, labels, put_in=put_in) + (
-        SINGLE if None in lines and not selected.whole else ""
-    )
+    title = _title(selected.passage, place, labels, put_in=put_in) + ("" if selected.whole else SINGLE)
     return Part(title if doubt else f"{title}:", tuple([line for line in lines if line is not None]), doubt, cuts=True)
 
 
