@@ -7,7 +7,17 @@ import pytest
 from pagefold.pages.exchanges import Work
 from pagefold.pages.files.changes import Act
 from pagefold.pages.outcome import Outcome
-from tests.pages.files.sessions import call, cat_n, conversation, file_of, result, user, whole_text, work_of
+from tests.pages.files.sessions import (
+    call,
+    cat_n,
+    conversation,
+    file_of,
+    numbered_lines,
+    result,
+    user,
+    whole_text,
+    work_of,
+)
 
 A = "/srv/mill/a.py"
 EDIT = {"file_path": A, "old_string": "two", "new_string": "three"}
@@ -107,3 +117,31 @@ def test_a_program_whose_shell_printed_errors_is_not_called_ok(script: str, prin
     work = work_of(conversation(user("Go."), call("c1", "exec", {"input": code}), result("c1", answer)))
 
     assert work.exchanges[-1].ending.outcome is told
+
+
+@pytest.mark.parametrize(("prompt", "certain"), [("Trim the comments.", False), ("Read-only review.", True)])
+def test_what_was_read_while_an_agent_was_at_work_is_in_doubt_when_it_was_waited_for(
+    prompt: str, certain: bool
+) -> None:
+    ended = "<retrieval_status>success</retrieval_status>\n<task_type>local_agent</task_type>\n<output>\nDone."
+    work = work_of(
+        conversation(
+            user("Mend the mill."),
+            call("c1", "Task", {"description": "Trim", "prompt": prompt, "run_in_background": True}),
+            result("c1", "Async agent launched successfully."),
+            call("c2", "Read", {"file_path": A}),
+            result("c2", cat_n(["one", "two"])),
+            call("c3", "TaskOutput", {"task_id": "a1"}),
+            result("c3", ended),
+        )
+    )
+
+    assert bool(numbered_lines(file_of(work.files, A))) is certain
+    assert work.exchanges[2].delegated
+
+
+def test_what_a_command_in_the_background_printed_is_no_agents_report() -> None:
+    ended = "<retrieval_status>success</retrieval_status>\n<task_type>local_bash</task_type>\n<output>\nDone."
+    work = work_of(conversation(call("c1", "TaskOutput", {"task_id": "b1"}), result("c1", ended)))
+
+    assert not work.exchanges[0].delegated

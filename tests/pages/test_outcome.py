@@ -3,7 +3,9 @@
 import pytest
 
 from pagefold.pages.outcome import Outcome, ending_of
+from tests.pages.files.sessions import cat_n, file_of, model_of, whole_text
 
+RETURNED = '[{"type":"text","text":"made"},{"type":"text","text":"\\nCommand completed with return code: %s"}]'
 ENDINGS = [
     ("ok", Outcome.OK),
     ("", Outcome.OK),
@@ -23,6 +25,24 @@ ENDINGS = [
     ("The user doesn't want to take this action right now.", Outcome.REFUSED),
     ("patch rejected by user", Outcome.REFUSED),
     ("[Request interrupted by user for tool use]", Outcome.INTERRUPTED),
+    ('{"type":"text","text":"Error executing tool read: no such sheet"}', Outcome.FAILED),
+    ('{"type":"text","text":"Error codes of the mill"}', Outcome.FAILED),
+    ('{"type":"text","text":"There was no Error"}', Outcome.OK),
+    (
+        '[{"type":"text","text":"made"},{"type":"text","text":"\\nCommand completed with return code: 127"}]',
+        Outcome.FAILED,
+    ),
+    ('[{"type":"text","text":"made"},{"type":"text","text":"\\nCommand completed with return code: 0"}]', Outcome.OK),
+    ('{"type":"image","data":"Error"}', Outcome.OK),
+    ("=== STDOUT ===\nno\n=== EXECUTION INFO ===\nReturn code: 1\nTimeout limit: 30 seconds", Outcome.FAILED),
+    ("=== STDOUT ===\nyes\n=== EXECUTION INFO ===\nReturn code: 0\nTimeout limit: 30 seconds", Outcome.OK),
+    ("=== EXECUTION TIMEOUT ===\nTimeout limit: 30 seconds", Outcome.FAILED),
+    ("MCP error -32602: Input validation error: Invalid arguments for tool get", Outcome.FAILED),
+    ("Search failed — ripgrep rejected the pattern", Outcome.FAILED),
+    ("The server returned HTTP 404 Not Found.", Outcome.FAILED),
+    ("Failed to fetch https://mill.example: HTTP error: 403", Outcome.FAILED),
+    ("Failed to grind is what the book is called.\n" + "A long report of it. " * 40, Outcome.OK),
+    ("Access denied: Log 'mill' is not in allowed log buckets list", Outcome.FAILED),
 ]
 
 
@@ -84,6 +104,20 @@ def test_a_failure_without_words_is_told_by_its_exit_code() -> None:
         ("make test", "12 passed, 0 failed, 0 errors", Outcome.OK, ""),
         ("make test", "Exit code 2\n3 failed", Outcome.FAILED, "3 failed"),
         ("", "Error: no such page", Outcome.FAILED, "Error: no such page"),
+        ("ls cmd 2>&1 | head", "ls: cannot access 'cmd': No such", Outcome.UNCLEAR, "ls: cannot access 'cmd': No such"),
+        ("cd src; ls", "bash: line 1: cd: src: No such file", Outcome.UNCLEAR, "bash: line 1: cd: src: No such file"),
+        (
+            "go test -v ./...",
+            "Failed to fetch: no remote\n--- PASS: TestFetch\nok",
+            Outcome.UNCLEAR,
+            "Failed to fetch: no remote",
+        ),
+        ("go test -v ./...", "=== RUN\nFailed to fetch: no remote\n--- PASS: TestFetch", Outcome.OK, ""),
+        ("python diff.py | tail", "diff: -10.0 (negative!)\ngrep: a.pyc: binary file matches", Outcome.OK, ""),
+        ("python run.py", "Return code: 1 was expected", Outcome.OK, ""),
+        ("cat build.log", "ls: cannot access 'cmd': No such file", Outcome.OK, ""),
+        ("mise run test | tail", "mise ERROR no tasks defined", Outcome.UNCLEAR, "mise ERROR no tasks defined"),
+        ("./mill explain 2>&1 | head", "failed to explain: no JSON", Outcome.UNCLEAR, "failed to explain: no JSON"),
         ("", "screenshot failed: timed out after 5s", Outcome.FAILED, "screenshot failed: timed out after 5s"),
         ("", "Web search error: unavailable", Outcome.FAILED, "Web search error: unavailable"),
     ],
@@ -94,6 +128,23 @@ def test_a_hidden_exit_code_is_neither_called_good_nor_failed(
     ending = ending_of(text, script=script)
 
     assert (ending.outcome, ending.line) == (outcome, line)
+
+
+NOT_RUN = [
+    "Security violation: Command 'python3' is not allowed",
+    "Permission to use Bash with command rm -rf mill has been denied.",
+    "a-model is temporarily unavailable, so auto mode cannot determine the safety of Bash right now.",
+]
+
+
+@pytest.mark.parametrize("text", NOT_RUN)
+def test_what_was_not_run_has_failed_and_did_nothing(text: str) -> None:
+    ending = ending_of(text, script="rm /srv/mill/a.py")
+    read = ("Read", {"file_path": "/srv/mill/a.py"}, cat_n(["one"]))
+
+    assert (ending.outcome, ending.ran, ending.line) == (Outcome.FAILED, False, text)
+    model = model_of(read, ("Bash", {"command": "rm /srv/mill/a.py"}, text), ("Agent", {"prompt": "Go."}, text))
+    assert whole_text(file_of(model, "/srv/mill/a.py")) == "one\n"
 
 
 def test_what_the_user_said_with_a_refusal_is_kept() -> None:
@@ -114,6 +165,8 @@ def test_what_the_user_said_with_a_refusal_is_kept() -> None:
         ("grep -rn mill src", "<returncode>1</returncode>\n<output>\n</output>", "no match"),
         ("cd src && rg mill", "Exit code 1", "no match"),
         ("diff a b", "Exit code 1\n< one\n> two", "they differ"),
+        ("grep -rn mill src", '{"type":"text","text":"\\nCommand completed with return code: 1"}', "no match"),
+        ("", "=== STDOUT ===\nno rows\n=== EXECUTION INFO ===\nReturn code: 1", "FAILED: no rows"),
         (
             "grep -rn mill src",
             "Exit code 2\ngrep: src: No such file or directory",
@@ -147,6 +200,10 @@ def test_the_ending_is_told_by_what_the_program_says(script: str, text: str, tol
         (
             "timeout_ms must be at least 10000",
             "FAILED: timeout_ms must be at least 10000",
+        ),
+        (
+            "Command did not complete within its 120s timeout and was moved to the background (ID: b1).",
+            "still running when it came back",
         ),
         (
             "Chunk ID: 1\nWall time: 1.0 seconds\nProcess running with session ID 7\nOutput:\nhalf",

@@ -14,14 +14,17 @@ from pagefold.frozen import frozen
 from pagefold.log import Log
 from pagefold.pages.files.changes import Act, Doubted, FileChange
 from pagefold.pages.files.file_tools import KNOWN_TOOLS, Does, FileTools, OwnTools, file_tools, text_under
+from pagefold.pages.files.folders import START, Folders
 from pagefold.pages.files.model import FileModel
 from pagefold.pages.files.patch import patch_in, patched_files
-from pagefold.pages.files.recognise import changes_of, script_of, shell_folder_after
+from pagefold.pages.files.recognise import changes_of, script_folders, script_of, shell_folders_after
 from pagefold.pages.outcome import CallEnding, Outcome, ending_of
 from pagefold.pages.voices import Voice, without_reminders, words_of
+from pagefold.pages.working_copy import ScriptSeen, WorkingCopies, copies_after
 from pagefold.printable import printable
 from pagefold.wire.message import Block, BlockKind, Message, Role, arguments_of
 
+_OF_A_SHELL = "<task_type>local_bash</task_type>"  # what Claude Code waited for is no agent
 _answered_at = attrgetter("answered")
 
 
@@ -72,7 +75,8 @@ class Work:
     plan: int = -1  # the place of the message that last stated a plan
     agents: Mapping[str, Doubted] = field(default_factory=dict)
     tools: FileTools = KNOWN_TOOLS  # by which files are shown and changed
-    folder: str = ""  # where the shell stands, if it keeps its folder; nothing where it began
+    copies: WorkingCopies = field(default_factory=dict)  # what git last told of them
+    folders: Folders = START  # where the shell that keeps its folder may stand
 
     def after(self, message: Message, place: int) -> "Work":
         """The work after one more message of the history."""
@@ -85,10 +89,8 @@ class Work:
                 work = replace(work, open=calls, plan=plan)
             elif block.kind is BlockKind.RESULT and block.call_id in work.open:
                 work = _answered(work, block, place)
-            elif block.kind is BlockKind.TEXT and message.role is Role.USER and work.agents:
-                words = words_of(without_reminders(block.text))
-                if words.voice is Voice.AGENT and words.speaker in work.agents:
-                    work = replace(work, files=work.files.after((work.agents[words.speaker],), place))
+            elif block.kind is BlockKind.TEXT and message.role is Role.USER and (work.agents or work.folders != START):
+                work = _spoken_to(work, without_reminders(block.text), place)
         return work
 
     def answered_between(self, start: int, end: int) -> list[Exchange]:
@@ -105,14 +107,27 @@ def work_of(messages: Iterable[Message], own: OwnTools = ()) -> Work:
     return work
 
 
+def _spoken_to(work: Work, text: str, place: int) -> Work:
+    """The work after a text in the user's place. An agent that reports may have changed files until then; a user who
+    speaks may have gone on with the session in a new process, in which a shell stands where it first did."""
+    words = words_of(text)
+    if words.voice is Voice.AGENT and words.speaker in work.agents:
+        return replace(work, files=work.files.after((work.agents[words.speaker],), place))
+    restarted = text and words.voice in (Voice.USER, Voice.SUMMARY)
+    return replace(work, folders=(*work.folders, *START)) if restarted and START[0] not in work.folders else work
+
+
 def _answered(work: Work, result: Block, place: int) -> Work:
     """The work after the result of an open call."""
     call = work.open[result.call_id]
     script = script_of(call.arguments, work.tools)
     told = result.failed and not call.name.startswith("mcp__")  # by the client: what a server fails with is its own
     ending = ending_of(result.text, failed=result.failed, script=script, by_client=told)
-    changes = tuple(changes_of(call.name, call.arguments, result.text, ending, work.tools, work.folder))
+    changes = tuple(changes_of(call.name, call.arguments, result.text, ending, work.tools, work.folders))
     tool = work.tools.find(call.name)
+    does = tool.does if tool is not None else Does.NOTHING
+    if does is Does.WAIT:
+        changes = tuple(work.agents.values())
     exchange = Exchange(
         call.name,
         label_of(call.name, call.arguments),
@@ -123,19 +138,22 @@ def _answered(work: Work, result: Block, place: int) -> Work:
         ending,
         act_of(changes),
         tuple(dict.fromkeys(change.path for change in changes if change.path)),
-        delegated=tool is not None and tool.does is Does.DELEGATE,
-        asked_user=tool is not None and tool.does is Does.ASK_USER,
+        delegated=does is Does.DELEGATE or (does is Does.WAIT and _OF_A_SHELL not in result.text[:400]),
+        asked_user=does is Does.ASK_USER,
     )
     agents = work.agents
     if exchange.delegated and (doubt := next((change for change in changes if isinstance(change, Doubted)), None)):
         agents = {**agents, exchange.purpose: doubt}
     left = {id_: other for id_, other in work.open.items() if id_ != result.call_id}
     files = work.files.after(changes, place) if changes else work.files
-    folder = work.folder
+    folders = shell_folders_after(call.name, call.arguments, result.text, ending, work.tools, work.folders)
+    copies = work.copies
     if ending.outcome is not Outcome.REFUSED:
-        folder = shell_folder_after(call.name, call.arguments, result.text, work.tools, folder)
+        began = script_folders(call.name, call.arguments, work.tools, work.folders)
+        seen = ScriptSeen(script, result.text, began, ending.outcome is Outcome.OK)
+        copies = copies_after(copies, seen, place, changed=any(change.act is not Act.SHOWED for change in changes))
     exchanges = work.exchanges.with_items((exchange,))
-    return replace(work, exchanges=exchanges, open=left, files=files, agents=agents, folder=folder)
+    return replace(work, exchanges=exchanges, open=left, files=files, agents=agents, copies=copies, folders=folders)
 
 
 def act_of(changes: tuple[FileChange, ...]) -> Act:

@@ -10,6 +10,9 @@ from dataclasses import dataclass, field
 from pagefold.frozen import frozen
 from pagefold.lock import APPENDING
 
+FLOOR = 32
+"""Tokens that lines have to be worth to be referred to: more than a reference costs, because references are harder to
+read, and lines that are only referred to cannot be referred to again."""
 _LEAST = 3  # a line with fewer visible characters begins no run
 _PLACES = 24
 _ALIKE = 3  # texts that are compared with a new one
@@ -78,7 +81,8 @@ class Ledger:
     def held(self, lines: Iterable[str]) -> set[str]:
         """Returns those of the lines that are in some text."""
         first, end = self._log.first, self._length << _LINE_BITS
-        return {line for line in lines if line in first and first[line] < end}
+        held = first.keys() & lines
+        return held if self._length == len(self._log.entries) else {line for line in held if first[line] < end}
 
     def labelled(self, label: str) -> LedgerEntry | None:
         index = self._log.labels.get(label)
@@ -128,9 +132,11 @@ def _index(log: _Log, entry: LedgerEntry, index: int) -> None:
         log.wholes.setdefault(entry.whole, index)
         if entry.like is not None:
             log.likes.setdefault(entry.like, []).append(index)
+    first, again = log.first, log.again
     for place, line in enumerate(entry.lines, index << _LINE_BITS):
-        if line is not None and len(line.strip()) >= _LEAST:
-            if line in log.first:
-                log.again.setdefault(line, []).append(place)
-            else:
-                log.first[line] = place
+        if line is None:
+            continue
+        if line in first:
+            again.setdefault(line, []).append(place)
+        elif len(line.strip()) >= _LEAST:
+            first[line] = place

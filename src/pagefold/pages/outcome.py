@@ -8,6 +8,7 @@ import re
 from enum import StrEnum
 
 from pagefold.frozen import frozen
+from pagefold.pages.envelope import text_in
 from pagefold.printable import printable
 
 _REFUSED = re.compile(
@@ -24,15 +25,29 @@ _FAILED = re.compile(
     r"|apply_patch verification failed"
     r'|"exit_code":\s*[1-9]'
     r"|<returncode>[1-9-]"
+    r"|^=== EXECUTION TIMEOUT ==="
+)
+_FAILED_AT_END = re.compile(r"^(?:Command completed with r|=== EXECUTION INFO ===\nR)eturn code: [1-9-]", re.MULTILINE)
+_NOT_RUN = re.compile(
+    r"\A\s*(?:Security violation: |Permission to use \S+ [^\n]*has been denied|Tool \S+ not found\b"
+    r"|[^\n]{0,80} is temporarily unavailable, so auto mode cannot determine)"
 )
 _SAYS_ERROR = re.compile(r"^\s*(?:Error\b|error:|Invalid\b)")
 _TOOL_FAILED = re.compile(
-    r"^\s*[\w ]{3,40}\b(?:failed|error): |\A\s*\w+ must (?:be|have|not|contain)\b[^\n]{0,200}\Z"
+    r"^\s*[\w ]{3,40}\b(?:failed|error): "
+    r"|\A\s*MCP error -?\d+\b|\A\s*The server returned HTTP [45]\d\d"
+    r"|\A\s*\w+ must (?:be|have|not|contain)\b[^\n]{0,200}\Z"
     r"|\A\s*E[A-Z]{3,12}: "  # EISDIR, ENOENT
     r'|\A\s*\{\s*"error":(?!\s*(?:null|false|""|\{\}|\[\]))'
 )
+_SHORTLY_FAILED = re.compile(
+    r"\A\s*(?:(?:[Ff]ailed|Unable) to |Search failed\b|Access denied\b|access to [^\n]* is not allowed"
+    r"|[Mm]issing required)"
+)
+_SHORTLY = 600  # characters: longer texts that begin so are what was asked for
 _UNFINISHED = re.compile(
-    r"\A[^\n]*(?:\n[^\n]*){0,4}(?P<running>Process running with session ID|Script running with cell ID)"
+    r"\A[^\n]*(?:\n[^\n]*){0,4}(?P<running>Process running with session ID|Script running with cell ID"
+    r"|Command did not complete within its \w+ timeout and was moved to the background)"
     r"|\A\s*(?:Command running in background with ID|Async agent launched)"
     r'|\A\s*\{[^{}]*"(?P<waited>timed_out)":\s*true'
     r"|\A\s*\{[^{}]*\bWait (?P<stopped>interrupted)"
@@ -43,10 +58,21 @@ _PRINTED = re.compile(
     r"^(?:--- FAIL|FAIL(?:ED)?\b|fatal: |panic: |Traceback \(most recent|npm ERR!|make(?:\[\d+\])?: \*\*\*|E   )"
     r"|^(?:error|ERROR|Error)(?:\[\w+\])?[: ]|\b[Tt]ask failed\b|\[build failed\]|: (?:fatal )?error(?: [A-Z]+\d+)?: "
     r"|No module named |: command not found|: not found$|\bno tests (?:ran|to run)\b|^\w*(?:Error|Exception): "
-    r"|\b[1-9]\d* (?:failed|failures?|errors?)\b|: cannot use |: undefined: |\bERROR task failed"
+    r"|\b[1-9]\d* (?:failed|failures?|errors?)\b|: cannot use |: undefined: |^[a-z]+ ERROR |\bERROR task failed"
+    r"|^level=error\b|\bTest failed\. See above"
     r"|^[^\s:]+\.\w+:\d+:\d+: \S",  # what compilers and linters find
     re.MULTILINE,
 )
+_COMPLAINS = re.compile(
+    r"^(?:\S*/)?(?P<name>awk|bash|cat|chmod|cp|diff|find|grep|head|ls|mkdir|mv|rg|rm|sed|sh|sort|stat|tail|touch|wc|zsh"
+    r"|\(eval\))(?:: line \d+|:\d+|:cd:\d+)?: [^\n]*?"
+    r"(?:[Nn]o such file|[Nn]o matches|[Cc]an(?:no|')t |not found|[Dd]enied|[Ii]llegal|[Ii]nvalid|[Uu]nrecognized"
+    r"|[Uu]nknown|[Uu]nmatched|[Uu]nterminated|[Ss]yntax|[Ee]xpected|[Mm]issing|(?:Is|Not) a directory|[Uu]nexpected"
+    r"|bad )",
+    re.MULTILINE,
+)
+_BEGINS_OR_ENDS = re.compile(r"(?:\A\s*|\n(?=[^\n]+\s*\Z))(?:[Ff]ailed to \w|[Ii]nvalid value |Unknown command )[^\n]*")
+_SHELLS = ("bash", "sh", "zsh", "(eval)")
 _LOOKS = re.compile(
     r"^\s*(?:cd [^&;|]+(?:&&|;)\s*)?"
     r"(?:cat(?!\s*[<>])|grep|rg|ls|find|head|tail|sed -n|awk|git (?:log|diff|show|grep|blame)|gh)\b"
@@ -58,7 +84,8 @@ _TELLS = re.compile(
 _ERROR = re.compile(r"(?:\w+\.)*\w*(?:Error|Exception)\b: ?\S")
 _QUOTED = re.compile(r"[+-](?![+-])|[^\s:]+:\d+[:-]|.* \|\s+\d+ [+-]")
 _FRAME = re.compile(
-    r"^(?:Chunk ID:|Wall time|Process exited|Original token count|Output:|Exit code|<returncode>|</?output>|\s*$)"
+    r"^(?:Chunk ID:|Wall time|Process exited|Original token count|Output:|Exit code|<returncode>|</?output>"
+    r"|=== [A-Z ]+ ===$|\s*$)"
 )
 _EXIT = re.compile(r"exited with code|[Ee]xit code|<returncode>")
 _LAST_COMMAND = re.compile(r"(?:^|[|&;]\s*)(grep|egrep|rg|ag|diff|git diff --(?:no-index|exit-code))\b[^|&;\n]*\Z")
@@ -69,7 +96,10 @@ _FOUND_NOTHING = re.compile(r"\A\s*No (?:matches|files) found\.?\s*\Z")
 _SAYS_NO_OUTPUT = ("(Bash completed with no output)", "(no output)")
 _IN_QUOTES = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"")
 _SEARCHES = ("grep", "egrep", "rg", "ag")
-_EXIT_1 = re.compile(r"\A(?:Error: )?Exit code:? 1\b|Process exited with code 1\b|<returncode>1<|\"exit_code\":\s*1\b")
+_EXIT_1 = re.compile(
+    r"\A(?:Error: )?Exit code:? 1\b|Process exited with code 1\b|<returncode>1<|\"exit_code\":\s*1\b"
+    r"|Command completed with return code: 1\b"
+)
 _USER_SAID = "To tell you how to proceed, the user said:"
 _LOOKED_AT = 2_000
 _LONGEST = 300  # characters of the line that says how a call ended
@@ -95,11 +125,12 @@ _SAID = {
 @frozen
 class CallEnding:
     """How a call ended, and the line of its result that says so where it did not end well. `claimed`: only the result
-    says that the user refused it, and a tool can say so too."""
+    says that the user refused it, and a tool can say so too. `ran`: whether it may have done anything."""
 
     outcome: Outcome
     line: str = ""
     claimed: bool = False
+    ran: bool = True
 
     @property
     def text(self) -> str:
@@ -113,13 +144,16 @@ class CallEnding:
 def ending_of(result: str, *, failed: bool = False, script: str = "", by_client: bool = False) -> CallEnding:
     """How a call with this result ended; `failed` is what the wire format says, `script` what a shell was given.
     `by_client`: a refusal in it is the client's word and not the tool's."""
+    result = text_in(result)
     head = result[:_LOOKED_AT]
+    if _NOT_RUN.match(head):
+        return CallEnding(Outcome.FAILED, _first(result), ran=False)
     if (refused := _REFUSED.search(head)) is not None:
         return CallEnding(Outcome.REFUSED, _users_words(result) or _first(result[refused.start() :]), not by_client)
     if _INTERRUPTED.search(head):
         return CallEnding(Outcome.INTERRUPTED, _first(result))
-    says_error = _SAYS_ERROR.search(head) is not None or (not script and _TOOL_FAILED.search(head) is not None)
-    if failed or _FAILED.search(head) or (says_error and not script):
+    says_error = _SAYS_ERROR.search(head) is not None or (not script and _tool_failed(result))
+    if failed or _FAILED.search(head) or _FAILED_AT_END.search(result[-_LOOKED_AT:]) or (says_error and not script):
         if (quiet := _told_by_exit(script, head)) is not None:
             return CallEnding(Outcome.OK, quiet)
         return CallEnding(Outcome.FAILED, _telling(result))
@@ -127,11 +161,25 @@ def ending_of(result: str, *, failed: bool = False, script: str = "", by_client:
         return CallEnding(Outcome.OK, _unfinished(unfinished))
     if _found_nothing(script, head):
         return CallEnding(Outcome.OK, "no match")
-    if script and (says_error or not _LOOKS.match(script)):
-        printed = _PRINTED.search(head) or _PRINTED.search(result[-_LOOKED_AT:])
+    if script:
+        tail, looks = result[-_LOOKED_AT:], _LOOKS.match(script) is not None
+        printed = None if looks else _PRINTED.search(head) or _PRINTED.search(tail) or _BEGINS_OR_ENDS.search(result)
+        printed = printed or _complaint(script, head) or _complaint(script, tail)
         if says_error or printed is not None:
             return CallEnding(Outcome.UNCLEAR, _line_at(printed) if printed is not None else _telling(result))
     return CallEnding(Outcome.OK)
+
+
+def _tool_failed(result: str) -> bool:
+    """Whether a tool that is no shell says that it failed."""
+    shortly = len(result) <= _SHORTLY and _SHORTLY_FAILED.match(result) is not None
+    return shortly or _TOOL_FAILED.search(result[:_LOOKED_AT]) is not None
+
+
+def _complaint(script: str, printed: str) -> re.Match[str] | None:
+    """Where one of a script's own commands, or its shell, says that something is wrong."""
+    found = _COMPLAINS.finditer(printed)
+    return next((match for match in found if match["name"] in _SHELLS or match["name"] in script), None)
 
 
 def _unfinished(match: re.Match[str]) -> str:

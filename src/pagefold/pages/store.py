@@ -149,6 +149,10 @@ class NoteStore(Protocol):
         Of several callers at once, in any process, one puts and all get the same answer.
         """
 
+    def put_if_possible(self, name: str, content: bytes, *, now: float = 0.0, history: str = "") -> None:
+        """Puts what may be large and could be made again: where it holds a secret or cannot be stored now, it is
+        dropped. Of what is put under a name the newest is read."""
+
 
 class Outbox(Protocol):
     """What the history sink has yet to get, and what it has.
@@ -239,3 +243,6 @@ class NotesAsPages:
             return standing
         self.put(name, content, now=now, history=history)
         return content
+
+    def put_if_possible(self, name: str, content: bytes, *, now: float = 0.0, history: str = "") -> None:
+        self.put(name, content, now=now, history=history)

@@ -5,9 +5,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from pagefold.pages.exchanges import Work
+from pagefold.pages.files.folders import START
 from pagefold.pages.files.known_file import KnownFile
 from pagefold.pages.files.model import FileModel
-from pagefold.pages.files.recognise import changes_of, shell_folder_after
+from pagefold.pages.files.recognise import changes_of, shell_folders_after
 from pagefold.pages.outcome import ending_of
 from pagefold.wire import openai_chat
 from pagefold.wire.message import Message
@@ -18,10 +19,12 @@ Step = tuple[str, dict[str, Any], str]
 
 def model_of(*steps: Step, model: FileModel | None = None, place: int = 0) -> FileModel:
     """The files as they are after these calls, the first of them told at `place`."""
-    model, folder = model or FileModel(), ""
+    model = model or FileModel()
+    folders = START
     for at, (name, arguments, result) in enumerate(steps, place):
-        model = model.after(changes_of(name, arguments, result, ending_of(result), folder=folder), at)
-        folder = shell_folder_after(name, arguments, result, folder=folder)
+        ending = ending_of(result)
+        model = model.after(changes_of(name, arguments, result, ending, folders=folders), at)
+        folders = shell_folders_after(name, arguments, result, ending, folders=folders)
     return model
 
 

@@ -157,6 +157,15 @@ def test_own_tools_move_remove_and_doubt() -> None:
     assert file_of(doubted, A).text.doubted_at == 1
 
 
+def test_a_type_of_agents_that_only_look_is_the_users_to_name() -> None:
+    tools = own({"Agent": {"does": "delegate", "only_look": ["house-critic-2"]}})
+    sent = {"subagent_type": "house-critic-2", "prompt": "Fix what you like."}
+    other = {"subagent_type": "house-builder", "prompt": "Fix what you like."}
+
+    assert file_of(after(READS["Claude Code"], ("Agent", sent, "Done."), tools=tools), A).text.doubted_at < 0
+    assert file_of(after(READS["Claude Code"], ("Agent", other, "Done."), tools=tools), A).text.doubted_at == 1
+
+
 @pytest.mark.parametrize(
     ("tables", "sentence"),
     [

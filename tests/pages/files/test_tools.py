@@ -1,6 +1,7 @@
 """What the tools of known agents do to the file model, told in their own words."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -365,12 +366,69 @@ GONE = {
     "git rm": f"git rm {A}",
     "mv": f"mv {A} /srv/mill/b.py",
     "mv of its folder": "mv /srv/mill /srv/old",
+    "mv of several": f"mv {A} /srv/other.py /srv/old",
+    "git mv of several": f"git mv -k {A} /srv/other.py /srv/old",
+    "rm of a pattern": "cd /srv && rm mill/*.py",
+    "rm of a pattern in its folder": "cd /srv/mill && rm [a-c].py",
+    "rm before what failed": f"rm {A} && make",
+    "unlink": f"unlink {A}",
+    "a shell in a shell": "bash -c 'cd /srv/mill && rm a.py'",
 }
 
 
 @pytest.mark.parametrize("script", GONE.values(), ids=GONE)
 def test_a_file_that_was_removed_or_moved_is_no_longer_known_there(script: str) -> None:
-    assert A not in model_of(READ, bash(script)).files
+    said = "Exit code 2\nmake: *** [all] Error 1" if "make" in script else ""
+    model = model_of(READ, bash(script, said))
+
+    assert A not in model.files
+    assert dict(model.removed) == {A: 1}
+
+
+NOT_GONE = {
+    "git rm of what git knows": f"git rm --cached {A}",
+    "rm of what a variable holds elsewhere": 'rm -f "$TEMP/perf.txt"',
+    "rm of another pattern": "rm /srv/mill/*.txt",
+    "git clean that only tells": "git clean -nd",
+    "git clean of another": "git clean -fd",
+}
+
+
+@pytest.mark.parametrize("script", NOT_GONE.values(), ids=NOT_GONE)
+def test_a_file_that_was_surely_not_removed_stands_as_it_did(script: str) -> None:
+    said = "Would remove mill/a.py" if "-nd" in script else "Removing mill/b.py" if "clean" in script else ""
+
+    assert whole_text(file_of(model_of(READ, bash(script, said)), A)) == text_of(LINES)
+
+
+PERHAPS_GONE = [
+    'rm "$file"',
+    "find . -name '*.bak' -delete",
+    "ls | xargs rm",
+    'cd /srv/mill && rm "$DIR/a.py"',
+    "git clean -fdq",
+]
+
+
+@pytest.mark.parametrize("script", PERHAPS_GONE)
+def test_a_file_that_may_have_been_removed_is_in_doubt(script: str) -> None:
+    model = model_of(READ, bash(script))
+
+    assert numbered_lines(file_of(model, A)) == {}
+    assert not model.removed
+
+
+BACK: dict[str, Step] = {
+    "written again": ("Write", {"file_path": A, "content": "x\n"}, "ok"),
+    "read again": READ,
+    "perhaps brought back": bash("git stash pop"),
+    "perhaps brought back by name": bash(f"git checkout -- {A}"),
+}
+
+
+@pytest.mark.parametrize("step", BACK.values(), ids=BACK)
+def test_a_file_that_may_be_there_again_is_not_told_as_removed(step: Step) -> None:
+    assert not model_of(READ, bash(f"rm {A}"), step).removed
 
 
 def test_a_moved_file_is_known_where_it_went() -> None:
@@ -466,3 +524,43 @@ def test_an_agent_leaves_files_certain_only_where_it_was_told_to_change_none(pro
     model = model_of(READ, ("Agent", {"description": "a task", "prompt": prompt}, "Done."))
 
     assert bool(numbered_lines(model.files[A])) is only_looks
+
+
+SENT_OUT: dict[str, tuple[dict[str, Any], bool]] = {
+    "a type that is listed": ({"subagent_type": "Explore", "prompt": "Fix it."}, True),
+    "a role in the name of its type": ({"subagent_type": "house:review:go-reviewer", "prompt": "Add no noise."}, True),
+    "another type": ({"subagent_type": "dev", "prompt": "Look at it."}, False),
+    "a type of Codex": ({"agent_type": "explorer", "message": "Where is it?"}, True),
+    "a task that looks": ({"description": "Verify the claim", "prompt": "Trace the total, cite file:line."}, True),
+    "one with an order": ({"description": "Verify the claim", "prompt": "Trace the total. Fix it if wrong."}, False),
+    "one with an order in a list": ({"description": "Review it", "prompt": "1. Read it\n2. Update the notes"}, False),
+    "a task that changes": ({"description": "Task C", "prompt": "Trace the total, cite file:line."}, False),
+    "a task that nobody can read": ({"task_name": "review"}, False),
+}
+
+
+@pytest.mark.parametrize(("arguments", "only_looks"), SENT_OUT.values(), ids=SENT_OUT)
+def test_an_agent_that_only_looks_is_known_by_its_type_or_its_task(arguments: dict[str, Any], only_looks: bool) -> None:
+    model = model_of(READ, ("Agent", arguments, "Done."))
+
+    assert bool(numbered_lines(model.files[A])) is only_looks
+
+
+UNENDED: dict[str, list[Step]] = {
+    "written without one": [("Write", {"file_path": A, "content": "x = 1\ny = 2"}, "ok")],
+    "taken by an edit": [
+        ("Write", {"file_path": A, "content": "x = 1\nz = 2\n"}, "ok"),
+        ("Edit", {"file_path": A, "old_string": "z = 2\n", "new_string": "y = 2"}, "ok"),
+    ],
+}
+
+
+@pytest.mark.parametrize("steps", UNENDED.values(), ids=UNENDED)
+def test_what_is_appended_to_a_line_without_a_line_break_is_no_line_of_its_own(steps: list[Step]) -> None:
+    file = file_of(
+        model_of(*steps, bash(f"printf 'w = 3\\nv = 4\\n' >> {A}"), bash(f"cat >> {A} <<'E'\nu = 5\nE\n")), A
+    )
+
+    assert "y = 2" not in all_lines(file)
+    assert set(numbered_lines(file)) <= {1}
+    assert not any("w = 3" in run for run in loose_lines(file))

@@ -3,7 +3,7 @@
 Each change knows what becomes of the known files by it: `apply` puts that into a table of them by their identity.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from enum import StrEnum
 from typing import ClassVar
@@ -11,7 +11,7 @@ from typing import ClassVar
 from pagefold.frozen import frozen
 from pagefold.pages.files.hunk import Hunk
 from pagefold.pages.files.known_file import KnownFile
-from pagefold.pages.files.paths import identity, in_repository, normal
+from pagefold.pages.files.paths import identity, in_repository, is_pattern, matching, normal
 from pagefold.pages.files.programs import files_written_by
 from pagefold.pages.files.text import FileText
 
@@ -30,7 +30,11 @@ class FileChange:
 
     path: str
 
-    act: ClassVar[Act] = Act.CHANGED
+    usual_act: ClassVar[Act] = Act.CHANGED
+
+    @property
+    def act(self) -> Act:
+        return self.usual_act
 
     def apply(self, files: dict[str, KnownFile], place: int) -> None:
         """Puts what a call did into the files, told at a place in the history."""
@@ -54,10 +58,24 @@ class FileChange:
         key = identity(normal(self.path), files)
         return key, files.get(key, KnownFile(self.path))
 
-    def below(self, files: Mapping[str, KnownFile]) -> list[str]:
+    def meant(self, files: Mapping[str, KnownFile]) -> "FileChange | None":
+        """The change itself, of the file that is meant; None where nobody can tell which that is."""
+        return self
+
+    def below(self, files: Collection[str]) -> list[str]:
         """The known files in the folder that the path may name; none where it names a known file."""
         key = identity(normal(self.path), files)
         return [] if key in files else [name for name in files if _is_below(name, key)]
+
+    def meant_among(self, files: Collection[str]) -> list[str]:
+        """Which of these files the path may mean: the one that it names, those that fit where it is a pattern, or those
+        in a folder; all where there is no path."""
+        if not self.path:
+            return list(files)
+        key = identity(normal(self.path), files)
+        if key in files:
+            return [key]
+        return matching(normal(self.path), files) if is_pattern(self.path) else self.below(files)
 
 
 @frozen
@@ -69,7 +87,7 @@ class Shown(FileChange):
     lines: tuple[str, ...]
     ends: bool = False
 
-    act: ClassVar[Act] = Act.SHOWED
+    usual_act: ClassVar[Act] = Act.SHOWED
 
     def apply(self, files: dict[str, KnownFile], place: int) -> None:
         key, file = self.known(files)
@@ -85,7 +103,7 @@ class Compared(FileChange):
     hunks: tuple[Hunk, ...]
     folder: str = ""
 
-    act: ClassVar[Act] = Act.SHOWED
+    usual_act: ClassVar[Act] = Act.SHOWED
 
     def apply(self, files: dict[str, KnownFile], place: int) -> None:
         key, file = self.known(files)
@@ -165,12 +183,11 @@ class Appended(TextChange):
 
 @frozen
 class FileRemoved(FileChange):
-    """A file, or a folder with all its files, is gone."""
+    """A file, a folder with all its files, or what fits a pattern is gone."""
 
     def apply(self, files: dict[str, KnownFile], place: int) -> None:
-        for name in self.below(files):
+        for name in self.meant_among(files):
             del files[name]
-        files.pop(identity(normal(self.path), files), None)
 
 
 @frozen
@@ -224,18 +241,16 @@ class Doubted(FileChange):
     forgets: bool = False
     mild: bool = False
 
-    act: ClassVar[Act] = Act.OTHER
+    usual_act: ClassVar[Act] = Act.OTHER
 
     def doubts(self, reason: str) -> tuple[FileChange, ...]:
         return (replace(self, forgets=False),)
 
     def apply(self, files: dict[str, KnownFile], place: int) -> None:
-        key = identity(normal(self.path), files) if self.path else ""
-        if key in files and self.forgets:
-            files[key] = replace(files[key], text=FileText(doubt=self.reason, doubted_at=place))
-            return
-        for name in list(files) if not self.path else [key] if key in files else self.below(files):
-            files[name] = replace(files[name], text=files[name].text.doubted(self.reason, place, mild=self.mild))
+        forgets = self.forgets and identity(normal(self.path), files) in files
+        for name in self.meant_among(files):
+            text = files[name].text.doubted(self.reason, place, mild=self.mild)
+            files[name] = replace(files[name], text=FileText(doubt=self.reason, doubted_at=place) if forgets else text)
 
 
 @frozen
@@ -244,7 +259,7 @@ class Ran(FileChange):
 
     reason: str
 
-    act: ClassVar[Act] = Act.OTHER
+    usual_act: ClassVar[Act] = Act.OTHER
 
     @property
     def paths(self) -> tuple[str, ...]:

@@ -10,11 +10,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from pagefold.pages.files.changes import Appended, Doubted, FileChange, FileCopied, FileRemoved, Moved, Ran, Written
+from pagefold.pages.files.folders import START, Folders, located, placed
 from pagefold.pages.files.patch import patch_in, patched_files, targets_of
-from pagefold.pages.files.paths import normal
+from pagefold.pages.files.paths import is_pattern, is_wildcard
 from pagefold.pages.files.printed import may_print, said_by, shown_by_script
 from pagefold.pages.files.programs import files_written_by
-from pagefold.pages.files.shell import EXPANDED, ShellCommand, commands_in, pipelines_of
+from pagefold.pages.files.shell import EXPANDED, ShellCommand, commands_in, git_words, pipelines_of
 from pagefold.pages.files.shell_words import shell_words
 from pagefold.pages.files.text import lines_of
 
@@ -23,53 +24,55 @@ _LOOK = frozenset(("ag", "awk", "diff", "echo", "egrep", "fgrep", "find", "grep"
 
 
 def changed_by_script(
-    script: str, output: str, folder: str, *, failed: bool = False, printed: str = "", whole: bool = True
+    script: str, output: str, folders: Folders, *, failed: bool = False, printed: str = "", whole: bool = True
 ) -> Iterator[FileChange]:
-    """What a script did, in order. `folder` is where it ran, as far as that is known; `output` is what may be lines of
-    files, `whole` whether no empty lines were stripped from it, `printed` all that the script said. Of a script that
+    """What a script did, in order. `folders` is where it may have begun; `output` is what may be lines
+    of files, `whole` whether no empty lines were stripped from it, `printed` all that the script said. Of a script that
     failed nobody knows how far it came: what it may have changed is in doubt."""
+    commands, _ = located(commands_in(script), folders, printed)
     if patch := patch_in(script):
-        yield from patched_files(patch)
+        where = next((command.folders for command in commands if command.name == "apply_patch"), folders)
+        yield from placed(patched_files(patch), where, "apply_patch")
         return
-    commands = commands_in(script)
-    where, reached = folder, True
+    ran = _surely_ran(commands, printed, failed=failed)
     printing, late, complained = _first_that_prints(commands), list[str](), False
     for index, command in enumerate(commands):
-        if command.name == "cd" and len(command.words) > 1:
-            where = normal(command.words[1], where)
-        writes = command.document is not None and command.name in ("cat", "tee")
-        changes = [_as_certain(change, command) for change in _changes(command)]
+        changes = [_as_certain(change, command) for change in _changes(command, printed)]
         if changes:
-            surely_ran = not failed or (writes and reached and index + 1 < len(commands))  # what failed is a later one
             complains = _complains(command, printed)
             complained = complained or complains
-            if not surely_ran or command.before in _MAYBE or complains:
+            if not ran[index] or complains:
                 changes = [doubt for change in changes for doubt in change.doubts(_short(command))]
             if index > printing:
                 late += [path for change in changes for path in change.paths]
-        yield from (change.placed(where) for change in changes)
-        reached = reached and (writes or command.name in _KNOWN.silent) and not _complains(command, printed)
-    where = folder
-    if commands and commands[0].name == "cd" and len(commands[0].words) > 1:
-        where = normal(commands[0].words[1], folder)
+        yield from placed(changes, command.folders, _short(command))
     if complained:
         return  # what it printed is not only what was to be shown
     for shown in shown_by_script(commands, output, whole=whole):
         if not any(_may_be_same(shown.path, path) for path in late):
-            yield shown.placed(where)
+            yield shown
 
 
-def folder_after(script: str, printed: str, folder: str) -> str:
-    """Where a shell stands after a script that began in this folder, as far as that is known."""
-    if (reset := _RESET.search(printed)) is not None:
-        return normal(reset.group(1))
-    if re.search(r"^(?:\S*: )*(?:line \d+: )?cd: ", printed, re.MULTILINE):
-        return folder
-    for command in commands_in(script):
-        if command.name == "cd" and command.before not in ("(", "|") and len(command.words) > 1:
-            target = command.words[1]
-            folder = "" if target == "-" or _PATTERN.search(target) else normal(target, folder)
-    return folder
+def _surely_ran(commands: Sequence[ShellCommand], printed: str, *, failed: bool) -> list[bool]:
+    """For each command of a script whether it was surely run, and went well if it said nothing else. Behind `&&` that
+    is so where what stands before it cannot fail unseen, or where the script would have failed with it."""
+    last = max((at for at, command in enumerate(commands) if command.before not in _IN_A_LIST), default=0)
+    ends_well = not failed and not any(command.before == "||" for command in commands[last:])
+    ran: list[bool] = []
+    reached = told = True  # reached: nothing before can have ended the script; told: nor the present list of `&&`
+    for at, command in enumerate(commands):
+        told = told or command.before not in _IN_A_LIST
+        sure = told or (at >= last and ends_well)
+        stands = not failed or (reached and at + 1 < len(commands) and (command.name == "rm" or _writes(command)))
+        ran.append(sure and stands and not command.conditional and command.before not in _MAYBE)
+        quiet = command.name in _KNOWN.silent or command.name in _KNOWN.quiet or _writes(command)
+        quiet = quiet and not _complains(command, printed)
+        reached, told = reached and quiet, told and quiet
+    return ran
+
+
+def _writes(command: ShellCommand) -> bool:
+    return command.document is not None and command.name in ("cat", "tee")
 
 
 def _first_that_prints(commands: Sequence[ShellCommand]) -> int:
@@ -92,9 +95,10 @@ def _may_be_same(path: str, changed: str) -> bool:
     )
 
 
+_FIND_CHANGES = frozenset(("-delete", "-i", "mv", "rm"))
+_CLEANED = re.compile(r"^Removing (.+)$", re.MULTILINE)
+_IN_A_LIST = frozenset(("&&", "||", "|", "|&"))
 _MAYBE = frozenset(("||", "do", "then", "else", "elif", "if", "while", "until"))
-_RESET = re.compile(r"Shell cwd was reset to ([^\n]+?)\s*\Z")
-_PATTERN = re.compile(r"[*?$`{\[]")
 _ERRORS = re.compile(
     r"No such file or directory|Permission denied|Is a directory|Not a directory|Read-only file system"
 )
@@ -112,37 +116,35 @@ def _as_certain(change: FileChange, command: ShellCommand) -> FileChange:
     """The change, or a doubt where it is not certain what was written or which files were meant."""
     if isinstance(change, Written) and (change.text == EXPANDED or command.before in _MAYBE):
         return Doubted(change.path, _short(command), forgets=True)
-    if _PATTERN.search(change.path) and not isinstance(change, Written):
-        name = change.path.rpartition("/")[2]
-        if isinstance(change, Doubted) and change.forgets and "." in name and not _PATTERN.search(name):
-            return Doubted(name, _short(command))  # in a folder that only the shell knows
-        return Doubted("", _short(command), mild=isinstance(change, Doubted) and change.mild)
+    if is_pattern(change.path) and not isinstance(change, Written):
+        if isinstance(change, FileRemoved | Moved) and is_wildcard(change.path):
+            return FileRemoved(change.path)
+        return Doubted(change.path, _short(command), mild=isinstance(change, Doubted) and change.mild)
     return change
 
 
-def _changes(command: ShellCommand) -> Iterator[FileChange]:
-    """What a command changes, whatever it prints."""
+def _changes(command: ShellCommand, printed: str) -> Iterator[FileChange]:
+    """What a command changes, of a script that printed this."""
     yield from _by_redirects(command)
     command = _unwrapped(command)
     if command.name in _KNOWN.shells and len(command.words) > 2 and command.words[1] in ("-c", "-lc"):
-        inner = commands_in(command.words[2])
-        yield from (_as_certain(change, one) for one in inner for change in _changes(one))
+        yield from _by_script_within(command.words[2], printed)
         return
     name, words, reason = command.name, command.words, _short(command)
     plain = [word for word in words[1:] if not word.startswith("-")]
     if name == "tee":
         yield from _by_tee(command, plain)
-    elif name == "find" and "sed" in words and "-i" in words:
+    elif name == "find" and not _FIND_CHANGES.isdisjoint(words):
         yield Doubted("", reason)
-    elif name == "rm":
-        yield from (FileRemoved(path) for path in plain)
-    elif name in ("mv", "cp") and len(plain) == 2:
-        target = _target(*plain)
-        yield Moved(plain[0], target) if name == "mv" else FileCopied(plain[0], target)
+    elif name in _KNOWN.removes:
+        yield from map(FileRemoved, plain)
+        yield from [] if plain else [Doubted("", reason)]  # they come from a pipe
+    elif name in ("mv", "cp") and len(plain) > 1:
+        yield from _by_moving(command, plain)
     elif name in ("sed", "perl") and any(word.startswith(("-i", "--in-place", "-pi")) for word in words[1:]):
         yield from [Doubted(path, reason) for path in plain[1:]] or [Doubted("", reason)]
     elif name == "git":
-        yield from _by_git(command)
+        yield from _by_git(command, printed)
     elif name in _KNOWN.interpreters or name.startswith("python"):
         yield from _by_program(command)
     elif name == "patch":
@@ -153,6 +155,12 @@ def _changes(command: ShellCommand) -> Iterator[FileChange]:
         yield from [Doubted(path, reason, mild=True) for path in named] or [Doubted("", reason, mild=True)]
     elif not _KNOWN.writing_words.isdisjoint(words[1:]) and name not in _LOOK:
         yield from (Doubted(path, reason) for path in plain if "." in path.rpartition("/")[2])
+
+
+def _by_script_within(script: str, printed: str) -> Iterator[FileChange]:
+    for command in located(commands_in(script), START, printed)[0]:
+        changes = [_as_certain(change, command) for change in _changes(command, printed)]
+        yield from placed(changes, command.folders, _short(command))
 
 
 def _unwrapped(command: ShellCommand) -> ShellCommand:
@@ -181,6 +189,17 @@ def _by_tee(command: ShellCommand, paths: Sequence[str]) -> Iterator[FileChange]
             yield Doubted(path, _short(command), forgets=True)
 
 
+def _by_moving(command: ShellCommand, paths: Sequence[str]) -> Iterator[FileChange]:
+    """What `mv` and `cp` do; into a folder, where there are several sources."""
+    *sources, target = paths
+    if any(word.startswith(("-t", "--target")) for word in command.words):
+        yield Doubted("", _short(command))
+        return
+    for source in sources:
+        to = _target(source, target if len(sources) == 1 else f"{target}/")
+        yield Moved(source, to) if command.name == "mv" else FileCopied(source, to)
+
+
 def _target(source: str, target: str) -> str:
     """Where a file goes that is moved or copied to a path, which may be a folder's."""
     base = source.rpartition("/")[2]
@@ -191,7 +210,7 @@ def _target(source: str, target: str) -> str:
 def _by_redirects(command: ShellCommand) -> Iterator[FileChange]:
     for redirect in command.redirects:
         if redirect.sign == ">>":
-            if not redirect.target.startswith("/dev/") and not _PATTERN.search(redirect.target):
+            if not redirect.target.startswith("/dev/") and not is_pattern(redirect.target):
                 yield Appended(redirect.target, _appended_lines(command))
         elif redirect.sign in (">", ">|") and not redirect.target.startswith(("/dev/", "&")):
             if command.name == "cat" and command.document is not None and len(command.words) == 1:
@@ -221,15 +240,15 @@ def _by_program(command: ShellCommand) -> Iterator[FileChange]:
         yield Ran(path, _short(command))
 
 
-def _by_git(command: ShellCommand) -> Iterator[FileChange]:
-    words = [word for word in command.words[1:] if word not in ("--no-pager", "-P")]
-    while words[:1] in (["-C"], ["-c"]):
-        words = words[2:]
-    verb, rest = (words[0], words[1:]) if words else ("", [])
-    if verb == "mv" and len(rest) == 2:
-        yield Moved(*rest)
-    elif verb == "rm":
-        yield from (FileRemoved(path) for path in rest if not path.startswith("-"))
+def _by_git(command: ShellCommand, printed: str) -> Iterator[FileChange]:
+    verb, rest = git_words(command)
+    plain = [word for word in rest if not word.startswith("-")]
+    if verb == "mv" and len(plain) > 1:
+        yield from _by_moving(replace(command, words=("mv", *rest)), plain)
+    elif verb == "rm" and "--cached" not in rest:
+        yield from (FileRemoved(path) for path in plain)
+    elif verb == "clean" and (gone := _CLEANED.findall(printed)):
+        yield from (FileRemoved(path) for path in gone)
     elif verb == "restore" or (verb == "checkout" and "--" in rest):
         if "--staged" in rest and "--worktree" not in rest:
             return
@@ -251,6 +270,8 @@ def _keeps_files(verb: str, rest: Sequence[str]) -> bool:
     if verb in ("checkout", "switch"):
         is_new = any(word in rest for word in ("-b", "-c", "-B", "-C"))
         return is_new and len([word for word in rest if not word.startswith("-")]) == 1
+    if verb == "clean":
+        return any(word == "--dry-run" or re.match(r"-[a-z]*n", word) for word in rest)
     return verb == "apply" and ("--check" in rest or "--cached" in rest)
 
 

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 from pagefold.frozen import frozen
 from pagefold.package_data import package_toml
+from pagefold.pages.files.agents import LookingAgents, orders_in
 from pagefold.settings.tools import FileToolTable
 
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
@@ -38,6 +39,7 @@ class Does(StrEnum):
     PROGRAM = "program"
     CHANGE_ANY = "change_any"
     DELEGATE = "delegate"
+    WAIT = "wait"
     ASK_USER = "ask_user"
     PLAN = "plan"
     NEW_TASK = "new_task"
@@ -76,23 +78,27 @@ class ArgumentNames:
 
 @frozen
 class FileTool:
-    """What one tool does, and its arguments. `stated` are the arguments that its own table names."""
+    """What one tool does, and its arguments. `stated` are the arguments that its own table names, `only_look` the types
+    of agents that it sends out and that change nothing."""
 
     does: Does
     arguments: ArgumentNames
     stated: frozenset[str] = frozenset()
+    only_look: tuple[str, ...] = ()
 
 
 @frozen
 class FileTools:
-    """All listed tools by name, and what is looked for in others. `keep_folder` are shells in which a `cd` lasts."""
+    """All listed tools by name, and what is looked for in others. `keep_folder` are shells in which a `cd` lasts,
+    `follow_folder` the tools whose paths begin where that shell stands."""
 
     listed: Mapping[str, FileTool] = field(hash=False)
     arguments: ArgumentNames
     reads: frozenset[str]
     writes: frozenset[str]
-    only_look: frozenset[str]
+    agents: LookingAgents
     keep_folder: frozenset[str]
+    follow_folder: frozenset[str]
 
     def find(self, name: str) -> FileTool | None:
         """The tool of this name, or the one that it is called behind the name of a server; None for one not listed."""
@@ -149,8 +155,14 @@ def file_tools(own: OwnTools = ()) -> FileTools:
         known,
         words["read"],
         words["write"],
-        words["agents_that_only_look"],
+        LookingAgents(
+            words["agents_that_only_look"],
+            words["roles_that_only_look"],
+            words["tasks_that_only_look"],
+            orders_in(words["orders_to_change"]),
+        ),
         words["shells_that_keep_their_folder"],
+        words["tools_that_follow_the_shell"],
     )
 
 
@@ -159,9 +171,10 @@ def _names(value: str | list[str]) -> tuple[str, ...]:
 
 
 def _tool(table: Mapping[str, tuple[str, ...]], known: ArgumentNames) -> FileTool:
-    stated = {name: names for name, names in table.items() if name != "does"}
+    stated = {name: names for name, names in table.items() if name not in ("does", "only_look")}
     parts = {item.name: getattr(known, item.name) for item in fields(known)}
-    return FileTool(Does(table.get("does", (Does.FILE,))[0]), ArgumentNames(**parts | stated), frozenset(stated))
+    does = Does(table.get("does", (Does.FILE,))[0])
+    return FileTool(does, ArgumentNames(**parts | stated), frozenset(stated), table.get("only_look", ()))
 
 
 KNOWN_TOOLS = file_tools()

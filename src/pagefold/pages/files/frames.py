@@ -7,6 +7,13 @@ _CODEX_FRAME = re.compile(r"\A(?:Chunk ID|Exit code|Wall time|Script completed)[
 _BASH_FRAME = re.compile(r"\A<returncode>\d+</returncode>\s*<output>\n?(.*?)\n?</output>\s*\Z", re.DOTALL)
 _SHELL_NOTE = re.compile(r"\n?Shell cwd was reset to [^\n]*\s*\Z")
 
+_CUT = re.compile(r"<persisted-output>|truncated\b|<output_head>|</output_tail>|Output too large|output was too long")
+
+
+def is_cut(text: str) -> bool:
+    """Whether a harness says in a text that it left something out of it."""
+    return _CUT.search(text) is not None
+
 
 def is_framed(result: str) -> bool:
     """Whether a harness gave what a command printed inside a frame, and so all of it; others strip empty lines."""

@@ -2,9 +2,12 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 _DRIVE = re.compile(r"^/(?:mnt/|cygdrive/)?([A-Za-z])/(?=.)")
 _WINDOWS = re.compile(r"^[A-Za-z]:[\\/]")
+_PATTERN = re.compile(r"[*?$`{\[]")
+_PARTS_OF_PATTERN = re.compile(r"\$\{[^}]*\}|\$\w*|`[^`]*`?|\{[^}]*\}?|\[[^]/]+\]|\*+|\?|[^*?$`{\[]+|.")
 _HOME = re.compile(r"^(?:(?:[A-Za-z]:|/[A-Za-z]|/mnt/[A-Za-z])?/(?:[Uu]sers|home)/[^/]+|/root|~)/(?=.)")
 
 
@@ -14,7 +17,7 @@ def normal(path: str, folder: str = "") -> str:
         path = path.replace("\\", "/")
     if _WINDOWS.match(path):
         path = path[0].lower() + path[1:]
-    elif not path.startswith(("/", "~")) and folder:
+    elif not path.startswith(("/", "~", "$", "`")) and folder:
         path = f"{normal(folder)}/{path}"
     parts: list[str] = []
     for part in path.split("/"):
@@ -47,6 +50,36 @@ def identity(path: str, known: Iterable[str]) -> str:
     return ends[0] if len(ends) == 1 else path
 
 
+def is_pattern(path: str) -> bool:
+    """Whether a shell makes other paths of this one: it holds a wildcard, a variable or a command."""
+    return _PATTERN.search(path) is not None
+
+
+def is_wildcard(path: str) -> bool:
+    """Whether a path is a pattern for files that exist, which anybody can read: one without variables or commands."""
+    return is_pattern(path) and not any(sign in path for sign in "$`")
+
+
+def matching(pattern: str, names: Iterable[str]) -> list[str]:
+    """The names that a pattern may stand for; a variable or a command may stand for anything."""
+    meant = _expression(with_drive(pattern))
+    return [name for name in names if meant.search(with_drive(name))]
+
+
+@lru_cache(maxsize=1 << 8)
+def _expression(pattern: str) -> re.Pattern[str]:
+    begins = "^" if is_absolute(pattern) else "" if pattern.startswith(("$", "`")) else "(?:^|/)"
+    return re.compile(begins + "".join(map(_part, _PARTS_OF_PATTERN.findall(pattern))) + "$", re.DOTALL)
+
+
+def _part(part: str) -> str:
+    if part[0] in "$`{" or part.startswith("**"):
+        return ".*"
+    if part == "?" or (part[0] == "[" and len(part) > 1):
+        return "[^/]"
+    return "[^/]*" if part == "*" else re.escape(part)
+
+
 def in_repository(path: str, folder: str, known: Mapping[str, object]) -> str:
     """The file that git means by a path. It begins at the root of the repository that `folder` lies in: that folder,
     or one above it. Where no file there is known, the root is the folder that is known to hold the path's first part.
@@ -58,8 +91,8 @@ def in_repository(path: str, folder: str, known: Mapping[str, object]) -> str:
     if (found := next((name for name in meant if name in known), None)) is not None:
         return found
     first = normal(path).partition("/")[0]
-    inside = [_with_drive(name) for name in (*known, f"{normal(folder)}/")]
-    beside = (root for root in roots if any(name.startswith(_with_drive(normal(first, root)) + "/") for name in inside))
+    inside = [with_drive(name) for name in (*known, f"{normal(folder)}/")]
+    beside = (root for root in roots if any(name.startswith(with_drive(normal(first, root)) + "/") for name in inside))
     return normal(path, next(beside, roots[0]))
 
 
@@ -72,9 +105,9 @@ def _with_parents(folder: str) -> list[str]:
 
 def _on_windows(path: str, names: Iterable[str]) -> list[str]:
     """The known paths that mean the same file where one of the two is a path of Windows."""
-    spelled = _with_drive(path)
+    spelled = with_drive(path)
     ends = [name for name in names if _WINDOWS.match(spelled) or _WINDOWS.match(name)]
-    same = [name for name in ends if _with_drive(name) == spelled]
+    same = [name for name in ends if with_drive(name) == spelled]
     if same or is_absolute(path):
         return same or [name for name in ends if not is_absolute(name) and spelled.endswith("/" + name.lower())]
     return [name for name in ends if name.lower().endswith("/" + spelled)]
@@ -92,5 +125,6 @@ def _at_home(path: str, names: Iterable[str]) -> list[str]:
     ]
 
 
-def _with_drive(path: str) -> str:
+def with_drive(path: str) -> str:
+    """A path as Windows spells it where it begins with a drive, in small letters: one spelling for the same file."""
     return _DRIVE.sub(r"\1:/", path).lower()

@@ -7,7 +7,8 @@ number, or where each command tells how many lines it prints.
 import re
 from collections.abc import Iterator, Sequence
 
-from pagefold.pages.files.changes import Compared, Shown
+from pagefold.pages.files.changes import FileChange, Shown
+from pagefold.pages.files.folders import placed
 from pagefold.pages.files.patch import compared_files
 from pagefold.pages.files.shell import ShellCommand, pipelines_of
 from pagefold.pages.files.shell_words import shell_words
@@ -21,17 +22,18 @@ _KNOWN = shell_words()
 _STRIPPED = 3  # empty lines that a harness may have stripped at the end of an output
 
 
-def shown_by_script(commands: Sequence[ShellCommand], output: str, *, whole: bool = True) -> Iterator[Shown | Compared]:
-    """Lines of files that a script printed. Where its output is not `whole`, empty lines at its ends may be missing."""
+def shown_by_script(commands: Sequence[ShellCommand], output: str, *, whole: bool = True) -> Iterator[FileChange]:
+    """Lines of files that a script printed, by their paths from where each command ran. Where its output is not
+    `whole`, empty lines at its ends may be missing."""
     shows = [command for pipeline in pipelines_of(commands) if may_print(pipeline) for command in pipeline]
     if not shows or not output:
         return
     heads = [command for command in shows if command.before != "|"]
     if "\x00" in output or "\ufffd" in output:
         return  # no text, or not all of it
-    if any(command.name == "git" and _shows_working_tree(command.words) for command in heads):
-        if not any(map(_may_print_diffs, heads)):
-            yield from compared_files(output)
+    if diffs := [command for command in heads if command.name == "git" and _shows_working_tree(command.words)]:
+        if not any(map(_may_print_diffs, heads)) and all(one.folders == diffs[0].folders for one in diffs):
+            yield from placed(compared_files(output), diffs[0].folders, "")
         return
     countable = ("sed", "cat", "nl", "head", "pwd", *_KNOWN.speaking)
     if len(heads) > 1 and not all(command.name in countable for command in heads):
@@ -39,7 +41,7 @@ def shown_by_script(commands: Sequence[ShellCommand], output: str, *, whole: boo
     if len(heads) > 1:
         yield from _several(shows, output)
         return
-    yield from _one(shows, output, whole=whole)
+    yield from placed(_one(shows, output, whole=whole), shows[0].folders, "")
 
 
 def may_print(pipeline: Sequence[ShellCommand]) -> bool:
@@ -112,11 +114,11 @@ def _one(commands: Sequence[ShellCommand], output: str, *, whole: bool) -> Itera
         yield Shown(path, begin if is_certain else None, tuple(lines), ends=ends)
 
 
-def _several(commands: Sequence[ShellCommand], output: str) -> Iterator[Shown]:
+def _several(commands: Sequence[ShellCommand], output: str) -> Iterator[FileChange]:
     """The lines that several commands printed one after another; nothing where their borders are not certain."""
     pipelines = pipelines_of(commands)
     lines, at = lines_of(output), 0
-    found: list[Shown] = []
+    found: list[FileChange] = []
     for index, pipeline in enumerate(pipelines):
         if pipeline[0].name == "pwd":
             at += 1
@@ -131,7 +133,7 @@ def _several(commands: Sequence[ShellCommand], output: str) -> Iterator[Shown]:
             shown = _numbered_part(pipeline, lines[at:])
             if shown is None:
                 return
-            found.append(shown)
+            found += placed([shown], pipeline[0].folders, "")
             at += len(shown.lines)
             continue
         path, span = _file_of(pipeline[0]), _span(pipeline[0])
@@ -141,7 +143,7 @@ def _several(commands: Sequence[ShellCommand], output: str) -> Iterator[Shown]:
         end = _end_of_output(lines, at, span, following)
         if end is None:
             return
-        found.append(Shown(path, span[0], tuple(lines[at:end])))
+        found += placed([Shown(path, span[0], tuple(lines[at:end]))], pipeline[0].folders, "")
         at = end
     if at == len(lines):
         yield from found

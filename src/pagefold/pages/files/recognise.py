@@ -11,9 +11,10 @@ from typing import Any
 
 from pagefold.frozen import frozen
 from pagefold.pages.files.changes import Doubted, Edited, FileChange, FileRemoved, Moved, Shown, Written
-from pagefold.pages.files.commands import changed_by_script, folder_after
+from pagefold.pages.files.commands import changed_by_script
 from pagefold.pages.files.file_tools import KNOWN_TOOLS, ArgumentNames, Does, FileTool, FileTools, text_under
-from pagefold.pages.files.frames import is_framed, opened
+from pagefold.pages.files.folders import START, Folders, folders_after, placed
+from pagefold.pages.files.frames import is_cut, is_framed, opened
 from pagefold.pages.files.patch import compared_files, patch_in, patched_files
 from pagefold.pages.files.printed import hits_in, numbered
 from pagefold.pages.files.shell_words import shell_words
@@ -21,15 +22,6 @@ from pagefold.pages.files.text import lines_of
 from pagefold.pages.outcome import CallEnding, Outcome
 
 _JSON_CALL = re.compile(r"tools\.(\w+)\(\s*")
-_CUT = re.compile(r"<persisted-output>|truncated\b|<output_head>|</output_tail>|Output too large|output was too long")
-_ONLY_LOOKS = re.compile(
-    r"\bread[- ]only(?:\s*[.!;,:)—-]|"
-    r"\s+(?:analysis|audit|check|exploration|investigation|mode|pass|research|review|task)\b)"
-    r"|\bdo not (?:edit|modify|write|change) (?:any |the )?(?:files?|anything)\b"
-    r"(?!\s+(?:below|beyond|beside|else|except|in|inside|not|other|outside|that|under|which|you)\b)"
-    r"|\bno edits\b",
-    re.IGNORECASE,
-)
 _WHOLE_READ = 2_000
 _BETWEEN_FILES = "---"
 _SAYS_INSTEAD = ("<system-reminder>", "EISDIR", "File unchanged", "Wasted call")
@@ -46,7 +38,8 @@ class _FileCall:
     names: ArgumentNames
     tools: FileTools
     stated: frozenset[str] = frozenset()
-    folder: str = ""
+    folders: Folders = START
+    only_look: tuple[str, ...] = ()
 
     def text(self, names: Sequence[str]) -> str | None:
         return text_under(self.arguments, names)
@@ -58,28 +51,34 @@ def changes_of(
     result: str,
     ending: CallEnding,
     tools: FileTools = KNOWN_TOOLS,
-    folder: str = "",
+    folders: Folders = START,
 ) -> Iterator[FileChange]:
     """What a call did to files. A call that was refused did nothing, nor one that failed or was interrupted, unless it
-    ran a script or sent an agent: what these may have changed is in doubt. `folder` is where a shell that keeps
-    its folder stands."""
-    if ending.outcome is Outcome.REFUSED:
+    ran a script or sent an agent: what these may have changed is in doubt. `folders` is where a shell that keeps
+    its folder may stand."""
+    if ending.outcome is Outcome.REFUSED or not ending.ran:
         return
     tool = tools.find(name) or FileTool(Does.FILE, tools.arguments)
     failed = ending.outcome not in (Outcome.OK, Outcome.UNCLEAR)
-    call = _FileCall(
-        name, arguments, result, failed, tool.arguments, tools, tool.stated, folder if name in tools.keep_folder else ""
-    )
+    stands = folders if name in tools.keep_folder or name in tools.follow_folder else START
+    call = _FileCall(name, arguments, result, failed, tool.arguments, tools, tool.stated, stands, tool.only_look)
     if not failed or tool.does in _ALSO_FAILED:
         yield from _DONE_BY[tool.does](call)
 
 
-def shell_folder_after(
-    name: str, arguments: Mapping[str, Any], result: str, tools: FileTools = KNOWN_TOOLS, folder: str = ""
-) -> str:
-    """Where the shell that keeps its folder stands after a call."""
+def shell_folders_after(
+    name: str,
+    arguments: Mapping[str, Any],
+    result: str,
+    ending: CallEnding,
+    tools: FileTools = KNOWN_TOOLS,
+    folders: Folders = START,
+) -> Folders:
+    """Where the shell that keeps its folder may stand after a call."""
     script = text_under(arguments, tools.arguments.script) if name in tools.keep_folder else None
-    return folder if script is None else folder_after(script, result, folder)
+    if script is None or ending.outcome is Outcome.REFUSED:
+        return folders
+    return folders_after(script, result, folders, failed=ending.outcome in (Outcome.FAILED, Outcome.INTERRUPTED))
 
 
 def script_of(arguments: Mapping[str, Any], tools: FileTools = KNOWN_TOOLS) -> str:
@@ -90,12 +89,22 @@ def script_of(arguments: Mapping[str, Any], tools: FileTools = KNOWN_TOOLS) -> s
     return "\n".join(script for script, _ in _calls_in(code) if not patch_in(script))
 
 
+def script_folders(name: str, arguments: Mapping[str, Any], tools: FileTools, folders: Folders) -> Folders:
+    """Where what a call gave to a shell may have begun, which otherwise keeps its folder as in `folders`."""
+    if (folder := text_under(arguments, tools.arguments.folder)) is not None:
+        return (folder,)
+    if text_under(arguments, tools.arguments.script) is not None:
+        return folders if name in tools.keep_folder else START
+    within = tuple({folder for _, folder in _calls_in(text_under(arguments, tools.arguments.code) or "")})
+    return within if len(within) == 1 else ()
+
+
 def _by_agent(call: _FileCall) -> Iterator[FileChange]:
     """What an agent of its own may have done: it can change any file, unless it was told to look only."""
     prompt = call.text(call.names.prompt) or ""
-    kind = (call.text(call.names.agent) or "").lower()
-    if kind not in call.tools.only_look and not _ONLY_LOOKS.search(prompt):
-        what = call.text(("description", "task_name", *call.names.agent))
+    kind, task = call.text(call.names.agent) or "", call.text(("description", "task_name")) or ""
+    if not call.tools.agents.only_looks(kind, task, prompt, call.only_look):
+        what = task or kind
         yield Doubted("", f"the agent for {what!r}" if what else "an agent at work")
 
 
@@ -172,7 +181,8 @@ def _by_removal(call: _FileCall) -> Iterator[FileChange]:
 
 def _by_search(call: _FileCall) -> Iterator[FileChange]:
     path = call.text(call.names.path) or ""
-    yield from hits_in(call.result, path if "." in path.rpartition("/")[2] else "")
+    hits = hits_in(call.result, path if "." in path.rpartition("/")[2] else "")
+    yield from placed(hits, call.folders or START, "")
 
 
 def _by_diff(call: _FileCall) -> Iterator[FileChange]:
@@ -238,7 +248,7 @@ def _ends(shown: Shown, lines: Sequence[str], call: _FileCall) -> bool:
         if (match := numbered("", [line])) is not None:
             behind = match.start == (shown.start or 0) + len(shown.lines) - 1
             break
-        if _CUT.search(line):
+        if is_cut(line):
             return False
     asked = [name for name in (*call.names.offset, *call.names.limit) if call.arguments.get(name) is not None]
     limit = call.arguments.get("limit")
@@ -249,7 +259,7 @@ def _ends(shown: Shown, lines: Sequence[str], call: _FileCall) -> bool:
 
 def _is_text(text: str) -> bool:
     """Whether a result without numbers can be a file's text: not what a tool says about it, and not binary."""
-    return not (_CUT.search(text) or "\x00" in text or "\ufffd" in text or text.startswith(_SAYS_INSTEAD))
+    return not (is_cut(text) or "\x00" in text or "\ufffd" in text or text.startswith(_SAYS_INSTEAD))
 
 
 def _snippet(call: _FileCall) -> Iterator[FileChange]:
@@ -268,13 +278,14 @@ def _by_program(call: _FileCall) -> Iterator[FileChange]:
     elif (code := call.text(call.names.code)) is not None:
         scripts = list(_calls_in(code))
         if len(scripts) == 1:
-            yield from _by_script(*scripts[0], call)
+            script, folder = scripts[0]
+            yield from _by_script(script, (folder,), call)
 
 
 def _by_shell(call: _FileCall) -> Iterator[FileChange]:
-    folder = call.text(call.names.folder) or call.folder
+    folder = call.text(call.names.folder)
     if (script := _script(call)) is not None:
-        yield from _by_script(script, folder, call)
+        yield from _by_script(script, (folder,) if folder else call.folders, call)
 
 
 def _script(call: _FileCall) -> str | None:
@@ -288,13 +299,13 @@ def _script(call: _FileCall) -> str | None:
     return words[2] if is_shell else shlex.join(words)
 
 
-def _by_script(script: str, folder: str, call: _FileCall) -> Iterator[FileChange]:
+def _by_script(script: str, folders: Folders, call: _FileCall) -> Iterator[FileChange]:
     if patch_in(script) and call.failed:
         return
     result = call.result
-    output = "" if call.failed or _CUT.search(result[:400]) or _CUT.search(result[-400:]) else opened(result)
+    output = "" if call.failed or is_cut(result[:400]) or is_cut(result[-400:]) else opened(result)
     whole = is_framed(result)
-    yield from changed_by_script(script, output, folder, failed=call.failed, printed=opened(result), whole=whole)
+    yield from changed_by_script(script, output, folders, failed=call.failed, printed=opened(result), whole=whole)
 
 
 def _calls_in(code: str) -> Iterator[tuple[str, str]]:
@@ -329,6 +340,7 @@ _DONE_BY: Mapping[Does, Callable[[_FileCall], Iterator[FileChange]]] = {
     Does.PROGRAM: _by_program,
     Does.CHANGE_ANY: _by_anything,
     Does.DELEGATE: _by_agent,
+    Does.WAIT: _by_nothing,
     Does.ASK_USER: _by_nothing,
     Does.PLAN: _by_nothing,
     Does.NEW_TASK: _by_nothing,

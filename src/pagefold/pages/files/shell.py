@@ -3,6 +3,8 @@
 import re
 import shlex
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
 
 from pagefold.frozen import frozen
 
@@ -12,6 +14,7 @@ _KEYWORDS = frozenset(
 )
 _EXPANDS = re.compile(r"[$`\\]")
 _OPERATORS = frozenset(("&&", "||", ";", "|", "|&", "&", "(", ")", "{", "}", ";;"))
+_BEGINS, _ENDS = frozenset(("if", "while", "until", "for", "case", "select")), frozenset(("fi", "done", "esac"))
 _REDIRECTS = frozenset((">", ">>", "<", ">&", "&>", ">|", "<<<"))
 _ASSIGNED = re.compile(r"^([A-Za-z_]\w*)=(.*)$", re.DOTALL)
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
@@ -27,12 +30,20 @@ class Redirect:
 
 @frozen
 class ShellCommand:
-    """One simple command. `before` is the operator or keyword before it; `document` is its here-document."""
+    """One simple command. `before` is the operator or keyword before it; `document` is its here-document.
+
+    `subshell` tells the subshells that it runs in, the innermost last; `conditional` whether it stands in a loop, in a
+    branch, or in a group that runs only if something before it fails. `folder` is where it runs, None where nobody can
+    tell; it is set by `folders.located`.
+    """
 
     words: tuple[str, ...]
     before: str = ""
     redirects: tuple[Redirect, ...] = ()
     document: str | None = None
+    subshell: tuple[int, ...] = ()
+    conditional: bool = False
+    folders: tuple[str, ...] = ("",)
 
     @property
     def name(self) -> str:
@@ -42,6 +53,14 @@ class ShellCommand:
     def is_redirected(self) -> bool:
         """Whether what it prints goes into a file."""
         return any(redirect.sign in (">", ">>", ">|", "&>") for redirect in self.redirects)
+
+
+def git_words(command: ShellCommand) -> tuple[str, list[str]]:
+    """The verb of a git command, and what stands behind it; no verb where it is none of git's."""
+    words = [word for word in command.words[1:] if word not in ("--no-pager", "-P")] if command.name == "git" else []
+    while words[:1] in (["-C"], ["-c"]):
+        words = words[2:]
+    return (words[0], words[1:]) if words else ("", [])
 
 
 def pipelines_of(commands: Sequence[ShellCommand]) -> list[list[ShellCommand]]:
@@ -57,11 +76,16 @@ def pipelines_of(commands: Sequence[ShellCommand]) -> list[list[ShellCommand]]:
 
 def commands_in(script: str) -> list[ShellCommand]:
     """The simple commands of a script in order; none where its quotes do not match."""
+    return list(_read(script))
+
+
+@lru_cache(maxsize=1 << 6)  # a call's script is read for the files, for the folder and for git
+def _read(script: str) -> tuple[ShellCommand, ...]:
     documents: list[str] = []
     try:
-        return list(_commands(_tokens(_lines_as_lists(_without_documents(script, documents))), documents))
+        return tuple(_commands(_tokens(_lines_as_lists(_without_documents(script, documents))), documents))
     except ValueError:
-        return []
+        return ()
 
 
 def _without_documents(script: str, documents: list[str]) -> str:
@@ -115,19 +139,49 @@ def _tokens(script: str) -> list[str]:
     return list(lexer)
 
 
+@dataclass
+class _Nesting:
+    """Where in a script its commands are read: in which groups, and how deep in loops and branches. A group is told by
+    its number, 0 for one in braces, and by whether it runs only if something before it fails."""
+
+    groups: list[tuple[int, bool]] = field(default_factory=list)
+    subshells: int = 0
+    blocks: int = 0
+
+    def passed(self, operator: str, before: str) -> str:
+        """What stands before the next command behind an operator that may open or close groups."""
+        for sign in operator:
+            if sign == "(":
+                self.subshells += 1
+            if sign in "({":
+                self.groups.append((self.subshells if sign == "(" else 0, before == "||" or operator[:2] == "||"))
+            elif sign in ")}" and self.groups:
+                self.groups.pop()
+        own = operator.strip("(){}")
+        return own if own or operator.strip("({") else before
+
+    def command(self, words: list[str], before: str, redirects: list[Redirect], document: str | None) -> ShellCommand:
+        subshell = tuple([number for number, _ in self.groups if number])
+        conditional = self.blocks > 0 or any(if_failed for _, if_failed in self.groups)
+        return ShellCommand(tuple(words), before, tuple(redirects), document, subshell, conditional)
+
+
 def _commands(tokens: list[str], documents: list[str]) -> Iterator[ShellCommand]:
     words: list[str] = []
     redirects: list[Redirect] = []
     document: str | None = None
-    before, variables, pending = "", dict[str, str](), iter(documents)
+    before, variables, pending, nesting = "", dict[str, str](), iter(documents), _Nesting()
     at = 0
     while at <= len(tokens):
         token = tokens[at] if at < len(tokens) else ";"
         at += 1
+        if not words and token in _BEGINS | _ENDS:
+            nesting.blocks = max(0, nesting.blocks + (1 if token in _BEGINS else -1))
         if token in _OPERATORS or (token and set(token) <= set("();&|")):
             if words or redirects:
-                yield ShellCommand(tuple(words), before, tuple(redirects), document)
-            words, redirects, document, before = [], [], None, token
+                yield nesting.command(words, before, redirects, document)
+                before = ""
+            words, redirects, document, before = [], [], None, nesting.passed(token, before)
         elif token == _HERE:
             document = next(pending, None)
         elif token in _REDIRECTS and at < len(tokens):

@@ -28,6 +28,7 @@ class ShellWords:
     silent: frozenset[str]
     quiet: frozenset[str]
     speaking: frozenset[str]
+    removes: frozenset[str]
 
 
 @cache

@@ -23,7 +23,7 @@ class FileText:
 
     `length` is the number of lines in the file, where a tool showed or wrote its end. `doubt` names what may have
     changed the file at a place in the history, `doubted_at`; `reformatted_by` names the formatter that may have changed
-    the form of its lines at `reformatted_at`.
+    the form of its lines at `reformatted_at`. `open_end` is whether its last line may have no line break.
     """
 
     regions: tuple[Region, ...] = ()
@@ -32,6 +32,7 @@ class FileText:
     doubted_at: int = -1
     reformatted_by: str = ""
     reformatted_at: int = -1
+    open_end: bool = False
 
     def shown(self, start: int | None, lines: Sequence[str], place: int, *, ends: bool = False) -> "FileText":
         """A tool showed these lines. `ends` says that the last of them is the last line of the file."""
@@ -54,13 +55,16 @@ class FileText:
     def written(self, text: str, place: int) -> "FileText":
         """The whole file was replaced by this text."""
         lines = lines_of(text)
-        return FileText((Region.of(1, lines, place, place),) if lines else (), len(lines))
+        regions = (Region.of(1, lines, place, place),) if lines else ()
+        return FileText(regions, len(lines), open_end=bool(text) and not text.endswith("\n"))
 
     def edited(self, old: str, new: str, place: int, *, every: bool = False) -> "FileText":
         """A tool replaced `old` by `new`, once or wherever it stood. Once means that it stood in one place only."""
         old, new = plain_breaks(old), plain_breaks(new)
         if old == new or not old:
             return self
+        if old.endswith("\n") and not new.endswith("\n") and not self.open_end:
+            return replace(self, open_end=True).edited(old, new, place, every=every)
         parts = self._parts()
         times = [part.times(old) for part in parts]
         sure = sum(count for part, count in zip(parts, times, strict=True) if self._is_sure(part))
@@ -105,9 +109,17 @@ class FileText:
 
     def appended(self, lines: Sequence[str], place: int) -> "FileText":
         """These lines, or others where there are none, were put behind the last one. They stand without numbers, since
-        nobody knows whether the file had ended with a line break; all other lines stand as they did."""
-        regions = _with_loose(self.regions, Region.of(None, lines, place, place)) if lines else self.regions
-        return replace(self, regions=regions, length=None)
+        nobody knows whether the file had ended with a line break; all other lines stand as they did. Where the last one
+        may have had no line break it has become another, and so has the first of these."""
+        known = self.regions
+        if self.open_end:
+            ends = [region.start is None or region is max(known, key=lambda one: one.start or 0) for region in known]
+            known = _nonempty(
+                [one.part(0, len(one.lines) - 1) if end else one for one, end in zip(known, ends, strict=True)]
+            )
+            lines = lines[1:]
+        regions = _with_loose(known, Region.of(None, lines, place, place)) if lines else known
+        return replace(self, regions=regions, length=None, open_end=False)
 
     def compared(self, hunks: Iterable[Hunk], place: int) -> "FileText":
         """A diff showed these hunks of the file as it is. Where the lines before a hunk stand in its place, it tells an

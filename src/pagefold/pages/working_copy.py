@@ -1,0 +1,188 @@
+"""What git last told of a working copy: its branch, the newest commit that was made, and what is not committed.
+
+Each is kept with the message that told it, and only until something may have changed it. What git says of another
+repository is kept apart, by the folder that it ran in.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+from pagefold.frozen import frozen
+from pagefold.pages.files.folders import Folders, located
+from pagefold.pages.files.frames import is_cut, opened
+from pagefold.pages.files.paths import with_drive
+from pagefold.pages.files.printed import may_print
+from pagefold.pages.files.shell import ShellCommand, commands_in, git_words, pipelines_of
+
+_BRANCH = re.compile(
+    r"^(?:On branch |Switched to (?:a new )?branch '|Already on '|## (?:No commits yet on )?)"
+    r"(?P<name>[^\s'.]+(?:\.[^\s'.]+)*)"
+    r"|^(?:HEAD detached at |Note: switching to ')(?P<detached>[^\s']+)"
+    r"|^\[(?:detached HEAD|(?P<committed>[^\s\]]+))(?: \(root-commit\))? (?P<commit>[0-9a-f]{7,40}\] .+)$",
+    re.MULTILINE,
+)
+_TELLS_BRANCH = frozenset(("checkout", "cherry-pick", "commit", "merge", "rebase", "revert", "status", "switch"))
+_LEAVES_FILES = frozenset(
+    ("blame", "branch", "describe", "diff", "fetch", "grep", "log", "ls-files", "push", "remote", "rev-parse")
+) | {"rev-list", "show", "status"}
+_MOVES_COMMITS = frozenset(("cherry-pick", "commit", "merge", "pull", "rebase", "reset", "revert"))
+_ENTRY = re.compile(r"^([ MADRCUT?!]{2}) (.+)$")
+_SECTION = re.compile(r"^(Changes to be committed|Changes not staged for commit|Unmerged paths|Untracked files):")
+_MARKS = {"Changes to be committed": "staged: ", "Unmerged paths": "unmerged: ", "Untracked files": "untracked "}
+_LISTED = re.compile(r"^\t(?:(new file|modified|deleted|renamed|copied|typechange|both \w+):\s+)?(.+)$")
+_CLEAN = re.compile(r"nothing to commit, working tree clean")
+_SHORT_FORMS = frozenset(("-s", "--short", "--porcelain", "-sb", "-bs"))
+_SAYS_NOTHING = ("", "(Bash completed with no output)", "(no output)")
+
+
+@frozen
+class WorkingCopy:
+    """`branch`, `commit` and `changes` with the places that told them; a place of -1 stands for what is not known.
+    `changes` is each path that is not committed with what became of it."""
+
+    branch: str = ""
+    branch_at: int = -1
+    commit: str = ""
+    commit_at: int = -1
+    changes: tuple[str, ...] = ()
+    changes_at: int = -1
+
+    @property
+    def told_at(self) -> int:
+        """The newest place that told of it."""
+        return max(self.branch_at, self.commit_at, self.changes_at)
+
+    def line(self, most: int) -> str:
+        """What is known of it, with at most so many paths."""
+        said = list[str]()
+        if self.branch_at >= 0:
+            said.append(f"on branch {self.branch} (message {self.branch_at + 1})")
+        if self.commit_at >= 0:
+            said.append(f"last commit made: {self.commit} (message {self.commit_at + 1})")
+        if self.changes_at >= 0:
+            more = f" and {len(self.changes) - most} more" if len(self.changes) > most else ""
+            paths = ", ".join(self.changes[:most]) or "nothing"
+            said.append(f"not committed: {paths}{more} (message {self.changes_at + 1})")
+        return "; ".join(said)
+
+
+WorkingCopies: TypeAlias = Mapping[str, WorkingCopy]
+"""By the folder that git ran in; "" is where the shell began."""
+
+
+@frozen
+class ScriptSeen:
+    """What a shell was given, nothing where it was none, with its result, where it may have begun, and whether it went
+    well."""
+
+    script: str
+    result: str
+    folders: Folders
+    went_well: bool
+
+
+def copies_after(copies: WorkingCopies, seen: ScriptSeen, place: int, *, changed: bool) -> WorkingCopies:
+    """The working copies after a call that did, or may have done, something to files where it `changed` them."""
+    if changed:
+        copies = {folder: replace(copy, changes=(), changes_at=-1) for folder, copy in copies.items()}
+    if "git" not in seen.script and "gh " not in seen.script:
+        return copies
+    script = located(commands_in(seen.script), seen.folders, seen.result)[0]
+    commands = [one for one in script if one.name == "git" or one.words[:3] == ("gh", "pr", "checkout")]
+    where = {one.folders for one in commands}
+    if not commands:
+        return copies
+    if len(where) > 1 or len(commands[0].folders) != 1:  # nobody can tell which of them told what
+        return {} if any(_may_switch(one) or _changes_files(one) for one in commands) else copies
+    folder = _known(commands[0].folders[0], copies)
+    told = _told(_doubted(copies.get(folder, WorkingCopy()), commands), commands, script, seen, place)
+    others = {name: copy for name, copy in copies.items() if name != folder}
+    return {**others, folder: told} if told.told_at >= 0 else others
+
+
+def newest_lines(copies: WorkingCopies, count: int, most: int) -> Iterator[str]:
+    """The newest working copies, each on one line with at most so many paths, the newest last."""
+    for folder in sorted(copies, key=lambda name: copies[name].told_at)[-count:]:
+        if line := copies[folder].line(most):
+            yield f"{folder}: {line}" if folder else line
+
+
+def _doubted(copy: WorkingCopy, commands: Sequence[ShellCommand]) -> WorkingCopy:
+    """A working copy without what these commands may have changed."""
+    if any(map(_changes_files, commands)):
+        copy = replace(copy, changes=(), changes_at=-1)
+    if any(git_words(one)[0] in _MOVES_COMMITS for one in commands):
+        copy = replace(copy, commit="", commit_at=-1)
+    return replace(copy, branch="", branch_at=-1) if any(map(_may_switch, commands)) else copy
+
+
+def _told(
+    copy: WorkingCopy, commands: Sequence[ShellCommand], script: Sequence[ShellCommand], seen: ScriptSeen, place: int
+) -> WorkingCopy:
+    """A working copy after what the git commands of a script told of it."""
+    text = opened(seen.result)
+    if any(git_words(one)[0] in _TELLS_BRANCH or one.name == "gh" for one in commands):
+        for match in _BRANCH.finditer(text):
+            name = match["name"] or match["committed"] or (match["detached"] and f"none (at {match['detached']})")
+            if name:
+                copy = replace(copy, branch=name, branch_at=place)
+            if match["commit"]:
+                copy = replace(copy, commit=match["commit"].replace("]", "", 1), commit_at=place)
+    changes = _changes_told(commands, script, text) if seen.went_well and not is_cut(text) else None
+    return copy if changes is None else replace(copy, changes=tuple(changes), changes_at=place)
+
+
+def _changes_told(commands: Sequence[ShellCommand], script: Sequence[ShellCommand], text: str) -> list[str] | None:
+    """What a script told of all that is not committed; None where it did not, or went on to change it."""
+    asked = [at for at, one in enumerate(commands) if git_words(one)[0] == "status"]
+    if not asked or any(map(_changes_files, commands[asked[-1] :])):
+        return None
+    status = commands[asked[-1]]
+    pipeline = next(one for one in pipelines_of(script) if status in one)
+    plain = all(word.startswith("-") for word in git_words(status)[1])  # not of some paths only
+    if len(pipeline) > 1 or not plain or status.is_redirected:
+        return None
+    if _SHORT_FORMS.isdisjoint(status.words):
+        return _listed(text)
+    alone = sum(1 for one in pipelines_of(script) if may_print(one)) == 1
+    return _entries(text) if alone else None
+
+
+def _entries(text: str) -> list[str] | None:
+    """The entries of a short status; None where something else stands among them."""
+    lines = [line for line in text.split("\n") if line.strip() not in _SAYS_NOTHING and not line.startswith("## ")]
+    matches = [_ENTRY.match(line) for line in lines]
+    return [f"{match[1].strip()} {match[2]}" for match in matches if match] if all(matches) else None
+
+
+def _listed(text: str) -> list[str] | None:
+    """The paths that a long status lists, each with what became of it; None where it tells of none."""
+    if _CLEAN.search(text):
+        return []
+    found, section = list[str](), ""
+    for line in text.split("\n"):
+        if (head := _SECTION.match(line)) is not None:
+            section = head[1]
+        elif section and (entry := _LISTED.match(line)) is not None:
+            found.append(f"{_MARKS.get(section, '')}{f'{entry[1]} ' if entry[1] else ''}{entry[2]}")
+    return found or None
+
+
+def _may_switch(command: ShellCommand) -> bool:
+    """Whether a command may have put another branch into the working copy."""
+    verb, rest = git_words(command)
+    return command.name == "gh" or (verb in ("checkout", "switch") and "--" not in rest)
+
+
+def _changes_files(command: ShellCommand) -> bool:
+    return git_words(command)[0] not in _LEAVES_FILES
+
+
+def _known(folder: str, copies: WorkingCopies) -> str:
+    """The working copy that a folder is in: a known one above or below it, or its own."""
+    here = f"{with_drive(folder)}/"
+    spelled = ((name, f"{with_drive(name)}/") for name in copies if name)
+    either = (name for name, there in spelled if here.startswith(there) or there.startswith(here))
+    return next(either, folder) if folder else folder

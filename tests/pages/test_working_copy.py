@@ -1,0 +1,102 @@
+"""What git told of a working copy, and how long it holds."""
+
+import pytest
+
+from pagefold.pages.exchanges import Work
+from pagefold.pages.working_copy import newest_lines
+from tests.pages.files.sessions import call, conversation, result, user, work_of
+
+Told = list[tuple[str, str]]
+"""Scripts with what they printed."""
+
+LONG = """On branch mend
+Changes to be committed:
+  (use "git restore --staged <file>..." to unstage)
+\tnew file:   b.py
+\trenamed:    c.py -> d.py
+
+Changes not staged for commit:
+\tmodified:   a.py
+
+Untracked files:
+  (use "git add <file>..." to include in what will be committed)
+\tnotes.txt
+"""
+LISTED = "staged: new file b.py, staged: renamed c.py -> d.py, modified a.py, untracked notes.txt"
+SHORT = " M a.py\n?? notes.txt\n"
+ON = "on branch mend (message 3)"
+COMMIT = "[mend 1d1cd9ab] fix: mend the wheel\n 3 files changed, 44 insertions(+), 1 deletion(-)"
+
+
+def work(*told: tuple[str, str]) -> Work:
+    steps = [user("Mend the mill.")]
+    for at, (script, printed) in enumerate(told):
+        steps += [call(f"c{at}", "Bash", {"command": script}), result(f"c{at}", printed)]
+    return work_of(conversation(*steps))
+
+
+KNOWN: dict[str, tuple[Told, list[str]]] = {
+    "a long status": ([("git status", LONG)], [f"on branch mend (message 3); not committed: {LISTED} (message 3)"]),
+    "a short one": ([("git status -s", SHORT)], ["not committed: M a.py, ?? notes.txt (message 3)"]),
+    "a short one with the branch": (
+        [("git status -sb", f"## mend...origin/mend\n{SHORT}")],
+        ["on branch mend (message 3); not committed: M a.py, ?? notes.txt (message 3)"],
+    ),
+    "one that is clean": (
+        [("git status", "On branch main\nnothing to commit, working tree clean")],
+        ["on branch main (message 3); not committed: nothing (message 3)"],
+    ),
+    "one that was cut": ([("git status -s | head -1", " M a.py")], []),
+    "one beside other output": ([("git status -s && git diff --stat", f"{SHORT} a.py | 2 +-")], []),
+    "one of some paths": ([("git status -s src", SHORT)], []),
+    "one that failed": ([("git status -s", "Exit code 128\nfatal: not a git repository")], []),
+    "a commit": (
+        [("git commit -m x", COMMIT)],
+        ["on branch mend (message 3); last commit made: 1d1cd9ab fix: mend the wheel (message 3)"],
+    ),
+    "a commit after a status": (
+        [("git status", LONG), ("git add -A && git commit -qm x", "")],
+        [ON],
+    ),
+    "what a later command undid": (
+        [("git commit -m x", COMMIT), ("git reset --soft HEAD~1", "")],
+        [ON],
+    ),
+    "a switch": ([("git checkout -b mend", "Switched to a new branch 'mend'")], [ON]),
+    "a switch that tells nothing": ([("git status", LONG), ("git switch -q main", "")], []),
+    "a file that was checked out": (
+        [("git status", LONG), ("git checkout -- a.py", "")],
+        [ON],
+    ),
+    "no branch": (
+        [("git checkout 1d1cd9a", "Note: switching to '1d1cd9a'.\nHEAD is now at 1d1cd9a")],
+        ["on branch none (at 1d1cd9a) (message 3)"],
+    ),
+    "another repository": (
+        [("git status", LONG), ("cd /tmp/try && git init && git commit -m x", "[main (root-commit) aaaaaaa] x")],
+        [
+            f"on branch mend (message 3); not committed: {LISTED} (message 3)",
+            "/tmp/try: on branch main (message 5); last commit made: aaaaaaa x (message 5)",
+        ],
+    ),
+    "a folder of the same": (
+        [
+            ("cd /srv/mill && git checkout mend", "Switched to branch 'mend'"),
+            ("cd /srv/mill/src && git status -s", SHORT),
+        ],
+        ["/srv/mill: on branch mend (message 3); not committed: M a.py, ?? notes.txt (message 5)"],
+    ),
+    "two at once": ([("git status", LONG), ("git -C /a pull && git -C /b checkout x", "Already on 'x'")], []),
+    "lines that only look like it": ([("cat notes.txt", LONG)], []),
+}
+
+
+@pytest.mark.parametrize(("told", "lines"), KNOWN.values(), ids=KNOWN)
+def test_it_is_told_with_its_message_until_something_may_have_changed_it(told: Told, lines: list[str]) -> None:
+    assert list(newest_lines(work(*told).copies, 2, 9)) == lines
+
+
+def test_only_so_many_paths_are_told() -> None:
+    assert list(newest_lines(work(("git status -s", SHORT)).copies, 2, 1)) == [
+        "not committed: M a.py and 1 more (message 3)"
+    ]
