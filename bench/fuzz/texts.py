@@ -95,6 +95,7 @@ def as_json(dice: random.Random) -> str:
         [{}, {"separators": (",", ":")}, {"indent": 2}, {"indent": 4}, {"ensure_ascii": False}]
     )
     text = json.dumps(value(dice), **layout)
+    text = text.replace('\\"', '"') if dice.random() < 0.1 else text  # quotes that nobody escaped
     return text[: dice.randint(0, len(text))] if dice.random() < 0.2 else text
 
 

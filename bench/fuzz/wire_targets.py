@@ -95,7 +95,7 @@ def _answer(api: Api, pieces: list[bytes], *, gist: bool = False) -> object:
         reader.finish()
     except WireError as error:
         return str(error)
-    return reader.response(), reader.ended, reader.error, reader.quota, reader.reasoning_keys
+    return reader.response(), reader.ended, reader.error, reader.limits, reader.reasoning_keys
 
 
 def _check_hidden(api: Api, data: bytes, pieces: list[bytes], *, stream: bool) -> None:

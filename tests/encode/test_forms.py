@@ -340,6 +340,29 @@ def test_a_line_that_was_itself_a_reference_is_not_referred_to() -> None:
     assert again.text == "[R3]\n= lines 1-40 of R1"
 
 
+LEVELS = [
+    f"    deep in one block the level {number} of the mill is counted and no border is near" for number in range(20)
+]
+
+
+@pytest.mark.parametrize(
+    ("above", "shown"),
+    [
+        pytest.param("int f() {", "= lines 3-20 are lines 2-19 of R1", id="code"),
+        pytest.param("@@ -1,20 +1,20 @@ f", "= lines 2-20 are lines 1-19 of R1", id="a hunk of a diff"),
+        pytest.param(
+            "\n".join(f"08:00:{n:02} INFO {n}" for n in range(40)), "= lines 41-60 are lines 1-20 of R1", id="a log"
+        ),
+    ],
+)
+def test_lines_at_the_ends_of_a_reference_stay_where_an_edit_may_need_them(above: str, shown: str) -> None:
+    text = "\n".join(LEVELS)
+    referring = delta.encode(f"{above}\n{text}\n}} // the end", after(text), "Bash")
+
+    assert referring is not None
+    assert [line for line in referring.text.split("\n") if line.startswith("= ")] == [shown]
+
+
 def test_what_another_history_saw_is_not_referred_to() -> None:
     shared = after("\n".join(BODY[:10]))
     theirs = shared.with_text(LedgerEntry("R2", tuple(BODY[10:])))

@@ -167,6 +167,20 @@ def test_strings_that_begin_alike_are_named_once() -> None:
     )
 
 
+def test_a_word_that_recurs_gets_no_name_that_would_save_no_token() -> None:
+    value = [{"kind": ["product_type", "low_selling"], "at": at} for at in range(9)]
+
+    assert "$" not in (write(parse(json.dumps(value))) or "$")
+
+
+def test_a_last_row_that_breaks_off_leaves_the_others_their_constants() -> None:
+    value = [{"id": at * 7, "state": "open", "locked": False, "labels": None} for at in range(5)] + [{"id": 40}]
+    text = "#1\n#1 6 rows: id,state=open,locked=false,labels=null\n0\n7\n14\n21\n28\n!{id:40}"
+
+    assert write(parse(json.dumps(value))) == text
+    assert read(text) == parse(json.dumps(value))
+
+
 @given(
     st.dictionaries(
         st.lists(st.sampled_from(["https://a.example", "o", "n", "x y", 'a"b', "12"]), max_size=12).map("/".join),

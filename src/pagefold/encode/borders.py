@@ -7,11 +7,12 @@ the function has to put it together. So a reference gives up the lines of a bloc
 import re
 from collections.abc import Sequence
 
-NEAR = 2
+NEAR = 1
 """Lines that stay on the literal side of a cut where no border of a block is near."""
-FAR = 6
+FAR = 4
 """Lines within which a border is looked for."""
 _LONG, _WORDS = 80, 10  # characters and spaces that a line has if it is a paragraph
+_HUNK = ("@@ ", "diff --git ")
 _OUTCOME = re.compile(
     r"\s*(?:ok|not ok|pass(?:ed)?|fail(?:ed|ure|ures)?|done|success(?:ful(?:ly)?)?|error\w*|fatal|panic|exception"
     r"|traceback|denied|aborted|exit(?:ed)?(?: (?:code|status|with))?|process exited)\b"
@@ -42,7 +43,7 @@ def _nearest(lines: Sequence[str], candidates: range, otherwise: int) -> int:
     for at in candidates:
         found = _depth(lines, at)
         if found < depth and (
-            at != candidates[0] or not _separates(lines[at - 1])
+            at != candidates[0] or not _is_gap(lines[at - 1])
         ):  # neighbours are often edited together
             best, depth = at, found
         elif at != candidates[0] and depth and _is_row(lines, at):
@@ -61,17 +62,19 @@ def _depth(lines: Sequence[str], at: int) -> int:
         return 0
     line, before = lines[at], lines[at - 1]
     indent = len(line) - len(line.lstrip())
-    if _separates(before):
+    if before.startswith(_HUNK) or line.startswith(_HUNK):
+        return 0
+    if _is_gap(before):
         return indent if indent < len(line) else _NO_BORDER
-    if _separates(line):
+    if _is_gap(line):
         return 0 if line.strip() else _NO_BORDER
     alone = not indent and not before[0].isspace() and (_is_paragraph(line) or _is_paragraph(before))
     return 0 if alone else _NO_BORDER
 
 
-def _separates(line: str) -> bool:
-    """Whether a line is empty or a rule such as `--` between two search hits."""
-    return not line.strip(" \t-=")
+def _is_gap(line: str) -> bool:
+    """Whether a line is empty, in a diff too, or a rule such as `--` between two search hits."""
+    return not line.strip(" \t-=+")
 
 
 def _is_paragraph(line: str) -> bool:

@@ -35,7 +35,7 @@ from pagefold.encode.large_texts import (
 )
 from pagefold.encode.notation.json_value import Members, container
 from pagefold.frozen import frozen
-from pagefold.pages.ledger import Ledger, LedgerEntry
+from pagefold.pages.ledger import FLOOR, Ledger, LedgerEntry
 from pagefold.tokens import counter, estimates_words
 
 _SHORTEST_FOR_LINES = 200  # characters from which on codecs for lines are tried
@@ -82,7 +82,7 @@ def encode(
     failed: bool = False,
     without: frozenset[str] = frozenset(),
     count: Callable[[str], int] | None = None,
-    floor: int = delta.FLOOR,
+    floor: int = FLOOR,
     title: str = "",
     source: str = "",
 ) -> EncodedText:
@@ -94,7 +94,7 @@ def encode(
     """
     earlier, exact = ledger if ledger is not None else Ledger(), count or counter("o200k").count
     if reason := why_unfit(text):
-        return EncodedText(_unencoded(text), reason=reason, ledger_entries=(LedgerEntry("", ()),))
+        return EncodedText(plain(text), reason=reason, ledger_entries=(LedgerEntry("", ()),))
     sampled = len(text) > SAMPLED_ABOVE
     count = partial(estimate, exact) if sampled else exact
     before = count(text)
@@ -112,9 +112,9 @@ def encode(
     titled = any(entry.label for entry in made.ledger_entries)
     most = before * (1 - ESTIMATE_ERROR) if sampled else before + (_TITLE_TOKENS if titled else 0)
     if made.text == text or tokens >= most:
-        plain = _unencoded(text)
-        tokens = count(plain) if plain != text else before
-        made = EncodedText(plain, reason="as it is", ledger_entries=(LedgerEntry("", ()),))
+        whole = plain(text)
+        tokens = count(whole) if whole != text else before
+        made = EncodedText(whole, reason="as it is", ledger_entries=(LedgerEntry("", ()),))
     ledger_entries = made.ledger_entries
     ledger_entries = tuple(replace(entry, text=made.text) if entry.label else entry for entry in ledger_entries)
     if not made.references and ledger_entries:
@@ -187,7 +187,7 @@ def _own_form(text: str, without: frozenset[str]) -> _OwnForm:
     skipped: list[str] = []
     form, codecs = self_contained(text, skipped, *_chains(without))
     if not codecs or delta.holds_signs(form):
-        form, codecs = _unencoded(text), ()  # a form in which a line looks like a header could be misread
+        form, codecs = plain(text), ()  # a form in which a line looks like a header could be misread
     # All below the mark PLAIN is the text itself, so nothing there is left out.
     keeps_numbers = _numbered.name in without or "hits" in codecs or has_too_many_lines(form) or _is_plain(form)
     numbers = None if keeps_numbers else _numbered.encode(form, str)
@@ -357,8 +357,8 @@ def _keys_of(text: str) -> Hashable:
     return tuple(key for key, _ in value) if isinstance(value, Members) else None
 
 
-def _unencoded(text: str) -> str:
-    """Returns the text itself, prefixed with PLAIN if it would be read as a form."""
+def plain(text: str) -> str:
+    """Returns the text itself, prefixed with PLAIN if it would be read as a form or holds a line like pagefold's."""
     return f"{PLAIN}\n{text}" if _is_hint(text) or delta.holds_signs(text) else _marked(text)
 
 

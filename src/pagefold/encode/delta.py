@@ -21,13 +21,10 @@ from pagefold.encode.codecs.numbered import NumberedRun, RunHeader, header_of, s
 from pagefold.encode.own_lines import holds_own
 from pagefold.encode.shape import TextShape, shape_of_lines
 from pagefold.frozen import frozen
-from pagefold.pages.ledger import Ledger, LedgerEntry
+from pagefold.pages.ledger import FLOOR, Ledger, LedgerEntry
 
 _TITLE = re.compile(r"\[(R\d+(?:\.\d+)?)(?: (lines [^,\]]*))?(?:, changed since R[\d.]+: line[^\]]*)?\]")
 _REFERENCE = re.compile(r"= lines? (\d+)(?:-(\d+))?(?: (?:is|are) lines? (\d+)(?:-(\d+))?)? of (.+)")
-FLOOR = 32
-"""Tokens that lines have to be worth: more than a reference costs, because references are harder to read, and lines
-that are only referred to cannot be referred to again."""
 _FEWEST, _FEW_COST = 3, 1.5  # fewer lines have to be worth so many times the floor
 _DATA_COST = 0.75  # lines of data have to be worth this part of it
 _SIGN_BEGINNINGS = ("= line", "[R", "[lines ")
@@ -37,6 +34,7 @@ _TITLED = 8  # lines from which on a text without numbers gets a title
 _TITLED_CHARACTERS = 800  # or characters
 _MOST_CHANGES = 6  # places that a title names as changed
 _DOCUMENTS = (TextShape.SOURCE, TextShape.MARKDOWN, TextShape.DIFF, TextShape.HITS)  # their lines tell no outcomes
+_LISTS = (TextShape.HITS, TextShape.LOG, TextShape.LISTING, TextShape.TESTS)  # nobody edits them as they stand
 _END = 5  # lines at the end of a document that may be of another command
 
 
@@ -193,6 +191,7 @@ class _ReferenceFinder:
         self._ledger, self._floor = ledger, floor
         self._places_left = _PLACES
         self._shape: TextShape | None = None  # found when it is needed
+        self._free = 0  # no line tells an outcome from the one that was last asked about up to this one
         self._first_of: dict[str, int] = {}  # where a line stands in this part
         self._this = LedgerEntry(title, (), part.first)
         # Headers of other codecs and empty lines at the top are no part of what was said.
@@ -225,7 +224,10 @@ class _ReferenceFinder:
         length, base, there = 0, self._this, 0
         for text, line in reversed(places if self._places_left > 0 else places[-1:]):
             entry = self._ledger[text]
-            equal = _equal_lines(entry.lines, line, lines, at)
+            base_lines, behind = entry.lines, line + length
+            if length and (behind > len(base_lines) or base_lines[behind - 1] != lines[at + length - 1]):
+                continue  # a shorter run
+            equal = _equal_lines(base_lines, line, lines, at)
             # Of equally long runs, the one in the text that was named last is the easiest to follow.
             if equal > length or (equal == length and entry is last):
                 length, base, there = equal, entry, line
@@ -235,23 +237,34 @@ class _ReferenceFinder:
             if equal > length:
                 length, base, there = equal, self._this, above
         if self._plain and not self._data and not base.label.startswith("the "):
-            length = next((n for n in range(length) if self._is_outcome(at + n)), length)
+            length = self._before_outcome(at, at + length) - at
         return _Reference(at, at + length, base, there) if length else None
+
+    def _before_outcome(self, at: int, end: int) -> int:
+        """Returns the first of these lines that tells an outcome, or their end."""
+        free = max(at, self._free)
+        while free < end and not self._is_outcome(free):
+            free += 1
+        self._free = free
+        return min(free, end)
 
     def _is_outcome(self, at: int) -> bool:
         """Whether a line says how something ended. In a file that a command printed, such words are only its text."""
         if not tells_outcome(self._lines[at]):
             return False
+        return self._kind() not in _DOCUMENTS or at >= len(self._lines) - _END
+
+    def _kind(self) -> TextShape:
         if self._shape is None:
             self._shape = shape_of_lines(self._lines)
-        return self._shape not in _DOCUMENTS or at >= len(self._lines) - _END
+        return self._shape
 
     def _whole_blocks(self, run: _Reference) -> _Reference | None:
         """Returns what a run holds of whole blocks, or None where that is not worth a reference."""
         lines, start, end = self._lines, run.start, run.end
         if not self._is_worth(start, end):
             return None
-        if self._data:
+        if self._data or (self._plain and self._kind() in _LISTS):
             return run
         if start > self._top:
             start = start_of_whole(lines, start, end)

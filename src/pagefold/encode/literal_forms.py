@@ -11,23 +11,24 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from pagefold.encode.literal_json import complete_of, values_of, written
+from pagefold.encode.literal_json import complete_of, values_of, with_escapes, written
 
 
 @dataclass(frozen=True, slots=True)
 class _JsonReading:
-    """A value, `depth` brackets of which are open before the torn end."""
+    """A value, `depth` brackets of which are open before the torn end. `bare` where quotes in strings stand bare."""
 
     value: Any
     depth: int = 0
     end: str = ""
+    bare: bool = False
 
     def is_said_by(self, text: str) -> bool:
-        if not self.depth:
-            return bool(values_of(text) == self.value)
         if not text.endswith(self.end):
             return False
-        return bool(complete_of(text[: len(text) - len(self.end)], self.depth) == self.value)
+        whole = text[: len(text) - len(self.end)]
+        whole = with_escapes(whole) if self.bare else whole
+        return bool((complete_of(whole, self.depth) if self.depth else values_of(whole)) == self.value)
 
 
 def agrees(form: str, text: str) -> bool:
@@ -104,7 +105,7 @@ def _read(form: str) -> "str | _JsonReading":
         return body
     if data := _JSON.fullmatch(header):
         body, tail = _without_last(body, int(data[2] or 0))
-        return _JsonReading(written(body), int(data[1] or 0), tail)
+        return _JsonReading(written(body), int(data[1] or 0), tail, bool(data[3]))
     for pattern, reader in _READERS:
         words = pattern.fullmatch(header)
         if words is not None:
@@ -126,7 +127,8 @@ def _without_last(text: str, lines: int) -> tuple[str, str]:
 
 
 _JSON = re.compile(
-    r"\[(?:JSON|Python)[ a-z0-9]*(?:, the last line empty)?(?:, cut off (\d+) deep before the last (\d+) lines)?\]"
+    r"\[(?:JSON|Python)[ a-z0-9]*(?:, the last line empty)?(?:, cut off (\d+) deep before the last (\d+) lines)?"
+    r"(, quotes in strings bare)?\]"
 )
 _PLACE = re.compile(r"\d+([:-])")
 

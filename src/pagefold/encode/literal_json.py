@@ -17,6 +17,7 @@ _WORD = re.compile(r'[^,{}\[\]"\n]*')
 _KEY = re.compile(r"[\w@/-]+", re.ASCII)
 _MARK = re.compile(r"([&*#])(\d+)")
 _STRINGS = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_MEMBER = re.compile(r' *"[^"]*": ')
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|NaN|-?Infinity", re.ASCII)
 _WORDS = {"true": True, "false": False, "null": None}
 _NOTHING = object()
@@ -49,6 +50,19 @@ def values_of(text: str) -> Any:
     if len(lines) > 1 and all(line[:1] in "{[" for line in lines):
         return [_decoder.decode(line) for line in lines]
     return _decoder.decode(json.dumps(ast.literal_eval(body), ensure_ascii=False))
+
+
+def with_escapes(text: str) -> str:
+    """Returns indented JSON with the quotes inside its strings escaped: a string ends where its line does."""
+    lines = text.split("\n")
+    for at, line in enumerate(lines):
+        said = line.removesuffix(",")
+        key = _MEMBER.match(line)
+        start = key.end() if key else len(line) - len(line.lstrip(" "))
+        if said[start : start + 1] == '"' and said[-1:] == '"' and len(said) > start + 1:
+            inside = said[start + 1 : -1].replace('"', '\\"')
+            lines[at] = f'{line[:start]}"{inside}"{line[len(said) :]}'
+    return "\n".join(lines)
 
 
 def complete_of(text: str, depth: int) -> Any:

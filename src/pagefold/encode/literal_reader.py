@@ -24,6 +24,7 @@ _REFERENCE = re.compile(
     r" of (?P<name>R[\d.]+|the \w+ you wrote for R[\d.]+|file .+)"
 )
 _ARROW_WIDTH = 6
+_DIGITS = frozenset("0123456789")
 
 
 def read(form: str, shown: Shown) -> str:
@@ -70,15 +71,15 @@ class _Reader:
         if not literal:
             return
         numbered = max(0, self._last - self._number + 1) if self._mark else 0
-        lines: list[str] = []
-        for number, line in enumerate(literal, self._number):
-            said, tab, rest = line.partition("\t") if numbered > len(lines) else ("", "", "")
+        lines = list(literal)
+        for at, line in enumerate(literal[:numbered]):
+            if line[:1] not in _DIGITS:
+                continue
+            said, tab, rest = line.partition("\t")
             if tab and said.isascii() and said.isdigit():
-                if int(said) != number:
-                    raise ValueError(f"line {number} is shown as line {said}")
-                lines.append(rest)
-            else:
-                lines.append(line)
+                if int(said) != self._number + at:
+                    raise ValueError(f"line {self._number + at} is shown as line {said}")
+                lines[at] = rest
         self._lines.update(enumerate(lines, self._number))
         self._add(lines)
 
@@ -102,7 +103,11 @@ class _Reader:
                     raise ValueError(f"line {number} has changed, and the title does not say so")
         numbered = min(len(lines), max(0, self._last - self._number + 1)) if self._mark else 0
         mark, width = self._mark, self._width
-        self.text += [f"{number:>{width}}{mark}{line}" for number, line in enumerate(lines[:numbered], self._number)]
+        if width:
+            shown = [f"{number:>{width}}{mark}{line}" for number, line in enumerate(lines[:numbered], self._number)]
+        else:
+            shown = [f"{number}{mark}{line}" for number, line in enumerate(lines[:numbered], self._number)]
+        self.text += shown
         self.text += lines[numbered:]
         self._number += len(lines)
         if self._number > self._last:

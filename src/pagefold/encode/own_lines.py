@@ -36,8 +36,8 @@ _BEGINNING = re.compile("|".join(map(re.escape, _BEGINNINGS)))
 _SIGN = re.compile(rf'{"|".join(map(re.escape, _BEGINNINGS))}|\[\w+{re.escape(_WROTE)}|\[.*context_recall\("pf-')
 _MARK = re.compile(
     r"…(?: (?:rest of )?lines? \d[\d-]*)?\Z|  chunk \d|\[as it is\]\Z|\[\d+ (?:lines? with |more of )|\[cut off; "
-    r"|\[(?:lines?|characters) \d[\d,]*(?:-[\d,]+)?\]\Z|\[file .* as it was known after message |> \["
-    r"|\[message \d+ of this conversation"
+    r"|\[(?:lines?|characters) \d[^\]]*\]\Z|\[file .* as it was known after message |> \["
+    r"|\[message \d+ of this conversation|\[R\d[^\]]*\]\Z|= lines? \d"
 )
 QUOTE = "| "
 """What stands before a line of a tool's that could be taken for one of pagefold's, where a text is not shown whole."""

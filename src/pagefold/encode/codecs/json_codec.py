@@ -12,11 +12,13 @@ from collections.abc import Callable
 from itertools import count
 
 from pagefold.encode.codec import Codec, Inner, split_tail
+from pagefold.encode.notation.bare_quotes import bare_quotes, escape_quotes
 from pagefold.encode.notation.json_value import LAYOUTS, JsonValue, Layout, compact, container, parse, plain
 from pagefold.encode.notation.read import read
 from pagefold.encode.notation.write import MOST, write
 
 _LAST_EMPTY = ", the last line empty"
+_BARE = ", quotes in strings bare"
 _LEAST = 24
 _ROWS = 3
 _DEEP = 64
@@ -34,7 +36,8 @@ class JsonCodec(Codec):
     name = "json"
     begins = re.compile(r"\s*[{\[]")
     header = re.compile(
-        rf"\[(JSON|Python)((?: [a-z0-9]+)*)({_LAST_EMPTY})?(?:, cut off (\d+) deep before the last (\d+) lines)?\]"
+        rf"\[(JSON|Python)((?: [a-z0-9]+)*)({_LAST_EMPTY})?(?:, cut off (\d+) deep before the last (\d+) lines)?"
+        rf"({_BARE})?\]"
     )
 
     def __init__(self, *, exact: bool) -> None:
@@ -47,7 +50,7 @@ class JsonCodec(Codec):
             return None
         value = container(text)
         if value is None:
-            return _literal(text) or (_lines(text) or _torn(text) if text.count(",") <= _MANY else None)
+            return _literal(text) or (_in_part(text) if text.count(",") <= _MANY else None)
         if not self.exact:
             return _form("JSON", write(value))
         whole = text.removesuffix("\n")
@@ -75,7 +78,8 @@ class JsonCodec(Codec):
         if named.startswith("lines ") and isinstance(value, list):
             return "\n".join([layout.dump(line) for line in value]) + ("\n" if header[3] else "")
         text = layout.dump(value) + ("\n" if header[3] else "")
-        return _without_closers(text, int(header[4])) + tail if header[5] else text
+        text = _without_closers(text, int(header[4])) if header[5] else text
+        return (bare_quotes(text) if header[6] else text) + tail
 
 
 def _form(header: str, body: str | None, tail: str = "") -> str | None:
@@ -133,19 +137,29 @@ def _lines(text: str) -> str | None:
     return _form(f"JSON lines {layout.name}{last}", write(value)) if layout else None
 
 
-def _torn(text: str) -> str | None:
-    """Encodes JSON that breaks off: what was complete in the notation, then the torn end."""
-    complete = _complete(text)
+def _in_part(text: str) -> str | None:
+    """Encodes what is no JSON as a whole: a value on every line, a text that breaks off, strings with bare quotes."""
+    mended = escape_quotes(text)
+    return _torn(mended, text) if mended else _lines(text) or _torn(text, text)
+
+
+def _torn(text: str, stood: str) -> str | None:
+    """Encodes JSON that breaks off: what was complete in the notation, then the torn end. `stood` is the text as it
+    stood, where quotes in its strings had to be escaped."""
+    is_whole = text is not stood and container(text) is not None
+    complete = (len(text), "") if is_whole else _complete(text)
     if complete is None:
         return None
     end, closers = complete
-    kept, tail, depth = text[:end], text[end:], len(closers)
+    kept, depth = text[:end], len(closers)
+    tail = stood[end if text is stood else len(bare_quotes(kept)) :]
     value = parse(kept + closers)
     layout = _layout(text, value, kept + closers, lambda dumped: _without_closers(dumped, depth) == kept)
     if layout is None:
         return None
-    cut = f"cut off {depth} deep before the last {tail.count(chr(10)) + 1} lines"
-    return _form(f"JSON {layout.name}, {cut}", write(value), f"\n{tail}")
+    cut = f", cut off {depth} deep before the last {tail.count(chr(10)) + 1} lines" if depth else ""
+    bare = "" if text is stood else _BARE
+    return _form(f"JSON {layout.name}{cut}{bare}", write(value), f"\n{tail}" if depth else "")
 
 
 def _complete(text: str) -> tuple[int, str] | None:

@@ -6,9 +6,7 @@ from dataclasses import dataclass, field
 
 from pagefold.encode.notation.scalar import is_clear
 
-_LEAST = 12
-_SHORT = 8  # a prefix that occurs often enough may be this short
-_OFTEN = 8
+_LEAST = 16  # characters of a prefix: shorter words save no tokens
 _MOST = 8
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _NAME = 6  # characters that a definition costs besides what it says
@@ -45,7 +43,7 @@ class PrefixNames:
 
     def prefix_of(self, string: str) -> str:
         """Returns the longest named prefix of a string, or the empty string."""
-        if len(string) < _SHORT:
+        if len(string) < _LEAST:
             return ""
         at = bisect_right(self._ordered, string)
         # Every named prefix of the string is also a prefix of the last name before it in the alphabet.
@@ -85,7 +83,7 @@ def _prefixes(strings: Mapping[str, int]) -> tuple[dict[str, int], dict[str, str
         stem = string[:end] if end > 0 else ""
         if stem:
             times[stem] = times.get(stem, 0) + count
-        if count > 1 and len(string) >= (_SHORT if count >= _OFTEN else _LEAST):
+        if count > 1 and len(string) >= _LEAST:
             above[string] = stem
     for stem in list(times):
         longer = stem

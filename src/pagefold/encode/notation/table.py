@@ -2,7 +2,7 @@
 
 A nested object becomes dotted columns. An empty cell means that the row has no such key; null is `null`. A column that
 is constant or counts up gets a rule in the header; any other value stands whole in its row. A row whose keys come in
-another order stays an object.
+another order stays an object, and so does the last one where a list breaks off in it.
 """
 
 import re
@@ -18,6 +18,7 @@ FEW = 8
 """Rows from which on looking at them by columns is faster."""
 _DEPTH = 6
 _COUNTED = 4
+_KEY_COST = 2  # cells that a key costs which a row names itself
 _WHOLE = re.compile(r"0|-?[1-9]\d{0,15}")
 
 Path = tuple[str, ...]
@@ -83,6 +84,8 @@ def table_of(array: Sequence[Any], alike: TableColumns | None = None) -> ObjectT
     for index, place in enumerate(order):
         place.column = index
     rows = [values if places == order else _cells(places, values, len(order)) for places, values in flat]
+    if _spoils_constants(rows):
+        rows[-1] = None
     whole = [row for row in rows if row is not None]
     if len(whole) < 0.8 * len(rows):
         return None
@@ -90,6 +93,18 @@ def table_of(array: Sequence[Any], alike: TableColumns | None = None) -> ObjectT
     columns = list(_columns([place.path for place in order], list(zip(*whole, strict=True))))
     kept = [array[index] if row is None else row for index, row in enumerate(rows)]
     return ObjectTable(columns, len(array), kept, len(whole) * len(order) - given)
+
+
+def _spoils_constants(rows: Sequence[Sequence[Any] | None]) -> bool:
+    """Whether the last row, of a list that breaks off there, lacks so many columns that are constant without it that it
+    better stays an object."""
+    last = rows[-1]
+    if last is None or ABSENT not in last or len(rows) <= _COUNTED:
+        return False
+    others = [row for row in rows[:-1] if row is not None]
+    columns = list(zip(*others, strict=True))
+    spoiled = sum(1 for cell, column in zip(last, columns, strict=False) if cell is ABSENT and _constant(column))
+    return spoiled * len(others) > _KEY_COST * (len(last) - list(last).count(ABSENT))
 
 
 def pairs_of(rows: Sequence[Members]) -> list[Any]:
