@@ -265,6 +265,32 @@ def test_whatever_arrives_what_is_shown_is_sound_at_every_request_and_stays_put(
     assert broken([*shown, *settle_open_calls(pairing).messages]) == ""
 
 
+@pytest.mark.parametrize("wire", [Chat, Messages])
+@given(calls=st.lists(st.sampled_from(["a", "a_2", "a_3", "b"]), max_size=8), data=st.data())
+@settings(max_examples=60, deadline=None)
+def test_a_repeated_id_gets_the_same_name_in_a_fork_as_in_a_history_of_its_own(
+    wire: type[Chat], calls: list[str], data: st.DataObject
+) -> None:
+    def exchange(call: str) -> list[Made]:
+        return [*wire.call(call), *wire.result(call)]
+
+    messages = read(wire, [made for call in calls for made in exchange(call)])
+    states = [Pairing()]
+    for message in messages:
+        states.append(add_message(states[-1], message).pairing)
+    at = 2 * data.draw(st.integers(0, len(calls)))
+    more = [
+        made for call in data.draw(st.lists(st.sampled_from(["a", "a_2", "b"]), max_size=4)) for made in exchange(call)
+    ]
+    for fork in (more, more[:2], more):
+        pairing, shown = states[at], list[Message]()
+        for message in read(wire, fork):
+            step = add_message(pairing, message)
+            pairing, shown = step.pairing, [*shown, *step.messages]
+        alone = repaired(read(wire, [*(json.loads(message.raw) for message in messages[:at]), *fork]))[0]
+        assert values(shown) == values(alone[at:])
+
+
 @given(histories())
 @settings(max_examples=40, deadline=None)
 def test_forks_do_not_see_each_other(history: tuple[type[Chat], list[Made], frozenset[int]]) -> None:

@@ -56,12 +56,12 @@ def unbound(made: Folded, before: Sequence[Message], tokens: str) -> tuple[Folde
         return made, 0
     front = (*made.front[:same], *map(apis.without_reasoning, made.front[same:]))
     first = made.cut + max(0, same - len(front))
-    tail = [_without_reasoning(entry, tokens) for entry in made.log[first:]]
-    places = {first + at for at, entry in enumerate(tail) if entry is not made.log[first + at]}
+    log = bared(made.log, first, tokens)
+    places = {place for place, entry in enumerate(log.since(first), first) if entry is not made.log[place]}
     bare = len(places) + sum(old is not new for old, new in zip(made.front, front, strict=True))
     if not bare:
         return made, 0
-    saved = sum(made.log[place].tokens - tail[place - first].tokens for place in places)
+    saved = sum(made.log[place].tokens - log[place].tokens for place in places)
     saved += sum(counted(old, tokens) - counted(new, tokens) for old, new in zip(made.front, front, strict=True))
     decisions = Decisions(
         lambda: tuple(
@@ -69,8 +69,13 @@ def unbound(made: Folded, before: Sequence[Message], tokens: str) -> tuple[Folde
             for one in made.decisions
         )
     )
-    log = Log(made.log[:first]).with_items(tail)
-    return replace(made, front=front, log=log, tokens=made.tokens - saved, decisions=decisions), bare
+    tokens_left = made.tokens - saved
+    return replace(made, front=front, log=log, tokens=tokens_left, decisions=decisions, bare_from=first), bare
+
+
+def bared(log: Log[Entry], first: int, tokens: str) -> Log[Entry]:
+    """The log without the reasoning from a place on."""
+    return Log(log[:first]).with_items([_without_reasoning(entry, tokens) for entry in log.since(first)])
 
 
 def _without_reasoning(entry: Entry, tokens: str) -> Entry:

@@ -9,7 +9,7 @@ from typing import Any
 
 from pagefold.derive.learned import AS_IT_COMES, Forms
 from pagefold.derive.quotable import Passage, passages
-from pagefold.encode.choose import encode
+from pagefold.encode.choose import encode, plain
 from pagefold.frozen import frozen
 from pagefold.pages.facts import find_facts
 from pagefold.pages.ledger import Ledger, LedgerEntry
@@ -104,6 +104,15 @@ def again(standings: Standings, entry: Entry, tokens: str, forms: Forms = AS_IT_
     return arrived.standings, replace(entry, shown=arrived.message, tokens=counted(arrived.message, tokens))
 
 
+def as_it_came(message: Message) -> Message:
+    """The message with no form in it: each result as the tool gave it, below `[as it is]` where a line of it could be
+    taken for one of pagefold's."""
+    for index, block in enumerate(message.blocks):
+        if block.kind is BlockKind.RESULT and block.path and (text := plain(block.text)) != block.text:
+            message = message.with_text(index, text)
+    return message
+
+
 def counted(message: Message, tokens: str) -> int:
     return counter(tokens).count(message.text) + FRAME
 
@@ -120,7 +129,7 @@ def arrive(
         if block.kind is BlockKind.CALL:
             arguments = arguments_of(block)
             first = _first_text(arguments)
-            calls = (*calls[1 - _CALLS :], (block.call_id, _label(block.name, first)))
+            calls = with_call(calls, block.call_id, _label(block.name, first))
             sources = (*sources[1 - _CALLS :], (block.call_id, f"{block.name} {first}"))
             lines = _written(block.call_id, arguments) if "\\n" in block.text else ()  # JSON escapes the end of a line
             written = (*written[-_CALLS:], *lines)
@@ -159,6 +168,11 @@ def arrive(
     if ledger is not standings.ledger or calls is not standings.calls:
         standings = Standings(ledger, calls, sources, written)
     return Arrived(message, standings, not references, codecs, tuple(labels))
+
+
+def with_call(calls: tuple[tuple[str, str], ...], call_id: str, label: str) -> tuple[tuple[str, str], ...]:
+    """The last calls, with one more."""
+    return (*calls[1 - _CALLS :], (call_id, label))
 
 
 def label_of(call: Block) -> str:

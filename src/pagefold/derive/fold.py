@@ -8,12 +8,12 @@ its largest results are trimmed. Nothing here decides when to fold.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from pagefold.derive.entry import Entry, Standings, again, counted
+from pagefold.derive.entry import Entry, Standings, again, as_it_came, counted
 from pagefold.derive.learned import AS_IT_COMES, Forms
 from pagefold.derive.levels import levels_after_fold
 from pagefold.derive.policy import Decision, Decisions
 from pagefold.derive.task import active_task
-from pagefold.derive.trim_tail import squeezed
+from pagefold.derive.trim_tail import Encode, squeezed
 from pagefold.derive.values import NEVER, KnownFacts, Priors, mentioned
 from pagefold.derive.working_set.digest import Material, working_set
 from pagefold.derive.working_set.names import Names
@@ -78,6 +78,11 @@ class Folded:
     record: Record | None = None
     reading: WorkReading | None = field(default=None, repr=False)  # of all the log
     shown: Mapping[PageId, str] = field(default_factory=dict, repr=False)  # by its page, the file that a view shows
+    stays: tuple[int, ...] = ()  # places before the cut whose messages are the first of the front
+    names: frozenset[str] = field(default=frozenset(), repr=False)  # facts in the digest
+    above: Standings = field(default_factory=Standings, repr=False)  # what the log behind the cut was encoded below
+    trimmed_to: int | None = None  # tokens that the log behind the cut had to fit in, where it did not
+    bare_from: int | None = None  # the place from which reasoning was left out, where any was
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +113,7 @@ def fold(
     reading = reading.through(log)
     stays = _stays(log, cut, rule, frame, reading.fixed)
     pinned = user_text(frame.pins) if frame.pins else None
-    fixed = sum(_as_it_came(log[place], frame.tokens) for place in stays)
+    fixed = sum(_cost_as_it_came(log[place], frame.tokens) for place in stays)
     fixed += counted(pinned, frame.tokens) if pinned else 0
     tail = sum(entry.tokens for entry in log[cut:])
     budget, least = _budget(frame.room - fixed, tail, rule)
@@ -127,24 +132,38 @@ def fold(
         if tokens + tail <= frame.room or budget <= least:
             break
         budget = int(budget * _TIGHTER) - (tokens + tail - frame.room)
-    front = [*(log[place].message for place in stays), *filter(None, (digest, pinned))]
+    front = [*(as_it_came(log[place].message) for place in stays), *filter(None, (digest, pinned))]
     pages = (*pages, *(page for page, _ in made.pages))
     encode = _as_it_stands if rule.plain else frame.encode
     before = calls if rule.plain else Standings(made.ledger, calls.calls)
-    new, standings = (log, calls) if rule.plain else _encoded(log, cut, before, frame)
+    new, standings = (log, calls) if rule.plain else encoded(log, cut, before, frame.encode)
     tail = sum(entry.tokens for entry in new[cut:])
-    short, trimmed = "", frozenset[int]()
+    short, trimmed, trimmed_to = "", frozenset[int](), None
     if tokens + tail > frame.room:
-        new, standings, more, short, trimmed = squeezed(new, cut, frame.room - tokens, before, encode, frame.tokens)
+        trimmed_to = frame.room - tokens
+        new, standings, more, short, trimmed = squeezed(new, cut, trimmed_to, before, encode, frame.tokens)
         pages = (*pages, *more)
         tail = sum(entry.tokens for entry in new[cut:])
         short = f"{short}: {_told(log, stays, frame, tokens, tail)}" if short else ""
     decisions = Decisions(lambda: levels_after_fold(new, cut, stays, trimmed, made.held))
-    alive = frozenset[str]().union(made.facts, *(entry.facts for entry in log[cut:]), *(log[at].facts for at in stays))
-    size = frame.head + tokens + tail
-    shown = {page.id: key for page, key in made.pages}
     return Folded(
-        tuple(front), cut, new, standings, size, pages, decisions, short, known, alive, record, reading, shown
+        tuple(front),
+        cut,
+        new,
+        standings,
+        frame.head + tokens + tail,
+        pages,
+        decisions,
+        short,
+        known,
+        alive_facts(made.facts, log, cut, stays),
+        record,
+        reading,
+        shown={page.id: key for page, key in made.pages},
+        stays=tuple(stays),
+        names=made.facts,
+        above=before,
+        trimmed_to=trimmed_to,
     )
 
 
@@ -168,7 +187,7 @@ def _stays(log: Log[Entry], cut: int, rule: Rule, frame: Frame, fixed: Iterable[
     """The places before the cut that stand as they came: what the system says, and the user's first words unless they
     fill much of the room; then the digest tells them."""
     first = _first_ask(log)
-    fits = rule.budget == 0 or (first >= 0 and _as_it_came(log[first], frame.tokens) <= _FIRST_ASK * frame.room)
+    fits = rule.budget == 0 or (first >= 0 and _cost_as_it_came(log[first], frame.tokens) <= _FIRST_ASK * frame.room)
     kept = rule.stays | ({first} if fits else set())
     if rule.budget == 0:  # no digest tells what the user asked
         kept |= whole(log, active_task(log[:]))
@@ -215,28 +234,35 @@ def whole(log: Log[Entry], places: Iterable[int]) -> frozenset[int]:
     return frozenset(found)
 
 
-def _as_it_came(entry: Entry, tokens: str) -> int:
+def _cost_as_it_came(entry: Entry, tokens: str) -> int:
     """What a message costs as it came."""
-    return entry.tokens if entry.shown is entry.message else counted(entry.message, tokens)
+    return entry.tokens if entry.shown is entry.message else counted(as_it_came(entry.message), tokens)
 
 
 def _known(log: Log[Entry], before: KnownFacts, start: int) -> tuple[KnownFacts, set[str]]:
-    """Every fact of the log with its mentions: those that were known before, and what came from `start` on."""
+    """Every fact of the log with its mentions, of which some were known before; and the facts of what came from `start`
+    on."""
     newer, fresh = dict(before.newer), set[str]()
-    for place, entry in enumerate(log[start:], start):
-        own, user = entry.own, entry.message.role is Role.USER
-        for fact in entry.facts:
+    for place, entry in enumerate(log.since(before.places), before.places):
+        own, user, facts = entry.own, entry.message.role is Role.USER, entry.facts
+        for fact in facts:
             so_far = newer.get(fact) or before.older.get(fact, NEVER)
             newer[fact] = mentioned(so_far, entry.turn, place, own=own, user=user)
-        fresh |= entry.facts
-    return before.with_newer(newer), fresh
+        if place >= start:
+            fresh |= facts
+    return before.with_newer(newer, log.length), fresh
 
 
-def _encoded(log: Log[Entry], cut: int, standings: Standings, frame: Frame) -> tuple[Log[Entry], Standings]:
+def alive_facts(names: frozenset[str], log: Log[Entry], cut: int, stays: Iterable[int]) -> frozenset[str]:
+    """The facts that stand after a fold: those in the digest, and those of all that stands beside it."""
+    return names.union(*(entry.facts for entry in log[cut:]), *(log[place].facts for place in stays))
+
+
+def encoded(log: Log[Entry], cut: int, standings: Standings, encode: Encode) -> tuple[Log[Entry], Standings]:
     """The log with what follows the cut encoded anew, where this stands above it."""
     new = Log(log[:cut])
     for entry in log[cut:]:
-        standings, shown = frame.encode(standings, entry)
+        standings, shown = encode(standings, entry)
         new = new.with_items((shown,))
     return new, standings
 
@@ -251,7 +277,7 @@ def _told(log: Log[Entry], stays: Iterable[int], frame: Frame, front: int, tail:
     parts["pins"] = counted(user_text(frame.pins), frame.tokens) if frame.pins else 0
     for place in stays:
         part = f"message {place} ({'the system says it' if log[place].fixed else 'what the user asked'})"
-        parts[part] = _as_it_came(log[place], frame.tokens)
+        parts[part] = _cost_as_it_came(log[place], frame.tokens)
     parts["digests"] = front - sum(tokens for part, tokens in parts.items() if part.startswith(("message", "pins")))
     said = sorted(((tokens, part) for part, tokens in parts.items() if tokens > 0), reverse=True)
     return ", ".join(f"{part} {tokens:,}" for tokens, part in said)

@@ -12,9 +12,9 @@ from pagefold.derive.remaining import SHIPPED as LASTING
 from pagefold.derive.remaining import TurnsLeft
 from pagefold.derive.values import SHIPPED as PRIORS
 from pagefold.derive.values import Priors
-from pagefold.encode.delta import FLOOR
 from pagefold.pages.context_tools import SERVERS
 from pagefold.pages.files.file_tools import OwnTools, own_tools
+from pagefold.pages.ledger import FLOOR
 from pagefold.settings.sections import Settings
 
 

@@ -7,12 +7,11 @@ by the digest's handle alone.
 from collections.abc import Iterable, Mapping
 
 from pagefold.derive.entry import Entry
-from pagefold.derive.policy import Decision
+from pagefold.derive.policy import LOSSLESS, Decision
 from pagefold.derive.working_set.held import Held
 from pagefold.log import Log
 from pagefold.pages.kinds import ResidencyLevel
 
-LOSSLESS = "in its cheapest lossless form"
 TRIMMED = "trimmed to the room there is"
 
 

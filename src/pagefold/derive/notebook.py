@@ -45,6 +45,16 @@ class CacheUse(NamedTuple):
         return bool(self.life) and now - self.at > self.life
 
 
+class SavedFold(NamedTuple):
+    """The state of a history after its newest fold, as a policy wrote it down: after so many `messages`, the last of
+    which has this prefix hash. `came_tokens` is what these cost as they came."""
+
+    prefix_hash: bytes
+    messages: int
+    came_tokens: int
+    state: str
+
+
 class ProcessNotes:
     """Notes without a store: they live as long as the process, and the oldest of very many are forgotten."""
 
@@ -62,6 +72,9 @@ class ProcessNotes:
         del now, history
         standing = self._contents.get(name)
         return _kept(self._contents, name, content, _UNSTORED) if standing is None else standing
+
+    def put_if_possible(self, name: str, content: bytes, *, now: float = 0.0, history: str = "") -> None:
+        """Keeps nothing: a process that has seen a history has its state."""
 
 
 class Notebook:
@@ -185,6 +198,26 @@ class Notebook:
         _kept(self._begun, begun.unnoted, beginning)
         return beginning
 
+    def saved_fold(self, answered: bytes, policy: PinnedPolicy) -> SavedFold | None:
+        """The newest fold that was saved of a history, or of a fork of it. Raises ValueError for a policy of the
+        caller's own."""
+        content = self.notes.newest(_name_of_fold(answered, policy))
+        if content is None:
+            return None
+        head, _, state = json_text.text_of(content).partition("\n")
+        try:
+            said = as_object(json_text.parse(head))
+            return SavedFold(bytes.fromhex(said["after"]), int(said["messages"]), int(said["came"]), state)
+        except (WireError, LookupError, TypeError, ValueError):
+            return None
+
+    def save_fold(self, answered: bytes, policy: PinnedPolicy, fold: SavedFold, now: float, history: str = "") -> None:
+        """Saves a fold of a history whose first answer has this prefix hash, if that is possible now. Raises ValueError
+        for a policy of the caller's own."""
+        head = {"after": fold.prefix_hash.hex(), "messages": fold.messages, "came": fold.came_tokens}
+        content = json_text.bytes_of(f"{json_text.dumps(head)}\n{fold.state}")
+        self.notes.put_if_possible(_name_of_fold(answered, policy), content, now=now, history=history)
+
     def _beginning(self, name: str) -> tuple[PinnedPolicy | None, bool]:
         """The beginning of this name, and whether there is a note of it at all."""
         if (remembered := self._begun.get(name)) is not None:
@@ -208,6 +241,10 @@ def _name_of_reasoning(key: str) -> str:
 
 def _name_of_beginning(prefix_hash: bytes, asked: str) -> str:
     return f"began-{hashlib.sha256(prefix_hash + asked.encode('utf-8', 'surrogatepass')).hexdigest()}"
+
+
+def _name_of_fold(answered: bytes, policy: PinnedPolicy) -> str:
+    return f"fold-{hashlib.sha256(answered + policy.to_json().encode('utf-8', 'surrogatepass')).hexdigest()}"
 
 
 def _name_of_use(conversation: str) -> str:

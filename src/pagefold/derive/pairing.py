@@ -38,21 +38,38 @@ class WaitingCall:
 
 @frozen
 class _Ids:
-    """Persistent set: forked histories share one dict, and each sees only the ids added before its own length."""
+    """Persistent set: forked histories share its dicts, and each sees only what was added before its own length.
+
+    `_known` has the place of each id, `_numbered` for an id that came again the number that the last id made of it ends
+    with, and the place of that.
+    """
 
     _known: dict[str, int] = field(default_factory=dict)
+    _numbered: dict[str, tuple[int, int]] = field(default_factory=dict)
     _length: int = 0
 
     def __contains__(self, name: str) -> bool:
         return self._known.get(name, self._length) < self._length
 
-    def with_id(self, name: str) -> "_Ids":
-        known = self._known
+    def with_call(self, call: str) -> tuple["_Ids", str]:
+        """Returns the ids with one more, for a call that came with this id, and which it is: another, if it was
+        taken."""
+        name, number = call, 1
+        if call in self:
+            last, place = self._numbered.get(call, (1, self._length))
+            number = last if place < self._length else 1
+            while name in self:
+                number += 1
+                name = f"{call}_{number}"
+        known, numbered = self._known, self._numbered
         with APPENDING:
             if len(known) != self._length:
-                known = {other: at for other, at in known.items() if at < self._length}
+                known = {other: place for other, place in known.items() if place < self._length}
+                numbered = {other: last for other, last in numbered.items() if last[1] < self._length}
             known[name] = self._length
-        return _Ids(known, self._length + 1)
+            if number > 1:
+                numbered[call] = number, self._length
+        return _Ids(known, numbered, self._length + 1), name
 
 
 @frozen
@@ -190,8 +207,9 @@ class _Repair:
     def give_up(self) -> None:
         """Answers every open call with a placeholder."""
         calls = self.pairing.open
+        formats = {id(call.message): call_format(call.message) for call in {id(c.message): c for c in calls}.values()}
         for call in calls:
-            self.messages.append(call_format(call.message).result(call.id, UNAVAILABLE, call.message))
+            self.messages.append(formats[id(call.message)].result(call.id, UNAVAILABLE, call.message))
             self._record(call.message, f"no result came for {call.original_id}", ResidencyLevel.FULL)
         placeholder_ids = self.pairing.placeholder_ids.union(call.original_id for call in calls)
         self.pairing = replace(self.pairing, open=(), placeholder_ids=placeholder_ids)
@@ -213,10 +231,7 @@ class _Repair:
     def _call(self, message: Message, calls: Sequence[str]) -> None:
         ids, names = self.pairing.ids, list[str]()
         for call in calls:
-            name, number = call, 2
-            while name in ids:
-                name, number = f"{call}_{number}", number + 1
-            ids = ids.with_id(name)
+            ids, name = ids.with_call(call)
             names.append(name)
         if names != list(calls):
             message = _renamed(message, names)
@@ -232,14 +247,15 @@ class _Repair:
             self._answer(result, _results(result))
 
     def _answer(self, message: Message, results: Sequence[str]) -> None:
-        waiting = list(self.pairing.open)
+        waiting = dict(enumerate(self.pairing.open))
+        places: dict[str, list[int]] = {}
+        for place, call in reversed(waiting.items()):
+            places.setdefault(call.original_id, []).append(place)
         names: dict[int, str] = {}  # of the results that answer something
         for at, result in enumerate(results):
-            call = next((call for call in waiting if call.original_id == result), None)
-            if call is not None:
-                waiting.remove(call)
-                names[at] = call.id
-        self.pairing = replace(self.pairing, open=tuple(waiting))
+            if first := places.get(result):
+                names[at] = waiting.pop(first.pop()).id
+        self.pairing = replace(self.pairing, open=tuple(waiting.values()))
         kept = message if list(names.values()) == list(results) else _with_results(message, names)
         if kept is not None and waiting and names and _mixed(kept):
             answers, words = _parted(kept)
@@ -285,10 +301,9 @@ def _late(message: Message, result: str) -> Message:
 
 def _renamed(message: Message, names: Sequence[str]) -> Message:
     """Returns the message with these ids for its calls."""
-    value, raw = as_object(json_text.parse(message.raw)), message.raw
+    value = as_object(json_text.parse(message.raw))
     api = apis.api_of(value)
-    for path, name in zip(api.calls.call_id_paths(value), names, strict=False):
-        raw = json_text.replaced(raw, path, name)
+    raw = json_text.replaced_each(message.raw, list(zip(api.calls.call_id_paths(value), names, strict=False)))
     return replace(api.parse_message(raw), place=message.place)
 
 

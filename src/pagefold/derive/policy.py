@@ -35,6 +35,10 @@ class Notes:
 NOTHING = Notes()
 
 
+LOSSLESS = "in its cheapest lossless form"
+"""The reason of a decision that nothing was left out of."""
+
+
 class Decision(NamedTuple):
     """At which level one message of the history stands, and why. `part` names the parts of the digest that hold it."""
 
@@ -109,7 +113,8 @@ class Abilities:
     have `pins`. `shows_files`: it shows files as they are now, and has `file_tools`. `foresees`: it looks ahead in a
     recording, which `foreseeing(messages)` gives it. `unbinds`: it leaves out reasoning that a fold would show behind
     something else than it was made behind, by its `binds_reasoning`. `spares`: where nothing can be stored it only
-    grows, and folds no sooner than the window forces it.
+    grows, and folds no sooner than the window forces it. `resumes`: it has `saved(state)`, which writes the state after
+    a fold down as text, and `resumed(text, messages, head)`, which reads it back.
     """
 
     folds: bool = False
@@ -119,6 +124,7 @@ class Abilities:
     foresees: bool = False
     unbinds: bool = False
     spares: bool = False
+    resumes: bool = False
 
 
 class Policy(Protocol):

@@ -15,7 +15,9 @@ MIXED = "mixed"
 class SessionRow:
     """`usd` is the provider's usage at list prices, `usd_saved` what was saved of it. `turns` are answers of the model,
     `asks` messages of the user, `corrections` those that take something back. `rereads` are calls made again that
-    returned the same. `seconds` is how long the agent worked: waiting for the user does not count."""
+    returned the same. `seconds` is how long the agent worked: waiting for the user does not count. `windows` and
+    `weeks` are the shares of a subscription's five-hour windows and of its weeks that the account used meanwhile, where
+    that is said."""
 
     session: str
     arm: str = ""
@@ -39,6 +41,8 @@ class SessionRow:
     edits: int = 0
     failed_edits: int = 0
     seconds: float = 0.0
+    windows: float = 0.0
+    weeks: float = 0.0
 
     def add(self, other: "SessionRow") -> None:
         """Adds what was seen of the same session elsewhere, or later."""

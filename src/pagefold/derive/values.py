@@ -57,17 +57,18 @@ def mentioned(known: Mentions, turn: int, place: int, *, own: bool, user: bool) 
 
 @frozen
 class KnownFacts:
-    """Facts with their mentions so far. A fact that is in both is as it is among the newer ones: a long history has
-    very many, and a fold tells of few of them."""
+    """Facts of the first `places` entries of a log, with their mentions so far. A fact that is in both is as it is
+    among the newer ones: a long history has very many, and a fold tells of few of them."""
 
     older: Mapping[str, Mentions] = field(default_factory=dict)
     newer: Mapping[str, Mentions] = field(default_factory=dict)
+    places: int = 0
 
-    def with_newer(self, newer: Mapping[str, Mentions]) -> "KnownFacts":
-        """The facts with these in place of the newer ones."""
+    def with_newer(self, newer: Mapping[str, Mentions], places: int) -> "KnownFacts":
+        """The facts of so many entries, with these in place of the newer ones."""
         if len(newer) * _NEWER < len(self.older):
-            return KnownFacts(self.older, newer)
-        return KnownFacts({**self.older, **newer})
+            return KnownFacts(self.older, newer, places)
+        return KnownFacts({**self.older, **newer}, places=places)
 
     def of(self, facts: Iterable[str]) -> dict[str, Mentions]:
         """Those of these facts that are known."""

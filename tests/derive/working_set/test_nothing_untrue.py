@@ -1,11 +1,13 @@
 """What a digest says about what it leaves out: marks that nothing can imitate, and no answer cut to another one."""
 
+import pytest
+
 from pagefold.derive.entry import Standings, enter
 from pagefold.derive.values import NEVER, SHIPPED, mentioned
 from pagefold.derive.working_set.attention import Attention
 from pagefold.derive.working_set.chunks import chunks_of
 from pagefold.derive.working_set.digest import Material, working_set
-from pagefold.derive.working_set.file_views import file_views
+from pagefold.derive.working_set.file_views import doubt_about, file_views
 from pagefold.derive.working_set.names import Names
 from pagefold.derive.working_set.parts import LEFT_OUT, Part, rendered
 from pagefold.derive.working_set.quoted import quoted
@@ -59,7 +61,7 @@ def test_what_git_says_of_its_state_is_quoted_whole() -> None:
 def test_a_long_state_of_git_is_not_quoted_in_part() -> None:
     long = STATUS + "\n\tnew: c.py" * 60
 
-    assert "rows_of_mill.py" not in digest(asked("cd /srv && git status", long), "rows_of_mill.py")
+    assert "rows_of_mill.py" not in digest(asked("cd /srv && git status | cat", long), "rows_of_mill.py")
 
 
 def test_a_plan_that_the_user_refused_is_told_as_refused() -> None:
@@ -69,7 +71,41 @@ def test_a_plan_that_the_user_refused_is_told_as_refused() -> None:
     taken = digest(conversation(user("Plan it."), plan, result("c1", "ok"), user("Yes.")))
 
     assert "the plan as you last wrote it, which the user refused:\nTear the mill down." in refused
-    assert "the plan as you last wrote it:\nTear the mill down." in taken
+    assert "your plan, which the user approved, message 3:\nTear the mill down." in taken
+    assert "as you last wrote it" not in taken
+
+
+def test_an_approved_plan_stands_whole_beside_the_list_that_was_made_of_it() -> None:
+    told = digest(
+        conversation(
+            user("Plan it."),
+            call("c1", "ExitPlanMode", {"plan": "# Plan\n\n1. Tear down the wheel."}),
+            result("c1", "User has approved your plan.\n\n## Approved Plan:\n# Plan\n\n1. Mend the wheel."),
+            call("c2", "TodoWrite", {"todos": [{"content": "Wheel", "status": "pending"}]}),
+            result("c2", "ok"),
+            user("Go on."),
+        )
+    )
+
+    assert "approved, message 3:\n# Plan\n\n1. Mend the wheel." in told
+    assert "as you last wrote it:\n[ ] Wheel" in told
+    assert "Tear down" not in told
+
+
+PROPOSED = (
+    "This is what I would do:\n\n- Grind the flour first.\n- Sift it twice.\n- Keep the bran for the horses.\n" * 4
+)
+
+
+@pytest.mark.parametrize(
+    ("asked_for", "whole"),
+    [("yes", True), ("Go ahead, but sift it once.", True), ("No, start over.", False), ("What is bran?", False)],
+)
+def test_a_proposal_that_the_user_took_up_stays_whole_however_old(asked_for: str, *, whole: bool) -> None:
+    later = [message for at in range(4) for message in (agent(f"Bag {at} is ground."), user(f"And bag {at + 1}?"))]
+    told = digest(conversation(user("How?"), agent(PROPOSED), user(asked_for), *later))
+
+    assert (PROPOSED.strip() in told) is whole
 
 
 def test_pieces_of_a_file_without_numbers_are_told_as_such() -> None:
@@ -90,3 +126,42 @@ def test_a_throw_away_copy_is_less_likely_needed_than_the_file_at_work() -> None
     need = {chunk.key: chunk.need for chunk in chunks_of(files, now)}
 
     assert need["/tmp/a.py"] < need["/srv/mill/a.py"] == need["/tmp/own.py"]
+
+
+def test_files_that_were_deleted_are_told_as_such_and_shown_nowhere() -> None:
+    lines = "\n".join(f"{number}\tdef total_{number}():" for number in range(1, 9))
+    told = digest(
+        conversation(
+            user("Mend it."),
+            call("c1", "Read", {"file_path": "/srv/mill/old.py"}),
+            result("c1", lines),
+            call("c2", "Bash", {"command": "rm /srv/mill/old.py && make"}),
+            result("c2", "Exit code 2\nmake: *** [all] Error 1"),
+            agent("It is gone."),
+            user("Go on."),
+        )
+    )
+
+    assert "files that were deleted or moved away:\n/srv/mill/old.py (message 5)" in told
+    assert "def total_" not in told
+
+
+def test_a_file_that_may_have_been_removed_is_told_so() -> None:
+    text = FileText().shown(1, ["def total_of_rows():"] * 8, 0)
+
+    assert doubt_about(text.doubted("rm $F", 1), 0) == "`rm $F`, which may have changed or removed it"
+    assert doubt_about(text.doubted("git pull", 1), 0) == "`git pull`, which may have changed it"
+
+
+def test_the_state_of_the_working_copy_is_told_while_it_holds() -> None:
+    status = "On branch mend\nUntracked files:\n\tnotes.txt\n"
+    asking = [call("c1", "Bash", {"command": "git status"}), result("c1", status)]
+    writing = [call("c2", "Write", {"file_path": "/srv/a.py", "content": "x"}), result("c2", "ok")]
+
+    now = digest(conversation(user("Mend it."), *asking, user("Go on.")))
+    later = digest(conversation(user("Mend it."), *asking, *writing, user("Go on.")))
+
+    told = "from git, what it last told of the working copy:\non branch mend (message 3)"
+    assert f"{told}; not committed: untracked notes.txt (message 3)" in now
+    assert f"{told}\n" in f"{later}\n"
+    assert "not committed" not in later

@@ -49,9 +49,9 @@ def test_of_old_answers_only_the_newest_are_offered() -> None:
 @given(st.lists(st.dictionaries(st.sampled_from("abcdefghijklmnop"), st.integers(1, 9), max_size=5), max_size=9))
 def test_known_facts_are_as_they_were_said_last(steps: list[dict[str, int]]) -> None:
     known, plain = KnownFacts(), dict[str, object]()
-    for step in steps:
+    for place, step in enumerate(steps, 1):
         mentions = {fact: (turn, 0, 0, 1, False, turn) for fact, turn in step.items()}
-        known = known.with_newer({**known.newer, **mentions})
+        known = known.with_newer({**known.newer, **mentions}, place)
         plain |= mentions
     assert known.all == plain
     assert known.of("abx") == {fact: plain[fact] for fact in "ab" if fact in plain}

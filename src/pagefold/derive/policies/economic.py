@@ -12,6 +12,7 @@ small share of what the session has cost, and what earlier folds have saved. Whe
 dearer, a fold that keeps below that length may be cheaper than this request alone.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
@@ -20,19 +21,22 @@ from pagefold.derive.fold import FRONT_SHARE, Folded, Frame, Rule, fold
 from pagefold.derive.learned import AS_IT_COMES, FOLDS, Folds, Forms
 from pagefold.derive.levels import TRIMMED, place_in_history
 from pagefold.derive.moment import Moment, moment_of
-from pagefold.derive.policies import folding
+from pagefold.derive.policies import folding, saved_fold
 from pagefold.derive.policy import NOTHING, Abilities, Decision, Derived, Notes
 from pagefold.derive.remaining import SHIPPED as LASTING
 from pagefold.derive.remaining import TurnsLeft
 from pagefold.derive.trim_tail import squeezed
 from pagefold.derive.values import SHIPPED, Priors
 from pagefold.derive.working_set.reading import WorkReading
+from pagefold.errors import WireError
 from pagefold.frozen import frozen
 from pagefold.pages.exchanges import Work
 from pagefold.pages.files.file_tools import file_tools
 from pagefold.pages.kinds import ResidencyLevel
 from pagefold.pages.page import Page
 from pagefold.tokens import counter
+from pagefold.wire import json_text
+from pagefold.wire.json_text import as_object
 from pagefold.wire.message import Message
 
 _WORTH = 0.85  # a fold on a cold cache leaves at most this share
@@ -40,9 +44,11 @@ _GROWN = 1.1
 _ADMITTED = 0.25  # of what has arrived, what has to find room beside what stands
 _BOUGHT = 0.85  # of what stands: a fold that leaves more has bought nothing
 _BEHIND = 8  # messages that may wait to be read for the next fold
+_READ = 64  # messages that are read for it in one turn, where many wait
 _STAKE = 0.08  # of what a session has cost: so much more than without folds a fold may make it cost
 _SURE = 3.0  # times its cost: a fold that is expected to save so much may cost more than that
 _LEFT = "a fold would not pay yet"
+_NUMBERS = ("rent", "left", "looked", "settled", "whole", "spent", "unfolded")  # of a state
 _PATIENCE = {Moment.NEW_ASK: 1.0, Moment.AT_WORK: 1.5, Moment.READ: 2.5}  # times the rent that makes a fold due
 
 
@@ -67,7 +73,7 @@ class Economic(folding.Folding):
     forms: Forms = AS_IT_COMES
 
     abilities: ClassVar[Abilities] = Abilities(
-        folds=True, encodes=True, pins=True, shows_files=True, unbinds=True, spares=True
+        folds=True, encodes=True, pins=True, shows_files=True, unbinds=True, spares=True, resumes=True
     )
     lossless: ClassVar[bool] = True
 
@@ -160,11 +166,29 @@ class Economic(folding.Folding):
             return reading
         if reading is None:
             reading = WorkReading(Work(tools=file_tools(self.file_tools)))
-        return reading if len(state.log) - reading.places < _BEHIND else reading.through(state.log)
+        waiting = state.log.length - reading.places
+        return reading if waiting < _BEHIND else reading.through(state.log.upto(reading.places + _READ))
 
     def refolded(self, state: folding.State, made: Folded) -> State:
         assert isinstance(state, State)
         return replace(state, stood=state.standings, rent=0.0, left=made.tokens, looked=0, reading=made.reading)
+
+    def saved(self, state: folding.State) -> str | None:
+        """The state right after a fold, as text; None where it could not be read back."""
+        said = saved_fold.said(state)
+        return None if said is None else json_text.dumps(said | {name: getattr(state, name) for name in _NUMBERS})
+
+    def resumed(self, text: str, messages: Sequence[Message], head: int = 0) -> State | None:
+        """The state after the fold at the end of these messages, which was `saved` as this text; None where it was
+        not."""
+        try:
+            known = as_object(json_text.parse(text))
+            state = saved_fold.state_after(self, self.begin(head), known, messages, self._encode)
+            numbers = {number: known[number] for number in _NUMBERS}
+        except (WireError, LookupError, TypeError, ValueError):
+            return None
+        assert state is None or isinstance(state, State)
+        return state and replace(state, stood=state.standings, **numbers)
 
     def _late(self, state: State) -> bool:
         """Whether the rent paid since the last fold would have bought another one, and the moment is a good one: a bad

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from pagefold.derive.bound_reasoning import common, unbound
 from pagefold.derive.cost import ASSUMED, Prices
-from pagefold.derive.entry import Entry, Standings, counted, enter, label_of, result_label
+from pagefold.derive.entry import Entry, Standings, as_it_came, counted, enter, label_of, result_label, with_call
 from pagefold.derive.fold import Folded, Frame, Rule, fold
 from pagefold.derive.pairing import Paired, Pairing, add_message, settle_open_calls
 from pagefold.derive.policy import NOTHING, Abilities, Decision, Decisions, Derived, Notes
@@ -27,7 +27,6 @@ from pagefold.pages.producers import PinnedItem, constraints_in
 from pagefold.tokens import Counter, counter
 from pagefold.wire.message import BlockKind, Message, Role, arguments_of, user_text
 
-_CALLS = 64
 _RESET = "the agent reset its context"
 _SMALLER = 0.7  # of what stands, where the provider found it too long
 _ANSWER = 4_096  # tokens kept free for the answer
@@ -146,8 +145,8 @@ class Folding:
             last=replace(made, pages=(), decisions=()),  # nobody asks the last fold for them
         )
         now = [*after.front, *(entry.shown for entry in after.log[after.folded :])]
-        same = common(before, now)
-        moved = reason if same < len(before) or not before else ""
+        same, unfolded = common(before, now), before or [entry.shown for entry in state.log]
+        moved = reason if common(unfolded, now) < len(unfolded) else ""
         return self.refolded(after, made), Derived(
             same,
             tuple(now[same:]),
@@ -197,7 +196,8 @@ class Folding:
             return enter(state.standings, message, state.turn, self.tokens)
         calls = _calls(state.standings.calls, message)
         labels = tuple([result_label(block, calls) for block in message.blocks if block.kind is BlockKind.RESULT])
-        entry = Entry(message, message, counted(message, self.tokens), state.turn, labels)
+        shown = as_it_came(message)
+        entry = Entry(message, shown, counted(shown, self.tokens), state.turn, labels)
         return Standings(state.standings.ledger, calls), entry
 
 
@@ -237,5 +237,5 @@ def boundary(log: Log[Entry], place: int) -> int:
 def _calls(calls: tuple[tuple[str, str], ...], message: Message) -> tuple[tuple[str, str], ...]:
     for block in message.blocks:
         if block.kind is BlockKind.CALL:
-            calls = (*calls[1 - _CALLS :], (block.call_id, label_of(block)))
+            calls = with_call(calls, block.call_id, label_of(block))
     return calls

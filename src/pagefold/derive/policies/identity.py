@@ -1,16 +1,17 @@
 """identity: the history as it is. What every other policy is compared with."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from pagefold.derive.policy import NOTHING, Abilities, Derived, Notes
+from pagefold.log import Log
 from pagefold.wire.message import Message
 
 
 @dataclass(frozen=True, slots=True)
 class State:
     sent: int = 0
-    waiting: tuple[Message, ...] = ()
+    waiting: Log[Message] = field(default_factory=Log)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,7 @@ class Identity:
         return State()
 
     def step(self, state: State, message: Message) -> State:
-        return State(state.sent, (*state.waiting, message))
+        return State(state.sent, state.waiting.with_items((message,)))
 
     def request(self, state: State, notes: Notes = NOTHING) -> tuple[State, Derived]:
-        return State(state.sent + len(state.waiting)), Derived(state.sent, state.waiting)
+        return State(state.sent + state.waiting.length), Derived(state.sent, tuple(state.waiting))

@@ -17,11 +17,13 @@ from typing import ClassVar
 
 from pagefold.derive.bound_reasoning import common
 from pagefold.derive.cost import ASSUMED, Prices
-from pagefold.derive.entry import counted, label_of
+from pagefold.derive.entry import as_it_came, counted, label_of
 from pagefold.derive.pairing import Paired, Pairing, add_message, settle_open_calls
 from pagefold.derive.policies.folding import instructed, usable_of
 from pagefold.derive.policy import NOTHING, Abilities, Decision, Derived, Notes
 from pagefold.derive.task import is_substantive
+from pagefold.encode.codec import PLAIN, first_line
+from pagefold.encode.own_lines import quoted as quoted_line
 from pagefold.log import Log
 from pagefold.pages import context_calls
 from pagefold.pages.context_tools import SERVERS
@@ -50,9 +52,10 @@ _SMALLER = 0.7
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One message, and what the transforms make of it when it is old."""
+    """One message, as it is shown, and what the transforms make of that when it is old."""
 
     message: Message
+    shown: Message
     old: Message
     tokens: int
     old_tokens: int
@@ -130,13 +133,14 @@ class Legacy:
         return replace(state, log=log, pairing=found.pairing, pins=pins, told=told)
 
     def _item(self, message: Message) -> Item:
-        old = _without_blanks(_without_thinking(message)) if message.role is Role.ASSISTANT else message
-        tokens = counted(message, self.tokens)
+        shown = as_it_came(message)
+        old = _without_blanks(_without_thinking(message)) if message.role is Role.ASSISTANT else shown
+        tokens = counted(shown, self.tokens)
         results = [block for block in message.blocks if block.kind is BlockKind.RESULT and block.path]
         long = len(results) == 1 and len(results[0].text) >= _REPEATED
         digest = hashlib.sha256(results[0].text.encode("utf-8", "surrogatepass")).hexdigest() if long else ""
         return Item(
-            message, old, tokens, tokens if old is message else counted(old, self.tokens), digest, _brief(message)
+            message, shown, old, tokens, tokens if old is shown else counted(old, self.tokens), digest, _brief(message)
         )
 
     def _cost(self, messages: Sequence[Message]) -> int:
@@ -170,7 +174,7 @@ class Legacy:
         log = state.log
         view = _View([])
         floor = _floor(log, cut)
-        view.messages.extend(log[place].message for place in floor)
+        view.messages.extend(log[place].shown for place in floor)
         view.decisions.extend(Decision(place, ResidencyLevel.FULL, "it stays whatever is left out") for place in floor)
         if state.pins.held:
             view.messages.append(user_text(state.pins.block))
@@ -187,7 +191,7 @@ class Legacy:
 
     def _shown(self, log: Log[Item], place: int, seen: dict[str, str], view: _View) -> Message:
         item = log[place]
-        message = item.old if place < len(log) - _NEW["blanks"] else item.message
+        message = item.old if place < len(log) - _NEW["blanks"] else item.shown
         if item.digest:
             index, block = next((at, one) for at, one in enumerate(message.blocks) if one.kind is BlockKind.RESULT)
             first = seen.setdefault(item.digest, block.call_id)
@@ -308,9 +312,13 @@ def _collapsed(text: str) -> Iterator[str]:
 
 
 def _brief(message: Message) -> str:
-    """A message in a line or two: who said it, and how it begins."""
-    said = [_begun(block) for block in message.blocks if block.kind is not BlockKind.THINKING]
-    return f"{message.role}: {' | '.join(filter(None, said))}"[:_BRIEF]
+    """A message on one line: who said it, and how it begins. What a tool returned is not told as the user's words."""
+    shown = [block for block in message.blocks if block.kind is not BlockKind.THINKING]
+    who: str = message.role
+    if message.role is Role.USER:
+        words = [block for block in shown if block.kind is BlockKind.TEXT]
+        who, shown = (who, words) if words else (Role.TOOL, shown)
+    return f"{who}: {' | '.join(filter(None, map(_begun, shown)))}"[:_BRIEF]
 
 
 def _begun(block: Block) -> str:
@@ -318,13 +326,23 @@ def _begun(block: Block) -> str:
 
 
 def _capped(message: Message, cap: int, pages: list[Page]) -> Message:
-    """The message with no text longer than the cap, in characters: half of it from the head, half from the tail."""
+    """The message with no text longer than the cap, in characters: half of it from the head, half from the tail. Of a
+    result, lines that could be taken for the mark between them are quoted."""
     for index, block in enumerate(message.blocks):
         if block.kind not in (BlockKind.TEXT, BlockKind.RESULT) or not block.path or len(block.text) <= cap:
             continue
-        page = Page.of(PageKind.EVIDENCE, block.text, block.name)
-        size = len(block.text.encode("utf-8", "surrogatepass"))
+        text, result = block.text, block.kind is BlockKind.RESULT
+        if result and first_line(text) == PLAIN:
+            text = text[len(PLAIN) + 1 :]
+        page = Page.of(PageKind.EVIDENCE, text, block.name)
+        size = len(text.encode("utf-8", "surrogatepass"))
+        halves = text[: cap // 2], text[len(text) - cap // 2 :]
+        head, tail = map(_quoted, halves) if result else halves
         mark = f'\n[CONTEXT TRUNCATED: original_bytes={size}; context_recall("{page.handle}") returns all of it]\n'
-        message = message.with_text(index, block.text[: cap // 2] + mark + block.text[len(block.text) - cap // 2 :])
+        message = message.with_text(index, head + mark + tail)
         pages.append(page)
     return message
+
+
+def _quoted(text: str) -> str:
+    return "\n".join(map(quoted_line, text.split("\n")))

@@ -7,13 +7,14 @@ from pagefold.derive.entry import Standings, arrive
 from pagefold.derive.learned import AS_IT_COMES, Forms
 from pagefold.derive.policy import NOTHING, Abilities, Derived, Notes
 from pagefold.frozen import frozen
+from pagefold.log import Log
 from pagefold.wire.message import Message
 
 
 @frozen
 class State:
     sent: int = 0
-    waiting: tuple[Message, ...] = ()
+    waiting: Log[Message] = field(default_factory=Log)
     standings: Standings = field(default_factory=Standings)
 
 
@@ -32,8 +33,8 @@ class Lossless:
 
     def step(self, state: State, message: Message) -> State:
         arrived = arrive(state.standings, message, self.without, self.forms)
-        return State(state.sent, (*state.waiting, arrived.message), arrived.standings)
+        return State(state.sent, state.waiting.with_items((arrived.message,)), arrived.standings)
 
     def request(self, state: State, notes: Notes = NOTHING) -> tuple[State, Derived]:
-        sent = State(state.sent + len(state.waiting), (), state.standings)
-        return sent, Derived(state.sent, state.waiting)
+        sent = State(state.sent + state.waiting.length, Log(), state.standings)
+        return sent, Derived(state.sent, tuple(state.waiting))

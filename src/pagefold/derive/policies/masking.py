@@ -7,7 +7,7 @@ what it costs. Each mark recalls what it stands for. Promises nothing about the 
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from pagefold.derive.entry import Entry, counted
+from pagefold.derive.entry import Entry, as_it_came, counted
 from pagefold.derive.fold import Folded
 from pagefold.derive.policies.folding import Folding, State
 from pagefold.derive.policy import Decision, Notes
@@ -43,11 +43,12 @@ def masked(state: State, newest: int, tokens: str) -> Folded | None:
     decisions: list[Decision] = []
     for place in range(len(state.log) - 1, state.folded - 1, -1):
         entry = shown = state.log[place]
+        came = as_it_came(entry.message)
         for index, block in enumerate(entry.message.blocks):
             if block.kind is not BlockKind.RESULT or not block.path:
                 continue
             left -= 1
-            if left >= 0 or len(block.text) <= _SHORTEST or entry.shown.blocks[index].text != block.text:
+            if left >= 0 or len(block.text) <= _SHORTEST or entry.shown.blocks[index].text != came.blocks[index].text:
                 continue  # new, too short to gain anything, or masked before
             page = Page.of(PageKind.EVIDENCE, block.text, block.name)
             mark = _mark(block.text, page.handle)

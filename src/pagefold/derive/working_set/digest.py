@@ -12,7 +12,7 @@ from pagefold.derive.selection import Candidate, Offer, select
 from pagefold.derive.working_set.attention import attention_of
 from pagefold.derive.working_set.chunks import chunks_of
 from pagefold.derive.working_set.done import counted_lines, done_lines, open_failures
-from pagefold.derive.working_set.file_views import FileView, file_views, ledger_of
+from pagefold.derive.working_set.file_views import FileView, file_views, ledger_of, removed_lines
 from pagefold.derive.working_set.held import DigestPart, Held
 from pagefold.derive.working_set.names import IN_FILES, Names, Standing, name_parts
 from pagefold.derive.working_set.parts import Part, shortened
@@ -28,11 +28,14 @@ from pagefold.pages.ledger import Ledger
 from pagefold.pages.outcome import Outcome
 from pagefold.pages.page import Page, PageId
 from pagefold.pages.voices import Voice
+from pagefold.pages.working_copy import newest_lines
 from pagefold.wire.message import Block, BlockKind, arguments_of
 
 _NAMES, _NAMES_MOST = 0.15, 4_000  # of a digest, and tokens at most, for lines with names that stand nowhere else
 _SAID, _DONE, _PLAN, _FILES, _RECALLED = 0.30, 0.12, 0.06, 0.62, 0.7  # of the rest, at most
+_APPROVED = 0.12  # of the rest, for the plan that the user approved
 _DONE_MOST = 400  # exchanges, the newest, of which one may have a line of its own: there is no room for more
+_COPIES, _PATHS = 2, 12  # working copies of git, and paths of each that are not committed
 _FILES_MOST = 16_000  # tokens of file text: beyond, it is rarely needed
 _FILE_RATE = 0.3  # of the price of a token: text that an edit needs is worth more than a name
 
@@ -83,19 +86,15 @@ def working_set(material: Material, names: Names, budget: int) -> WorkingSet:
     parts = _recalled(material, int(room * _RECALLED), held)
     said = sayings(material.reading.said, material.cut)
     parts += _said(material, said, max(0, room - _cost(parts)), int(room * _SAID), held)
-    plan = material.reading.plan.lines
-    if plan and material.work.plan < material.cut:
-        text = shortened("\n".join(plan), int(room * _PLAN) * 4)
-        refused = any(
-            exchange.called == material.work.plan and exchange.ending.outcome is Outcome.REFUSED
-            for exchange in material.work.answered_between(material.work.plan, len(material.entries))
-        )
-        parts.append(Part.of(f"the plan as you last wrote it{', which the user refused' if refused else ''}:", text))
-        held.add(material.work.plan, DigestPart.PLAN, "the plan as it was last written")
+    parts += _plans(material, room, held)
     parts += _done(material, max(0, room - _cost(parts)), int(room * _DONE), held)
+    if told := list(newest_lines(material.work.copies, _COPIES, _PATHS)):
+        parts.append(Part("from git, what it last told of the working copy:", tuple(told)))
     left = room - _cost(parts)
     views = _files(material, max(0, min(int(room * _FILES), left, _FILES_MOST)), said, held)
     parts += [Part(view.title, view.lines, view.doubt) for view in views]
+    if removed := removed_lines(material.work.files.removed):
+        parts.append(Part("files that were deleted or moved away:", tuple(removed)))
     mentioned = facts_of("\n".join([part.text for part in parts]))
     shown = facts_of("\n".join([line for view in views for line in view.lines if line is not None]))
     stands = material.standing
@@ -155,6 +154,25 @@ def _said(material: Material, said: Sequence[Saying], room: int, share: int, hel
         parts.append(part)
         for saying in told:
             held.add(saying.place, DigestPart.SAID, saying.reason or f"what was said ({saying.voice}), in short")
+    return parts
+
+
+def _plans(material: Material, room: int, held: Held) -> list[Part]:
+    """The plan that the user approved last, and the one that was last written, where that is another."""
+    plan, work, parts = material.reading.plan, material.work, list[Part]()
+    approved, lines = plan.approved if plan.approved_at < material.cut else (), plan.lines
+    if approved:
+        text = shortened("\n".join(approved), int(room * _APPROVED) * 4)
+        parts.append(Part.of(f"your plan, which the user approved, message {plan.approved_at + 1}:", text))
+        held.add(plan.approved_at, DigestPart.PLAN, "the plan that the user approved last")
+    if lines and work.plan < material.cut and tuple(lines) != approved:
+        text = shortened("\n".join(lines), int(room * _PLAN) * 4)
+        refused = any(
+            exchange.called == work.plan and exchange.ending.outcome is Outcome.REFUSED
+            for exchange in work.answered_between(work.plan, len(material.entries))
+        )
+        parts.append(Part.of(f"the plan as you last wrote it{', which the user refused' if refused else ''}:", text))
+        held.add(work.plan, DigestPart.PLAN, "the plan as it was last written")
     return parts
 
 

@@ -1,11 +1,13 @@
 """Files as they are now, as text: the chosen chunks of each with their numbers, and what is known but not shown."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from pagefold.derive.working_set.chunks import Chunk
 from pagefold.frozen import frozen
 from pagefold.pages.files.known_file import KnownFile
 from pagefold.pages.files.region import Region
+from pagefold.pages.files.shell_words import shell_words
 from pagefold.pages.files.text import FileText
 from pagefold.pages.kinds import PageKind
 from pagefold.pages.ledger import Ledger, LedgerEntry
@@ -13,6 +15,8 @@ from pagefold.pages.page import Page
 from pagefold.printable import printable
 
 _EVERY = 10  # lines between two numbers
+_MOST_REMOVED = 10  # files that are told to be gone, the newest
+_REMOVES = re.compile(rf"(?:^|`)(?:git (?:rm|clean)|{'|'.join(sorted(shell_words().removes))})\b")
 
 
 @frozen
@@ -56,7 +60,7 @@ def _doubt(file: KnownFile, chunk: Chunk) -> str:
 def doubt_about(text: FileText, seen: int) -> str:
     """What may have happened to lines since they were seen at this place; nothing where they surely stand."""
     if text.is_doubted(seen):
-        return f"`{text.doubt}`, which may have changed it"
+        return f"`{text.doubt}`, which may have changed {'or removed ' if _REMOVES.search(text.doubt) else ''}it"
     return "" if text.is_certain(seen) else f"`{text.reformatted_by}`, which may have changed their form"
 
 
@@ -70,6 +74,13 @@ def _view(key: str, file: KnownFile, chunks: Sequence[Chunk], doubt: str) -> Fil
     page = Page.of(PageKind.EVIDENCE, known_text(file), file.name)
     title = f"{_name(file)}, lines" if doubt else _title(file, runs, page.handle)
     return FileView(key, title, tuple(lines), page, None if doubt else _numbered_lines(file, runs), doubt)
+
+
+def removed_lines(removed: Mapping[str, int]) -> list[str]:
+    """A line for each file that was known and is gone, the newest last."""
+    names = sorted(removed, key=lambda name: (removed[name], name))
+    more = [f"{len(names) - _MOST_REMOVED} before"] if len(names) > _MOST_REMOVED else []
+    return [*more, *(f"{name} (message {removed[name] + 1})" for name in names[-_MOST_REMOVED:])]
 
 
 def ledger_of(views: Sequence[FileView]) -> Ledger:

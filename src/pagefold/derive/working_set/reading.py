@@ -37,7 +37,7 @@ class WorkReading:
         before = log[self.places - 1].message if self.places else None
         for place, entry in enumerate(entries, self.places):
             message, known = entry.message, work.exchanges.length
-            work, plan = work.after(message, place), plan.after(message, work.tools)
+            work, plan = work.after(message, place), plan.after(message, place, work.tools)
             for saying in spoken(message, place, before, work.exchanges.since(known)):
                 (answers if saying.voice is Voice.YOU else others).append(saying)
             fixed = (*fixed, place) if entry.fixed else fixed

@@ -38,6 +38,13 @@ _NAME = re.compile(r"[\w.-]+")
 _CHOICE = re.compile(r"(?<![\w.#/-])#?(\d{1,2}|[A-Z])(?![\w/-]|\.\d)")  # "1 and 3", "#2", "B"
 _ITEM = re.compile(r"\A(?:[-*]\s+|#+\s*)?(?:\*\*)?(?:[Oo]ption\s+)?(\d{1,2}|[A-Z])(?:\*\*)?[.):]")
 _CHOOSES, _LABEL = 200, 4  # characters of an ask that may choose from a list; a longer one may begin with its choice
+_ACCEPTS = re.compile(
+    r"\A\W*(?:yes|yep|yeah|ok(?:ay)?|sure|agreed|approved?|proceed|implement|lgtm|perfect|all good|do (?:it|that|this)"
+    r"|go(?: ahead| with| for)?|let'?s (?:go|do|give)|please (?:do|proceed|go|implement)|(?:sounds|looks) good)\b",
+    re.IGNORECASE,
+)
+_PLAN, _LISTED, _ACCEPTING = 300, 3, 300  # characters and items of a proposal; characters of the ask that accepts it
+_LIST = re.compile(r"^\s*(?:[-*]|\d+[.)]|#+)\s", re.MULTILINE)
 _CHOSEN = 200  # characters that are told of a chosen item
 _TELLING = 25  # characters: "Great idea!" tells nothing
 _ANSWERED, _LATEST = "the answer that the latest ask replies to", "the latest ask"  # these give way last
@@ -81,7 +88,8 @@ def sayings(said: Sequence[Saying], cut: int) -> list[Saying]:
         voice: [index for index, saying in enumerate(found) if saying.voice is voice and not saying.answers]
         for voice in Voice
     }
-    whole = dict.fromkeys(by_voice[Voice.YOU][-_WHOLE_ANSWERS:], "one of the last answers")
+    whole = dict.fromkeys(_accepted(said, len(found)), "the last proposal that the user accepted")
+    whole |= dict.fromkeys(by_voice[Voice.YOU][-_WHOLE_ANSWERS:], "one of the last answers")
     whole |= dict.fromkeys(by_voice[Voice.AGENT][-_WHOLE_REPORTS:], "what an agent reported last")
     whole |= dict.fromkeys(by_voice[Voice.SUMMARY][-1:], "all that is left of what came before it")
     whole |= dict.fromkeys(by_voice[Voice.USER][:1], "what the user asked first")
@@ -94,6 +102,21 @@ def sayings(said: Sequence[Saying], cut: int) -> list[Saying]:
     for index, reason in whole.items():
         found[index] = replace(found[index], reason=reason)
     return found
+
+
+def _accepted(said: Sequence[Saying], count: int) -> list[int]:
+    """Of the first so many sayings, the last proposal that the user took up: an answer with a list, behind which the
+    user briefly said yes. It is the plan of what is done from there on."""
+    return [
+        index
+        for index, (answer, ask) in enumerate(pairwise(said[: count + 1]))
+        if answer.voice is Voice.YOU
+        and len(answer.text) >= _PLAN
+        and ask.voice is Voice.USER
+        and len(ask.text) <= _ACCEPTING
+        and _ACCEPTS.match(ask.text)
+        and len(_LIST.findall(answer.text)) >= _LISTED
+    ][-1:]
 
 
 def _with_choice(saying: Saying, after: Saying | None) -> Saying:
