@@ -6,14 +6,15 @@ import zlib
 from collections.abc import Callable
 
 import pytest
-import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pagefold import zstd
 from pagefold.derive.policies import policy_named
 from pagefold.model_proxy.body_encoding import NOT_READ, encoded, legible
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.exchange import TOO_LARGE
+from pagefold.model_proxy.http import ILLEGIBLE, decoder_for
 from pagefold.model_proxy.proxy import Proxy
 from pagefold.model_proxy.server import running
 from pagefold.model_proxy.upstreams import Upstreams
@@ -21,14 +22,14 @@ from tests.model_proxy.conversation import history
 from tests.model_proxy.upstream import ANSWER, QUESTION, USAGE, answers, ask, proxied, upstream, whole
 
 COMPRESS: dict[str, Callable[[bytes], bytes]] = {
-    "zstd": zstandard.compress,
+    "zstd": zstd.compress,
     "gzip": gzip.compress,
     "x-gzip": gzip.compress,
     "deflate": zlib.compress,
     "identity": bytes,
 }
 DECOMPRESS: dict[str, Callable[[bytes], bytes]] = {
-    "zstd": zstandard.decompress,
+    "zstd": zstd.decompress,
     "gzip": gzip.decompress,
     "x-gzip": gzip.decompress,
     "deflate": zlib.decompress,
@@ -50,13 +51,25 @@ def test_a_few_bytes_that_become_very_many_are_not_read(encoding: str) -> None:
 
 
 def test_a_window_longer_than_http_allows_is_not_read() -> None:
-    parameters = zstandard.ZstdCompressionParameters.from_level(3, window_log=27, write_content_size=False)
-    body = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
+    parameters = zstd.CompressionParameter
+    body = zstd.ZstdCompressor(options={parameters.window_log: 27, parameters.content_size_flag: 0})
     assert legible(body.compress(b"x" * 100) + body.flush(), "zstd", 1000) == (None, NOT_READ)
 
 
+def test_a_body_that_breaks_off_is_not_read() -> None:
+    assert legible(zstd.compress(b"x" * 100)[:-3], "zstd", 1000) == (None, NOT_READ)
+
+
+def test_what_follows_the_end_of_an_answer_is_illegible() -> None:
+    decode = decoder_for("zstd")
+    assert decode is not None
+    assert decode(zstd.compress(b"whole")) == b"whole"
+    with pytest.raises(ILLEGIBLE):
+        decode(b"more")
+
+
 def test_frames_that_follow_each_other_are_one_body() -> None:
-    assert legible(zstandard.compress(b"one ") + zstandard.compress(b"two"), "zstd", 100) == (b"one two", "")
+    assert legible(zstd.compress(b"one ") + zstd.compress(b"two"), "zstd", 100) == (b"one two", "")
 
 
 @pytest.mark.parametrize("encoding", ["br", "zstd, gzip", "zstd", "gzip"])

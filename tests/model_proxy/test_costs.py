@@ -11,7 +11,7 @@ from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.exchange import Exchange
 from pagefold.model_proxy.totals import Ending, Seen
 from pagefold.wire.apis import CHAT, MESSAGES
-from pagefold.wire.quota import Quota
+from pagefold.wire.quota import NO_LIMITS, Limits, Quota
 from pagefold.wire.sse import render_event
 from tests.model_proxy.conversation import body, history, marked
 
@@ -28,13 +28,13 @@ def asking(mark: dict[str, str], turns: int = 3, **more: Any) -> bytes:
 
 
 def exchanged(
-    conversations: Conversations, data: bytes, usage: dict[str, Any], now: float = 0.0, quota: Quota | None = None
+    conversations: Conversations, data: bytes, usage: dict[str, Any], now: float = 0.0, limits: Limits = NO_LIMITS
 ) -> Seen:
     exchange = Exchange("POST", MESSAGES.path, data, conversations)
     if exchange.derives:
         exchange.read(now)
         exchange.derive(now)
-    exchange.answer_began(200, "application/json", quota=quota)
+    exchange.answer_began(200, "application/json", limits=limits)
     answer = {"model": OPUS, "content": [{"type": "text", "text": "Yes."}], "stop_reason": "end_turn", "usage": usage}
     exchange.hear(json.dumps(answer).encode())
     return exchange.finish(Ending.WHOLE, now=now)
@@ -124,12 +124,14 @@ def test_estimates_are_drawn_towards_what_the_provider_counts() -> None:
     assert off[-1] == pytest.approx(1.0, rel=0.02)
 
 
-def test_what_was_used_of_the_five_hour_window_is_counted() -> None:
+def test_what_was_used_of_the_five_hour_window_and_of_the_week_is_counted() -> None:
     conversations, usage = Conversations(known=ModelPrices()), {"input_tokens": 1}
-    first = exchanged(conversations, asking(HOUR), usage, quota=Quota(0.40, 9_000.0))
-    second = exchanged(conversations, asking(HOUR, 4), usage, quota=Quota(0.43, 9_000.0))
+    limits = [Limits(Quota(0.40, 9_000.0), Quota(0.1, 90_000.0)), Limits(Quota(0.43, 9_000.0), Quota(0.11, 90_000.0))]
+    first = exchanged(conversations, asking(HOUR), usage, limits=limits[0])
+    second = exchanged(conversations, asking(HOUR, 4), usage, limits=limits[1])
 
     assert (first.reckoned.windows, second.reckoned.windows) == pytest.approx((0.0, 0.03))
+    assert (first.reckoned.weeks, second.reckoned.weeks) == pytest.approx((0.0, 0.01))
 
 
 def test_what_it_costs_to_go_on_is_known_warm_and_cold() -> None:
@@ -168,9 +170,9 @@ def test_codex_says_in_its_stream_how_much_of_the_window_is_used(cut: int) -> No
     stream = b"".join(render_event(event["type"], json.dumps(event)) for event in events)
     asked = json.dumps({"model": "gpt-5.6-sol", "stream": True, "input": "Hi"}).encode()
     exchange = Exchange("POST", "/v1/responses", asked, Conversations(Economic()))
-    exchange.answer_began(200, "text/event-stream", quota=Quota(0.40, 9_000.0))
+    exchange.answer_began(200, "text/event-stream", limits=Limits(Quota(0.40, 9_000.0)))
 
     for start in range(0, len(stream), cut):
         exchange.hear(stream[start : start + cut])
 
-    assert exchange.finish(Ending.WHOLE).quota == Quota(0.415, 1_788_879_438.0)
+    assert exchange.finish(Ending.WHOLE).limits == Limits(Quota(0.415, 1_788_879_438.0), Quota(0.07, 1_789_000_000.0))

@@ -4,8 +4,10 @@ import json
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from urllib.parse import urlsplit
+
+import pytest
 
 from pagefold.adapters.descriptors import most_connections
 from pagefold.model_proxy import server
@@ -63,6 +65,70 @@ def test_half_a_head_and_half_a_body_time_out() -> None:
             each.close()
     assert limits.refused == {"slow head": 1, "slow body": 1}
     assert proxy.totals.faults == 0
+
+
+HEAD = b"POST /v1/messages HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+CHUNKED = HEAD + b"transfer-encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("first", "drop", "refused"),
+    [
+        (HEAD, b"x-a: 1\r\n", "slow head"),
+        (b"", b"\r\n", ""),
+        (b"\r\n", b"", ""),
+        (CHUNKED, b"1\r\n{\r\n", "slow body"),
+        (CHUNKED + b"2\r\n{}\r\n0\r\n", b"x-a: 1\r\n", "slow body"),
+        (HEAD + b"content-length: 99\r\n\r\n", b"{", "slow body"),
+    ],
+    ids=["head", "blank lines", "a blank line", "chunks", "trailers", "body"],
+)
+def test_what_drips_in_is_hung_up_on_as_what_stops_is(first: bytes, drop: bytes, refused: str) -> None:
+    limits = ConnectionLimits(head_seconds=0.8, body_seconds=0.8)
+    with limited(limits) as (_, url):
+        client = connection(url)
+        client.sendall(first)
+        client.settimeout(0.2)
+        answer = None
+        for _ in range(40):
+            with suppress(TimeoutError):
+                answer = client.recv(100)
+                break
+            with suppress(OSError):
+                client.sendall(drop)
+        assert answer is not None, "it is still open after ten times as long"
+        client.close()
+    assert +limits.refused == ({refused: 1} if refused else {})
+
+
+def test_a_body_that_goes_on_has_all_the_time() -> None:
+    limits = ConnectionLimits(head_seconds=0.8, body_seconds=0.8)
+    with limited(limits) as (_, url):
+        client = connection(url)
+        client.sendall(HEAD + b"content-length: 24576\r\nconnection: close\r\n\r\n")
+        for _ in range(12):
+            client.sendall(b" " * 2048)
+            time.sleep(0.1)
+        assert client.recv(100).startswith(b"HTTP/1.1 200")
+        client.close()
+    assert not +limits.refused
+
+
+def test_a_head_that_is_too_large_is_refused() -> None:
+    limits = ConnectionLimits()
+    with limited(limits) as (_, url):
+        client = connection(url)
+        client.sendall(HEAD + b"x-a: ")
+        with suppress(OSError):
+            for _ in range(40):
+                client.sendall(b"a" * 65_536)
+        with suppress(ConnectionResetError):
+            assert client.recv(12) in (b"HTTP/1.1 431", b"")
+        client.close()
+        ends = time.monotonic() + 5
+        while limits.open and time.monotonic() < ends:
+            time.sleep(0.01)
+    assert limits.refused == {"large head": 1}
 
 
 def test_live_and_ready_are_told_and_ready_ends_at_once() -> None:

@@ -17,6 +17,7 @@ from pagefold.model_proxy.session_rows import SessionRows
 from pagefold.model_proxy.totals import Ending
 from pagefold.wire.apis import MESSAGES
 from pagefold.wire.client_session import client_session
+from pagefold.wire.quota import limits_in
 from tests.model_proxy.conversation import FILE, body, turn
 
 ANSWER = b'{"model":"claude-opus-5","content":[],"usage":{"input_tokens":5,"output_tokens":2}}'
@@ -44,7 +45,8 @@ def asked(
     exchange = Exchange("POST", MESSAGES.path, body(messages), conversations, session=session, wish=wish)
     exchange.read(now)
     derived = exchange.derive(now)
-    exchange.answer_began(200, "application/json")
+    hours = {"anthropic-ratelimit-unified-5h-utilization": str(now / 1_000)}
+    exchange.answer_began(200, "application/json", limits=limits_in(hours))
     exchange.hear(ANSWER)
     seen = exchange.finish(Ending.WHOLE, now=now + 2)
     if rows is not None and exchange.record is not None:
@@ -131,6 +133,7 @@ def test_a_row_counts_cost_turns_errors_rereads_edits_and_corrections() -> None:
     assert (row.edits, row.failed_edits) == (2, 1)
     assert (row.asks, row.corrections) == (2, 1)
     assert row.usd > 0
+    assert row.windows == pytest.approx(0.06)  # from 0 to 6 % of the five hours
     # Seven answers of two seconds and five waits of eight for tools; what the user took does not count.
     assert row.seconds == pytest.approx(7 * 2 + 5 * 8)
     assert rows.take() == []

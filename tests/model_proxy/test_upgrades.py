@@ -61,10 +61,11 @@ class Client:
         self.now += 10
         derived = (exchange.derive(self.now) if exchange.read(self.now) else None) or data
         found = json.loads(derived)["messages"]
-        reason = dict(exchange.headers).get(b"x-pagefold-fold", b"").decode()
+        told = dict(exchange.headers)
+        reason = (told.get(b"x-pagefold-begun-anew") or told.get(b"x-pagefold-fold", b"")).decode()
         if found[: len(self.before)] != self.before:
             self.moves.append(reason)
-        self.folds += bool(reason)
+        self.folds += b"x-pagefold-fold" in told
         self.before = found
         return derived
 

@@ -14,8 +14,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-import zstandard
 
+from pagefold import zstd
 from pagefold.model_proxy.server import running
 from pagefold.provider.answer import Answer, AnswerCall
 from pagefold.provider.referee import Referee
@@ -42,7 +42,7 @@ def post(url: str, body: bytes, **headers: str) -> tuple[int, str, bytes]:
     [
         ("", lambda data: data),
         ("gzip", gzip.compress),
-        ("zstd", lambda data: zstandard.ZstdCompressor().compress(data)),
+        ("zstd", zstd.compress),
     ],
 )
 def test_a_body_is_read_whatever_its_encoding(encoding: str, packed: Any) -> None:

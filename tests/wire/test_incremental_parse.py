@@ -54,6 +54,19 @@ members = st.dictionaries(
 )
 
 
+@pytest.mark.parametrize("name", FORMATS)
+def test_more_messages_than_any_conversation_has_are_not_read(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pagefold.wire.message.MOST_MESSAGES", 5)
+    parse, shape = FORMATS[name]
+    said = {"role": "user", "parts": [{"text": "x"}]} if name == "gemini" else {"role": "user", "content": "x"}
+    most, more = (bodies(name, {"model": "m"}, [said] * count, {}, space=False) for count in (5, 6))
+    before = parse(most)
+    with pytest.raises(WireError):
+        parse(more)
+    with pytest.raises(WireError):
+        parse_again(more, before, shape)
+
+
 def bodies(name: str, before: dict[str, Any], messages: list[Any], after: dict[str, Any], space: bool) -> bytes:
     key = FORMATS[name][1].messages
     value = {**before, key: messages, **{k: v for k, v in after.items() if k not in before}}

@@ -132,6 +132,25 @@ def test_replacing_a_string_leaves_every_byte_outside_it(value: Any, random: Ran
 
 
 @settings(deadline=None)
+@given(VALUES, st.randoms(use_true_random=False))
+def test_replacing_several_strings_is_replacing_one_after_the_other(value: Any, random: Random) -> None:
+    text = spelled({"a": value, "b": [value, "x"]}, random)
+    strings = [path for path, found in paths(json.loads(text)) if isinstance(found, str)]
+    chosen = [(path, f"new {number}") for number, path in enumerate(random.sample(strings, len(strings) // 2 + 1))]
+    one_by_one = text
+    for path, new in chosen:
+        one_by_one = json_text.replaced(one_by_one, path, new)
+
+    assert json_text.replaced_each(text, chosen) == one_by_one
+
+
+@pytest.mark.parametrize("path", [("b",), ("a", 2), ("a", 0, "b"), ("n",)])
+def test_several_strings_are_replaced_only_where_there_are_strings(path: json_text.Path) -> None:
+    with pytest.raises(WireError):
+        json_text.replaced_each('{"a": ["x", "y"], "n": 1}', [(("a", 1), "new"), (path, "new")])
+
+
+@settings(deadline=None)
 @given(st.text("abc", max_size=20), st.lists(st.tuples(st.integers(0, 20), st.text("XY", max_size=3)), max_size=4))
 def test_splicing_touches_only_the_spans(text: str, cuts: list[tuple[int, str]]) -> None:
     bounds = sorted(min(at, len(text)) for at, _ in cuts for _ in range(2))

@@ -4,7 +4,8 @@ A client of the handshake era gets a session with servers of its own. Requests o
 servers: their ids and progress tokens are made unique on the way in and restored on the way out. Where the answer is
 the first message to send, it is one JSON body; otherwise it is an event stream.
 
-Refuses what a web page could send (see `door`), and a client without the token if one is set.
+Refuses what a web page could send (see `door`), and a client without the token if one is set. Hangs up on who does not
+go on with a head or a body, and on connections beyond what clients of one user need.
 """
 
 import asyncio
@@ -15,6 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from aiohttp import web
+from aiohttp.web_protocol import RequestHandler
 
 from pagefold.door import FOREIGN, Door
 from pagefold.errors import ConfigError, WireError
@@ -31,6 +33,8 @@ _BACKLOG = 1000
 _IDLE_SECONDS = 1800.0
 _ALIVE_SECONDS = 15.0
 _GRACE_SECONDS = 0.2
+_CONNECTIONS = 512
+_HEAD_SECONDS, _BODY_SECONDS = 75.0, 120.0  # a connection may be idle for as long as a head may take
 _EVENT = b"event: message\ndata: %b\n\n"
 _ALIVE = b": alive\n\n"
 _TOKEN = ("params", "_meta", "progressToken")
@@ -273,6 +277,15 @@ async def _write_events(response: web.StreamResponse, stream: RequestStream, *, 
         await response.write(event)
 
 
+class _Connections(web.Server):
+    """As many connections as there may be; more are hung up on."""
+
+    def connection_made(self, handler: RequestHandler, transport: asyncio.Transport) -> None:
+        super().connection_made(handler, transport)
+        if len(self.connections) > _CONNECTIONS:
+            transport.abort()
+
+
 async def run(
     handler: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]],
     port: int,
@@ -291,11 +304,17 @@ async def run(
             return web.Response(status=403, text=FOREIGN)
         if not door.lets_in(headers):
             return web.Response(status=401, text="this pagefold asks for its token in x-pagefold-token")
+        try:
+            async with asyncio.timeout(_BODY_SECONDS):
+                await request.read()  # it is kept for whoever reads it again
+        except TimeoutError:
+            return web.Response(status=408, headers={"Connection": "close"})
         return await handler(request)
 
-    runner = web.ServerRunner(web.Server(handle), handler_cancellation=True)
+    server = _Connections(handle, handler_cancellation=True, keepalive_timeout=_HEAD_SECONDS, lingering_time=1.0)
+    runner = web.ServerRunner(server, shutdown_timeout=0.5)
     await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", port, backlog=2048, shutdown_timeout=0.5)
+    site = web.TCPSite(runner, "127.0.0.1", port, backlog=2048)
     try:
         await site.start()
         assert runner.addresses

@@ -1,6 +1,6 @@
 """The x-pagefold-* headers that tell a client what was done to its request."""
 
-from pagefold.model_proxy.deriving import Derivation
+from pagefold.model_proxy.derivation import Derivation
 
 
 def headers_of(derivation: Derivation, policy: str, *, sent_again: bool) -> list[tuple[bytes, bytes]]:
@@ -11,6 +11,8 @@ def headers_of(derivation: Derivation, policy: str, *, sent_again: bool) -> list
         told.append((b"x-pagefold-saved-tokens", b"%d" % derivation.saved_tokens))
     if derivation.reason:
         told.append((b"x-pagefold-fold", derivation.reason.encode("ascii", "replace")))
+    if derivation.begun_anew:
+        told.append((b"x-pagefold-begun-anew", derivation.begun_anew.encode("ascii", "replace")))
     if derivation.bare:
         told.append((b"x-pagefold-reasoning-dropped", b"%d" % derivation.bare))
     if sent_again:

@@ -9,7 +9,7 @@ import aiohttp
 
 from pagefold.model_proxy.exchange import Exchange
 from pagefold.model_proxy.http import ILLEGIBLE, decoder_for
-from pagefold.wire.quota import quota_in
+from pagefold.wire.quota import limits_in
 
 _SLICE_BYTES = 1024
 _WAITING_BYTES = 32 << 10
@@ -30,9 +30,9 @@ class AnswerListener:
         encoding = response.headers.get("content-encoding", "").strip().lower()
         self._decode = decoder_for(encoding) if encoding else None
         legible = self._decode is not None or encoding in ("", "identity")
-        quota = quota_in(response.headers)
+        limits = limits_in(response.headers)
         self._exchange.answer_began(
-            response.status, response.headers.get("content-type", ""), legible=legible, quota=quota
+            response.status, response.headers.get("content-type", ""), legible=legible, limits=limits
         )
         self._listens = self._exchange.listening
 

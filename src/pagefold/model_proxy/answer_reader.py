@@ -10,7 +10,7 @@ from pagefold.model_proxy.totals import Ending
 from pagefold.wire import aws_frames, sse
 from pagefold.wire.api import Api, ReasoningFormat
 from pagefold.wire.message import Usage
-from pagefold.wire.quota import Quota
+from pagefold.wire.quota import NO_LIMITS, Limits
 
 READ_BYTES = 32 << 20
 """Of a request or an answer, decoded, more than this is passed on without being read: no provider takes more."""
@@ -22,16 +22,16 @@ class AnswerReader:
     def __init__(self, api: Api | None) -> None:
         self.api = api
         self._status, self._stream = 0, False
-        self._quota: Quota | None = None
+        self._limits = NO_LIMITS
         self._events: sse.StreamedAnswer | None = None
         self._frames: aws_frames.FrameReader | None = None
         self._whole = bytearray()
         self._heard_bytes = 0
         self._answer_unread = ""
 
-    def answer_began(self, status: int, content_type: str, *, legible: bool = True, quota: Quota | None = None) -> None:
-        """`legible`: whether the pieces that follow can be decoded. `quota` is what the headers say of it."""
-        self._status, self._quota = status, quota
+    def answer_began(self, status: int, content_type: str, *, legible: bool = True, limits: Limits = NO_LIMITS) -> None:
+        """`legible`: whether the pieces that follow can be decoded. `limits` is what the headers say of them."""
+        self._status, self._limits = status, limits
         framed = content_type.lower().startswith(aws_frames.CONTENT_TYPE)
         self._frames = aws_frames.FrameReader() if framed else None
         self._stream = framed or content_type.lower().startswith("text/event-stream")
@@ -81,7 +81,8 @@ class AnswerReader:
         elif self.api is not None and self._events is not None and not self._answer_unread:
             response = self._events.response()
             usage, stop, model = response.usage, response.stop, response.model
-            self._quota = self._events.quota or self._quota  # later than the headers
+            if self._events.limits is not NO_LIMITS:
+                self._limits = self._events.limits  # later than the headers
             if not self._events.ended:
                 error = self.api.error_kind(self._events.error.encode()) or "no end of message"
         elif self.api is not None and self.listening and ending is Ending.WHOLE:

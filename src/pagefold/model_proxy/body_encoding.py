@@ -9,11 +9,10 @@ import io
 import zlib
 from collections.abc import Callable
 
-import zstandard
-
+from pagefold import zstd
 from pagefold.model_proxy.exchange import TOO_LARGE
 
-_WINDOW_BYTES = 8 << 20  # the longest that RFC 9659 allows in HTTP
+_WINDOW_LOG = 23  # 8 MB, the longest that RFC 9659 allows in HTTP
 _PLAIN = ("", "identity")
 _QUICK = 1
 NOT_READ = "request in an encoding that is not read"
@@ -30,7 +29,7 @@ def legible(body: bytes | None, encoding: str, most: int) -> tuple[bytes | None,
         return None, NOT_READ
     try:
         text = decode(body, most + 1)
-    except (zlib.error, zstandard.ZstdError):
+    except (zlib.error, zstd.ZstdError, EOFError):
         return None, NOT_READ
     return (text, "") if len(text) <= most else (None, TOO_LARGE)
 
@@ -38,7 +37,7 @@ def legible(body: bytes | None, encoding: str, most: int) -> tuple[bytes | None,
 def encoded(body: bytes, encoding: str) -> bytes:
     """Returns a body in an encoding that `legible` reads."""
     if encoding == "zstd":
-        return zstandard.ZstdCompressor(_QUICK).compress(body)
+        return zstd.compress(body, _QUICK)
     if encoding in _PLAIN:
         return body
     packer = zlib.compressobj(_QUICK, wbits=zlib.MAX_WBITS + (0 if encoding == "deflate" else 16))
@@ -46,10 +45,8 @@ def encoded(body: bytes, encoding: str) -> bytes:
 
 
 def _from_zstd(body: bytes, most: int) -> bytes:
-    reader = zstandard.ZstdDecompressor(max_window_size=_WINDOW_BYTES).stream_reader(
-        io.BytesIO(body), read_across_frames=True
-    )
-    return reader.read(most)
+    with zstd.open(io.BytesIO(body), options={zstd.DecompressionParameter.window_log_max: _WINDOW_LOG}) as reader:
+        return reader.read(most)
 
 
 def _from_zlib(body: bytes, most: int) -> bytes:

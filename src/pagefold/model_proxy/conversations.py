@@ -23,7 +23,8 @@ from pagefold.derive.runner import as_it_is
 from pagefold.derive.trial import arm_of
 from pagefold.encode.choose import REFERRING, says
 from pagefold.log import Log
-from pagefold.model_proxy.deriving import NOTHING_BOUND, Acceptance, Derivation, Derivations
+from pagefold.model_proxy.derivation import NOTHING_BOUND, Acceptance, Derivation
+from pagefold.model_proxy.deriving import Derivations
 from pagefold.model_proxy.history_memory import DEFAULT_BYTES, PROGRAM_BYTES, HistoryMemory
 from pagefold.model_proxy.notebook import ProxyNotebook
 from pagefold.model_proxy.recalling import UpstreamTurn, gist, offered
@@ -35,7 +36,7 @@ from pagefold.pages.store import RENEW_SECONDS, Store
 from pagefold.tokens import counter
 from pagefold.wire.apis import APIS_BY_NAME
 from pagefold.wire.message import BlockKind, Message, Role
-from pagefold.wire.quota import Quota, WindowUse
+from pagefold.wire.quota import NO_LIMITS, Limits, LimitsUse
 
 _REMEMBERED = 20_000
 _POLICIES = 50
@@ -83,7 +84,7 @@ class Conversations:
         # What nobody derives is read when it is counted, maybe in another thread, and two must not extend one history.
         self.request_cache_aside = RequestCache(bodies, message_hashes=self.request_cache.message_hashes)
         self.reckoner = CostEstimator(self.prices_of)
-        self.window_use = WindowUse()
+        self.limits_use = LimitsUse()
         self.notebook = ProxyNotebook(store.notes if store else None)
         self._derivations: dict[tuple[str, Policy], Derivations] = {}
         self._known_begun: dict[tuple[object, ...], Begun] = {}
@@ -102,10 +103,12 @@ class Conversations:
         known = self._known(model)
         return (known.prices if known else ASSUMED).lived(long=long)
 
-    def with_window(self, check: CostCheck, quota: Quota | None) -> CostCheck:
-        """The cost of an exchange with what was used of the five-hour window since the one before."""
-        windows = 0.0 if quota is None else self.window_use.increase(quota)
-        return replace(check, windows=windows) if windows else check
+    def with_limits(self, check: CostCheck, limits: Limits) -> CostCheck:
+        """The cost of an exchange with what was used of a subscription's windows since the one before."""
+        if limits is NO_LIMITS:
+            return check
+        windows, weeks = self.limits_use.increase(limits)
+        return replace(check, windows=windows, weeks=weeks)
 
     def policy_for(self, name: str = "") -> Policy | None:
         """The policy that a client names, or the one that was set; None where requests are only observed, whatever a
@@ -156,7 +159,13 @@ class Conversations:
             if policy.abilities.encodes and self._store is not None:
                 shown = lambda message: self.with_original_results(plain(message))  # noqa: E731
             derivations = (
-                Derivations(policy, noted=self.notebook.get, shown=shown, memory=self.memory)
+                Derivations(
+                    policy,
+                    noted=self.notebook.get,
+                    shown=shown,
+                    memory=self.memory,
+                    saved_fold=self.notebook.saved_fold,
+                )
                 if folds
                 else Derivations(policy, shown=shown, memory=self.memory)
             )

@@ -20,7 +20,8 @@ from pagefold.log import Log
 from pagefold.model_proxy.answer_headers import headers_of
 from pagefold.model_proxy.answer_reader import AnswerReader
 from pagefold.model_proxy.conversations import AS_IT_IS, Conversations, History
-from pagefold.model_proxy.deriving import Acceptance, Derivation, Derivations, Nearest, last_folded
+from pagefold.model_proxy.derivation import Acceptance, Derivation, last_folded
+from pagefold.model_proxy.deriving import Derivations, Nearest
 from pagefold.model_proxy.marks import with_marks
 from pagefold.model_proxy.recalling import RecallTurn, offered, turn_of
 from pagefold.model_proxy.request_cache import ParsedRequest, RequestCache
@@ -86,11 +87,8 @@ class Exchange(AnswerReader):
     @property
     def holds_reasoning(self) -> bool:
         """Whether the request may hold reasoning that is bound to what stands before it."""
-        if self.api is not None and self.api.reasoning is not None and self._body is not None:
-            for sign in self.api.reasoning.signs:
-                if sign in self._body:
-                    return True
-        return False
+        reasoning = self.api.reasoning if self.api is not None else None
+        return reasoning is not None and self._body is not None and any(map(self._body.__contains__, reasoning.signs))
 
     def read(self, now: float = 0.0) -> int:
         """Reads the request. Returns how many characters deriving would process (at least 1), or 0 if nothing is to be
@@ -185,9 +183,8 @@ class Exchange(AnswerReader):
         if note is not None and self._parsed is not None:
             self._conversations.notebook.put_said(self._parsed.prefix_hashes[-1], *note, now, self.name)
 
-    def _derived(self, now: float, restart_reason: str = "") -> bytes | None:
-        """Derives the request. `restart_reason`: why it may differ from what was sent earlier in the conversation;
-        becomes the derivation's reason if it changed."""
+    def _derived(self, now: float, begun_anew: str = "") -> bytes | None:
+        """Derives the request. `begun_anew`: why it may differ from what was sent earlier in the conversation."""
         derivations, parsed, pinned = self._derivations, self._parsed, self._begun.beginning
         assert derivations is not None
         assert parsed is not None
@@ -202,10 +199,10 @@ class Exchange(AnswerReader):
             nearest=self._nearest,
             acceptance=self._acceptance(),
         )
-        if restart_reason and derivation.changed:
-            derivation = replace(derivation, reason=restart_reason)
+        if begun_anew and derivation.changed:
+            derivation = replace(derivation, begun_anew=begun_anew)
         if derivation.newly_bare or (
-            self.holds_reasoning and parsed.bound and (derivation.reason or self.is_first_sight)
+            self.holds_reasoning and parsed.bound and (derivation.moved or self.is_first_sight)
         ):
             self._conversations.note_left_out(parsed, derivation)
         self._derivation = derivation
@@ -367,11 +364,12 @@ class Exchange(AnswerReader):
         if parsed is not None and 200 <= self._status < 300:
             work, reckoner = self._work(), self._conversations.reckoner
             reported = None if work.recalls else usage  # the usage of several requests tells nothing about one
-            reckoned = reckoner.reckon(parsed, reported, saved=work.saved, moved=bool(work.folds), now=now)
+            moved, saved = (derived.moved, derived.saved_tokens) if (derived := self._derivation) else ("", 0)
+            reckoned = reckoner.reckon(parsed, reported, saved=saved, moved=bool(moved), now=now)
             estimated, prefix, check = reckoned.estimated, reckoned.prefix, reckoned.check
             cached = reckoned.cached if usage else cached
             self._conversations.note_use(parsed, reckoned.cached.life, now)
-        check = self._conversations.with_window(check, self._quota)
+        check = self._conversations.with_limits(check, self._limits)
         return Seen(  # in their order: by their names it takes three times as long
             self.api.name if self.api else "other",
             ending,
@@ -389,13 +387,13 @@ class Exchange(AnswerReader):
             stop,
             error,
             (self._unread or self._answer_unread) if self.api is not None else "",
-            self._quota,
+            self._limits,
             cached,
         )
 
     def _work(self) -> Work:
         derivation, recalls = self._derivation, self.turn.done if self.turn else 0
-        if derivation is None or not (derivation.changed or derivation.reason or recalls):
+        if derivation is None or not (derivation.changed or derivation.moved or recalls):
             return NO_WORK
-        changed, folds, shrunk = int(derivation.changed), int(bool(derivation.reason)), int(self._shrunk)
-        return Work(changed, folds, derivation.saved_tokens, shrunk, recalls, derivation.newly_bare, int(self._refused))
+        changed, folds, saved = int(derivation.changed), int(bool(derivation.reason)), max(0, derivation.saved_tokens)
+        return Work(changed, folds, saved, int(self._shrunk), recalls, derivation.newly_bare, int(self._refused))

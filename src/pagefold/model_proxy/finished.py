@@ -1,6 +1,8 @@
-"""Tells of a finished exchange whoever wants to know: the recorder of turns, and the rows of sessions."""
+"""Tells of a finished exchange whoever wants to know: the recorder of turns, the rows of sessions, and the store, which
+keeps its fold."""
 
 from collections.abc import Mapping
+from functools import partial
 
 from pagefold.model_proxy.exchange import Exchange
 from pagefold.model_proxy.host import Host
@@ -12,6 +14,9 @@ def tell(host: Host, exchange: Exchange, seen: Seen, headers: Mapping[bytes, byt
     record = exchange.record
     if record is None:
         return
+    fold = record.derivation.fold if record.derivation is not None else None
+    if fold is not None and 200 <= seen.status < 300:
+        host.aside(partial(host.conversations.notebook.save_newest_fold, fold, now, exchange.name))
     if host.recorder is not None:
         agent = headers.get(b"user-agent", b"").decode("latin-1")
         host.recorder.tell(record, seen, user_agent=agent, began=began, now=now)

@@ -17,6 +17,7 @@ from pagefold.adapters.asgi import Event, Receive, Send
 from pagefold.adapters.steady_time import steady_time
 from pagefold.errors import StoreError
 from pagefold.model_proxy.answer_listener import AnswerListener
+from pagefold.model_proxy.aws_signing import Session
 from pagefold.model_proxy.body_encoding import encoded, legible
 from pagefold.model_proxy.exchange import Exchange
 from pagefold.model_proxy.finished import tell
@@ -60,7 +61,7 @@ class ProxiedRequest:
     def __init__(
         self,
         proxy: Host,
-        session: aiohttp.ClientSession,
+        session: Session,
         target: URL,
         scope: Event,
         named: Mapping[bytes, bytes],

@@ -13,8 +13,8 @@ from operator import itemgetter
 from typing import Any, TypeAlias
 
 import aiohttp
-import zstandard
 
+from pagefold import zstd
 from pagefold.adapters.asgi import Event, Receive, Send
 from pagefold.door import TOKEN_HEADER
 from pagefold.wire import json_text
@@ -147,7 +147,7 @@ def are_text(headers: Headers) -> bool:
     return True
 
 
-ILLEGIBLE = (zlib.error, zstandard.ZstdError)
+ILLEGIBLE = (zlib.error, zstd.ZstdError, EOFError)  # zstd: what follows the end of a frame
 
 
 def decoder_for(encoding: str) -> Callable[[bytes], bytes] | None:
@@ -157,7 +157,7 @@ def decoder_for(encoding: str) -> Callable[[bytes], bytes] | None:
     """
     if encoding in ("gzip", "x-gzip", "deflate"):
         return zlib.decompressobj(wbits=32 + zlib.MAX_WBITS).decompress
-    return zstandard.ZstdDecompressor().decompressobj().decompress if encoding == "zstd" else None
+    return zstd.ZstdDecompressor().decompress if encoding == "zstd" else None
 
 
 async def beginning(answer: aiohttp.ClientResponse, most: int) -> bytes:

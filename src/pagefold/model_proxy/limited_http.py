@@ -1,7 +1,8 @@
-"""HTTP/1.1 connections within limits: how many there are, and how long a head and a body may take to arrive.
+"""HTTP/1.1 connections within limits: how many there are, how long and large a head may be, and how slow a body.
 
 Who comes when there are too many gets a 503 with Retry-After as soon as its request is there; who comes even then is
-hung up on. A client that stops in the middle of a request is hung up on after a while; an answer may take any time.
+hung up on. So is a client whose head is not there after a while, however it drips in, or whose body hardly goes on; an
+answer may take any time.
 """
 
 import asyncio
@@ -9,13 +10,16 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from pagefold.adapters.asgi import Event, Receive, Send
 
 _RETRY_SECONDS = 2
 _BUSY = b'{"type":"error","error":{"type":"overloaded_error","message":"pagefold serves as many clients as it can"}}'
 _TIMEOUT = b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+_TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+_HEAD_BYTES = 256 << 10
+_GOING_ON = 1024  # bytes that a body has to bring until it is given more time
 _REFUSED_AT_ONCE = 16  # connections above the limit that are answered; more are hung up on
 
 
@@ -39,6 +43,7 @@ class LimitedHttp(HttpToolsProtocol):
         super().__init__(*arguments, **named)
         self._timer: asyncio.TimerHandle | None = None
         self._awaited = ""  # the part of a request that has begun to arrive and is not there yet
+        self._received = 0  # bytes since the timer was set
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -59,10 +64,22 @@ class LimitedHttp(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        if self._awaited:
-            self._wait(self.limits.head_seconds if self._awaited == "head" else self.limits.body_seconds)
+        self._received += len(data)
+        if self._awaited == "body":
+            if self._timer is None or self._received >= _GOING_ON:
+                self._wait(self.limits.body_seconds)
+        elif self._awaited or self._is_idle:  # blank lines may go before a head
+            if self._timer is None:
+                self._wait(self.limits.head_seconds)
+            elif self._received > _HEAD_BYTES:
+                self._hang_up("large head", _TOO_LARGE)
         else:
             self._stop_waiting()
+
+    @property
+    def _is_idle(self) -> bool:
+        cycle: RequestResponseCycle | None = self.cycle
+        return cycle is None or cycle.response_complete
 
     def on_message_begin(self) -> None:
         self._awaited = "head"
@@ -76,6 +93,7 @@ class LimitedHttp(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self._awaited = "body"
+        self._stop_waiting()
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
@@ -84,6 +102,7 @@ class LimitedHttp(HttpToolsProtocol):
 
     def _wait(self, seconds: float) -> None:
         self._stop_waiting()
+        self._received = 0
         self._timer = self.loop.call_later(seconds, self._late)
 
     def _stop_waiting(self) -> None:
@@ -96,9 +115,14 @@ class LimitedHttp(HttpToolsProtocol):
             self._wait(self.limits.body_seconds)
             return
         if self._awaited:
-            self.limits.refused[f"slow {self._awaited}"] += 1
-        if self._awaited == "head":
-            self.transport.write(_TIMEOUT)
+            self._hang_up(f"slow {self._awaited}", _TIMEOUT if self._awaited == "head" else b"")
+        else:
+            self.transport.close()
+
+    def _hang_up(self, why: str, answer: bytes) -> None:
+        self.limits.refused[why] += 1
+        self._stop_waiting()
+        self.transport.write(answer)
         self.transport.close()
 
 

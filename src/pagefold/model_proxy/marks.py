@@ -5,7 +5,7 @@ the last message before that place. So there are never more marks than the clien
 providers require where lifetimes differ.
 """
 
-from pagefold.model_proxy.deriving import Derivation
+from pagefold.model_proxy.derivation import Derivation
 from pagefold.wire.api import CacheMarks
 from pagefold.wire.message import Message
 

@@ -6,11 +6,18 @@ Both are kept in the store under the prefix hash of their history.
 from pagefold.derive import notebook
 from pagefold.errors import WireError
 from pagefold.model_proxy.recalling import UpstreamTurn
+from pagefold.model_proxy.resuming import NewestFold
 from pagefold.wire import json_text
 
 
 class ProxyNotebook(notebook.Notebook):
     """Raises StoreError where the store does."""
+
+    def save_newest_fold(self, fold: NewestFold, now: float, history: str) -> None:
+        """Saves a fold, if that is possible now: then its history need not be derived from the beginning where it is
+        seen for the first time."""
+        if (saved := fold.to_save()) is not None:
+            self.save_fold(fold.answered, fold.policy, saved, now, history)
 
     def said(self, prefix_hash: bytes, gist: str) -> UpstreamTurn | None:
         """What was really said in the turn that a client saw as a message of this gist, after this history."""

@@ -38,6 +38,7 @@ from pagefold.derive.trial import Arm
 from pagefold.door import FOREIGN, Door
 from pagefold.model_proxy import compress
 from pagefold.model_proxy.answer_reader import READ_BYTES
+from pagefold.model_proxy.aws_signing import AwsSigning, Session
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.exchange import Exchange
 from pagefold.model_proxy.forward import ProxiedRequest
@@ -51,9 +52,10 @@ from pagefold.model_proxy.readiness import PATHS, Readiness
 from pagefold.model_proxy.recalling import ENOUGH
 from pagefold.model_proxy.saving import Saving
 from pagefold.model_proxy.session_rows import SessionRows
+from pagefold.model_proxy.threads import finished, told
 from pagefold.model_proxy.totals import CostCheck, Ending, Seen, Totals
 from pagefold.model_proxy.turn_recorder import TurnRecorder
-from pagefold.model_proxy.upstreams import Upstreams, signature_problem
+from pagefold.model_proxy.upstreams import Upstreams
 from pagefold.pages.page import PageId
 from pagefold.wire import json_text
 from pagefold.wire.api import error_json
@@ -81,7 +83,7 @@ class Proxy:
     records every exchange that was read; `dashboard` answers the other paths below /pagefold/. `http_proxies` has the
     HTTP proxies by which upstreams are reached, by host and port. `keep_alive` lets it send requests of its own that
     keep a prompt cache alive, where that is expected to be cheaper. `limits` are those it is served within, and
-    `store_health` tells how the store is.
+    `store_health` tells how the store is. `signing` is what is done about requests that are signed for AWS.
     """
 
     def __init__(
@@ -102,6 +104,7 @@ class Proxy:
         keep_alive: bool = False,
         limits: ConnectionLimits | None = None,
         store_health: Callable[[], StoreHealth] = StoreHealth,
+        signing: AwsSigning | None = None,
     ) -> None:
         self._seen: list[Seen] = []
         self._finished: deque[FinishedRequest] = deque()
@@ -121,7 +124,8 @@ class Proxy:
         self._door, self._report = door or Door(), report
         self._compress = compress.CompressEndpoint(self._door, self.fault, read_bytes)
         self._reported: set[str] = set()
-        self._session: aiohttp.ClientSession | None = None
+        self._session: Session | None = None
+        self._signing = signing or AwsSigning()
         self.readiness = Readiness(limits or ConnectionLimits(), asks_token=bool(self._door.token), store=store_health)
         self._keeps_alive, self._keep_alive = keep_alive, KeepAlive(self._send_keep_alive, self._kept_alive)
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -152,13 +156,15 @@ class Proxy:
             auto_decompress=False,
             max_line_size=_HEADER_BYTES,
             max_field_size=_HEADER_BYTES,
-        ) as self._session:
+        ) as session:
+            self._session = self._signing.over(session)
             self._loop = asyncio.get_running_loop()
             await send({"type": "lifespan.startup.complete"})
             tidying = self._loop.call_later(TIDY_SECONDS, self._tidy)
             await receive()
             tidying.cancel()
             await self._keep_alive.close()
+        self.count_finished()
         self._aside.shutdown()
         self._worker.shutdown()
         self._count_and_flush()
@@ -184,6 +190,11 @@ class Proxy:
             await refuse(send, 404, error_at(scope["path"])("not_found_error", _NO_UPSTREAM))
         else:
             assert self._session is not None, "the lifespan has begun"
+            if named.get(b"authorization", b"").startswith(b"AWS4-"):
+                scope, receive, problem = await self._signing.admitted(scope, receive)
+                if problem:
+                    await refuse(send, 400, error_at(scope["path"])("invalid_request_error", problem))
+                    return
             await ProxiedRequest(self, self._session, target, scope, named, receive, send).run()
 
     def _refusal(self, path: bytes, named: Mapping[bytes, bytes], headers: Headers) -> tuple[int, str, str] | None:
@@ -196,8 +207,7 @@ class Proxy:
             return 400, "invalid_request_error", "the request target is not a path"
         if not are_text(headers):
             return 400, "invalid_request_error", "a header is not UTF-8 and could not be passed on as it is"
-        problem = signature_problem(path, named)
-        return (400, "invalid_request_error", problem) if problem else None
+        return None
 
     async def _serve_own_paths(
         self, path: bytes, named: Mapping[bytes, bytes], scope: Event, receive: Receive, send: Send
@@ -274,8 +284,10 @@ class Proxy:
     async def _send_keep_alive(self, target: URL, headers: list[tuple[str, str]], body: bytes) -> tuple[int, bytes]:
         assert self._session is not None
         through = self.http_proxies.get(target.raw_authority)
-        sending = self._session.post(target, headers=headers, data=body, allow_redirects=False, proxy=through)
-        async with sending as response:
+        sending = self._session.request(
+            "POST", target, headers=headers, data=body, allow_redirects=False, proxy=through
+        )
+        async with await sending as response:
             return response.status, await response.content.read(self.read_bytes)
 
     def _kept_alive(self, plan: IdlePlan, usage: Usage | None) -> None:
@@ -344,11 +356,15 @@ class Proxy:
     async def work(self, step: Callable[[], Any]) -> Callable[[], Any]:
         """Queues a step on the worker and waits. Returns a callable that gives its result or raises its exception."""
         self._working = done = self._worker.submit(self._timed, step, time.perf_counter())
-        return await _finished(done)
+        return await finished(done)
 
     async def work_aside(self, step: Callable[[], Any]) -> Callable[[], Any]:
         """The same for a step that needs no store and may take long: several run side by side."""
-        return await _finished(self._aside.submit(self._timed, step, time.perf_counter()))
+        return await finished(self._aside.submit(self._timed, step, time.perf_counter()))
+
+    def aside(self, step: Callable[[], None]) -> None:
+        """Runs a step for which nobody waits, in a thread."""
+        self._aside.submit(told, step, self.fault)
 
     def _timed(self, step: Callable[[], Any], submitted: float) -> Any:
         began = time.perf_counter()
@@ -377,20 +393,6 @@ class Proxy:
         if place not in self._reported:
             self._reported.add(place)
             self._report(f"a fault of pagefold itself, reported once, counted in /pagefold/status: {place}")
-
-
-def _retrieved(done: asyncio.Future[Any]) -> None:
-    """Retrieves an exception: asyncio would write one that is not retrieved to stderr, with a client's words."""
-    if not done.cancelled():
-        done.exception()
-
-
-async def _finished(step: Future[Any]) -> Callable[[], Any]:
-    """Waits for a step in a thread. Returns a callable that gives its result or raises its exception."""
-    waited = asyncio.wrap_future(step)
-    waited.add_done_callback(_retrieved)
-    await asyncio.wait([waited])
-    return step.result
 
 
 def _no_answer(tool: str, arguments: Mapping[str, Any], history: str, work: Callable[[], object]) -> str:

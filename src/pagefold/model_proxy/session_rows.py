@@ -86,6 +86,7 @@ class SessionRows:
         row = SessionRow(name, arm, record.policy, seen.model, began=began, ended=now, turns=1)
         row.usd, row.usd_saved, row.saved = seen.reckoned.usd, seen.reckoned.usd_saved, seen.work.saved
         row.prompt, row.output, row.folds = seen.usage.prompt, seen.usage.output, seen.work.folds
+        row.windows, row.weeks = seen.reckoned.windows, seen.reckoned.weeks
         if arm:
             self._look(row, record, began, now)
         self.keep([row])

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from pagefold.frozen import frozen
 from pagefold.wire import json_text
 from pagefold.wire.message import Usage
-from pagefold.wire.quota import Quota
+from pagefold.wire.quota import NO_LIMITS, Limits
 
 _NO_USAGE = Usage()
 
@@ -66,8 +66,8 @@ class CostCheck:
 
     `cold` counts requests whose prefix should have been read from the provider's cache and was not. `usd` is what the
     provider's usage costs at list prices, the answer included; `usd_saved` is how much more it would have cost without
-    pagefold. `windows` is the share of a subscription's five-hour window that was used since the answer
-    before, where the provider says.
+    pagefold. `windows` and `weeks` are the shares of a subscription's five-hour window and of its week that
+    were used since the answer before, where the provider says.
     """
 
     predicted: float = 0.0
@@ -76,6 +76,7 @@ class CostCheck:
     usd: float = 0.0
     usd_saved: float = 0.0
     windows: float = 0.0
+    weeks: float = 0.0
 
 
 NOT_RECKONED = CostCheck()
@@ -116,7 +117,7 @@ class Seen:
     stop: str = ""
     error: str = ""
     unread: str = ""
-    quota: Quota | None = None
+    limits: Limits = NO_LIMITS
     cached: CachedPrompt = NOTHING_CACHED
 
     @property

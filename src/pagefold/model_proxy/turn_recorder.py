@@ -14,7 +14,7 @@ from functools import cache
 from typing import NamedTuple, TypeAlias
 
 from pagefold.log import Log
-from pagefold.model_proxy.deriving import Derivation, Sent
+from pagefold.model_proxy.derivation import Derivation, Sent
 from pagefold.model_proxy.request_cache import ParsedRequest
 from pagefold.model_proxy.totals import Seen
 from pagefold.pages import faults
@@ -168,10 +168,11 @@ class TurnRecorder:
             reckoned.usd,
             reckoned.usd_saved,
             reckoned.windows,
-            *((seen.quota.used, seen.quota.resets) if seen.quota else (0.0, 0.0)),
+            *((seen.limits.hours.used, seen.limits.hours.resets) if seen.limits.hours else (0.0, 0.0)),
             seen.cached.life,
             seen.cached.warm_usd,
             seen.cached.cold_usd,
+            derivation.begun_anew if derivation and work.changed else "",
         )
         self._see(turn)
 
@@ -201,7 +202,7 @@ class TurnRecorder:
                     self._call(watched, block, news if place >= old else None, inline=record.inline)
                 elif block.kind is BlockKind.RESULT:
                     self._result(watched, block, (place, index), changed.get(place), news if place >= old else None)
-        if derivation is not None and derivation.reason:
+        if derivation is not None and derivation.moved:
             _folded(watched, derivation)
         watched.seen, watched.prefix_hash = record.prefix_hashes.length, record.prefix_hashes[-1]
         return news
@@ -252,7 +253,7 @@ def _drawn(derivation: Derivation, policy: str, before: _Drawn | None) -> _Drawn
     levels, bands, start = [0] * len(LEVELS), tuple[tuple[str, int], ...](), 0
     if (
         before is not None
-        and not derivation.reason
+        and not derivation.moved
         and before.policy == policy
         and 0 < before.sent <= length
         and sent[before.sent - 1].place == before.last

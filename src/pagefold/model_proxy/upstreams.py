@@ -61,17 +61,6 @@ class Upstreams:
         return self._default
 
 
-def signature_problem(path: bytes, named: Mapping[bytes, bytes]) -> str:
-    """Why a request cannot be passed on as it was signed, in a sentence; "" where it can be. A signature of AWS is for
-    one host and one body, and both are others behind a proxy; a bearer token is for any."""
-    if not named.get(b"authorization", b"").startswith(b"AWS4-") or _first(_BEDROCK, path) is None:
-        return ""
-    return (
-        "this request is signed for another address (AWS Signature Version 4) and cannot be passed on; "
-        "set AWS_BEARER_TOKEN_BEDROCK to a Bedrock API key, which needs no signature"
-    )
-
-
 def _provider_paths() -> dict[str, str]:
     """The upstream of each path that a provider has."""
     found = {path: api.provider.name for path, api in APIS.items()}
@@ -108,5 +97,4 @@ def _target(address: str, path: bytes, query: bytes) -> URL | None:
     )
 
 
-_BEDROCK = _longest_first(dict.fromkeys(providers()["bedrock"].paths, "bedrock"))
 _cached_target = lru_cache(maxsize=256)(_target)

@@ -9,8 +9,7 @@ import zlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import zstandard
-
+from pagefold import zstd
 from pagefold.adapters.asgi import Event, Receive, Send
 from pagefold.provider.referee import Referee
 from pagefold.provider.reply import RequestRecord
@@ -79,10 +78,10 @@ def _decoded(body: bytes, encoding: str) -> bytes:
     """A body without its content encoding; as it came where that cannot be undone, and then it is no JSON."""
     try:
         if encoding == "zstd":
-            return zstandard.ZstdDecompressor().decompressobj().decompress(body)
+            return zstd.ZstdDecompressor().decompress(body, _LARGEST)
         if encoding in ("gzip", "deflate"):
             return zlib.decompressobj(wbits=32 + zlib.MAX_WBITS).decompress(body, _LARGEST)
-    except (zlib.error, zstandard.ZstdError):
+    except (zlib.error, zstd.ZstdError):
         return body
     return body
 

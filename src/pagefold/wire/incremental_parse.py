@@ -11,7 +11,17 @@ from typing import Any, TypeAlias
 from pagefold.log import Log
 from pagefold.wire import json_text
 from pagefold.wire.json_text import Spot, bytes_of, places_in_bytes, text_of
-from pagefold.wire.message import BodyMembers, Message, Request, RequestShape, head_of, model_of, streams, tools_of
+from pagefold.wire.message import (
+    BodyMembers,
+    Message,
+    Request,
+    RequestShape,
+    head_of,
+    model_of,
+    refuse_too_many,
+    streams,
+    tools_of,
+)
 
 _SPACES = (b" ", b"\t", b"\n", b"\r")
 _ENDS = b",}] \t\n\r"
@@ -36,6 +46,7 @@ def parse_again(body: bytes, before: Request, shape: RequestShape) -> Reparsed |
     alike = stop > at and body.endswith(view[old_end - 1 :])
     text = text_of(body[at:stop] if alike else body[at:])
     fresh, end = json_text.following(text, 0)
+    refuse_too_many(kept + len(fresh))
     if alike and end != len(text):
         return None
     model, stream, head, tools = before.model, before.stream, before.head, before.tools

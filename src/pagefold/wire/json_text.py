@@ -10,6 +10,7 @@ deeply than the interpreter can parse.
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import starmap
 from operator import methodcaller
 from typing import Any, AnyStr, NamedTuple, TypeAlias
@@ -23,6 +24,7 @@ _SPACE = re.compile(r"[ \t\n\r]*")
 _PLAIN_KEY = re.compile(r'"([^"\\]*)"[ \t\n\r]*:[ \t\n\r]*')  # nothing in it is escaped, and so it says what it is
 _BEHIND = re.compile(r"[ \t\n\r]*([,}])[ \t\n\r]*")  # what follows a member
 _BEHIND_ELEMENT = re.compile(r"[ \t\n\r]*([,\]])[ \t\n\r]*")
+_REPLACED = 16
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -162,14 +164,43 @@ def find(text: str, path: Path) -> tuple[int, int]:
     return start, end
 
 
+@lru_cache(maxsize=_REPLACED)
 def replaced(text: str, path: Path, value: str) -> str:
-    """`text` with the string at `path` saying `value`; every other byte as it was.
+    """`text` with the string at `path` saying `value`; every other byte as it was. The newest are remembered: what a
+    policy changed is changed once more in the message as the client sent it.
 
     Raises WireError where what lies there is not a string.
     """
     start, end = find(text, path)
     _expect(text, start, '"')
     return splice(text, [(start, end, dumps(value))])
+
+
+def replaced_each(text: str, strings: Sequence[tuple[Path, str]]) -> str:
+    """`text` with the string at each path saying another; every other byte as it was. However many they are, what is
+    around them is read once. Raises WireError as `replaced` does."""
+    return splice(text, sorted(_new_strings(text, Spot(_after_space(text, 0), 0, None), strings)))
+
+
+def _new_strings(text: str, at: Spot, strings: Sequence[tuple[Path, str]]) -> Iterator[tuple[int, int, str]]:
+    inside: dict[str | int, list[tuple[Path, str]]] = {}
+    for path, value in strings:
+        if path:
+            inside.setdefault(path[0], []).append((path[1:], value))
+        else:
+            _expect(text, at.start, '"')
+            yield at.start, at.end, dumps(value)
+    if not inside:
+        return
+    spots: dict[str | int, Spot]
+    if isinstance(next(iter(inside)), str):
+        spots = {spot.key: spot for spot in _members(text, at.start)[0]}
+    else:
+        spots = dict(enumerate(_elements(text, at.start)[0]))
+    for step, below in inside.items():
+        if step not in spots:
+            raise WireError(f"{place(text, at.start)}: no {step!r} in this JSON value")
+        yield from _new_strings(text, spots[step], below)
 
 
 def splice(text: AnyStr, changes: Iterable[tuple[int, int, AnyStr]]) -> AnyStr:

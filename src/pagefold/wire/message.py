@@ -6,7 +6,7 @@ text byte for byte; a changed block is spliced into it. Nothing here knows a pro
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from enum import StrEnum
 from typing import Any, Protocol, TypeAlias
 
@@ -17,6 +17,9 @@ from pagefold.wire import json_text
 
 PLACED = "#"
 """How the id of a call begins that came without one: it is made of the call's place."""
+
+
+MOST_MESSAGES = 100_000
 
 
 class Role(StrEnum):
@@ -93,8 +96,8 @@ class Message:
         """Returns the message with another text in one block. Raises WireError where the block has no path."""
         block = self.blocks[index]
         raw = json_text.replaced(self.raw, block.path, text)
-        blocks = (*self.blocks[:index], replace(block, text=text), *self.blocks[index + 1 :])
-        return replace(self, blocks=blocks, raw=raw)
+        changed = Block(block.kind, text, block.path, block.call_id, block.name, block.failed)
+        return Message(self.role, (*self.blocks[:index], changed, *self.blocks[index + 1 :]), raw, self.place)
 
 
 def arguments_of(call: Block) -> dict[str, Any]:
@@ -227,6 +230,7 @@ def read_request(body: bytes, text: str, top: Sequence[json_text.Spot], shape: R
     if array is None or not isinstance(array.value, list):
         raise WireError(f"a request of this kind has a list under {shape.messages!r}")
     spots: list[json_text.Spot] = array.value
+    refuse_too_many(len(spots))
     said = {spot.key: (spot.value, text[spot.start : spot.end]) for spot in top if spot is not array}
     around, (start, end) = _around(body, text, top, array)
     ends = json_text.places_in_bytes(text, [spot.end for spot in spots])
@@ -243,6 +247,12 @@ def read_request(body: bytes, text: str, top: Sequence[json_text.Spot], shape: R
         _tools_key=shape.tools,
         _tools_end=shape.tools_end,
     )
+
+
+def refuse_too_many(messages: int) -> None:
+    """Raises WireError for more messages than any conversation has: each takes a kilobyte, however short it is."""
+    if messages > MOST_MESSAGES:
+        raise WireError(f"a request of {messages:,} messages; up to {MOST_MESSAGES:,} are read")
 
 
 def _parsed(text: str, spots: Sequence[json_text.Spot], shape: RequestShape) -> list[Message]:

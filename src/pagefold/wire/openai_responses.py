@@ -15,7 +15,7 @@ from pagefold.wire import json_text, sse
 from pagefold.wire.api import CallFormat
 from pagefold.wire.json_text import as_count, as_list, as_object, as_string
 from pagefold.wire.message import Block, BlockKind, Message, Request, RequestShape, Response, Role, Usage, read_request
-from pagefold.wire.quota import quota_of_codex
+from pagefold.wire.quota import limits_of_codex
 from pagefold.wire.shared_parsing import as_result, role_of, text_parts, typed_part, usage_of, with_result_id
 
 _TEXTS = dict.fromkeys(("input_text", "output_text", "summary_text", "reasoning_text", "text"), "text")
@@ -146,7 +146,7 @@ class ResponsesStream(sse.StreamedAnswer):
             self._whole, self._data = value["response"], data
             self._usage = self._whole.get("usage")
         elif kind == "codex.rate_limits":
-            self.quota = quota_of_codex(value.get("rate_limits")) or self.quota
+            self.limits = limits_of_codex(value.get("rate_limits"))
         elif kind in ("response.output_item.added", "response.output_item.done"):
             self._items[index] = as_object(value.get("item"))
             # The item now holds what came in pieces before.

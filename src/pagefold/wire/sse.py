@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 from pagefold.errors import WireError
 from pagefold.wire import json_text
 from pagefold.wire.message import Response
-from pagefold.wire.quota import Quota
+from pagefold.wire.quota import NO_LIMITS, Limits
 
 _END = re.compile(rb"\r\n\r\n|\r\n\n|\r\n\r(?!\n)|\n\r\n|\n\n|\n\r(?!\n)|\r\r(?!\n)|\r\r\n")
 _FAILING = (b'"error"',)
@@ -85,9 +85,9 @@ class StreamedAnswer(ABC):
     """Reads a model's answer from a stream while it passes. A format's subclass knows what its events mean.
 
     `ended` is True once the stream has said that the answer is complete; `error` is the data of an event that says it
-    failed. `quota` is what it says of a subscription's window, where it does. `reasoning_keys` tell the pieces of
+    failed. `limits` is what it says of a subscription's windows, where it does. `reasoning_keys` tell the pieces of
     reasoning that came from all others, where they are bound to what stands before them. With `gist`, events with the
-    model's text, which are most of a stream, are skipped: only the end, the model, the usage, the quota and those keys
+    model's text, which are most of a stream, are skipped: only the end, the model, the usage, the limits and those keys
     are read.
     """
 
@@ -98,7 +98,7 @@ class StreamedAnswer(ABC):
     error: str = ""
     gist: bool = False
     reasoning_keys: list[str] = field(default_factory=list)
-    quota: Quota | None = None
+    limits: Limits = NO_LIMITS
     _events: EventSplitter = field(default_factory=EventSplitter)
     _usage: Any = None
 

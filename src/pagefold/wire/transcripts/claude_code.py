@@ -68,6 +68,7 @@ class _ClaudeCodeReader:
         blocks = list(anthropic.blocks_of(message["content"], ()))
         key = str(message.get("id") or record.get("uuid"))
         builder.answer(key, blocks, seconds(record.get("timestamp")))
+        builder.name_answer(key, f"{key} {record.get('timestamp')}")  # a fork's log begins with copies of both
         builder.used(anthropic.parse_usage(message.get("usage")), _cache_miss(message.get("diagnostics")), key)
 
     def _say(self, agent: str, record: dict[str, Any], role: Role, blocks: list[Block]) -> None:

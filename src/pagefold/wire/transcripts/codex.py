@@ -1,17 +1,19 @@
 """Codex rollouts: one record a line, `{"timestamp", "type", "payload"}`; the conversation is in the `response_item`s.
 
 Items that the model wrote one after another are one answer. A compaction begins a new history with what Codex kept.
-Records that carry no item are passed over.
+Records that carry no item are passed over. An answer is named by all that stands up to it, ids included: forks of older
+releases begin with copies of it, and have other times.
 """
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Any
 
 from pagefold.errors import WireError
 from pagefold.wire import json_text, openai_responses
 from pagefold.wire.message import Role
-from pagefold.wire.quota import WEEK_MINUTES, WindowUse, quota_of_codex
+from pagefold.wire.quota import LimitsUse, limits_of_codex
 from pagefold.wire.transcripts.session import Builder, Problem, Session, read_lines, seconds
 
 _SOURCE = "codex"
@@ -31,8 +33,8 @@ class _CodexReader:
     histories: int = 1
     answer: int = 0
     answering: bool = field(default=False)
-    window_use: WindowUse = field(default_factory=WindowUse)
-    week_use: WindowUse = field(default_factory=WindowUse)
+    items: bytes = b""  # a hash of all so far
+    limits_use: LimitsUse = field(default_factory=LimitsUse)
 
     def take(self, record: Any) -> Iterator[Session]:
         payload = record.get("payload") if isinstance(record, dict) else None
@@ -53,20 +55,23 @@ class _CodexReader:
                 yield from self._compact(payload, time)
             case "event_msg" if payload.get("type") == "token_count":
                 self._used(payload.get("info"))
-                limits = payload.get("rate_limits")
-                self.builder.windows += self.window_use.increase(quota_of_codex(limits))
-                self.builder.weeks += self.week_use.increase(quota_of_codex(limits, WEEK_MINUTES))
+                windows, weeks = self.limits_use.increase(limits_of_codex(payload.get("rate_limits")))
+                self.builder.windows += windows
+                self.builder.weeks += weeks
 
     def finish(self) -> Iterator[Session]:
         if session := self.builder.session():
             yield session
 
     def _item(self, item: dict[str, Any], time: float | None) -> None:
-        message = openai_responses.parse_item(item, json_text.dumps(item))
+        raw = json_text.dumps(item)
+        message = openai_responses.parse_item(item, raw)
+        self.items = sha256(self.items + json_text.bytes_of(raw)).digest()
         if message.role is Role.ASSISTANT:
             self.answer += not self.answering
             self.answering = True
             self.builder.answer(str(self.answer), message.blocks, time)
+            self.builder.name_answer(str(self.answer), self.items.hex())
         else:
             self.answering = False
             self.builder.add(message.role, message.blocks, time)

@@ -30,6 +30,9 @@ class Session:
     much of a subscription's five-hour windows was used meanwhile, by all that its account did, and `weeks` the same of
     weekly ones; 0 where nobody says. `began` is when, in seconds since 1970, or 0; `project` is the folder in which the
     agent worked. `aside` is the usage of answers that hold nothing a session keeps, such as thinking alone.
+
+    `answers` are the names of answers, by index, where a log has any: a copy in another log has the same. Answers
+    before `since` were made elsewhere: they are history, and nothing was asked or paid for them here.
     """
 
     id: str
@@ -45,6 +48,21 @@ class Session:
     began: float = 0.0
     project: str = ""
     aside: tuple[Usage, ...] = ()
+    answers: Mapping[int, str] = field(default_factory=dict)
+    since: int = 0
+
+    def own_from(self, index: int) -> "Session":
+        """The session as a copy that goes on by itself from the answer with this index. What a log says of subscription
+        windows and of answers that hold nothing is not told apart, and stays with the other."""
+        return replace(
+            self,
+            usage={at: usage for at, usage in self.usage.items() if at >= index},
+            cache_misses={at: miss for at, miss in self.cache_misses.items() if at >= index},
+            windows=0.0,
+            weeks=0.0,
+            aside=(),
+            since=index,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +109,7 @@ def unanswered(session: Session) -> Iterator[str]:
 def chat_messages(role: Role, blocks: Iterable[Block], names: Mapping[str, str]) -> Iterator[Message]:
     """Any message's blocks as chat messages: every result a message of its own, then what else was said.
 
+    A result that came in several parts keeps them: they stand one by one in a request too, and have forms one by one.
     `names` maps call ids to tools, because a result does not always say whose it is.
     """
     rest: list[Block] = []
@@ -103,9 +122,8 @@ def chat_messages(role: Role, blocks: Iterable[Block], names: Mapping[str, str])
         elif block.kind is BlockKind.OTHER and block.text:
             rest.append(replace(block, kind=BlockKind.TEXT))
     for call_id, parts in results.items():
-        text = "\n".join(part.text for part in parts)
-        whole = replace(parts[0], text=text, name=names.get(call_id, ""))
-        yield openai_chat.render_message(Role.TOOL, (whole,))
+        name = names.get(call_id, "")
+        yield openai_chat.render_message(Role.TOOL, [replace(part, name=name) for part in parts])
     if rest:
         yield openai_chat.render_message(role, rest)
 
@@ -130,6 +148,7 @@ class Builder:
     cache_misses: dict[int, CacheMiss] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
     answers: dict[str, tuple[int | None, tuple[Block, ...]]] = field(default_factory=dict)
+    answer_names: dict[int, str] = field(default_factory=dict)
     head: tuple[str, ...] = ()
     model: str = ""
     windows: float = 0.0
@@ -154,6 +173,12 @@ class Builder:
             else:
                 self.messages[index] = message
         self.answers[key] = (index, gathered)
+
+    def name_answer(self, key: str, name: str) -> None:
+        """Gives an answer the name that it has in every copy; the first one stays."""
+        index = self.answers[key][0]
+        if index is not None:
+            self.answer_names.setdefault(index, name)
 
     def used(self, usage: Usage | None, miss: CacheMiss | None = None, key: str = "") -> None:
         """What the provider reported for an answer, its usage and why its cache was missed: for the one with this key,
@@ -193,4 +218,5 @@ class Builder:
             start,
             self.project,
             tuple(self.aside.values()),
+            self.answer_names,
         )

@@ -1,0 +1,123 @@
+"""Requests signed for AWS behind the proxy: signed again after they were derived, or refused in a sentence."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from pagefold.derive.policies import policy_named
+from pagefold.model_proxy.aws_signing import AwsSigning
+from pagefold.model_proxy.conversations import Conversations
+from pagefold.model_proxy.proxy import Proxy
+from pagefold.model_proxy.server import running
+from pagefold.model_proxy.upstreams import Upstreams
+from pagefold.wire.aws_signature import AwsCredentials, SignedRequest, SigningScope, problem_with, signed
+from tests.model_proxy.upstream import ANSWER, Received, Upstream, answers, ask, upstream, whole
+
+KEY = AwsCredentials("AKIDEXAMPLE", "secret of the user", "session")
+SCOPE = SigningScope("", "eu-west-1", "bedrock")
+PATH = "/model/eu.anthropic.claude-opus-5-v1%3A0/invoke"
+ROWS = json.dumps([{"id": at, "name": f"row {at}", "state": "open"} for at in range(50)], indent=1)
+BODY = json.dumps(
+    {
+        "anthropic_version": "bedrock-2023-05-31",
+        "max_tokens": 500,
+        "messages": [
+            {"role": "user", "content": "List the rows."},
+            {"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "rows", "input": {}}]},
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": ROWS}]},
+        ],
+    }
+).encode()
+
+
+@contextmanager
+def bedrock(signing: AwsSigning) -> Iterator[tuple[str, Upstream]]:
+    with upstream(answers(whole(ANSWER))) as model:
+        conversations = Conversations(policy_named("lossless"))
+        with running(Proxy(Upstreams({"bedrock": model.url}), conversations, signing=signing)) as url:
+            yield url, model
+
+
+def asked(
+    url: str, key: AwsCredentials = KEY, body: bytes = BODY, path: str = PATH, sent: bytes = b"", **more: str
+) -> tuple[int, str]:
+    """Asks with a signature as an SDK makes it; status and answer."""
+    one = SignedRequest("POST", path, "", [("content-type", "application/json")], body)
+    headers = dict(signed(one, urlsplit(url).netloc, key, SCOPE, datetime.now(tz=UTC))) | more
+    spelled: dict[str, Any] = {name.replace("-", "_"): value for name, value in headers.items()}
+    status, _, answer = ask(url, body=sent or body, path=path, **spelled)
+    return status, answer.decode()
+
+
+def arrived(received: Received) -> SignedRequest:
+    method, path, _ = received.line.decode().split(" ")
+    headers = [(name.decode(), value.decode()) for name, value in received.headers]
+    return SignedRequest(method, path, "", headers, received.body)
+
+
+def test_a_derived_request_is_signed_again_for_where_it_goes() -> None:
+    with bedrock(AwsSigning(KEY)) as (url, model):
+        assert asked(url) == (200, ANSWER.decode())
+    (received,) = model.received
+    assert len(received.body) < len(BODY)
+    assert problem_with(arrived(received), KEY, datetime.now(tz=UTC)) == ""
+    assert dict(received.headers)[b"host"].decode() == urlsplit(model.url).netloc
+    assert dict(received.headers)[b"x-amz-security-token"] == b"session"
+
+
+def test_what_is_not_read_is_signed_again_too() -> None:
+    with bedrock(AwsSigning(KEY)) as (url, model):
+        assert asked(url, path="/model/amazon.nova/converse", body=b'{"any": "body"}')[0] == 200
+    (received,) = model.received
+    assert received.body == b'{"any": "body"}'
+    assert problem_with(arrived(received), KEY, datetime.now(tz=UTC)) == ""
+
+
+@pytest.mark.parametrize(
+    ("more", "key", "sentence"),
+    [
+        ({}, AwsCredentials("AKIDOTHER", KEY.secret), "signed with another access key than pagefold's"),
+        ({}, AwsCredentials(KEY.key_id, "a guess"), "its signature does not fit"),
+        ({"sent": b"{}"}, KEY, "not of its host and its body"),
+        ({"authorization": "AWS4-ECDSA-P256-SHA256 Credential=a"}, KEY, "none of AWS4-HMAC-SHA256"),
+    ],
+)
+def test_only_what_was_signed_with_the_same_key_for_this_body_is_signed_again(
+    more: dict[str, Any], key: AwsCredentials, sentence: str
+) -> None:
+    with bedrock(AwsSigning(KEY)) as (url, model):
+        status, answer = asked(url, key, **more)
+    assert (status, model.received) == (400, [])
+    assert sentence in json.loads(answer)["error"]["message"]
+
+
+def test_nobody_gets_a_signature_on_another_path_or_by_a_mark_of_their_own() -> None:
+    with upstream(answers(whole(ANSWER))) as model:
+        addresses = {"anthropic": model.url, "bedrock": model.url}
+        with running(Proxy(Upstreams(addresses), signing=AwsSigning(KEY))) as url:
+            for guess in ("AWS4-HMAC-SHA256 20261118 eu-west-1 bedrock", f"AWS4-HMAC-SHA256 {'0' * 64} a b c"):
+                assert ask(url, path="/v1/messages", authorization=guess)[0] == 200
+                assert ask(url, path=PATH, authorization=guess)[0] == 400
+            assert ask(url, path=PATH, authorization="Bearer key")[0] == 200
+    assert len(model.received) == 3
+    assert [dict(one.headers).get(b"x-amz-date") for one in model.received] == [None] * 3
+
+
+def test_a_long_body_is_refused_and_not_half_signed() -> None:
+    with bedrock(AwsSigning(KEY, most=1000)) as (url, model):
+        status, answer = asked(url)
+    assert (status, model.received) == (400, [])
+    assert "too long" in json.loads(answer)["error"]["message"]
+
+
+@pytest.mark.parametrize(("missed", "sentence"), [(False, "`sign = true`"), (True, "needs AWS_ACCESS_KEY_ID")])
+def test_without_a_key_a_sentence_says_what_to_do(missed: bool, sentence: str) -> None:
+    with bedrock(AwsSigning(asked=missed)) as (url, model):
+        status, answer = asked(url)
+    assert (status, model.received) == (400, [])
+    assert sentence in json.loads(answer)["error"]["message"]
