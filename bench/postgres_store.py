@@ -1,7 +1,8 @@
 """A store in Postgres against one in a file: what a call costs, and how a large store is copied each way.
 
-The server is one that this starts, on loopback, with fsync on. Exit code 1 where a copy is not equal, or where a put
-costs over a millisecond more. Usage: python -m bench.postgres_store [--pages N] [--commit on|off]
+Stores are steady ones, as `serve` has them. The server is one that this starts, on loopback, with fsync on. Exit code 1
+where a copy is not equal, or where a put costs over a millisecond more.
+Usage: python -m bench.postgres_store [--pages N]
 """
 
 import argparse
@@ -13,10 +14,9 @@ import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from urllib.parse import quote
 
 from pagefold.adapters.store_copy import copy_store
-from pagefold.adapters.stores import open_store, rows_of
+from pagefold.adapters.stores import open_steady_store, open_store, rows_of
 from pagefold.pages.store import Store
 from tests.postgres import running_postgres
 
@@ -60,14 +60,13 @@ def fill(path: Path, count: int) -> None:
 def main() -> int:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--pages", type=int, default=100_000)
-    options.add_argument("--commit", choices=["on", "off"], default="on", help="whether it waits for the disk")
     given = options.parse_args()
     with running_postgres(sync=True) as server, tempfile.TemporaryDirectory() as folder:
         first, back, url = Path(folder, "a.db"), Path(folder, "b.db"), server.new_schema()
         slower = 0.0
-        with closing(open_store(Path(folder, "calls.db"))) as store:
+        with closing(open_steady_store(Path(folder, "calls.db"))) as store:
             here = calls_of(store, random.Random(2))
-        with closing(open_store(server.new_schema() + quote(f" -csynchronous_commit={given.commit}"))) as store:
+        with closing(open_steady_store(server.new_schema())) as store:
             there = calls_of(store, random.Random(2))
         print("microseconds: median (99th) of a call        file            Postgres")
         for name in here:

@@ -1,8 +1,9 @@
-"""Several `pagefold serve` on one Postgres, while they are killed and the server is stopped and started.
+"""Several `pagefold serve` on one Postgres, while they are killed and the server is stopped, started and replaced.
 
-Sessions go to a replica at random, and a client tries another one where its request was cut. Counted are turns that
-could not be done, and handles that were sent and whose page the store does not have. Exit code 1 where there are any.
-Usage: python -m bench.replicas [--kills 20] [--restarts 10] [--replicas 3]
+Sessions go to a replica at random, and a client tries another one where its request was cut. A failover is a copy of
+the running server (`pg_basebackup`) that takes the place of it some turns later, so that it lacks those. Counted are
+turns that could not be done, and handles that were sent and whose page the store does not have. Exit code 1 where there
+are any. Usage: python -m bench.replicas [--kills 20] [--restarts 10] [--failovers 5] [--replicas 3]
 """
 
 import argparse
@@ -66,6 +67,7 @@ class Session(threading.Thread):
         super().__init__()
         self._number, self._replicas, self._ended = number, replicas, ended
         self.done = self.failed = self.retried = 0
+        self.seconds: list[float] = []
 
     def run(self) -> None:
         dice, number = random.Random(self._number), 0
@@ -74,8 +76,10 @@ class Session(threading.Thread):
             messages += turn(self._number, number)
             number += 1
             data = json.dumps({"model": "claude-sonnet-4-5", "max_tokens": 9, "messages": messages}).encode()
+            began = time.perf_counter()
             if self._asked(data, dice):
                 self.done += 1
+                self.seconds.append(time.perf_counter() - began)
             else:
                 self.failed += 1
             if number == 40:
@@ -99,6 +103,14 @@ def restart(server: PostgresServer, number: int) -> None:
     server.start()
 
 
+def fail_over(server: PostgresServer) -> None:
+    server.copy_running()
+    time.sleep(1.0)
+    server.stop(signal.SIGQUIT)
+    server.take_copy()
+    server.start()
+
+
 def lost_handles(url: str, bodies: list[bytes]) -> tuple[int, int]:
     handles = {handle for body in bodies for handle in re.findall(r"pf-[a-z2-7]{10}", body.decode())}
     with closing(open_store(url)) as store:
@@ -109,6 +121,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--restarts", type=int, default=10)
+    parser.add_argument("--failovers", type=int, default=5)
     parser.add_argument("--replicas", type=int, default=3)
     given = parser.parse_args()
     provider, ended, dice = Provider(), threading.Event(), random.Random(7)
@@ -124,17 +137,25 @@ def main() -> int:
         for number in range(given.restarts):
             restart(server, number)
             time.sleep(2.0)
+        for _ in range(given.failovers):
+            fail_over(server)
+            time.sleep(3.0)
         ended.set()
         for session in sessions:
             session.join()
         time.sleep(2.0)
         replicas.close()
         sent, lost = lost_handles(url, provider.bodies)
-        told = Path(folder, "stderr").read_text().count("works again")
+        told = Path(folder, "stderr").read_text()
     provider.shutdown()
     done, failed, retried = (sum(getattr(one, name) for one in sessions) for name in ("done", "failed", "retried"))
-    print(f"{given.replicas} replicas, {given.kills} kills, {given.restarts} restarts of Postgres: {done} turns done")
-    print(f"{failed} turns failed, {retried} requests were tried again, the store came back {told} times")
+    print(f"{given.replicas} replicas, {given.kills} kills, {given.restarts} restarts, ", end="")
+    print(f"{given.failovers} failovers of Postgres: {done} turns done; load {os.getloadavg()[0]:.0f}")
+    print(f"{failed} turns failed, {retried} requests were tried again, ", end="")
+    print(f"the store came back {told.count('works again')} times, {told.count('(gone)')} of them after a loss")
+    seconds = sorted(taken for one in sessions for taken in one.seconds)
+    print(f"a turn took p50 {1000 * seconds[len(seconds) // 2]:.0f} ms, ", end="")
+    print(f"p99 {1000 * seconds[int(0.99 * len(seconds))]:.0f} ms, with what was tried again")
     print(f"{sent} handles were sent, {lost} of them without a page")
     return int(failed > 0 or lost > 0 or not sent)
 

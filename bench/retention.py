@@ -2,6 +2,7 @@
 
     python bench/retention.py                1 GB
     python bench/retention.py --bytes 50000000 --json
+    chrt -f 1 python bench/retention.py      on a machine where others work: their share of it is not measured
 
 Prints how large the file was and is, how long puts took while it was collected, how long the same puts took at the
 same time into another store that nobody collects (what the machine alone makes them wait), and whether all handles of a

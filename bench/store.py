@@ -23,8 +23,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TypeAlias, TypeVar
 
-import zstandard
-
+from pagefold import zstd
 from pagefold.adapters.sqlite.pages import SqlitePages
 from pagefold.errors import StoreError
 from pagefold.pages.page import PageId, id_of
@@ -46,17 +45,17 @@ class Bare:
         self.db.execute("PRAGMA journal_mode = WAL")
         self.db.execute("PRAGMA synchronous = NORMAL")
         self.db.execute("CREATE TABLE pages (id TEXT PRIMARY KEY, content BLOB)")
-        self.compressor = zstandard.ZstdCompressor(level=3)
-        self.decompressor = zstandard.ZstdDecompressor()
+        self.compressor = zstd.ZstdCompressor(level=3)
 
     def put(self, content: bytes) -> str:
         page = hashlib.sha256(content).hexdigest()
-        self.db.execute("INSERT OR IGNORE INTO pages VALUES (?, ?)", (page, self.compressor.compress(content)))
+        packed = self.compressor.compress(content, zstd.ZstdCompressor.FLUSH_FRAME)
+        self.db.execute("INSERT OR IGNORE INTO pages VALUES (?, ?)", (page, packed))
         return page
 
     def get(self, page: str) -> bytes:
         row = self.db.execute("SELECT content FROM pages WHERE id = ?", (page,)).fetchone()
-        return self.decompressor.decompress(row[0])
+        return zstd.decompress(row[0])
 
     def checked(self, page: str) -> bytes:
         content = self.get(page)
@@ -148,7 +147,7 @@ def measure(blobs: int) -> bool:
     writing = Writing(seed=1)
     contents = [writing.content() for _ in range(blobs)]
     kilobytes = sum(map(len, contents)) / 1000
-    packed = sum(len(zstandard.ZstdCompressor(level=3).compress(content)) for content in contents) / 1000
+    packed = sum(len(zstd.compress(content, 3)) for content in contents) / 1000
     print(f"{blobs} contents, {kilobytes / blobs:.1f} KB on average, {kilobytes / packed:.2f} x with zstd 3")
     rounds: list[dict[str, Seconds]] = []
     for start in range(0, blobs, ROUND):

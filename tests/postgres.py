@@ -89,6 +89,12 @@ class PostgresServer:
         """Copies the data of a server that is stopped."""
         subprocess.run(["cp", "-a", str(self.data), str(self.folder / "copy")], check=True)
 
+    def copy_running(self) -> None:
+        """Copies the data of a server that runs, as a standby begins."""
+        self._run(
+            "pg_basebackup", "-h", "127.0.0.1", "-p", str(self.port), "-U", "pagefold", "-c", "fast", "-D", "copy"
+        )
+
     def take_copy(self) -> None:
         """Puts the copy in the place of the data, as an old standby that takes over."""
         shutil.rmtree(self.data)

@@ -30,6 +30,14 @@ class NoteSuite:
         assert notes.put_if_absent("b", b"yours", now=2.0) == b"yours"
         assert (notes.newest("a"), notes.newest("b")) == (b"mine", b"yours")
 
+    def test_of_what_is_put_if_possible_the_newest_is_read(self, notes: NoteStore) -> None:
+        notes.put_if_possible("a", b"first", now=1.0, history="h")
+        notes.put_if_possible("b", b"other", now=1.0, history="h")
+        for number in range(20):
+            notes.put_if_possible("a", b"newer %d" % number, now=2.0 + number, history="h")
+
+        assert (notes.newest("a"), notes.newest("b")) == (b"newer 19", b"other")
+
     def test_what_was_put_stands_against_a_later_put_if_absent(self, notes: NoteStore) -> None:
         notes.put("a", b"first")
         notes.put("a", b"second")

@@ -6,6 +6,7 @@ and its content is read from the lost store, which can often still be read.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from pagefold.pages.page import PageId, id_range
@@ -14,6 +15,7 @@ from pagefold.pages.store import Store
 
 _BYTES = 32 << 20
 _ENTRIES = 100_000
+_SURE = 1_000  # in a row that are there: so are the older ones
 
 
 @dataclass(slots=True)
@@ -87,22 +89,41 @@ class Acknowledged:
         return [page for page in pages if self.get(scope, page) is not None]
 
     def give(self, store: Store, read: Callable[[StoreScope, PageId], bytes | None]) -> int:
-        """Puts all of it into another store, and returns how many pages could not be: of those neither this nor `read`
-        knows the content. Raises StoreError."""
+        """Puts what a store lacks of it there, and returns how many pages could not be: of those neither this nor
+        `read` knows the content. Raises StoreError."""
+        within = cache(store.scoped)
+        listed = cache(lambda scope, history: frozenset(within(scope).pages.listed(history)))
+        for (principal, name), (content, now, history) in _lacking(
+            self.notes, lambda key, note: within(StoreScope(key[0])).notes.newest(key[1]) == note[0]
+        ):
+            within(StoreScope(principal)).notes.put(name, content, now=now, history=history)
         lost = 0
-        for (principal, name), (content, now, history) in list(self.notes.items()):
-            store.scoped(StoreScope(principal)).notes.put(name, content, now=now, history=history)
-        for (scope, page, history), how in list(self.puts.items()):
+        for (scope, page, _), how in _lacking(self.puts, lambda key, how: key[1] in listed(key[0], key[2])):
             known = self.contents.get(page)
             known = read(scope, page) if known is None else known
             if known is None:
                 lost += 1
-                continue
-            pages = store.scoped(scope).pages
-            pages.put(known, **how)
-            if (scope, page, history) in self.holds:
-                pages.hold(page, history)
+            else:
+                within(scope).pages.put(known, **how)
+        for scope, page, history in list(self.holds):
+            within(scope).pages.hold(page, history)
         return lost
+
+
+def _lacking(known: dict[Any, Any], is_there: Callable[[Any, Any], bool]) -> list[tuple[Any, Any]]:
+    """What is not there, oldest first. A store loses what was put last: so the newest are asked for first, and after
+    many in a row that are there, the older ones are there too."""
+    lacking: list[tuple[Any, Any]] = []
+    found = 0
+    for key, value in reversed(list(known.items())):
+        if found == _SURE:
+            break
+        if is_there(key, value):
+            found += 1
+        else:
+            found = 0
+            lacking.append((key, value))
+    return lacking[::-1]
 
 
 def _keep(known: dict[Any, Any], key: Any, value: Any) -> None:

@@ -1,6 +1,7 @@
 """The parts of a steady store: each asks the store through its thread, and says what it does in an outage."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, Protocol, TypeVar
 
 from pagefold.adapters.acknowledged import Acknowledged
@@ -156,6 +157,10 @@ class SteadyNotes:
         else:
             self._store.acknowledged.noted(self._principal, name, content, now, history)
         return content
+
+    def put_if_possible(self, name: str, content: bytes, *, now: float = 0.0, history: str = "") -> None:
+        with suppress(StoreError):  # counted by the store, like every error of its own
+            self._store.ask(lambda inner: inner.notes.put_if_possible(name, content, now=now, history=history))
 
 
 class SteadyOutbox:

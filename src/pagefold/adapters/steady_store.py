@@ -239,28 +239,31 @@ class SteadyStore:
             back()
 
     def _reopen(self) -> None:
-        lost, self._inner = self._inner, None
-        aside = ""
-        try:
-            if self._breaker.kind == "damaged" and (lost is None or lost.is_current()):
-                aside = self._set_aside()
-            if lost is not None:
-                lost.let_go()
-            inner = self._open()
-        except BaseException:
-            self._inner = lost
-            raise
-        inner.wait_at_most(_BUSY_SECONDS)
-        inner.check()  # what writing makes beside the file is known from here on
-        inner.is_current()
+        """Opens the store anew, and puts there what it lacks. Raises StoreError, and is then to be done again."""
+        lost, aside = self._inner, ""
+        if self._breaker.kind == "damaged" and (lost is None or lost.is_current()):
+            aside = self._set_aside()
         if lost is not None:
-            self._health.mended += 1
-            self._health.lost_pages += self._acknowledged.give(inner, lambda scope, page: _read(lost, scope, page))
-            with suppress(StoreError):
-                lost.close()
+            lost.let_go()
+        inner = self._open()
         if aside:
             self._report("store damaged", f"the damaged store was moved to {aside}, and a new one was made")
+        try:
+            inner.wait_at_most(_BUSY_SECONDS)
+            inner.check()  # what writing makes beside the file is known from here on
+            inner.is_current()
+            if lost is not None:
+                not_given = self._acknowledged.give(inner, lambda scope, page: _read(lost, scope, page))
+        except BaseException:
+            with suppress(StoreError):
+                inner.close()
+            raise
         self._inner = inner
+        if lost is not None:
+            self._health.mended += 1
+            self._health.lost_pages += not_given
+            with suppress(StoreError):
+                lost.close()
 
     def _save_notes(self) -> None:
         inner = self._opened()

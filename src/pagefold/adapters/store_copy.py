@@ -3,8 +3,7 @@
 from contextlib import closing
 from dataclasses import dataclass
 
-import zstandard
-
+from pagefold import zstd
 from pagefold.adapters.sqlite.packing import Packing
 from pagefold.adapters.store_rows import PAGES, TABLES, Digest, Row, StoreRows
 from pagefold.errors import StoreError
@@ -31,7 +30,7 @@ def copy_store(source: StoreRows, target: StoreRows) -> Copied:
         nonlocal length
         try:
             content = packing.unpacked(PageId(row[0]), row[1], row[3])
-        except zstandard.ZstdError:
+        except zstd.ZstdError:
             content = None
         if content is None:
             raise StoreError(f"{source.where}: page {row[0]} is damaged, and nothing was copied: verify it first")

@@ -67,7 +67,7 @@ def open_steady_store(
     that cannot be one, and nothing else."""
     if url := address_of(where):
         return SteadyStore(
-            lambda: _open_postgres(url, sender, scope, protection),
+            lambda: _open_postgres(url, sender, scope, protection, remembered=True),
             _postgres().without_password(url),
             sender=sender,
             scope=scope,
@@ -151,11 +151,19 @@ def rows_of(where: str | Path, protection: Protection = UNPROTECTED) -> StoreRow
     return SqliteRows(Path(where).absolute(), protection.key)
 
 
-def _open_postgres(url: str, sender: str, scope: StoreScope, protection: Protection) -> "PostgresStore":
+def _open_postgres(
+    url: str, sender: str, scope: StoreScope, protection: Protection, *, remembered: bool = False
+) -> "PostgresStore":
     if protection.key:
         raise ConfigError("store.key: it encrypts files; a server encrypts its own disk: set no key with store.url")
-    redactor, large = protection.redactor, protection.large
-    store: PostgresStore = _postgres().PostgresStore(url, sender=sender, scope=scope, redactor=redactor, large=large)
+    store: PostgresStore = _postgres().PostgresStore(
+        url,
+        sender=sender,
+        scope=scope,
+        redactor=protection.redactor,
+        large=protection.large,
+        remembered=remembered,
+    )
     return store
 
 

@@ -87,7 +87,7 @@ class Bodies:
     def put(self, scope: StoreScope, page: PageId, content: bytes) -> str:
         """Writes an object; returns its key, which a row is to name by `NAME`."""
         key = f"{FOLDER}{self._identity[:16]}/{folder_of(scope)}/{page}-{secrets.token_hex(4)}"
-        self._server.ask(_EXPECT, (key,))
+        self._server.ask_and_wait(_EXPECT, (key,))
         self._tried(lambda: self._objects.put_now(key, content))
         return key
 

@@ -1,7 +1,7 @@
 """Pages in a Postgres database that many instances share.
 
-Promises: a page that `put` acknowledged survives any kill of this process, and of the server as far as its own settings
-promise; a held page is never collected, whoever collects; a content that does not match its id is never handed out. A
+Promises: a page that `put` acknowledged survives any kill of this process, and of the server as `postgres.server` says;
+a held page is never collected, whoever collects; a content that does not match its id is never handed out. A
 put is one statement, so nothing of it is ever half there.
 
 A content is stored once, and a listing says for whom, as in `adapters.sqlite`.
@@ -12,8 +12,7 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from typing import Any
 
-import zstandard
-
+from pagefold import zstd
 from pagefold.adapters.columns import kind_of, read_back, spelled
 from pagefold.adapters.postgres import bodies, collecting
 from pagefold.adapters.postgres.bodies import KEY_OF, Bodies
@@ -107,16 +106,18 @@ _CLAIM = """
 
 
 class LastPut:
-    """The listing that was put last by this process, by which it is known whether a server has lost something."""
+    """The newest listing that this process has made, by which it is known whether a server has lost something. One that
+    stood there before and was put again says nothing of what was put before it."""
 
     def __init__(self) -> None:
         self._row: dict[str, Any] = {}
 
-    def note(self, row: dict[str, Any]) -> None:
-        self._row = {name: row[name] for name in ("scope", "history", "page")}
+    def note(self, row: dict[str, Any], *, is_new: bool) -> None:
+        if is_new:
+            self._row = {name: row[name] for name in ("scope", "history", "page")}
 
-    def is_there(self, db: Connection) -> bool:
-        return not self._row or db.execute(_LISTED, self._row).fetchone() is not None
+    def is_missing(self, db: Connection) -> bool:
+        return bool(self._row) and db.execute(_LISTED, self._row).fetchone() is None
 
 
 class PostgresPages:
@@ -166,19 +167,21 @@ class PostgresPages:
         more += _AWAIT if self._sender and history else ""
         values = self._row(page, content, history, now, kind or "", name)
         values |= {"original": original, "kinds": ",".join(kinds), "form": shown_form, "sender": self._sender}
-        put = {"decided": "NULL::boolean", "more": more, "answer": "id FROM kept"}
+        put = {"decided": "NULL::boolean", "more": more, "answer": "EXISTS (SELECT 1 FROM listed) FROM kept"}
         is_large = self.bodies is not None and self.scope.project != NOTES and len(content) > self.bodies.over
         touch = bodies.TOUCH if is_large else _TOUCH
-        if (is_large or len(content) > _SENT_AT_ONCE) and self.server.ask(_PUT.format(kept=touch, **put), values):
-            self.last_put.note(values)
-            return page
+        if is_large or len(content) > _SENT_AT_ONCE:
+            touched = self.server.ask(_PUT.format(kept=touch, **put), values)
+            if touched:
+                self.last_put.note(values, is_new=touched[0][0])
+                return page
         if self.bodies is not None and is_large:
             values |= {"stored": b"", "key": self.bodies.put(self.scope, page, content)}
             put["more"] += bodies.NAME
         else:
             values["stored"] = self._packed(content)
-        self.server.ask(_PUT.format(kept=_STORE.format(unless=""), **put), values)
-        self.last_put.note(values)
+        [[is_new]] = self.server.ask(_PUT.format(kept=_STORE.format(unless=""), **put), values)
+        self.last_put.note(values, is_new=is_new)
         return page
 
     def put_first(self, content: bytes, *, history: str, now: float = 0.0, name: str = "") -> bytes:
@@ -189,6 +192,7 @@ class PostgresPages:
         while not self.server.ask(statement, values):
             if (newest := self.newest(history)) is not None:
                 return newest
+        self.last_put.note(values, is_new=True)
         return content
 
     def newest(self, history: str) -> bytes | None:
@@ -338,6 +342,6 @@ class PostgresPages:
     def _is_whole(self, page: PageId, length: int, stored: bytes) -> bool:
         try:
             self.content(page, length, stored)
-        except (StoreError, zstandard.ZstdError):
+        except (StoreError, zstd.ZstdError):
             return False
         return True

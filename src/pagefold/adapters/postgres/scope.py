@@ -25,12 +25,13 @@ class ScopeClause:
         self._number: int | None = None
 
     def number(self, server: Server) -> int:
-        """The number of the scope in this database, where it is noted if it is new."""
+        """The number of the scope in this database, where it is noted if it is new. A crash of the server must not
+        forget it: another scope would get the same number."""
         if self._number is None:
             row = (self.values["principal"], spelled(self.scope.written))
             number = server.ask(_KNOWN, row)
             while not number:
                 note = "INSERT INTO scopes (principal, project) VALUES (%s, %s) ON CONFLICT DO NOTHING RETURNING number"
-                number = server.ask(note, row) or server.ask(_KNOWN, row)
+                number = server.ask_and_wait(note, row) or server.ask(_KNOWN, row)
             self._number = int(number[0][0])
         return self._number

@@ -1,7 +1,11 @@
 """Connections to a Postgres database, and what its errors mean.
 
 Promises: a connection that the server has closed is replaced, and the call done once more; whoever calls again within
-a call gets the same connection; every foreign error becomes a StoreError that names the server without its password.
+a call gets the same connection; a server that has lost what was put there is not used; every foreign error becomes a
+StoreError that names the server without its password.
+
+A statement may count before the server has written it to its disk (`remembered`): then a crash of the server forgets
+up to half a second, which whoever remembers it puts there again. Transactions always wait, and with them all before.
 """
 
 import logging
@@ -12,10 +16,10 @@ from typing import Any, LiteralString, TypeAlias, TypeVar
 
 import psycopg
 import psycopg_pool
-import zstandard
 from psycopg import errors
 from psycopg.conninfo import conninfo_to_dict
 
+from pagefold import zstd
 from pagefold.errors import ConfigError, StoreError
 
 T = TypeVar("T")
@@ -25,6 +29,12 @@ Statement: TypeAlias = LiteralString
 _WAIT_SECONDS = 10.0
 _MOST_CONNECTIONS = 8
 _SESSION = "SET lock_timeout = '5s'; SET idle_in_transaction_session_timeout = '60s'"
+# Unless the address, the user or the database says otherwise.
+_COMMIT_LATER = """
+    SELECT set_config('synchronous_commit', 'off', false) FROM pg_settings
+    WHERE name = 'synchronous_commit' AND source NOT IN ('client', 'user', 'database', 'database user')
+"""
+_COMMIT_NOW = "SET LOCAL synchronous_commit TO DEFAULT"
 # A server that vanished without a word is noticed after seconds and not after hours.
 _LINK = {
     "connect_timeout": "3",
@@ -33,18 +43,20 @@ _LINK = {
     "keepalives_count": "3",
     "tcp_user_timeout": "10000",
 }
-_FOREIGN = (psycopg.Error, psycopg_pool.PoolTimeout, psycopg_pool.PoolClosed, zstandard.ZstdError, UnicodeDecodeError)
+_FOREIGN = (psycopg.Error, psycopg_pool.PoolTimeout, psycopg_pool.PoolClosed, zstd.ZstdError, UnicodeDecodeError)
 
 
 class Server:
-    """The database at a `url`, over a few connections that are made when they are needed."""
+    """The database at a `url`, over a few connections that are made when they are needed. `remembered` says that the
+    caller remembers what it has put lately, and puts it again where the server has lost it."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, remembered: bool = False) -> None:
         self._conninfo, self.where = read_url(url)
-        self._wait = _WAIT_SECONDS
+        self._wait, self._remembered = _WAIT_SECONDS, remembered
         self._current = threading.local()
-        self.when_connected: Callable[[Connection], None] = lambda db: None
-        """Gets every new connection before anybody uses it."""
+        self.has_lost: Callable[[Connection], bool] = lambda db: False
+        """Is asked about every new connection before anybody uses it: whether the server lacks what was put there."""
+        self.lost = self._is_used_lost = False
         with self.telling():
             # Tried once here, because the pool would not say why it gets no connection.
             psycopg.connect(**self._conninfo).close()
@@ -82,11 +94,27 @@ class Server:
             with self._connection() as db:
                 return step(db)
 
+    def ask_and_wait(self, statement: str, values: Any = None) -> list[tuple[Any, ...]]:
+        """The same as `ask`, for what must not be forgotten by a crash of the server."""
+
+        def step(db: Connection) -> list[tuple[Any, ...]]:
+            with db.transaction():
+                db.execute(_COMMIT_NOW)
+                return db.execute(statement.encode(), values).fetchall()
+
+        return self.run(step)
+
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
         """A transaction, done once: it is not known whether one has happened whose connection broke."""
         with self.telling(), self._connection() as db, db.transaction():
+            if self._remembered:
+                db.execute(_COMMIT_NOW)
             yield db
+
+    def use_lost(self) -> None:
+        """Lets what is left be read, where the server has lost something."""
+        self._is_used_lost = True
 
     def connect(self) -> Connection:
         """A connection of the caller's own, with a transaction from its first statement on. Raises StoreError."""
@@ -99,6 +127,8 @@ class Server:
     @contextmanager
     def _connection(self) -> Iterator[Connection]:
         with self._pool.connection(timeout=self._wait) as db:
+            if self.lost and not self._is_used_lost:
+                raise StoreError(f"the store {self.where} lacks what was put there last", kind="gone")
             self._current.connection = db
             try:
                 yield db
@@ -107,7 +137,9 @@ class Server:
 
     def _configure(self, db: Connection) -> None:
         db.execute(_SESSION)
-        self.when_connected(db)
+        if self._remembered:
+            db.execute(_COMMIT_LATER)
+        self.lost = self.lost or self.has_lost(db)
 
     @contextmanager
     def telling(self) -> Iterator[None]:
@@ -151,7 +183,7 @@ _ADVICE: tuple[tuple[tuple[type[BaseException], ...], str, str], ...] = (
     ((errors.InvalidPassword, errors.InvalidAuthorizationSpecification), "shut", "check user and password"),
     ((errors.UndefinedTable, errors.InvalidCatalogName), "gone", "the tables were taken away; start pagefold again"),
     ((errors.ProgramLimitExceeded,), "too large", "go on without storing it"),
-    ((errors.DataCorrupted, errors.IndexCorrupted, zstandard.ZstdError), "damaged page", "restore it from a backup"),
+    ((errors.DataCorrupted, errors.IndexCorrupted, zstd.ZstdError), "damaged page", "restore it from a backup"),
     ((psycopg.OperationalError, psycopg.InterfaceError), "away", "start it, or check its address"),
 )
 

@@ -11,7 +11,7 @@ from pagefold.adapters.postgres.outbox import PostgresOutbox
 from pagefold.adapters.postgres.pages import PostgresPages
 from pagefold.adapters.postgres.schema import migrate
 from pagefold.adapters.postgres.search import PostgresSearch
-from pagefold.adapters.postgres.server import Connection, Server, read_url
+from pagefold.adapters.postgres.server import Server, read_url
 from pagefold.errors import StoreError
 from pagefold.pages.forgetting import Choice, Forgotten
 from pagefold.pages.journal import Rules
@@ -42,9 +42,14 @@ class PostgresNotes:
             return self._unstored.setdefault(name, content)
         return self._pages.put_first(content, history=name, now=now, name=history)
 
+    def put_if_possible(self, name: str, content: bytes, *, now: float = 0.0, history: str = "") -> None:
+        if not self._pages.has_secret(content):
+            self._pages.put(content, history=name, now=now, name=history)
+
 
 class PostgresStore:
-    """The store at a `url`, whose tables are made where there are none. Raises StoreError and ConfigError."""
+    """The store at a `url`, whose tables are made where there are none; `remembered` as in `postgres.server`. Raises
+    StoreError and ConfigError."""
 
     def __init__(
         self,
@@ -54,15 +59,16 @@ class PostgresStore:
         scope: StoreScope = THIS_USER,
         redactor: Redactor | None = None,
         large: LargeBodies | None = None,
+        remembered: bool = False,
     ) -> None:
-        self.sender, self.server = sender, Server(url)
+        self.sender, self.server = sender, Server(url, remembered=remembered)
         self.where = self.server.where
         self._shared = _Shared()
         try:
             migrate(self.server)
             self.bodies = Bodies(self.server, large) if large else None
             self.show(PostgresPages(self.server, scope, sender=sender, redactor=redactor, bodies=self.bodies))
-            self.server.when_connected = self._look_for_last_put
+            self.server.has_lost = self.pages.last_put.is_missing
             self.check()
         except BaseException:
             self.server.close()
@@ -98,7 +104,7 @@ class PostgresStore:
     def is_current(self) -> bool:
         """Whether the server still has what was put last, as every new connection finds out before it is used: not
         where another one took over that lacks it, or an older copy was started. What is older is there if it is."""
-        return not self._shared.lost
+        return not self.server.lost
 
     def check(self) -> None:
         """Raises StoreError where a put would fail."""
@@ -111,7 +117,8 @@ class PostgresStore:
             self.bodies.hurry()
 
     def let_go(self) -> None:
-        """Nothing is left behind by a server that was lost."""
+        """Nothing is left behind by a server that was lost; what it still has can be read."""
+        self.server.use_lost()
 
     def unreadable(self, pages: Sequence[PageId]) -> Sequence[PageId]:
         return self.pages.unreadable(pages)
@@ -121,10 +128,6 @@ class PostgresStore:
 
     def close(self) -> None:
         self.server.close()
-
-    def _look_for_last_put(self, db: Connection) -> None:
-        if not self.pages.last_put.is_there(db):
-            self._shared.lost = True
 
     def show(self, pages: PostgresPages) -> None:
         """Sets the scope to that of these pages."""
@@ -142,5 +145,4 @@ class _Shared:
 
     def __init__(self) -> None:
         self.outbox: PostgresOutbox | None = None
-        self.lost = False
         self.lock = threading.Lock()

@@ -6,8 +6,7 @@ Reads everything and changes nothing, while others read and write. The files of 
 
 from collections.abc import Iterator, Sequence
 
-import zstandard
-
+from pagefold import zstd
 from pagefold.adapters.columns import read_back
 from pagefold.adapters.postgres.server import Server
 from pagefold.adapters.postgres.store import PostgresStore
@@ -55,7 +54,7 @@ class _Check:
                     continue
                 try:
                     content = self._packing.unpacked(page, length, stored)
-                except zstandard.ZstdError:
+                except zstd.ZstdError:
                     content = None
                 if content is None:
                     yield f"page {page}: its content is not what was put there"

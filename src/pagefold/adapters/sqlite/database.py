@@ -14,8 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, NamedTuple, Protocol
 
-import zstandard
-
+from pagefold import zstd
 from pagefold.adapters.private_files import make_private
 from pagefold.errors import StoreError
 
@@ -114,7 +113,7 @@ class Guard:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         self._lock.release()
-        if isinstance(error, sqlite3.Error | zstandard.ZstdError | UnicodeDecodeError | OSError):
+        if isinstance(error, sqlite3.Error | zstd.ZstdError | UnicodeDecodeError | OSError):
             raise refusal(self._what, self._path, _advice_on(error), error) from error
 
 

@@ -1,7 +1,6 @@
 """How a content stands in its column: packed with zstd where that is shorter, else as it is."""
 
-import zstandard
-
+from pagefold import zstd
 from pagefold.pages.page import PageId, id_of
 
 _LEVEL = 3
@@ -11,11 +10,10 @@ class Packing:
     """Packs and unpacks contents; for one thread at a time."""
 
     def __init__(self) -> None:
-        self._compressor = zstandard.ZstdCompressor(level=_LEVEL)
-        self._decompressor = zstandard.ZstdDecompressor()
+        self._compressor = zstd.ZstdCompressor(level=_LEVEL)
 
     def packed(self, content: bytes) -> bytes:
-        packed = self._compressor.compress(content)
+        packed = self._compressor.compress(content, zstd.ZstdCompressor.FLUSH_FRAME)
         return packed if len(packed) < len(content) else content
 
     def unpacked(self, page: PageId, length: object, stored: object) -> bytes | None:
@@ -27,6 +25,6 @@ class Packing:
         if isinstance(stored, bytes):
             if len(stored) == length:
                 content = stored
-            elif zstandard.frame_content_size(stored) == length:
-                content = self._decompressor.decompress(stored)
+            elif zstd.get_frame_info(stored).decompressed_size == length:
+                content = zstd.ZstdDecompressor().decompress(stored, length)
         return content if content is not None and id_of(content) == page else None

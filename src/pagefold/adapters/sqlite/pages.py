@@ -19,8 +19,7 @@ from copy import copy
 from itertools import islice
 from pathlib import Path
 
-import zstandard
-
+from pagefold import zstd
 from pagefold.adapters.columns import kind_of, read_back, spelled
 from pagefold.adapters.sqlite import collecting
 from pagefold.adapters.sqlite.collecting import Doomed, Removed
@@ -341,7 +340,7 @@ class SqlitePages:
                 try:
                     if row is not None:
                         self._content(page, *row)
-                except (StoreError, zstandard.ZstdError):
+                except (StoreError, zstd.ZstdError):
                     found.append(page)
         return found
 

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-import zstandard
-
+from pagefold import zstd
 from pagefold.adapters.columns import kind_of, read_back, spelled
 from pagefold.adapters.sqlite.database import Connection, Cursor, Guard, attach, open_database, transaction
 from pagefold.adapters.sqlite.pages import SqlitePages
@@ -113,7 +112,6 @@ class SqliteSearch:
         self.path = index_beside(pages.path)
         self.pages = pages
         self._guard = Guard(self.path, "search index")
-        self._decompressor = zstandard.ZstdDecompressor()
         with self._guard:
             self._db = connect(self.path, pages.key)
             attach(self._db, pages.path, "store", pages.key)
@@ -276,9 +274,9 @@ class SqliteSearch:
     def _unpacked(self, stored: bytes) -> bytes | None:
         """None for a content that is stored as it is, which may look like a packed one; and for a damaged one."""
         try:
-            if stored.startswith(zstandard.FRAME_HEADER) and zstandard.frame_content_size(stored) <= _LARGEST:
-                return self._decompressor.decompress(stored)
-        except zstandard.ZstdError:
+            if (zstd.get_frame_info(stored).decompressed_size or 0) <= _LARGEST:
+                return zstd.ZstdDecompressor().decompress(stored, _LARGEST)
+        except zstd.ZstdError:
             return None
         return None
 

@@ -56,6 +56,11 @@ class SqliteNotes(NotesAsPages):
             return self._unstored.setdefault(name, content)
         return self._put_first(content, history=name, now=now, name=history)
 
+    def put_if_possible(self, name: str, content: bytes, *, now: float = 0.0, history: str = "") -> None:
+        if not self._has_secret(content):
+            super().put(name, content, now=now, history=history)
+            self._trim(name, 1)
+
 
 class SqliteStore:
     """The store at `path`; with a `key` all its files are encrypted.

@@ -8,8 +8,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-import zstandard
-
+from pagefold import zstd
 from pagefold.adapters.columns import read_back
 from pagefold.adapters.sqlite import journal, pages
 from pagefold.adapters.sqlite.database import Connection, Guard
@@ -86,7 +85,7 @@ class _Check:
             stored = row[0] if row else None
             try:
                 content = self._packing.unpacked(page, length, stored)
-            except zstandard.ZstdError:
+            except zstd.ZstdError:
                 content = None
             self.pages += 1
             if content is None:
