@@ -1,100 +1,100 @@
-"""Serves a small local model on loopback, OpenAI-compatible, with log-probabilities of what it was given to read.
+"""Says how likely a text is to a small local model: `/v1/completions` with `echo` and `logprobs`, on loopback.
 
     .models/venv/bin/python bench/small_model.py --port 8399        # after `make models`
 
-`/v1/chat/completions` answers. `/v1/completions` goes on from a text or, with `echo`, says how likely its tokens were.
-What a text shares with the one before it is not read again, so that several answers to one question cost one reading.
+That is all it does: it is what `pagefold lab reading --likelihood` and `pagefold lab likelihood` ask, and what servers
+of llama.cpp do not offer. What a text shares with the one before it is not read again, so several answers to one
+question cost one reading. Where a request says `score_from`, tokens that end before that character get null in place of
+a log-probability: working those out takes longer than reading.
 It runs in the folder of `make models`, which has what it imports, and prints one JSON line with its address.
 """
 
 import argparse
 import importlib
 import json
+import math
+import re
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 FOLDER = Path(__file__).parent.parent / ".models"
+BATCH = 512
+BYTE_LEVEL = 2  # the kind of vocabulary that spells every byte as a printable sign, as GPT-2 did
+PLAIN = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]  # bytes that are spelled as themselves
+OTHERS = [byte for byte in range(256) if byte not in PLAIN]
+BYTES = {chr(byte): bytes([byte]) for byte in PLAIN} | {chr(256 + at): bytes([byte]) for at, byte in enumerate(OTHERS)}
 
 
 class SmallModel:
     """A GGUF model in memory, and the log-probabilities of the last text that it was given."""
 
     def __init__(self, path: Path, context: int, threads: int) -> None:
-        llama_cpp = importlib.import_module("llama_cpp")
+        llama = importlib.import_module("cyllama.llama.llama_cpp")
         self._numpy = importlib.import_module("numpy")
-        self._batch = 512
-        self._llama: Any = llama_cpp.Llama(
-            str(path), n_ctx=context, n_batch=self._batch, n_threads=threads, n_threads_batch=threads, verbose=False
-        )
+        # Reading log-probabilities takes the size of the vocabulary from the model, which does not say it (0.2.18).
+        kind: Any = type("SizedModel", (llama.LlamaModel,), {"n_vocab": 0})
+        self._model = kind(path_model=str(path), params=llama.LlamaModelParams(), verbose=False)
+        self._vocabulary = self._model.get_vocab()
+        self._model.n_vocab = self._vocabulary.n_vocab
+        settings = llama.LlamaContextParams()
+        settings.n_ctx, settings.n_batch, settings.n_ubatch = context, BATCH, BATCH
+        settings.n_threads = settings.n_threads_batch = threads
+        self._llama = llama.LlamaContext(self._model, settings, False)
+        self._batch = llama.LlamaBatch(n_tokens=BATCH, embd=0, n_seq_max=1)
         self.context = context
         self._tokens: list[int] = []
         self._logprobs: list[float | None] = []
 
     def tokens_of(self, text: str) -> list[int]:
-        return list(self._llama.tokenize(text.encode(), add_bos=False, special=False))
+        """Special tokens in a text are read as the text they are; the one that a model begins with is added."""
+        return list(self._vocabulary.tokenize(text, self._vocabulary.get_add_bos(), False))
 
-    def scored(self, text: str) -> dict[str, Any]:
-        """Returns the tokens of a text, where each begins, and how likely each was after those before it."""
-        tokens = self.tokens_of(text)
+    def scored(self, tokens: list[int], score_from: int = 0) -> dict[str, Any]:
+        """Returns the tokens as text, where each begins, and how likely each was after those before it."""
+        pieces = [self._bytes_of(token) for token in tokens]
+        ends = list(accumulate(sum(byte & 0xC0 != 0x80 for byte in piece) for piece in pieces))
+        self._read(tokens, sum(end <= score_from for end in ends))
+        shown = [piece.decode(errors="replace") for piece in pieces]
+        return {"tokens": shown, "text_offset": [0, *ends[:-1]], "token_logprobs": self._logprobs}
+
+    def _read(self, tokens: list[int], first: int) -> None:
+        """Reads what the last text did not have. Tokens from `first` on get their log-probability."""
         shared = next(
             (at for at, (old, new) in enumerate(zip(self._tokens, tokens, strict=False)) if old != new),
             min(len(self._tokens), len(tokens)),
         )
         # The last shared token is read again: what it predicts is the first new one.
         begin = max(0, shared - 1)
-        context = self._llama._ctx  # noqa: SLF001 - there is no public way to read with all log-probabilities
-        context.kv_cache_seq_rm(-1, begin, -1)
+        scores_from = max(begin, first - 1)
+        self._llama.memory_seq_rm(0, begin, -1)
         logprobs: list[float | None] = list(self._logprobs[: begin + 1]) if begin else [None]
-        for at in range(begin, len(tokens), self._batch):
-            piece = tokens[at : at + self._batch]
-            reading = self._llama._batch  # noqa: SLF001 - see above
-            reading.set_batch(batch=piece, n_past=at, logits_all=True)
-            context.decode(reading)
-            following = tokens[at + 1 : at + 1 + len(piece)]
-            logprobs += self._log_softmax(len(piece), following)
+        for start, stop, scores in ((begin, scores_from, False), (scores_from, len(tokens), True)):
+            for at in range(start, stop, BATCH):
+                end = min(at + BATCH, stop)
+                self._batch.set_batch(tokens[at:end], at, scores)
+                self._llama.decode(self._batch)
+                following = tokens[at + 1 : end + 1]
+                logprobs += [self._logprob(row, token) if scores else None for row, token in enumerate(following)]
         self._tokens, self._logprobs = tokens, logprobs[: len(tokens)]
-        pieces = [self._llama.detokenize([token]) for token in tokens]
-        offsets, place = [], 0
-        for piece_bytes in pieces:
-            offsets.append(place)
-            place += sum(byte & 0xC0 != 0x80 for byte in piece_bytes)
-        shown = [piece_bytes.decode(errors="replace") for piece_bytes in pieces]
-        return {"tokens": shown, "text_offset": offsets, "token_logprobs": self._logprobs}
 
-    def _log_softmax(self, rows: int, following: list[int]) -> list[float]:
-        numpy, size = self._numpy, self._llama.n_vocab()
-        read = self._llama._ctx.get_logits()  # noqa: SLF001 - see above
-        logits = numpy.ctypeslib.as_array(read, shape=(rows * size,)).reshape(rows, size)[: len(following)]
-        if not following:
-            return []
-        top = logits.max(axis=1, keepdims=True)
-        total = top[:, 0] + numpy.log(numpy.exp(logits - top).sum(axis=1))
-        return [float(value) for value in logits[numpy.arange(len(following)), following] - total]
+    def _bytes_of(self, token: int) -> bytes:
+        """What a token stands for: a part of a character, perhaps. Its text is in the spelling of the vocabulary."""
+        if self._vocabulary.is_control(token):
+            return b""
+        spelled = self._vocabulary.get_text(token)
+        if self._vocabulary.vocab_type == BYTE_LEVEL:
+            return b"".join(BYTES.get(sign) or sign.encode() for sign in spelled)
+        if byte := re.fullmatch("<0x([0-9A-F]{2})>", spelled):
+            return bytes.fromhex(byte[1])
+        return str(spelled).replace("▁", " ").encode()
 
-    def chat(self, body: dict[str, Any]) -> dict[str, Any]:
-        self._forget()
-        answer: dict[str, Any] = self._llama.create_chat_completion(
-            body["messages"], max_tokens=min(body.get("max_tokens") or 256, 256), temperature=0.0
-        )
-        return answer
-
-    def completion(self, body: dict[str, Any]) -> dict[str, Any]:
-        prompt = body["prompt"]
-        if not body.get("echo"):
-            self._forget()
-            made: dict[str, Any] = self._llama.create_completion(
-                prompt, max_tokens=body.get("max_tokens") or 16, temperature=0.0
-            )
-            return made
-        scored = self.scored(prompt)
-        usage = {"prompt_tokens": len(scored["tokens"]), "completion_tokens": 0}
-        choice = {"index": 0, "text": prompt, "finish_reason": "length", "logprobs": scored}
-        return {"object": "text_completion", "choices": [choice], "usage": usage}
-
-    def _forget(self) -> None:
-        self._tokens, self._logprobs = [], []
-        self._llama.reset()
+    def _logprob(self, row: int, token: int) -> float:
+        numpy, read = self._numpy, self._llama.get_logits_ith(row)
+        logits = numpy.fromiter(read, numpy.float32, len(read))
+        top = logits.max()
+        return float(logits[token] - top) - math.log(float(numpy.exp(logits - top).sum(dtype=numpy.float64)))
 
 
 def handler(model: SmallModel, name: str) -> type[BaseHTTPRequestHandler]:
@@ -104,14 +104,19 @@ def handler(model: SmallModel, name: str) -> type[BaseHTTPRequestHandler]:
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            said = body.get("prompt") or "".join(message["content"] for message in body.get("messages", []))
-            if (many := len(model.tokens_of(said))) > model.context - 300:
-                reason = f"the prompt has {many} tokens, and {model.context - 300} fit"
-                self._tell(400, {"error": {"message": reason, "type": "invalid_request_error"}})
-            elif self.path.endswith("/chat/completions"):
-                self._tell(200, model.chat(body))
+            prompt = body.get("prompt")
+            if not self.path.endswith("/completions") or not isinstance(prompt, str) or not body.get("echo"):
+                self._refuse("expected /v1/completions with a prompt and echo: this only scores texts")
+            elif len(tokens := model.tokens_of(prompt)) > model.context:
+                self._refuse(f"the prompt has {len(tokens)} tokens, and {model.context} fit")
             else:
-                self._tell(200, model.completion(body))
+                scored = model.scored(tokens, body.get("score_from") or 0)
+                usage = {"prompt_tokens": len(tokens), "completion_tokens": 0}
+                choice = {"index": 0, "text": prompt, "finish_reason": "length", "logprobs": scored}
+                self._tell(200, {"object": "text_completion", "choices": [choice], "usage": usage})
+
+        def _refuse(self, reason: str) -> None:
+            self._tell(400, {"error": {"message": reason, "type": "invalid_request_error"}})
 
         def _tell(self, status: int, value: object) -> None:
             data = json.dumps(value).encode()
@@ -129,12 +134,12 @@ def handler(model: SmallModel, name: str) -> type[BaseHTTPRequestHandler]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--gguf", type=Path, help="(default: the one that `make models` installed)")
+    parser.add_argument("--gguf", type=Path, default=FOLDER / "gemma-3-270m.gguf", help="(default: %(default)s)")
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--context", type=int, default=8192)
     parser.add_argument("--threads", type=int, default=2)
     options = parser.parse_args()
-    path = options.gguf or next(FOLDER.rglob("SmolLM2*.gguf"))
+    path = options.gguf
     model = SmallModel(path, options.context, options.threads)
     server = HTTPServer(("127.0.0.1", options.port), handler(model, path.stem))
     print(json.dumps({"url": f"http://127.0.0.1:{server.server_address[1]}/v1", "model": path.stem}), flush=True)
