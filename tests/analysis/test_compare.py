@@ -47,8 +47,8 @@ def test_one_that_misses_too_much_is_shown_and_never_ranked_first() -> None:
 
     assert [one.choice.policy for one in ranked] == ["economic", "identity", "compaction"]
     assert [one.eligible for one in ranked] == [True, True, False]
-    assert made.verdict().startswith("economic at 64,000 wins: 0.600 of what the history costs")
-    assert "Cheaper, but missing too much: compaction at 64,000 (0.200, 0.40% missed)" in made.verdict()
+    assert made.verdict().startswith("economic at 64,000 wins: -40.0 % against the history as it is")
+    assert "Cheaper, but missing too much: compaction at 64,000 (-80.0 %, 0.40 % missed)" in made.verdict()
     assert MISSED == 0.003
 
 
@@ -66,8 +66,8 @@ def test_one_short_session_is_said_to_be_neither_drawn_nor_the_worst() -> None:
     made = comparison((figures(100, requests=3), figures(60, requests=3), figures(80, requests=3)))
 
     assert made.verdict() == (
-        "economic at 64,000 wins: 0.600 of what the history costs as it is, misses priced in, 0.00% missed. "
-        "It is ahead of compaction at 64,000 (0.800)."
+        "economic at 64,000 wins: -40.0 % against the history as it is, misses priced in; 0.00 % missed. "
+        "It is ahead of compaction at 64,000 (-20.0 %)."
     )
 
 

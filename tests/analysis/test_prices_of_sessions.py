@@ -92,9 +92,23 @@ def test_the_report_says_whose_prices_count_and_what_was_used_of_five_hour_windo
     assert "2 sessions" in notes
     shown = [figure for figure in figures_of(report) if "five-hour" in figure.words]
     assert [0 < float(figure.value.removesuffix(" %")) < 20 for figure in shown] == [True]
-    assert "20.0 % of one, by all that the account did" in shown[0].how
+    assert "20.0 % of a five-hour window was used, by all that the account did" in shown[0].how
     assert "of a five-hour window would have been free" in markdown(report)
     assert to_dict(report)["bill"]["five_hour_windows"] == pytest.approx(0.2)
+
+
+def test_what_the_proxy_was_told_of_windows_counts_for_clients_that_log_none() -> None:
+    used = Usage(fresh=1_000, cache_read=50_000, output=1_000)
+    options = ReportOptions(used={"mine": (0.2, 0.03)})
+    both = [replace(of_model("claude-opus-5", used), id=name) for name in ("mine", "another")]
+    bills = [reporting.session_report(one, JOB, options=options).bill for one in both]
+
+    assert [(bill.windows, bill.weeks) for bill in bills] == [(0.2, 0.03), (0.0, 0.0)]
+    assert [bill.metered_usd > 0 for bill in bills] == [True, False]
+    alone = bills[0].freed(0.2, "lossless")
+    assert alone == pytest.approx(0.2 * bills[0].share_saved("lossless"))
+    bills[1].add(bills[0])
+    assert bills[1].freed(0.2, "lossless") == alone  # what nothing is known of changes nothing
 
 
 def test_where_nobody_logged_windows_the_report_says_only_how_much_less_is_used() -> None:

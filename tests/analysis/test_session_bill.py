@@ -104,6 +104,8 @@ def test_a_history_that_no_window_takes_was_compacted() -> None:
 
     assert (bill.compacted, bill.logged_requests) == (1, 0)
     assert bill.happened.both < bill.uncompacted.both
+    # Lossless does not fit either, and saves nothing.
+    assert bill.share_saved("lossless") == pytest.approx(0.0)
 
 
 SIZES = st.lists(st.tuples(COUNTS, COUNTS), min_size=1, max_size=6)

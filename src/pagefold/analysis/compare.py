@@ -14,6 +14,7 @@ from pagefold.analysis.problems import FileProblem, ProblemCounts
 from pagefold.analysis.replay import replay
 from pagefold.analysis.replay_figures import ReplayFigures
 from pagefold.analysis.replay_job import ReplayJob
+from pagefold.number_format import change, rate
 from pagefold.wire.transcripts import Session
 
 MISSED = 0.003
@@ -146,20 +147,22 @@ class Comparison:
         everyone = self.ranked()
         ranked = [one for one in everyone if one.eligible]
         if not ranked:
-            return f"No policy missed {MISSED:.1%} or less of what answers used."
+            return f"No policy missed {rate(MISSED)} or less of what answers used."
         best = ranked[0]
-        interval = f" ({best.low:.3f} to {best.high:.3f} in 95 of 100 draws of the sessions)" if best.high else ""
-        worst = f", {best.worst:.2f} in its worst session" if best.worst else ""
-        won = f"{best.choice} wins: {best.effective:.3f} of what the history costs as it is, misses priced in"
-        sentences = [f"{won}{interval}, {best.missed:.2%} missed{worst}."]
+        interval = (
+            f" ({change(best.low)} to {change(best.high)} in 95 of 100 draws of the sessions)" if best.high else ""
+        )
+        worst = f", {change(best.worst)} in its worst session" if best.worst else ""
+        won = f"{best.choice} wins: {change(best.effective)} against the history as it is, misses priced in"
+        sentences = [f"{won}{interval}; {rate(best.missed)} missed{worst}."]
         if others := [one for one in ranked if one.effective > best.effective]:
             second = others[0]
-            ahead = f" in {self._ahead(best, second):.0%} of the draws" if best.high else ""
-            sentences.append(f"It is ahead of {second.choice} ({second.effective:.3f}){ahead}.")
+            ahead = f" in {100 * self._ahead(best, second):.0f} % of the draws" if best.high else ""
+            sentences.append(f"It is ahead of {second.choice} ({change(second.effective)}){ahead}.")
         if same := [one for one in ranked[1:] if one.effective == best.effective]:
             sentences.append(f"{', '.join(str(one.choice) for one in same)} cost the same.")
         if cheaper := [one for one in everyone if not one.eligible and one.effective < best.effective]:
-            names = ", ".join(f"{one.choice} ({one.effective:.3f}, {one.missed:.2%} missed)" for one in cheaper)
+            names = ", ".join(f"{one.choice} ({change(one.effective)}, {rate(one.missed)} missed)" for one in cheaper)
             sentences.append(f"Cheaper, but missing too much: {names}.")
         return " ".join(sentences)
 

@@ -38,7 +38,7 @@ class CostShares:
 
     `places` maps the id of a message in a request to the place in the history of the message it shows. `logged` maps
     the places that a policy's decisions name to places in the history; they differ where the policy repaired the
-    history.
+    history. Requests before the turn `since` cost nothing: they were paid for in another session.
     """
 
     prices: Prices
@@ -46,6 +46,7 @@ class CostShares:
     cold: frozenset[int]  # turns at which the cache had expired
     places: Mapping[int, int]
     logged: Sequence[int]
+    since: int = 0
     cost: dict[int, float] = field(default_factory=lambda: defaultdict(float))
     requests: Counter[int] = field(default_factory=Counter)  # how many requests held each page in some form
     _sent: list[_SentMessage] = field(default_factory=list)
@@ -57,7 +58,7 @@ class CostShares:
     def request(self, turn: int, derived: Derived, prompt: int) -> None:
         """Takes the next request, of so many tokens: a longer prompt may be dearer."""
         number = len(self._written)
-        read, write = self.prices.ratios(prompt)
+        read, write = self.prices.ratios(prompt) if turn >= self.since else (0.0, 0.0)
         self._rates.append(self._rates[-1] + (write if turn in self.cold else read))
         self._written.append(write)
         old, same = self._sent[derived.keep :], 0

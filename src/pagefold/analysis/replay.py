@@ -30,12 +30,17 @@ _HELD = ("history_tokens", "result_tokens", "result_chars", "repeated_chars")
 
 class RequestSize(NamedTuple):
     """One request in counted tokens of its messages, without the head: all of it, what stands as it stood in the
-    request before, and what would have to be fetched again: the answer used it and the request did not hold it."""
+    request before, and what would have to be fetched again: the answer used it and the request did not hold it.
+
+    `edits_gone` of its edits replace a text that the request did not hold, and `written_again` is what would then have
+    to be written again by the model."""
 
     turn: int
     prompt: int
     kept: int
     again: int = 0
+    edits_gone: int = 0
+    written_again: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +61,8 @@ def replay(session: Session, terms: Terms, *, held: ReplayFigures | None = None)
 
 
 class SessionReplay:
-    """One session under one policy. Iterating gives every request as (turn, Derived); `figures` fill up meanwhile."""
+    """One session under one policy. Iterating gives every request as (turn, Derived); `figures` fill up meanwhile, by
+    those that were asked in this session and not in one that it copies (`Session.since`)."""
 
     def __init__(self, session: Session, terms: Terms, *, held: ReplayFigures | None = None) -> None:
         """`held` are the figures of another replay of this session: what no policy changes is taken from them."""
@@ -95,7 +101,7 @@ class SessionReplay:
                 self._request(turn, run.sent, run.asked.derived)
                 yield turn, run.asked.derived
             elif self._look:
-                self._arrived(message)
+                self._arrived(message, self.figures if turn >= self.session.since else ReplayFigures())
             if self._look:
                 self._recorded += self.count(message)
             run = run.step(message)
@@ -114,14 +120,20 @@ class SessionReplay:
         lost = sum(map(self.count, old[common:]))
         added = sum(map(self.count, derived.append[common:]))
         cached, self._total = self._total - lost, self._total - lost + added
+        warm = bool(self._requests)
+        self._requests.append((derived, self._total + self.terms.head))
+        # A request that is the recorded history itself holds all it could be asked for.
+        self._exact = self._exact and self._is_history(turn, derived)
+        if turn < self.session.since:
+            return
         self.sizes.append(RequestSize(turn, self._total, cached))
         cold = turn in self._cold
         figures.expired += cold
         figures.moved += not cold and common < len(old)
         head = self.terms.head
         total = self._total + head
-        cached = 0 if cold else cached + (head if figures.requests else 0)
-        figures.new_tokens += added + (0 if figures.requests else head)
+        cached = 0 if cold else cached + (head if warm else 0)
+        figures.new_tokens += added + (0 if warm else head)
         figures.requests += 1
         figures.tokens += total
         figures.cached_tokens += cached
@@ -129,9 +141,6 @@ class SessionReplay:
         figures.cost += prices.cost(cached, total - cached)
         figures.peak = max(figures.peak, total)
         figures.over += bool(self.terms.window) and total > self.terms.window
-        self._requests.append((derived, total))
-        # A request that is the recorded history itself holds all it could be asked for.
-        self._exact = self._exact and self._is_history(turn, derived)
         if not figures.logged_windows:
             figures.logged_windows = self.session.windows
         if usage := self.session.usage.get(turn):
@@ -147,6 +156,11 @@ class SessionReplay:
         return all(a is b for a, b in zip(self.session.messages[derived.keep : turn], derived.append, strict=True))
 
     @property
+    def requests(self) -> list[Derived]:
+        """All requests so far, those of a session that this one copies too."""
+        return [derived for derived, _ in self._requests]
+
+    @property
     def prompt(self) -> int:
         """Tokens of the last request."""
         return self._total + self.terms.head
@@ -158,31 +172,34 @@ class SessionReplay:
             counted = self._tokens[id(message)] = (message, self.terms.counter.count(message.text) + FRAME)
         return counted[1]
 
-    def _arrived(self, message: Message) -> None:
+    def _arrived(self, message: Message, figures: ReplayFigures) -> None:
         """What a tool result adds to the figures, the first time it is there."""
         for block in message.blocks:
             if block.kind is not BlockKind.RESULT:
                 continue
             whole = len(message.blocks) == 1
             tokens = self.count(message) - FRAME if whole else self.terms.counter.count(block.text)
-            tool = self.figures.tools.setdefault(block.name or "unnamed", ToolFigures())
+            tool = figures.tools.setdefault(block.name or "unnamed", ToolFigures())
             tool.results += 1
             tool.tokens += tokens
             if block.text and block.text in self._results:
                 tool.repeated_results += 1
                 tool.repeated_tokens += tokens
             self._results.add(block.text)
-            self.figures.result_tokens += tokens
+            figures.result_tokens += tokens
             lines = _NUMBERING.sub("", block.text).split("\n")
-            self.figures.result_chars += sum(map(len, lines))
-            self.figures.repeated_chars += sum(len(line) for line in lines if line in self._lines)
+            figures.result_chars += sum(map(len, lines))
+            figures.repeated_chars += sum(len(line) for line in lines if line in self._lines)
             self._lines.update(lines)
 
     def _misses(self) -> None:
         """Looked for only where a request was not the history itself: finding facts takes long."""
         figures, requests = self.figures, self._requests
         needs = demands(self.session, (derived for derived, _ in requests), self.count)
-        for number, (needed, (_, total)) in enumerate(zip(needs, requests, strict=True)):
+        copied = len(requests) - len(self.sizes)
+        for number, (needed, (_, total)) in enumerate(zip(needs, requests, strict=True), -copied):
+            if number < 0:
+                continue
             self.sizes[number] = self.sizes[number]._replace(again=needed.again)
             figures.demanded += needed.demanded
             figures.missed += needed.missed

@@ -79,7 +79,8 @@ class LosslessFrom:
         heard = state.sent + len(state.waiting)
         if heard >= len(self.begun.log):
             return self.policy.step(state, message)
-        return LosslessState(state.sent, (*state.waiting, self.begun.log[heard].shown), state.standings)
+        waiting = state.waiting.with_items((self.begun.log[heard].shown,))
+        return LosslessState(state.sent, waiting, state.standings)
 
     def request(self, state: LosslessState, notes: Notes = NOTHING) -> tuple[LosslessState, Derived]:
         return self.policy.request(state, notes)

@@ -106,13 +106,21 @@ def cost_of(usage: Sequence[Usage], prices: Prices) -> Money:
 
 def cost_of_misses(sizes: Sequence[RequestSize], usage: Sequence[Usage], factor: float, prices: Prices) -> Money:
     """What it costs to fetch again what requests of these sizes lacked: each time one more round trip, which reads the
-    whole prompt once more, and a short call."""
+    whole prompt once more, and a short call. An edit whose text was gone is tried, refused and written again, too."""
     total = NOTHING
     for size, one in zip(sizes, usage, strict=True):
         if size.again:
             trip = Usage(0, one.prompt, round(factor * size.again), EXTRA_ANSWER)
             total = total.plus(Money(*prices.billed(trip)))
+        if size.edits_gone:
+            trip = Usage(0, one.prompt, 0, EXTRA_ANSWER + round(factor * size.written_again))
+            total = total.plus(Money(*prices.billed(trip)))
     return total
+
+
+def extra_turns(sizes: Sequence[RequestSize]) -> int:
+    """How many more round trips what was missed would have taken."""
+    return sum(bool(size.again) + bool(size.edits_gone) for size in sizes)
 
 
 def _parted(prompt: int, read: int, like: Usage) -> Usage:

@@ -6,7 +6,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pagefold.analysis.replay import RequestSize
-from pagefold.analysis.request_usage import NOTHING, Happened, Money, cost_of, cost_of_misses, happened, predicted
+from pagefold.analysis.request_usage import (
+    NOTHING,
+    Happened,
+    Money,
+    cost_of,
+    cost_of_misses,
+    extra_turns,
+    happened,
+    predicted,
+)
 from pagefold.derive.cost import Prices
 from pagefold.wire.transcripts import Session
 
@@ -16,11 +25,15 @@ _SURE = 1.96
 @dataclass(slots=True)
 class Bill:
     """`happened` is what was paid: as logged, or reckoned where a log holds no usage. `policies` are what the same work
-    costs under each policy, `misses` what it costs to fetch again what was missed, in `extra_turns`.
+    costs under each policy, `misses` what it costs to fetch again what was missed, in `extra_turns`. Of `edits` so many
+    (`edits_gone`) replaced a text that the request would no longer have held; they are among what was missed.
 
     `plain` is what it costs without pagefold: what happened, but for sessions that ran behind it. `uncompacted` is what
     it would have cost had nothing ever been compacted. `predicted` is what the model says of logged prompts and
     `logged` what the log says; `deviation` is the sum of the squared differences, session by session.
+
+    `windows` and `weeks` are what was used of a subscription's, `metered_usd` what the sessions cost of which that is
+    known, and `metered_saved` what each policy would have saved in them.
     """
 
     sessions: int = 0
@@ -34,12 +47,16 @@ class Bill:
     policies: dict[str, Money] = field(default_factory=dict)
     misses: dict[str, Money] = field(default_factory=dict)
     extra_turns: dict[str, int] = field(default_factory=dict)
+    edits: int = 0
+    edits_gone: dict[str, int] = field(default_factory=dict)
     head_usd: float = 0.0
     predicted: float = 0.0
     logged: float = 0.0
     deviation: float = 0.0
     windows: float = 0.0
     weeks: float = 0.0
+    metered_usd: float = 0.0
+    metered_saved: dict[str, float] = field(default_factory=dict)
 
     def add(self, other: "Bill") -> None:
         for name in _COUNTS:
@@ -50,6 +67,9 @@ class Bill:
             self.policies[policy] = self.policies.get(policy, NOTHING).plus(money)
             self.misses[policy] = self.misses.get(policy, NOTHING).plus(other.misses[policy])
             self.extra_turns[policy] = self.extra_turns.get(policy, 0) + other.extra_turns[policy]
+            self.edits_gone[policy] = self.edits_gone.get(policy, 0) + other.edits_gone[policy]
+        for policy, saved in other.metered_saved.items():
+            self.metered_saved[policy] = self.metered_saved.get(policy, 0.0) + saved
 
     def with_misses(self, policy: str) -> Money:
         return self.policies.get(policy, NOTHING).plus(self.misses.get(policy, NOTHING))
@@ -63,6 +83,10 @@ class Bill:
         """Of all that was paid, answers included, what the policy would have saved, misses priced in."""
         paid = self.happened.both
         return 1 - self.with_misses(policy).both / paid if paid else 0.0
+
+    def freed(self, used: float, policy: str) -> float:
+        """What a policy would have left of so much of a subscription's windows: in proportion to the money."""
+        return used * self.metered_saved.get(policy, 0.0) / self.metered_usd if self.metered_usd else 0.0
 
     @property
     def uncertainty(self) -> float:
@@ -83,10 +107,12 @@ class Bill:
                 | {
                     "misses_usd": round(self.misses[policy].both, 4),
                     "extra_turns": self.extra_turns[policy],
+                    "edits_gone": self.edits_gone[policy],
                     "saved_share": round(self.share_saved(policy), 4),
                 }
                 for policy, money in self.policies.items()
             },
+            "edits": self.edits,
             "plus_or_minus": round(self.uncertainty, 4),
             "head_usd": round(self.head_usd, 4),
             "never_compacted_usd": round(self.uncompacted.prompt, 4),
@@ -98,7 +124,7 @@ class Bill:
 
 _COUNTS = (
     *("sessions", "requests", "logged_requests", "behind", "compacted"),
-    *("head_usd", "predicted", "logged", "deviation", "windows", "weeks"),
+    *("head_usd", "predicted", "logged", "deviation", "windows", "weeks", "metered_usd", "edits"),
 )
 
 
@@ -115,6 +141,8 @@ def session_bill(
     was = happened(session, sizes[sent], prices, head)
     aside = cost_of(session.aside, prices)
     paid = cost_of(was.usage, prices).plus(aside)
+    if sent == "compaction":  # a reckoned one: the recording holds nothing of what it would have had to fetch again
+        paid = paid.plus(cost_of_misses(sizes[sent], was.usage, was.factor, prices))
     bill = Bill(1, len(was.usage), sum(was.logged), happened=paid, plain=paid, uncompacted=paid)
     if sent != "identity":
         whole = cost_of(list(was.under(sizes["identity"])), prices).plus(aside)
@@ -125,13 +153,18 @@ def session_bill(
     for policy in ("lossless", "economic"):
         if policy == sent:  # what was missed then is in what happened
             bill.policies[policy], bill.misses[policy], bill.extra_turns[policy] = paid, NOTHING, 0
+            bill.edits_gone[policy] = 0
             continue
         usage = list(was.under(sizes[policy]))
         bill.policies[policy] = cost_of(usage, prices).plus(aside)
         bill.misses[policy] = cost_of_misses(sizes[policy], usage, was.factor, prices)
-        bill.extra_turns[policy] = sum(bool(size.again) for size in sizes[policy])
+        bill.extra_turns[policy] = extra_turns(sizes[policy])
+        bill.edits_gone[policy] = sum(size.edits_gone for size in sizes[policy])
     bill.head_usd = _head_usd(was, prices, head)
     bill.windows, bill.weeks = session.windows, session.weeks
+    if bill.windows or bill.weeks:
+        bill.metered_usd = paid.both
+        bill.metered_saved = {policy: paid.both - bill.with_misses(policy).both for policy in bill.policies}
     if any(was.logged):
         _check(bill, session, was, prices)
     return bill

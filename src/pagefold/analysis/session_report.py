@@ -10,9 +10,10 @@ from copy import deepcopy
 from dataclasses import dataclass, field, fields, replace
 from zlib import crc32
 
-from pagefold.analysis.cache_misses import CacheMisses, cache_misses_of
+from pagefold.analysis.cache_losses import CacheLoss, cache_losses_of
 from pagefold.analysis.cost_shares import HEAD, CostShares
-from pagefold.analysis.replay import SessionReplay, expired, replay
+from pagefold.analysis.edit_demand import EditsNeeded, edits_needed
+from pagefold.analysis.replay import RequestSize, SessionReplay, expired, replay
 from pagefold.analysis.replay_figures import ReplayFigures
 from pagefold.analysis.replay_job import ReplayJob
 from pagefold.analysis.report_policies import LosslessFrom, WatchedEconomic
@@ -37,12 +38,14 @@ _BEFORE_ALL = "(system prompt and tools)"
 @dataclass(frozen=True, slots=True)
 class ReportOptions:
     """One session in `every` is also replayed under the `rivals`, policies with windows. `excerpts` quotes logs.
-    `behind` names the policy of sessions that are known to have run behind pagefold."""
+    `behind` names the policy of sessions that are known to have run behind pagefold, `used` is what the account used of
+    five-hour windows and of weeks meanwhile, as the proxy was told."""
 
     rivals: tuple[tuple[str, int], ...] = ()
     every: int = 1
     excerpts: bool = True
     behind: Mapping[str, str] = field(default_factory=dict)
+    used: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -93,15 +96,18 @@ class SessionReport:
     wasted: tuple[Waste, ...] = ()
     folds: Mapping[str, int] = field(default_factory=dict)
     rivals: dict[tuple[str, int], ReplayFigures] = field(default_factory=dict)
-    cache_misses: dict[str, CacheMisses] = field(default_factory=dict)
+    cache_losses: list[CacheLoss] = field(default_factory=list)
     prices: str = ""  # where they are from
     bill: Bill = field(default_factory=Bill)
     model: str = ""
     project: str = ""
+    answers: tuple[tuple[int, str], ...] = ()  # index and name of each, as far as the log names them
 
 
 def session_report(session: Session, job: ReplayJob, *, options: ReportOptions) -> SessionReport:
     window = job.window
+    windows, weeks = options.used.get(session.id, (0.0, 0.0))
+    session = replace(session, windows=session.windows or windows, weeks=session.weeks or weeks)
     job = job.of(session).with_head_of(session)
     plain = SessionReplay(session, job.terms("identity"))
     places = {id(message): place for place, message in enumerate(session.messages)}
@@ -123,16 +129,29 @@ def session_report(session: Session, job: ReplayJob, *, options: ReportOptions) 
     report.figures["lossless"] = deepcopy(lossless.figures) if lossless is folded else lossless.figures
     runs = {"identity": plain, "lossless": lossless, "economic": folded}
     sent = _sent_by(session, job, runs, options.behind)
-    sizes = {name: run.sizes for name, run in runs.items()}
+    needed = list(edits_needed(session, folded.requests, counter(job.tokens)))
+    needed = needed[len(needed) - len(folded.sizes) :]  # without those of a session that it copies
+    sizes: dict[str, Sequence[RequestSize]] = {name: run.sizes for name, run in runs.items()}
+    sizes["economic"] = [_with_edits(size, one) for size, one in zip(folded.sizes, needed, strict=True)]
+    if sent == "compaction" and lossless.figures.over:
+        sizes["lossless"] = sizes[sent]  # behind it the client would have compacted too, and nobody knows when
     report.bill = session_bill(session, job.prices, sizes, sent=sent, head=job.overhead)
+    report.bill.edits = sum(one.edits for one in needed)
     report.model, report.project = session.model, session.project if options.excerpts else ""
-    report.cache_misses = cache_misses_of(session, job.prices)
+    report.cache_losses = cache_losses_of(session, job.prices)
+    report.answers = tuple(sorted(session.answers.items()))
     _add_results(report, session, economic.entries, before, after, job, options)
     if options.rivals and crc32(session.id.encode()) % options.every == 0:
         for name, window in options.rivals:
             report.rivals[name, window] = replay(session, job.terms(name, window=window), held=plain.figures)
         report.rivals.update({(name, window): report.figures[name] for name in POLICIES})
     return report
+
+
+def _with_edits(size: RequestSize, needed: EditsNeeded) -> RequestSize:
+    """A request with what its answer's edits lacked: what a fact and an edit lack is fetched once."""
+    again = max(size.again, needed.again)
+    return size._replace(again=again, edits_gone=needed.gone, written_again=needed.written_again)
 
 
 def _sent_by(session: Session, job: ReplayJob, runs: dict[str, SessionReplay], behind: Mapping[str, str]) -> str:
@@ -153,7 +172,7 @@ def _sent_by(session: Session, job: ReplayJob, runs: dict[str, SessionReplay], b
 def _cost_shares(run: SessionReplay, job: ReplayJob, places: dict[int, int], logged: Sequence[int]) -> CostShares:
     """The cost of a replay, by page; what stands before all messages belongs to `HEAD`."""
     cold = frozenset(expired(run.session, job.prices.life))
-    shares = CostShares(job.prices, run.count, cold, places, logged)
+    shares = CostShares(job.prices, run.count, cold, places, logged, run.session.since)
     for turn, derived in run:
         shares.request(turn, derived, run.prompt)
     shared = sum(shares.end().values())
@@ -182,7 +201,8 @@ def _add_results(
         turn += message.role is Role.ASSISTANT
         entry, tokens, name = entries.get(place), count(message.text) + FRAME, _speaker(message)
         shown = entry.tokens if entry else tokens
-        share = Share(1, tokens, shown, before.cost.get(place, 0.0), after.cost.get(place, 0.0))
+        costs = before.cost.get(place, 0.0), after.cost.get(place, 0.0)
+        share = Share(0, 0, 0, *costs) if place < session.since else Share(1, tokens, shown, *costs)
         report.tools.setdefault(name, Share()).add(share)
         if message.role is not Role.TOOL:
             continue
@@ -190,7 +210,7 @@ def _add_results(
         report.codecs.setdefault(codecs, Share()).add(share)
         block = message.blocks[0]
         label = labels.get(block.call_id, block.name or "result")
-        if label in seen:
+        if label in seen and place >= session.since:
             times, size = again.get(label, (0, 0))
             again[label] = (times + 1, size + tokens)
         seen.add(label)

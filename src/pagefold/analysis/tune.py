@@ -30,6 +30,7 @@ from pagefold.analysis.tuning_trials import (
     part_of,
 )
 from pagefold.derive.learned import SHIPPED, Folds, Learned, forms_of
+from pagefold.number_format import change, rate
 
 T = TypeVar("T")
 
@@ -42,7 +43,8 @@ _SAMPLED = 120  # sessions that judge
 
 
 class SettingChange(NamedTuple):
-    """One change of a setting: its name, old and new value, what it is based on, and its effect where it was judged."""
+    """One change of a setting: its name, old and new value, what it is based on, and its effect where it was judged.
+    `gain` is the larger share of the bill that it saves or costs, where it was judged or on all sessions."""
 
     what: str
     before: str
@@ -50,6 +52,7 @@ class SettingChange(NamedTuple):
     evidence: str
     effect: str
     taken: bool
+    gain: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,13 +182,14 @@ class _Weighed:
 
     def change(self, *, taken: bool, sessions: int) -> SettingChange:
         option, verdict = self.option, self.verdict
-        among = f"the best of {len(option.values)} values on {sessions:,} sessions, {-self.gain:+.3%}"
+        among = f"the best of {len(option.values)} values on {sessions:,} sessions, {change(1 - self.gain, digits=2)}"
         effect = (
-            f"{-verdict.gain:+.3%} of the bill by itself, cheaper in {verdict.certain:.0%} of the draws, "
-            f"{verdict.missed:.2%} missed"
+            f"{change(1 - verdict.gain, digits=2)} of the bill by itself, cheaper in {100 * verdict.certain:.0f} % of "
+            f"the draws, {rate(verdict.missed)} missed"
         )
         after = option.values[self.best].text
-        return SettingChange(option.name, option.before, after, option.evidence or among, effect, taken)
+        gain = max(self.gain, verdict.gain, key=abs)
+        return SettingChange(option.name, option.before, after, option.evidence or among, effect, taken, gain)
 
 
 def _weighed(judged: Sequence[JudgedSession], choices: Sequence[TuningOption]) -> Iterator[_Weighed]:

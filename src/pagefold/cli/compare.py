@@ -16,7 +16,7 @@ from pagefold.analysis.compare import IDENTITY, MISSED, Comparison, PolicyChoice
 from pagefold.cli import logs, output
 from pagefold.cli.command_parser import tokens
 from pagefold.errors import ConfigError
-from pagefold.number_format import several, short
+from pagefold.number_format import change, rate, several, short
 
 _POLICIES = ("lossless", "economic", "compaction", "clear", "masking", "fifo")
 _SMALLER = 64_000
@@ -72,28 +72,27 @@ def _choices(text: str, windows: list[int], window: int) -> tuple[PolicyChoice, 
 
 
 def _print(comparison: Comparison) -> None:
-    console = output.console()
     ranked = comparison.ranked()
     if comparison.sessions:
         rows = [
             [
                 one.choice.policy,
                 short(one.choice.window),
-                f"{one.effective:.3f}",
-                f"{one.low:.3f} - {one.high:.3f}" if one.high else "-",
-                f"{one.cost:.3f}",
-                f"{one.missed:.2%}" + ("" if one.eligible else " !"),
-                f"{one.worst:.2f}" if one.worst else "-",
+                change(one.effective),
+                f"{change(one.low)} to {change(one.high)}" if one.high else "-",
+                change(one.cost),
+                rate(one.missed) + ("" if one.eligible else " !"),
+                change(one.worst) if one.worst else "-",
                 f"{one.total.over:,}",
                 f"{one.total.moved:,}",
             ]
             for one in ranked
         ]
         sessions = several(comparison.sessions, "session")
-        columns = ["policy", "window", "with misses", "95 of 100", "cost", "missed", "worst", "over", "moved"]
-        console.print(output.table(f"{sessions}, the history as it is = 1", columns, rows))
-        console.print()
-    console.print(comparison.verdict())
+        columns = ["policy", "window", "with misses", "95 of 100", "without", "missed", "worst", "over", "moved"]
+        output.show(output.table(f"{sessions}: the bill for prompts, against the history as it is", columns, rows))
+        output.show("")
+    output.show(comparison.verdict())
     if any(not one.eligible for one in ranked):
-        console.print(f"! misses more than {MISSED:.1%}: shown, and not ranked.")
+        output.show(f"! misses more than {rate(MISSED)}: shown, and not ranked.")
     logs.tell_problems(comparison.problems)

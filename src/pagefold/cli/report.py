@@ -60,7 +60,8 @@ def run(options: argparse.Namespace) -> int:
     rivals = [(name, window) for name in _RIVALS] + [("economic", _SMALLER)] * (window > _SMALLER)
     rows = _rows(recorded.settings)
     behind = {row.session: row.policy for row in rows if row.policy not in _AS_IT_CAME}
-    asked = ReportOptions(tuple(rivals), _every(recorded.paths), not options.no_text, behind)
+    used = {row.session: (row.windows, row.weeks) for row in rows if row.windows or row.weeks}
+    asked = ReportOptions(tuple(rivals), _every(recorded.paths), not options.no_text, behind, used)
     report = SavingsReport(recorded.job, asked, trial=compared(rows))
     for result in recorded.results("reading", partial(session_report, options=asked)):
         report.add(result)

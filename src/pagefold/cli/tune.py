@@ -23,12 +23,14 @@ from pagefold.analysis.follow_up_links import LearnedLinks, follow_ups
 from pagefold.analysis.learned_settings import learned_lines, with_learned
 from pagefold.analysis.tune import Tuned, tune
 from pagefold.cli import logs, output, telemetry_setup
+from pagefold.cli.progress import progress
 from pagefold.derive.learned import SHIPPED, learned_of
 from pagefold.errors import ConfigError
-from pagefold.number_format import several
+from pagefold.number_format import change, rate, several
 from pagefold.tools.from_settings import registry_of
 
 _SHOW = "show"
+_TELLING = 0.0001  # of the bill; a change of less says nothing
 _LINKED_FILES = 2_000  # files from which follow-ups are learned
 
 
@@ -44,16 +46,16 @@ def run(options: argparse.Namespace) -> int:
     recorded = logs.recordings_of(options)
     # What was learned before is learned anew: from what ships, and never from itself.
     before = _own_text(options.output)
-    with output.progress("tuning", recorded.expected_sessions()) as bar:
+    with progress("tuning", recorded.expected_sessions()) as advance:
         done: Counter[str] = Counter()
 
-        def progress(what: str, path: Path) -> None:
+        def told(what: str, path: Path) -> None:
             done[what] += 1
-            bar.update(bar.task_ids[0], completed=done[what], description=f"{what} {path.name}")
+            advance(done[what], f"{what} {path.name}")
 
         lengths = telemetry_setup.session_lengths(recorded.settings)
         job, engine = replace(recorded.job, learned=SHIPPED), recorded.engine
-        tuned = tune(recorded.paths, job, engine=engine, lengths=lengths, progress=progress)
+        tuned = tune(recorded.paths, job, engine=engine, lengths=lengths, progress=told)
     sessions = sessions_of(recorded.paths[:_LINKED_FILES], job)
     linked = follow_ups(sessions, registry_of(recorded.settings), recorded.settings.prefetch.hosts)
     block = learned_lines(tuned.learned, linked.links if linked.taken else {})
@@ -62,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
         output.print_json(_as_data(tuned, linked, block) | {"traced": len(lengths)})
     else:
         if lengths:
-            output.console().print(f"{several(len(lengths), 'session')} of the decision trace: how long sessions last.")
+            output.show(f"{several(len(lengths), 'session')} of the decision trace: how long sessions last.")
         _print(tuned, linked, block, written=bool(options.output))
         if tuned.problems:
             output.to_stderr(f"{tuned.problems:,} skipped, or odd but kept: pagefold replay names them.")
@@ -102,33 +104,36 @@ def _as_data(tuned: Tuned, linked: LearnedLinks, block: str) -> dict[str, Any]:
 
 
 def _print(tuned: Tuned, linked: LearnedLinks, block: str, *, written: bool) -> None:
-    console = output.console()
     if not tuned.sessions:
-        console.print("No session was found in these recordings.")
+        output.show("No session was found in these recordings.")
         return
-    console.print(f"{several(tuned.sessions, 'session')} fitted, {tuned.judged:,} judged, each while it was held back.")
+    output.show(f"{several(tuned.sessions, 'session')} fitted, {tuned.judged:,} judged, each while it was held back.")
     if not tuned.judged:
-        console.print("Too few to fit on some and to judge on others: nothing changes.")
+        output.show("Too few to fit on some and to judge on others: nothing changes.")
         return
+    telling = [one for one in tuned.changes if one.taken or abs(one.gain) >= _TELLING]
     rows = [
         ["yes" if one.taken else "no", one.what, one.before, one.after, one.evidence, one.effect]
-        for one in sorted(tuned.changes, key=lambda change: not change.taken)
+        for one in sorted(telling, key=lambda one: not one.taken)
     ]
     if rows:
         columns = ["taken", "what", "from", "to", "evidence", "effect where it was judged"]
-        console.print(output.table("Changes", columns, rows, left=True))
+        output.show(output.table("Changes", columns, rows, left=True))
+    if silent := len(tuned.changes) - len(telling):
+        output.show(f"{several(silent, 'setting')}{' more' if rows else ''} tried: less than 0.01 % of the bill each.")
     for one in linked.fitted if linked.taken else ():
-        console.print(f"  {one.after} -> {one.link.tool}: {one.link.probability:g}, {one.used} of {one.tries} used")
-    console.print(f"Follow-ups: {'taken' if linked.taken else 'left as they are'}; {linked.effect}.")
-    console.print(
-        f"On sessions while they were held back, misses priced in: {tuned.before:.4f} before, {tuned.after:.4f} after "
-        f"({tuned.missed_before:.2%} and {tuned.missed_after:.2%} missed)."
+        output.show(f"  {one.after} -> {one.link.tool}: {one.link.probability:g}, {one.used} of {one.tries} used")
+    output.show(f"Follow-ups: {'taken' if linked.taken else 'left as they are'}; {linked.effect}.")
+    missed = f"{rate(tuned.missed_before)} and {rate(tuned.missed_after)} missed"
+    output.show(
+        "On sessions while they were held back, against the history as it is, misses priced in: "
+        f"{change(tuned.before)} before, {change(tuned.after)} after ({missed})."
     )
     if not block:
-        console.print("What ships is as good as anything that was learned: nothing to write.")
+        output.show("What ships is as good as anything that was learned: nothing to write.")
     elif not written:
-        console.print()
-        console.print(block, markup=False)
+        output.show("")
+        output.show(block, whole=True)
 
 
 def _shown(options: argparse.Namespace) -> int:
@@ -142,7 +147,7 @@ def _shown(options: argparse.Namespace) -> int:
         return 0
     changed = [one for one in rows if one.origin != config.DEFAULT]
     if not changed:
-        output.console().print("Nothing was learned yet: everything is as shipped.")
+        output.show("Nothing was learned yet: everything is as shipped.")
     cells = [[one.key, one.value, one.origin] for one in (changed or rows)]
-    output.console().print(output.table("What economic goes by", ["setting", "value", "from"], cells, left=True))
+    output.show(output.table("What economic goes by", ["setting", "value", "from"], cells, left=True))
     return 0

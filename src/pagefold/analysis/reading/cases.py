@@ -15,6 +15,7 @@ from pagefold.analysis.reading.data_questions import data_questions
 from pagefold.analysis.reading.line_questions import line_questions
 from pagefold.analysis.reading.question import Question
 from pagefold.analysis.reading.text_questions import outcome_question, text_questions
+from pagefold.analysis.transcript_text import said
 from pagefold.derive.entry import Standings, arrive
 from pagefold.encode.mcp_text_view import view_of
 from pagefold.frozen import frozen
@@ -196,7 +197,7 @@ def _calling(history: Sequence[_Shown], place: int) -> set[int]:
 
 
 def _size(entry: _Shown) -> int:
-    return counter("o200k").count(_said(entry.message)) + 1
+    return counter("o200k").count(said(entry.message)) + 1
 
 
 def _transcript(history: Sequence[_Shown], places: Sequence[int], *, shown: bool) -> str:
@@ -205,16 +206,6 @@ def _transcript(history: Sequence[_Shown], places: Sequence[int], *, shown: bool
     for at in places:
         if at > last + 1:
             parts.append("(messages left out)")
-        parts.append(_said(history[at].shown if shown else history[at].message))
+        parts.append(said(history[at].shown if shown else history[at].message))
         last = at
     return "\n\n".join(parts)
-
-
-def _said(message: Message) -> str:
-    """Returns a message as a part of a transcript: who, and what."""
-    if message.role is Role.TOOL:
-        return f"### tool result\n{message.text}"
-    lines = [f"### {message.role}"]
-    for block in message.blocks:
-        lines.append(f"calls {block.name} {block.text}" if block.kind is BlockKind.CALL else block.text)
-    return "\n".join(lines)

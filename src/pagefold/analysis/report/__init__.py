@@ -1,8 +1,8 @@
 """Adds up what recorded sessions cost and what pagefold would have saved, for a report as HTML, Markdown or JSON.
 
 `SavingsReport` takes one session at a time and stays small however many there are; the modules beside it only write
-down what it holds. The bill is what providers reported; `totals` are those of a replay under each policy, with the head
-of each session.
+down what it holds. An answer that several logs hold counts once. The bill is what providers reported; `totals` are
+those of a replay under each policy, with the head of each session.
 """
 
 import heapq
@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from pagefold.analysis.cache_misses import CacheMisses
+from pagefold.analysis.cache_losses import CacheLoss, CacheLosses, by_reason
 from pagefold.analysis.compare import WORST_FROM, ComparedPolicy, PolicyChoice
 from pagefold.analysis.engine import SessionResult
 from pagefold.analysis.problems import FileProblem, ProblemCounts
@@ -18,6 +18,7 @@ from pagefold.analysis.replay_figures import ReplayFigures
 from pagefold.analysis.replay_job import ReplayJob
 from pagefold.analysis.replay_totals import ReplayTotals
 from pagefold.analysis.session_bill import Bill
+from pagefold.analysis.session_copies import SessionCopies
 from pagefold.analysis.session_report import POLICIES, ReportOptions, SessionReport, Share, Waste
 from pagefold.analysis.trial import NO_TRIAL, TrialResult
 from pagefold.charts import Timeline
@@ -26,6 +27,7 @@ from pagefold.tokens import counter
 
 _SESSIONS = 10
 _WASTED = 10
+_LOSSES = 12
 _LABELS = 20_000  # of what was read again; later ones are left out
 
 
@@ -41,7 +43,8 @@ class SavingsReport:
     reread: dict[str, tuple[int, int, int]] = field(default_factory=dict)  # label -> sessions, times, tokens
     folds: Counter[str] = field(default_factory=Counter)
     prices: Counter[str] = field(default_factory=Counter)  # by where they are from
-    cache_misses: dict[str, CacheMisses] = field(default_factory=dict)
+    cache_losses: dict[str, CacheLosses] = field(default_factory=dict)
+    dearest_losses: list[CacheLoss] = field(default_factory=list)
     bill: Bill = field(default_factory=Bill)
     models: dict[str, Bill] = field(default_factory=dict)
     projects: dict[str, Bill] = field(default_factory=dict)
@@ -49,16 +52,21 @@ class SavingsReport:
     timeline: Timeline | None = None
     worst: tuple[float, str] = (0.0, "")
     longest: tuple[tuple[bool, float], str, str] | None = None  # by (was folded, cost): its file and its id
+    copied: SessionCopies = field(init=False)
     _rivals: dict[tuple[str, int], ReplayFigures] = field(default_factory=dict)
     _rows: list[tuple[float, int, SessionResult[SessionReport]]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        self.copied = SessionCopies(self.job, self.options)
         self.totals = {policy: ReplayTotals(self.job.prices, problems=self.problems) for policy in POLICIES}
 
     def add(self, result: SessionResult[SessionReport] | FileProblem) -> None:
         if isinstance(result, FileProblem):
             self.problems.add(result)
-            return
+        elif (own := self.copied.own_part(result)) is not None:
+            self._add(own)
+
+    def _add(self, result: SessionResult[SessionReport]) -> None:
         session = result.value
         for policy, totals in self.totals.items():
             totals.add(result, session.figures[policy])
@@ -75,8 +83,10 @@ class SavingsReport:
             if name in groups or len(groups) < _LABELS:
                 groups.setdefault(name, Bill()).add(session.bill)
         self.prices[session.prices] += 1
-        for reason, misses in session.cache_misses.items():
-            self.cache_misses.setdefault(reason, CacheMisses()).add(misses)
+        for reason, losses in by_reason(session.cache_losses).items():
+            self.cache_losses.setdefault(reason, CacheLosses()).add(losses)
+        found = [*self.dearest_losses, *session.cache_losses]
+        self.dearest_losses = sorted(found, key=lambda one: (-one.cost, one.when))[:_LOSSES]
         for choice, figures in session.rivals.items():
             self._rivals.setdefault(choice, ReplayFigures()).add(figures)
         self.wasted = sorted([*self.wasted, *session.wasted], key=lambda one: -one.wasted)[:_WASTED]
@@ -128,9 +138,9 @@ class SavingsReport:
         points = [ComparedPolicy(PolicyChoice(*choice), figures, base.cost) for choice, figures in self._rivals.items()]
         return sorted(points, key=lambda point: (point.effective, point.choice))
 
-    def cache_broken(self) -> list[tuple[str, CacheMisses]]:
+    def cache_broken(self) -> list[tuple[str, CacheLosses]]:
         """Why providers could not read their caches, the costliest reason first."""
-        return sorted(self.cache_misses.items(), key=lambda item: (-item[1].cost, item[0]))
+        return sorted(self.cache_losses.items(), key=lambda item: (-item[1].cost, item[0]))
 
     def _priced(self) -> str:
         """Whose prices count, the most frequent first."""
@@ -181,10 +191,14 @@ class SavingsReport:
             "tools": {name: _shared(share) for name, share in _by_cost(self.tools)},
             "codecs": {name: _shared(share) for name, share in _by_cost(self.codecs)},
             "folds": dict(sorted(self.folds.items())),
-            "cache_misses": {
-                reason: asdict(misses) | {"cost": round(misses.cost, 3), "usd": round(self.usd(misses.cost), 4)}
-                for reason, misses in self.cache_broken()
+            "cache_losses": {
+                reason: asdict(losses) | {"cost": round(losses.cost, 3), "usd": round(self.usd(losses.cost), 4)}
+                for reason, losses in self.cache_broken()
             },
+            "dearest_cache_losses": [
+                loss._asdict() | {"cost": round(loss.cost, 3), "usd": round(self.usd(loss.cost), 4)}
+                for loss in self.dearest_losses
+            ],
             "reread": [
                 {"what": label, "sessions": sessions, "times": times, "tokens": tokens}
                 for label, (sessions, times, tokens) in self.most_reread()

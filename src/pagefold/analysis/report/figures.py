@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 from pagefold.analysis.report import SavingsReport
 from pagefold.analysis.request_usage import Money
 from pagefold.analysis.session_bill import Bill
-from pagefold.derive.quota import WindowWorth
 from pagefold.number_format import money, several, share, short
 
 _POLICIES = {
@@ -16,6 +15,9 @@ _POLICIES = {
         "saved by `pagefold run --policy economic`",
     ),
 }
+
+
+_LEAST_USED = 0.01  # of a window: providers report whole percents
 
 
 class Figure(NamedTuple):
@@ -90,6 +92,11 @@ def _could_save(report: SavingsReport) -> Iterator[Figure]:
                 f" In {several(turns, 'turn')} an answer used something that its request would no longer have held: "
                 f"each is priced as one more round trip, {money(misses.both)} in all, and counted in."
             )
+        if gone := bill.edits_gone[policy]:
+            how += (
+                f" Of {several(bill.edits, 'edit')}, {gone:,} ({share(gone, bill.edits)}) replaced a text that its "
+                "request would no longer have held: each is priced as a refused try, a fetch and the edit once more."
+            )
         if bill.logged:
             how += (
                 f" The same model, from the first half of each session and its messages, gives {money(bill.predicted)} "
@@ -103,20 +110,21 @@ def _could_save(report: SavingsReport) -> Iterator[Figure]:
 
 
 def _windows(bill: Bill) -> Iterator[Figure]:
-    paid = bill.happened.both
-    saved = bill.happened.both - bill.with_misses("economic").both
     for used, name in ((bill.windows, "five-hour"), (bill.weeks, "weekly")):
-        freed = WindowWorth(used, paid).share(saved)
-        if freed is not None:
+        if used >= _LEAST_USED:
             how = (
-                f"Codex logged how much of the account's {name} window was used while these sessions ran: "
-                f"{100 * used:.1f} % of one, by all that the account did. The saving is in proportion to the money."
+                f"While sessions ran that cost {money(bill.metered_usd)}, {100 * used:.1f} % of a {name} window was "
+                "used, by all that the account did: so Codex logged, or the provider's headers told the proxy. What "
+                "would have been free is in proportion to the money."
             )
-            yield Figure(f"{100 * freed:.1f} %", f"of a {name} window would have been free", how, True)
+            freed = {policy: f"{100 * bill.freed(used, policy):.1f} %" for policy in _POLICIES}
+            words = f"of a {name} window would have been free as it comes, {freed['economic']} with folds"
+            yield Figure(freed["lossless"], words, how, True)
     if not bill.windows and not bill.weeks and bill.logged_requests:
         how = (
-            "No client logged how much of a subscription's window was used, so nothing is said in percent of one. "
-            "Plans meter what list prices meter, about: the same work then uses so much less of any limit."
+            "Nothing here says how much of a subscription's window was used (Codex logs it; of other clients the proxy "
+            "is told), so nothing is said in percent of one. Plans meter what list prices meter, about: the same work "
+            "then uses so much less of any limit."
         )
         yield Figure(
             percent(bill.share_saved("economic"), bill.uncertainty),
@@ -132,18 +140,23 @@ def bill_rows(report: SavingsReport) -> list[tuple[str, ...]]:
     rows = [_bill_row("without pagefold", bill.plain, paid)] if bill.behind else []
     rows.append(_bill_row("what happened", bill.happened, paid))
     for policy, (name, _) in _POLICIES.items():
-        turns = f"{bill.extra_turns[policy]:,}"
-        rows.append(_bill_row(name, bill.policies[policy], paid, bill.misses[policy].both, turns))
+        extra = f"{bill.extra_turns[policy]:,}", f"{bill.edits_gone[policy]:,} of {bill.edits:,}"
+        rows.append(_bill_row(name, bill.policies[policy], paid, bill.misses[policy].both, extra))
     return rows
 
 
-def _bill_row(name: str, cost: Money, paid: float, misses: float = 0.0, turns: str = "-") -> tuple[str, ...]:
-    missed = "-" if turns == "-" else money(misses)
+_NONE = ("-", "-")
+
+
+def _bill_row(
+    name: str, cost: Money, paid: float, misses: float = 0.0, extra: tuple[str, str] = _NONE
+) -> tuple[str, ...]:
+    missed = "-" if extra is _NONE else money(misses)
     whole = cost.both + misses
-    return name, money(cost.prompt), money(cost.output), missed, turns, money(whole), share(whole, paid)
+    return name, money(cost.prompt), money(cost.output), missed, *extra, money(whole), share(whole, paid)
 
 
-BILL_COLUMNS = ("", "prompts", "answers", "misses", "extra turns", "in all", "of what was paid")
+BILL_COLUMNS = ("", "prompts", "answers", "misses", "extra turns", "edits gone", "in all", "of what was paid")
 GROUP_COLUMNS = ("", "sessions", "paid", "for answers", "saved already", "could be saved", "in percent")
 
 
@@ -197,7 +210,8 @@ def _notes_on_the_bill(report: SavingsReport) -> Iterator[str]:
         yield (
             f"{several(bill.compacted, 'session')} without usage grew beyond the window of {short(report.job.window)} "
             "tokens. Nobody can have sent them so: what happened is taken to be the client's own compaction at that "
-            "window."
+            "window, with what it misses priced in. Behind lossless the client would have compacted too, a little "
+            "later: where not even that fits, lossless is taken to save nothing."
         )
     if bill.uncompacted.prompt > bill.plain.prompt * 1.001:
         yield (
@@ -206,16 +220,19 @@ def _notes_on_the_bill(report: SavingsReport) -> Iterator[str]:
         )
     if figures.logged.cleared:
         yield f"Providers cleared {short(figures.logged.cleared)} tokens of results themselves, as clients asked."
-    yield (
-        "Not in these figures: requests that a client does not log (titles, summaries of its own compactions), and "
-        "copies of one session in several files, which are counted as often as they stand there."
-    )
+    forks, copies = report.copied.forks, report.copied.copies
+    if forks or copies:
+        yield (
+            f"An answer that several logs hold counts once: {several(forks, 'session')} began with a copy of another, "
+            f"{several(copies, 'session')} held nothing else."
+        )
+    yield "Not in these figures: requests that a client does not log (titles, summaries of its own compactions)."
 
 
 def _with_larger_head(report: SavingsReport) -> str:
     """What a head of usual size would make of the saving, in a sentence."""
     before, after = report.before, report.after
-    if not before.requests or not before.cost:
+    if not before.requests or not before.cost or report.bill.compacted:
         return ""
     prices, larger = report.job.prices, 25_000
     first = before.sessions + before.expired

@@ -19,7 +19,7 @@ from pagefold.analysis.report.figures import (
     group_rows,
     notes_of,
 )
-from pagefold.analysis.report.markdown import cache_cells, policy_cells
+from pagefold.analysis.report.markdown import CACHE_COLUMNS, LOSS_COLUMNS, cache_cells, loss_cells, policy_cells
 from pagefold.analysis.session_report import Share
 from pagefold.html import Html, HtmlChild, el
 from pagefold.number_format import money, rate, several, share, short
@@ -61,7 +61,7 @@ def _sections(report: SavingsReport) -> Iterator[Html]:
         yield from _headline(report)
         yield from _trial(report)
         yield from _bill(report)
-        yield from _cache_misses(report)
+        yield from _cache_losses(report)
         yield from _tools(report)
         yield from _timeline(report)
         yield from _policies(report)
@@ -148,11 +148,21 @@ def _tokens(report: SavingsReport) -> Html:
     return el("details", el("summary", "In tokens, as replayed"), el("div", table, class_="inside"))
 
 
-def _cache_misses(report: SavingsReport) -> Iterator[Html]:
-    if report.cache_misses:
-        columns = ("what changed", "times", "sessions", "tokens written anew", "cost")
-        yield el("h2", "What broke the provider's cache")
-        yield _table("As the provider said why it could not read its cache", columns, cache_cells(report))
+def _cache_losses(report: SavingsReport) -> Iterator[Html]:
+    if not report.cache_losses:
+        return
+    lost = report.usd(sum(one.cost for one in report.cache_losses.values()))
+    how = (
+        "A loss is a request of which the provider read less from its cache than the one before had left there. Why is "
+        "what the provider said, where a client logged it; else what times and usage show. It costs what these tokens "
+        "cost more in being written than in being read. A policy's bill above holds the same losses."
+    )
+    yield el("h2", "Who broke the provider's cache")
+    yield el("p", f"{money(lost)}, {share(lost, report.bill.happened.both)} of what was paid.")
+    yield _table("", CACHE_COLUMNS, cache_cells(report))
+    if dearest := loss_cells(report):
+        yield el("details", el("summary", "The dearest, one by one"), _table("", LOSS_COLUMNS, dearest))
+    yield el("details", el("summary", "how"), el("p", how))
 
 
 def _tools(report: SavingsReport) -> Iterator[Html]:

@@ -1,12 +1,13 @@
 """Writes a report as Markdown, in tables that fit an issue or a chat."""
 
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 
-from pagefold.analysis.cache_misses import what_changed
+from pagefold.analysis.cache_losses import who_and_what
 from pagefold.analysis.compare import ComparedPolicy
 from pagefold.analysis.report import SavingsReport
 from pagefold.analysis.report.figures import BILL_COLUMNS, GROUP_COLUMNS, bill_rows, figures_of, group_rows, notes_of
-from pagefold.number_format import money, rate, several, share, short
+from pagefold.number_format import change, money, rate, several, share, short
 
 
 def markdown(report: SavingsReport) -> str:
@@ -49,9 +50,12 @@ def _lines(report: SavingsReport) -> Iterator[str]:
             for name, one in tools
         ],
     )
-    if report.cache_misses:
-        yield from _section("What broke the provider's cache")
-        yield from _table(("what changed", "times", "sessions", "tokens", "cost"), cache_cells(report))
+    if report.cache_losses:
+        yield from _section("Who broke the provider's cache")
+        yield from _table(CACHE_COLUMNS, cache_cells(report))
+        if dearest := loss_cells(report):
+            yield ""
+            yield from _table(LOSS_COLUMNS, dearest)
     if points := report.points():
         yield from _section("Policies")
         yield from _table(
@@ -63,18 +67,43 @@ def _lines(report: SavingsReport) -> Iterator[str]:
     yield from _problems(report)
 
 
+CACHE_COLUMNS = ("who", "what changed", "times", "sessions", "tokens paid again", "cost")
+LOSS_COLUMNS = ("when (UTC)", "session", "who", "what changed", "tokens paid again", "cost")
+
+
 def cache_cells(report: SavingsReport) -> list[tuple[str, ...]]:
-    """Returns the rows of what broke the cache: what changed, how often, and what it cost."""
+    """Returns the rows of what broke the cache: who, what changed, how often, and what it cost."""
     return [
-        (what_changed(reason), f"{one.times:,}", f"{one.sessions:,}", short(one.tokens), money(report.usd(one.cost)))
+        (
+            *who_and_what(reason, behind=bool(report.bill.behind)),
+            f"{one.times:,}",
+            f"{one.sessions:,}",
+            short(one.tokens),
+            money(report.usd(one.cost)),
+        )
         for reason, one in report.cache_broken()
+    ]
+
+
+def loss_cells(report: SavingsReport) -> list[tuple[str, ...]]:
+    """Returns a row for each of the dearest losses."""
+    return [
+        (
+            f"{datetime.fromtimestamp(one.when, UTC):%Y-%m-%d %H:%M}" if one.when else "not recorded",
+            one.session,
+            *who_and_what(one.reason, behind=bool(report.bill.behind)),
+            short(one.tokens),
+            money(report.usd(one.cost)),
+        )
+        for one in report.dearest_losses
+        if one.tokens
     ]
 
 
 def policy_cells(one: ComparedPolicy) -> tuple[str, ...]:
     """Returns the cells of a policy's row: what it is, what it costs, and what it misses."""
-    ratios = (f"{one.cost:.3f}", f"{one.effective:.3f}", rate(one.missed))
-    return (one.choice.policy, short(one.choice.window), *ratios)
+    shares = (change(one.cost), change(one.effective), rate(one.missed))
+    return (one.choice.policy, short(one.choice.window), *shares)
 
 
 def _problems(report: SavingsReport) -> Iterator[str]:
