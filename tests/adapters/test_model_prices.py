@@ -1,8 +1,5 @@
 """What models cost: from the price data, with a user's own numbers over it."""
 
-import subprocess
-import sys
-
 import pytest
 
 from pagefold.adapters.model_prices import ModelPrices
@@ -127,10 +124,3 @@ def test_a_name_that_is_neither_a_model_nor_a_table_is_refused() -> None:
 
     with pytest.raises(ConfigError, match=r"prices = 'x': expected the name of a model, .*, or .*: mine"):
         ModelPrices([own], "x")
-
-
-def test_the_price_data_is_imported_only_when_it_is_asked() -> None:
-    code = "import sys, pagefold.cli.serve, pagefold.context; print('genai_prices' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-
-    assert done.stdout.strip() == "False"

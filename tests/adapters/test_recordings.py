@@ -8,10 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pagefold import zstd
 from pagefold.adapters import recordings
 from pagefold.errors import ConfigError
 from pagefold.wire.transcripts import Format, Problem, Session
@@ -33,9 +33,7 @@ def problems(path: Path, limit: int = LIMIT) -> list[tuple[int, str]]:
     return [(item.line, item.what) for item in read(path, limit) if isinstance(item, Problem)]
 
 
-@pytest.mark.parametrize(
-    "pack", [bytes, lzma.compress, gzip.compress, zstandard.ZstdCompressor().compress], ids=["plain", "xz", "gz", "zst"]
-)
+@pytest.mark.parametrize("pack", [bytes, lzma.compress, gzip.compress, zstd.compress], ids=["plain", "xz", "gz", "zst"])
 def test_a_recording_is_opened_whatever_compresses_it_and_whatever_it_is_called(
     pack: Callable[[bytes], bytes], tmp_path: Path
 ) -> None:

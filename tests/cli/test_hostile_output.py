@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from pagefold.cli import output
 from pagefold.html import el
@@ -100,7 +99,7 @@ def test_search_shows_pages_as_text(flags: tuple[str, ...], tmp_path: Path) -> N
 
 
 def test_a_table_follows_no_markup_and_shows_every_sign(capsys: pytest.CaptureFixture[str]) -> None:
-    Console(width=400).print(output.table(HOSTILE, ["a"], [[HOSTILE]], total=[HOSTILE]))
+    output.show(output.table(HOSTILE, ["a"], [[HOSTILE]], total=[HOSTILE]), whole=True)
     shown = capsys.readouterr().out
     assert not steers(shown)
     assert shown.count("[/bold][link=http://x]y[/link]") == 3

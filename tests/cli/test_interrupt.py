@@ -135,7 +135,12 @@ def test_ctrl_c_ends_a_study_within_a_second(words: str, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    "words", ["lab reading --endpoint URL --model m", "lab solve --endpoint URL --model m --sizes 12k"]
+    "words",
+    [
+        "lab reading --endpoint URL --model m",
+        "lab likelihood --endpoint URL --model m",
+        "lab solve --endpoint URL --model m --sizes 12k",
+    ],
 )
 def test_ctrl_c_ends_waiting_for_a_model_that_never_answers_within_a_second(words: str, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as model:

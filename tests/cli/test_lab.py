@@ -164,7 +164,8 @@ def test_ten_thousand_files_are_one_report(tmp_path: Path) -> None:
 
 def test_the_report_knows_by_the_proxys_rows_what_ran_behind_it_and_tells_the_trial(tmp_path: Path) -> None:
     said = written(tmp_path / "logs.jsonl", talk("s0", turns=6), talk("s1", turns=6))
-    arms = [SessionRow("s0", "treated", "lossless", turns=7), SessionRow("held", "held out", "identity", turns=7)]
+    treated = SessionRow("s0", "treated", "lossless", turns=7, windows=0.25, weeks=0.02)
+    arms = [treated, SessionRow("held", "held out", "identity", turns=7)]
     session_rows.add(tmp_path / "store.counts.sqlite3", arms)
     (tmp_path / "pagefold.toml").write_text('[store]\npath = "store.sqlite3"\n')
 
@@ -172,6 +173,7 @@ def test_the_report_knows_by_the_proxys_rows_what_ran_behind_it_and_tells_the_tr
 
     assert told["bill"]["behind"] == 1
     assert told["bill"]["already_saved_usd"] > 0
+    assert (told["bill"]["five_hour_windows"], told["bill"]["weekly_windows"]) == (0.25, 0.02)
     assert told["trial"]["sessions"] == {"treated": 1, "held_out": 1, "mixed": 0}
     assert any("saved already" in figure["words"] for figure in told["figures"])
 

@@ -51,12 +51,12 @@ UNUSED = (
     "asyncio",
     "ssl",
     "sqlite3",
-    "zstandard",
+    "pagefold.zstd",
     "aiohttp",
-    "rich",
-    "genai_prices",
     "pagefold.adapters.stores",
     "pagefold.derive.policies.economic",
+    "pagefold.encode.choose",
+    "pagefold.encode.recall_reply",
 )
 
 

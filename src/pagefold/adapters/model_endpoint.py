@@ -22,6 +22,7 @@ from pagefold.loopback import is_loopback_url
 _TRIES = 5
 _LONGEST_PAUSE = 60.0
 _AGAIN = (408, 409, 429, 500, 502, 503, 504, 529)
+_MAY_BE_REFUSED = ("temperature", "max_tokens", "score_from")  # newer models do not take the first two
 _ANSWER_TOKENS = 2_048
 _SAID = 300  # characters of an error that are repeated
 
@@ -105,7 +106,9 @@ class ModelEndpoint:
 
     def likelihood(self, before: str, text: str) -> Likelihood:
         """Returns how likely a text is after another one. Raises UpstreamError where the endpoint cannot score."""
-        body = {"prompt": before + text, "max_tokens": 0, "echo": True, "logprobs": 0, "temperature": 0}
+        # A server that knows `score_from` leaves out what nobody looks at. One that refuses it is asked without.
+        asked = {"max_tokens": 0, "echo": True, "logprobs": 0, "temperature": 0, "score_from": len(before)}
+        body = {"prompt": before + text, **asked}
         told = self._post("completions", body)
         scored = told["choices"][0].get("logprobs") or {}
         offsets, logprobs = scored.get("text_offset"), scored.get("token_logprobs")
@@ -116,10 +119,12 @@ class ModelEndpoint:
         # A token that begins before the text and ends in it counts: every answer has the same beginning.
         ends = [*offsets[1:], len(before) + len(text)]
         values = [
-            value
-            for value, end in zip(logprobs, ends, strict=True)
-            if value is not None and len(before) < end <= len(before) + len(text)
+            value for value, end in zip(logprobs, ends, strict=True) if len(before) < end <= len(before) + len(text)
         ]
+        if not before:
+            values = values[1:]  # nothing stands before the first token
+        if None in values:
+            raise UpstreamError(f"{self.url}: some tokens of a text came without a log-probability", status=0)
         usage = told.get("usage") or {}
         return Likelihood(float(sum(values)), len(values), usage.get("prompt_tokens", 0))
 
@@ -132,8 +137,8 @@ class ModelEndpoint:
                 return self._sent(path, sent)
             except urllib.error.HTTPError as error:
                 reason = self._reason(error)
-                refused = {name for name in ("temperature", "max_tokens") if name in reason and name in sent}
-                if error.code == 400 and refused:  # newer models take neither
+                refused = {name for name in _MAY_BE_REFUSED if name in reason and name in sent}
+                if error.code in (400, 422) and refused:
                     self._left_out |= refused
                     return self._post(path, body)
                 if error.code not in _AGAIN or attempt == _TRIES - 1:

@@ -1,26 +1,23 @@
-"""Looks up what a model costs and how much fits into it, by its name, in the price data of `genai-prices`.
+"""Looks up what a model costs and how much fits into it, by its name, in the price data.
 
-The package is imported at the first look-up: importing it takes as long as the rest of pagefold, and its data is in the
-wheel, so nothing is downloaded. What it does not hold, how long caches live, is in cache_lives.toml. A user's own
-numbers go over both.
+What that does not hold, how long caches live, is in cache_lives.toml. A user's own numbers go over both.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 from pagefold import tokens
+from pagefold.adapters import price_data
+from pagefold.adapters.price_data import PricedModel, TokenPrices
 from pagefold.derive.cost import ASSUMED, Prices, Rates
 from pagefold.derive.models import Known
 from pagefold.errors import ConfigError
 from pagefold.package_data import package_toml
 from pagefold.settings.sections import PriceTable
-
-if TYPE_CHECKING:
-    from genai_prices.types import ModelInfo, ModelPrice
 
 _WIDE = re.compile(r"\[1m\]$")  # how Claude Code writes that it asks for the long window
 _WIDE_WINDOW = 1_000_000
@@ -32,13 +29,7 @@ _ASSUMPTION = (
     f"assumed are ${ASSUMED.fresh:g} a million fresh tokens, {ASSUMED.read_ratio:g} of that for those read from the "
     f"cache, {ASSUMED.write_ratio:g} for those written, and a cache of {ASSUMED.life:g} s; prices_usd sets them"
 )
-_RATES = {
-    "fresh": "input_mtok",
-    "read": "cache_read_mtok",
-    "write": "cache_write_mtok",
-    "output": "output_mtok",
-    "write_long": "cache_write_1h_mtok",
-}
+_RATES = ("fresh", "read", "write", "output", "write_long")
 
 
 class _Life(NamedTuple):
@@ -123,10 +114,10 @@ class ModelPrices:
 def model_facts(model: str) -> Known | None:
     """What the price data says of a model of this name, or None."""
     name = _WIDE.sub("", model.strip().lower())
-    found = _model_info(name)
+    found = _priced_model(name)
     if found is None:
         return None
-    priced = found.get_prices(datetime.now(tz=UTC))
+    priced = found.at(datetime.now(tz=UTC))
     rates = _rates(priced, 0)
     if not rates.fresh:
         return None
@@ -135,52 +126,39 @@ def model_facts(model: str) -> Known | None:
         found.id,
         *rates[1:5],
         ttl_seconds=life.life,
-        source=f"{found.name or found.id}, list price in {_package()}",
+        source=f"{found.name}, list price in {price_data.origin()}",
         write_long=rates.write_long if life.long_life else 0.0,
         ttl_long_seconds=life.long_life if rates.write_long else 0.0,
         tiers=tuple(_rates(priced, start) for start in _starts(priced)),
     )
-    window = _WIDE_WINDOW if _WIDE.search(model) else found.context_window or 0
+    window = _WIDE_WINDOW if _WIDE.search(model) else found.window
     window -= life.answer if window > 2 * life.answer else 0
     return Known(tokens.counter_for(model).name, prices, window)
 
 
-def load_price_data() -> None:
-    """Imports the price data now, so that nobody waits for it later."""
-    _model_info("")
-
-
-def _model_info(name: str) -> "ModelInfo | None":
+def _priced_model(name: str) -> PricedModel | None:
     """The model in the price data. A gateway's or a cloud's prefix (`anthropic/`, `us.anthropic.`) may stand before."""
-    from genai_prices.data_snapshot import get_snapshot  # noqa: PLC0415 - as dear to import as the rest of pagefold
-
-    snapshot = get_snapshot()
-    for ref in dict.fromkeys((name, name.rpartition("/")[2], re.sub(r"^.*\banthropic\.", "", name))):
-        try:
-            return snapshot.find_provider_model(ref, None, None, None)[1]
-        except LookupError:
-            continue
-    return None
+    refs = dict.fromkeys((name, name.rpartition("/")[2], re.sub(r"^.*\banthropic\.", "", name)))
+    return next(filter(None, map(price_data.find_model, refs)), None)
 
 
-def _rates(priced: "ModelPrice", over: int) -> Rates:
+def _rates(priced: TokenPrices, over: int) -> Rates:
     """The rates of a prompt longer than so many tokens. What a provider does not price costs like a fresh token."""
     found: dict[str, float] = {}
-    for name, key in _RATES.items():
-        price: Any = getattr(priced, key, None)
+    for name in _RATES:
+        price = priced.get(name)
         if price is None:
             found[name] = 0.0 if name in ("output", "write_long") else found.get("fresh", 0.0)
-        elif hasattr(price, "base"):
-            tiers: Mapping[int, Any] = {0: price.base} | {tier.start: tier.price for tier in price.tiers}
-            found[name] = float(tiers[max(start for start in tiers if start <= over)])
+        elif isinstance(price, float):
+            found[name] = price
         else:
-            found[name] = float(price)
+            found[name] = next(rate for start, rate in reversed(price) if start <= over)
     return Rates(over, **found)
 
 
-def _starts(priced: "ModelPrice") -> list[int]:
-    prices = [getattr(priced, key, None) for key in _RATES.values()]
-    return sorted({tier.start for price in prices for tier in getattr(price, "tiers", ())})
+def _starts(priced: TokenPrices) -> list[int]:
+    tiered = [price for price in priced.values() if not isinstance(price, float)]
+    return sorted({int(start) for price in tiered for start, _ in price if start})
 
 
 def _scaled(tiers: tuple[Rates, ...], before: Prices, now: Prices) -> tuple[Rates, ...]:
@@ -198,10 +176,3 @@ def _times(prices: Prices, over: int, times: float) -> Rates:
 def _lives() -> tuple[_Life, ...]:
     rows = package_toml("pagefold.adapters", "cache_lives.toml")["models"]
     return tuple(_Life(**{**row, "pattern": re.compile(row["pattern"])}) for row in rows)
-
-
-@cache
-def _package() -> str:
-    from genai_prices import __version__  # noqa: PLC0415 - see _model_info
-
-    return f"genai-prices {__version__}"

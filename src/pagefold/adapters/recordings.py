@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
 
-import zstandard
-
+from pagefold import zstd
 from pagefold.errors import ConfigError, WireError
 from pagefold.wire import json_text, transcripts
 from pagefold.wire.transcripts import Format, Problem, Session
@@ -23,7 +22,7 @@ SUFFIXES = (".jsonl", ".json", ".jsonl.xz", ".jsonl.gz", ".jsonl.zst", ".json.xz
 _PIECE = 1 << 20
 _BATCH_BYTES = 4 << 20
 _TRIED = 50  # logs may begin with records that only name a session
-_DAMAGED = (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile, zstandard.ZstdError)
+_DAMAGED = (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile, zstd.ZstdError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +86,7 @@ def opened(path: Path) -> Iterator[BinaryIO]:
             with gzip.open(file) as inner:
                 yield cast(BinaryIO, inner)
         elif magic.startswith(b"\x28\xb5\x2f\xfd"):
-            with zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True) as inner:
+            with zstd.open(file) as inner:
                 yield cast(BinaryIO, inner)
         else:
             yield file

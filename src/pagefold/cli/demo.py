@@ -11,10 +11,9 @@ import json
 import tempfile
 import time
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
-
-from rich.console import Console
+from typing import Any, TypeAlias
 
 from pagefold.adapters import recordings
 from pagefold.adapters.stores import open_store
@@ -41,6 +40,8 @@ from pagefold.wire.transcripts import Session
 _SMALL = 9_000
 _TAGGED = 60  # characters in which a digest says that it is one
 _SHOWN = 96  # characters of a line
+Show: TypeAlias = Callable[..., None]
+"""Prints a paragraph, as `output.show` does."""
 _TURNS: tuple[list[dict[str, Any]], ...] = (
     [
         {"type": "text", "text": "I will look at it."},
@@ -60,43 +61,48 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    told = tell(Console(quiet=True) if options.json else output.console())
+    told = tell(_silent if options.json else output.show)
     if options.json:
         output.print_json(told)
     return 0
 
 
-def tell(console: Console) -> dict[str, Any]:
+def _silent(shown: str, *, lead: str = "", whole: bool = False) -> None:
+    del shown, lead, whole  # figures alone were asked for
+
+
+def tell(show: Show) -> dict[str, Any]:
     """Tells the whole story, and returns its figures."""
     (session,) = sessions_of([recordings.example()], ReplayJob(ASSUMED, "o200k", 200_000))
     told = {
-        "replay": _as_it_is(session, console),
-        "lossless": _lossless(session, console),
-        "fold": _fold(session, console),
-        "store": _store(session, console),
-        "proxy": _proxy(console),
+        "replay": _as_it_is(session, show),
+        "lossless": _lossless(session, show),
+        "fold": _fold(session, show),
+        "store": _store(session, show),
+        "proxy": _proxy(show),
     }
-    console.print(
-        "\n[bold]Next[/]\n"
+    show("", lead="\nNext")
+    show(
         "  pagefold report -o report.html   what your own sessions cost, and what they would have cost\n"
         "  pagefold run claude              your agent behind pagefold; codex, opencode and others as well"
     )
     return told
 
 
-def _as_it_is(session: Session, console: Console) -> dict[str, Any]:
+def _as_it_is(session: Session, show: Show) -> dict[str, Any]:
     figures = replay(session, _job().terms("identity"))
-    console.print(
-        f"[bold]1. What an agent pays for.[/] In a recorded session an agent mends a small program in "
+    show(
+        lead="1. What an agent pays for. ",
+        shown=f"In a recorded session an agent mends a small program in "
         f"{several(figures.requests, 'request')}. Each request sends the whole history again: {short(figures.tokens)} "
         f"tokens, though only {short(figures.new_tokens)} are new. "
         f"{share(figures.result_tokens, figures.history_tokens, digits=0)} of the history are results of tools. With "
-        f"the provider's cache all of it costs {money(ASSUMED.usd(figures.cost))}, {ASSUMED.source}."
+        f"the provider's cache all of it costs {money(ASSUMED.usd(figures.cost))}, {ASSUMED.source}.",
     )
     return {"requests": figures.requests, "tokens": figures.tokens, "cost": figures.cost}
 
 
-def _lossless(session: Session, console: Console) -> dict[str, Any]:
+def _lossless(session: Session, show: Show) -> dict[str, Any]:
     """Replays the session with every result in its cheapest lossless form, and shows the result that gained most."""
     whole, figures = (replay(session, _job().terms(policy)).cost for policy in ("identity", "lossless"))
     policy, state = Lossless(), Lossless().begin()
@@ -107,17 +113,18 @@ def _lossless(session: Session, console: Console) -> dict[str, Any]:
         if message.role is Role.TOOL and len(message.text) - len(shown.text) > len(best[1]) - len(best[2]):
             best = (message.blocks[0].name, message.text, shown.text)
     ratio, count = figures / whole, counter("o200k").count
-    console.print(
-        "\n[bold]2. The same, written shorter.[/] Every result enters the history in the cheapest form that decodes to "
-        f"the same: the session costs {1 - ratio:.0%} less. A result of {best[0]}, {count(best[1]):,} tokens, begins"
+    show(
+        lead="\n2. The same, written shorter. ",
+        shown="Every result enters the history in the cheapest form that decodes to "
+        f"the same: the session costs {1 - ratio:.0%} less. A result of {best[0]}, {count(best[1]):,} tokens, begins",
     )
-    _excerpt(console, best[1], 3)
-    console.print(f"and is read by the agent like this, {count(best[2]):,} tokens:")
-    _excerpt(console, best[2], 6)
+    _excerpt(show, best[1], 3)
+    show(f"and is read by the agent like this, {count(best[2]):,} tokens:")
+    _excerpt(show, best[2], 6)
     return {"cost": figures, "ratio": round(ratio, 4)}
 
 
-def _fold(session: Session, console: Console) -> dict[str, Any]:
+def _fold(session: Session, show: Show) -> dict[str, Any]:
     """Runs the session in a window that is too small for it, and shows what replaces its beginning."""
     context = Context(_SMALL)
     request: list[dict[str, Any]] = []
@@ -127,20 +134,21 @@ def _fold(session: Session, console: Console) -> dict[str, Any]:
         context.add(message)
     done = context.report()
     whole, now = done.plain_tokens / done.requests, done.tokens / done.requests
-    console.print(
-        f"\n[bold]3. When the window is full, the history is folded.[/] In a window of {_SMALL:,} tokens the same "
+    show(
+        lead="\n3. When the window is full, the history is folded. ",
+        shown=f"In a window of {_SMALL:,} tokens the same "
         f"session takes {now:,.0f} tokens a request instead of {whole:,.0f}, and costs {done.saved:.0%} less. One "
         "message stands for the beginning: what was said, what was done, the files as they are now, and a handle for "
-        "everything that was left out:"
+        "everything that was left out:",
     )
     texts = [str(one["content"]) for one in request if DIGEST in str(one["content"])[:_TAGGED]]
-    _excerpt(console, "\n".join(texts), 12)
+    _excerpt(show, "\n".join(texts), 12)
     handle = HANDLE.search("\n".join(texts))
     listed = (context.recall(handle[0]) if handle else "").count("pf-")
     return {"requests": done.requests, "folds": done.folds, "saved": round(done.saved, 4), "handles": listed}
 
 
-def _store(session: Session, console: Console) -> dict[str, Any]:
+def _store(session: Session, show: Show) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         store = open_store(Path(folder, "store.sqlite3"))
         pages = [
@@ -157,14 +165,15 @@ def _store(session: Session, console: Console) -> dict[str, Any]:
         held = store.pages.stats()
         store.close()
     largest = max(pages, key=lambda page: len(page.content))
-    console.print(
-        f"\n[bold]4. Nothing is lost.[/] All {len(pages)} results were stored, recalled by their handles (such as "
-        f"{largest.handle}) and compared: {exact} came back byte for byte."
+    show(
+        lead="\n4. Nothing is lost. ",
+        shown=f"All {len(pages)} results were stored, recalled by their handles (such as "
+        f"{largest.handle}) and compared: {exact} came back byte for byte.",
     )
     return {"results": len(pages), "pages": held.pages, "exact": exact, "handle": largest.handle}
 
 
-def _proxy(console: Console) -> dict[str, Any]:
+def _proxy(show: Show) -> dict[str, Any]:
     model = DemoModel(_TURNS)
     sent: list[bytes] = []
     with running(model) as upstream:
@@ -179,10 +188,11 @@ def _proxy(console: Console) -> dict[str, Any]:
                 messages += [{"role": "assistant", "content": turn}, {"role": "user", "content": results or "thanks"}]
     same = sum(arrived == body for arrived, body in zip(model.requests, sent, strict=True))
     totals = proxy.totals
-    console.print(
-        f"\n[bold]5. In front of the model.[/] {several(totals.requests, 'request')} went through a proxy on this "
+    show(
+        lead="\n5. In front of the model. ",
+        shown=f"{several(totals.requests, 'request')} went through a proxy on this "
         f"computer that only watches, to a model that plays a script: {same} arrived byte for byte, "
-        f"{several(totals.faults, 'fault')} of pagefold's own."
+        f"{several(totals.faults, 'fault')} of pagefold's own.",
     )
     return {"requests": totals.requests, "identical": same, "faults": totals.faults}
 
@@ -191,12 +201,12 @@ def _job() -> ReplayJob:
     return ReplayJob(ASSUMED, "o200k", 200_000)
 
 
-def _excerpt(console: Console, text: str, lines: int) -> None:
+def _excerpt(show: Show, text: str, lines: int) -> None:
     shown, rest = text.split("\n")[:lines], text.count("\n") + 1 - lines
     for line in shown:
-        console.print(f"    {line[:_SHOWN]}{'…' if len(line) > _SHOWN else ''}", markup=False, soft_wrap=True)
+        show(f"    {line[:_SHOWN]}{'…' if len(line) > _SHOWN else ''}", whole=True)
     if rest > 0:
-        console.print(f"    … {several(rest, 'more line')}")
+        show(f"    … {several(rest, 'more line')}")
 
 
 _TOOLS = [{"name": name, "input_schema": {"type": "object"}} for name in ("Read", "Bash")]

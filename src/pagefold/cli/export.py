@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
     elif options.json:
         output.print_json({"policies": [], "tools": [], "levels": []})
     else:
-        output.console().print("No session was found in these recordings.")
+        output.show("No session was found in these recordings.")
     return recorded.exit_code(problems.count, sessions)
 
 
@@ -66,7 +66,7 @@ def _print_sums(folder: Path, options: argparse.Namespace) -> None:
             output.print_json([{key: _plain(value) for key, value in row.items()} for row in rows])
         elif rows:
             cells = [[str(value) for value in row.values()] for row in rows]
-            output.console().print(output.table("", list(rows[0]), cells))
+            output.show(output.table("", list(rows[0]), cells))
         return
     policies = _asked(folder, BY_POLICY, ("sessions",))
     tools = _asked(folder, BY_TOOL, ("decisions",))
@@ -74,7 +74,6 @@ def _print_sums(folder: Path, options: argparse.Namespace) -> None:
     if options.json:
         output.print_json({"policies": policies, "tools": tools, "levels": levels})
         return
-    out = output.console()
     columns = ["policy", "sessions", "requests", "tokens", "cost", "in money", "missed"]
     cells = [
         [
@@ -88,12 +87,12 @@ def _print_sums(folder: Path, options: argparse.Namespace) -> None:
         ]
         for row in policies
     ]
-    out.print(output.table("By policy", columns, cells))
+    output.show(output.table("By policy", columns, cells))
     cells = [
         [row["policy"], row["level"], "at folds" if row["fold"] else "on arrival", short(row["decisions"])]
         for row in levels
     ]
-    out.print(output.table("Decisions", ["policy", "level", "", "pages"], cells))
+    output.show(output.table("Decisions", ["policy", "level", "", "pages"], cells))
     last = [row for row in tools if row["policy"] != "identity"][:_TOOLS]
     cells = [
         [
@@ -107,7 +106,7 @@ def _print_sums(folder: Path, options: argparse.Namespace) -> None:
         for row in last
     ]
     columns = ["tool", "results", "tokens", "saved on arrival", "kept in lines", "handle only"]
-    out.print(output.table("By tool", columns, cells))
+    output.show(output.table("By tool", columns, cells))
 
 
 def _asked(folder: Path, sql: str, names: tuple[str, ...]) -> list[dict[str, Any]]:

@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
         output.to_stderr(f"{journal.where}: " + ("nothing was written back yet" if is_empty else "no such lines"))
         return 0
     columns = ("line", "state", "op", "scope", "key", "version", "what it says, or why not")
-    output.console().print(output.table(journal.where, columns, map(_row, lines), left=True), soft_wrap=True)
+    output.show(output.table(journal.where, columns, map(_row, lines), left=True), whole=True)
     return 0
 
 

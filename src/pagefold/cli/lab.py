@@ -13,6 +13,9 @@ what thrash depends on. Half a minute; no network, no key.
 reading asks a model exact questions about tool results of recorded sessions, as they were and in their forms, and says
 by codec how many answers are right in each (docs/reading.md). What --logs names is sent to the endpoint.
 
+likelihood asks a local model how likely recorded answers are after the history as it was, after what policies would
+have sent, and after as many plain last tokens (docs/evidence.md). It needs an endpoint that echoes log-probabilities.
+
 solve has an agent solve small tasks with long histories, with pagefold and without, and compares solve rates and bills
 run by run (docs/evidence.md). It says first what it will cost about. --simulate needs no model and no key.
 
@@ -21,6 +24,7 @@ Examples:
   pagefold lab solve --simulate --arms "as it is,economic,compaction" --sizes 12k,32k --resume runs.jsonl
   pagefold lab reading --endpoint http://127.0.0.1:8080/v1 --model local --resume answers.jsonl
   pagefold lab reading --endpoint https://api.anthropic.com --model claude-sonnet-5 --logs ~/.claude/projects
+  pagefold lab likelihood --endpoint http://127.0.0.1:8399 --model local --logs ~/.claude/projects --resume kept.jsonl
   pagefold lab provider --port 8399 --script turns.json --json
   pagefold lab clawvm
   pagefold lab clawvm --seeds 1 --svg faults.svg
@@ -36,8 +40,9 @@ from pagefold import charts
 from pagefold.analysis.clawvm import matrix
 from pagefold.analysis.clawvm.matrix import MatrixRow, Summary
 from pagefold.analysis.clawvm.workloads import BUDGETS, SEEDS
-from pagefold.cli import lab_endpoint, lab_provider, lab_reading, lab_solve, output
+from pagefold.cli import lab_endpoint, lab_likelihood, lab_provider, lab_reading, lab_solve, output
 from pagefold.cli.command_parser import tokens
+from pagefold.cli.layout import Table
 from pagefold.errors import ConfigError
 from pagefold.pages.faults import FaultKind
 
@@ -45,7 +50,7 @@ _MOST_SEEDS = 100
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    command.add_argument("study", choices=["clawvm", "provider", "reading", "solve"], help="which of them to run")
+    command.add_argument("study", choices=list(_STUDIES), help="which of them to run")
     seeds = f"a family, or of every task (default: {len(SEEDS)} for clawvm, 1 for solve)"
     command.add_argument("--seeds", type=int, metavar="N", help=seeds)
     command.add_argument("--budgets", type=tokens, nargs="+", metavar="N", default=BUDGETS, help="in tokens")
@@ -53,12 +58,12 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     lab_provider.add_arguments(command)
     lab_endpoint.add_arguments(command)
     lab_reading.add_arguments(command)
+    lab_likelihood.add_arguments(command)
     lab_solve.add_arguments(command)
 
 
 def run(options: argparse.Namespace) -> int:
-    studies = {"provider": lab_provider.run, "reading": lab_reading.run, "solve": lab_solve.run, "clawvm": _clawvm}
-    return studies[options.study](options)
+    return _STUDIES[options.study](options)
 
 
 def _clawvm(options: argparse.Namespace) -> int:
@@ -86,16 +91,15 @@ def _clawvm(options: argparse.Namespace) -> int:
             }
         )
         return 0
-    out = output.console()
-    out.print(_table("equal budgets", matrix.summaries(rows)))
-    out.print()
-    out.print(_table("with the paper's handicap of its baselines", matrix.summaries(handicapped)))
-    out.print()
-    out.print(_table("with and without a memory of calls", matrix.summaries(remembered)))
-    out.print()
-    out.print(_by_budget(rows))
-    out.print()
-    out.print(_ablations(removed, options.seeds))
+    output.show(_table("equal budgets", matrix.summaries(rows)))
+    output.show("")
+    output.show(_table("with the paper's handicap of its baselines", matrix.summaries(handicapped)))
+    output.show("")
+    output.show(_table("with and without a memory of calls", matrix.summaries(remembered)))
+    output.show("")
+    output.show(_by_budget(rows))
+    output.show("")
+    output.show(_ablations(removed, options.seeds))
     return 0
 
 
@@ -107,7 +111,7 @@ def _draw(path: Path, rows: Sequence[MatrixRow]) -> None:
     output.to_stderr(f"wrote {path}")
 
 
-def _table(title: str, summaries: Sequence[Summary]) -> object:
+def _table(title: str, summaries: Sequence[Summary]) -> Table:
     kinds = [
         kind for kind in FaultKind if kind.controllable and any(summary.by_kind.get(kind) for summary in summaries)
     ]
@@ -135,14 +139,14 @@ def _table(title: str, summaries: Sequence[Summary]) -> object:
     return output.table(f"mean of a row ({summaries[0].rows} rows a policy), {title}", columns, rows)
 
 
-def _by_budget(rows: Sequence[MatrixRow]) -> object:
+def _by_budget(rows: Sequence[MatrixRow]) -> Table:
     series = matrix.by_budget(rows)
     budgets = [str(budget) for budget, _ in next(iter(series.values()))]
     lines = [(name, *(f"{faults:.1f}" for _, faults in points)) for name, points in series.items()]
     return output.table("mean faults by budget, equal budgets", ("policy", *budgets), lines)
 
 
-def _ablations(removed: dict[str, list[MatrixRow]], seeds: int) -> object:
+def _ablations(removed: dict[str, list[MatrixRow]], seeds: int) -> Table:
     lines = []
     for part, rows in removed.items():
         summary = matrix.summaries(rows)[0]
@@ -150,3 +154,12 @@ def _ablations(removed: dict[str, list[MatrixRow]], seeds: int) -> object:
         lines.append((part, f"{sum(row.faults for row in rows) / seeds:.1f}", kinds))
     title = f"faults of typed pages without a part, at {matrix.ABLATION_BUDGET} tokens, summed over the families"
     return output.table(title, ("taken away", "a seed", "of which kinds, all seeds"), lines)
+
+
+_STUDIES = {
+    "clawvm": _clawvm,
+    "provider": lab_provider.run,
+    "reading": lab_reading.run,
+    "likelihood": lab_likelihood.run,
+    "solve": lab_solve.run,
+}

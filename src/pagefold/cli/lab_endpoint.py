@@ -11,8 +11,12 @@ from pagefold.loopback import is_loopback_url
 _KEYS = {EndpointApi.OPENAI: "OPENAI_API_KEY", EndpointApi.ANTHROPIC: "ANTHROPIC_API_KEY"}
 
 
+DEFAULT_BUDGET = 5_000_000
+"""Tokens that reading and likelihood may read."""
+
+
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    group = command.add_argument_group("reading and solve")
+    group = command.add_argument_group("reading, likelihood and solve")
     group.add_argument("--endpoint", metavar="URL", help="an OpenAI- or Anthropic-compatible address, a local one too")
     group.add_argument("--model", metavar="NAME", help="the model that is asked")
     group.add_argument("--api", choices=list(map(str, EndpointApi)), help="(default: by the address)")
@@ -23,7 +27,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "machine)",
     )
     group.add_argument(
-        "--budget", type=tokens, metavar="N", help="tokens (default: 5,000,000 for reading, no limit for solve)"
+        "--budget", type=tokens, metavar="N", help=f"tokens (default: {DEFAULT_BUDGET:,}, for solve no limit)"
     )
     group.add_argument("--resume", metavar="FILE", help="keep every answer or run here, and go on from them")
 

@@ -33,6 +33,9 @@ _THINKING = {"error": Behaviour.ERROR, "drop_block": Behaviour.DROP, "older": Be
 _SENTENCE = Answer("Done. (This is the built-in answer of pagefold lab provider; --script says something else.)")
 
 
+_WINDOW = "tokens that fit, whatever the model; for likelihood the window that policies keep (default there: 2500)"
+
+
 def add_arguments(command: argparse.ArgumentParser) -> None:
     group = command.add_argument_group("provider")
     group.add_argument("--port", type=int, default=0, metavar="N", help="on loopback (default: any free port)")
@@ -45,7 +48,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     group.add_argument("--script", metavar="FILE", help="a JSON list of turns to answer with")
     group.add_argument("--log", metavar="FILE", help="write one JSON line a request; - for standard output")
     group.add_argument("--bodies", action="store_true", help="with the bodies in that log")
-    group.add_argument("--window", type=tokens, default=0, metavar="N", help="tokens that fit, whatever the model")
+    group.add_argument("--window", type=tokens, default=0, metavar="N", help=_WINDOW)
 
 
 def run(options: argparse.Namespace) -> int:

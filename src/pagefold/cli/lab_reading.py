@@ -13,21 +13,22 @@ from pagefold import config
 from pagefold.adapters import recordings
 from pagefold.adapters.model_endpoint import EndpointApi
 from pagefold.analysis.engine import sessions_of
+from pagefold.analysis.kept_answers import Budget, KeptAnswers
 from pagefold.analysis.reading import figures as reading
-from pagefold.analysis.reading.answers import Budget, KeptAnswers, paired_answers
+from pagefold.analysis.reading.answers import paired_answers
 from pagefold.analysis.reading.cases import ReadingCase, cases_of
 from pagefold.analysis.reading.figures import PairedAnswer, ReadingFigures
 from pagefold.analysis.reading.selection import chosen
 from pagefold.analysis.replay_job import ReplayJob
 from pagefold.cli import logs, output
 from pagefold.cli.command_parser import tokens
-from pagefold.cli.lab_endpoint import endpoint_of
+from pagefold.cli.lab_endpoint import DEFAULT_BUDGET, endpoint_of
+from pagefold.cli.layout import Table
+from pagefold.cli.progress import progress
 from pagefold.derive.cost import ASSUMED
 from pagefold.errors import ConfigError
 from pagefold.number_format import several, short
 from pagefold.settings.toml_text import toml_key, toml_value
-
-_BUDGET = 5_000_000
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -48,7 +49,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    options.budget = _BUDGET if options.budget is None else options.budget
+    options.budget = DEFAULT_BUDGET if options.budget is None else options.budget
     _check(options)
     cases = _cases(options)
     if not cases:
@@ -69,10 +70,10 @@ def run(options: argparse.Namespace) -> int:
     answers: list[PairedAnswer] = []
     interrupted = False
     try:
-        with output.progress("asking", len(cases)) as bar:
+        with progress("asking", len(cases)) as advance:
             for answer in paired_answers(cases, endpoint, budget, kept, scored=options.likelihood):
                 answers.append(answer)
-                bar.update(bar.task_ids[0], completed=len(answers), description=answer.kind)
+                advance(len(answers), answer.kind)
     except KeyboardInterrupt:
         interrupted = True
     ended = "interrupted" if interrupted else budget.why_ended if len(answers) < len(cases) else ""
@@ -98,9 +99,9 @@ def _cases(options: argparse.Namespace) -> list[ReadingCase]:
     job = ReplayJob(ASSUMED, "o200k", 200_000, max_line_bytes=settings.replay.max_line_bytes)
 
     def made() -> Iterator[ReadingCase]:
-        with output.progress("reading", len(paths)) as bar:
+        with progress("reading", len(paths)) as advance:
             for done, path in enumerate(paths):
-                bar.update(bar.task_ids[0], completed=done, description=path.name)
+                advance(done, path.name)
                 for session in sessions_of([path], job):
                     yield from cases_of(session, context=options.context, seed=options.seed)
 
@@ -145,21 +146,20 @@ def _print(
         }
         output.print_json(told)
         return
-    console = output.console()
     if answers:
         whole = reading.figures("all", answers)
-        console.print(_table(f"{options.model}, by codec", codecs, whole))
-        console.print()
-        console.print(_table(f"{options.model}, by kind of question", reading.by_kind(answers), None))
-        console.print()
+        output.show(_table(f"{options.model}, by codec", codecs, whole))
+        output.show("")
+        output.show(_table(f"{options.model}, by kind of question", reading.by_kind(answers), None))
+        output.show("")
     if ended:
-        console.print(f"{len(answers):,} of {len(cases):,} questions: {ended}.")
-    console.print(verdict, markup=False)
+        output.show(f"{len(answers):,} of {len(cases):,} questions: {ended}.")
+    output.show(verdict)
     for tool, names in left_out.items():
-        console.print(f"\n[{toml_key(('learned', tool))}]\nwithout = {toml_value(tuple(names))}", markup=False)
+        output.show(f"\n[{toml_key(('learned', tool))}]\nwithout = {toml_value(tuple(names))}", whole=True)
 
 
-def _table(title: str, rows: Sequence[ReadingFigures], whole: ReadingFigures | None) -> object:
+def _table(title: str, rows: Sequence[ReadingFigures], whole: ReadingFigures | None) -> Table:
     columns = ["", "asked", "tokens", "original", "form", "difference", "95 of 100", "verdict"]
     scored = any(row.nats for row in rows)
     if scored:

@@ -11,6 +11,7 @@ from pagefold.adapters.model_prices import ModelPrices
 from pagefold.cli import logs, output
 from pagefold.cli.command_parser import tokens
 from pagefold.cli.lab_endpoint import endpoint_of
+from pagefold.cli.progress import progress
 from pagefold.errors import ConfigError, UpstreamError
 from pagefold.number_format import money, several, short
 from pagefold.solve.arms import AS_IT_IS, arm_named
@@ -59,10 +60,10 @@ def run(options: argparse.Namespace) -> int:
     results: list[Result] = []
     ended, code = "", 0
     try:
-        with output.progress("solving", len(jobs)) as bar:
+        with progress("solving", len(jobs)) as advance:
             for result in results_of(jobs, kept, work):
                 results.append(result)
-                bar.update(bar.task_ids[0], completed=len(results), description=f"{result.task}, {result.arm}")
+                advance(len(results), f"{result.task}, {result.arm}")
         ended = budget.why_ended if len(results) < len(jobs) else ""
     except KeyboardInterrupt:
         ended, code = "interrupted", 130
@@ -161,11 +162,10 @@ def _print(options: argparse.Namespace, experiment: Experiment) -> None:
         }
         output.print_json(told)
         return
-    console = output.console()
     for figures in sizes:
-        console.print(output.table(figures.title, COLUMNS, [arm.cells() for arm in figures.arms]))
+        output.show(output.table(figures.title, COLUMNS, [arm.cells() for arm in figures.arms]))
         for line in figures.sentences():
-            console.print(line, markup=False)
-        console.print()
+            output.show(line)
+        output.show("")
     for note in experiment.notes():
-        console.print(note, markup=False)
+        output.show(note)

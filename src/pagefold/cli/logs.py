@@ -17,6 +17,7 @@ from pagefold.analysis.replay_job import ReplayJob
 from pagefold.cli import output
 from pagefold.cli.arguments import add_window
 from pagefold.cli.command_parser import tokens
+from pagefold.cli.progress import progress
 from pagefold.derive.cost import ASSUMED
 from pagefold.derive.learned import learned_of
 from pagefold.derive.policies import policy_named
@@ -41,10 +42,10 @@ class Recordings:
     def results(self, what: str, work: SessionWork[T]) -> Iterator[SessionResult[T] | FileProblem]:
         """Yields a result for every session, in order, with a progress bar that counts sessions."""
         sessions = 0
-        with output.progress(what, self.expected_sessions()) as bar:
+        with progress(what, self.expected_sessions()) as advance:
             for result in run_on_sessions(self.paths, work, self.job, self.engine):
                 sessions += not isinstance(result, FileProblem)
-                bar.update(bar.task_ids[0], completed=sessions, description=result.path.name)
+                advance(sessions, result.path.name)
                 yield result
 
     def expected_sessions(self) -> int:

@@ -1,26 +1,16 @@
-"""Prints what commands say: JSON, tables, a progress bar. Results go to stdout, everything else to stderr.
+"""Prints what commands say: JSON, paragraphs, tables. Results go to stdout, everything else to stderr.
 
 Whatever somebody else wrote (a session, a tool, a file's name) is shown by `printable`: it steers no terminal.
 """
 
 import json
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from rich.console import Console
-from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-from rich.table import Table
-
+from pagefold.cli import terminal
+from pagefold.cli.layout import BOLD, Span, Table, folded
 from pagefold.printable import CONTROL, printable
-
-
-def console() -> Console:
-    """Returns the console for stdout. In a file or a pipe, lines are 120 wide whatever the terminal's width is."""
-    terminal = Console(highlight=False)
-    return terminal if terminal.is_terminal else Console(highlight=False, width=120)
 
 
 def to_stderr(text: str) -> None:
@@ -31,9 +21,24 @@ def to_stdout(text: str) -> None:
     print(printable(text))
 
 
-def cell(text: str) -> str:
-    """A text as a table of rich shows it: as it is written, with nothing that a terminal or rich would follow."""
-    return escape(printable(text, keep="\n"))
+def show(shown: str | Table, *, lead: str = "", whole: bool = False) -> None:
+    """Prints a paragraph or a table as wide as stdout is. A `lead` begins the paragraph and is bold where styles are
+    shown; `whole` lines are broken nowhere."""
+    room = sys.maxsize if whole else terminal.room(sys.stdout)
+    for line in laid_out(shown, room, lead=lead, styles=terminal.has_styles(sys.stdout)):
+        print(line)
+
+
+def laid_out(shown: str | Table, room: int, *, lead: str = "", styles: bool = False) -> list[str]:
+    """The lines of a paragraph or a table, none wider than the room."""
+    if isinstance(shown, Table):
+        return [terminal.painted(line, styles=styles) for line in shown.lines(room)]
+    first = lead.lstrip("\n")
+    made = folded(printable(lead + shown), room)
+    if styles and first:
+        at = lead.count("\n")
+        made[at] = made[at].replace(first, terminal.painted((Span(first, BOLD),), styles=True), 1)
+    return made
 
 
 def json_line(value: Any) -> str:
@@ -53,7 +58,7 @@ def print_result(as_json: bool, value: Any, shown: str | Table) -> None:
     elif isinstance(shown, str):
         to_stdout(shown)
     else:
-        console().print(shown)
+        show(shown)
 
 
 def table(
@@ -65,32 +70,5 @@ def table(
     left: bool = False,
 ) -> Table:
     """Returns a table with names aligned left and numbers right; with `left`, all columns are aligned left."""
-    made = Table(
-        title=cell(title), title_justify="left", title_style="bold", header_style="dim", box=None, pad_edge=False
-    )
-    for index, column in enumerate(columns):
-        made.add_column(column, justify="left" if left or index == 0 else "right", overflow="fold")
-    for row in rows:
-        made.add_row(*map(cell, row))
-    if total:
-        made.add_section()
-        made.add_row(*map(cell, total), style="bold")
-    return made
-
-
-@contextmanager
-def progress(what: str, total: int) -> Iterator[Progress]:
-    """Shows a progress bar with the time left on stderr while the block runs; nothing if stderr is no terminal."""
-    console = Console(stderr=True)
-    columns = (
-        TextColumn(what),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-        TextColumn("{task.description}"),
-    )
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        bar.add_task("", total=total)
-        yield bar
+    said = [[printable(cell, keep="\n") for cell in row] for row in (columns, *rows, total)]
+    return Table(printable(title), said[0], said[1:-1], said[-1], left)

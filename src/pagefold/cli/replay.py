@@ -15,7 +15,7 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from pagefold.adapters.atomic_file import replacing
 from pagefold.analysis.engine import SessionResult
@@ -111,9 +111,9 @@ class ReplayPrinter:
         ]
 
     def _tables(self) -> None:
-        console, job, total = output.console(), self.job, self.totals.total
+        job, total = self.job, self.totals.total
         if not total.sessions:
-            console.print("No session was found in these recordings.")
+            output.show("No session was found in these recordings.")
             return
         sources = sorted(self.totals.sources.items())
         sessions = several(total.sessions, "session")
@@ -124,32 +124,32 @@ class ReplayPrinter:
             ("What it held", held, self._held),
         ):
             last = row("all", total) if len(sources) > 1 else ()
-            console.print(output.table(title, ["source", *columns], [row(*source) for source in sources], total=last))
-            console.print()
+            output.show(output.table(title, ["source", *columns], [row(*source) for source in sources], total=last))
+            output.show("")
         if total.sessions > 1:
             rows = [self._sent(*session) for session in self.totals.costliest()]
-            console.print(output.table(f"The {len(rows)} costliest sessions", ["session", *sent], rows))
-            console.print()
-        self._tools(console)
-        self._notes(console)
+            output.show(output.table(f"The {len(rows)} costliest sessions", ["session", *sent], rows))
+            output.show("")
+        self._tools()
+        self._notes()
 
-    def _notes(self, console: Any) -> None:
+    def _notes(self) -> None:
         job, total = self.job, self.totals.total
         prices = job.prices
         priced = prices.source if prices.assumed else f"of {prices.name}, {prices.source}"
         if job.by_model:
             priced = "at the prices of the model of each session, where it is known"
-        console.print(f"Tokens: {counter(job.tokens).label}. Cost: in fresh input tokens, {priced}.")
+        output.show(f"Tokens: {counter(job.tokens).label}. Cost: in fresh input tokens, {priced}.")
         if total.head_tokens:
-            console.print("System prompts and tool schemas are not in these figures: no policy changes them.")
+            output.show("System prompts and tool schemas are not in these figures: no policy changes them.")
         if total.logged_requests:
             logged = total.logged
-            console.print(
+            output.show(
                 f"The providers reported {short(logged.prompt)} prompt tokens for {total.logged_requests:,} "
                 f"requests, {share(logged.cache_read, logged.prompt)} of them read from cache."
             )
 
-    def _tools(self, console: Any) -> None:
+    def _tools(self) -> None:
         tools = sorted(self.totals.total.tools.items(), key=lambda item: -item[1].tokens)[:_TOOLS]
         if not tools:
             return
@@ -164,8 +164,8 @@ class ReplayPrinter:
             for name, tool in tools
         ]
         columns = ["tool", "results", "tokens", "share", "repeated"]
-        console.print(output.table("Where tool results come from", columns, rows))
-        console.print()
+        output.show(output.table("Where tool results come from", columns, rows))
+        output.show("")
 
 
 @contextmanager

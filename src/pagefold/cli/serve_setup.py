@@ -1,7 +1,6 @@
 """Builds what `pagefold serve` runs from the settings: the proxy, its store and its upstreams, and the counts of it."""
 
 import sys
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
@@ -13,7 +12,7 @@ from pagefold import config
 from pagefold.adapters.instructions import instructions_in
 from pagefold.adapters.library import Library
 from pagefold.adapters.local_files import LocalFiles
-from pagefold.adapters.model_prices import ModelPrices, load_price_data
+from pagefold.adapters.model_prices import ModelPrices
 from pagefold.adapters.model_proxy_lock import hold_model_proxy_lock
 from pagefold.adapters.problem_log import ProblemLog
 from pagefold.adapters.protection import Protection, protection_of
@@ -25,6 +24,7 @@ from pagefold.door import Door
 from pagefold.errors import ConfigError, StoreError
 from pagefold.loopback import is_loopback
 from pagefold.model_proxy import server
+from pagefold.model_proxy.aws_signing import AwsSigning
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.proxy import Proxy, to_stderr
 from pagefold.model_proxy.recall_service import PageKeeper, RecallAnswers
@@ -100,7 +100,6 @@ def opened_stores(
             except StoreError as error:
                 if not library.health.out:  # then that is told already
                     problems("lock", f"MCP proxies cannot tell that this proxy runs: {error}")
-        threading.Thread(target=load_price_data, name="pagefold-prices", daemon=True).start()
         yield library, known
 
 
@@ -164,6 +163,8 @@ def proxy_for(
     upstreams = upstreams_of(settings)
     door = Door(is_loopback(serve.host), serve.token if token is None else token)
     through = config.proxies_for(upstreams.addresses.values())
+    signs = any(table.sign for table in settings.upstreams if table.name == "bedrock")
+    signing = AwsSigning(config.aws_credentials() if signs else None, asked=signs)
     if library is None:
         return Proxy(
             upstreams,
@@ -173,6 +174,7 @@ def proxy_for(
             keep_alive=serve.keep_alive,
             report=report,
             limits=server.limits_here(),
+            signing=signing,
         )
     apart = library.store.scope.project is None and settings.store.projects == "apart"
     keeper, answers = PageKeeper(library), RecallAnswers(library, alone=apart)
@@ -188,6 +190,7 @@ def proxy_for(
         report=report,
         limits=server.limits_here(),
         store_health=lambda: library.health,
+        signing=signing,
     )
 
 

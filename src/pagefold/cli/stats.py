@@ -16,13 +16,12 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
-from rich.table import Table
-
 from pagefold import config
 from pagefold.adapters.local_files import LocalFiles
 from pagefold.adapters.sqlite import counters
 from pagefold.cli import output, team_use
 from pagefold.cli.arguments import add_store, load_settings
+from pagefold.cli.layout import Table
 from pagefold.derive.quota import WindowWorth
 from pagefold.number_format import money, share, short
 
@@ -55,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
             if counted:
                 rows = [row(day, counts) for day, counts in counted.items()]
                 total = row("all", sum(counted.values(), Counter()))
-                output.console().print(_table(title, ["", *columns], rows, total))
+                output.show(_table(title, ["", *columns], rows, total))
     return 0
 
 

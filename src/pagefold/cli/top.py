@@ -11,6 +11,7 @@ Examples:
 
 import argparse
 import json
+import sys
 import time
 import urllib.error
 import urllib.request
@@ -18,14 +19,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from rich.console import Console, Group
-from rich.live import Live as Screen
-from rich.table import Table
-from rich.text import Text
-
 from pagefold.adapters.local_files import LocalFiles
-from pagefold.cli import output, serve, telemetry_setup
+from pagefold.cli import output, serve, telemetry_setup, terminal
 from pagefold.cli.arguments import add_store, load_settings
+from pagefold.cli.layout import BOLD, DIM, Line, Span, Table, folded
 from pagefold.derive.quota import WindowWorth
 from pagefold.errors import UpstreamError
 from pagefold.number_format import money, share, short
@@ -37,7 +34,8 @@ from pagefold.telemetry.live import LiveView, snapshot
 _SECONDS = 0.5
 _ANSWER_SECONDS = 5.0
 _BAR = 24
-_COLOURS = {"full": "blue", "compressed": "green", "structured": "yellow", "pointer": "magenta"}
+_COLOURS = {"full": "37;44", "compressed": "37;42", "structured": "37;43", "pointer": "37;45"}
+"""White on blue, green, yellow and magenta."""
 _LATELY = 300.0
 _WORTH_TELLING = 0.01  # USD
 _NOWHERE = "no pagefold serve is reached, and there is no trace: telemetry.trace = true writes one"
@@ -56,12 +54,12 @@ def run(options: argparse.Namespace) -> int:
         output.print_json(ask())
         return 0
     if options.once:
-        output.console().print(drawn(ask(), time.time()))
+        for line in drawn(ask(), time.time(), terminal.room(sys.stdout)):
+            print(terminal.painted(line, styles=terminal.has_styles(sys.stdout)))
         return 0
-    console = Console()
-    with Screen(console=console, screen=console.is_terminal, auto_refresh=False) as screen:
+    with terminal.screen(sys.stdout) as show:
         while True:
-            screen.update(drawn(ask(), time.time(), console.height), refresh=True)
+            show(drawn(ask(), time.time(), terminal.room(sys.stdout), terminal.height()))
             time.sleep(_SECONDS)
 
 
@@ -103,22 +101,19 @@ def _asked(address: str, key: str) -> dict[str, Any]:
 # ---- what is drawn --------------------------------------------------------------------------------------------------
 
 
-def drawn(view: Mapping[str, Any], now: float, height: int = 60) -> Group:
-    """Returns the view for a terminal of this height."""
+def drawn(view: Mapping[str, Any], now: float, room: int, height: int = 60) -> list[Line]:
+    """Returns the view for a terminal of this size."""
     sessions = view["sessions"][: max(3, height - 16)]
-    table = output.table(
-        "Sessions",
-        ["session", "context", "tokens", "saved", "cache", "turns", "folds", "faults", "recalls", "heard"],
-        [],
-    )
-    for one in sessions:
-        table.add_row(*(output.cell(said) if isinstance(said, str) else said for said in _row(one, now)))
-    parts: list[Any] = [_summary(view, now), Text(), table if sessions else Text("No session has been seen yet.")]
-    parts += [Text(printable(line), style="dim") for line in resumes(view, now)]
+    columns = ["session", "context", "tokens", "saved", "cache", "turns", "folds", "faults", "recalls", "heard"]
+    lines = [*_summary(view, now).lines(room), ()]
+    if sessions:
+        lines += Table("Sessions", columns, [_row(one, now) for one in sessions]).lines(room)
+    else:
+        lines.append((Span("No session has been seen yet."),))
+    lines += [(Span(part, DIM),) for line in resumes(view, now) for part in folded(printable(line), room)]
     if view["happened"]:
-        parts += [Text(), _events(view["happened"][:8])]
-    parts.append(Text(printable(f"\n{view['source'] or _NOWHERE}"), style="dim"))
-    return Group(*parts)
+        lines += [(), *_events(view["happened"][:8]).lines(room)]
+    return [*lines, (), *((Span(part, DIM),) for part in folded(printable(view["source"] or _NOWHERE), room))]
 
 
 def resumes(view: Mapping[str, Any], now: float, most: int = 3) -> list[str]:
@@ -165,12 +160,13 @@ def _summary(view: Mapping[str, Any], now: float) -> Table:
         "saved at least": money(totals.get("usd_saved", 0.0)),
         **_window(view),
     }
-    grid = Table.grid(padding=(0, 3))
     names = list(cells)
+    names += [""] * (15 - len(names))
+    rows: list[list[str | Line]] = []
     for some in (names[:5], names[5:10], names[10:]):
-        grid.add_row(*(Text(name, style="dim") for name in some))
-        grid.add_row(*(Text(cells[name], style="bold") for name in some))
-    return grid
+        rows.append([(Span(name, DIM),) for name in some])
+        rows.append([(Span(cells.get(name, ""), BOLD),) for name in some])
+    return Table("", [""] * 5, rows, left=True)
 
 
 def _window(view: Mapping[str, Any]) -> dict[str, str]:
@@ -188,12 +184,12 @@ def _window(view: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def _row(one: Mapping[str, Any], now: float) -> list[Any]:
+def _row(one: Mapping[str, Any], now: float) -> list[str | Line]:
     prompt = one["fresh"] + one["cache_read"] + one["cache_write"]
     ago = max(0.0, now - one["last"])
     heard = f"{ago:.0f} s" if ago < 120 else f"{ago / 60:.0f} min" if ago < 7200 else f"{ago / 3600:.0f} h"
     return [
-        f"{one['name'][:10]} {one['agent'] or one['api']}",
+        printable(f"{one['name'][:10]} {one['agent'] or one['api']}", keep=""),
         _bar(one["levels"]),
         short(one["tokens"]),
         short(one["saved"]),
@@ -206,25 +202,22 @@ def _row(one: Mapping[str, Any], now: float) -> list[Any]:
     ]
 
 
-def _bar(levels: Mapping[str, int]) -> Text:
+def _bar(levels: Mapping[str, int]) -> Line:
     """Returns a bar of the context by level, with a letter for each level: some people do not see the colours."""
     total = sum(levels.values())
-    made = Text()
-    if not total:
-        return made
+    made: list[Span] = []
     edge = before = 0
-    for level in LEVELS:
+    for level in LEVELS if total else ():
         edge += levels.get(level, 0)
         cells = round(_BAR * edge / total) - before
         before += cells
-        made.append(level[0].upper() * cells, style=f"white on {_COLOURS[level]}")
-    return made
+        made.append(Span(level[0].upper() * cells, _COLOURS[level]))
+    return tuple(made)
 
 
 def _events(happened: list[Mapping[str, Any]]) -> Table:
-    table = output.table("What happened", ["at", "what", "why", "page", "session"], [], left=True)
+    rows = []
     for one in happened:
         at = time.strftime("%H:%M:%S", time.localtime(one["at"]))
-        words = (at, one["what"].replace("_", " "), one["reason"], one["page"], one["session"][:10])
-        table.add_row(*map(output.cell, words))
-    return table
+        rows.append((at, one["what"].replace("_", " "), one["reason"], one["page"], one["session"][:10]))
+    return output.table("What happened", ["at", "what", "why", "page", "session"], rows, left=True)

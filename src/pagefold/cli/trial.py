@@ -39,13 +39,12 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _show(result: TrialResult) -> None:
-    console = output.console()
     title = f"{result.treated:,} sessions behind pagefold ({', '.join(result.policies)}), {result.held_out:,} held out"
     columns = ["a session", "behind pagefold", "held out", "difference", "95 of 100", "sessions that show it"]
-    console.print(output.table(title, columns, list(map(_row, result.measures))))
-    console.print(result.verdict)
+    output.show(output.table(title, columns, list(map(_row, result.measures))))
+    output.show(result.verdict)
     if result.mixed:
-        console.print(f"{result.mixed:,} sessions were in both groups, or partly outside the trial, and are left out.")
+        output.show(f"{result.mixed:,} sessions were in both groups, or partly outside the trial, and are left out.")
 
 
 def _row(one: Compared) -> list[str]:
