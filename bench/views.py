@@ -15,9 +15,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from pagefold.pages.files.changes import Compared, FileChange, Shown
+from pagefold.pages.files.changes import Act, Compared, FileChange, Shown
+from pagefold.pages.files.folders import START
 from pagefold.pages.files.model import FileModel
-from pagefold.pages.files.recognise import changes_of, shell_folder_after
+from pagefold.pages.files.recognise import changes_of, shell_folders_after
 from pagefold.pages.files.region import Region
 from pagefold.pages.outcome import ending_of
 
@@ -41,7 +42,9 @@ def arguments_of(call: dict[str, Any]) -> dict[str, Any]:
 def views_of(changes: list[FileChange], model: FileModel) -> dict[str, dict[int, str]]:
     """The lines of each file, by number, that one call showed as they are."""
     views: dict[str, dict[int, str]] = {}
-    for change in changes:
+    for told in changes:
+        if (change := told.meant(model.files)) is None:
+            continue
         key, _ = change.known(model.files)
         if isinstance(change, Shown) and change.start is not None:
             views.setdefault(key, {}).update(enumerate(change.lines, change.start))
@@ -126,9 +129,12 @@ def main() -> None:
         tally: Counter[str] = Counter()
         worst: list[tuple[int, str]] = []
         for session in sessions(family):
-            model, calls, folder = FileModel(), dict[str, dict[str, Any]](), ""
+            model, calls = FileModel(), dict[str, dict[str, Any]]()
+            folders = START
             for place, message in enumerate(session["messages"]):
                 calls.update((call["id"], call) for call in message.get("tool_calls") or [])
+                if message["role"] == "user" and START[0] not in folders:  # as `Work` does
+                    folders = (*folders, *START)
                 call = calls.get(message.get("tool_call_id", ""))
                 if message["role"] != "tool" or call is None:
                     continue
@@ -137,10 +143,11 @@ def main() -> None:
                     content if isinstance(content, str) else "\n".join(part.get("text", "") for part in content or [])
                 )
                 name, arguments = call["function"]["name"], arguments_of(call)
-                changes = list(changes_of(name, arguments, text, ending_of(text), folder=folder))
-                folder = shell_folder_after(name, arguments, text, folder=folder)
-                model = model.after([change for change in changes if not isinstance(change, Shown | Compared)], place)
-                changes = [change for change in changes if isinstance(change, Shown | Compared)]
+                ending = ending_of(text)
+                changes = list(changes_of(name, arguments, text, ending, folders=folders))
+                folders = shell_folders_after(name, arguments, text, ending, folders=folders)
+                model = model.after([change for change in changes if change.act is not Act.SHOWED], place)
+                changes = [change for change in changes if change.act is Act.SHOWED]
                 for path, view in views_of(changes, model).items():
                     if gone := compare(model, path, view, tally):
                         where = f"{session['id']} message {place}: {path}"

@@ -6,19 +6,17 @@ the tests.
 
 import argparse
 import inspect
+import sys
 from collections.abc import Callable, Iterator, Mapping
-from io import StringIO
 from itertools import groupby
 from pathlib import Path
 from typing import Any
-
-from rich.console import Console
 
 from pagefold import cli
 from pagefold.adapters import recordings
 from pagefold.analysis.engine import sessions_of
 from pagefold.analysis.replay_job import ReplayJob
-from pagefold.cli import demo
+from pagefold.cli import demo, output
 from pagefold.config.project_file import ALLOWED
 from pagefold.context import Context
 from pagefold.derive.cost import ASSUMED
@@ -150,9 +148,13 @@ WIDTH = 104
 
 
 def demo_page() -> str:
-    printed = StringIO()
-    demo.tell(Console(file=printed, width=WIDTH, highlight=False, force_terminal=False))
-    lines = "\n".join(line.rstrip() for line in printed.getvalue().splitlines())
+    printed: list[str] = []
+
+    def show(shown: str, *, lead: str = "", whole: bool = False) -> None:
+        printed.extend(output.laid_out(shown, sys.maxsize if whole else WIDTH, lead=lead))
+
+    demo.tell(show)
+    lines = "\n".join(map(str.rstrip, printed))
     return f"{DEMO}```text\n{lines}\n```\n"
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from bench.installed import AIM, weights
 from bench.licences import licence_of, locked_in, problems
 
 _ROOT = Path(__file__).parents[1]
@@ -15,9 +16,13 @@ def test_every_requirement_is_locked_to_a_version_and_a_hash() -> None:
         text = (_ROOT / "requirements" / name).read_text()
         packages = re.split(r"\n(?=[\w])", text)
 
-        assert len(packages) > 20
+        assert len(packages) > 10
         assert [package for package in packages if "--hash=sha256:" not in package] == []
         assert not re.search(r"https?://|--index-url", text)
+
+
+def test_what_is_installed_weighs_no_more_than_was_aimed_at() -> None:
+    assert sum(plain for plain, _ in weights().values()) < AIM
 
 
 @pytest.mark.parametrize("lock", ["run.txt", "demo.txt"])

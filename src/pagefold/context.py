@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from pagefold.adapters.given_store import given_store
 from pagefold.adapters.instructions import instructions_in
@@ -23,17 +23,14 @@ from pagefold.adapters.steady_time import steady_time
 from pagefold.context_report import MessageStanding, Report
 from pagefold.derive.cost import ASSUMED, Prices
 from pagefold.derive.learned import SHIPPED
-from pagefold.derive.levels import LOSSLESS
 from pagefold.derive.notebook import Notebook
 from pagefold.derive.pinned_policy import PinnedPolicy
 from pagefold.derive.policies import policy_named
-from pagefold.derive.policy import NOTHING, Decision, Derived, Notes, Policy, configured, window_of
+from pagefold.derive.policy import LOSSLESS, NOTHING, Decision, Derived, Notes, Policy, configured, window_of
 from pagefold.derive.prefix_hashes import NO_HASH, prefix_hashes_of, raw_prefix_hashes, root_of
 from pagefold.derive.runner import Run, as_it_is, begin, replay_messages
-from pagefold.encode.recall_reply import reply_to_recall
 from pagefold.errors import ConfigError, WindowError
 from pagefold.pages import producers
-from pagefold.pages.exchanges import Work, work_of
 from pagefold.pages.files.file_tools import own_tools
 from pagefold.pages.journal import Boundary, Flushed
 from pagefold.pages.kinds import PageKind, ResidencyLevel
@@ -50,6 +47,9 @@ from pagefold.tokens import FRAME, counter_for
 from pagefold.wire import json_text
 from pagefold.wire.apis import binds_reasoning, message_of, spelled_alike
 from pagefold.wire.message import BlockKind, Message
+
+if TYPE_CHECKING:
+    from pagefold.pages.exchanges import Work
 
 _T = TypeVar("_T")
 NO_TOOLS: Mapping[str, Mapping[str, Any]] = {}
@@ -184,6 +184,8 @@ class Context:
         """What a handle stands for: `pf-…` from a fold, or `R12` from the title of a result. What was folded comes with
         its place: what was asked, what came before and after it, and whether a file is still as it was. `lines`,
         `path`, `find`, `cursor` and `budget` ask for a part. Words are the answer where nothing can be given back."""
+        from pagefold.encode.recall_reply import reply_to_recall  # noqa: PLC0415 - a third of what imports cost
+
         self._report = replace(self._report, recalls=self._report.recalls + 1)
         if not HANDLE.fullmatch(handle) and (text := self._titled(handle)) is not None:
             handle = self.keep(text)
@@ -205,7 +207,9 @@ class Context:
             query, tuple(self._store.search_index.search(query, history=self._history, limit=limit))
         ).text
 
-    def _done(self) -> Work:
+    def _done(self) -> "Work":
+        from pagefold.pages.exchanges import work_of  # noqa: PLC0415 - see recall
+
         policy: Any = self._run.policy
         return work_of(self._messages, policy.file_tools if policy.abilities.shows_files else ())
 

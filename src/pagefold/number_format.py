@@ -39,6 +39,12 @@ def share(part: float, whole: float, *, digits: int = 1) -> str:
     return f"{100 * part / whole:.{digits}f} %" if whole else "-"
 
 
+def change(ratio: float, *, digits: int = 1) -> str:
+    """A ratio to what was before, as a change: 0.69 is -31.0 %. What rounds to nothing has no sign."""
+    rounded = round(100 * (ratio - 1), digits)
+    return f"{rounded:+.{digits}f} %" if rounded else f"{0:.{digits}f} %"
+
+
 def rate(value: float) -> str:
     """Small rates keep their digits: 0.04 % is not 0."""
     return f"{100 * value:.2f} %" if value < 0.01 else f"{100 * value:.1f} %"

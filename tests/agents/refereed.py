@@ -45,12 +45,12 @@ def script(turns: int) -> str:
     return json.dumps([*steps, {"text": "All is read."}, {"text": "Nothing is left."}])
 
 
-def drive(name: str, url: str, folder: Path, prompt: str, *more: str) -> str:
+def drive(name: str, url: str, folder: Path, prompt: str, *more: str, seconds: int = 240) -> str:
     agent, program = PROGRAMS[name]
     chosen = ("--model", f"scripted/{CLAUDE}") if agent == "opencode" else ()
     command = ["bash", str(KIT / f"drive_{agent}.sh"), url, str(folder / "work"), prompt, "", *chosen, *more]
     settings = {"AGENT_BIN": str(program), "AGENTS_DIR": str(FOLDER), "STATE_DIR": str(folder / "state")}
-    environment = {"PATH": os.environ["PATH"], "TIME_LIMIT": "240", **settings, **AGENTS[name]}
+    environment = {"PATH": os.environ["PATH"], "TIME_LIMIT": str(seconds), **settings, **AGENTS[name]}
     driven = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert driven.returncode == 0, driven.stdout + driven.stderr + (folder / "state" / "stdout").read_text()[-2000:]
     return (folder / "state" / "stdout").read_text()

@@ -156,6 +156,6 @@ def test_why_the_cache_was_missed_goes_from_the_provider_by_its_log_into_the_rep
     reported = subprocess.run(
         [sys.executable, "-m", "pagefold", "report", str(log), "--json"], capture_output=True, check=True
     )
-    (reason,) = (misses := json.loads(reported.stdout)["cache_misses"])
+    (reason,) = (misses := json.loads(reported.stdout)["cache_losses"])
     assert (reason, misses[reason]["times"], misses[reason]["tokens"]) == ("tools_changed", 1, 20_300)
     assert misses[reason]["usd"] > 0

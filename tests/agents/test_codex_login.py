@@ -12,8 +12,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-import zstandard
-
+from pagefold import zstd
 from pagefold.adapters.asgi import Event, Receive, Send
 from pagefold.model_proxy.server import running
 from tests.agents.kit import program_of
@@ -45,7 +44,7 @@ class ChatGpt:
             await send({"type": "http.response.start", "status": 404, "headers": []})
             await send({"type": "http.response.body", "body": b"{}"})
             return
-        self.requests.append(json.loads(zstandard.ZstdDecompressor().decompressobj().decompress(body)))
+        self.requests.append(json.loads(zstd.decompress(body)))
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/event-stream")]})
         for event in self._events(len(self.requests) - 1):
             await send(

@@ -59,6 +59,8 @@ def agents_chat(url: str) -> Any:
 CASES = [
     pytest.param("langchain_agent", langchain_anthropic, marks=needs("langchain", "langchain_anthropic")),
     pytest.param("langchain_agent", langchain_openai, marks=needs("langchain", "langchain_openai")),
+    pytest.param("langgraph_agent", langchain_anthropic, marks=needs("langgraph", "langchain_anthropic")),
+    pytest.param("langgraph_agent", langchain_openai, marks=needs("langgraph", "langchain_openai")),
     pytest.param("pydantic_ai_agent", pydantic_anthropic, marks=needs("pydantic_ai", "anthropic")),
     pytest.param("pydantic_ai_agent", pydantic_openai, marks=needs("pydantic_ai", "openai")),
     pytest.param("openai_agents_agent", agents_responses, marks=needs("agents")),

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from pagefold.config.computer import (
     Computer,
     agent_logs,
+    aws_credentials,
     claude_settings,
     codex_has_login,
     codex_settings,
@@ -43,6 +44,7 @@ __all__ = [
     "LoadedSettings",
     "SettingRow",
     "agent_logs",
+    "aws_credentials",
     "claude_settings",
     "codex_has_login",
     "codex_settings",

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from pagefold.errors import ConfigError
 from pagefold.settings.sections import Settings
+from pagefold.wire.aws_signature import AwsCredentials
 
 _DATABASES = ("postgresql://", "postgres://")
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -149,6 +150,12 @@ def codex_has_login(environment: Mapping[str, str] = os.environ, platform: str =
 def _codex_folder(environment: Mapping[str, str], platform: str) -> Path:
     named = environment.get("CODEX_HOME")
     return Path(named) if named else (Computer(environment, Path(), platform).home or Path()) / ".codex"
+
+
+def aws_credentials(environment: Mapping[str, str] = os.environ) -> AwsCredentials | None:
+    """The access key for AWS in the environment, or None."""
+    key_id, secret = environment.get("AWS_ACCESS_KEY_ID", ""), environment.get("AWS_SECRET_ACCESS_KEY", "")
+    return AwsCredentials(key_id, secret, environment.get("AWS_SESSION_TOKEN", "")) if key_id and secret else None
 
 
 def process_environment(changes: Mapping[str, str], environment: Mapping[str, str] = os.environ) -> dict[str, str]:

@@ -12,6 +12,7 @@ ROWS = 100
 EVENTS = 40
 _WORDS = {
     "fold": "fold point",
+    "begun_anew": "begun anew",
     "refetch": "refetch",
     "duplicate_tool": "duplicate call",
     "duplicate_alert": "repeated call",
@@ -20,7 +21,7 @@ _WORDS = {
     "shrunk": "made smaller",
     "failed": "failed",
 }
-_TONES = {"fold": "calm", "recall": "calm", "cold": "wary", "shrunk": "wary", "duplicate_alert": "wary"}
+_TONES = {"fold": "calm", "recall": "calm"} | dict.fromkeys(("begun_anew", "cold", "shrunk", "duplicate_alert"), "wary")
 
 
 def tiles_of(live: LiveView, figures: StoreFigures, now: float) -> dict[str, tuple[str, str, str]]:

@@ -53,6 +53,12 @@ class UpstreamTable:
         TEXT,
         secret=True,
     )
+    sign: bool | None = setting(
+        None,
+        "For bedrock: whether requests that were signed with the access key in AWS_ACCESS_KEY_ID and "
+        "AWS_SECRET_ACCESS_KEY (and AWS_SESSION_TOKEN) are signed with it again, after they were derived.",
+        SWITCH,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

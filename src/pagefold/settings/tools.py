@@ -156,6 +156,7 @@ class FileToolTable:
             "shell",
             "change_any",
             "delegate",
+            "wait",
             "ask_user",
             "plan",
             "file",
@@ -178,6 +179,9 @@ class FileToolTable:
     offset: tuple[str, ...] | None = setting(None, "Arguments that say where a read begins.", NAMES)
     limit: tuple[str, ...] | None = setting(None, "Arguments that say how much is read.", NAMES)
     steps: tuple[str, ...] | None = setting(None, "The argument with the steps of a plan.", NAMES)
+    only_look: tuple[str, ...] | None = setting(
+        None, "Types of agents that the tool sends out and that change no files.", NAMES
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -64,6 +64,7 @@ class TurnEvent(NamedTuple):
     is the tokens before them (system prompt, tools). `usd` is what the reported usage costs at list prices, `windows`
     the share of a five-hour window that was used since the answer before, and `window_used` that used in all. `life` is
     how long the provider caches the prompt; going on costs `warm_usd` until then and `cold_usd` afterwards.
+    `begun_anew` says why the prefix may have moved though nothing was folded.
     """
 
     at: float
@@ -105,6 +106,7 @@ class TurnEvent(NamedTuple):
     life: float = 0.0
     warm_usd: float = 0.0
     cold_usd: float = 0.0
+    begun_anew: str = ""
 
     @property
     def prompt(self) -> int:

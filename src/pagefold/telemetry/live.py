@@ -49,7 +49,7 @@ class TimelinePoint(NamedTuple):
 
 @frozen
 class Incident:
-    """Something that the dashboard lists by itself: a fold, a fault, a recall, an error, a cold cache."""
+    """Something that the dashboard lists by itself: a fold, a new beginning, a fault, a recall, an error."""
 
     number: int
     at: float
@@ -176,7 +176,7 @@ class LiveView:
             session.levels, session.bands = turn.levels, turn.bands
             fault = bool(turn.faults) and any(fault.kind != _ALERT for fault in turn.faults)
             session.points.append(TimelinePoint(turn.levels, bool(turn.fold), fault))
-        if turn.fold or turn.faults or turn.recalls or failed or turn.cold or turn.shrunk:
+        if turn.fold or turn.begun_anew or turn.faults or turn.recalls or failed or turn.cold or turn.shrunk:
             self._tell(session, turn, failed=failed)
 
     def _tell(self, session: LiveSession, turn: TurnEvent, *, failed: bool) -> None:
@@ -184,6 +184,8 @@ class LiveView:
             session.folds += 1
             session.last_fold = turn
             self._note(turn, "fold", turn.fold)
+        if turn.begun_anew:
+            self._note(turn, "begun_anew", turn.begun_anew)
         for fault in turn.faults:
             session.faults += fault.kind != _ALERT
             self.faults[fault.kind] += 1
