@@ -9,6 +9,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
+from bench.fuzz import shapes
 from pagefold.encode import decode, encode
 from pagefold.encode.notation.json_value import parse
 from pagefold.pages.ledger import Ledger
@@ -95,7 +96,6 @@ def as_json(dice: random.Random) -> str:
         [{}, {"separators": (",", ":")}, {"indent": 2}, {"indent": 4}, {"ensure_ascii": False}]
     )
     text = json.dumps(value(dice), **layout)
-    text = text.replace('\\"', '"') if dice.random() < 0.1 else text  # quotes that nobody escaped
     return text[: dice.randint(0, len(text))] if dice.random() < 0.2 else text
 
 
@@ -128,7 +128,9 @@ def log(dice: random.Random) -> str:
 
 
 def framed(dice: random.Random) -> str:
-    body = dice.choice([as_json, json_lines, numbered, hits])(dice)
+    body = dice.choice([as_json, json_lines, numbered, hits, log, *SHAPES])(dice)
+    if dice.random() < 0.4:
+        return shapes.wrapped(dice, body)
     return dice.choice(
         [
             json.dumps({"type": "text", "text": body}, separators=(",", ":")),
@@ -145,6 +147,10 @@ def framed(dice: random.Random) -> str:
     )
 
 
+SHAPES: tuple[Callable[[random.Random], str], ...] = (
+    *(shapes.bare_json, shapes.wide_rows, shapes.literal, shapes.records, shapes.listing, shapes.coloured),
+    *(shapes.repeated, shapes.opened, shapes.code),
+)
 MAKERS: tuple[Callable[[random.Random], str], ...] = (
     as_json,
     as_json,
@@ -154,6 +160,8 @@ MAKERS: tuple[Callable[[random.Random], str], ...] = (
     log,
     framed,
     lambda d: "\n".join(lines(d)),
+    *SHAPES,
+    lambda d: "\n".join(f"{at}\t{line}" for at, line in enumerate(shapes.code(d).split("\n"), d.choice((1, 1, 998)))),
 )
 
 
@@ -173,17 +181,19 @@ def same(back: str, text: str) -> bool:
 
 def check_history(dice: random.Random, given: str = "") -> list[str]:
     """Encodes the texts of one history, `given` among them, each under the ledger of those before it, and decodes them:
-    text byte for byte, JSON by values, types, key order, number lexemes and duplicate keys. Returns the codecs that a
-    gate had to catch."""
-    ledger, earlier, caught = Ledger(), [given] if given else [], list[str]()
+    text byte for byte, JSON by values, types, key order, number lexemes and duplicate keys. Returns a word for each
+    text, and one for each codec that a gate had to catch."""
+    ledger, earlier, counts = Ledger(), [given] if given else [], list[str]()
     for turn in range(dice.randint(1, 6)):
-        text = dice.choice(MAKERS)(dice) if not earlier or dice.random() < 0.7 else dice.choice(earlier)
+        text = dice.choice(MAKERS)(dice) if not earlier or dice.random() < 0.6 else dice.choice(earlier)
+        text = shapes.again(dice, text) if earlier and dice.random() < 0.25 else text
         text = mutated(dice, text) if dice.random() < 0.25 else text
         text = given if given and turn == 0 else text
-        shown = encode(text, tool=dice.choice(["Read a.py", "list"]), ledger=ledger)
+        tool, source = dice.choice([("Read a.py", "a.py"), ("Read a.py", ""), ("list", "")])
+        shown = encode(text, tool=tool, ledger=ledger, source=source)
         assert same(decode(shown.text, ledger), text), f"comes back differently: {text!r}"
-        caught += [f"caught {name}" for name in shown.skipped]
+        counts += ["texts", *(f"caught {name}" for name in shown.skipped)]
         for entry in shown.ledger_entries:
             ledger = ledger.with_text(entry)
         earlier.append(text)
-    return caught
+    return counts

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pagefold.encode import delta
+from pagefold.encode import delta, encode
 from pagefold.encode.codecs.envelopes import ENVELOPES
 from pagefold.encode.codecs.json_codec import JsonCodec
 from pagefold.encode.codecs.numbered import NumberedCodec
@@ -281,6 +281,15 @@ def test_a_python_literal_comes_back_as_it_was_written() -> None:
     assert shown is not None
     assert shown.startswith("[Python]\n")
     assert JsonCodec(exact=False).decode(shown, str) == text
+
+
+@pytest.mark.parametrize("odd", [(1, 2), {3: 4}, b"x", {"a", "b"}], ids=["tuple", "key", "bytes", "set"])
+def test_a_python_literal_that_json_has_no_word_for_stays(odd: object) -> None:
+    text = repr({"rows": [{"id": n, "ok": True, "none": None} for n in range(9)], "odd": odd})
+    shown = encode(text)
+
+    assert not shown.skipped
+    assert "json" not in shown.codecs
 
 
 # ---- references ------------------------------------------------------------------------------------------------

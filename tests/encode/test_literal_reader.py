@@ -26,6 +26,7 @@ READ = [
     ("[R5]\n= lines 1-2 of the content you wrote for R4", "first\nsecond"),
     ("[R5]\na\nb\n= lines 3-4 are lines 1-2 of R5", "a\nb\na\nb"),
     ("[R5 lines 1-3, changed since R1: line 2]\n= line 1 of R1\n2\tTWO\nthree", "1\tone\n2\tTWO\n3\tthree"),
+    ("[R5 lines 1-2, changed since R1: line 2]\n= line 1 of R1\n2\tTWO\nbelow it", "1\tone\n2\tTWO\nbelow it"),
     ("before\n[R5 lines 1-2]\n1\ta\nb\nafter", "before\n1\ta\n2\tb\nafter"),
 ]
 

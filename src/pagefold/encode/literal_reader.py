@@ -96,12 +96,12 @@ class _Reader:
             self._unchanged = self._named(title["base"]), _numbers_in(title["changed"])
 
     def _add(self, lines: list[str]) -> None:
+        numbered = min(len(lines), max(0, self._last - self._number + 1)) if self._mark else 0
         if self._unchanged is not None:
             before, changed = set(self._unchanged[0].values()), self._unchanged[1]
-            for number, line in enumerate(lines, self._number):
+            for number, line in enumerate(lines[:numbered], self._number):
                 if number not in changed and line not in before:
                     raise ValueError(f"line {number} has changed, and the title does not say so")
-        numbered = min(len(lines), max(0, self._last - self._number + 1)) if self._mark else 0
         mark, width = self._mark, self._width
         if width:
             shown = [f"{number:>{width}}{mark}{line}" for number, line in enumerate(lines[:numbered], self._number)]

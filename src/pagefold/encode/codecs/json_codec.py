@@ -111,14 +111,15 @@ def _layout(text: str, value: JsonValue, whole: str, fits: Callable[[str], bool]
 
 
 def _literal(text: str) -> str | None:
-    """Encodes a Python literal that is its own repr."""
+    """Encodes a Python literal that is its own repr, without what JSON has no word for, such as a tuple."""
     if len(text) > _LITERAL or ("'" not in text[:400] and "True" not in text and "None" not in text):
         return None
     try:
         value = ast.literal_eval(text)
         if repr(value) != text or not isinstance(value, dict | list):
             return None
-        return _form("Python", write(parse(json.dumps(value, ensure_ascii=False))))
+        dumped = json.dumps(value, ensure_ascii=False)
+        return _form("Python", write(parse(dumped))) if json.loads(dumped) == value else None
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return None
 
