@@ -9,8 +9,8 @@ from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
+from bench.fuzz.histories import check_history
 from bench.fuzz.target import Target
-from bench.fuzz.texts import check_history
 from pagefold.adapters.sqlite.store import SqliteStore
 from pagefold.config import load
 from pagefold.config.project_file import may_set
@@ -35,13 +35,13 @@ _count = counter("o200k").count
 def check_forms(data: bytes, dice: random.Random) -> list[str]:
     """A text comes back from its form, alone and in a history; what poses as a form is decoded or refused."""
     text = json_text.text_of(data)
-    caught = check_history(dice, text)
+    counts = check_history(dice, text)
     with suppress(ValueError):
         decode(text, _ledger())
     with suppress(ValueError):
         literal_reader.read(text, _ledger().shown)
     trim(text, dice.choice((100, 150, 400)))
-    return caught
+    return counts
 
 
 @lru_cache(1)

@@ -1,8 +1,5 @@
-"""Makes random histories of tool results, and puts them through the codecs and back.
-
-Histories mix JSON in several layouts, whole and cut off, numbered files, search hits, logs, frames, our own signs, and
-mutations of all of these.
-"""
+"""Makes random texts: JSON in several layouts, whole and cut off, numbered files, search hits, logs, frames, our own
+signs, the shapes that codecs look for, and mutations of all of these."""
 
 import json
 import random
@@ -10,9 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 from bench.fuzz import shapes
-from pagefold.encode import decode, encode
-from pagefold.encode.notation.json_value import parse
-from pagefold.pages.ledger import Ledger
 
 WORDS = [
     "a",
@@ -168,32 +162,3 @@ MAKERS: tuple[Callable[[random.Random], str], ...] = (
 def mutated(dice: random.Random, text: str) -> str:
     at = dice.randint(0, len(text))
     return text[:at] + dice.choice([*WORDS, "\n", "\r\n", "\x00"]) + text[at + dice.randint(0, 3) :]
-
-
-def same(back: str, text: str) -> bool:
-    if back == text:
-        return True
-    try:
-        return parse(back) == parse(text)
-    except (ValueError, RecursionError):
-        return False
-
-
-def check_history(dice: random.Random, given: str = "") -> list[str]:
-    """Encodes the texts of one history, `given` among them, each under the ledger of those before it, and decodes them:
-    text byte for byte, JSON by values, types, key order, number lexemes and duplicate keys. Returns a word for each
-    text, and one for each codec that a gate had to catch."""
-    ledger, earlier, counts = Ledger(), [given] if given else [], list[str]()
-    for turn in range(dice.randint(1, 6)):
-        text = dice.choice(MAKERS)(dice) if not earlier or dice.random() < 0.6 else dice.choice(earlier)
-        text = shapes.again(dice, text) if earlier and dice.random() < 0.25 else text
-        text = mutated(dice, text) if dice.random() < 0.25 else text
-        text = given if given and turn == 0 else text
-        tool, source = dice.choice([("Read a.py", "a.py"), ("Read a.py", ""), ("list", "")])
-        shown = encode(text, tool=tool, ledger=ledger, source=source)
-        assert same(decode(shown.text, ledger), text), f"comes back differently: {text!r}"
-        counts += ["texts", *(f"caught {name}" for name in shown.skipped)]
-        for entry in shown.ledger_entries:
-            ledger = ledger.with_text(entry)
-        earlier.append(text)
-    return counts
