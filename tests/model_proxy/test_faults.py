@@ -25,9 +25,11 @@ from pagefold.derive.policies.lossless import Lossless
 from pagefold.derive.policy import NOTHING, Abilities, Derived, Notes
 from pagefold.errors import StoreError
 from pagefold.model_proxy.conversations import Conversations
+from pagefold.model_proxy.exchange import Exchange
 from pagefold.model_proxy.proxy import Proxy
 from pagefold.model_proxy.recall_service import PageKeeper, RecallAnswers
 from pagefold.model_proxy.server import running
+from pagefold.model_proxy.totals import Seen
 from pagefold.model_proxy.upstreams import Upstreams
 from pagefold.pages.journal import Boundary
 from pagefold.pages.kinds import PageKind
@@ -74,6 +76,26 @@ def test_a_mistake_of_ours_lets_the_clients_bytes_through_once_and_loudly() -> N
     assert len(told) == 1
     assert "KeyError at test_faults.py" in told[0]
     assert "function" not in told[0]
+
+
+def broken_exchange(*given: object, **named: object) -> Exchange:
+    raise KeyError(given)
+
+
+def test_what_a_mistake_of_ours_lets_through_is_charged_all_the_same() -> None:
+    charged: list[Seen] = []
+    with upstream(answers(whole(ANSWER))) as model:
+        upstreams = Upstreams({"anthropic": model.url})
+        proxy = Proxy(upstreams, exchange=broken_exchange, report=lambda line: None)
+        proxy.meter = lambda seen, headers: charged.append(seen)
+        with running(proxy) as url:
+            ask(url, body=body(history(3)))
+            assert proxy.totals.requests == 1
+    [seen] = charged
+    assert seen.charge is not None
+    assert seen.charge.prompt == len(body(history(3))) // 4
+    assert seen.charge.output == len(ANSWER) // 4
+    assert seen.charge.usd > 0
 
 
 def test_what_went_wrong_with_a_long_request_is_not_written_out_either(

@@ -3,9 +3,11 @@
 Gets the answer piece by piece, decoded. What cannot be parsed is not an error: the answer passes all the same.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from pagefold.derive.cost import Prices
 from pagefold.errors import WireError
+from pagefold.model_proxy.charge import Charge, charge_of
 from pagefold.model_proxy.totals import Ending
 from pagefold.wire import aws_frames, sse
 from pagefold.wire.api import Api, ReasoningFormat
@@ -14,6 +16,7 @@ from pagefold.wire.quota import NO_LIMITS, Limits
 
 READ_BYTES = 32 << 20
 """Of a request or an answer, decoded, more than this is passed on without being read: no provider takes more."""
+_PIECE = b"data:"
 
 
 class AnswerReader:
@@ -26,7 +29,7 @@ class AnswerReader:
         self._events: sse.StreamedAnswer | None = None
         self._frames: aws_frames.FrameReader | None = None
         self._whole = bytearray()
-        self._heard_bytes = 0
+        self._heard_bytes = self._pieces = 0
         self._answer_unread = ""
 
     def answer_began(self, status: int, content_type: str, *, legible: bool = True, limits: Limits = NO_LIMITS) -> None:
@@ -60,7 +63,9 @@ class AnswerReader:
             self._whole += data
         else:
             try:
-                self._events.feed(self._frames.feed(data) if self._frames else data)
+                data = self._frames.feed(data) if self._frames else data
+                self._pieces += data.count(_PIECE)
+                self._events.feed(data)
             except WireError:
                 self._answer_unread = "answer not understood"
 
@@ -93,3 +98,18 @@ class AnswerReader:
             else:
                 usage, stop, model = response.usage, response.stop, response.model
         return usage, stop, model, error if ending is Ending.WHOLE else str(ending)
+
+    def charge(
+        self,
+        usage: Usage | None,
+        estimated: Mapping[str, int],
+        prices: Prices,
+        *,
+        whole: bool,
+        sent: int,
+        came: int,
+    ) -> Charge | None:
+        """Returns what a budget is charged where the usage alone does not say it; None where there was no answer."""
+        if self.api is None or not 200 <= self._status < 300:
+            return None
+        return charge_of(usage, estimated, prices, whole=whole, sent=sent, came=came, pieces=self._pieces)

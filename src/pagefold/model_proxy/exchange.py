@@ -369,6 +369,10 @@ class Exchange(AnswerReader):
             estimated, prefix, check = reckoned.estimated, reckoned.prefix, reckoned.check
             cached = reckoned.cached if usage else cached
             self._conversations.note_use(parsed, reckoned.cached.life, now)
+        whole, charge = ending is Ending.WHOLE and not error, None
+        if check is NOT_RECKONED or not whole:
+            prices = self._conversations.prices_of(parsed) if parsed else self._conversations.prices(model)
+            charge = self.charge(usage, estimated, prices, whole=whole, sent=bytes_up, came=bytes_down)
         check = self._conversations.with_limits(check, self._limits)
         return Seen(  # in their order: by their names it takes three times as long
             self.api.name if self.api else "other",
@@ -389,6 +393,7 @@ class Exchange(AnswerReader):
             (self._unread or self._answer_unread) if self.api is not None else "",
             self._limits,
             cached,
+            charge,
         )
 
     def _work(self) -> Work:

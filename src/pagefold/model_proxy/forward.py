@@ -20,7 +20,7 @@ from pagefold.model_proxy.answer_listener import AnswerListener
 from pagefold.model_proxy.aws_signing import Session
 from pagefold.model_proxy.body_encoding import encoded, legible
 from pagefold.model_proxy.exchange import Exchange
-from pagefold.model_proxy.finished import tell
+from pagefold.model_proxy.finished import charge_unheard, tell
 from pagefold.model_proxy.host import Host
 from pagefold.model_proxy.http import (
     ILLEGIBLE,
@@ -398,3 +398,4 @@ class ProxiedRequest:
         if not self._counted:
             up, down, left = self._upload.bytes, self._bytes_down, int(self._ending is Ending.ABANDONED)
             self._proxy.add(Totals(requests=1, abandoned=left, bytes_up=up, bytes_down=down))
+            charge_unheard(self._proxy, self._scope, self._named, up, down)

@@ -35,6 +35,7 @@ class Host(Protocol):
     http_proxies: Mapping[str, str]
     recorder: TurnRecorder | None
     session_rows: SessionRows | None
+    meter: Callable[[Seen, Mapping[bytes, bytes]], None]
 
     def is_free(self) -> bool: ...
 

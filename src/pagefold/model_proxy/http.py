@@ -160,6 +160,18 @@ def decoder_for(encoding: str) -> Callable[[bytes], bytes] | None:
     return zstd.ZstdDecompressor().decompress if encoding == "zstd" else None
 
 
+def only_legible(headers: Headers) -> Headers:
+    """The headers with no encoding in `accept-encoding` but those that `decoder_for` knows: what an answer says has to
+    be read where it is charged."""
+    return [(name, _legible(value) if name == b"accept-encoding" else value) for name, value in headers]
+
+
+def _legible(accepted: bytes) -> bytes:
+    asked = accepted.decode("latin-1").split(",")
+    kept = [one.strip() for one in asked if decoder_for(one.split(";")[0].strip().lower()) is not None]
+    return ", ".join(kept).encode("latin-1") or b"identity"
+
+
 async def beginning(answer: aiohttp.ClientResponse, most: int) -> bytes:
     """Returns the first `most` bytes of an answer, in however many pieces they come."""
     found = b""

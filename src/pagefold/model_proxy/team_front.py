@@ -3,7 +3,7 @@ to that team's own proxy.
 
 Promises: without a valid token nothing is answered but health and readiness, and where tokens cannot be verified nobody
 is let in. A token reaches neither the provider nor a log: every header that holds something like one is left out, and
-where it stood in the place of the provider's key the server's own is put there. Each team has a proxy of its own, with
+where it stood in the place of the provider's key XX team has a proxy of its own, with
 its own scope of the store, caches, counts and dashboard, so that nothing of one is there to be shown to another.
 """
 
@@ -12,15 +12,16 @@ import re
 from collections.abc import Callable, Mapping
 from http.cookies import CookieError, SimpleCookie
 from typing import NamedTuple, Protocol
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, unquote_to_bytes
 
 from pagefold.access.budget import OverLimit
 from pagefold.access.team import Team, TeamUse, dashboard_secret
 from pagefold.adapters.asgi import App, Event, Lifespan, Receive, Send
 from pagefold.door import FOREIGN, TOKEN_HEADER, Door
-from pagefold.model_proxy.http import PROJECT_HEADER, Headers, refuse, reply
+from pagefold.model_proxy.http import PROJECT_HEADER, Headers, only_legible, refuse, reply
 from pagefold.model_proxy.proxy import Proxy
 from pagefold.model_proxy.readiness import PATHS, Readiness
+from pagefold.model_proxy.server_key import goes_with
 from pagefold.model_proxy.totals import Seen
 from pagefold.model_proxy.upstreams import Upstreams
 from pagefold.telemetry.events import agent_name, model_name
@@ -35,6 +36,10 @@ _PROJECT = re.compile(r"[\w.:/@+-]{1,60}", re.ASCII)
 _KEY_HEADERS = frozenset((b"authorization", b"api-key", b"x-api-key", b"x-goog-api-key"))
 _UNKNOWN = "this pagefold asks for a team's token, in x-pagefold-token or in place of the provider's key"
 _SHUT = "teams cannot be looked up now: the access store does not answer"
+_NOT_FOR_IT = (
+    "the key that this pagefold holds goes with requests to models alone, because what else is kept under it belongs "
+    "to all teams: send a key of your own, and the team's token in x-pagefold-token"
+)
 _IN_QUERY = "a team's token belongs in a header, not in the address"
 _COOKIE = "Path=/pagefold; HttpOnly; SameSite=Strict; Max-Age=2592000"
 
@@ -116,16 +121,17 @@ class TeamFront:
             shut = self.gate.is_shut
             status, kind, words = (503, "api_error", _SHUT) if shut else (401, "authentication_error", _UNKNOWN)
             await reply(send, status, json_text.bytes_of(error(kind, words)), *_retry(5 if shut else 0))
-        elif _TOKEN.search(scope["query_string"]):
+        elif _TOKEN.search(unquote_to_bytes(path + b"?" + scope["query_string"])):
             await refuse(send, 400, error("invalid_request_error", _IN_QUERY))
         elif over := self.gate.admit(team):
             body = json_text.bytes_of(error("rate_limit_error", over.sentence))
             await reply(send, 429, body, *_retry(over.retry_after))
-        elif (headers := self._headers(path, scope["headers"])) is None:
-            name = self._upstreams.name_of(path, scope["headers"])
-            words = f"this pagefold holds no key of {name}: send your own, and the team's token in x-pagefold-token"
-            await refuse(send, 401, error("authentication_error", words))
         else:
+            headers, problem = self._headers(scope)
+            if problem:
+                status, kind = (403, "permission_error") if problem == _NOT_FOR_IT else (401, "authentication_error")
+                await refuse(send, status, error(kind, problem))
+                return
             opened = await self._opened(team.name)
             await opened.proxy({**scope, "headers": headers}, receive, send)
 
@@ -156,19 +162,26 @@ class TeamFront:
             headers = _without_tokens(scope["headers"])
             await opened.proxy({**scope, "headers": [*headers, (TOKEN_HEADER, opened.key.encode())]}, receive, send)
 
-    def _headers(self, path: bytes, headers: Headers) -> Headers | None:
+    def _headers(self, scope: Event) -> tuple[Headers, str]:
         """The headers for the provider: without the token, and with the key that the server holds where the client has
-        none. None where the token stands in the place of a key that the server does not hold."""
-        kept = _without_tokens(headers)
-        given = {name for name, _ in kept if name in _KEY_HEADERS}
-        if given:
-            return kept
+        none. And why the request does not go on: the server holds no key in whose place the token could stand, or none
+        that goes with such a request."""
+        path, headers = scope["raw_path"], scope["headers"]
+        kept = only_legible(_without_tokens(headers))
+        if any(name in _KEY_HEADERS for name, _ in kept):
+            return kept, ""
         name = self._upstreams.name_of(path, headers)
         if key := self._keys.get(name, ""):
+            if not goes_with(scope["method"], path.decode("latin-1")):
+                return kept, _NOT_FOR_IT
             header, before = providers().get(name, _ANY_PROVIDER).key_header
-            return [*kept, (header, before + key.encode())]
-        replaced = any(name in _KEY_HEADERS for name, _ in headers)
-        return None if replaced else kept
+            return [*kept, (header, before + key.encode())], ""
+        if any(name in _KEY_HEADERS for name, _ in headers):
+            return (
+                kept,
+                f"this pagefold holds no key of {name}: send your own, and the team's token in x-pagefold-token",
+            )
+        return kept, ""
 
     async def _opened(self, team: str) -> TeamProxy:
         """The proxy of a team, which serves by now."""
@@ -206,8 +219,12 @@ _ANY_PROVIDER = ApiProvider("")
 def use_of(seen: Seen) -> TeamUse:
     """What an exchange counts for its team."""
     usage, reckoned = seen.usage, seen.reckoned
-    prompt, cached, output = (usage.prompt, usage.cache_read, usage.output) if usage else (0, 0, 0)
-    money = round(1e6 * reckoned.usd), round(1e6 * reckoned.usd_saved)
+    if seen.charge is not None:
+        prompt, cached, output, usd = seen.charge.prompt, seen.charge.cached, seen.charge.output, seen.charge.usd
+    else:
+        prompt, cached, output = (usage.prompt, usage.cache_read, usage.output) if usage else (0, 0, 0)
+        usd = reckoned.usd
+    money = round(1e6 * usd), round(1e6 * reckoned.usd_saved)
     return TeamUse(int(bool(seen.api)), prompt, cached, output, seen.work.saved, *money)
 
 
@@ -223,7 +240,12 @@ def token_in(named: Mapping[bytes, bytes]) -> str:
 
 
 def _without_tokens(headers: Headers) -> Headers:
-    return [(name, value) for name, value in headers if name != TOKEN_HEADER and not _TOKEN.search(value)]
+    """The headers that hold no token, and not the cookie that stands for one."""
+    return [
+        (name, value)
+        for name, value in headers
+        if name != TOKEN_HEADER and not _TOKEN.search(value) and not (name == b"cookie" and COOKIE.encode() in value)
+    ]
 
 
 def _is_operator(door: Door, named: Mapping[bytes, bytes], shown: str) -> bool:

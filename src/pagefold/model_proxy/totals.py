@@ -13,6 +13,7 @@ from operator import add, attrgetter
 from typing import Any, TypeVar
 
 from pagefold.frozen import frozen
+from pagefold.model_proxy.charge import Charge
 from pagefold.wire import json_text
 from pagefold.wire.message import Usage
 from pagefold.wire.quota import NO_LIMITS, Limits
@@ -99,7 +100,8 @@ _FIELDS = {kind: attrgetter(*(item.name for item in fields(kind))) for kind in (
 
 @frozen
 class Seen:
-    """One exchange. What was estimated and how the prefix stands is there for requests that the provider took."""
+    """One exchange. What was estimated and how the prefix stands is there for requests that the provider took. `charge`
+    is there where it took one and its usage does not say it all."""
 
     api: str
     ending: Ending
@@ -119,6 +121,7 @@ class Seen:
     unread: str = ""
     limits: Limits = NO_LIMITS
     cached: CachedPrompt = NOTHING_CACHED
+    charge: Charge | None = None
 
     @property
     def failed(self) -> bool:
