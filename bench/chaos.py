@@ -42,6 +42,8 @@ _CHAT_ANSWER = (
     b'"usage":{"prompt_tokens":5,"completion_tokens":2}}'
 )
 _OUTAGE_SECONDS = 2.0
+_BEFORE, _PAUSE = 4, 0.1  # turns of each session before the fault, and seconds between two: sessions outlast a fault
+_BEGIN_SECONDS = 30.0  # within which they have to have begun
 _OWNER = "miller_no_"  # and a number: whose a session is, by a name that no recording holds
 _RECOVERY_SECONDS = 15.0
 
@@ -136,8 +138,7 @@ def conversation(session: int) -> tuple[str, list[bytes]]:
     return _CHAT, bodies
 
 
-def converse(url: str, session: int, failures: list[str], pause: float) -> None:
-    path, bodies = conversation(session)
+def converse(url: str, path: str, bodies: list[bytes], failures: list[str]) -> None:
     for data in bodies:
         request = urllib.request.Request(f"{url}{path}", data, {"content-type": "application/json"})
         for attempt in range(20):
@@ -153,7 +154,16 @@ def converse(url: str, session: int, failures: list[str], pause: float) -> None:
             except OSError as error:
                 failures.append(type(error).__name__)
                 break
-        time.sleep(pause)
+        time.sleep(_PAUSE)
+
+
+def begun(provider: Provider) -> None:
+    """Waits until the sessions are under way: a fault that comes before them breaks nothing."""
+    ends = time.monotonic() + _BEGIN_SECONDS
+    while len(provider.bodies) < _BEFORE * SESSIONS:
+        if time.monotonic() > ends:
+            raise TimeoutError("the sessions have not begun")
+        time.sleep(0.01)
 
 
 # ---- faults: each gets the store's file and the proxy's process, and leaves what a user would find
@@ -239,6 +249,7 @@ _STAND_IN = frozenset(("slow disk", "read-only", "inodes", "clock + 1 h", "clock
 def tried(fault: str, number: int) -> Figures:
     """A fault, the so-manieth time: each time with other recordings."""
     break_it, limit = FAULTS[fault]
+    conversations = [conversation(session) for session in range(number * SESSIONS, (number + 1) * SESSIONS)]
     provider = Provider()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "store", "store.sqlite3")
@@ -263,13 +274,10 @@ def tried(fault: str, number: int) -> Figures:
             assert process.stdout is not None
             url = json.loads(process.stdout.readline())["url"]
             failures: list[str] = []
-            clients = [
-                threading.Thread(target=converse, args=(url, session, failures, 0.05))
-                for session in range(number * SESSIONS, (number + 1) * SESSIONS)
-            ]
+            clients = [threading.Thread(target=converse, args=(url, *one, failures)) for one in conversations]
             for client in clients:
                 client.start()
-            time.sleep(1.5)
+            begun(provider)
             with suppress(OSError):
                 break_it(path, process)
             for client in clients:
