@@ -2,6 +2,7 @@
 
 import pytest
 
+from pagefold.pages.scope import StoreScope
 from pagefold.pages.store import NoteStore, Store
 
 
@@ -37,6 +38,18 @@ class NoteSuite:
             notes.put_if_possible("a", b"newer %d" % number, now=2.0 + number, history="h")
 
         assert (notes.newest("a"), notes.newest("b")) == (b"newer 19", b"other")
+
+    def test_what_is_put_if_possible_belongs_to_its_principal_and_history(self, store: Store) -> None:
+        ann, bob = (store.scoped(StoreScope(name, "/work")).notes for name in ("ann", "bob"))
+        ann.put_if_possible("fold", b"of ann", now=1.0, history="live")
+        ann.put_if_possible("other fold", b"of ann's past", now=1.0, history="over")
+        assert bob.newest("fold") is None
+        bob.put_if_possible("fold", b"of bob", now=1.0, history="over")
+        store.scoped(StoreScope("ann", "/work")).pages.renew("live", 9.0)
+
+        store.pages.collect(before=9.0)
+
+        assert (ann.newest("fold"), ann.newest("other fold"), bob.newest("fold")) == (b"of ann", None, None)
 
     def test_what_was_put_stands_against_a_later_put_if_absent(self, notes: NoteStore) -> None:
         notes.put("a", b"first")

@@ -27,6 +27,13 @@ class OutboxSuite:
         assert (unsent.session, sending.outbox.backlog()) == ("s", (1, 5))
         assert unsent.entry == ManifestEntry(page, PageKind.EVIDENCE, "Read", 5, 1.0, unsent.entry.place)
 
+    def test_a_note_is_not_sent(self, sending: Store) -> None:
+        sending.notes.put("a", b"noted", history="s")
+        sending.notes.put_if_absent("b", b"decided", history="s")
+        sending.notes.put_if_possible("c", b"a fold", history="s")
+
+        assert sending.outbox.backlog() == (0, 0)
+
     def test_without_a_sender_nothing_is_noted(self, store: Store) -> None:
         store.pages.put(b"one", history="s")
 

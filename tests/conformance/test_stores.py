@@ -39,7 +39,23 @@ def s3rver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SinkSettings]:
         yield settings
 
 
-class TestMemoryStore(StoreSuite):
+class BoundedNotes:
+    """What the stores promise that a proxy uses: a conversation's saved folds do not pile up."""
+
+    def test_what_is_put_if_possible_takes_room_once(self, store: Store) -> None:
+        notes = store.scoped(store.scope.notes).pages
+        shared = notes.put(b"fold 3", history="another")
+        held = notes.put(b"fold 5", history="another")
+        notes.hold(held, "somebody")
+        for number in range(9):
+            store.notes.put_if_possible("fold", b"fold %d" % number, now=float(number), history="h")
+
+        assert [notes.get(page) for page in notes.listed("fold")] == [b"fold 8"]
+        assert (notes.get(shared), notes.get(held)) == (b"fold 3", b"fold 5")
+        assert notes.stats().pages == 3
+
+
+class TestMemoryStore(BoundedNotes, StoreSuite):
     @pytest.fixture
     def reopen(self) -> Callable[..., Store]:
         store = MemoryStore()
@@ -51,26 +67,26 @@ class TestMemoryStore(StoreSuite):
         return reopen
 
 
-class TestSqliteStore(StoreSuite):
+class TestSqliteStore(BoundedNotes, StoreSuite):
     @pytest.fixture
     def reopen(self, tmp_path: Path) -> Callable[..., Store]:
         return lambda sender="": SqliteStore(tmp_path / "store.db", sender=sender)
 
 
-class TestEncryptedStore(StoreSuite):
+class TestEncryptedStore(BoundedNotes, StoreSuite):
     @pytest.fixture
     def reopen(self, tmp_path: Path) -> Callable[..., Store]:
         return lambda sender="": SqliteStore(tmp_path / "store.db", sender=sender, key="5e" * 32)
 
 
-class TestPostgresStore(StoreSuite):
+class TestPostgresStore(BoundedNotes, StoreSuite):
     @pytest.fixture
     def reopen(self, postgres: PostgresServer) -> Callable[..., Store]:
         url = postgres.new_schema()
         return lambda sender="": PostgresStore(url, sender=sender)
 
 
-class TestPostgresStoreWithObjects(StoreSuite):
+class TestPostgresStoreWithObjects(BoundedNotes, StoreSuite):
     """Everything above a few bytes is in a bucket."""
 
     @pytest.fixture(params=["moto_server", "s3rver"])

@@ -68,11 +68,20 @@ class MemoryPages:
         shared.places += 1
         entry = ManifestEntry(page, kind, name, len(content), now, shared.places)
         shared.histories.setdefault(key, {}).setdefault(page, entry)
-        if history and shared.sender and (key, page) not in shared.sent:
+        if history and shared.sender and self.scope.project != NOTES and (key, page) not in shared.sent:
             shared.unsent.setdefault((key, page), _Waiting(shared.sender))
         if shown_form:
             shared.originals.setdefault((self.scope.principal, shown_form), page)
         return page
+
+    def keep_newest(self, history: str) -> None:
+        """Removes what a history listed before its newest page, unless others have it."""
+        shared = self.shared
+        listed = shared.histories.get(self.key_of(history), {})
+        for page in list(listed)[:-1]:
+            del listed[page]
+            if not any(page in pages for pages in chain(shared.histories.values(), shared.held.values())):
+                del shared.contents[page], shared.times[page]
 
     def get(self, page: PageId) -> bytes | None:
         return self.shared.contents.get(page) if self._reaches(page) else None
@@ -339,6 +348,18 @@ class MemoryLines:
     tokens: dict[tuple[str, str], int] = field(default_factory=dict)
 
 
+class MemoryNotes(NotesAsPages):
+    """Notes in memory."""
+
+    def __init__(self, pages: MemoryPages) -> None:
+        super().__init__(pages)
+        self._keep_newest = pages.keep_newest
+
+    def put_if_possible(self, name: str, content: bytes, *, now: float = 0.0, history: str = "") -> None:
+        self.put(name, content, now=now, history=history)
+        self._keep_newest(name)
+
+
 class MemoryStore:
     """All five parts in memory, gone with the process."""
 
@@ -366,5 +387,5 @@ class MemoryStore:
     def show(self, pages: MemoryPages) -> None:
         """Sets the scope to that of these pages."""
         self.pages, self.scope = pages, pages.scope
-        self.notes = NotesAsPages(pages.scoped(pages.scope.notes))
+        self.notes: NotesAsPages = MemoryNotes(pages.scoped(pages.scope.notes))
         self.outbox, self.search_index = MemoryOutbox(pages), MemorySearch(pages)

@@ -151,7 +151,7 @@ class NoteStore(Protocol):
 
     def put_if_possible(self, name: str, content: bytes, *, now: float = 0.0, history: str = "") -> None:
         """Puts what may be large and could be made again: where it holds a secret or cannot be stored now, it is
-        dropped. Of what is put under a name the newest is read."""
+        dropped. Of what is put under a name the newest is read, and a store need keep no other."""
 
 
 class Outbox(Protocol):

@@ -79,6 +79,14 @@ _AWAIT = """, waiting AS (INSERT INTO awaiting (place, owner) SELECT place, %(se
         WHERE sunk.scope = %(scope)s AND sunk.page = %(page)s AND sunk.history = %(history)s)
     ON CONFLICT DO NOTHING)"""
 _UNLESS_NOTED = "WHERE NOT EXISTS (SELECT 1 FROM listings WHERE scope = %(scope)s AND history = %(history)s)"
+# What a history listed before; locked, so that whoever puts or holds one of them is waited for.
+_BEFORE = "SELECT page FROM listings WHERE scope = %(scope)s AND history = %(history)s AND page != %(page)s"
+_LOCK_BEFORE = "SELECT 1 FROM pages WHERE id = ANY(%(before)s) ORDER BY id FOR UPDATE"
+_UNLIST = "DELETE FROM listings WHERE scope = %(scope)s AND history = %(history)s AND page = ANY(%(before)s)"
+_UNUSED = """
+    DELETE FROM pages WHERE id = ANY(%(before)s)
+    AND NOT EXISTS (SELECT 1 FROM listings WHERE page = id) AND NOT EXISTS (SELECT 1 FROM holds WHERE page = id)
+"""
 _RENEW = """
     INSERT INTO turns (scope, history, last) VALUES (%s, %s, %s)
     ON CONFLICT (scope, history) DO UPDATE SET last = greatest(turns.last, excluded.last) RETURNING 1
@@ -164,7 +172,7 @@ class PostgresPages:
         page = id_of(content) if kinds else original
         more = "" if self.scope.project == NOTES else _INDEX
         more += _REDACTED if kinds else _FORM if shown_form else ""
-        more += _AWAIT if self._sender and history else ""
+        more += _AWAIT if self._sender and history and self.scope.project != NOTES else ""
         values = self._row(page, content, history, now, kind or "", name)
         values |= {"original": original, "kinds": ",".join(kinds), "form": shown_form, "sender": self._sender}
         put = {"decided": "NULL::boolean", "more": more, "answer": "EXISTS (SELECT 1 FROM listed) FROM kept"}
@@ -194,6 +202,18 @@ class PostgresPages:
                 return newest
         self.last_put.note(values, is_new=True)
         return content
+
+    def put_alone(self, content: bytes, *, history: str, now: float = 0.0, name: str = "") -> None:
+        """Puts a content under a history in place of all that it listed. Not as the `last_put`: another process may
+        put one in place of this, and then nothing is lost."""
+        values = self._row(id_of(content), content, history, now, "", name) | {"stored": self._packed(content)}
+        kept = _STORE.format(unless="")
+        statement = _PUT.format(kept=kept, decided="NULL::boolean", more="", answer="1 FROM kept")
+        with self.server.transaction() as db:
+            db.execute(statement.encode(), values)
+            before = [row[0] for row in db.execute(_BEFORE.encode(), values)]
+            for removal in (_LOCK_BEFORE, _UNLIST, _UNUSED) if before else ():
+                db.execute(removal.encode(), values | {"before": before})
 
     def newest(self, history: str) -> bytes | None:
         """What a history listed last."""

@@ -44,7 +44,7 @@ class PostgresNotes:
 
     def put_if_possible(self, name: str, content: bytes, *, now: float = 0.0, history: str = "") -> None:
         if not self._pages.has_secret(content):
-            self._pages.put(content, history=name, now=now, name=history)
+            self._pages.put_alone(content, history=name, now=now, name=history)
 
 
 class PostgresStore:
