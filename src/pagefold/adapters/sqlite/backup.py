@@ -13,6 +13,7 @@ from pathlib import Path
 
 from pagefold.adapters.sqlite import journal, pages
 from pagefold.adapters.sqlite.database import Connection, Guard, connect_to
+from pagefold.adapters.sqlite.long_statements import execute_interruptibly
 from pagefold.adapters.sqlite.search import index_beside
 from pagefold.adapters.sqlite.verifying import Verified, verify
 from pagefold.errors import StoreError
@@ -101,7 +102,7 @@ def _copy_both(store: Path, new: Path, new_journal: Path, key: str) -> None:
 
 def _copy(db: Connection, new: Path) -> None:
     os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-    db.execute("VACUUM INTO ?", (str(new),))
+    execute_interruptibly(db, "VACUUM INTO ?", (str(new),))
 
 
 def _refuse_if_used(file: Path, key: str) -> None:

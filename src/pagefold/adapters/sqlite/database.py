@@ -95,6 +95,9 @@ class Connection(Protocol):
         """Executes statements to their end, outside of a transaction: `execute` ends one after its first step where it
         has no columns."""
 
+    def interrupt(self) -> None:
+        """Ends the statement that another thread executes: it raises there, and what it did is taken back."""
+
     def close(self) -> None: ...
 
 

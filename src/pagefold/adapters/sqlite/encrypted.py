@@ -79,6 +79,9 @@ class EncryptedConnection:
     def in_transaction(self) -> bool:
         return self._db.in_transaction
 
+    def interrupt(self) -> None:
+        self._db.interrupt()
+
     def close(self) -> None:
         _translated(self._db.close)
 

@@ -7,6 +7,7 @@ stood, and versions before that left all. Writers wait meanwhile.
 from typing import Literal, NamedTuple
 
 from pagefold.adapters.sqlite.database import Connection
+from pagefold.adapters.sqlite.long_statements import execute_interruptibly
 from pagefold.errors import StoreError
 
 
@@ -14,7 +15,7 @@ def rewrite(db: Connection, what: str) -> None:
     """Writes a file anew without what was removed, empties its log, and lets it shrink from now on. Raises StoreError
     where somebody who reads the file for long keeps the log from being emptied."""
     db.execute("PRAGMA auto_vacuum = INCREMENTAL")
-    db.execute("VACUUM")
+    execute_interruptibly(db, "VACUUM")
     if checkpoint(db, "TRUNCATE").in_the_way:
         raise StoreError(
             f"{what}: what was forgotten is still in its log, because another process reads it: do the same again",

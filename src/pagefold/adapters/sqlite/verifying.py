@@ -12,6 +12,7 @@ from pagefold import zstd
 from pagefold.adapters.columns import read_back
 from pagefold.adapters.sqlite import journal, pages
 from pagefold.adapters.sqlite.database import Connection, Guard
+from pagefold.adapters.sqlite.long_statements import execute_interruptibly
 from pagefold.adapters.sqlite.packing import Packing
 from pagefold.adapters.sqlite.search import connect as connect_index
 from pagefold.adapters.sqlite.search import index_beside
@@ -71,7 +72,7 @@ class _Check:
         """What SQLite finds in a file, then what is wrong with what it holds."""
         try:
             with Guard(file, "file"), closing(opened()) as db:
-                for (line,) in db.execute(f"PRAGMA integrity_check({_SHOWN})"):
+                for (line,) in execute_interruptibly(db, f"PRAGMA integrity_check({_SHOWN})"):
                     if line != "ok":
                         yield Damage(str(file), str(line))
                 for what in contents(db):
