@@ -3,13 +3,14 @@
 Every session goes turn by turn to an instance at random, and some turns are sent again to another one. Phases:
 `equal` compares what reached the provider with what a single instance sent; there stores have seconds to answer, since
 a store that a busy machine keeps waiting makes other requests. `rolling` begins with instances of another checkout
-(`--old FOLDER`, its `src`) and replaces them one by one under load; a prefix that moved is a message that had been sent
-and is another one in a later request. `storage` has the bucket fail, refuse and be slow meanwhile. `latency` sends each
-turn to an instance on a file and to two on Postgres, one of which waits for the disk with every page, in alternation.
-`cpu` gives the same sessions to one instance, and to two of which each has its own sessions or any turn at random;
-what a process does once, at its first requests, is not counted.
+(`--old FOLDER`, with its `.venv`) and puts new ones in their place under load: one by one, while any gets any turn; or
+all at once, and these hand on what the others began for as long as those serve. A prefix that moved is a message that
+had been sent and is another one in a later request. `storage` has the bucket fail, refuse and be slow meanwhile.
+`latency` sends each turn to an instance on a file and to two on Postgres, one of which waits for the disk with every
+page, in alternation. `cpu` gives the same sessions to one instance, and to two of which each has its own sessions or
+any turn at random; what a process does once, at its first requests, is not counted.
 A history keeps the policy that it began with, so every run has a new store.
-Usage: python -m bench.fleet [--phases equal,storage,latency,cpu] [--old FOLDER] [--sessions 4] [--turns 200]
+Usage: python -m bench.fleet [--phases equal,storage,latency,cpu,rolling] [--old FOLDER] [--sessions 4] [--turns 200]
 """
 
 import argparse
@@ -20,6 +21,7 @@ import statistics
 import sys
 import tempfile
 import time
+import urllib.request
 from collections.abc import Callable
 from contextlib import ExitStack, closing
 from itertools import product
@@ -28,7 +30,21 @@ from typing import Any
 
 import psycopg
 
-from bench.instances import PATIENT, REPLICAS, Counts, Provider, asked, driving, environment, fleet, only, recorded
+from bench.instances import (
+    PATIENT,
+    REPLICAS,
+    Balancer,
+    Counts,
+    Fleet,
+    Instance,
+    Provider,
+    asked,
+    driving,
+    environment,
+    fleet,
+    only,
+    recorded,
+)
 from bench.proxy import cpu_seconds
 from bench.recorded import PROJECT
 from pagefold.settings.sections import SinkSettings
@@ -51,10 +67,11 @@ def moved(bodies: dict[str, bytes], sessions: int) -> tuple[int, int]:
     return followed, wrong
 
 
-def alone(bodies: list[list[bytes]], policy: str) -> dict[str, bytes]:
+def alone(bodies: list[list[bytes]], policy: str, checkout: Path = PROJECT) -> dict[str, bytes]:
     """What a single instance on a file sends."""
     provider = Provider()
     with fleet(provider, policy, PATIENT) as single:
+        single.checkout = checkout
         single.grow(1)
         with driving(bodies, single.any) as counts:
             pass
@@ -77,28 +94,67 @@ def equal(bodies: list[list[bytes]], new_store: Callable[[], str], sink: SinkSet
     return wrong
 
 
+def until(provider: Provider, turns: int) -> None:
+    while len(provider.bodies) < turns:
+        time.sleep(0.05)
+
+
+def at_random(several: Fleet, provider: Provider, turns: int) -> None:
+    """Replaces one after the other, and lets any instance have any turn meanwhile."""
+    for number in range(REPLICAS):
+        until(provider, turns * (number + 1) // (REPLICAS + 1))
+        several.replace(number)
+
+
+def handed_on(several: Fleet, provider: Provider, new: list[Instance], turns: int, ends_after: float) -> None:
+    """Gives all turns to new instances from a quarter of them on, and ends the others after this share of them."""
+    old = list(several.running)
+    until(provider, turns // 4)
+    several.running, several.retired = new, old
+    until(provider, int(turns * ends_after))
+    several.stop_retired()
+
+
 def rolling(bodies: list[list[bytes]], new_store: Callable[[], str], old: Path) -> int:
     wrong, turns = 0, sum(map(len, bodies))
     for policy in ("lossless", "economic"):
-        provider = Provider()
-        with fleet(provider, policy, environment(new_store(), None)) as several:
-            several.source = old / "src"
-            several.grow(REPLICAS)
-            with driving(bodies, several.any) as counts:
-                several.source = PROJECT / "src"
-                for number in range(REPLICAS):
-                    while len(provider.bodies) < turns * (number + 1) // (REPLICAS + 1):
-                        time.sleep(0.05)
-                    several.replace(number)
-                before_the_last = len(provider.bodies)
-        followed, wrong_ones = moved(provider.bodies, len(bodies))
-        wrong += counts.failed
-        print(f"rolling, {policy}: {counts.done} turns, {counts.failed} failed, {counts.again} tried again, ", end="")
-        print(f"{wrong_ones} of {followed} requests do not begin with all of the one before; ", end="")
-        print(f"all instances were new after {before_the_last} turns")
-        stayed = moved(alone(bodies, policy), len(bodies))
-        print(f"    a single instance that is not replaced: {stayed[1]} of {stayed[0]}")
+        expected = alone(bodies, policy, old)
+        print(f"    that one moved {moved(expected, len(bodies))[1]} prefixes")
+        for ends_after in (None, 1.0, 0.75):
+            provider = Provider()
+            with fleet(provider, policy, environment(new_store(), None) | PATIENT) as several:
+                several.checkout = old
+                several.grow(REPLICAS)
+                several.checkout = PROJECT
+                with closing(Balancer(several.running)) as balancer:
+                    several.more = {"PAGEFOLD_SERVE_OTHER_VERSION": balancer.url} if ends_after else {}
+                    new = [several.start() for _ in range(REPLICAS if ends_after else 0)]
+                    with driving(bodies, several.any) as counts:
+                        if ends_after is None:
+                            at_random(several, provider, turns)
+                        else:
+                            handed_on(several, provider, new, turns, ends_after)
+                        ended = len(provider.bodies)
+                came, given = told_by(several.running)
+            followed, wrong_ones = moved(provider.bodies, len(bodies))
+            other = sum(provider.bodies[turn] != body for turn, body in expected.items())
+            wrong += counts.failed
+            way = "replaced one by one, any turn anywhere" if ends_after is None else f"others end at {ends_after:.0%}"
+            print(f"rolling, {policy}, {way}: {counts.done} turns, {counts.failed} failed, ", end="")
+            print(f"{counts.again} tried again; new instances got {came} and handed on {given}; ", end="")
+            print(f"the last other one ended after {ended}; {wrong_ones} of {followed} prefixes moved; ", end="")
+            print(f"{other} of {len(expected)} bodies are not those of one instance of the earlier version", flush=True)
     return wrong
+
+
+def told_by(instances: list[Instance]) -> tuple[int, int]:
+    """How many requests came to these, and how many of them they handed on."""
+    came = given = 0
+    for one in instances:
+        with urllib.request.urlopen(f"{one.url}/pagefold/status", timeout=60) as answer:
+            told = json.load(answer)
+        came, given = came + told["requests"], given + told["handed_on"]
+    return came, given
 
 
 def storage(bodies: list[list[bytes]], new_store: Callable[[], str], sink: SinkSettings) -> int:

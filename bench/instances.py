@@ -5,6 +5,7 @@ import json
 import os
 import random
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -12,7 +13,7 @@ import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.client import HTTPException
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -80,21 +81,25 @@ class Instance:
 
 
 class Fleet:
-    """Instances on one store. `source` is the folder of the code that new ones run."""
+    """Instances on one store. `checkout` is the folder whose code new ones run, by its own environment if it has one;
+    `more` are settings of new ones."""
 
     def __init__(
         self, folder: Path, upstream: str, policy: str, environment: dict[str, str], window: int = WINDOW
     ) -> None:
         self._folder, self._upstream, self._policy, self._environment = folder, upstream, policy, environment
         self._window = window
-        self.source, self._dice = PROJECT / "src", random.Random(5)
+        self.checkout, self.more, self._dice = PROJECT, dict[str, str](), random.Random(5)
         self.running: list[Instance] = []
+        self.retired: list[Instance] = []  # these get no turns any more
         self._errors = (folder / "stderr").open("ab")
 
     def start(self) -> Instance:
-        command = [sys.executable, "-m", "pagefold", "serve", "--json", "--port", "0", "--policy", self._policy]
+        own = self.checkout / ".venv/bin/python"
+        python = str(own) if self.checkout != PROJECT and own.exists() else sys.executable
+        command = [python, "-m", "pagefold", "serve", "--json", "--port", "0", "--policy", self._policy]
         command += ["--openai-url", self._upstream, "--anthropic-url", self._upstream, "--window", str(self._window)]
-        home = {"HOME": str(self._folder), "PATH": os.environ["PATH"], "PYTHONPATH": str(self.source)}
+        home = {"HOME": str(self._folder), "PATH": os.environ["PATH"], "PYTHONPATH": str(self.checkout / "src")}
         process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
@@ -102,7 +107,7 @@ class Fleet:
             stderr=self._errors,
             text=True,
             cwd=self._folder,
-            env={**home, **self._environment},
+            env={**home, **self._environment, **self.more},
         )
         assert process.stdout is not None
         return Instance(json.loads(process.stdout.readline())["url"], process)
@@ -118,6 +123,13 @@ class Fleet:
         old, self.running[number] = self.running[number], self.start()
         end(old)
 
+    def stop_retired(self) -> None:
+        for one in self.retired:
+            one.process.send_signal(signal.SIGTERM)
+        for one in self.retired:
+            one.process.communicate(timeout=60)
+        self.retired = []
+
     def kill(self, number: int) -> None:
         """Kills an instance, whatever it is at, and starts another."""
         self.running[number].process.kill()
@@ -125,9 +137,43 @@ class Fleet:
         self.running[number] = self.start()
 
     def close(self) -> None:
-        for instance in self.running:
+        for instance in (*self.running, *self.retired):
             end(instance)
         self._errors.close()
+
+
+class Balancer:
+    """One address of several instances: each connection goes to one at random, and ends where nobody listens."""
+
+    def __init__(self, instances: list[Instance]) -> None:
+        self._ports = [int(one.url.rpartition(":")[2]) for one in instances]
+        self._dice, self._listening = random.Random(11), socket.create_server(("127.0.0.1", 0), backlog=100)
+        self.url = f"http://127.0.0.1:{self._listening.getsockname()[1]}"
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self) -> None:
+        self._listening.shutdown(socket.SHUT_RDWR)
+        self._listening.close()
+
+    def _accept(self) -> None:
+        with suppress(OSError):  # it was closed
+            while True:
+                client, _ = self._listening.accept()
+                try:
+                    server = socket.create_connection(("127.0.0.1", self._dice.choice(self._ports)))
+                except OSError:
+                    client.close()
+                    continue
+                for ends in ((client, server), (server, client)):
+                    threading.Thread(target=self._pass_on, args=ends, daemon=True).start()
+
+    @staticmethod
+    def _pass_on(source: socket.socket, target: socket.socket) -> None:
+        with suppress(OSError):
+            while data := source.recv(1 << 16):
+                target.sendall(data)
+        with suppress(OSError):
+            target.shutdown(socket.SHUT_WR)
 
 
 def end(instance: Instance) -> None:

@@ -10,6 +10,7 @@ import pytest
 from pagefold.access.store import AccessState, MemoryAccess
 from pagefold.access.team import AdministrativeAct, IssuedToken, Team, TeamUse, stored_hash, token_id
 from pagefold.adapters.access_gate import AccessGate
+from pagefold.derive import pinned_policy
 from pagefold.errors import StoreError
 from tests.security.attack import provider, request_of
 from tests.teams.server import OPERATOR, SOON, settings_for, team_server
@@ -198,3 +199,21 @@ def test_without_the_access_store_nobody_new_is_let_in_and_those_known_are() -> 
 
 def _away(*asked: object) -> AccessState:
     raise StoreError("it is away", kind="away")
+
+
+def test_what_is_handed_on_to_another_version_shows_the_teams_token_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with provider() as model, provider() as other:
+        with team_server(settings_for(tmp_path, model.url, key="sk-server")) as server:
+            token = server.add("red")
+            assert server.post(BODY, x_pagefold_token=token)[0] == 200
+        monkeypatch.setattr(pinned_policy, "VERSION", pinned_policy.VERSION + 1)
+        monkeypatch.setattr(pinned_policy, "_DERIVED", frozenset((pinned_policy.VERSION,)))
+        settings = settings_for(tmp_path, model.url, key="sk-server", other_version=other.url)
+        with team_server(settings) as server:
+            server.look()
+            assert server.post(BODY, x_pagefold_token=token)[0] == 200
+    assert (len(model.bodies), other.bodies) == (1, [BODY])
+    assert other.heads[0]["x-pagefold-token"] == token
+    assert "sk-server" not in json.dumps(other.heads)

@@ -26,6 +26,7 @@ from pagefold.loopback import is_loopback
 from pagefold.model_proxy import server
 from pagefold.model_proxy.aws_signing import AwsSigning
 from pagefold.model_proxy.conversations import Conversations
+from pagefold.model_proxy.other_version import OtherVersion
 from pagefold.model_proxy.proxy import Proxy, to_stderr
 from pagefold.model_proxy.recall_service import PageKeeper, RecallAnswers
 from pagefold.model_proxy.reloading import ReloadingApp
@@ -191,6 +192,7 @@ def proxy_for(
         limits=server.limits_here(),
         store_health=lambda: library.health,
         signing=signing,
+        other_version=OtherVersion(serve.other_version),
     )
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from pagefold.derive.bound_reasoning import AS_IT_CAME
 from pagefold.derive.notebook import Begun
+from pagefold.derive.pinned_policy import PASSED
 from pagefold.derive.policy import NOTHING, Policy
 from pagefold.derive.runner import NOTHING_UNSAVED, Unsaved
 from pagefold.derive.trial import Arm
@@ -142,6 +143,11 @@ class Exchange(AnswerReader):
                 self._derivations = conversations.cached_derivations(parsed.api.name, beginning.policy)
                 self._nearest = None
         return self._derived(now, begun.reason)
+
+    @property
+    def began_elsewhere(self) -> bool:
+        """Whether the history began with a version of pagefold whose derivation this one cannot make."""
+        return self._begun.reason == PASSED
 
     is_read = property(lambda self: self._parsed is not None)
     is_first_sight = property(lambda self: self._nearest is None or self._nearest.cached is None)

@@ -5,7 +5,6 @@ client's own is sent, without reasoning that the provider would refuse; afterwar
 """
 
 import asyncio
-import io
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any, cast
@@ -33,8 +32,10 @@ from pagefold.model_proxy.http import (
     beginning,
     cause_of,
     decoder_for,
+    not_to_add,
     passed_on,
     refuse,
+    sendable,
     window_in,
 )
 from pagefold.model_proxy.recalling import RecallTurn
@@ -46,9 +47,7 @@ _FAULT = [(b"x-pagefold-fault", b"passed through as it came")]
 _READ_FASTER = 20  # parsing is about so much faster per byte than deriving: a body is bytes/20 characters of work
 _LENGTH, _ENCODING = frozenset((b"content-length",)), frozenset((b"accept-encoding",))
 _LEGIBLE = (b"accept-encoding", b"identity")
-# Headers that aiohttp adds where a request has none of its own, unless it is told to leave them out.
-_ADDED = {name: name.decode() for name in (b"accept", b"accept-encoding", b"content-type", b"user-agent")}
-_PLAIN_BYTES, _ERROR_BYTES = 1 << 20, 64 << 10
+_ERROR_BYTES = 64 << 10
 _LAST_EVENT = b"message_stop"
 _REFUSED = frozenset((400, 413, 422))  # statuses by which providers refuse a request that is too long
 AT_ONCE = 16_000  # characters that are worked on within one loop iteration; for more, no other client waits
@@ -74,7 +73,8 @@ class ProxiedRequest:
         self._encoding = named.get(b"content-encoding", b"").decode("latin-1").strip().lower()
         self._exchange: Exchange | None = None
         self._listener: AnswerListener | None = None
-        self._faulty = self._fell_back = self._unstored = False
+        self._faulty = self._fell_back = self._unstored = self._handed_on = False
+        self._may_hand_on = proxy.other_version.takes(named)
         self._ending = Ending.ABANDONED
         self._bytes_down, self._refused = 0, b""
         self._upstream: tuple[list[tuple[str, str]], bytes] = [], b""
@@ -92,7 +92,11 @@ class ProxiedRequest:
             derived = await self._derive()
             self._fail_open(self._proxy.goes_on, self._exchange)
             with EndsWithClient(self._upload):
-                await self._relay(body, derived)
+                given = await self._given_by_other(body) if self._began_elsewhere else None
+                if given is None and self._began_elsewhere:  # nobody is left to go on with it as it began
+                    self._may_hand_on = False
+                    derived = await self._derive()
+                await self._relay(body, derived, given)
         except ClientLeftError:
             pass
         finally:
@@ -122,6 +126,19 @@ class ProxiedRequest:
         derived = await self._storable(derived)
         return self._fall_back() if self._faulty else derived
 
+    @property
+    def _began_elsewhere(self) -> bool:
+        """Whether the request is to be handed on to an instance of another version."""
+        exchange = self._exchange
+        return self._may_hand_on and exchange is not None and not self._faulty and exchange.began_elsewhere
+
+    async def _given_by_other(self, body: bytes) -> aiohttp.ClientResponse | None:
+        """The answer of an instance of another version, which counts and records the exchange; None without one."""
+        answer = await self._proxy.other_version.answer(self._session, self._scope, body)
+        if answer is not None:
+            self._exchange, self._handed_on = None, True
+        return answer
+
     async def _storable(self, derived: bytes | None) -> bytes | None:
         """Returns the request, or where its pages could not be stored one that does not name them."""
         if not self._unstored or self._faulty or self._exchange is None:
@@ -140,6 +157,8 @@ class ProxiedRequest:
         """Reads the request, and derives it if that is quick. Returns the characters of work, and what was derived."""
         assert self._exchange is not None
         fresh = self._exchange.read(self._began)
+        if self._began_elsewhere:
+            return 0, None
         return fresh, self._exchange.derive(self._began) if 0 < fresh <= AT_ONCE else None
 
     async def _run_step(self, step: Callable[..., Any], characters: int, *shown: object) -> Any:
@@ -165,9 +184,10 @@ class ProxiedRequest:
             self._unstored = True
             self._proxy.fault(error)
 
-    async def _relay(self, body: bytes, derived: bytes | None) -> None:
+    async def _relay(self, body: bytes, derived: bytes | None, given: aiohttp.ClientResponse | None = None) -> None:
+        """Sends the request upstream, and the client what is answered there, or has been `given`."""
         try:
-            response = await self._request(body, derived)
+            response = given or await self._request(body, derived)
             while response.status in _REFUSED and (other := await self._other(response)):
                 response = await self._request(body, other)
         except (aiohttp.ClientError, OSError) as error:
@@ -328,11 +348,9 @@ class ProxiedRequest:
         headers = passed_on(self._scope["headers"], dropped | _ENCODING if asks_in_turn else dropped)
         headers += [_LEGIBLE] if asks_in_turn else []  # the proxy has to parse the answer: it must not be compressed
         body = body if derived is None else encoded(derived, self._encoding)
-        data: Any = body or None
+        data: Any = sendable(body)
         if not self._upload.whole and derived is None:
             data = self._upload.rest(body)
-        elif len(body) > _PLAIN_BYTES:
-            data = io.BytesIO(body)  # aiohttp writes plain bytes in one go and warns about it above this size
         self._upstream = [(name.decode(), value.decode()) for name, value in headers], body
         return self._session.request(
             self._scope["method"],
@@ -341,7 +359,7 @@ class ProxiedRequest:
             data=data,
             allow_redirects=False,
             proxy=self._proxy.http_proxies.get(self._target.raw_authority),
-            skip_auto_headers=[text for name, text in _ADDED.items() if name not in self._named] or None,
+            skip_auto_headers=not_to_add(self._named),
         )
 
     def _head(self, response: aiohttp.ClientResponse, dropped: frozenset[bytes] = frozenset()) -> Event:
@@ -375,7 +393,8 @@ class ProxiedRequest:
         self._exchange = self._proxy.exchange(self._scope["method"], path, text, conversations, unread=unread, **said)
 
     def _answer_began(self, response: aiohttp.ClientResponse) -> None:
-        assert self._exchange is not None
+        if self._exchange is None:
+            return
         listener = AnswerListener(self._exchange)
         listener.began(response)
         self._listener = listener
@@ -397,5 +416,7 @@ class ProxiedRequest:
             self._fail_open(self._finish)
         if not self._counted:
             up, down, left = self._upload.bytes, self._bytes_down, int(self._ending is Ending.ABANDONED)
-            self._proxy.add(Totals(requests=1, abandoned=left, bytes_up=up, bytes_down=down))
-            charge_unheard(self._proxy, self._scope, self._named, up, down)
+            counts = Totals(requests=1, abandoned=left, bytes_up=up, bytes_down=down, handed_on=int(self._handed_on))
+            self._proxy.add(counts)
+            if not self._handed_on:  # whoever it was handed on to charges it
+                charge_unheard(self._proxy, self._scope, self._named, up, down)

@@ -7,6 +7,7 @@ from yarl import URL
 
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.exchange import Exchange
+from pagefold.model_proxy.other_version import OtherVersion
 from pagefold.model_proxy.readiness import Readiness
 from pagefold.model_proxy.saving import Saving
 from pagefold.model_proxy.session_rows import SessionRows
@@ -33,6 +34,7 @@ class Host(Protocol):
     answers: Callable[..., str]
     read_bytes: int
     http_proxies: Mapping[str, str]
+    other_version: OtherVersion
     recorder: TurnRecorder | None
     session_rows: SessionRows | None
     meter: Callable[[Seen, Mapping[bytes, bytes]], None]

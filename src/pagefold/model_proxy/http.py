@@ -5,6 +5,7 @@ no words of a request.
 """
 
 import asyncio
+import io
 import os
 import zlib
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -23,11 +24,16 @@ from pagefold.wire.apis import window_asked
 Headers: TypeAlias = list[tuple[bytes, bytes]]
 
 WISH_HEADER, WINDOW_HEADER, PROJECT_HEADER = b"x-pagefold", b"x-pagefold-window", b"x-pagefold-project"
-NOT_PASSED_ON = frozenset((b"host", b"expect", TOKEN_HEADER, WISH_HEADER, WINDOW_HEADER, PROJECT_HEADER))
+HANDED_ON_HEADER = b"x-pagefold-handed-on"
+_MEANT_FOR_US = (TOKEN_HEADER, WISH_HEADER, WINDOW_HEADER, PROJECT_HEADER, HANDED_ON_HEADER)
+NOT_PASSED_ON = frozenset((b"host", b"expect", *_MEANT_FOR_US))
 """Headers that are not for the upstream."""
 _LARGEST_WINDOW = 100_000_000
 _OF_ONE_CONNECTION = frozenset((b"connection", b"keep-alive", b"transfer-encoding", b"te", b"trailer", b"upgrade"))
 _VALUE = itemgetter(1)
+# Headers that aiohttp adds where a request has none of its own, unless it is told to leave them out.
+_ADDED = {name: name.decode() for name in (b"accept", b"accept-encoding", b"content-type", b"user-agent")}
+_PLAIN_BYTES = 1 << 20
 CONNECT_SECONDS = 20
 _WATCH_SECONDS = 0.05  # an answer that is there sooner is not worth a task that waits for the client to leave
 
@@ -136,6 +142,16 @@ def passed_on(headers: Sequence[tuple[bytes, bytes]], dropped: frozenset[bytes] 
 def _travels(name: bytes, dropped: frozenset[bytes]) -> bool:
     low = name.lower()
     return low not in _OF_ONE_CONNECTION and low not in dropped and not low.startswith(b"proxy-")
+
+
+def not_to_add(named: Mapping[bytes, bytes]) -> list[str] | None:
+    """Returns the headers that a request with these goes on without, though aiohttp would add them."""
+    return [text for name, text in _ADDED.items() if name not in named] or None
+
+
+def sendable(body: bytes) -> bytes | io.BytesIO | None:
+    """Returns a body as aiohttp sends it: plain bytes it writes in one go, and warns about that where they are many."""
+    return io.BytesIO(body) if len(body) > _PLAIN_BYTES else body or None
 
 
 def are_text(headers: Headers) -> bool:

@@ -48,6 +48,7 @@ from pagefold.model_proxy.http import CONNECT_SECONDS, Headers, are_text, needs_
 from pagefold.model_proxy.idle_plan import IdlePlan, conversation_names, idle_plan
 from pagefold.model_proxy.keep_alive import KeepAlive
 from pagefold.model_proxy.limited_http import ConnectionLimits
+from pagefold.model_proxy.other_version import OtherVersion
 from pagefold.model_proxy.readiness import PATHS, Readiness
 from pagefold.model_proxy.recalling import ENOUGH
 from pagefold.model_proxy.saving import Saving
@@ -83,7 +84,8 @@ class Proxy:
     records every exchange that was read; `dashboard` answers the other paths below /pagefold/. `http_proxies` has the
     HTTP proxies by which upstreams are reached, by host and port. `keep_alive` lets it send requests of its own that
     keep a prompt cache alive, where that is expected to be cheaper. `limits` are those it is served within, and
-    `store_health` tells how the store is. `signing` is what is done about requests that are signed for AWS.
+    `store_health` tells how the store is. `signing` is what is done about requests that are signed for AWS,
+    `other_version` the instances of another version.
     """
 
     def __init__(
@@ -105,6 +107,7 @@ class Proxy:
         limits: ConnectionLimits | None = None,
         store_health: Callable[[], StoreHealth] = StoreHealth,
         signing: AwsSigning | None = None,
+        other_version: OtherVersion | None = None,
     ) -> None:
         self._seen: list[Seen] = []
         self._finished: deque[FinishedRequest] = deque()
@@ -126,6 +129,7 @@ class Proxy:
         self._reported: set[str] = set()
         self._session: Session | None = None
         self._signing = signing or AwsSigning()
+        self.other_version = other_version or OtherVersion()
         self.readiness = Readiness(limits or ConnectionLimits(), asks_token=bool(self._door.token), store=store_health)
         self._keeps_alive, self._keep_alive = keep_alive, KeepAlive(self._send_keep_alive, self._kept_alive)
         self._loop: asyncio.AbstractEventLoop | None = None

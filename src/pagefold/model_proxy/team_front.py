@@ -19,6 +19,7 @@ from pagefold.access.team import Team, TeamUse, dashboard_secret
 from pagefold.adapters.asgi import App, Event, Lifespan, Receive, Send
 from pagefold.door import FOREIGN, TOKEN_HEADER, Door
 from pagefold.model_proxy.http import PROJECT_HEADER, Headers, only_legible, refuse, reply
+from pagefold.model_proxy.other_version import CAME_WITH
 from pagefold.model_proxy.proxy import Proxy
 from pagefold.model_proxy.readiness import PATHS, Readiness
 from pagefold.model_proxy.server_key import goes_with
@@ -133,7 +134,7 @@ class TeamFront:
                 await refuse(send, status, error(kind, problem))
                 return
             opened = await self._opened(team.name)
-            await opened.proxy({**scope, "headers": headers}, receive, send)
+            await opened.proxy({**scope, "headers": headers, CAME_WITH: scope["headers"]}, receive, send)
 
     async def _serve_own_paths(self, named: Mapping[bytes, bytes], scope: Event, receive: Receive, send: Send) -> None:
         """Answers below /pagefold: to a team about itself, to the operator about all."""

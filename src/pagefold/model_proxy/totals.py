@@ -135,7 +135,8 @@ _PLAIN = attrgetter("stream", "bytes_up", "bytes_down")
 class Totals:
     """Counts over exchanges; adding two is counting both. `messages`, `estimated` and `prefix` count the requests that
     the provider took, so that they can be held against the usage it reported. `keep_alives` are requests of pagefold's
-    own that kept a cache alive: `requests` leaves them out, `usage` and `reckoned` hold what they cost."""
+    own that kept a cache alive: `requests` leaves them out, `usage` and `reckoned` hold what they cost. What was
+    `handed_on` to another version of pagefold is counted there."""
 
     requests: int = 0
     streamed: int = 0
@@ -144,6 +145,7 @@ class Totals:
     faults: int = 0
     keep_alives: int = 0
     keep_alives_refused: int = 0
+    handed_on: int = 0
     bytes_up: int = 0
     bytes_down: int = 0
     messages: int = 0

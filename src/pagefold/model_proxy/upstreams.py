@@ -41,7 +41,10 @@ class Upstreams:
 
     def target(self, path: bytes, query: bytes, headers: Headers) -> URL | None:
         """The address that a request goes to, or None where no upstream takes it."""
-        name = self.name_of(path, headers)
+        return self.at(self.name_of(path, headers), path, query)
+
+    def at(self, name: str, path: bytes, query: bytes) -> URL | None:
+        """The address of a path at the upstream of this name, or None where that has no address."""
         address = self.addresses.get(name, "")
         path = path.removeprefix(_VERSION) if name in self._accounts.values() else path
         # Only of queries that cannot hold a key is anything remembered.

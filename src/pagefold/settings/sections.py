@@ -195,6 +195,12 @@ class ServeSettings:
         300.0, "How long answers that are under way may go on after SIGTERM or Ctrl-C.", number(0)
     )
     recall_rounds: int = setting(4, "How often in one turn the proxy answers context tools itself.", whole(1, 20))
+    other_version: str = setting(
+        "",
+        "During an upgrade, the address of the instances of the other version: conversations that they began are "
+        "handed on to them for as long as they answer. Empty derives those anew.",
+        MAYBE_ADDRESS,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,6 +18,7 @@ METRICS: Mapping[str, tuple[str, str]] = {
     "pagefold_requests_total": ("counter", "Requests to model APIs that were passed on."),
     "pagefold_requests_failed_total": ("counter", "Requests that failed, by kind of error."),
     "pagefold_requests_abandoned_total": ("counter", "Requests whose client left before the end."),
+    "pagefold_requests_handed_on_total": ("counter", "Requests handed on to instances of another version."),
     "pagefold_own_faults_total": ("counter", "Faults of pagefold itself; the bytes went through as they came."),
     "pagefold_tokens_total": ("counter", "Tokens as providers counted them, by model and part."),
     "pagefold_tokens_saved_total": ("counter", "Tokens that requests held fewer than clients sent."),
@@ -124,6 +125,7 @@ def of_model_proxy(totals: Mapping[str, Any]) -> Iterator[Sample]:
     work, prefix, reckoned = totals["work"], totals["prefix"], totals["reckoned"]
     yield Sample("pagefold_requests_total", totals["requests"])
     yield Sample("pagefold_requests_abandoned_total", totals["abandoned"])
+    yield Sample("pagefold_requests_handed_on_total", totals["handed_on"])
     yield Sample("pagefold_own_faults_total", totals["faults"], (("surface", "model"),))
     yield from _by("pagefold_requests_failed_total", "error", totals["errors"])
     for model, counts in totals["by_model"].items():
