@@ -88,6 +88,9 @@ def call(id: object, name: str, arguments: dict[str, Any], meta: dict[str, Any])
         case "twin":
             value = {"temperature": 21.5, "days": [1, 2, 3]}
             text(id, json.dumps(value), structuredContent=value)
+        case "raw":
+            sys.stdout.write(arguments["line"].replace("ID", json.dumps(id)) + " " * arguments.get("spaces", 0) + "\n")
+            sys.stdout.flush()
         case "sample":
             say({"jsonrpc": "2.0", "id": 1, "method": "sampling/createMessage", "params": {"asked_by": str(id)}})
         case _:

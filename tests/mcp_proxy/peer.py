@@ -86,6 +86,9 @@ class Peer:
         self.write(json.dumps(message).encode() + b"\n")
 
     def next(self, seconds: float = SECONDS) -> dict[str, Any]:
+        return dict(json.loads(self.line(seconds)))
+
+    def line(self, seconds: float = SECONDS) -> bytes:
         try:
             line = self._lines.get(timeout=seconds)
         except queue.Empty:
@@ -93,7 +96,7 @@ class Peer:
         if line is None:
             raise EOFError(f"it ended; stderr: {self.stderr[-2000:]}")
         self.heard.append(line)
-        return dict(json.loads(line))
+        return line
 
     def until(self, wanted: Callable[[dict[str, Any]], bool], seconds: float = SECONDS) -> dict[str, Any]:
         end = time.monotonic() + seconds

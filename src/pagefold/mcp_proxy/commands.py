@@ -42,6 +42,16 @@ class ToClient:
 
 
 @frozen
+class Quote:
+    """Sends the client an answer to a tool's call that is not read as a result, such as an error, with those lines
+    quoted that could be taken for pagefold's."""
+
+    data: bytes
+    call: ToolCall | None = field(default=None, compare=False)
+    message: Single | Batch | None = field(default=None, compare=False)
+
+
+@frozen
 class Shorten:
     """Sends a tool's result to the client, its texts in their cheapest form."""
 
@@ -99,6 +109,7 @@ class ForgetShown:
 Command: TypeAlias = (
     ToServer
     | ToClient
+    | Quote
     | Shorten
     | AnswerOwnTool
     | OwnCallAnswered

@@ -1,23 +1,27 @@
 """Passes HTTP requests on to a server that speaks HTTP itself, and its answers back.
 
 Sessions, versions, resumption and whatever a later protocol puts into headers stay between client and server. Only the
-answers to calls are read, whole or event by event, and only those that a relay changes are written anew.
+answers to calls are read, whole or event by event, and only those that a relay changes are written anew. In an answer
+that comes where no call waits for it, lines that could be taken for pagefold's are quoted.
 """
 
+import asyncio
 from collections.abc import Mapping
 
 import aiohttp
 from aiohttp import web
 
-from pagefold.mcp_proxy.commands import ToServer
+from pagefold.errors import WireError
+from pagefold.mcp_proxy.commands import Quote, ToServer
 from pagefold.mcp_proxy.connection import ConnectionFactory
 from pagefold.mcp_proxy.http import refusal
 from pagefold.mcp_proxy.lines import Overlong
 from pagefold.mcp_proxy.relay import Relay
 from pagefold.mcp_proxy.remote import body_within, open_http
-from pagefold.mcp_proxy.replies import value_text
+from pagefold.mcp_proxy.replies import may_pose, value_text
 from pagefold.mcp_proxy.session import ProxySession
-from pagefold.wire import json_text, sse
+from pagefold.wire import json_text, jsonrpc, sse
+from pagefold.wire.jsonrpc import Call, Notification
 
 _HOP_BY_HOP = frozenset(
     ("connection", "keep-alive", "transfer-encoding", "te", "trailer", "upgrade", "host", "content-length", "expect")
@@ -83,36 +87,56 @@ class HttpPassthrough:
                 del self._client_names[next(iter(self._client_names))]
         headers = _end_to_end(answer.headers)
         is_read = request.method == "POST" and bool(relay.calls)
-        if is_read and answer.content_type == "application/json":
+        kind = answer.headers.get("Content-Type", "").lower()
+        if "application/json" in kind and request.method == "POST":  # as clients look for it
             body = await body_within(answer, self._factory.settings.max_message_bytes)
             if isinstance(body, Overlong):
                 words = "pagefold: the answer is longer than mcp.max_message_bytes; ask for less of it"
-                return refusal(200, words, id=next(iter(relay.calls)))
+                return refusal(200, words, id=next(iter(relay.calls), ""))
+            if not is_read:
+                return web.Response(status=answer.status, body=await self._unasked(body), headers=headers)
             await session.heard(self._spec.name, body)
             return web.Response(status=answer.status, body=b"".join(messages), headers=headers)
         response = web.StreamResponse(status=answer.status, headers=headers)
-        is_read = is_read and answer.content_type == "text/event-stream"
-        if not is_read and answer.content_length is not None:
+        has_events = "text/event-stream" in kind
+        if not has_events and answer.content_length is not None:
             response.content_length = answer.content_length
         await response.prepare(request)
         reader = sse.EventSplitter()
         async for piece in answer.content.iter_any():
-            if not is_read:
+            if not has_events:
                 await response.write(piece)
                 continue
             for event in reader.feed(piece):
-                await response.write(await self._event(event, session, messages))
+                await response.write(await self._event(event, session if is_read else None, messages))
         for event in reader.finish():
-            await response.write(event.raw)
+            await response.write(await self._event(event, session if is_read else None, messages))
         await response.write_eof()
         return response
 
-    async def _event(self, event: sse.StreamEvent, session: ProxySession, messages: list[bytes]) -> bytes:
+    async def _unasked(self, data: bytes) -> bytes:
+        """A message where no call waits for an answer. A client takes an answer wherever it comes, so in one the lines
+        are quoted that could be taken for pagefold's."""
+        if not may_pose(data):
+            return data
+        try:
+            message = jsonrpc.parse(data)
+        except WireError:
+            return data
+        if isinstance(message, Call | Notification):
+            return data
+        return await asyncio.to_thread(self._processor.quote, Quote(data))
+
+    async def _event(self, event: sse.StreamEvent, session: ProxySession | None, messages: list[bytes]) -> bytes:
+        """An event as the client gets it; without a session, of a stream that answers no call that waits."""
         if not event.data.strip():
             return event.raw
         before = json_text.bytes_of(event.data)
-        messages.clear()
-        await session.heard(self._spec.name, before)
+        if session is None:
+            messages[:] = [await self._unasked(before)]
+        else:
+            messages.clear()
+            await session.heard(self._spec.name, before)
         if messages == [before] or not messages:
             return event.raw
         lines = [line for line in event.raw.splitlines() if line and not line.startswith(b"data:")]

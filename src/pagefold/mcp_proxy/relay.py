@@ -9,7 +9,8 @@ with its envelope in `_meta`): batches, unknown methods, and what is not JSON-RP
 - From the server: the texts of `tools/call`, the tools of `tools/list` and the instructions of a greeting are changed.
   A line that is not JSON, such as a banner, becomes `ReportLine` and does not reach the client.
 
-A batch passes whole: neither its calls nor the answers in it are changed.
+A batch passes whole: neither its calls nor the answers in it are changed. But where it answers calls of tools, and in
+an error of a tool, lines that could be taken for pagefold's are quoted.
 
 `Relay` keeps no text of an answer. It remembers the open calls, so that each is answered even if the server dies, and
 what the client sent to set the server up, so that a new process can be set up the same way.
@@ -24,14 +25,24 @@ from pagefold.errors import RecallError, WireError
 from pagefold.frozen import frozen
 from pagefold.mcp_proxy import commands as do
 from pagefold.mcp_proxy.lines import Overlong, id_of
-from pagefold.mcp_proxy.replies import SERVER_LOST, failure, respelled, text_reply, value_text, with_primer
+from pagefold.mcp_proxy.replies import (
+    SERVER_LOST,
+    failure,
+    may_pose,
+    plain_id,
+    respelled,
+    text_reply,
+    value_text,
+    with_primer,
+)
 from pagefold.mcp_proxy.tool_result import ToolResult
 from pagefold.wire import json_text, jsonrpc
 from pagefold.wire.json_text import as_object, as_string
 from pagefold.wire.jsonrpc import Batch, Call, Failure, Notification, Reply
 
 READ_BYTES = 8 << 20
-"""A longer message is passed on without being parsed: no text of it would be encoded anyway."""
+"""A longer message is passed on without being parsed, unless a line in it may look like one of pagefold's: no text of
+it would be encoded anyway."""
 
 OWN = '"pagefold-'
 """How the ids of the proxy's own calls begin, as JSON text."""
@@ -210,7 +221,7 @@ class Relay:
     # ---- from the server ---------------------------------------------------------------------------------------
 
     def from_server(self, server: str, data: bytes) -> list[do.Command]:
-        if len(data) > READ_BYTES:
+        if len(data) > READ_BYTES and not may_pose(data):
             return [do.ToClient(data, self.close(id_of(data[:4096], data[-4096:])))]
         try:
             message = jsonrpc.parse(data)
@@ -222,11 +233,12 @@ class Relay:
                 return self._answered(message, data)
             case Failure():
                 tool_call = self.close(message.id)
-                return self._own_call(message, data) or [do.ToClient(data, tool_call, message)]
+                sent = do.Quote if tool_call is not None and may_pose(data) else do.ToClient
+                return self._own_call(message, data) or [sent(data, tool_call, message)]
             case Batch():
-                for answer in message.messages:
-                    if isinstance(answer, Reply | Failure):
-                        self.close(answer.id)
+                ended = [self.close(one.id) for one in message.messages if isinstance(one, Reply | Failure)]
+                if any(ended) and may_pose(data):
+                    return [do.Quote(data, message=message)]
         return [do.ToClient(data, message=message)]
 
     def overlong(self, line: Overlong) -> list[do.Command]:
@@ -242,7 +254,8 @@ class Relay:
         return self._answered(result.reply, result.data, result)
 
     def _answered(self, reply: Reply, data: bytes, result: ToolResult | None = None) -> list[do.Command]:
-        open_call = self.calls.pop(reply.id, None) or self._cancelled_calls.pop(reply.id, None)
+        id = self._asked_as(reply.id)
+        open_call = self.calls.pop(id, None) or self._cancelled_calls.pop(id, None)
         if open_call is None:
             return self._own_call(reply, data) or [do.ToClient(data, message=reply)]
         tool_call = open_call.tool_call
@@ -321,8 +334,12 @@ class Relay:
 
     def close(self, id: str) -> do.ToolCall | None:
         """Forgets an open call. Returns its ToolCall, or None if it did not call a tool."""
-        open_call = self.calls.pop(id, None)
+        open_call = self.calls.pop(self._asked_as(id), None)
         return open_call.tool_call if open_call else None
+
+    def _asked_as(self, id: str) -> str:
+        """An id as the client spelled it: a server may spell it otherwise, and the client takes both for the same."""
+        return id if not id or id in self.calls or id in self._cancelled_calls else plain_id(id)
 
     def _own_call(self, message: Reply | Failure, data: bytes) -> list[do.Command]:
         """Returns what to do with the answer to a call that the proxy made, or nothing if the client made it."""

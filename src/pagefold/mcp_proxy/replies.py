@@ -3,14 +3,23 @@
 Ids are JSON text and are written as they came.
 """
 
+import json
+import re
 from typing import Any
 
 from pagefold.errors import WireError
 from pagefold.mcp_proxy.lines import ID_IN_FRONT
 from pagefold.wire import json_text
 
+_SIGNS = re.compile(rb'(?:"|\\n)(?:> )?(?:\[|= lines? )|\\u00')
 SERVER_LOST = -32000
 """The error code for a server that is gone; one of those that JSON-RPC leaves to implementations."""
+
+
+def may_pose(data: bytes) -> bool:
+    """Whether a line of a string in a message may look like one of pagefold's; most messages are known to hold none
+    without being parsed."""
+    return _SIGNS.search(data) is not None
 
 
 def request(id: str, method: str, params: Any) -> bytes:
@@ -47,6 +56,15 @@ def with_id(data: bytes, id: str, new: str) -> bytes:
     if front is None or front[1] != json_text.bytes_of(id):
         return respelled(json_text.text_of(data), ("id",), new)
     return data[: front.start(1)] + json_text.bytes_of(new) + data[front.end(1) :]
+
+
+def plain_id(id: str) -> str:
+    """An id as it is usually spelled: clients take 1.0 for 1, and an escaped letter for the letter."""
+    try:
+        value = json.loads(id)
+    except ValueError:
+        return id
+    return json_text.dumps(int(value) if isinstance(value, float) and value.is_integer() else value)
 
 
 def value_text(raw: str, path: json_text.Path) -> str:

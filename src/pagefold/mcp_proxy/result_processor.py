@@ -11,7 +11,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pagefold.adapters.gc_tuning import tune_gc
-from pagefold.mcp_proxy.commands import AnswerOwnTool, Shorten
+from pagefold.mcp_proxy.commands import AnswerOwnTool, Quote, Shorten
+from pagefold.mcp_proxy.replies import may_pose
 
 if TYPE_CHECKING:  # both are imported when they are needed
     from pagefold.mcp_proxy.prefetch_driver import PrefetchDriver
@@ -67,7 +68,10 @@ class ResultProcessor:
     def shorten(self, command: Shorten) -> tuple[bytes, Callable[[], Mapping[str, int]]]:
         """What the client gets, and what is left to do once it has it, which returns the counts."""
         if self._untouched(command.call.server, command.call.tool):
-            return command.result.data, lambda: {"passed untouched": 1}
+            data = command.result.data
+            if may_pose(data):
+                data = self._load().as_it_came(command.result)
+            return data, lambda: {"passed untouched": 1}
         module = self._load()
         is_read = self._store is not None and self._store.is_read
         keep = self._store.keep_now if self._store is not None and self._tools else None
@@ -82,6 +86,11 @@ class ResultProcessor:
             assert self._store is not None
             self._store.keep_now(text, command.call.tool, form)
         return done.data, partial(self._keep, done, command.call.tool, forms)
+
+    def quote(self, command: Quote) -> bytes:
+        """What the client gets of an answer that is no result."""
+        data: bytes = self._load().quoted_lines(command.data)
+        return data
 
     def _keep(self, done: Any, tool: str, forms: Sequence[Any]) -> Mapping[str, int]:
         if self._store is not None and self._tools:

@@ -119,6 +119,9 @@ class ProxySession:
                     await self._tell(command.data, command.message)
                     self._call_ended(command.call, None)
                     self.processor.begin()
+                case do.Quote():
+                    await self._tell(await self._quoted(command), command.message)
+                    self._call_ended(command.call, None)
                 case do.Shorten():
                     data, count = await self._shortened(command)
                     await self._tell(data, command.result.reply)
@@ -184,6 +187,11 @@ class ProxySession:
                 return await asyncio.to_thread(self.processor.shorten, command)
             return self.processor.shorten(command)
         return command.result.data, dict
+
+    async def _quoted(self, command: do.Quote) -> bytes:
+        with self._fail_open:
+            return await asyncio.to_thread(self.processor.quote, command)
+        return command.data
 
     def _count(self, command: do.Shorten, count: Callable[[], Mapping[str, int]]) -> None:
         self.counts["calls"] += 1

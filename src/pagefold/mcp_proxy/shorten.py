@@ -1,7 +1,7 @@
 """Writes the texts of a tool's result in their cheapest lossless form and leaves every other byte as it came.
 
-Images, audio, resources, `structuredContent` and texts meant for the user alone pass unchanged. A text that looks like
-one of pagefold's own forms or hints, whoever wrote it, is marked as what it is.
+Images, audio, resources, `structuredContent` and texts meant for the user alone pass unchanged. But a text that looks
+like one of pagefold's own forms or hints, whoever wrote it and wherever, is marked as what it is.
 
 Some clients show their model nothing but `structuredContent`. Where a text says the same value, such a client gets the
 text alone: its model would otherwise be shown the more expensive of the two.
@@ -22,6 +22,7 @@ from pagefold.encode.page_pieces import BudgetError, piece
 from pagefold.encode.trim import trim
 from pagefold.frozen import frozen
 from pagefold.mcp_proxy.commands import Shorten
+from pagefold.mcp_proxy.posing import marks, with_quoted_lines
 from pagefold.mcp_proxy.tool_result import ToolResult
 from pagefold.pages.ledger import Ledger
 from pagefold.pages.page import id_of
@@ -51,6 +52,7 @@ class Shortened:
 
 
 Keep = Callable[[str, str], bool]
+quoted_lines = with_quoted_lines
 
 _CODECS = frozenset(codec.name for codec in TOP) | {"numbered"}
 
@@ -83,8 +85,13 @@ def shortened(command: Shorten, ledger: Ledger | None = None, budget: int = 0, k
     twin = _twin(result) if command.only_text else None
     if twin is not None:
         changes.append((*twin, ""))
-    data = result.with_changes(changes)
+    data = result.with_changes([*changes, *marks(result)])
     return Shortened(data, before, after, skipped, int(twin is not None), cut, tuple(originals), ledger)
+
+
+def as_it_came(result: ToolResult) -> bytes:
+    """A result whose texts are not encoded, those marked that could be taken for pagefold's."""
+    return result.with_changes(marks(result, every=True))
 
 
 def _form(text: str, command: Shorten, failed: bool, ledger: Ledger | None) -> EncodedText:

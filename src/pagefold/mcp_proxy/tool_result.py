@@ -55,6 +55,19 @@ class ToolResult:
         """The texts that the model reads, without those for the user alone."""
         return [spot for block in self.blocks if (spot := self.text_in(block)) and _is_for_model(block, spot)]
 
+    def other_texts(self) -> list[Spot]:
+        """The texts for the user alone, and those of resources."""
+        found = [spot for block in self.blocks if (spot := self.text_in(block)) and not _is_for_model(block, spot)]
+        for block in self.blocks:
+            if json_text.is_object(self.reply.raw, block) and (inner := json_text.member(block.value, "resource")):
+                found += filter(None, [self._text_of(inner)])
+        return [spot for spot in found if isinstance(spot.value, str)]
+
+    def _text_of(self, resource: Spot) -> Spot | None:
+        if not isinstance(resource.value, dict):
+            return None
+        return json_text.member(json_text.members(self.reply.raw, resource.start), "text")
+
     def answering(self, id: str) -> "ToolResult":
         """The same result as the answer to another call."""
         spot = json_text.member(self.reply.members, "id")
