@@ -31,7 +31,7 @@ from pagefold.derive.prefix_hashes import NO_HASH, prefix_hashes_of, raw_prefix_
 from pagefold.derive.runner import Run, as_it_is, begin, replay_messages
 from pagefold.errors import ConfigError, WindowError
 from pagefold.pages import producers
-from pagefold.pages.files.file_tools import own_tools
+from pagefold.pages.files.file_tools import OwnTools, own_tools
 from pagefold.pages.journal import Boundary, Flushed
 from pagefold.pages.kinds import PageKind, ResidencyLevel
 from pagefold.pages.memory_store import MemoryStore
@@ -42,7 +42,6 @@ from pagefold.pages.recall import Recalled, recall
 from pagefold.pages.search import SearchResults
 from pagefold.pages.store import RENEW_SECONDS, Store
 from pagefold.pages.writeback import Scopes, Writeback
-from pagefold.settings.knobs import file_tool_tables
 from pagefold.tokens import FRAME, counter_for
 from pagefold.wire import json_text
 from pagefold.wire.apis import binds_reasoning, message_of, spelled_alike
@@ -92,7 +91,7 @@ class Context:
         self._counter = counter_for(model)
         prices = prices or (ModelPrices().prices(model) if model else ASSUMED)
         if isinstance(policy, str):
-            told = replace(SHIPPED, file_tools=own_tools(file_tool_tables(file_tools)))
+            told = replace(SHIPPED, file_tools=_own_file_tools(file_tools))
             policy = policy_named(policy, window=window, prices=prices, tokens=self._counter.name, learned=told)
             if policy.abilities.unbinds:
                 policy = configured(policy, binds_reasoning=binds_reasoning(model))
@@ -382,6 +381,14 @@ class Context:
             if message.raw not in self._counted:
                 self._counted[message.raw] = self._counter.count(message.text) + FRAME
         return sum(self._counted[message.raw] for message in messages)
+
+
+def _own_file_tools(tables: Mapping[str, Mapping[str, Any]]) -> OwnTools:
+    if not tables:
+        return ()
+    from pagefold.settings.knobs import file_tool_tables  # noqa: PLC0415 - all settings: a quarter of what imports cost
+
+    return own_tools(file_tool_tables(tables))
 
 
 async def _off_the_loop(work: Callable[..., _T], *given: Any, **named: Any) -> _T:

@@ -1,5 +1,6 @@
 """An agent starts whatever is wrong around pagefold, and the user reads why in a sentence."""
 
+import ast
 import os
 import socket
 import subprocess
@@ -57,10 +58,22 @@ UNUSED = (
     "pagefold.derive.policies.economic",
     "pagefold.encode.choose",
     "pagefold.encode.recall_reply",
+    "pagefold.settings",
 )
+AT_MOST = 70
+"""How many modules of its own the library may import for its first name; each costs a start a millisecond or two."""
 
 
 def test_importing_the_library_imports_no_database_no_network_and_no_policy_that_nobody_asked_for() -> None:
     code = f"import sys, pagefold; pagefold.Context; print([name for name in {UNUSED} if name in sys.modules])"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert ended.stdout == "[]\n"
+
+
+def test_the_library_imports_few_modules_before_it_is_used_and_no_settings_when_it_is() -> None:
+    imported = "sorted(name for name in sys.modules if name.startswith('pagefold'))"
+    code = f"import sys, pagefold; pagefold.Context; print({imported}); pagefold.Context(); print({imported})"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    named, made = map(ast.literal_eval, ended.stdout.splitlines())
+    assert len(named) <= AT_MOST, named
+    assert not [name for name in made if name.startswith(("pagefold.settings", "pagefold.config", "pagefold.cli"))]

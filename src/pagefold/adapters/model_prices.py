@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache, lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from pagefold import tokens
 from pagefold.adapters import price_data
@@ -17,7 +17,9 @@ from pagefold.derive.cost import ASSUMED, Prices, Rates
 from pagefold.derive.models import Known
 from pagefold.errors import ConfigError
 from pagefold.package_data import package_toml
-from pagefold.settings.sections import PriceTable
+
+if TYPE_CHECKING:
+    from pagefold.settings.sections import PriceTable
 
 _WIDE = re.compile(r"\[1m\]$")  # how Claude Code writes that it asks for the long window
 _WIDE_WINDOW = 1_000_000
@@ -45,7 +47,7 @@ class ModelPrices:
     ConfigError where what is chosen is neither, or a table is incomplete."""
 
     def __init__(
-        self, own: Iterable[PriceTable] = (), chosen: str = "", tell: Callable[[str], None] = lambda line: None
+        self, own: Iterable["PriceTable"] = (), chosen: str = "", tell: Callable[[str], None] = lambda line: None
     ) -> None:
         self._own = {table.name: table for table in own}
         self._known: dict[str, Known | None] = {}
@@ -92,7 +94,7 @@ class ModelPrices:
             raise ConfigError(f"prices = {name!r}: expected the name of a model, such as claude-opus-5{mine}")
         return shipped
 
-    def _over(self, table: PriceTable, known: Known | None) -> Known:
+    def _over(self, table: "PriceTable", known: Known | None) -> Known:
         """A user's own numbers over what is known. Raises ConfigError where nothing is and a number is missing."""
         numbers = {name: getattr(table, name) for name in _NUMBERS if getattr(table, name) is not None}
         if known is not None:

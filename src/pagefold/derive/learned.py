@@ -7,6 +7,7 @@ Without settings it is what ships. `pagefold tune` writes such settings; nothing
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING
 
 from pagefold.derive.remaining import SHIPPED as LASTING
 from pagefold.derive.remaining import TurnsLeft
@@ -15,7 +16,9 @@ from pagefold.derive.values import Priors
 from pagefold.pages.context_tools import SERVERS
 from pagefold.pages.files.file_tools import OwnTools, own_tools
 from pagefold.pages.ledger import FLOOR
-from pagefold.settings.sections import Settings
+
+if TYPE_CHECKING:
+    from pagefold.settings.sections import Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +64,7 @@ class Learned:
 SHIPPED = Learned()
 
 
-def learned_of(settings: Settings) -> Learned:
+def learned_of(settings: "Settings") -> Learned:
     """What the settings say, and what ships for the rest."""
     values, folds = settings.values, settings.folds
     weights = {item.name: getattr(values, item.name) for item in fields(Priors)}
@@ -79,7 +82,7 @@ def learned_of(settings: Settings) -> Learned:
     )
 
 
-def context_servers_of(settings: Settings) -> tuple[str, ...]:
+def context_servers_of(settings: "Settings") -> tuple[str, ...]:
     """The names by which clients know the MCP servers that offer context tools."""
     return tuple(filter(None, (name.strip() for name in settings.mcp.context_servers.split(","))))
 

@@ -10,12 +10,14 @@ from dataclasses import field, fields
 from enum import StrEnum
 from functools import cache
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pagefold.frozen import frozen
 from pagefold.package_data import package_toml
 from pagefold.pages.files.agents import LookingAgents, orders_in
-from pagefold.settings.tools import FileToolTable
+
+if TYPE_CHECKING:
+    from pagefold.settings.tools import FileToolTable
 
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _SERVER = re.compile(r"__|[-_./]")  # between the name of a server and that of its tool
@@ -127,12 +129,12 @@ def text_under(arguments: Mapping[str, Any], names: Sequence[str]) -> str | None
     return next((value for name in names if isinstance(value := arguments.get(name), str)), None)
 
 
-def own_tools(tables: Iterable[FileToolTable]) -> OwnTools:
+def own_tools(tables: Iterable["FileToolTable"]) -> OwnTools:
     """The tables of the user's settings as a policy writes them down."""
     return tuple((table.name, tuple(_stated(table))) for table in tables)
 
 
-def _stated(table: FileToolTable) -> Iterable[tuple[str, tuple[str, ...]]]:
+def _stated(table: "FileToolTable") -> Iterable[tuple[str, tuple[str, ...]]]:
     for item in fields(table):
         value = getattr(table, item.name)
         if item.name != "name" and value is not None:
