@@ -48,9 +48,9 @@ bench: $(READY)
 	$(BIN)/python -m bench.prefetch --cases 5000
 	$(BIN)/python bench/bad_input.py
 
-# The pure rooms on every other Python that is at hand.
+# The pure rooms on every other Python that is at hand; `make pythons TESTS=tests` runs all of them, for half an hour.
 pythons: $(READY)
-	.ci/pythons
+	.ci/pythons $(TESTS)
 
 # Longer ones, each of some minutes: the solver, the selection, trimming, the fold's laws and all policies on recordings.
 bench-long: $(READY)
