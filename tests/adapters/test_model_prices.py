@@ -27,6 +27,11 @@ KNOWN = ModelPrices()
         ("o3-mini", 0.50, 1.0, 0.0, 300, 200_000),
         ("anthropic/claude-opus-5.5", 0.05, 1.25, 2.0, 300, 1_000_000),
         ("openai/gpt-5.6-sol", 0.10, 1.25, 0.0, 1800, 922_000),
+        ("eu.anthropic.claude-opus-5-5-v1:0", 0.05, 1.25, 2.0, 300, 1_000_000),
+        ("global.anthropic.claude-opus-5-20260401-v1", 0.10, 1.25, 2.0, 300, 1_000_000),
+        ("anthropic.claude-haiku-4-5-20251001-v1:0:200k", 0.10, 1.25, 2.0, 300, 200_000),
+        ("claude-opus-5-5@20261001", 0.05, 1.25, 2.0, 300, 1_000_000),
+        ("claude-fable-5-2@default", 0.025, 1.25, 2.0, 300, 1_000_000),
     ],
 )
 def test_ratios_lives_and_windows_are_those_of_the_model(

@@ -93,7 +93,9 @@ def test_only_what_was_signed_with_the_same_key_for_this_body_is_signed_again(
     with bedrock(AwsSigning(KEY)) as (url, model):
         status, answer = asked(url, key, **more)
     assert (status, model.received) == (400, [])
-    assert sentence in json.loads(answer)["error"]["message"]
+    said = json.loads(answer)
+    assert sentence in said["error"]["message"]
+    assert said["message"] == said["error"]["message"], "where AWS's own SDKs look for it"
 
 
 def test_nobody_gets_a_signature_on_another_path_or_by_a_mark_of_their_own() -> None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _WIDE = re.compile(r"\[1m\]$")  # how Claude Code writes that it asks for the long window
 _WIDE_WINDOW = 1_000_000
+_RELEASE = re.compile(r"(?:-v\d+(?::\w+)*|@[\w.-]+)$")  # what Bedrock and Vertex write behind a model's own name
 _NUMBERS = ("fresh", "read", "write", "output", "ttl_seconds", "write_long", "ttl_long_seconds")
 _NEEDED = ("fresh", "read", "write", "output")
 _MODELS = 500
@@ -139,9 +140,11 @@ def model_facts(model: str) -> Known | None:
 
 
 def _priced_model(name: str) -> PricedModel | None:
-    """The model in the price data. A gateway's or a cloud's prefix (`anthropic/`, `us.anthropic.`) may stand before."""
-    refs = dict.fromkeys((name, name.rpartition("/")[2], re.sub(r"^.*\banthropic\.", "", name)))
-    return next(filter(None, map(price_data.find_model, refs)), None)
+    """The model in the price data. A gateway's or a cloud's prefix (`anthropic/`, `us.anthropic.`) may stand before it,
+    and a cloud's name of the release (`-v1:0`, `@20261001`) behind it."""
+    refs = (name, name.rpartition("/")[2], re.sub(r"^.*\banthropic\.", "", name))
+    spelled = dict.fromkeys((*refs, *(_RELEASE.sub("", ref) for ref in refs)))
+    return next(filter(None, map(price_data.find_model, spelled)), None)
 
 
 def _rates(priced: TokenPrices, over: int) -> Rates:

@@ -11,8 +11,9 @@ from functools import lru_cache
 from urllib.parse import unquote
 
 from pagefold.frozen import frozen
+from pagefold.wire import json_text
 from pagefold.wire.api import Api, error_json
-from pagefold.wire.apis import APIS, CHAT, GENERATE, MESSAGES, RESPONSES
+from pagefold.wire.apis import APIS, CHAT, GENERATE, MESSAGES, RESPONSES, providers
 
 
 class Framing(StrEnum):
@@ -72,6 +73,7 @@ _ROUTES = (
     _route(r"/api/v1/responses", RESPONSES, "openrouter"),
     _route(r"/api/v1/messages", MESSAGES, "openrouter"),
 )
+_OF_BEDROCK = tuple(f"{path}/" for path in providers()["bedrock"].paths)
 _STREAMS = {
     "streamGenerateContent": True,
     "generateContent": False,
@@ -107,5 +109,12 @@ def _elsewhere(path: str, as_events: bool) -> AskedApi | None:
 
 def error_at(path: str) -> Callable[[str, str], str]:
     """How errors are spelled for whoever asks at a path."""
+    if path.startswith(_OF_BEDROCK):
+        return _bedrock_error
     asked = asked_at(path)
     return asked.api.error if asked is not None else error_json
+
+
+def _bedrock_error(kind: str, message: str) -> str:
+    """An error as AWS's SDKs read it, and Anthropic's."""
+    return json_text.dumps({"message": message, "type": "error", "error": {"type": kind, "message": message}})
