@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from pagefold.adapters.given_store import given_store
 from pagefold.adapters.instructions import instructions_in
-from pagefold.adapters.model_prices import ModelPrices
 from pagefold.adapters.steady_time import steady_time
 from pagefold.context_report import MessageStanding, Report
 from pagefold.derive.cost import ASSUMED, Prices
@@ -31,7 +30,7 @@ from pagefold.derive.prefix_hashes import NO_HASH, prefix_hashes_of, raw_prefix_
 from pagefold.derive.runner import Run, as_it_is, begin, replay_messages
 from pagefold.errors import ConfigError, WindowError
 from pagefold.pages import producers
-from pagefold.pages.files.file_tools import OwnTools, own_tools
+from pagefold.pages.files.own_tools import OwnTools, own_tools
 from pagefold.pages.journal import Boundary, Flushed
 from pagefold.pages.kinds import PageKind, ResidencyLevel
 from pagefold.pages.memory_store import MemoryStore
@@ -89,7 +88,7 @@ class Context:
         clock: Callable[[], float] = steady_time,
     ) -> None:
         self._counter = counter_for(model)
-        prices = prices or (ModelPrices().prices(model) if model else ASSUMED)
+        prices = prices or _listed_prices(model)
         if isinstance(policy, str):
             told = replace(SHIPPED, file_tools=_own_file_tools(file_tools))
             policy = policy_named(policy, window=window, prices=prices, tokens=self._counter.name, learned=told)
@@ -381,6 +380,14 @@ class Context:
             if message.raw not in self._counted:
                 self._counted[message.raw] = self._counter.count(message.text) + FRAME
         return sum(self._counted[message.raw] for message in messages)
+
+
+def _listed_prices(model: str) -> Prices:
+    if not model:
+        return ASSUMED
+    from pagefold.adapters.model_prices import ModelPrices  # noqa: PLC0415 - where no model is named, nothing is read
+
+    return ModelPrices().prices(model)
 
 
 def _own_file_tools(tables: Mapping[str, Mapping[str, Any]]) -> OwnTools:

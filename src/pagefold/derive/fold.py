@@ -23,7 +23,8 @@ from pagefold.derive.working_set.record import Record, recorded
 from pagefold.derive.working_set.remembered import remembered
 from pagefold.log import Log
 from pagefold.pages.exchanges import Work
-from pagefold.pages.files.file_tools import OwnTools, file_tools
+from pagefold.pages.files.file_tools import file_tools
+from pagefold.pages.files.own_tools import OwnTools
 from pagefold.pages.page import Page, PageId
 from pagefold.wire.message import Message, Role, user_text
 

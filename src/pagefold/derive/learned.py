@@ -14,7 +14,7 @@ from pagefold.derive.remaining import TurnsLeft
 from pagefold.derive.values import SHIPPED as PRIORS
 from pagefold.derive.values import Priors
 from pagefold.pages.context_tools import SERVERS
-from pagefold.pages.files.file_tools import OwnTools, own_tools
+from pagefold.pages.files.own_tools import OwnTools, own_tools
 from pagefold.pages.ledger import FLOOR
 
 if TYPE_CHECKING:

@@ -13,9 +13,10 @@ from typing import Any
 from pagefold.frozen import frozen
 from pagefold.log import Log
 from pagefold.pages.files.changes import Act, Doubted, FileChange
-from pagefold.pages.files.file_tools import KNOWN_TOOLS, Does, FileTools, OwnTools, file_tools, text_under
+from pagefold.pages.files.file_tools import KNOWN_TOOLS, Does, FileTools, file_tools, text_under
 from pagefold.pages.files.folders import START, Folders
 from pagefold.pages.files.model import FileModel
+from pagefold.pages.files.own_tools import OwnTools
 from pagefold.pages.files.patch import patch_in, patched_files
 from pagefold.pages.files.recognise import changes_of, script_folders, script_of, shell_folders_after
 from pagefold.pages.outcome import CallEnding, Outcome, ending_of

@@ -11,8 +11,9 @@ from pagefold.derive.pinned_policy import PinnedPolicy, parse
 from pagefold.derive.policies import policy_named
 from pagefold.errors import ConfigError
 from pagefold.package_data import package_toml
-from pagefold.pages.files.file_tools import KNOWN_TOOLS, Does, FileTools, file_tools, own_tools
+from pagefold.pages.files.file_tools import KNOWN_TOOLS, Does, FileTools, file_tools
 from pagefold.pages.files.model import FileModel
+from pagefold.pages.files.own_tools import own_tools
 from pagefold.pages.files.recognise import changes_of
 from pagefold.pages.outcome import ending_of
 from pagefold.settings.knobs import KNOBS, file_tool_tables, generic_path, setting_values, settings_of

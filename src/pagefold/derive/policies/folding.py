@@ -19,7 +19,7 @@ from pagefold.frozen import frozen
 from pagefold.log import Log
 from pagefold.pages import context_calls
 from pagefold.pages.context_tools import RESET, SERVERS, own_name
-from pagefold.pages.files.file_tools import OwnTools
+from pagefold.pages.files.own_tools import OwnTools
 from pagefold.pages.journal import Boundary
 from pagefold.pages.page import Page, PageId
 from pagefold.pages.pins import Pins

@@ -10,20 +10,15 @@ from dataclasses import field, fields
 from enum import StrEnum
 from functools import cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any
 
 from pagefold.frozen import frozen
 from pagefold.package_data import package_toml
 from pagefold.pages.files.agents import LookingAgents, orders_in
-
-if TYPE_CHECKING:
-    from pagefold.settings.tools import FileToolTable
+from pagefold.pages.files.own_tools import OwnTools
 
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _SERVER = re.compile(r"__|[-_./]")  # between the name of a server and that of its tool
-
-OwnTools: TypeAlias = tuple[tuple[str, tuple[tuple[str, tuple[str, ...]], ...]], ...]
-"""A user's own tables in plain values, as a policy writes them down: tool, then setting and names."""
 
 
 class Does(StrEnum):
@@ -127,18 +122,6 @@ def _verbs(name: str) -> Iterable[str]:
 def text_under(arguments: Mapping[str, Any], names: Sequence[str]) -> str | None:
     """The first of these arguments that is a text."""
     return next((value for name in names if isinstance(value := arguments.get(name), str)), None)
-
-
-def own_tools(tables: Iterable["FileToolTable"]) -> OwnTools:
-    """The tables of the user's settings as a policy writes them down."""
-    return tuple((table.name, tuple(_stated(table))) for table in tables)
-
-
-def _stated(table: "FileToolTable") -> Iterable[tuple[str, tuple[str, ...]]]:
-    for item in fields(table):
-        value = getattr(table, item.name)
-        if item.name != "name" and value is not None:
-            yield item.name, (value,) if isinstance(value, str) else tuple(value)
 
 
 @cache
