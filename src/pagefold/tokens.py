@@ -12,6 +12,7 @@ everything is off by 6.6 and 7.8 %.
 """
 
 import importlib
+import json
 import re
 from collections.abc import Callable, Mapping
 from functools import cache, lru_cache
@@ -140,8 +141,8 @@ def _bpe(name: str) -> Callable[[str], int]:
             # Four bytes for each token instead of an object: a third of the time. But it reads `<|word|>` as special.
             return len(tokenizer.encode_ordinary(text)) if "<|" in text else len(tokenizer.encode_flat(text)) // 4
         except UnicodeEncodeError:
-            # Two surrogates together are one character. Lone ones go first: decoding calls back for each of them.
-            return count(_ALONE.sub("\ufffd", text).encode("utf-16", "surrogatepass").decode("utf-16"))
+            # Two surrogates together are one character, which JSON puts together faster than any codec of Python's.
+            return count(json.loads(json.dumps(_ALONE.sub("\ufffd", text))))
 
     def by_parts(text: str) -> int:
         tokens = 0.0

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pagefold.encode.literal_forms import agrees
 from pagefold.encode.notation.json_value import Members, Number, parse, plain
 from pagefold.encode.notation.prefix_names import PrefixNames
 from pagefold.encode.notation.read import read
@@ -207,6 +208,30 @@ def test_rows_put_together_what_stood_together(text: str) -> None:
     shown = write(parse(text))
 
     assert shown is not None
+    assert read(shown) == parse(text)
+
+
+def test_a_row_that_stands_whole_counts_as_one() -> None:
+    rows = [{"id": 7 + n, "state": "open", "title": f"title {n}"} for n in range(8)]
+    rows[3] = {"title": "title 3", "state": "open", "id": 99}  # its keys come in another order
+    shown = write(parse(json.dumps(rows)))
+
+    assert shown is not None
+    assert "id=7.." in shown
+    assert "\n!{title:title 3," in shown
+    assert read(shown) == parse(json.dumps(rows))
+    assert agrees(f"[JSON]\n{shown}", json.dumps(rows)), "read with a finger on the row, it says another number"
+
+
+@pytest.mark.parametrize(
+    "row", ['{"a":null,"a":{"b":1},"c":2}', '{"a":{"b":1},"c":2,"a":{"b":2}}', '{"a":1,"b":2,"a":3}']
+)
+def test_rows_with_a_key_twice_make_no_table(row: str) -> None:
+    text = f"[{','.join([row] * 3 + [row.replace('2', '5')] * 6)}]"
+    shown = write(parse(text))
+
+    assert shown is not None
+    assert "rows:" not in shown
     assert read(shown) == parse(text)
 
 

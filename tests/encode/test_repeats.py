@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pagefold.encode import encode
 from pagefold.encode.codec import Codec
 from pagefold.encode.codecs.repeats import ColoursCodec, RepeatsCodec
 
@@ -93,6 +94,15 @@ def test_every_text_comes_back(text: str) -> None:
 @given(st.text(alphabet="a\n\x1b[0;1mK§¶|", max_size=80))
 def test_every_mix_of_codes_comes_back(text: str) -> None:
     back_and_forth(text)
+
+
+def test_counts_say_nothing_about_lines_that_became_a_table() -> None:
+    row = '      "n": null,\n      "user": {\n        "login": "ben",\n        "site": false\n      }\n    },'
+    torn = f'{{\n  "items": [\n    {{\n      "id": 7,\n{row}\n{row}'
+    shown = encode(torn)
+
+    assert not shown.skipped
+    assert "json" not in shown.codecs
 
 
 def back_and_forth(text: str) -> None:

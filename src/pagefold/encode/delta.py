@@ -27,6 +27,7 @@ _TITLE = re.compile(r"\[(R\d+(?:\.\d+)?)(?: (lines [^,\]]*))?(?:, changed since 
 _REFERENCE = re.compile(r"= lines? (\d+)(?:-(\d+))?(?: (?:is|are) lines? (\d+)(?:-(\d+))?)? of (.+)")
 _FEWEST, _FEW_COST = 3, 1.5  # fewer lines have to be worth so many times the floor
 _DATA_COST = 0.75  # lines of data have to be worth this part of it
+_LIKE_TITLE = re.compile(r"\[(?:R[\d.]+|lines \d+-\d+)[^\]]*\]")  # what a reader could take for one
 _SIGN_BEGINNINGS = ("= line", "[R", "[lines ")
 _LEAST_SIGNS = 3  # a line with fewer visible characters begins no run
 _PLACES = 60_000  # places that are compared for one text; beyond, only the newest of each line
@@ -388,7 +389,7 @@ def holds_signs(text: str) -> bool:
 def _is_sign(line: str) -> bool:
     if line.startswith("= "):
         return _REFERENCE.fullmatch(line) is not None
-    return is_title(line) or header_of(line) is not None
+    return _LIKE_TITLE.fullmatch(line) is not None
 
 
 def _worth(lines: Sequence[str], *, numbered: bool) -> float:

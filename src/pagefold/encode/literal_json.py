@@ -16,6 +16,8 @@ _TABLE = re.compile(r"#(\d+) (\d+) (rows|lists):(?: (.*))?")
 _WORD = re.compile(r'[^,{}\[\]"\n]*')
 _KEY = re.compile(r"[\w@/-]+", re.ASCII)
 _MARK = re.compile(r"([&*#])(\d+)")
+_SIGNS = frozenset("&*#")
+_NUMERIC = frozenset("-0123456789NI")
 _STRINGS = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _MEMBER = re.compile(r' *"[^"]*": ')
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|NaN|-?Infinity", re.ASCII)
@@ -118,8 +120,7 @@ class _NotationText:
                 return begins + rest, end
             rest, end = self._word(text, at + 2)
             return begins + rest, end
-        mark = _MARK.match(text, at)
-        if mark is not None:
+        if sign in _SIGNS and (mark := _MARK.match(text, at)):
             return self._marked(mark, text)
         word, end = self._word(text, at)
         if end == at:
@@ -233,7 +234,7 @@ class _NotationText:
 
 
 def _said(word: str) -> Any:
-    if _NUMBER.fullmatch(word):
+    if word[0] in _NUMERIC and _NUMBER.fullmatch(word):
         return _number(word)
     return _WORDS.get(word, word)
 

@@ -33,6 +33,7 @@ _BEGINNINGS = (
 )
 _WROTE = "] pagefold wrote this message"
 _BEGINNING = re.compile("|".join(map(re.escape, _BEGINNINGS)))
+_NEXT = re.compile(r"\n\[(?:" + "|".join(re.escape(beginning[1:]) for beginning in _BEGINNINGS) + ")")
 _SIGN = re.compile(rf'{"|".join(map(re.escape, _BEGINNINGS))}|\[\w+{re.escape(_WROTE)}|\[.*context_recall\("pf-')
 _MARK = re.compile(
     r"…(?: (?:rest of )?lines? \d[\d-]*)?\Z|  chunk \d|\[as it is\]\Z|\[\d+ (?:lines? with |more of )|\[cut off; "
@@ -51,7 +52,8 @@ def looks_own(line: str) -> bool:
 def holds_own(text: str) -> bool:
     """Whether any line of a text begins as a notice of pagefold's does."""
     # Few texts do, and searching the whole text is faster than looking at each line.
-    if _WROTE not in text and 'context_recall("pf-' not in text and not _BEGINNING.search(text):
+    begins = _BEGINNING.match(text) or _NEXT.search(text)
+    if not begins and _WROTE not in text and 'context_recall("pf-' not in text:
         return False
     return any(map(looks_own, text.split("\n")))
 

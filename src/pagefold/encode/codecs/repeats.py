@@ -15,7 +15,8 @@ the text does not hold.
     [terminal codes: § is ESC[0m, ¶ is ESC[31m]
     ¶FAILED§ test_loans.py
 
-Runs of one character stay: a rule of eighty signs is two or three tokens. Both hand the rest to the other codecs.
+Runs of one character stay: a rule of eighty signs is two or three tokens. Both hand the rest to the other codecs for
+lines.
 """
 
 import re
@@ -34,6 +35,7 @@ _ESCAPE = re.compile(r"\x1b(\[[\d;?]{0,24}[A-Za-z])")
 _SIGNS = "§¶¤†‡¬¦µ¢£"
 _LEAST = 4
 _MOST = 30_000
+_DATA = ("[JSON", "[Python", "[text in JSON", "[MCP text")
 
 
 class RepeatsCodec(Codec):
@@ -56,7 +58,7 @@ class RepeatsCodec(Codec):
         if not folded:
             return None
         shown += _barred(lines[start:])
-        return f"{_HEADER}\n{inner(chr(10).join(shown))}"
+        return _below(_HEADER, inner("\n".join(shown)))
 
     def decode(self, form: str, inner: Inner) -> str:
         text: list[str] = []
@@ -82,7 +84,7 @@ class ColoursCodec(Codec):
             return None
         legend = ", ".join(f"{sign} is ESC{code}" for code, sign in signs.items())
         shown = _ESCAPE.sub(lambda escape: signs.get(escape[1], escape[0]), text)
-        return f"[terminal codes: {legend}]\n{inner(shown)}"
+        return _below(f"[terminal codes: {legend}]", inner(shown))
 
     def decode(self, form: str, inner: Inner) -> str:
         header, body = self.opened(form)
@@ -90,6 +92,11 @@ class ColoursCodec(Codec):
             entry[0]: f"\x1b{entry[len('x is ESC') :]}" for entry in header[1].split(", ")
         }
         return inner(body).translate(str.maketrans(codes))
+
+
+def _below(header: str, form: str) -> str | None:
+    """Returns a form of what is left, below a header that speaks of its lines. None where it has other lines: JSON."""
+    return None if form.startswith(_DATA) else f"{header}\n{form}"
 
 
 def _recurring(lines: Sequence[str]) -> list[int]:

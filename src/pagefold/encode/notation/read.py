@@ -162,11 +162,11 @@ class _NotationReader:
         if alike is not None:
             return alike
         values: list[JsonValue] = []
-        for line in lines:
+        for at, line in enumerate(lines):
             if line.startswith("!{"):
                 values.append(self._object(line, 2)[0])
             else:
-                values.append(rows.row(self._cells(line) if rows.width else []))
+                values.append(rows.row(self._cells(line) if rows.width else [], at))
         return values
 
     def _alike(self, rows: RowReader, lines: list[str]) -> "list[JsonValue] | None":
@@ -185,7 +185,9 @@ class _NotationReader:
                 return None
             values = {cell: self._cell(cell) for cell in different}
             typed.append([values[cell] for cell in column])
-        return [rows.row(row) for row in zip(*typed, strict=True)] if "" in cells else rows.rows(typed, len(lines))
+        if "" in cells:
+            return [rows.row(row, at) for at, row in enumerate(zip(*typed, strict=True))]
+        return rows.rows(typed, len(lines))
 
     def _header(self, header: str) -> list[ColumnRule]:
         """Reads the columns of a table as (path, kind, what the kind needs)."""

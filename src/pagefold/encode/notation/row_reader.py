@@ -21,7 +21,6 @@ class RowReader:
         self._paths = [path for path, _, _ in columns]
         self._level = _level(self._paths)
         self._apart = _stand_apart(self._level)
-        self._made = 0
         for at, (_, kind, needs) in enumerate(columns):
             if kind == "constant":
                 self._always[at] = needs
@@ -31,13 +30,13 @@ class RowReader:
                 self._given.append(at)
         self.width = len(self._given)
 
-    def row(self, cells: Sequence[Any]) -> Members:
+    def row(self, cells: Sequence[Any], place: int) -> Members:
+        """Makes the object of the row at a place of the table."""
         values = self._always.copy()
         for at, cell in zip(self._given, cells, strict=True):
             values[at] = cell
         for at, first in self._counting:
-            values[at] = Number(first + self._made)
-        self._made += 1
+            values[at] = Number(first + place)
         if self._apart:
             there = [at for at, value in enumerate(values) if value is not ABSENT]
             return _members(_level([self._paths[at] for at in there]), [values[at] for at in there])

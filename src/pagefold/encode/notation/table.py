@@ -2,7 +2,7 @@
 
 A nested object becomes dotted columns. An empty cell means that the row has no such key; null is `null`. A column that
 is constant or counts up gets a rule in the header; any other value stands whole in its row. A row whose keys come in
-another order stays an object, and so does the last one where a list breaks off in it.
+another order stays an object, and so does the last one where a list breaks off in it; such a row counts as well.
 """
 
 import re
@@ -51,17 +51,20 @@ class _KeyPath:
     below: dict[str, "_KeyPath"] = field(default_factory=dict)
     column: int = -1
 
-    def flatten(self, row: Members, places: list["_KeyPath"], values: list[Any]) -> None:
-        """Collects the values of a row and the key path of each; a nested object is flattened."""
+    def flatten(self, row: Members, places: list["_KeyPath"], values: list[Any]) -> bool:
+        """Collects the values of a row and the key path of each; a nested object is flattened. Returns whether no key
+        stands twice."""
+        once = len(dict(row)) == len(row)
         for key, value in row:
             place = self.below.get(key)
             if place is None:
                 place = self.below[key] = _KeyPath((*self.path, key))
             if type(value) is Members and value and len(place.path) < _DEPTH:
-                place.flatten(value, places, values)
+                once = place.flatten(value, places, values) and once
             else:
                 places.append(place)
                 values.append(value)
+        return once
 
 
 def table_of(array: Sequence[Any], alike: TableColumns | None = None) -> ObjectTable | None:
@@ -72,12 +75,13 @@ def table_of(array: Sequence[Any], alike: TableColumns | None = None) -> ObjectT
         alike = alike_of(array)
     if alike is not None:
         paths, cells = zip(*alike, strict=True)
-        return ObjectTable(list(_columns(paths, cells)), len(array), cells=cells)
+        return ObjectTable(list(_columns(paths, cells, range(len(array)))), len(array), cells=cells)
     root = _KeyPath()
     flat: list[tuple[list[_KeyPath], list[Any]]] = []
     for row in array:
         flat.append(([], []))
-        root.flatten(row, *flat[-1])
+        if not root.flatten(row, *flat[-1]):
+            return None
     order = _order([places for places, _ in flat], 3 * max(len(values) for _, values in flat) + 8)
     if order is None:
         return None
@@ -90,7 +94,8 @@ def table_of(array: Sequence[Any], alike: TableColumns | None = None) -> ObjectT
     if len(whole) < 0.8 * len(rows):
         return None
     given = sum(len(values) for (_, values), row in zip(flat, rows, strict=True) if row is not None)
-    columns = list(_columns([place.path for place in order], list(zip(*whole, strict=True))))
+    where = [at for at, row in enumerate(rows) if row is not None]
+    columns = list(_columns([place.path for place in order], list(zip(*whole, strict=True)), where))
     kept = [array[index] if row is None else row for index, row in enumerate(rows)]
     return ObjectTable(columns, len(array), kept, len(whole) * len(order) - given)
 
@@ -136,7 +141,7 @@ def alike_of(rows: Sequence[Members], above: Path = (), items: list[Any] | None 
 
 
 def _order(rows: Sequence[list[_KeyPath]], most: int) -> list[_KeyPath] | None:
-    """Orders all columns, each after the one it follows in its row. None where a row repeats a key, or for too many."""
+    """Orders all columns, each after the one it follows in its row. None where they are too many."""
     order: list[_KeyPath] = []
     ordered: set[_KeyPath] = set()
     last: list[_KeyPath] = []
@@ -144,8 +149,6 @@ def _order(rows: Sequence[list[_KeyPath]], most: int) -> list[_KeyPath] | None:
         if places == last:
             continue
         last = places
-        if len(set(places)) != len(places):
-            return None
         if ordered.issuperset(places):
             continue
         at = -1
@@ -173,13 +176,14 @@ def _cells(places: Sequence[_KeyPath], values: Sequence[Any], columns: int) -> l
     return cells
 
 
-def _columns(order: Sequence[Path], cells: Sequence[Sequence[Any]]) -> Iterator[Column]:
+def _columns(order: Sequence[Path], cells: Sequence[Sequence[Any]], where: Sequence[int]) -> Iterator[Column]:
+    """Yields columns, given the cells of rows that are no objects and where in the table these rows stand."""
     for path, column in zip(order, cells, strict=True):
         first = column[0]
         if _constant(column):
             yield Column(path, "constant", first)
-        elif type(first) is Number and _counts(column):
-            yield Column(path, "counting", first)
+        elif type(first) is Number and _counts(column, where):
+            yield Column(path, "counting", int(first) - where[0])
         else:
             yield Column(path)
 
@@ -191,12 +195,11 @@ def _constant(column: Sequence[Any]) -> bool:
     return (last is first or last == first) and first is not ABSENT and column.count(first) == len(column)
 
 
-def _counts(column: Sequence[Any]) -> bool:
-    """Whether all are whole numbers, each one more than the one before."""
+def _counts(column: Sequence[Any], where: Sequence[int]) -> bool:
+    """Whether all are whole numbers that count the rows of the table."""
     if len(column) < _COUNTED or not _WHOLE.fullmatch(column[0]):
         return False
-    start = int(column[0])
-    numbers = range(start, start + len(column))
-    if set(map(type, column)) != {Number} or str.__str__(column[-1]) != str(numbers[-1]):
+    start = int(column[0]) - where[0]
+    if set(map(type, column)) != {Number} or str.__str__(column[-1]) != str(start + where[-1]):
         return False
-    return list(map(str.__str__, column)) == list(map(str, numbers))
+    return list(map(str.__str__, column)) == [str(start + at) for at in where]
