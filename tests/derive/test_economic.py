@@ -162,7 +162,8 @@ def test_names_the_assistant_keeps_using_survive_a_fold() -> None:
             said = json.loads(message.raw) | {"content": "helper_0_7 has to change too."}
             messages[place] = parse_line(json.dumps({"messages": [said]}), name="x").messages[0]
     last = Replayed(SMALL, messages).folds[-1]
-    assert any("def helper_0_7(value)" in message.text for message in last)
+    index = next(message.text for message in last if "module_0.py as it is now, each behind" in message.text)
+    assert re.search(r"\b7 helper_0_7\b", index)
 
 
 def test_a_cold_cache_is_used_to_fold() -> None:
@@ -396,7 +397,7 @@ def bills(run: Replayed, prices: Prices) -> list[float]:
 
 def test_a_session_that_ends_after_any_request_has_lost_little_by_folds() -> None:
     """One that ends right after a fold has paid for nothing, and nobody knows which one does."""
-    messages = working(110, size=30)
+    messages = working(160, size=30)
     folded = bills(Replayed(Economic(window=400_000), messages), ASSUMED)
     never = bills(Replayed(Economic(window=400_000, prices=replace(ASSUMED, read=0.0)), messages), ASSUMED)
 

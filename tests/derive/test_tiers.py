@@ -23,7 +23,7 @@ def tiered(times: float) -> Prices:
 
 
 def reading(turns: int) -> Session:
-    """One prompt and a loop of reads of about 2,000 tokens."""
+    """One prompt and a loop of reads of less than 2,000 tokens."""
     messages: list[dict[str, Any]] = [{"role": "user", "content": "Read everything in /srv."}]
     for turn in range(turns):
         arguments = json.dumps({"file_path": f"/srv/{turn}.py"})
@@ -39,13 +39,15 @@ def cost(policy: Policy, session: Session, prices: Prices) -> tuple[float, int]:
     return figures.cost, figures.peak
 
 
-def test_a_fold_keeps_below_the_length_from_which_tokens_are_dearer() -> None:
+def test_a_fold_keeps_to_the_length_from_which_tokens_are_dearer() -> None:
+    """One dear request costs less than a fold that was in vain: it may pass the length by one read."""
     session, prices = reading(40), tiered(5)
 
     folded, peak = cost(Economic(1_000_000, prices), session, prices)
     unfolded, longest = cost(Lossless(), session, prices)
 
-    assert longest > TIER >= peak
+    assert longest > 1.5 * TIER
+    assert peak < TIER + 2_000
     assert folded < unfolded / 2
 
 

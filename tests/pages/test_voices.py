@@ -1,5 +1,7 @@
 """Whose words stand in the user's place."""
 
+import re
+
 import pytest
 
 from pagefold.pages.voices import LATE, Voice, reminders_emptied, without_reminders, words_of
@@ -79,3 +81,18 @@ def test_what_a_command_in_the_background_came_to_is_no_report_of_an_agent() -> 
     assert ended.voice is Voice.TOOL
     assert ended.text == 'Background command "Build the mill" completed (exit code 0)'
     assert reported.voice is Voice.AGENT
+
+
+def test_what_a_notification_counts_is_emptied_and_what_it_reports_stands() -> None:
+    notified = (
+        "<task-notification>\n<tool-use-id>toolu_9</tool-use-id>\n<output-file>/tmp/a1.output</output-file>\n"
+        "<result>The mill_stone is worn.</result>\n<usage>\n<total_tokens>51234</total_tokens>\n</usage>\n"
+        "</task-notification>"
+    )
+
+    emptied = reminders_emptied(notified)
+
+    assert emptied.count("\n") == notified.count("\n")
+    assert "mill_stone is worn" in emptied
+    assert not {"toolu_9", "a1.output", "51234"} & set(re.findall(r"[\w.]+", emptied))
+    assert reminders_emptied("I was told <usage>51234</usage>.") == "I was told <usage>51234</usage>."

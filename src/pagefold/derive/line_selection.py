@@ -12,18 +12,16 @@ from math import fsum, inf
 from operator import itemgetter
 from typing import NamedTuple, TypeAlias
 
-from pagefold.derive.quotable import Line, Passage, Speaker
+from pagefold.derive.quotable import Line, Passage, cost_of
 from pagefold.derive.selection import Candidate, Offer, select
-from pagefold.pages.kinds import PageKind, ResidencyLevel
-from pagefold.pages.page import Page, PageId
+from pagefold.pages.kinds import ResidencyLevel
 
-_TITLE = 8.0
+LONGEST_LABEL = 80  # characters of a label that a title shows
+_TITLE = 6.0  # what a title costs besides its label
 _NEXT_RUN = 1.0
 _STEPS = (64.0, 16.0, 6.0, 2.5, 1.0)  # times its price that a line is worth: where a passage may be cut
 _DEARER = 2.0
 _WHOLE = 0.75
-_SAID_LONGEST = 4_000
-_SAID, _MISSED = 8.0, 100.0
 
 
 class KeptLines(NamedTuple):
@@ -72,15 +70,13 @@ def keep(
     *,
     rate: float,
     budget: int | None = None,
-    recalled: frozenset[PageId] = frozenset(),
 ) -> dict[int, list[KeptLines]]:
     """What is kept of each message, by its place.
 
     `stretch` has the passages of each message; `worth` the facts that are at home there, with their values, and
     `settled` says in which lines.
 
-    `rate` is the least worth of a token. `budget`, in tokens, is about what all that is kept may cost. What was
-    `recalled` after it had been folded is kept whole: it was missed.
+    `rate` is the least worth of a token. `budget`, in tokens, is about what all that is kept may cost.
     """
     kept: dict[int, list[KeptLines]] = {}
     found: list[tuple[list[KeptLines], int, list[_Home]]] = []
@@ -92,13 +88,12 @@ def keep(
             homes = lived_in[index]
             homes[line] = homes.get(line, 0.0) + facts[fact]
         for index, (passage, homes) in enumerate(zip(passages, lived_in, strict=True)):
-            if times := _held(passage, recalled):
-                _hold(passage, homes, rate * times)
             if homes:
                 found.append((stands, index, _worthy(passage, homes, rate)))
     chosen = [lines for _, _, lines in found]
-    if budget is not None and fsum(map(_cost, chosen)) > budget:
-        chosen = _within(chosen, rate, budget)
+    titles = [_title_cost(stands[index].passage) for stands, index, _ in found]
+    if budget is not None and fsum(map(_cost, titles, chosen)) > budget:
+        chosen = _within(titles, chosen, rate, budget)
     for (stands, index, _), lines in zip(found, chosen, strict=True):
         if lines:
             stands[index] = _kept(stands[index].passage, lines)
@@ -131,21 +126,6 @@ def _settled(passages: Sequence[Passage], worth: Mapping[str, float], before: Se
     return settled
 
 
-def _held(passage: Passage, recalled: frozenset[PageId]) -> float:
-    """How many times its price each line is worth by itself: what the user said, as far as it is not a flood, and above
-    all what was missed."""
-    if passage.speaker is Speaker.USER:
-        return _SAID if len(passage.text) <= _SAID_LONGEST else 0.0
-    result = recalled and passage.speaker is Speaker.RESULT
-    return _MISSED if result and Page.of(PageKind.EVIDENCE, passage.text).id in recalled else 0.0
-
-
-def _hold(passage: Passage, homes: _Homes, worth: float) -> None:
-    """Gives every line of a passage a worth of its own, so many times its cost."""
-    for index, cost in enumerate(passage.costs):
-        homes[index] = homes.get(index, 0.0) + worth * (cost + _NEXT_RUN)
-
-
 def _worthy(passage: Passage, homes: _Homes, rate: float) -> list[_Home]:
     """The lines that pay for themselves, the densest first; none where not even the title is paid for."""
     costs = passage.costs
@@ -156,19 +136,26 @@ def _worthy(passage: Passage, homes: _Homes, rate: float) -> list[_Home]:
     ]
     lines.sort()
     gain = fsum([value - rate * cost for _, _, cost, value in lines])
-    return lines if gain >= rate * _TITLE or passage.speaker is Speaker.USER else []
+    return lines if gain >= rate * _TITLE else []
 
 
-def _cost(homes: Sequence[_Home]) -> float:
-    return fsum([cost for _, _, cost, _ in homes]) + (_TITLE if homes else 0)
+def _title_cost(passage: Passage) -> float:
+    """About what the line above the quoted ones costs: it names where they are from."""
+    return _TITLE + cost_of(passage.label[:LONGEST_LABEL] + passage.doubt)
 
 
-def _within(chosen: Sequence[list[_Home]], rate: float, budget: int) -> list[list[_Home]]:
+def _cost(title: float, homes: Sequence[_Home]) -> float:
+    return fsum([title, *(cost for _, _, cost, _ in homes)]) if homes else 0.0
+
+
+def _within(titles: Sequence[float], chosen: Sequence[list[_Home]], rate: float, budget: int) -> list[list[_Home]]:
     """The best that fits: of each passage its densest lines, as many as the selection picks."""
     fitting: list[list[_Home]] = [[] for _ in chosen]
     asked = [at for at, homes in enumerate(chosen) if homes]
     counts = [_counts(chosen[at], rate) for at in asked]
-    candidates = [Candidate(at, _offers(chosen[at], count)) for at, count in zip(asked, counts, strict=True)]
+    candidates = [
+        Candidate(at, _offers(titles[at], chosen[at], count)) for at, count in zip(asked, counts, strict=True)
+    ]
     selected = select(candidates, max(0, budget)).offers
     for at, candidate, count, offer in zip(asked, candidates, counts, selected, strict=True):
         if offer is not None:
@@ -183,9 +170,9 @@ def _counts(homes: Sequence[_Home], rate: float) -> list[int]:
     return sorted(counts - {0}, reverse=True)
 
 
-def _offers(homes: Sequence[_Home], counts: Sequence[int]) -> tuple[Offer, ...]:
+def _offers(title: float, homes: Sequence[_Home], counts: Sequence[int]) -> tuple[Offer, ...]:
     """What the densest lines cost and are worth together, for each of these counts."""
-    costs = list(accumulate([cost for _, _, cost, _ in homes], initial=_TITLE))
+    costs = list(accumulate([cost for _, _, cost, _ in homes], initial=title))
     values = list(accumulate([value for _, _, _, value in homes], initial=0.0))
     return tuple([Offer(ResidencyLevel.STRUCTURED, round(costs[count]), values[count]) for count in counts])
 

@@ -19,6 +19,11 @@ def facts_of(text: str) -> frozenset[str]:
     return frozenset(find_facts(text))
 
 
+def is_identifier(fact: str) -> bool:
+    """Whether a fact is more than a long plain word, which any text may hold: only such a name is asked for again."""
+    return not (fact.isalpha() and fact[1:].islower())
+
+
 @lru_cache(maxsize=1 << 10)
 def lines_with_facts(lines: tuple[str, ...]) -> Mapping[str, Sequence[int]]:
     """By each fact of these lines, the indexes of those that hold it; remembered, as known runs of files stay."""

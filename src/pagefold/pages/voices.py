@@ -21,6 +21,7 @@ class Voice(StrEnum):
 
 _REMINDERS = re.compile(r"<system-reminder>.*</system-reminder>\s*", re.DOTALL)
 _REMINDER = re.compile(r"<system-reminder>.*?(?:</system-reminder>|\Z)", re.DOTALL)
+_BOOKKEEPING = re.compile(r"<(usage|tool-use-id|output-file)>.*?</\1>", re.DOTALL)
 _NOTIFICATION = re.compile(r"\A<task-notification>(.*?)(?:</task-notification>|\Z)", re.DOTALL)
 _FIELD = re.compile(r"<(summary|result|status)>(.*?)</\1>", re.DOTALL)
 _AGENT_NAME = re.compile(r'\AAgent "(.*)" \w+\Z', re.DOTALL)
@@ -58,10 +59,12 @@ def without_reminders(text: str) -> str:
 
 
 def reminders_emptied(text: str) -> str:
-    """A text with empty lines in place of the reminders in it: their orders are not quoted without their tags."""
-    if "<system-reminder>" not in text:
-        return text
-    return _REMINDER.sub(lambda match: "\n" * match[0].count("\n"), text)
+    """A text with empty lines in place of what the client put into it: the orders of reminders are not quoted without
+    their tags, and what a notification counts is no name that anybody asks for."""
+    for mark, put_in in (("<system-reminder>", _REMINDER), ("<task-notification>", _BOOKKEEPING)):
+        if mark in text:
+            text = put_in.sub(lambda match: "\n" * match[0].count("\n"), text)
+    return text
 
 
 def words_of(text: str) -> Words:

@@ -64,6 +64,15 @@ def test_a_long_state_of_git_is_not_quoted_in_part() -> None:
     assert "rows_of_mill.py" not in digest(asked("cd /srv && git status | cat", long), "rows_of_mill.py")
 
 
+@pytest.mark.parametrize("flag", ["--short", "-s", "-bs", "--porcelain=v2"])
+def test_lines_of_a_state_without_headings_stand_for_themselves(flag: str) -> None:
+    state = "\n".join([*(f"?? mill_{at}/" for at in range(90)), "?? rows_of_mill.py"])
+    said = digest(asked(f"git status {flag} && ls | head -2", state), "rows_of_mill.py")
+
+    assert ", single lines:\n?? rows_of_mill.py" in said
+    assert "rows_of_mill.py" not in digest(asked(f"git status && ls {flag}", state), "rows_of_mill.py")
+
+
 def test_a_plan_that_the_user_refused_is_told_as_refused() -> None:
     refusal = "The user doesn't want to proceed with this tool use. The tool use was rejected"
     plan = call("c1", "ExitPlanMode", {"plan": "Tear the mill down."})

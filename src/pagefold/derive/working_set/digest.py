@@ -1,7 +1,7 @@
 """The digest: one message that stands for everything before the last exchanges.
 
-It says what was said, the plan, what was done and how that ended, shows the files as they are now, and quotes lines
-with names that nothing else holds. What is left out is marked, and handles recall it.
+It says what was said, the plan, what was done and how that ended, shows the files as they are now, and tells names
+that nothing else holds. What is left out is marked, and handles recall it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ from pagefold.pages.voices import Voice
 from pagefold.pages.working_copy import newest_lines
 from pagefold.wire.message import Block, BlockKind, arguments_of
 
-_NAMES, _NAMES_MOST = 0.15, 4_000  # of a digest, and tokens at most, for lines with names that stand nowhere else
+_NAMES, _NAMES_MOST = 0.15, 8_000  # of a digest at least, and tokens at most, for names that stand nowhere else
 _SAID, _DONE, _PLAN, _FILES, _RECALLED = 0.30, 0.12, 0.06, 0.62, 0.7  # of the rest, at most
 _APPROVED = 0.12  # of the rest, for the plan that the user approved
 _DONE_MOST = 400  # exchanges, the newest, of which one may have a line of its own: there is no room for more
@@ -81,8 +81,7 @@ def working_set(material: Material, names: Names, budget: int) -> WorkingSet:
     if budget <= 0:
         return WorkingSet()
     held = Held()
-    for_names = min(int(budget * _NAMES), _NAMES_MOST)
-    room = budget - for_names
+    room = budget - min(int(budget * _NAMES), _NAMES_MOST)
     parts = _recalled(material, int(room * _RECALLED), held)
     said = sayings(material.reading.said, material.cut)
     parts += _said(material, said, max(0, room - _cost(parts)), int(room * _SAID), held)
@@ -101,7 +100,8 @@ def working_set(material: Material, names: Names, budget: int) -> WorkingSet:
     mentioned = mentioned.union(*[entry.facts for entry in stands if entry.own])
     shown = shown.union(*[entry.facts for entry in stands if not entry.own])
     standing = Standing(shown, mentioned)
-    quoted = name_parts(names, material.entries, material.cut, material.reading, standing, for_names)
+    left = min(budget - _cost(parts), _NAMES_MOST)
+    quoted = name_parts(names, material.entries, material.cut, material.reading, standing, left)
     for place, _ in quoted:
         if place != IN_FILES:
             held.add(place, DigestPart.NAMES, "lines with names that stand nowhere else")

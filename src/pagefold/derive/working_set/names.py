@@ -1,6 +1,8 @@
-"""Lines with names that stand nowhere else in a request: what a later answer may need to name.
+"""Names that stand nowhere else in a request: what a later answer may need to name.
 
-They are quoted from results that are no files, and from files as they are known now.
+From results that are no files, the lines that hold them are quoted; of files as they are known now, the names are
+listed with the numbers of lines. Where a name stands in a file is what an agent needs in order to read it there: the
+line itself costs seven times as much and says little without its neighbours.
 """
 
 import re
@@ -10,16 +12,17 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from pagefold.derive.entry import Entry
-from pagefold.derive.line_selection import KeptLines, keep, settle
+from pagefold.derive.line_selection import LONGEST_LABEL, KeptLines, keep, settle
 from pagefold.derive.quotable import Passage, Speaker
 from pagefold.derive.values import Mentions, Priors, expected
 from pagefold.derive.working_set.attention import LONG_AGO
-from pagefold.derive.working_set.file_lines import file_passages
-from pagefold.derive.working_set.parts import Part
+from pagefold.derive.working_set.file_names import name_passages
+from pagefold.derive.working_set.parts import GAP, Part
 from pagefold.derive.working_set.quoted import quoted
 from pagefold.derive.working_set.reading import WorkReading
 from pagefold.derive.working_set.said import follows_launch
 from pagefold.frozen import frozen
+from pagefold.pages.facts import is_identifier
 from pagefold.pages.files.changes import Act
 from pagefold.pages.voices import Voice, without_reminders, words_of
 
@@ -31,7 +34,8 @@ _WHO = {
     Voice.CLIENT: "put in by the client, not by the user",
     Voice.TOOL: "from a tool, late",
 }
-_WHOLE_OR_NOT = re.compile(r"\bgit (?:-[Cc] \S+ )*status\b")  # calls whose answer is another one without some lines
+# Calls whose answer is another one without some lines: files stand under a heading that says what became of them.
+_WHOLE_OR_NOT = re.compile(r"\bgit (?:-[Cc] \S+ )*status\b(?![^|;&]* (?:-\w*s\b|--short|--porcelain))")
 _WHOLE_LONGEST = 40  # lines of such an answer
 _MENTIONED = 0.3  # of its worth, for the line of a name that stands elsewhere without what is said about it
 
@@ -58,9 +62,13 @@ class Standing:
 def name_parts(
     names: Names, entries: Sequence[Entry], cut: int, reading: WorkReading, standing: Standing, budget: int
 ) -> list[tuple[int, Part]]:
-    """The best lines before the cut for names that are not shown elsewhere, within about so many tokens; each part with
-    the place of the message that it is from, or `IN_FILES`."""
-    asked = [(fact, told) for fact, told in names.known.items() if fact not in standing.shown and told[-1] < cut]
+    """The best names before the cut that are not shown elsewhere, within about so many tokens; each part with the place
+    of the message that it is from, or `IN_FILES`."""
+    asked = [
+        (fact, told)
+        for fact, told in names.known.items()
+        if fact not in standing.shown and told[-1] < cut and (is_identifier(fact) or fact in names.foreseen)
+    ]
     work, oldest = reading.work, bisect_left(reading.turns, names.turn - LONG_AGO)
     about_files = {exchange.call_id: exchange for exchange in work.exchanges if exchange.act is not Act.OTHER}
     in_files = {exchange.answered for exchange in about_files.values()}
@@ -74,7 +82,7 @@ def name_parts(
         for place in range(cut)
         if place in worth
     ]
-    passages.append((IN_FILES, list(file_passages(work.files.files, worth[IN_FILES], oldest))))
+    passages.append((IN_FILES, list(name_passages(work.files.files, worth[IN_FILES], oldest))))
     kept = keep(passages, worth, settle(passages, worth, {}), rate=names.rate, budget=budget)
     labels = {exchange.call_id: exchange.label for exchange in work.exchanges}
     return [
@@ -105,23 +113,31 @@ def _outside_files(passage: Passage, about_files: Collection[str]) -> Passage:
 
 
 def _part(selected: KeptLines, place: int, labels: Mapping[str, str], *, put_in: bool) -> Part:
-    """Quoted lines. Where some were left out, also before or behind them, the title says so once: a mark for each gap
-    would cost as much as another line."""
-    lines, doubt = tuple(quoted(selected.lines)), selected.passage.doubt
-    title = _title(selected.passage, place, labels, put_in=put_in) + ("" if selected.whole else SINGLE)
-    return Part(title if doubt else f"{title}:", tuple([line for line in lines if line is not None]), doubt, cuts=True)
-
-
-def _title(passage: Passage, place: int, labels: Mapping[str, str], *, put_in: bool) -> str:
-    """Whose the quoted lines are. `put_in`: the client put the message in where the user speaks."""
+    """Quoted lines, or names of a file. Where lines were left out, also before or behind them, the title says so once:
+    a mark for each gap would cost as much as another line."""
+    passage, doubt = selected.passage, selected.passage.doubt
     if place == IN_FILES:
-        return f"from {passage.label}"
+        return Part(passage.label if doubt else f"{passage.label}:", (_listed(selected),), doubt)
+    title = _title(selected, place, labels, put_in=put_in) + ("" if selected.whole else SINGLE)
+    lines = tuple([line for line in quoted(selected.lines) if line is not None])
+    return Part(title if doubt else f"{title}:", lines, doubt, cuts=True)
+
+
+def _listed(selected: KeptLines) -> str:
+    return ", ".join([name if number is None else f"{number} {name}" for name, _, number, _ in selected.lines])
+
+
+def _title(selected: KeptLines, place: int, labels: Mapping[str, str], *, put_in: bool) -> str:
+    """Whose the quoted lines are. `put_in`: the client put the message in where the user speaks."""
+    passage = selected.passage
     label = labels.get(passage.call_id) or passage.label
+    if len(label) > LONGEST_LABEL:
+        label = label[: LONGEST_LABEL - 1] + GAP
     match passage.speaker:
         case Speaker.RESULT:
             return f"from {label or 'a tool'}"
-        case Speaker.CALL:
-            return f"you, calling {label}"
+        case Speaker.CALL:  # its first line is the label itself
+            return "you, in a call" if 0 in selected.indexes else f"you, calling {label}"
         case Speaker.USER:
             voice = Voice.CLIENT if put_in else words_of(without_reminders(passage.text)).voice
             return f"{_WHO.get(voice, 'user')}, message {place + 1}, in part"
