@@ -32,7 +32,7 @@ ON_A_STORE = [
     "store backup kept.db --store STORE",
     "store restore STORE --store new.db",
 ]
-STUDIES = ["lab solve --simulate --sizes 32k", "lab clawvm", "demo"]
+STUDIES = ["lab solve --simulate --sizes 32k", "lab clawvm"]
 ASKING = [
     "lab reading --endpoint URL --model m",
     "lab likelihood --endpoint URL --model m",
@@ -41,8 +41,16 @@ ASKING = [
 READING = ["encode -", "decode -", "hook", "statusline", "store put -"]
 SERVERS = ["serve --port 0", "serve --port 0 --workers 2", "dashboard", "mcp --http 0 -- cat", "lab provider"]
 SHORT = [
-    *("trial", "doctor", "stats", "config", "tools", "journal", "restore", "recall pf-aaaaaaaaaa", "search word"),
-    *("forget --project", "store status", "store stats", "store send s", "store collect", "store migrate"),
+    *("demo", "trial", "doctor", "stats", "config", "tools", "journal", "restore", "search word"),
+    *(
+        "recall pf-aaaaaaaaaa",
+        "forget --project",
+        "store status",
+        "store stats",
+        "store send s",
+        "store collect",
+        "store migrate",
+    ),
     *("store encrypt", "team set a", "team list", "team use a", "token create a", "token list", "token revoke a"),
     *("token audit", *(leaf for leaf in leaves() if leaf.startswith("init "))),
 ]

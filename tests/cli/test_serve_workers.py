@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -61,6 +62,20 @@ def served(folder: Path, provider: Upstream, workers: int, *more: str) -> Iterat
             process.wait(PATIENCE)
 
 
+@contextmanager
+def stopped(worker: int, store: Path) -> Iterator[None]:
+    """Stops a worker that is not writing into the store: one stopped in mid-write would lock the other out."""
+    writing = sqlite3.connect(store, timeout=PATIENCE, isolation_level=None)
+    try:
+        writing.execute("BEGIN IMMEDIATE")
+        os.kill(worker, signal.SIGSTOP)
+        writing.execute("ROLLBACK")
+        yield
+    finally:
+        writing.close()
+        os.kill(worker, signal.SIGCONT)
+
+
 def until(holds: Callable[[], bool]) -> None:
     due = time.monotonic() + PATIENCE
     while not holds():
@@ -90,11 +105,8 @@ def test_turns_on_any_worker_are_sent_as_by_one(tmp_path: Path) -> None:
             for number, turns in enumerate(zip(*conversations, strict=True)):
                 for data in turns:
                     away = (first, second)[number % 2]  # who is stopped takes no connection: the other one does
-                    os.kill(away, signal.SIGSTOP)
-                    try:
+                    with stopped(away, tmp_path / "two" / "s.db"):
                         two.ask(data)
-                    finally:
-                        os.kill(away, signal.SIGCONT)
             counted, metrics = two.status(), two.get("/pagefold/metrics").decode()
             sessions = json.loads(two.get("/pagefold/live.json"))["sessions"]
     assert [received.body for received in provider.received] == by_one
