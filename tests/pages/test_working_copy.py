@@ -25,6 +25,7 @@ Untracked files:
 LISTED = "staged: new file b.py, staged: renamed c.py -> d.py, modified a.py, untracked notes.txt"
 SHORT = " M a.py\n?? notes.txt\n"
 ON = "on branch mend (message 3)"
+NOTES = "not committed: M a.py, ?? notes.txt (message 3)"
 COMMIT = "[mend 1d1cd9ab] fix: mend the wheel\n 3 files changed, 44 insertions(+), 1 deletion(-)"
 
 
@@ -88,6 +89,16 @@ KNOWN: dict[str, tuple[Told, list[str]]] = {
     ),
     "two at once": ([("git status", LONG), ("git -C /a pull && git -C /b checkout x", "Already on 'x'")], []),
     "lines that only look like it": ([("cat notes.txt", LONG)], []),
+    "headings of a file beside a short status": ([("git status -s && cat index.md", f"{SHORT}## Mills\n")], []),
+    "headings of a file beside one with the branch": (
+        [("git status -sb && cat index.md", f"## mend...origin/mend\n{SHORT}## Mills\n")],
+        [ON],
+    ),
+    "a file about git beside a switch": (
+        [("git switch mend && cat notes.txt", f"Already on 'mend'\n{LONG.replace('mend', 'main')}")],
+        [ON],
+    ),
+    "a short status of no branch": ([("git status -sb", f"## HEAD (no branch)\n{SHORT}")], [NOTES]),
 }
 
 

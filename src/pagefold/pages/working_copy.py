@@ -23,7 +23,12 @@ _BRANCH = re.compile(
     r"|^\[(?:detached HEAD|(?P<committed>[^\s\]]+))(?: \(root-commit\))? (?P<commit>[0-9a-f]{7,40}\] .+)$",
     re.MULTILINE,
 )
-_TELLS_BRANCH = frozenset(("checkout", "cherry-pick", "commit", "merge", "rebase", "revert", "status", "switch"))
+_STATUS = ("On branch ", "HEAD detached at ")
+_SWITCH = ("Switched to ", "Already on ", "Note: switching to ")
+_COMMIT = (*_STATUS, "[")
+_LEADS = {"checkout": _SWITCH, "cherry-pick": _COMMIT, "commit": _COMMIT, "merge": _COMMIT, "revert": _COMMIT}
+_LEADS |= {"pr": _SWITCH, "rebase": _STATUS, "status": _STATUS, "switch": _SWITCH}
+"""How a line begins by which a command of git or gh tells the branch; other commands of a script may print any line."""
 _LEAVES_FILES = frozenset(
     ("blame", "branch", "describe", "diff", "fetch", "grep", "log", "ls-files", "push", "remote", "rev-parse")
 ) | {"rev-list", "show", "status"}
@@ -34,6 +39,7 @@ _MARKS = {"Changes to be committed": "staged: ", "Unmerged paths": "unmerged: ",
 _LISTED = re.compile(r"^\t(?:(new file|modified|deleted|renamed|copied|typechange|both \w+):\s+)?(.+)$")
 _CLEAN = re.compile(r"nothing to commit, working tree clean")
 _SHORT_FORMS = frozenset(("-s", "--short", "--porcelain", "-sb", "-bs"))
+_WITH_BRANCH = frozenset(("-b", "--branch", "-sb", "-bs"))
 _SAYS_NOTHING = ("", "(Bash completed with no output)", "(no output)")
 
 
@@ -123,15 +129,32 @@ def _told(
 ) -> WorkingCopy:
     """A working copy after what the git commands of a script told of it."""
     text = opened(seen.result)
-    if any(git_words(one)[0] in _TELLS_BRANCH or one.name == "gh" for one in commands):
-        for match in _BRANCH.finditer(text):
-            name = match["name"] or match["committed"] or (match["detached"] and f"none (at {match['detached']})")
-            if name:
-                copy = replace(copy, branch=name, branch_at=place)
-            if match["commit"]:
-                copy = replace(copy, commit=match["commit"].replace("]", "", 1), commit_at=place)
+    for match in _branches_told(text, tuple(lead for one in commands for lead in _leads(one))):
+        name = match["name"] or match["committed"] or (match["detached"] and f"none (at {match['detached']})")
+        if name and name != "HEAD":
+            copy = replace(copy, branch=name, branch_at=place)
+        if match["commit"]:
+            copy = replace(copy, commit=match["commit"].replace("]", "", 1), commit_at=place)
     changes = _changes_told(commands, script, text) if seen.went_well and not is_cut(text) else None
     return copy if changes is None else replace(copy, changes=tuple(changes), changes_at=place)
+
+
+def _leads(command: ShellCommand) -> tuple[str, ...]:
+    """How lines begin by which a command tells the branch."""
+    verb = command.words[1] if command.name == "gh" else git_words(command)[0]
+    if verb != "status" or _SHORT_FORMS.isdisjoint(command.words):
+        return _LEADS.get(verb, ())
+    return () if _WITH_BRANCH.isdisjoint(command.words) else ("## ",)
+
+
+def _branches_told(text: str, leads: tuple[str, ...]) -> Iterator[re.Match[str]]:
+    """Lines that tell the branch as one of these commands does; of headings, which any text may have, the first."""
+    headed = False
+    for match in _BRANCH.finditer(text):
+        heading = match[0].startswith("## ")
+        if match[0].startswith(leads) and not (heading and headed):
+            yield match
+        headed = headed or heading
 
 
 def _changes_told(commands: Sequence[ShellCommand], script: Sequence[ShellCommand], text: str) -> list[str] | None:
