@@ -26,8 +26,8 @@ _BRANCH = re.compile(
 _STATUS = ("On branch ", "HEAD detached at ")
 _SWITCH = ("Switched to ", "Already on ", "Note: switching to ")
 _COMMIT = (*_STATUS, "[")
-_LEADS = {"checkout": _SWITCH, "cherry-pick": _COMMIT, "commit": _COMMIT, "merge": _COMMIT, "revert": _COMMIT}
-_LEADS |= {"pr": _SWITCH, "rebase": _STATUS, "status": _STATUS, "switch": _SWITCH}
+_LEADS: dict[str, tuple[str, ...]] = {"switch": _SWITCH, "status": _STATUS, "rebase": _STATUS, "pr": _SWITCH}
+_LEADS |= {"checkout": _SWITCH, "cherry-pick": _COMMIT, "commit": _COMMIT, "merge": _COMMIT, "revert": _COMMIT}
 """How a line begins by which a command of git or gh tells the branch; other commands of a script may print any line."""
 _LEAVES_FILES = frozenset(
     ("blame", "branch", "describe", "diff", "fetch", "grep", "log", "ls-files", "push", "remote", "rev-parse")
