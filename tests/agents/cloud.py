@@ -3,11 +3,13 @@
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import Any
 from urllib.parse import unquote
 
 from pagefold.adapters.asgi import Event, Receive, Send
 from pagefold.provider.referee import Referee
 from pagefold.wire.aws_signature import SignedRequest
+from tests.agents import converse_stand_in
 from tests.wire.aws_framing import framed
 
 MODEL = "claude-opus-5-5"
@@ -15,8 +17,8 @@ MODEL = "claude-opus-5-5"
 
 @dataclass
 class Cloud:
-    """Serves Anthropic's bodies under a cloud's paths, to whoever `problem` says nothing against; each is judged by the
-    referee. Other bodies are kept, and answered with an empty object."""
+    """Serves Anthropic's bodies and Converse's under a cloud's paths, to whoever `problem` says nothing against. Each
+    is judged by the referee."""
 
     problem: Callable[[SignedRequest], str]
     referee: Referee
@@ -51,7 +53,7 @@ class Cloud:
             return
         request = json.loads(body)
         if path.endswith(("/converse", "/converse-stream")):
-            await reply(send, 200, "application/json", [b"{}"])
+            await self._converse(request, path.endswith("-stream"), send)
             return
         version = request.pop("anthropic_version")
         betas = request.pop("anthropic_beta", headers.get("anthropic-beta", "").split(","))
@@ -67,6 +69,23 @@ class Cloud:
         kind = "application/vnd.amazon.eventstream" if framing is framed else given.kind
         self.answers += given.accepted
         await reply(send, given.status, kind, [framing(piece) for piece in given.pieces])
+
+    async def _converse(self, request: dict[str, Any], streams: bool, send: Send) -> None:
+        problem = converse_stand_in.problem_with(request)
+        translated = converse_stand_in.as_messages(request, MODEL, stream=False)
+        given = self.referee.answer("/v1/messages", {}, json.dumps(translated).encode(), 0.0)
+        problem = problem or (given.record.reason if given.record.rule else "")
+        if problem:
+            self.refused.append(problem)
+            await reply(send, 400, "application/json", [json.dumps({"message": problem}).encode()])
+            return
+        self.answers += 1
+        if streams:
+            await reply(send, 200, "application/vnd.amazon.eventstream", converse_stand_in.frames(given.message))
+        else:
+            await reply(
+                send, 200, "application/json", [json.dumps(converse_stand_in.as_converse(given.message)).encode()]
+            )
 
 
 async def reply(send: Send, status: int, kind: str, pieces: Iterable[bytes]) -> None:

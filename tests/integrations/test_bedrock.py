@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -145,13 +146,75 @@ def test_a_loop_past_the_window_is_derived_and_signed_again(ask: Any, tmp_path: 
         assert secret.encode() not in behind.written()
 
 
-def test_converse_passes_unread_and_is_signed_again(tmp_path: Path) -> None:
-    cloud = Cloud(problem, Referee(window=WINDOW))
-    text = "\n".join(read_part(number) for number in range(TURNS))
+def conversed(client: Any, asked: dict[str, Any]) -> list[dict[str, Any]]:
+    answer = client.converse(**asked)
+    assert answer["usage"]["outputTokens"] > 0
+    content: list[dict[str, Any]] = answer["output"]["message"]["content"]
+    return content
+
+
+def conversed_in_pieces(client: Any, asked: dict[str, Any]) -> list[dict[str, Any]]:
+    """The parts that the events of a stream add up to."""
+    parts: list[dict[str, Any]] = []
+    for event in client.converse_stream(**asked)["stream"]:
+        if "contentBlockStart" in event:
+            parts.append({"toolUse": {**event["contentBlockStart"]["start"]["toolUse"], "input": ""}})
+        elif "contentBlockDelta" in event:
+            said = event["contentBlockDelta"]
+            if len(parts) <= said["contentBlockIndex"]:
+                parts.append({})
+            add(parts[-1], said["delta"])
+    for part in parts:
+        if "toolUse" in part:
+            part["toolUse"]["input"] = json.loads(part["toolUse"]["input"])
+        elif "reasoningContent" in part:
+            part["reasoningContent"] = {"reasoningText": part["reasoningContent"]}
+    return parts
+
+
+def add(part: dict[str, Any], delta: dict[str, Any]) -> None:
+    for name, piece in delta.items():
+        if isinstance(piece, dict):
+            add(part.setdefault(name, {}), piece)
+        else:
+            part[name] = part.get(name, "") + piece
+
+
+@pytest.mark.parametrize("ask", [conversed, conversed_in_pieces])
+def test_a_converse_loop_past_the_window_is_folded_and_its_reasoning_stays_valid(ask: Any, tmp_path: Path) -> None:
+    thinking = [{**turn, "thinking": "Hm."} for turn in READING]
+    script = parse_script(json.dumps([*thinking, {"text": LAST}]), "script")
+    cloud = Cloud(problem, Referee(answers=script, window=WINDOW))
+    spec = {"name": TOOL["name"], "description": TOOL["description"], "inputSchema": {"json": TOOL["input_schema"]}}
     with running(cloud) as url, bedrock(tmp_path, url, cloud) as behind:
-        behind.client.converse(modelId=MODEL_ID, messages=[{"role": "user", "content": [{"text": text}]}])
-    assert (cloud.asked, cloud.refused) == ([f"/model/{MODEL_ID}/converse"], [])
-    assert json.loads(cloud.bodies[0])["messages"] == [{"role": "user", "content": [{"text": text}]}]
+        messages: list[dict[str, Any]] = [
+            {"role": "user", "content": [{"text": TASK}, {"cachePoint": {"type": "default"}}]}
+        ]
+        asked = {
+            "modelId": MODEL_ID,
+            "system": [{"text": "You read parts."}],
+            "toolConfig": {"tools": [{"toolSpec": spec}]},
+            "inferenceConfig": {"maxTokens": 500},
+            "additionalModelRequestFields": {"thinking": {"type": "adaptive"}},
+            "messages": messages,
+        }
+        for _ in range(TURNS + 5):
+            content = ask(behind.client, asked)
+            messages.append({"role": "assistant", "content": content})
+            calls = [part["toolUse"] for part in content if "toolUse" in part]
+            if not calls:
+                break
+            results = [
+                {"toolUseId": call["toolUseId"], "content": [{"text": read_part(call["input"]["number"])}]}
+                for call in calls
+            ]
+            messages.append({"role": "user", "content": [{"toolResult": result} for result in results]})
+        assert "".join(part.get("text", "") for part in content) == LAST, content
+        status = json.loads(urllib.request.urlopen(f"{behind.client.meta.endpoint_url}/pagefold/status").read())
+    assert cloud.refused == []
+    assert cloud.answers == TURNS + 1
+    assert behind.folded()
+    assert (status["unread"], status["usage"]["output"] > 0) == ({}, True), status
     assert SECRET.encode() not in behind.written()
 
 

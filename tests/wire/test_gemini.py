@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pagefold.errors import WireError
 from pagefold.wire import gemini, interactions, json_text
 from pagefold.wire.api_paths import Framing, asked_at
-from pagefold.wire.apis import CHAT, GENERATE, INTERACTIONS, MESSAGES, RESPONSES
+from pagefold.wire.apis import CHAT, CONVERSE, GENERATE, INTERACTIONS, MESSAGES, RESPONSES
 from pagefold.wire.message import Block, BlockKind, Message, Role, Usage
 
 PROJECT = "/v1/projects/p/locations/global/publishers"
@@ -265,6 +265,8 @@ def test_errors_are_spelled_as_the_provider_spells_them() -> None:
         ("/api/v1/chat/completions", CHAT, "openrouter", "", None, "events"),
         ("/model/us.anthropic.c-v1%3A0/invoke", MESSAGES, "bedrock", "us.anthropic.c-v1:0", False, "events"),
         ("/model/anthropic.c/invoke-with-response-stream", MESSAGES, "bedrock", "anthropic.c", True, "aws"),
+        ("/model/eu.anthropic.c/converse", CONVERSE, "bedrock", "eu.anthropic.c", False, "events"),
+        ("/model/anthropic.c-v1%3A0/converse-stream", CONVERSE, "bedrock", "anthropic.c-v1:0", True, "aws"),
         ("/v1/messages?beta=true", MESSAGES, "anthropic", "", None, "events"),
     ],
 )  # fmt: skip
@@ -287,7 +289,7 @@ def test_a_path_tells_the_api_who_serves_it_and_the_model(
         "/v1/projects/p/locations/l/publishers/meta/models/llama:rawPredict",
         "/openai/deployments/d/embeddings",
         "/model/meta.llama/invoke",
-        "/model/anthropic.c/converse",
+        "/model/amazon.nova-pro-v1:0/converse",
         "/v1/messages/count_tokens",
         "/",
     ],

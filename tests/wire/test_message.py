@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pagefold.errors import WireError
-from pagefold.wire import anthropic, gemini, json_text, openai_chat, openai_responses
+from pagefold.wire import anthropic, converse, gemini, json_text, openai_chat, openai_responses
 from pagefold.wire.message import Block, BlockKind, Message, Request, Response, Role, Usage
 from pagefold.wire.shared_parsing import as_result
 
@@ -118,7 +118,26 @@ GEMINI = rb"""{ "contents" : [
  "tools":[{"googleSearch":{}},{"functionDeclarations":[{"name":"read","parameters":{"odd":@}} ]}],
  "generationConfig":{"temperature":1.10}}"""
 
+CONVERSE = rb"""{ "system":[{"text":"You are a careful engineer.","odd":@},{"cachePoint":{"type":"default","odd":@}}],
+ "messages" : [
+  {"role":"user","content":[{"text":"Look at \"these\" \u00e9.","odd":@},
+    {"image":{"format":"png","source":{"bytes":"iVBORw0KGgo="}}},{"from_next_year":7,"odd":@},
+    {"cachePoint":{"type":"default"}}]} ,
+  {"content":[{"reasoningContent":{"reasoningText":{"text":"First the file.","signature":"EqoBCkgIARABGAI="}}},
+    {"reasoningContent":{"redactedContent":"EmwKAhgBEgy3va3pzix"}},{"text":"I read."},
+    {"toolUse":{"toolUseId":"t1","name":"read","input":{"path":"a.py","n":1.10,"odd":@}},"odd":@},
+    {"toolUse":{"toolUseId":"t2","name":"read","input":{}}}],"role":"assistant"},
+  {"role":"user","content":[
+    {"toolResult":{"toolUseId":"t1","content":[{"text":"def a():\n    pass","odd":@},{"json":{"n":1.10,"odd":@}}]}},
+    {"toolResult":{"toolUseId":"t2","status":"error","content":[{"text":"no such file"},{"document":{"odd":@}}]},
+     "odd":@},
+    {"toolResult":{"toolUseId":"t3"}}],"odd":@}
+ ],"inferenceConfig":{"maxTokens":32000,"temperature":1.10},"odd":@,
+ "toolConfig":{"tools":[ {"toolSpec":{"name":"read","inputSchema":{"json":{"odd":@}}}} ,
+   {"cachePoint":{"type":"default"}}]}}"""
+
 FORMATS = {
+    "converse": Format(converse.parse_request, converse.parse_response, "messages", CONVERSE, 5),
     "gemini": Format(gemini.parse_request, gemini.parse_response, "contents", GEMINI, 5),
     "anthropic": Format(anthropic.parse_request, anthropic.parse_response, "messages", ANTHROPIC, 7),
     "openai_chat": Format(openai_chat.parse_request, openai_chat.parse_response, "messages", CHAT, 14),
@@ -230,7 +249,7 @@ def test_what_stands_around_the_messages_is_read(wire: Format) -> None:
 
     assert request.model == whole.get("model", "")  # what the body does not say, the path does
     assert request.stream is whole.get("stream", False)
-    assert [json.loads(tool) for tool in request.tools] == whole["tools"]
+    assert [json.loads(tool) for tool in request.tools] == (whole.get("tools") or whole["toolConfig"]["tools"])
     assert "".join(message.text for message in (*request.head, request.messages[0])).startswith(
         "You are a careful engineer."
     )

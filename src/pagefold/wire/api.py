@@ -15,10 +15,11 @@ from pagefold.wire.message import BlockKind, Message, Request, RequestShape, Res
 from pagefold.wire.turn import TurnView
 
 _KIND = re.compile(r"[a-z_]{1,40}")
+_PLAIN_ERROR = ("message", "__type")
 # As the providers and the servers that speak like them put it.
 _TOO_LONG = re.compile(
-    r"context_length_exceeded|prompt is too long|maximum context|context (?:window|length|limit)|too many tokens"
-    r"|exceeds? the (?:model's )?(?:context|maximum)|request_too_large",
+    r"context_length_exceeded|(?:prompt|input) is too long|maximum context|context (?:window|length|limit)"
+    r"|too many tokens|exceeds? the (?:model's )?(?:context|maximum)|request_too_large",
     re.IGNORECASE,
 )
 
@@ -120,12 +121,14 @@ def error_json(kind: str, message: str) -> str:
 
 
 def error_members(body: bytes) -> Mapping[str, Any]:
-    """The members of the error in an error body; empty where there is none."""
+    """The members of the error in an error body, or of the body where it is the error itself, as AWS writes it; empty
+    where there is none."""
     try:
         value = json_text.parse(json_text.text_of(body))
     except WireError:
         return {}
-    return as_object(as_object(value).get("error"))
+    members = as_object(value)
+    return as_object(members.get("error")) or {key: members[key] for key in _PLAIN_ERROR if key in members}
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,8 +140,8 @@ class Api:
     answer; `turn` shows a client an answer without the calls that are hidden from it (None: no recall inside a turn).
     `reasoning` is there where reasoning is bound to what stood before it.
     `continues` names what the provider holds of the conversation, `plain` drops what differs between two spellings of
-    one message, `user_text` writes a text of the user, `error` an error, and `read_error` returns an error's members,
-    `type` or `code` among them.
+    one message, `user_text` writes a text of the user, `alternating` joins neighbours of one side where the provider
+    refuses them, `error` writes an error, and `read_error` returns an error's members, `type` or `code` among them.
     """
 
     name: str
@@ -156,6 +159,7 @@ class Api:
     reasoning: ReasoningFormat | None = None
     plain: Callable[[Message], Message] = lambda message: message
     user_text: Callable[[str], Message] = user_text
+    alternating: Callable[[Sequence[Message]], Sequence[Message]] = lambda messages: messages
     error: Callable[[str, str], str] = error_json
     read_error: Callable[[bytes], Mapping[str, Any]] = error_members
 
@@ -179,10 +183,10 @@ class Api:
         return self.clearing is not None and self.clearing.asked(request.member(self.clearing.key))
 
     def spelled(self, messages: list[Message]) -> list[Message]:
-        """Messages with those that a policy wrote, as texts of the user, in the spelling of this API."""
-        if self.user_text is user_text:
-            return messages
-        return [self.user_text(message.text) if _is_written(message) else message for message in messages]
+        """Messages as this API spells them: with those that a policy wrote as texts of the user."""
+        if self.user_text is not user_text:
+            messages = [self.user_text(message.text) if _is_written(message) else message for message in messages]
+        return list(self.alternating(messages))
 
     def error_kind(self, body: bytes) -> str:
         """The kind that an error body names, or "" where it names none."""

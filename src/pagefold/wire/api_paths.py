@@ -13,7 +13,7 @@ from urllib.parse import unquote
 from pagefold.frozen import frozen
 from pagefold.wire import json_text
 from pagefold.wire.api import Api, error_json
-from pagefold.wire.apis import APIS, CHAT, GENERATE, MESSAGES, RESPONSES, providers
+from pagefold.wire.apis import APIS, CHAT, CONVERSE, GENERATE, MESSAGES, RESPONSES, providers
 
 
 class Framing(StrEnum):
@@ -69,6 +69,7 @@ _ROUTES = (
     _route(
         r"/model/(?P<model>[^/]*anthropic[^/]*)/(?P<method>invoke|invoke-with-response-stream)", MESSAGES, "bedrock"
     ),
+    _route(r"/model/(?P<model>[^/]*anthropic[^/]*)/(?P<method>converse|converse-stream)", CONVERSE, "bedrock"),
     _route(r"/api/v1/chat/completions", CHAT, "openrouter"),
     _route(r"/api/v1/responses", RESPONSES, "openrouter"),
     _route(r"/api/v1/messages", MESSAGES, "openrouter"),
@@ -78,6 +79,8 @@ _STREAMS = {
     "streamGenerateContent": True,
     "generateContent": False,
     "invoke": False,
+    "converse": False,
+    "converse-stream": True,
     "invoke-with-response-stream": True,
 }
 

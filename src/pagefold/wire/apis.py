@@ -10,6 +10,8 @@ from typing import Any
 from pagefold.wire import (
     anthropic,
     anthropic_reasoning,
+    converse,
+    converse_reasoning,
     gemini,
     interactions,
     json_text,
@@ -44,11 +46,11 @@ GEMINI = ApiProvider(
     key_header=(b"x-goog-api-key", b""),
     url="https://generativelanguage.googleapis.com",
 )
+BEDROCK = ApiProvider("bedrock", paths=("/model", "/guardrail", "/async-invoke"))
 CLOUDS = (
     ApiProvider("vertex", paths=("/v1/projects", "/v1beta1/projects", "/v1/publishers", "/v1beta1/publishers")),
     ApiProvider("azure", paths=("/openai",), key_header=(b"api-key", b"")),
     ApiProvider("foundry", paths=("/anthropic",), key_header=(b"x-api-key", b"")),
-    ApiProvider("bedrock", paths=("/model", "/guardrail", "/async-invoke")),
     ApiProvider("openrouter", paths=("/api/v1",), url="https://openrouter.ai"),
 )
 """Who serves other providers' APIs under paths of their own."""
@@ -122,8 +124,23 @@ INTERACTIONS = Api(
     error=gemini.error_json,
     read_error=gemini.read_error,
 )
+CONVERSE = Api(
+    "converse",
+    "/model/{model}/converse",
+    BEDROCK,
+    converse.SHAPE,
+    converse.parse_request,
+    converse.parse_response,
+    converse.ConverseStream,
+    converse.CALLS,
+    marks=converse.MARKS,
+    reasoning=converse_reasoning.REASONING,
+    plain=converse.without_marks,
+    user_text=converse.user_text,
+    alternating=converse.alternating,
+)
 
-APIS: dict[str, Api] = {api.path: api for api in (MESSAGES, CHAT, RESPONSES, GENERATE, INTERACTIONS)}
+APIS: dict[str, Api] = {api.path: api for api in (MESSAGES, CHAT, RESPONSES, GENERATE, INTERACTIONS, CONVERSE)}
 """By the path that is asked, by POST."""
 APIS_BY_NAME: dict[str, Api] = {api.name: api for api in APIS.values()}
 

@@ -1,8 +1,8 @@
 """Reads answers that come in frames of AWS (`application/vnd.amazon.eventstream`) as the server-sent events in them.
 
-A frame is its length, the length of its headers, a checksum, headers, a payload and another checksum. The payload of a
-model's answer is JSON whose `bytes` are one event in base64. Frames that hold none, such as an exception, become an
-error event. Works on any cut of the bytes; raises WireError where they are no frames.
+A frame is its length, the length of its headers, a checksum, headers, a payload and another checksum. The payload is
+JSON: its `bytes` are one event in base64, or it is an event itself, whose type is in the headers. Other frames, such as
+an exception, become an error event. Works on any cut of the bytes; raises WireError where they are no frames.
 """
 
 import base64
@@ -17,6 +17,9 @@ from pagefold.wire.json_text import as_object, as_string
 CONTENT_TYPE = "application/vnd.amazon.eventstream"
 _PRELUDE, _CHECKSUM = 12, 4
 _LARGEST = 32 << 20
+_STRING = b"\x07"
+_EVENTS = ("messageStart", "contentBlockStart", "contentBlockDelta", "contentBlockStop", "messageStop", "metadata")
+"""Of Converse, each with its members as the payload."""
 
 
 @dataclass(slots=True)
@@ -35,13 +38,30 @@ class FrameReader:
                 raise WireError("these bytes are no frame of an event stream of AWS")
             if len(self._rest) < length:
                 break
-            found.append(_event(bytes(self._rest[_PRELUDE + headers : length - _CHECKSUM])))
+            payload = bytes(self._rest[_PRELUDE + headers : length - _CHECKSUM])
+            found.append(_event(_type_of(bytes(self._rest[_PRELUDE : _PRELUDE + headers])), payload))
             del self._rest[:length]
         return b"".join(found)
 
 
-def _event(payload: bytes) -> bytes:
+def _type_of(headers: bytes) -> str:
+    """The type of event that the headers of a frame name; "" where they name another kind of frame. Bedrock's headers
+    are strings."""
+    found: dict[bytes, bytes] = {}
+    while len(headers) > 4:
+        name, value = headers[1 : 1 + headers[0]], headers[1 + headers[0] :]
+        size = int.from_bytes(value[1:3])
+        if value[:1] != _STRING:
+            break
+        found[name], headers = value[3 : 3 + size], value[3 + size :]
+    kind = found.get(b":event-type", b"") if found.get(b":message-type") == b"event" else b""
+    return kind.decode("latin-1")
+
+
+def _event(kind: str, payload: bytes) -> bytes:
     said = as_object(json_text.parse(json_text.text_of(payload))) if payload else {}
+    if kind in _EVENTS:
+        return sse.render_event(kind, json_text.text_of(payload))
     if not isinstance(said.get("bytes"), str):
         message = as_string(said.get("message"))
         return sse.render_event("error", json_text.dumps({"type": "error", "error": {"message": message}}))

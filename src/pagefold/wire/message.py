@@ -119,8 +119,9 @@ class RequestShape:
     """Where things stand in a request of one API: the keys of its members, how a message is parsed, and how the system
     prompt is that stands before the messages.
 
-    `also_system` is another spelling of its key. `tools_end` is where in the JSON of the tools one more is put; 0 where
-    it cannot be. `link` gives results that name no call the id of theirs, by the message before; None where all do.
+    `also_system` is another spelling of its key. `tools_in` is the member of the tools that is their list, or "" where
+    they are one themselves. `tools_end` is where in the JSON of the tools one more is put; 0 where it cannot be. `link`
+    gives results that name no call the id of theirs, by the message before; None where all do.
     """
 
     messages: str
@@ -129,6 +130,7 @@ class RequestShape:
     parse_system: Callable[[Any, str], Message | None] = lambda value, raw: None
     model: str = "model"
     tools: str = "tools"
+    tools_in: str = ""
     stream: str = "stream"
     also_system: str = ""
     tools_end: Callable[[str], int] = lambda tools: len(tools) - 1
@@ -308,6 +310,9 @@ def head_of(members: BodyMembers, shape: RequestShape) -> tuple[Message, ...]:
 
 def tools_of(members: BodyMembers, shape: RequestShape) -> tuple[str, ...]:
     value, raw = members.get(shape.tools, (None, ""))
+    if shape.tools_in and isinstance(value, dict) and shape.tools_in in value:
+        start, end = json_text.find(raw, (shape.tools_in,))
+        value, raw = value[shape.tools_in], raw[start:end]
     found = json_text.elements(raw) if isinstance(value, list) else ()
     return tuple(raw[tool.start : tool.end] for tool in found)
 
