@@ -243,6 +243,20 @@ def test_only_lines_in_doubt_are_wrong_after_something_changed_the_file_unseen(
 
 
 FOUND: dict[str, tuple[int, list[Operation]]] = {
+    "a line read behind lines that a script appended, before a diff shows both": (
+        4,
+        [
+            ("read_all", 0, 0, 0, 0),
+            ("append", 0, 0, 0, 0),
+            ("append", 0, 0, 0, 0),
+            ("read", 47, 0, 0, 0),
+            ("diff", 0, 0, 0, 0),
+        ],
+    ),
+    "a line read behind lines that nobody showed": (
+        4,
+        [("read_all", 0, 0, 0, 0), ("append", 3, 1, 0, 0), ("read", 5, 0, 0, 0), ("diff", 0, 0, 0, 0)],
+    ),
     "the line break behind a patch is no line of it": (1, [("read", 0, 0, 0, 0), ("patch", 0, 0, 1, 0)]),
     "a reminder is no text": (0, [("read_all", 0, 0, 0, 0)]),
     "a text at the end of the file": (

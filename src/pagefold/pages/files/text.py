@@ -123,13 +123,15 @@ class FileText:
 
     def compared(self, hunks: Iterable[Hunk], place: int) -> "FileText":
         """A diff showed these hunks of the file as it is. Where the lines before a hunk stand in its place, it tells an
-        edit that nobody else told."""
+        edit that nobody else told, unless lines were seen since then where the hunk has them."""
         file = self
         for hunk in hunks:
             new, old = list(hunk.new), list(hunk.old)
             if old and not (new and any(region.holds(new) for region in file.regions)):
                 at = [found for found in _places(file.regions, old) if file._number_at(found) == hunk.start]
-                if at and not _is_begun(file.regions[at[0][0]].lines[at[0][1] :], len(old), new):
+                if at and file._was_seen_after(hunk):
+                    file = file._unnumbered_from(hunk.start + len(new))
+                elif at and not _is_begun(file.regions[at[0][0]].lines[at[0][1] :], len(old), new):
                     file = file._spliced(at[0], len(old), new, place)
                 gone = {line for line in old if is_telling(line)} - set(new)
                 parts = [part for region in file.regions for part in region.without(gone)]
@@ -180,6 +182,22 @@ class FileText:
     def _number_at(self, found: tuple[int, int]) -> int | None:
         start = self.regions[found[0]].start
         return None if start is None else start + found[1]
+
+    def _was_seen_after(self, hunk: Hunk) -> bool:
+        """Whether a line below those that a hunk replaced is known to stand where the hunk has it."""
+        first = hunk.start + len(hunk.old)
+        below = dict(enumerate(hunk.new[len(hunk.old) :], first))
+        return any(
+            below.get(number) == line
+            for region in self.regions
+            if region.start is not None and region.end > first
+            for number, line in enumerate(region.lines, region.start)
+        )
+
+    def _unnumbered_from(self, number: int) -> "FileText":
+        """The file where nobody knows whether the regions from this number on were seen before or after an edit."""
+        regions = [one if one.start is None or one.start < number else one.unnumbered() for one in self.regions]
+        return replace(self, regions=in_order(regions))
 
     def _with_changes(self, fresh: Region) -> Region:
         """A fresh view with the edits that are known to have written its lines."""
