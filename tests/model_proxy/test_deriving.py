@@ -22,7 +22,7 @@ from pagefold.model_proxy.totals import Ending
 from pagefold.pages.memory_store import MemoryStore
 from pagefold.settings.sections import PriceTable
 from pagefold.wire import anthropic
-from pagefold.wire.apis import APIS, GENERATE, INTERACTIONS, MESSAGES
+from pagefold.wire.apis import APIS, CONVERSE, GENERATE, INTERACTIONS, MESSAGES
 from pagefold.wire.message import Message
 from tests.model_proxy.conversation import (
     FILE,
@@ -227,6 +227,11 @@ def test_all_apis_are_derived(path: str) -> None:
             {"role": "user", "parts": [{"text": "Go."}]},
             {"role": "model", "parts": [{"functionCall": {"name": "Read", "args": {}}, "thoughtSignature": "gAAA=="}]},
             {"role": "user", "parts": [{"functionResponse": {"name": "Read", "response": {"output": FILE}}}]},
+        ],
+        CONVERSE.path: [
+            {"role": "user", "content": [{"text": "Go."}]},
+            {"role": "assistant", "content": [{"toolUse": {"toolUseId": "c1", "name": "Read", "input": {}}}]},
+            {"role": "user", "content": [{"toolResult": {"toolUseId": "c1", "content": [{"text": FILE}]}}]},
         ],
         "/v1/responses": [
             {"role": "user", "content": "Go."},
