@@ -6,7 +6,7 @@ RUNS := $(VENV)/.runs
 READY := $(VENV)/.ready
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: deploy-check pythons check setup demo test lint bench bench-long bench-field fuzz chaos earnings docs prices pictures site agents agents-referee integrations models reading likelihood requirements release clean
+.PHONY: deploy-check properties pythons check setup demo test lint bench bench-long bench-field fuzz chaos earnings docs prices pictures site agents agents-referee integrations models reading likelihood requirements release clean
 
 check: lint test
 
@@ -72,6 +72,10 @@ bench-field: $(READY)
 # Also long: 30 minutes of processor time of fuzzing from the corpus in bench/fuzz, and what each codec earns on recorded sessions.
 fuzz: $(READY)
 	$(BIN)/python -m bench.fuzz --minutes 30
+
+# The properties on other examples than those of `make test`; what one finds becomes an example of its test.
+properties: $(READY)
+	$(BIN)/pytest -m hypothesis --hypothesis-profile=other-examples
 
 # Breaks the store and the process of a running proxy, each fault ten times, with sessions running: a quarter of an hour.
 chaos: $(READY)
