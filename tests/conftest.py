@@ -1,7 +1,7 @@
 """How tests run everywhere.
 
-How long one example takes is the machine's affair, so no example has a deadline. Properties try the same examples in every
-run, so that a change is judged by what it changes; `make properties` tries others.
+How long one example takes is the machine's affair, so no example has a deadline. Properties try the same examples in
+every run, so that a change is judged by what it changes; `make properties` tries others.
 """
 
 import signal
