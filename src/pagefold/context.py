@@ -19,20 +19,20 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from pagefold.adapters.given_store import given_store
 from pagefold.adapters.instructions import instructions_in
 from pagefold.adapters.steady_time import steady_time
-from pagefold.context_report import MessageStanding, Report
+from pagefold.context_report import Account, MessageStanding, Report, standing
 from pagefold.derive.cost import ASSUMED, Prices
 from pagefold.derive.learned import SHIPPED
 from pagefold.derive.notebook import Notebook
 from pagefold.derive.pinned_policy import PinnedPolicy
 from pagefold.derive.policies import policy_named
-from pagefold.derive.policy import LOSSLESS, NOTHING, Decision, Derived, Notes, Policy, configured, window_of
+from pagefold.derive.policy import NOTHING, Decision, Derived, Notes, Policy, configured, window_of
 from pagefold.derive.prefix_hashes import NO_HASH, prefix_hashes_of, raw_prefix_hashes, root_of
 from pagefold.derive.runner import Run, as_it_is, begin, replay_messages
 from pagefold.errors import ConfigError, WindowError
 from pagefold.pages import producers
 from pagefold.pages.files.own_tools import OwnTools, own_tools
 from pagefold.pages.journal import Boundary, Flushed
-from pagefold.pages.kinds import PageKind, ResidencyLevel
+from pagefold.pages.kinds import PageKind
 from pagefold.pages.memory_store import MemoryStore
 from pagefold.pages.page import HANDLE, Page, PageId
 from pagefold.pages.pins import NONE, Pins
@@ -41,7 +41,7 @@ from pagefold.pages.recall import Recalled, recall
 from pagefold.pages.search import SearchResults
 from pagefold.pages.store import RENEW_SECONDS, Store
 from pagefold.pages.writeback import Scopes, Writeback
-from pagefold.tokens import FRAME, counter_for
+from pagefold.tokens import counter_for
 from pagefold.wire import json_text
 from pagefold.wire.apis import binds_reasoning, message_of, spelled_alike
 from pagefold.wire.message import BlockKind, Message
@@ -52,7 +52,6 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 NO_TOOLS: Mapping[str, Mapping[str, Any]] = {}
 _TITLE = re.compile(r"\[(R\d+)[ \]]")
-_NAMED = 60
 _FOLDS = "expected a policy that folds, such as economic"
 
 
@@ -116,11 +115,9 @@ class Context:
             raise ConfigError(f"instructions: {_FOLDS}; this one is {policy.name}")
         self._run: Run[Message] = begin(policy, head, spoke=True)
         self._decisions: tuple[Decision, ...] = ()
-        self._plain = self._plain_sent = 0
-        self._counted: dict[str, int] = {}
+        self._account = Account(self._counter, prices)
         self._asked: float | None = None
         self._missed: list[PageId] = []
-        self._report = Report()
         self._flushed: Flushed | None = None  # once it is closed
 
     def __enter__(self) -> Self:
@@ -144,7 +141,7 @@ class Context:
         for given in messages:
             message = given if isinstance(given, Message) else message_of(given, self._messages)
             self._messages.append(message)
-            self._plain += self._counter.count(message.text) + FRAME
+            self._account.added(message)
 
     def request(self, window: int | None = None, *, cold: bool | None = None) -> list[dict[str, Any]]:
         """What to send next. `window` changes the window from here on. `cold` says that the provider's cache is lost;
@@ -174,7 +171,7 @@ class Context:
         self._run = asked
         self._decide(derived)
         self._save(now)
-        self._account(before, derived, cold=cold)
+        self._account.asked(self._head, before, self._sent, derived, cold=cold)
         self._asked = now
         return spelled_alike(list(self._sent))
 
@@ -184,7 +181,7 @@ class Context:
         `path`, `find`, `cursor` and `budget` ask for a part. Words are the answer where nothing can be given back."""
         from pagefold.encode.recall_reply import reply_to_recall  # noqa: PLC0415 - a third of what imports cost
 
-        self._report = replace(self._report, recalls=self._report.recalls + 1)
+        self._account.recalled()
         if not HANDLE.fullmatch(handle) and (text := self._titled(handle)) is not None:
             handle = self.keep(text)
         found = reply_to_recall(
@@ -243,14 +240,10 @@ class Context:
         """Why each message stands as it does."""
         known = {decision.place: decision for decision in self._decisions}
         sent = {message.place: message for message in self._sent if message.place >= 0}
-        found: list[MessageStanding] = []
-        for place, message in enumerate(self._messages):
-            why = known.get(place) or _as_sent(place, message, sent.get(place))
-            found.append(MessageStanding(place, _name(message), why.level, why.reason, why.part))
-        return found
+        return [standing(at, message, known.get(at), sent.get(at)) for at, message in enumerate(self._messages)]
 
     def report(self) -> Report:
-        return self._report
+        return self._account.report
 
     async def request_async(self, window: int | None = None, *, cold: bool | None = None) -> list[dict[str, Any]]:
         """`request`, off the event loop."""
@@ -355,32 +348,6 @@ class Context:
                     return self._messages[message.place].blocks[index].text
         return None
 
-    def _account(self, before: Sequence[Message], derived: Derived, *, cold: bool) -> None:
-        total, plain = self._head + self._tokens(self._sent), self._head + self._plain
-        kept = self._tokens(before[: derived.keep])
-        asked_before = self._report.requests > 0 and not cold
-        cached = self._head + kept if asked_before else 0
-        plain_cached = self._head + self._plain_sent if asked_before else 0
-        was = self._report
-        self._report = replace(
-            was,
-            requests=was.requests + 1,
-            tokens=was.tokens + total,
-            plain_tokens=was.plain_tokens + plain,
-            cost=was.cost + self._prices.cost(cached, total - cached),
-            plain_cost=was.plain_cost + self._prices.cost(plain_cached, plain - plain_cached),
-            folds=was.folds + bool(derived.reason),
-            reasoning_dropped=was.reasoning_dropped + derived.bare,
-        )
-        self._plain_sent = self._plain
-
-    def _tokens(self, messages: Sequence[Message]) -> int:
-        """What they cost; each is counted once."""
-        for message in messages:
-            if message.raw not in self._counted:
-                self._counted[message.raw] = self._counter.count(message.text) + FRAME
-        return sum(self._counted[message.raw] for message in messages)
-
 
 def _listed_prices(model: str) -> Prices:
     if not model:
@@ -402,17 +369,3 @@ async def _off_the_loop(work: Callable[..., _T], *given: Any, **named: Any) -> _
     import asyncio  # noqa: PLC0415 - whoever awaits this has imported it; the others need not
 
     return await asyncio.to_thread(work, *given, **named)
-
-
-def _as_sent(place: int, message: Message, sent: Message | None) -> Decision:
-    """How a message stands about which no fold has decided."""
-    if sent is None:
-        return Decision(place, ResidencyLevel.FULL, "as it came; no request holds it yet")
-    if sent.raw == message.raw:
-        return Decision(place, ResidencyLevel.FULL, "as it came")
-    return Decision(place, ResidencyLevel.COMPRESSED, LOSSLESS)
-
-
-def _name(message: Message) -> str:
-    said = " ".join(message.text.split())
-    return f"{message.role}: {said[:_NAMED]}{'…' if len(said) > _NAMED else ''}"

@@ -15,7 +15,7 @@ from pagefold.derive.policy import Decision, Decisions
 from pagefold.derive.task import active_task
 from pagefold.derive.trim_tail import Encode, squeezed
 from pagefold.derive.values import NEVER, KnownFacts, Priors, mentioned
-from pagefold.derive.working_set.digest import Material, working_set
+from pagefold.derive.working_set.digest import Material, WorkingSet, working_set
 from pagefold.derive.working_set.names import Names
 from pagefold.derive.working_set.parts import rendered
 from pagefold.derive.working_set.reading import WorkReading
@@ -126,13 +126,8 @@ def fold(
         memory = remembered(material.entries, reading.work, cut, record)
         record, pages = memory.record, (*pages, *memory.pages)
         material = replace(material, handles=memory.handles)
-    for _ in range(_TRIES):
-        made = working_set(material, names, max(least, budget))
-        digest = user_text(rendered(made.parts, record, record.messages)) if record else None
-        tokens = fixed + (counted(digest, frame.tokens) if digest else 0)
-        if tokens + tail <= frame.room or budget <= least:
-            break
-        budget = int(budget * _TIGHTER) - (tokens + tail - frame.room)
+    made, digest, tokens = _digest(material, names, (budget, least), record, frame.tokens, frame.room - fixed - tail)
+    tokens += fixed
     front = [*(as_it_came(log[place].message) for place in stays), *filter(None, (digest, pinned))]
     pages = (*pages, *(page for page, _ in made.pages))
     encode = _as_it_stands if rule.plain else frame.encode
@@ -166,6 +161,22 @@ def fold(
         above=before,
         trimmed_to=trimmed_to,
     )
+
+
+def _digest(
+    material: Material, names: Names, budget: tuple[int, int], record: Record | None, counter: str, free: int
+) -> tuple[WorkingSet, Message | None, int]:
+    """The digest that fits in what is free, and what it costs. What it may cost is an estimate that its parts keep
+    to, so what comes out too long is made again with less, down to the least."""
+    most, least = budget
+    for _ in range(_TRIES):
+        made = working_set(material, names, max(least, most))
+        digest = user_text(rendered(made.parts, record, record.messages)) if record else None
+        tokens = counted(digest, counter) if digest else 0
+        if tokens <= free or most <= least:
+            break
+        most = int(most * _TIGHTER) - (tokens - free)
+    return made, digest, tokens
 
 
 def _budget(room: int, tail: int, rule: Rule) -> tuple[int, int]:

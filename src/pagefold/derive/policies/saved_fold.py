@@ -76,12 +76,7 @@ def state_after(
     entries = state.log[:]
     for place, tokens in enumerate(recent, first):
         entries[place] = replace(entries[place], tokens=tokens)
-    views = tuple([LedgerEntry(label, tuple(lines), begin, text=text) for label, begin, lines, text in known["views"]])
-    ledger = Ledger()
-    for view in views:
-        ledger = ledger.with_text(view)
-    calls = tuple([(str(call), str(label)) for call, label in known["calls"]])
-    before, trimmed_to, bare_from = Standings(ledger, calls), known["trimmed_to"], known["bare_from"]
+    before, trimmed_to, bare_from = _standing_above(known), known["trimmed_to"], known["bare_from"]
     log, standings = encoded(Log(entries), cut, before, encode)
     if trimmed_to is not None:
         made = squeezed(log, cut, int(trimmed_to), before, encode, policy.tokens)
@@ -118,6 +113,14 @@ def state_after(
         told=(),
         last=last,
     )
+
+
+def _standing_above(known: Mapping[str, Any]) -> Standings:
+    """What the last exchanges were encoded below: the views of the digest, and the calls before it."""
+    ledger = Ledger()
+    for label, begin, lines, text in known["views"]:
+        ledger = ledger.with_text(LedgerEntry(label, tuple(lines), begin, text=text))
+    return Standings(ledger, tuple([(str(call), str(label)) for call, label in known["calls"]]))
 
 
 def _is_plain(state: State, last: Folded) -> bool:
