@@ -14,7 +14,7 @@ from pagefold.frozen import frozen
 from pagefold.log import Log
 from pagefold.pages.files.changes import Act, Doubted, FileChange
 from pagefold.pages.files.file_tools import KNOWN_TOOLS, Does, FileTools, file_tools, text_under
-from pagefold.pages.files.folders import START, Folders
+from pagefold.pages.files.folders import START, Folders, perhaps_put_back
 from pagefold.pages.files.model import FileModel
 from pagefold.pages.files.own_tools import OwnTools
 from pagefold.pages.files.patch import patch_in, patched_files
@@ -109,13 +109,14 @@ def work_of(messages: Iterable[Message], own: OwnTools = ()) -> Work:
 
 
 def _spoken_to(work: Work, text: str, place: int) -> Work:
-    """The work after a text in the user's place. An agent that reports may have changed files until then; a user who
-    speaks may have gone on with the session in a new process, in which a shell stands where it first did."""
+    """The work after a text in the user's place. An agent that reports may have changed files until then, and the
+    folder of the shell; a user who speaks may have gone on with the session in a new process, in which a shell stands
+    where it first did."""
     words = words_of(text)
     if words.voice is Voice.AGENT and words.speaker in work.agents:
-        return replace(work, files=work.files.after((work.agents[words.speaker],), place))
-    restarted = text and words.voice in (Voice.USER, Voice.SUMMARY)
-    return replace(work, folders=(*work.folders, *START)) if restarted and START[0] not in work.folders else work
+        work = replace(work, files=work.files.after((work.agents[words.speaker],), place))
+    restarted = text and words.voice in (Voice.USER, Voice.SUMMARY, Voice.AGENT)
+    return replace(work, folders=perhaps_put_back(work.folders)) if restarted else work
 
 
 def _answered(work: Work, result: Block, place: int) -> Work:
@@ -148,6 +149,7 @@ def _answered(work: Work, result: Block, place: int) -> Work:
     left = {id_: other for id_, other in work.open.items() if id_ != result.call_id}
     files = work.files.after(changes, place) if changes else work.files
     folders = shell_folders_after(call.name, call.arguments, result.text, ending, work.tools, work.folders)
+    folders = perhaps_put_back(folders) if exchange.delegated else folders  # its own commands are put back there
     copies = work.copies
     if ending.outcome is not Outcome.REFUSED:
         began = script_folders(call.name, call.arguments, work.tools, work.folders)

@@ -1,5 +1,7 @@
 """From which folder a path begins: what a shell has left, may have left, or was put back to."""
 
+from typing import Any
+
 import pytest
 
 from pagefold.pages.files.folders import START, located
@@ -125,6 +127,25 @@ def test_after_the_user_has_spoken_a_path_is_known_only_by_a_file_that_is(path: 
 
     assert set(work.files.files) == {f"{ROOT}/sub/a.py"}
     assert all_lines(work.files.files[f"{ROOT}/sub/a.py"]) == set(LINES if known else OTHER)
+
+
+NOTIFICATION = """<task-notification><status>completed</status><summary>Agent "Mend it" finished</summary>
+<result>Mended.</result></task-notification>"""
+
+
+@pytest.mark.parametrize("spoken", [[], [user(NOTIFICATION)]], ids=["its result", "its notification"])
+def test_an_agent_may_have_put_the_shell_back_to_where_it_began(spoken: list[dict[str, Any]]) -> None:
+    """Agents of Claude Code share the shell and are put back to the folder of the project behind every command."""
+    diff = "diff --git a/docs/a.md b/docs/a.md\n--- a/docs/a.md\n+++ b/docs/a.md\n@@ -1 +1 @@\n-one\n+two\n"
+    entered = [call("c1", "Bash", {"command": f"cd {ROOT}/sub && make"}), result("c1", "made")]
+    sent = [call("c2", "Agent", {"description": "Mend it", "prompt": "Do."}), result("c2", "Async agent launched")]
+    steps = [*sent, *entered, *spoken] if spoken else [*entered, *sent]
+
+    work = work_of(
+        conversation(user("Go."), *steps, call("c3", "Bash", {"command": "git diff docs/a.md"}), result("c3", diff))
+    )
+
+    assert set(work.files.files) == {"docs/a.md"}
 
 
 SOMETIMES = {

@@ -94,14 +94,20 @@ def folders_after(script: str, printed: str, folders: Folders, *, failed: bool =
     return located(commands_in(script), folders, printed)[1]
 
 
+def perhaps_put_back(folders: Folders) -> Folders:
+    """Where a shell may stand that stood in one of these, and may have been put back to where it began."""
+    return folders if START[0] in folders else _either(folders, START)
+
+
 def placed(changes: Iterable[FileChange], folders: Folders, reason: str) -> Iterator[FileChange]:
     """Changes with their paths as they are from the folder that a command ran in. Where that may be any, a relative
     path is any file that ends like it: what was shown of it says nothing, and what was changed is in doubt. The paths
-    of a diff begin at the root of its repository, which is taken for the same one."""
+    of a diff begin at the root of its repository, which is taken for the same one: where a shell begins, if it may
+    stand there."""
     for change in changes:
         choices = tuple(dict.fromkeys(change.placed(folder) for folder in folders))
         if len(choices) == 1 or (choices and isinstance(change, Compared)):
-            yield choices[0]
+            yield change.placed(START[0]) if START[0] in folders else choices[0]
         elif choices:
             yield OneOf(change.path, choices)
         elif isinstance(change, Compared) or all(is_absolute(path) or not path for path in change.paths):
