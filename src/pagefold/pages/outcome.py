@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from pagefold.frozen import frozen
 from pagefold.pages.envelope import text_in
+from pagefold.pages.telling_line import FRAME, and_others, first_line, line_at, telling_line
 from pagefold.printable import printable
 
 _REFUSED = re.compile(
@@ -16,7 +17,8 @@ _REFUSED = re.compile(
     r"|patch rejected|The tool use was rejected)"
 )
 _INTERRUPTED = re.compile(
-    r"^\s*\[Request interrupted|^\s*(?:<tool_use_error>)?\s*(?:Interrupted by user|aborted by user)"
+    r"^\s*(?:Exit code \d+\s+)?\[Request interrupted"
+    r"|^\s*(?:<tool_use_error>)?\s*(?:Interrupted by user|aborted by user)"
 )
 _FAILED = re.compile(
     r"^\s*(?:<tool_use_error>|No replacement was performed|(?:Error: )?Exit code:? [1-9]|Script failed"
@@ -55,14 +57,17 @@ _UNFINISHED = re.compile(
     r"|\A\s*<retrieval_status>(?P<waiting>timeout|not_ready)"
 )
 _PRINTED = re.compile(
-    r"^(?:--- FAIL|FAIL(?:ED)?\b|fatal: |panic: |Traceback \(most recent|npm ERR!|make(?:\[\d+\])?: \*\*\*|E   )"
+    r"^(?:--- FAIL|FAIL(?:ED)?\b|fatal: |panic: |npm ERR!|make(?:\[\d+\])?: \*\*\*|E   )"
+    r"|(?:^|[ \t])Traceback \(most recent|^[ \t]{1,4}Error: \S|[Ff]ailed with return code [1-9]"
     r"|^(?:error|ERROR|Error)(?:\[\w+\])?[: ]|\b[Tt]ask failed\b|\[build failed\]|: (?:fatal )?error(?: [A-Z]+\d+)?: "
-    r"|No module named |: command not found|: not found$|\bno tests (?:ran|to run)\b|^\w*(?:Error|Exception): "
+    r"|No module named |: command not found|: not found$|^\w*(?:Error|Exception): "
     r"|\b[1-9]\d* (?:failed|failures?|errors?)\b|: cannot use |: undefined: |^[a-z]+ ERROR |\bERROR task failed"
     r"|^level=error\b|\bTest failed\. See above"
     r"|^[^\s:]+\.\w+:\d+:\d+: \S",  # what compilers and linters find
     re.MULTILINE,
 )
+_NO_TESTS = re.compile(r"\bno tests (?:ran|to run)\b")
+_TESTED = re.compile(r"^(?:--- PASS|=== RUN)|^ok\s+\S+\s+[^\n\[]+$|\b[1-9]\d* passed\b", re.MULTILINE)
 _COMPLAINS = re.compile(
     r"^(?:\S*/)?(?P<name>awk|bash|cat|chmod|cp|diff|find|grep|head|ls|mkdir|mv|rg|rm|sed|sh|sort|stat|tail|touch|wc|zsh"
     r"|\(eval\))(?:: line \d+|:\d+|:cd:\d+)?: [^\n]*?"
@@ -77,17 +82,6 @@ _LOOKS = re.compile(
     r"^\s*(?:cd [^&;|]+(?:&&|;)\s*)?"
     r"(?:cat(?!\s*[<>])|grep|rg|ls|find|head|tail|sed -n|awk|git (?:log|diff|show|grep|blame)|gh)\b"
 )
-_TELLS = re.compile(
-    r"error|fail|reject|refus|denied|not found|no such|cannot|can't|exception|panic|proceed|undefined|expected",
-    re.IGNORECASE,
-)
-_ERROR = re.compile(r"(?:\w+\.)*\w*(?:Error|Exception)\b: ?\S")
-_QUOTED = re.compile(r"[+-](?![+-])|[^\s:]+:\d+[:-]|.* \|\s+\d+ [+-]")
-_FRAME = re.compile(
-    r"^(?:Chunk ID:|Wall time|Process exited|Original token count|Output:|Exit code|<returncode>|</?output>"
-    r"|=== [A-Z ]+ ===$|\s*$)"
-)
-_EXIT = re.compile(r"exited with code|[Ee]xit code|<returncode>")
 _LAST_COMMAND = re.compile(r"(?:^|[|&;]\s*)(grep|egrep|rg|ag|diff|git diff --(?:no-index|exit-code))\b[^|&;\n]*\Z")
 _LAST_SEARCH = re.compile(
     r"(?:^|[|&;]\s*)(?:grep|egrep|rg|ag)\b[^|&;\n]*(?:\|\s*(?:head|tail|sort|uniq)\b[^|&;\n]*)*\Z"
@@ -147,26 +141,28 @@ def ending_of(result: str, *, failed: bool = False, script: str = "", by_client:
     result = text_in(result)
     head = result[:_LOOKED_AT]
     if _NOT_RUN.match(head):
-        return CallEnding(Outcome.FAILED, _first(result), ran=False)
+        return CallEnding(Outcome.FAILED, first_line(result), ran=False)
     if (refused := _REFUSED.search(head)) is not None:
-        return CallEnding(Outcome.REFUSED, _users_words(result) or _first(result[refused.start() :]), not by_client)
+        return CallEnding(Outcome.REFUSED, _users_words(result) or first_line(result[refused.start() :]), not by_client)
     if _INTERRUPTED.search(head):
-        return CallEnding(Outcome.INTERRUPTED, _first(result))
+        return CallEnding(Outcome.INTERRUPTED, first_line(result))
     says_error = _SAYS_ERROR.search(head) is not None or (not script and _tool_failed(result))
     if failed or _FAILED.search(head) or _FAILED_AT_END.search(result[-_LOOKED_AT:]) or (says_error and not script):
         if (quiet := _told_by_exit(script, head)) is not None:
             return CallEnding(Outcome.OK, quiet)
-        return CallEnding(Outcome.FAILED, _telling(result))
+        return CallEnding(Outcome.FAILED, telling_line(result))
     if (unfinished := _UNFINISHED.search(head)) is not None:
         return CallEnding(Outcome.OK, _unfinished(unfinished))
     if _found_nothing(script, head):
         return CallEnding(Outcome.OK, "no match")
     if script:
         tail, looks = result[-_LOOKED_AT:], _LOOKS.match(script) is not None
-        printed = None if looks else _PRINTED.search(head) or _PRINTED.search(tail) or _BEGINS_OR_ENDS.search(result)
+        printed = None if looks else _printed(result, head, tail)
         printed = printed or _complaint(script, head) or _complaint(script, tail)
         if says_error or printed is not None:
-            return CallEnding(Outcome.UNCLEAR, _line_at(printed) if printed is not None else _telling(result))
+            return CallEnding(
+                Outcome.UNCLEAR, and_others(line_at(printed), result) if printed is not None else telling_line(result)
+            )
     return CallEnding(Outcome.OK)
 
 
@@ -174,6 +170,12 @@ def _tool_failed(result: str) -> bool:
     """Whether a tool that is no shell says that it failed."""
     shortly = len(result) <= _SHORTLY and _SHORTLY_FAILED.match(result) is not None
     return shortly or _TOOL_FAILED.search(result[:_LOOKED_AT]) is not None
+
+
+def _printed(result: str, head: str, tail: str) -> re.Match[str] | None:
+    """Where a script's output tells of an error. That there are no tests to run is one where none ran at all."""
+    found = _PRINTED.search(head) or _PRINTED.search(tail) or _BEGINS_OR_ENDS.search(result)
+    return found or (None if _TESTED.search(result) else _NO_TESTS.search(head) or _NO_TESTS.search(tail))
 
 
 def _complaint(script: str, printed: str) -> re.Match[str] | None:
@@ -193,7 +195,7 @@ def _found_nothing(script: str, head: str) -> bool:
     """Whether a search found nothing: it says so, or a shell whose last command searches printed nothing."""
     if not script:
         return _FOUND_NOTHING.match(head) is not None
-    said = [line for line in head.split("\n") if not _FRAME.match(line) and line.strip() not in _SAYS_NO_OUTPUT]
+    said = [line for line in head.split("\n") if not FRAME.match(line) and line.strip() not in _SAYS_NO_OUTPUT]
     return not said and _LAST_SEARCH.search(_IN_QUOTES.sub("''", script.strip())) is not None
 
 
@@ -209,24 +211,3 @@ def _users_words(result: str) -> str:
     """What the user said with a refusal, on one line."""
     _, asked, words = result.partition(_USER_SAID)
     return f"the user said: {' '.join(words.split())}" if asked and words.strip() else ""
-
-
-def _line_at(match: re.Match[str]) -> str:
-    """The line in which something was found."""
-    text = match.string
-    end = text.find("\n", match.start() + 1)
-    return text[text.rfind("\n", 0, match.end()) + 1 : end if end >= 0 else len(text)].strip()
-
-
-def _first(text: str) -> str:
-    return next((line.strip() for line in text.split("\n") if line.strip()), "")
-
-
-def _telling(text: str) -> str:
-    """The line that tells of the failure: an error's own, else the first that sounds like one and is no search hit or
-    line of a diff, else the first that is not part of the frame."""
-    lines = [line.strip() for line in text.split("\n") if not _FRAME.match(line)]
-    errors = [line for line in lines if _ERROR.match(line)]
-    sounding = (line for line in lines if _TELLS.search(line) and not _QUOTED.match(line))
-    exits = (line.strip() for line in text.split("\n") if _EXIT.search(line))
-    return errors[-1] if errors else next(sounding, lines[0] if lines else next(exits, _first(text)))
