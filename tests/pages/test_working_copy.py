@@ -98,6 +98,25 @@ KNOWN: dict[str, tuple[Told, list[str]]] = {
         [("git switch mend && cat notes.txt", f"Already on 'mend'\n{LONG.replace('mend', 'main')}")],
         [ON],
     ),
+    "the name alone": ([("git branch --show-current", "mend")], [ON]),
+    "the name alone before something else": (
+        [("git rev-parse --abbrev-ref HEAD && git fetch origin", "mend\nFrom mill.example:mill")],
+        [ON],
+    ),
+    "the name alone, later than a switch": (
+        [("git checkout main", "Already on 'main'"), ("git branch --show-current", "mend")],
+        ["on branch mend (message 5)"],
+    ),
+    "no name alone": ([("git branch --show-current", "(Bash completed with no output)")], []),
+    "an error in its place": ([("git branch --show-current", "fatal: not a git repository")], []),
+    "the name before a switch that tells nothing": ([("git branch --show-current; git switch -q x", "mend")], []),
+    "the list of branches": ([("git branch", "  main\n* mend\n  x")], [ON]),
+    "a graph behind the list": ([("git branch && git log --graph", "* mend\n* 1d1cd9a mend\n* aaaaaaa x")], [ON]),
+    "a list without a branch": ([("git branch", "* (HEAD detached at 1d1cd9a)\n  mend")], []),
+    "a rebase": (
+        [("git rebase origin/main 2>&1 | head", "Rebasing (1/1)Successfully rebased and updated refs/heads/mend.")],
+        [ON],
+    ),
     "a short status of no branch": ([("git status -sb", f"## HEAD (no branch)\n{SHORT}")], [NOTES]),
 }
 
@@ -105,6 +124,21 @@ KNOWN: dict[str, tuple[Told, list[str]]] = {
 @pytest.mark.parametrize(("told", "lines"), KNOWN.values(), ids=KNOWN)
 def test_it_is_told_with_its_message_until_something_may_have_changed_it(told: Told, lines: list[str]) -> None:
     assert list(newest_lines(work(*told).copies, 2, 9)) == lines
+
+
+def test_a_commit_after_the_user_has_spoken_is_told_wherever_the_shell_stands() -> None:
+    """It may stand where it began, in a new process: that is the same working copy, or the one that is told about."""
+    steps = [
+        user("Mend the mill."),
+        call("c1", "Bash", {"command": "cd /srv/mill && git checkout main"}),
+        result("c1", "Switched to branch 'main'"),
+        user("Commit it."),
+        call("c2", "Bash", {"command": "git commit -m x"}),
+        result("c2", COMMIT),
+    ]
+
+    told = "on branch mend (message 6); last commit made: 1d1cd9ab fix: mend the wheel (message 6)"
+    assert list(newest_lines(work_of(conversation(*steps)).copies, 2, 9)) == [told]
 
 
 def test_only_so_many_paths_are_told() -> None:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from pagefold.frozen import frozen
-from pagefold.pages.files.folders import Folders, located
+from pagefold.pages.files.folders import START, Folders, located
 from pagefold.pages.files.frames import is_cut, opened
 from pagefold.pages.files.paths import with_drive
 from pagefold.pages.files.printed import may_print
@@ -20,18 +20,35 @@ _BRANCH = re.compile(
     r"^(?:On branch |Switched to (?:a new )?branch '|Already on '|## (?:No commits yet on )?)"
     r"(?P<name>[^\s'.]+(?:\.[^\s'.]+)*)"
     r"|^(?:HEAD detached at |Note: switching to ')(?P<detached>[^\s']+)"
+    r"|Successfully rebased and updated refs/heads/(?P<rebased>\S+?)\.?$"
+    r"|^\* (?P<listed>[^\s(]\S*)"
     r"|^\[(?:detached HEAD|(?P<committed>[^\s\]]+))(?: \(root-commit\))? (?P<commit>[0-9a-f]{7,40}\] .+)$",
     re.MULTILINE,
 )
 _STATUS = ("On branch ", "HEAD detached at ")
 _SWITCH = ("Switched to ", "Already on ", "Note: switching to ")
 _COMMIT = (*_STATUS, "[")
-_LEADS: dict[str, tuple[str, ...]] = {"switch": _SWITCH, "status": _STATUS, "rebase": _STATUS, "pr": _SWITCH}
-_LEADS |= {"checkout": _SWITCH, "cherry-pick": _COMMIT, "commit": _COMMIT, "merge": _COMMIT, "revert": _COMMIT}
+_REBASED = "Successfully rebased and updated "
+_LEADS: dict[str, tuple[str, ...]] = {"switch": _SWITCH, "status": _STATUS, "pr": _SWITCH, "pull": (_REBASED,)}
+_LEADS |= {
+    "rebase": (*_STATUS, _REBASED),
+    "branch": ("* ",),
+    "checkout": _SWITCH,
+    "cherry-pick": _COMMIT,
+    "commit": _COMMIT,
+    "merge": _COMMIT,
+    "revert": _COMMIT,
+}
 """How a line begins by which a command of git or gh tells the branch; other commands of a script may print any line."""
+_PRINTS_BRANCH = (
+    ("branch", ["--show-current"]),
+    ("rev-parse", ["--abbrev-ref", "HEAD"]),
+    ("symbolic-ref", ["--short", "HEAD"]),
+)
+_IS_BRANCH = re.compile(r"(?!HEAD\Z)[^\s':~^?*\[\\]+\Z")
 _LEAVES_FILES = frozenset(
     ("blame", "branch", "describe", "diff", "fetch", "grep", "log", "ls-files", "push", "remote", "rev-parse")
-) | {"rev-list", "show", "status"}
+) | {"rev-list", "show", "status", "symbolic-ref"}
 _MOVES_COMMITS = frozenset(("cherry-pick", "commit", "merge", "pull", "rebase", "reset", "revert"))
 _ENTRY = re.compile(r"^([ MADRCUT?!]{2}) (.+)$")
 _SECTION = re.compile(r"^(Changes to be committed|Changes not staged for commit|Unmerged paths|Untracked files):")
@@ -100,9 +117,13 @@ def copies_after(copies: WorkingCopies, seen: ScriptSeen, place: int, *, changed
     where = {one.folders for one in commands}
     if not commands:
         return copies
-    if len(where) > 1 or len(commands[0].folders) != 1:  # nobody can tell which of them told what
-        return {} if any(_may_switch(one) or _changes_files(one) for one in commands) else copies
-    folder = _known(commands[0].folders[0], copies)
+    changes = any(_may_switch(one) or _changes_files(one) for one in commands)
+    choices = commands[0].folders
+    if len(where) > 1 or not choices or (len(choices) > 1 and START[0] not in choices):
+        return {} if changes else copies  # nobody can tell which of them told what
+    folder = _known(choices[0] if len(choices) == 1 else START[0], copies)
+    if changes and len(choices) > 1:
+        copies = {name: copy for name, copy in copies.items() if name in START}
     told = _told(_doubted(copies.get(folder, WorkingCopy()), commands), commands, script, seen, place)
     others = {name: copy for name, copy in copies.items() if name != folder}
     return {**others, folder: told} if told.told_at >= 0 else others
@@ -129,14 +150,28 @@ def _told(
 ) -> WorkingCopy:
     """A working copy after what the git commands of a script told of it."""
     text = opened(seen.result)
+    if printed := _branch_printed(script, text):
+        copy = replace(copy, branch=printed, branch_at=place)
     for match in _branches_told(text, tuple(lead for one in commands for lead in _leads(one))):
-        name = match["name"] or match["committed"] or (match["detached"] and f"none (at {match['detached']})")
+        name = match["name"] or match["committed"] or match["rebased"] or match["listed"]
+        name = name or (match["detached"] and f"none (at {match['detached']})")
         if name and name != "HEAD":
             copy = replace(copy, branch=name, branch_at=place)
         if match["commit"]:
             copy = replace(copy, commit=match["commit"].replace("]", "", 1), commit_at=place)
     changes = _changes_told(commands, script, text) if seen.went_well and not is_cut(text) else None
     return copy if changes is None else replace(copy, changes=tuple(changes), changes_at=place)
+
+
+def _branch_printed(script: Sequence[ShellCommand], text: str) -> str:
+    """The name of the branch, alone on its line, where the first command of a script that prints asks for it and none
+    behind it may switch."""
+    printing = next((pipeline for pipeline in pipelines_of(script) if may_print(pipeline)), [])
+    asks = len(printing) == 1 and not printing[0].conditional and git_words(printing[0]) in _PRINTS_BRANCH
+    if not asks or any(map(_may_switch, script[script.index(printing[0]) :])):
+        return ""
+    name = text.lstrip("\n").partition("\n")[0].strip()
+    return name if _IS_BRANCH.match(name) else ""
 
 
 def _leads(command: ShellCommand) -> tuple[str, ...]:
@@ -151,7 +186,7 @@ def _branches_told(text: str, leads: tuple[str, ...]) -> Iterator[re.Match[str]]
     """Lines that tell the branch as one of these commands does; of headings, which any text may have, the first."""
     headed = False
     for match in _BRANCH.finditer(text):
-        heading = match[0].startswith("## ")
+        heading = match[0].startswith(("## ", "* "))
         if match[0].startswith(leads) and not (heading and headed):
             yield match
         headed = headed or heading
@@ -196,7 +231,9 @@ def _listed(text: str) -> list[str] | None:
 def _may_switch(command: ShellCommand) -> bool:
     """Whether a command may have put another branch into the working copy."""
     verb, rest = git_words(command)
-    return command.name == "gh" or (verb in ("checkout", "switch") and "--" not in rest)
+    if command.name != "git":
+        return command.words[:3] == ("gh", "pr", "checkout")
+    return verb in ("checkout", "switch") and "--" not in rest
 
 
 def _changes_files(command: ShellCommand) -> bool:
