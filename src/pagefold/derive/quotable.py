@@ -79,11 +79,13 @@ def passages(message: Message, labels: tuple[str, ...], *, written: bool = False
 
 
 def _passages(message: Message, labels: Iterator[str], *, written: bool) -> Iterator[Passage]:
+    label = "result"
     for block in message.blocks:
-        if block.kind is BlockKind.RESULT:
+        if block.kind is BlockKind.RESULT or (block.call_id and block.kind is BlockKind.OTHER):
             quotable = json_lines(block.text) if block.text.lstrip()[:1] in ("{", "[") else None
             lines = _lines(reminders_emptied(block.text)) if quotable is None else _columns(quotable)
-            yield _passage(Speaker.RESULT, next(labels, "result"), block, lines)
+            label = next(labels, "result") if block.kind is BlockKind.RESULT else label
+            yield _passage(Speaker.RESULT, label, block, lines)
         elif block.kind is BlockKind.CALL:
             arguments = arguments_of(block)
             label, said = _called(block, arguments)

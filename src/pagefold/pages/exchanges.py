@@ -26,6 +26,7 @@ from pagefold.printable import printable
 from pagefold.wire.message import Block, BlockKind, Message, Role, arguments_of
 
 _OF_A_SHELL = "<task_type>local_bash</task_type>"  # what Claude Code waited for is no agent
+_RESULTS = (BlockKind.RESULT, BlockKind.OTHER)
 _answered_at = attrgetter("answered")
 
 
@@ -89,7 +90,7 @@ class Work:
                 plan = place if steps_of(block.name, arguments, self.tools) is not None else work.plan
                 work = replace(work, open=calls, plan=plan)
             elif block.kind is BlockKind.RESULT and block.call_id in work.open:
-                work = _answered(work, block, place)
+                work = _answered(work, result_of(message, block.call_id) or block, place)
             elif block.kind is BlockKind.TEXT and message.role is Role.USER and (work.agents or work.folders != START):
                 work = _spoken_to(work, without_reminders(block.text), place)
         return work
@@ -98,6 +99,14 @@ class Work:
         """The exchanges whose results came from one place up to another, in order."""
         first = bisect_left(self.exchanges, start, key=_answered_at)
         return self.exchanges[first : bisect_left(self.exchanges, end, first, key=_answered_at)]
+
+
+def result_of(message: Message, call_id: str) -> Block | None:
+    """All that a message says in answer to a call, as one block: its texts, and parts that are none as their JSON."""
+    said = [block for block in message.blocks if block.call_id == call_id and block.kind in _RESULTS]
+    first = next((block for block in said if block.kind is BlockKind.RESULT), None)
+    text = "\n".join(block.text for block in said if block.text)
+    return first if first is None or first.text == text else replace(first, text=text, path=(), within=None)
 
 
 def work_of(messages: Iterable[Message], own: OwnTools = ()) -> Work:

@@ -4,7 +4,7 @@ It says what was said, the plan, what was done and how that ended, shows the fil
 that nothing else holds. What is left out is marked, and handles recall it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 
 from pagefold.derive.entry import Entry
@@ -20,7 +20,7 @@ from pagefold.derive.working_set.reading import WorkReading
 from pagefold.derive.working_set.said import Saying, names_in, said_parts, sayings
 from pagefold.frozen import frozen
 from pagefold.pages.exchange_page import exchange_page
-from pagefold.pages.exchanges import Exchange, Work
+from pagefold.pages.exchanges import Exchange, Work, result_of
 from pagefold.pages.facts import facts_of
 from pagefold.pages.files.changes import Act
 from pagefold.pages.kinds import PageKind, ResidencyLevel
@@ -29,7 +29,7 @@ from pagefold.pages.outcome import Outcome
 from pagefold.pages.page import Page, PageId
 from pagefold.pages.voices import Voice
 from pagefold.pages.working_copy import newest_lines
-from pagefold.wire.message import Block, BlockKind, arguments_of
+from pagefold.wire.message import Block, BlockKind, Message, arguments_of
 
 _NAMES, _NAMES_MOST = 0.15, 8_000  # of a digest at least, and tokens at most, for names that stand nowhere else
 _SAID, _DONE, _PLAN, _FILES, _RECALLED = 0.30, 0.12, 0.06, 0.62, 0.7  # of the rest, at most
@@ -119,9 +119,8 @@ def _recalled(material: Material, budget: int, held: Held) -> list[Part]:
     recalled: list[tuple[int, Part]] = []
     exchanges = {exchange.call_id: exchange for exchange in material.work.exchanges} if material.recalled else {}
     for place, entry in enumerate(material.entries[: material.cut] if material.recalled else ()):
-        for block in entry.message.blocks:
-            if block.kind is BlockKind.RESULT and _was_recalled(block, exchanges.get(block.call_id), material):
-                recalled.append((place, Part("a result that you recalled, whole:", tuple(block.text.split("\n")))))
+        for text in _recalled_texts(entry.message, exchanges, material):
+            recalled.append((place, Part("a result that you recalled, whole:", tuple(text.split("\n")))))
     offers = [Offer(ResidencyLevel.STRUCTURED, part.tokens, 1.0) for _, part in recalled]
     selected = select([Candidate(place, (offer,)) for (place, _), offer in zip(recalled, offers, strict=True)], budget)
     parts: list[Part] = []
@@ -134,10 +133,21 @@ def _recalled(material: Material, budget: int, held: Held) -> list[Part]:
     return parts
 
 
+def _recalled_texts(message: Message, exchanges: Mapping[str, Exchange], material: Material) -> Iterator[str]:
+    """The results of a message that were recalled: with their exchange, or one text by itself, where it was trimmed."""
+    blocks = [block for block in message.blocks if block.kind is BlockKind.RESULT]
+    for call_id in dict.fromkeys(block.call_id for block in blocks):
+        result = result_of(message, call_id)
+        if result is not None and _was_recalled(result, exchanges.get(call_id), material):
+            yield result.text
+            continue
+        for block in blocks:
+            if block.call_id == call_id and Page.of(PageKind.EVIDENCE, block.text).id in material.recalled:
+                yield block.text
+
+
 def _was_recalled(result: Block, exchange: Exchange | None, material: Material) -> bool:
-    """Whether a result was recalled: by itself, where it had been trimmed, or with its exchange."""
-    if Page.of(PageKind.EVIDENCE, result.text).id in material.recalled:
-        return True
+    """Whether a result was recalled with its exchange."""
     calls = material.entries[exchange.called].message.blocks if exchange is not None else ()
     call = next((block for block in calls if block.call_id == result.call_id), None)
     if exchange is None or call is None:

@@ -11,7 +11,7 @@ from pagefold.derive.working_set.said import words_of_message
 from pagefold.frozen import frozen
 from pagefold.pages.contents import ContentsEntry, FileEntry, called, contents_page, said
 from pagefold.pages.exchange_page import exchange_page
-from pagefold.pages.exchanges import Exchange, Work
+from pagefold.pages.exchanges import Exchange, Work, result_of
 from pagefold.pages.files.known_file import KnownFile
 from pagefold.pages.files.region import Region
 from pagefold.pages.kinds import PageKind
@@ -70,14 +70,14 @@ def said_page(message: Message) -> Page | None:
 def _exchanges(entries: Sequence[Entry], work: Work, start: int, cut: int) -> Iterator[tuple[Exchange, Block, Block]]:
     """The exchanges whose results came between these places, each with its call and its result."""
     for exchange in work.answered_between(start, cut):
-        call = _block(entries[exchange.called].message, BlockKind.CALL, exchange.call_id)
-        result = _block(entries[exchange.answered].message, BlockKind.RESULT, exchange.call_id)
+        call = _call(entries[exchange.called].message, exchange.call_id)
+        result = result_of(entries[exchange.answered].message, exchange.call_id)
         if call is not None and result is not None:
             yield exchange, call, result
 
 
-def _block(message: Message, kind: BlockKind, call_id: str) -> Block | None:
-    return next((block for block in message.blocks if block.kind is kind and block.call_id == call_id), None)
+def _call(message: Message, call_id: str) -> Block | None:
+    return next((one for one in message.blocks if one.kind is BlockKind.CALL and one.call_id == call_id), None)
 
 
 def _is_view(file: KnownFile) -> bool:

@@ -13,7 +13,7 @@ from itertools import pairwise
 from pagefold.derive.selection import Candidate, Offer, select
 from pagefold.derive.working_set.parts import GAP, Part, on_one_line, shortened
 from pagefold.frozen import frozen
-from pagefold.pages.exchanges import Exchange
+from pagefold.pages.exchanges import Exchange, result_of
 from pagefold.pages.kinds import ResidencyLevel
 from pagefold.pages.outcome import Outcome
 from pagefold.pages.pins import OPENING
@@ -213,9 +213,8 @@ def spoken(message: Message, place: int, before: Message | None, answered: Seque
 def _result(message: Message, answered: Sequence[Exchange]) -> tuple[Exchange, str] | None:
     """The last of these exchanges that has a result in a message, with that result."""
     for exchange in reversed(answered):
-        for block in reversed(message.blocks):
-            if block.kind is BlockKind.RESULT and block.call_id == exchange.call_id:
-                return exchange, block.text
+        if result := result_of(message, exchange.call_id):
+            return exchange, result.text
     return None
 
 
