@@ -6,10 +6,12 @@ import struct
 import zlib
 
 
-def frame(payload: bytes, kind: str = "chunk") -> bytes:
+def frame(payload: bytes, kind: str = "chunk", **more: str) -> bytes:
+    """A frame of an event of this kind, or with other headers than an event's."""
+    named = more or {"event-type": kind, "message-type": "event"}
     headers = b"".join(
         bytes([len(name)]) + name + b"\x07" + struct.pack(">H", len(value)) + value
-        for name, value in ((b":event-type", kind.encode()), (b":message-type", b"event"))
+        for name, value in ((f":{name}".encode(), value.encode()) for name, value in named.items())
     )
     prelude = struct.pack(">II", 12 + len(headers) + len(payload) + 4, len(headers))
     made = prelude + struct.pack(">I", zlib.crc32(prelude)) + headers + payload

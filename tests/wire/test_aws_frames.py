@@ -25,8 +25,16 @@ def test_events_do_not_depend_on_the_cuts(places: list[int]) -> None:
     assert found == b"".join(EVENTS)
 
 
-def test_a_frame_without_an_event_is_an_error() -> None:
-    told = FrameReader().feed(frame(b'{"message":"Too many requests"}', "throttlingException"))
+@pytest.mark.parametrize(
+    ("payload", "headers"),
+    [
+        (b'{"message":"Too many requests"}', {"event-type": "throttlingException", "message-type": "event"}),
+        (b'{"message":"Too many requests"}', {"exception-type": "throttlingException", "message-type": "exception"}),
+        (b"", {"error-code": "throttled", "error-message": "Too many requests", "message-type": "error"}),
+    ],
+)
+def test_an_exception_is_an_error(payload: bytes, headers: dict[str, str]) -> None:
+    told = FrameReader().feed(frame(payload, **headers))
     assert told == b'event: error\ndata: {"type":"error","error":{"message":"Too many requests"}}\n\n'
 
 

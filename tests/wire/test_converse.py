@@ -16,6 +16,7 @@ from tests.wire.aws_framing import frame
 
 POINT = {"cachePoint": {"type": "default"}}
 LONG = {"cachePoint": {"type": "default", "ttl": "1h"}}
+GUARDED = ("content", 0, "guardContent", "text", "text")
 SIGNED = {"reasoningContent": {"reasoningText": {"text": "hm", "signature": "Eo8="}}}
 
 
@@ -38,6 +39,15 @@ def result(*content: Any, call_id: str = "t1", **more: Any) -> dict[str, Any]:
         ({"text": "words"}, [Block(BlockKind.TEXT, "words", ("content", 0, "text"))]),
         ({"image": {}}, [Block(BlockKind.MEDIA, "")]),
         (POINT, []),
+        ({"guardContent": {"text": {"text": "words"}}}, [Block(BlockKind.TEXT, "words", GUARDED)]),
+        ({"guardContent": {"image": {"format": "png"}}}, [Block(BlockKind.MEDIA, "")]),
+        (
+            {"citationsContent": {"content": [{"text": "a"}, {"text": "b"}], "citations": [{}]}},
+            [
+                Block(BlockKind.TEXT, "a", ("content", 0, "citationsContent", "content", 0, "text")),
+                Block(BlockKind.TEXT, "b", ("content", 0, "citationsContent", "content", 1, "text")),
+            ],
+        ),
         (7, [Block(BlockKind.OTHER, "7")]),
         (use(), [Block(BlockKind.CALL, '{"n":1}', (), "t1", "read")]),
         (
@@ -48,7 +58,14 @@ def result(*content: Any, call_id: str = "t1", **more: Any) -> dict[str, Any]:
             result({"text": "a"}, {"json": {"n": 1}}, status="error"),
             [
                 Block(BlockKind.RESULT, "a", ("content", 0, "toolResult", "content", 0, "text"), "t1", "", failed=True),
-                Block(BlockKind.OTHER, '{"json":{"n":1}}', (), "t1"),
+                Block(
+                    BlockKind.RESULT,
+                    '{"n":1}',
+                    ("content", 0, "toolResult", "content", 1),
+                    "t1",
+                    failed=True,
+                    within=("text",),
+                ),
             ],
         ),
     ],
@@ -60,6 +77,7 @@ def test_each_block_says_what_a_model_reads_and_where_it_lies(part: Any, blocks:
 def test_a_message_is_known_for_converse_and_others_for_theirs() -> None:
     for part in ({"text": "a"}, use(), result({"text": "a"}), SIGNED, POINT):
         assert api_of({"role": "user", "content": [part]}) is CONVERSE
+        assert api_of({"role": "user", "content": [{"fromNextYear": 1}, part]}) is CONVERSE
     assert api_of({"role": "user", "content": [{"type": "text", "text": "a"}]}) is CHAT
     assert api_of({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t"}]}) is MESSAGES
     assert api_of({"type": "function_call_output", "call_id": "t", "output": "a"}) is RESPONSES
@@ -93,6 +111,7 @@ def test_results_can_be_dropped_renamed_and_parted() -> None:
     assert kept is not None
     assert [(block.call_id, block.text) for block in kept.blocks] == [("", "and"), ("t9", "b")]
     assert CONVERSE.calls.with_results(parsed(result({"text": "a"})), {}) is None
+    assert CONVERSE.calls.with_results(parsed(result({"text": "a"}), POINT), {}) is None
     results, words = CONVERSE.calls.parted(message)
     assert ([block.call_id for block in results.blocks], words.text) == (["t1", "t2"], "and")
     failed = CONVERSE.calls.result("t1", "gone", parsed(use(), role="assistant"))
@@ -128,6 +147,7 @@ def test_reasoning_is_known_by_its_signature_and_can_be_left_out() -> None:
     assert reasoning.keys(message) == ("Eo8=", "Em8=")
     assert reasoning.without(message) == parsed({"text": "So."}, use(), role="assistant")
     assert reasoning.without(parsed(SIGNED, role="assistant")).text == "[thinking left out]"
+    assert reasoning.without(parsed(SIGNED, POINT, role="assistant")).text == "[thinking left out]"
     assert reasoning.keys(parsed(SIGNED)) == ()
     request = converse.parse_request(b'{"messages":[]}')
     assert reasoning.is_bound(request)
@@ -191,3 +211,18 @@ def test_an_exception_in_a_stream_is_its_error() -> None:
     stream = converse.ConverseStream(gist=True)
     stream.feed(FrameReader().feed(frame(b'{"message":"Too many requests"}', "throttlingException")))
     assert (stream.ended, "Too many requests" in stream.error) == (False, True)
+
+
+def test_events_and_parts_of_a_stream_that_nobody_knows_yet_are_passed_over() -> None:
+    told = [
+        ("fromNextYear", {"level": 3}),
+        ("contentBlockStart", {"contentBlockIndex": 0, "start": {"image": {"format": "png"}}}),
+        ("contentBlockDelta", {"contentBlockIndex": 0, "delta": {"image": {"source": {"bytes": "iVBO"}}}}),
+        ("messageStop", {"stopReason": "end_turn"}),
+        ("metadata", {}),
+    ]
+    stream, frames = converse.ConverseStream(), FrameReader()
+    stream.feed(frames.feed(b"".join(frame(json.dumps(event).encode(), kind) for kind, event in told)))
+
+    assert (stream.ended, stream.error) == (True, "")
+    assert json.loads(stream.response().message.raw)["content"] == [{"image": {"format": "png"}}]

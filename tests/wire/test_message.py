@@ -137,8 +137,8 @@ CONVERSE = rb"""{ "system":[{"text":"You are a careful engineer.","odd":@},{"cac
    {"cachePoint":{"type":"default"}}]}}"""
 
 FORMATS = {
-    "converse": Format(converse.parse_request, converse.parse_response, "messages", CONVERSE, 5),
-    "gemini": Format(gemini.parse_request, gemini.parse_response, "contents", GEMINI, 5),
+    "converse": Format(converse.parse_request, converse.parse_response, "messages", CONVERSE, 6),
+    "gemini": Format(gemini.parse_request, gemini.parse_response, "contents", GEMINI, 6),
     "anthropic": Format(anthropic.parse_request, anthropic.parse_response, "messages", ANTHROPIC, 7),
     "openai_chat": Format(openai_chat.parse_request, openai_chat.parse_response, "messages", CHAT, 14),
     "openai_responses": Format(openai_responses.parse_request, openai_responses.parse_response, "input", RESPONSES, 10),
@@ -183,11 +183,18 @@ def test_changing_one_block_changes_exactly_that_string(wire: Format, odd: bytes
                 continue
             new = message.with_text(index, "⟦changed⟧")
             rendered = request.render([*request.messages[:place], new, *request.messages[place + 1 :]])
-            before, after = rendered.split('"⟦changed⟧"'.encode())
+            written = json_text.dumps({"text": "⟦changed⟧"} if block.within else "⟦changed⟧").encode()
+            before, after = rendered.split(written)
             assert request.body.startswith(before)
             assert request.body.endswith(after)
             string = request.body[len(before) : len(request.body) - len(after)]
-            assert json_text.parse(json_text.text_of(string)) == block.text
+            was = json_text.parse(json_text.text_of(string))
+            if block.within is None:
+                assert was == block.text
+            elif block.within:
+                assert json_text.dumps(was["json"]) == block.text
+            else:
+                assert json_text.dumps(was) == block.text
             assert new.blocks[index].text == "⟦changed⟧"
             assert wire.parse_request(rendered).messages[place] == new
             changed += 1

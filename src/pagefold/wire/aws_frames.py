@@ -1,8 +1,8 @@
 """Reads answers that come in frames of AWS (`application/vnd.amazon.eventstream`) as the server-sent events in them.
 
 A frame is its length, the length of its headers, a checksum, headers, a payload and another checksum. The payload is
-JSON: its `bytes` are one event in base64, or it is an event itself, whose type is in the headers. Other frames, such as
-an exception, become an error event. Works on any cut of the bytes; raises WireError where they are no frames.
+JSON: its `bytes` are one event in base64, or it is an event itself, whose type is in the headers. An exception or an
+error becomes an error event. Works on any cut of the bytes; raises WireError where they are no frames.
 """
 
 import base64
@@ -39,34 +39,36 @@ class FrameReader:
             if len(self._rest) < length:
                 break
             payload = bytes(self._rest[_PRELUDE + headers : length - _CHECKSUM])
-            found.append(_event(_type_of(bytes(self._rest[_PRELUDE : _PRELUDE + headers])), payload))
+            found.append(_event(_headers_of(bytes(self._rest[_PRELUDE : _PRELUDE + headers])), payload))
             del self._rest[:length]
         return b"".join(found)
 
 
-def _type_of(headers: bytes) -> str:
-    """The type of event that the headers of a frame name; "" where they name another kind of frame. Bedrock's headers
-    are strings."""
-    found: dict[bytes, bytes] = {}
+def _headers_of(headers: bytes) -> dict[str, str]:
+    """The headers of a frame up to the first that is no string; Bedrock's are strings."""
+    found: dict[str, str] = {}
     while len(headers) > 4:
         name, value = headers[1 : 1 + headers[0]], headers[1 + headers[0] :]
         size = int.from_bytes(value[1:3])
         if value[:1] != _STRING:
             break
-        found[name], headers = value[3 : 3 + size], value[3 + size :]
-    kind = found.get(b":event-type", b"") if found.get(b":message-type") == b"event" else b""
-    return kind.decode("latin-1")
+        found[name.decode("latin-1")] = value[3 : 3 + size].decode("utf-8", "replace")
+        headers = value[3 + size :]
+    return found
 
 
-def _event(kind: str, payload: bytes) -> bytes:
-    said = as_object(json_text.parse(json_text.text_of(payload))) if payload else {}
-    if kind in _EVENTS:
-        return sse.render_event(kind, json_text.text_of(payload))
-    if not isinstance(said.get("bytes"), str):
-        message = as_string(said.get("message"))
-        return sse.render_event("error", json_text.dumps({"type": "error", "error": {"message": message}}))
-    try:
-        data = json_text.text_of(base64.b64decode(said["bytes"], validate=True))
-    except ValueError as error:
-        raise WireError("a frame's bytes are not base64") from error
-    return sse.render_event(as_string(as_object(json_text.parse(data)).get("type")), data)
+def _event(headers: dict[str, str], payload: bytes) -> bytes:
+    """The event of a frame: what its `bytes` are, the frame's own, or the error of any other kind of frame."""
+    text = json_text.text_of(payload)
+    said = as_object(json_text.parse(text)) if payload else {}
+    kind = headers.get(":event-type", "") if headers.get(":message-type") == "event" else ""
+    if isinstance(said.get("bytes"), str) and kind not in _EVENTS:
+        try:
+            data = json_text.text_of(base64.b64decode(said["bytes"], validate=True))
+        except ValueError as error:
+            raise WireError("a frame's bytes are not base64") from error
+        return sse.render_event(as_string(as_object(json_text.parse(data)).get("type")), data)
+    if kind and not kind.endswith("Exception"):
+        return sse.render_event(kind, text)
+    message = as_string(said.get("message")) or headers.get(":error-message", "")
+    return sse.render_event("error", json_text.dumps({"type": "error", "error": {"message": message}}))

@@ -22,7 +22,8 @@ from pagefold.wire.shared_parsing import as_result, role_of
 MARK = "cachePoint"
 _CALL, _RESULT, _REASONING = "toolUse", "toolResult", "reasoningContent"
 _MEDIA = ("image", "document", "video", "audio")
-_PARTS = ("text", _CALL, _RESULT, _REASONING, MARK, "guardContent", "citationsContent", *_MEDIA)
+_GUARDED, _CITED = "guardContent", "citationsContent"
+_PARTS = ("text", _CALL, _RESULT, _REASONING, MARK, _GUARDED, _CITED, *_MEDIA)
 _LONG_LIFE = "1h"
 _MARKED_LATELY = 8  # clients mark their last messages
 _UNHEARD = Message(Role.ASSISTANT, (), '{"role":"assistant","content":[]}')
@@ -67,13 +68,21 @@ def _blocks(part: dict[str, Any], value: Any, path: json_text.Path) -> Sequence[
     reasoning = as_object(as_object(part.get(_REASONING)).get("reasoningText"))
     if isinstance(reasoning.get("text"), str):
         return (Block(BlockKind.THINKING, reasoning["text"], (*path, _REASONING, "reasoningText", "text")),)
+    if guarded := as_object(part.get(_GUARDED)):
+        words = as_object(guarded.get("text"))
+        return (_said(words or guarded, (*path, _GUARDED, "text") if words else (*path, _GUARDED)),)
+    if cited := as_list(as_object(part.get(_CITED)).get("content")):
+        return [_said(each, (*path, _CITED, "content", index)) for index, each in enumerate(cited)]
     return (_said(value, path),)
 
 
 def _said(part: Any, path: json_text.Path) -> Block:
+    """A part that is a text, an image or JSON. JSON may be said as a text: the model reads it as one."""
     value = as_object(part)
     if isinstance(value.get("text"), str):
         return Block(BlockKind.TEXT, value["text"], (*path, "text"))
+    if list(value) == ["json"]:
+        return Block(BlockKind.TEXT, json_text.dumps(value["json"]), path, within=("text",))
     is_media = any(kind in value for kind in _MEDIA)
     return Block(BlockKind.MEDIA, "") if is_media else Block(BlockKind.OTHER, json_text.dumps(part))
 
@@ -84,6 +93,11 @@ def _said(part: Any, path: json_text.Path) -> Block:
 def message_of(role: str, content: Sequence[Any], place: int = -1) -> Message:
     value = {"role": role, "content": list(content)}
     return parse_message(value, json_text.dumps(value), place)
+
+
+def _with_content(message: Message, content: Sequence[Any]) -> Message:
+    value = {**as_object(json_text.parse(message.raw)), "content": list(content)}
+    return parse_message(value, json_text.dumps(value), message.place)
 
 
 def user_text(text: str) -> Message:
@@ -106,9 +120,8 @@ def _as_one(messages: list[Message]) -> list[Message]:
 
 
 def _speaks(value: Mapping[str, Any]) -> bool:
-    content = value.get("content")
-    first = as_object(content[0]) if isinstance(content, list) and content else {}
-    return "type" not in first and any(key in first for key in _PARTS)
+    parts = [as_object(part) for part in as_list(value.get("content"))]
+    return any(key in part for part in parts for key in _PARTS) and not any("type" in part for part in parts)
 
 
 def _call_id_paths(value: Mapping[str, Any]) -> Iterator[json_text.Path]:
@@ -133,14 +146,19 @@ def _with_results(message: Message, ids: Mapping[int, str]) -> Message | None:
         number += 1
         if number in ids:
             kept.append({**part, _RESULT: {**result, "toolUseId": ids[number]}})
-    return message_of(message.role, kept, message.place) if kept else None
+    return _with_content(message, kept) if says_something(kept) else None
+
+
+def says_something(content: Sequence[Any]) -> bool:
+    """Whether there is more in a content than cache marks, which the provider refuses alone."""
+    return any(list(as_object(part)) != [MARK] for part in content)
 
 
 def _parted(message: Message) -> tuple[Message, Message]:
     content = _content(message)
     results = [part for part in content if _RESULT in as_object(part)]
     words = [part for part in content if _RESULT not in as_object(part)]
-    return message_of(message.role, results, message.place), message_of(message.role, words, message.place)
+    return _with_content(message, results), _with_content(message, words)
 
 
 def _content(message: Message) -> list[Any]:
@@ -161,14 +179,13 @@ def mark_of(message: Message) -> str:
 
 def with_mark(message: Message, mark: str) -> Message | None:
     content = _content(message)
-    return message_of(message.role, [*content, {MARK: json_text.parse(mark)}], message.place) if content else None
+    return _with_content(message, [*content, {MARK: json_text.parse(mark)}]) if content else None
 
 
 def without_marks(message: Message) -> Message:
     if f'"{MARK}"' not in message.raw:
         return message
-    kept = [part for part in _content(message) if MARK not in as_object(part)]
-    return message_of(message.role, kept, message.place)
+    return _with_content(message, [part for part in _content(message) if MARK not in as_object(part)])
 
 
 def asks_long(request: Request) -> bool:
@@ -241,8 +258,9 @@ class ConverseStream(sse.StreamedAnswer):
         index = as_count(value.get("contentBlockIndex"))
         match name:
             case "contentBlockStart":
-                self._parts[index] = dict(as_object(value.get("start")))
-                self._arguments[index] = []
+                self._parts[index] = start = dict(as_object(value.get("start")))
+                if _CALL in start:
+                    self._arguments[index] = []
             case "contentBlockDelta":
                 self._delta(index, as_object(value.get("delta")))
             case "messageStop":

@@ -6,7 +6,7 @@ The models are Anthropic's and bind it as they do in their own API (`anthropic_r
 from pagefold.wire import json_text
 from pagefold.wire.anthropic_reasoning import LEFT_OUT, binds, refused_from
 from pagefold.wire.api import ReasoningFormat
-from pagefold.wire.converse import message_of, parse_message
+from pagefold.wire.converse import message_of, parse_message, says_something
 from pagefold.wire.json_text import as_list, as_object, as_string
 from pagefold.wire.message import Message, Request, Role
 
@@ -33,7 +33,7 @@ def without(message: Message) -> Message:
     kept = [message.raw[spot.start : spot.end] for spot in parts if _REASONING not in as_object(spot.value)]
     if len(kept) == len(parts):
         return message
-    if not kept:
+    if not says_something([spot.value for spot in parts if _REASONING not in as_object(spot.value)]):
         return message_of(message.role, [{"text": LEFT_OUT}], message.place)
     raw = json_text.splice(message.raw, [(start, end, f"[{','.join(kept)}]")])
     return parse_message(json_text.parse(raw), raw, message.place)

@@ -153,13 +153,15 @@ def _placed(place: int, name: str, numbers: dict[str, int]) -> str:
 
 
 def _response_content(response: Any, path: json_text.Path) -> Iterator[Block]:
-    """The texts of a function's response, and the rest of it as one block."""
+    """The texts of a function's response, its lists and objects as JSON, and the rest of it as one block."""
     rest: dict[str, Any] = {}
     for key, value in as_object(response).items():
         if isinstance(value, str):
             yield Block(BlockKind.TEXT, value, (*path, key))
         elif key == "content" and isinstance(value, list):
             yield from text_parts(value, (*path, key), lambda part, spot: typed_part(part, spot, {"text": "text"}, ()))
+        elif value and isinstance(value, dict | list):
+            yield Block(BlockKind.TEXT, json_text.dumps(value), (*path, key), within=())
         else:
             rest[key] = value
     if rest or (response is not None and not isinstance(response, dict)):

@@ -43,7 +43,8 @@ class BlockKind(StrEnum):
 class Block:
     """One piece of a message: the text that the model reads, and the path of that text in the message's JSON.
 
-    `path` is empty where there is no single string to replace (an image, a block type that is not known).
+    `path` is empty where there is no single string to replace (an image, a block type that is not known). Where it
+    leads to another JSON value, `text` is that JSON, and `within` the keys of objects that a string in its place is in.
     """
 
     kind: BlockKind
@@ -52,6 +53,7 @@ class Block:
     call_id: str = ""
     name: str = ""
     failed: bool = False
+    within: tuple[str, ...] | None = None
 
 
 @frozen
@@ -95,9 +97,20 @@ class Message:
     def with_text(self, index: int, text: str) -> "Message":
         """Returns the message with another text in one block. Raises WireError where the block has no path."""
         block = self.blocks[index]
-        raw = json_text.replaced(self.raw, block.path, text)
-        changed = Block(block.kind, text, block.path, block.call_id, block.name, block.failed)
+        path = (*block.path, *(block.within or ()))
+        if block.within is None:
+            raw = json_text.replaced(self.raw, path, text)
+        else:
+            raw = json_text.splice(self.raw, [(*json_text.find(self.raw, block.path), _within(block.within, text))])
+        changed = Block(block.kind, text, path, block.call_id, block.name, block.failed)
         return Message(self.role, (*self.blocks[:index], changed, *self.blocks[index + 1 :]), raw, self.place)
+
+
+def _within(keys: Sequence[str], text: str) -> str:
+    value: Any = text
+    for key in reversed(keys):
+        value = {key: value}
+    return json_text.dumps(value)
 
 
 def arguments_of(call: Block) -> dict[str, Any]:

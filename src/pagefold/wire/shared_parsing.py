@@ -83,7 +83,7 @@ def as_result(content: Iterable[Block], call_id: str, name: str = "", *, failed:
     for block in content:
         if block.kind is BlockKind.TEXT:
             empty = False
-            found.append(Block(BlockKind.RESULT, block.text, block.path, call_id, name, failed))
+            found.append(Block(BlockKind.RESULT, block.text, block.path, call_id, name, failed, block.within))
         else:
             found.append(Block(block.kind, block.text, block.path, call_id, name, block.failed))
     return [Block(BlockKind.RESULT, "", (), call_id, name, failed), *found] if empty else found
