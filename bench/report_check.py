@@ -1,6 +1,6 @@
 """The report against the bill: real agents against the provider that bills, with and without pagefold.
 
-    python -m bench.report_check [--sessions 10] [--policy lossless] [--keep DIR]
+    python -m bench.report_check [--sessions 10] [--policy lossless] [--agents codex] [--keep DIR]
 
 Claude Code and Codex play the same scripts twice, straight and by `pagefold run`; their logs are reported.
 Compared are: the bill that the report reads in the logs with the one that the provider sent; what the report's model
@@ -137,6 +137,8 @@ def check(straight: Sequence[Played], behind: Sequence[Played], policy: str, fol
     print(f"  saved really {100 * true:.2f} %; by the straight logs {100 * could:.2f} %,", end=" ")
     print(f"by those behind {100 * did:.2f} %,")
     print(f"  by pagefold run {100 * saved / (usd + saved):.2f} %; recognised as behind: {after['bill']['behind']}")
+    print(f"  the report says it may be off by {100 * before['bill']['plus_or_minus']:.2f} points (straight),", end=" ")
+    print(f"{100 * after['bill']['plus_or_minus']:.2f} (behind)", flush=True)
     good = [
         line("paid, read in the logs, against the provider's bill", paid(before) / plain - 1, _SUM),
         line("the same behind pagefold", paid(after) / left - 1, _SUM),
@@ -155,16 +157,19 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sessions", type=int, default=10)
     parser.add_argument("--policy", default="lossless")
+    parser.add_argument("--agents", default=",".join(LOGS), help="which agents, separated by commas")
     parser.add_argument("--keep", metavar="DIR", help="leave the logs here")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as made:
         folder = Path(options.keep or made)
         straight, behind = list[Played](), list[Played]()
-        for agent in LOGS:
+        agents = options.agents.split(",")
+        for agent in agents:
             for seed in range(options.sessions) if agent in PROGRAMS else ():
-                straight.append(play(agent, seed, folder / f"{agent}-{seed}", ""))
+                # Folders with names of one length: an agent names its folder in every request.
+                straight.append(play(agent, seed, folder / f"{agent}-{seed}-direct", ""))
                 behind.append(play(agent, seed, folder / f"{agent}-{seed}-behind", options.policy))
-        for agent in LOGS:
+        for agent in agents:
             mine = [[one for one in group if agent in str(one.logs)] for group in (straight, behind)]
             if mine[0]:
                 print(agent)

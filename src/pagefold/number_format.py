@@ -1,6 +1,8 @@
 """Numbers as people write them: few digits, a unit, the same way in tables, reports and pages, and read again."""
 
+import math
 import re
+from datetime import UTC, datetime
 
 _SCALES = {"k": 1_000, "m": 1_000_000}
 
@@ -15,10 +17,16 @@ def whole_number(text: str) -> int | None:
 
 
 def money(usd: float) -> str:
-    """Cents below a hundred dollars, whole dollars above a thousand; what is less than a cent says so."""
+    """Cents below a thousand dollars, whole dollars above; of less than a cent, its first digit."""
     if usd and abs(usd) < 0.01:
-        return "less than $0.01" if usd > 0 else "$0.00"
+        return _tiny(usd)
     return f"${usd:,.2f}" if abs(usd) < 1_000 else f"${usd:,.0f}"
+
+
+def _tiny(usd: float) -> str:
+    if usd < 0:
+        return "$0.00"
+    return "less than $0.0001" if usd < 0.0001 else f"${usd:.{-math.floor(math.log10(usd))}f}"
 
 
 def short(number: float, *, space: str = " ") -> str:
@@ -28,6 +36,12 @@ def short(number: float, *, space: str = " ") -> str:
             scaled = number / (1e3 if letter == "k" else size)
             return f"{scaled:.{2 if scaled < 10 else 1 if scaled < 100 else 0}f}{space}{letter}"
     return f"{number:,.0f}"
+
+
+def day_of(time: float) -> str:
+    """19 November 2026: the day of a time in seconds since 1970, by UTC."""
+    day = datetime.fromtimestamp(time, UTC)
+    return f"{day.day} {day:%B %Y}"
 
 
 def several(number: int, what: str) -> str:

@@ -94,8 +94,8 @@ def test_a_history_that_has_to_be_repaired_is_reckoned_as_a_replay_does() -> Non
 def test_a_result_that_was_read_again_and_the_one_that_wasted_most_are_named() -> None:
     found = session_report(LONG, JOB)
 
-    assert found.reread["Read part_0.py"][0] == 1
-    assert "Read part_5.py" not in found.reread
+    assert found.reread["Read src/part_0.py"][0] == 1
+    assert "Read src/part_27.py" not in found.reread
     assert found.wasted[0].wasted >= found.wasted[-1].wasted > 0
     assert found.wasted[0].before_text.startswith("     1→def handler_")
     assert found.wasted[0].shown_tokens < found.wasted[0].tokens

@@ -1,6 +1,5 @@
 """Forks in the report: what several logs hold is paid for once, in whichever order they are read."""
 
-import json
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -12,44 +11,10 @@ from pagefold.analysis import session_report as reporting
 from pagefold.analysis.engine import Engine, run_on_sessions
 from pagefold.analysis.report import SavingsReport
 from pagefold.analysis.report.figures import notes_of
-from pagefold.tokens import counter
-from tests.analysis.logs import source, written
+from tests.analysis.logs import claude_code, codex, written
 from tests.analysis.test_report import JOB
 
 ORDERS = [("a", "b", "c"), ("b", "a", "c"), ("c", "b", "a")]
-GROWN = counter(JOB.tokens).count(source(0)) + 40
-"""About how many tokens a call and its result take."""
-
-
-def claude_code(session: str, answers: Sequence[int]) -> list[dict[str, Any]]:
-    """A log of these answers. In a fork's log, what it copies has the ids and times that it had."""
-    rows: list[dict[str, Any]] = []
-    for number in answers:
-        time = f"2026-11-01T10:{number:02}:00.000Z"
-        use = {"type": "tool_use", "id": f"toolu_{number}", "name": "Read", "input": {"path": f"src/{number % 4}.py"}}
-        usage = {"input_tokens": 3, "output_tokens": 50, "cache_creation_input_tokens": GROWN}
-        usage["cache_read_input_tokens"] = 9_000 + GROWN * len(rows) // 2
-        answer = {"id": f"msg_{number}", "model": "claude-opus-5", "content": [use], "usage": usage}
-        result = {"type": "tool_result", "tool_use_id": use["id"], "content": source(number % 4)}
-        rows.append({"type": "assistant", "sessionId": session, "timestamp": time, "message": answer})
-        rows.append({"type": "user", "sessionId": session, "timestamp": time, "message": {"content": [result]}})
-    return rows
-
-
-def codex(session: str, answers: Sequence[int]) -> list[dict[str, Any]]:
-    """A rollout of these answers. What a fork copies has the ids that it had, and times of its own."""
-    rows: list[dict[str, Any]] = [{"type": "session_meta", "payload": {"id": session}}]
-    rows.append({"type": "turn_context", "payload": {"model": "gpt-5.6-sol"}})
-    for number in answers:
-        call = {"type": "function_call", "name": "exec_command", "call_id": f"call_{number}"}
-        call["arguments"] = json.dumps({"cmd": f"cat src/{number % 4}.py"})
-        output = {"type": "function_call_output", "call_id": f"call_{number}", "output": source(number % 4)}
-        before = 9_000 + GROWN * len(rows) // 3
-        last = {"input_tokens": before + GROWN, "cached_input_tokens": before}
-        used = {"type": "token_count", "info": {"last_token_usage": last | {"output_tokens": 50}}}
-        for kind, payload in (("response_item", call), ("event_msg", used), ("response_item", output)):
-            rows.append({"type": kind, "timestamp": f"2026-11-01T10:{len(session):02}:00.000Z", "payload": payload})
-    return rows
 
 
 def report_of(paths: Sequence[Path]) -> SavingsReport:

@@ -17,9 +17,12 @@ from pagefold.analysis.request_usage import (
     predicted,
 )
 from pagefold.derive.cost import Prices
+from pagefold.wire.message import Usage
 from pagefold.wire.transcripts import Session
 
 _SURE = 1.96
+LARGE_HEAD = 25_000
+"""Tokens of system prompt and tool schemas that an agent with many tools sends, for logs that tell nothing of them."""
 
 
 @dataclass(slots=True)
@@ -57,6 +60,7 @@ class Bill:
     weeks: float = 0.0
     metered_usd: float = 0.0
     metered_saved: dict[str, float] = field(default_factory=dict)
+    large_head_usd: float = 0.0  # what a head of LARGE_HEAD would have cost in sessions whose logs tell nothing of one
 
     def add(self, other: "Bill") -> None:
         for name in _COUNTS:
@@ -83,6 +87,11 @@ class Bill:
         """Of all that was paid, answers included, what the policy would have saved, misses priced in."""
         paid = self.happened.both
         return 1 - self.with_misses(policy).both / paid if paid else 0.0
+
+    def least_share_saved(self, policy: str) -> float:
+        """The same where sessions whose logs tell nothing of their head had a large one."""
+        paid = self.happened.both
+        return self.share_saved(policy) * paid / (paid + self.large_head_usd) if paid else 0.0
 
     def freed(self, used: float, policy: str) -> float:
         """What a policy would have left of so much of a subscription's windows: in proportion to the money."""
@@ -115,6 +124,7 @@ class Bill:
             "edits": self.edits,
             "plus_or_minus": round(self.uncertainty, 4),
             "head_usd": round(self.head_usd, 4),
+            "large_head_usd": round(self.large_head_usd, 4),
             "never_compacted_usd": round(self.uncompacted.prompt, 4),
             "model_check": {"predicted_usd": round(self.predicted, 4), "logged_usd": round(self.logged, 4)},
             "five_hour_windows": round(self.windows, 4),
@@ -124,7 +134,7 @@ class Bill:
 
 _COUNTS = (
     *("sessions", "requests", "logged_requests", "behind", "compacted"),
-    *("head_usd", "predicted", "logged", "deviation", "windows", "weeks", "metered_usd", "edits"),
+    *("head_usd", "predicted", "logged", "deviation", "windows", "weeks", "metered_usd", "edits", "large_head_usd"),
 )
 
 
@@ -161,6 +171,8 @@ def session_bill(
         bill.extra_turns[policy] = extra_turns(sizes[policy])
         bill.edits_gone[policy] = sum(size.edits_gone for size in sizes[policy])
     bill.head_usd = _head_usd(was, prices, head)
+    if not head and not any(was.logged):
+        bill.large_head_usd = cost_of([_large_head(usage) for usage in was.usage], prices).prompt
     bill.windows, bill.weeks = session.windows, session.weeks
     if bill.windows or bill.weeks:
         bill.metered_usd = paid.both
@@ -188,6 +200,13 @@ def _head_usd(was: Happened, prices: Prices, head: int) -> float:
         write = rates.write_long or rates.write if 2 * usage.cache_write_long > usage.cache_write else rates.write
         total += (read * rates.read + (mine - read) * (write if usage.cache_write else rates.fresh)) / 1_000_000
     return total
+
+
+def _large_head(usage: Usage) -> Usage:
+    """A large head in a request of this usage: read where anything was read, and else written with the rest."""
+    if usage.cache_read:
+        return Usage(0, LARGE_HEAD, 0, 0)
+    return Usage(0, 0, LARGE_HEAD, 0, 0, LARGE_HEAD if usage.cache_write_long else 0)
 
 
 def _told(money: Money) -> dict[str, float]:

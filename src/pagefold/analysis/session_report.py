@@ -18,18 +18,20 @@ from pagefold.analysis.replay_figures import ReplayFigures
 from pagefold.analysis.replay_job import ReplayJob
 from pagefold.analysis.report_policies import LosslessFrom, WatchedEconomic
 from pagefold.analysis.session_bill import Bill, session_bill
-from pagefold.derive.entry import Entry, label_of
+from pagefold.derive.entry import Entry
 from pagefold.derive.policies.compaction import AT, Compaction
 from pagefold.derive.policies.economic import Economic
 from pagefold.derive.policies.lossless import Lossless
+from pagefold.pages.exchanges import label_of
 from pagefold.tokens import FRAME, counter
-from pagefold.wire.message import BlockKind, Message, Role
+from pagefold.wire.message import Block, BlockKind, Message, Role, arguments_of
 from pagefold.wire.transcripts import Session
 
 POLICIES = ("identity", "lossless", "economic")
 _WASTED = 10
 _REREAD = 40
 _EXCERPT = 1_200
+_LABEL = 120
 _AS_IT_IS = "as it is"
 _COMPACTS_AT = 0.71  # of a window: where clients compact
 _BEFORE_ALL = "(system prompt and tools)"
@@ -39,13 +41,15 @@ _BEFORE_ALL = "(system prompt and tools)"
 class ReportOptions:
     """One session in `every` is also replayed under the `rivals`, policies with windows. `excerpts` quotes logs.
     `behind` names the policy of sessions that are known to have run behind pagefold, `used` is what the account used of
-    five-hour windows and of weeks meanwhile, as the proxy was told."""
+    five-hour windows and of weeks meanwhile, as the proxy was told. Only answers from `since` on count, in seconds
+    since 1970; where it is 0, all of them."""
 
     rivals: tuple[tuple[str, int], ...] = ()
     every: int = 1
     excerpts: bool = True
     behind: Mapping[str, str] = field(default_factory=dict)
     used: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    since: float = 0.0
 
 
 @dataclass(slots=True)
@@ -87,7 +91,9 @@ class Waste:
 
 @dataclass(slots=True)
 class SessionReport:
-    """Bounded, however long the session is. `figures` are by policy, `rivals` by policy and window."""
+    """Bounded, however long the session is. `figures` are by policy, `rivals` by policy and window. `first` and `last`
+    are when it went on, in seconds since 1970, or 0; `earlier` says that nothing of it is as new as was asked for,
+    `undated` that its log tells no time, so that nobody knows."""
 
     figures: dict[str, ReplayFigures] = field(default_factory=dict)
     tools: dict[str, Share] = field(default_factory=dict)
@@ -102,9 +108,21 @@ class SessionReport:
     model: str = ""
     project: str = ""
     answers: tuple[tuple[int, str], ...] = ()  # index and name of each, as far as the log names them
+    first: float = 0.0
+    last: float = 0.0
+    earlier: bool = False
+    undated: bool = False
 
 
 def session_report(session: Session, job: ReplayJob, *, options: ReportOptions) -> SessionReport:
+    answers = tuple(sorted(session.answers.items()))
+    if options.since and not session.began:
+        return SessionReport(answers=answers, undated=True)
+    recent = session.since_time(options.since)
+    return _replayed(recent, job, options) if recent else SessionReport(answers=answers, earlier=True)
+
+
+def _replayed(session: Session, job: ReplayJob, options: ReportOptions) -> SessionReport:
     window = job.window
     windows, weeks = options.used.get(session.id, (0.0, 0.0))
     session = replace(session, windows=session.windows or windows, weeks=session.weeks or weeks)
@@ -140,6 +158,8 @@ def session_report(session: Session, job: ReplayJob, *, options: ReportOptions) 
     report.model, report.project = session.model, session.project if options.excerpts else ""
     report.cache_losses = cache_losses_of(session, job.prices)
     report.answers = tuple(sorted(session.answers.items()))
+    if session.began and session.times:
+        report.first, report.last = session.began + session.times[session.since], session.began + session.times[-1]
     _add_results(report, session, economic.entries, before, after, job, options)
     if options.rivals and crc32(session.id.encode()) % options.every == 0:
         for name, window in options.rivals:
@@ -193,11 +213,11 @@ def _add_results(
     count = counter(job.tokens).count
     again: dict[str, tuple[int, int]] = {}
     wasted: list[Waste] = []
-    labels: dict[str, str] = {}
-    seen: set[str] = set()
+    calls: dict[str, Block] = {}
+    seen: set[tuple[str, str]] = set()
     turn = 0
     for place, message in enumerate(session.messages):
-        labels.update((block.call_id, label_of(block)) for block in message.blocks if block.kind is BlockKind.CALL)
+        calls.update((block.call_id, block) for block in message.blocks if block.kind is BlockKind.CALL)
         turn += message.role is Role.ASSISTANT
         entry, tokens, name = entries.get(place), count(message.text) + FRAME, _speaker(message)
         shown = entry.tokens if entry else tokens
@@ -209,11 +229,13 @@ def _add_results(
         codecs = (" + ".join(entry.codecs) if entry else "") or _AS_IT_IS
         report.codecs.setdefault(codecs, Share()).add(share)
         block = message.blocks[0]
-        label = labels.get(block.call_id, block.name or "result")
-        if label in seen and place >= session.since:
+        call = calls.get(block.call_id)
+        label = label_of(call.name, arguments_of(call), _LABEL) if call else block.name or "result"
+        same = (call.name, repr(arguments_of(call))) if call else ("", label)
+        if same in seen and place >= session.since:
             times, size = again.get(label, (0, 0))
             again[label] = (times + 1, size + tokens)
-        seen.add(label)
+        seen.add(same)
         excerpts = (message.text[:_EXCERPT], entry.shown.text[:_EXCERPT]) if options.excerpts and entry else ("", "")
         wasted.append(
             Waste(

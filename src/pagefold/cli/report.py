@@ -4,7 +4,7 @@ PATH is a file, a folder or a glob, as for replay; without one, the logs that ag
 one HTML file that loads nothing; it holds excerpts of your logs unless you say --no-text.
 
 Examples:
-  pagefold report
+  pagefold report --days 30
   pagefold report ~/.claude/projects -o saved.html
   pagefold report logs/ --md | less
   pagefold report logs/ --json | jq .bill
@@ -14,6 +14,7 @@ Examples:
 import argparse
 import sys
 from dataclasses import replace
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 
@@ -45,7 +46,7 @@ _PACKED = 6  # how much longer a compressed recording is than its file
 def add_arguments(command: argparse.ArgumentParser) -> None:
     logs.add_arguments(command)
     command.add_argument("--team", metavar="NAME", help="what a team used and saved on a shared server, by --days")
-    command.add_argument("--days", type=int, metavar="N", help="with --team: the last N days (default: all)")
+    command.add_argument("--days", type=int, metavar="N", help="only the last N days, today among them (default: all)")
     command.add_argument("--store", metavar="FILE", help="with --team: the store, or a postgresql:// address")
     command.add_argument("-o", "--output", metavar="FILE", help="where to write (default: pagefold-report.html)")
     command.add_argument("--md", action="store_true", help="print Markdown")
@@ -61,7 +62,8 @@ def run(options: argparse.Namespace) -> int:
     rows = _rows(recorded.settings)
     behind = {row.session: row.policy for row in rows if row.policy not in _AS_IT_CAME}
     used = {row.session: (row.windows, row.weeks) for row in rows if row.windows or row.weeks}
-    asked = ReportOptions(tuple(rivals), _every(recorded.paths), not options.no_text, behind, used)
+    since = datetime.fromisoformat(f"{team_use.since_of(options.days)}T00:00Z").timestamp() if options.days else 0.0
+    asked = ReportOptions(tuple(rivals), _every(recorded.paths), not options.no_text, behind, used, since)
     report = SavingsReport(recorded.job, asked, trial=compared(rows))
     for result in recorded.results("reading", partial(session_report, options=asked)):
         report.add(result)
@@ -110,10 +112,16 @@ def _write(options: argparse.Namespace, report: SavingsReport) -> None:
     if options.output or not (options.json or options.md):
         path = Path(options.output or "pagefold-report.html")
         logs.write(path, page(report))
-        saved = (
-            "".join(f"; {figure.value} {figure.words}" for figure in figures_of(report)[:3]) if report.sessions else ""
-        )
-        written = f"Wrote {path}: {several(report.sessions, 'session')}{saved}."
-        print(written, file=sys.stderr if options.json or options.md else sys.stdout)
+        print(_said(report, path), file=sys.stderr if options.json or options.md else sys.stdout)
         if report.problems.count:
             output.to_stderr(f"{report.problems.summary}: the page names them.")
+
+
+def _said(report: SavingsReport, path: Path) -> str:
+    """What was written, with the most important figures, one a line."""
+    if not report.sessions:
+        return f"{report.nothing} Wrote {path}."
+    when = f", {report.period}" if report.period else ""
+    figures = (f"  {figure.value} {figure.words.replace('`', '')}" for figure in figures_of(report)[:3])
+    wrote = f"Wrote {path}: {several(report.sessions, 'session')}{when}."
+    return "\n".join([wrote, *figures, "Open it in a browser: it says of every figure how it was got."])

@@ -22,7 +22,7 @@ from pagefold.analysis.session_copies import SessionCopies
 from pagefold.analysis.session_report import POLICIES, ReportOptions, SessionReport, Share, Waste
 from pagefold.analysis.trial import NO_TRIAL, TrialResult
 from pagefold.charts import Timeline
-from pagefold.number_format import several
+from pagefold.number_format import day_of, several
 from pagefold.tokens import counter
 
 _SESSIONS = 10
@@ -52,6 +52,9 @@ class SavingsReport:
     timeline: Timeline | None = None
     worst: tuple[float, str] = (0.0, "")
     longest: tuple[tuple[bool, float], str, str] | None = None  # by (was folded, cost): its file and its id
+    first: float = 0.0  # when the first of these sessions began and the last one ended, in seconds since 1970, or 0
+    last: float = 0.0
+    undated: int = 0  # sessions left out because nobody knows when they were, where only newer ones count
     copied: SessionCopies = field(init=False)
     _rivals: dict[tuple[str, int], ReplayFigures] = field(default_factory=dict)
     _rows: list[tuple[float, int, SessionResult[SessionReport]]] = field(default_factory=list)
@@ -68,6 +71,12 @@ class SavingsReport:
 
     def _add(self, result: SessionResult[SessionReport]) -> None:
         session = result.value
+        self.undated += session.undated
+        if session.earlier or session.undated:
+            return
+        if session.first:
+            self.first = min(self.first or session.first, session.first)
+            self.last = max(self.last, session.last)
         for policy, totals in self.totals.items():
             totals.add(result, session.figures[policy])
         for mine, theirs in ((self.tools, session.tools), (self.codecs, session.codecs)):
@@ -127,6 +136,20 @@ class SavingsReport:
         """The sessions that saved most."""
         return [row for *_, row in sorted(self._rows, key=lambda one: one[:2], reverse=True)]
 
+    @property
+    def nothing(self) -> str:
+        """Why a report holds no session."""
+        if self.options.since:
+            return f"No session in these recordings went on since {day_of(self.options.since)}."
+        return "No session was found in these recordings."
+
+    @property
+    def period(self) -> str:
+        """From which day to which these sessions went, by UTC; "" where no log says."""
+        if not self.last:
+            return ""
+        return " to ".join(dict.fromkeys(map(day_of, (self.first, self.last))))
+
     def usd(self, cost: float) -> float:
         return self.job.prices.usd(cost)
 
@@ -182,6 +205,7 @@ class SavingsReport:
         total = {policy: totals.to_dict() for policy, totals in self.totals.items()}
         return {
             "sessions": self.sessions,
+            "period": {"first": round(self.first), "last": round(self.last)} if self.last else None,
             "bill": self.bill.to_dict(),
             "trial": self.trial.to_dict() if self.trial.sessions else None,
             "models": {name: bill.to_dict() for name, bill in _dearest(self.models)},

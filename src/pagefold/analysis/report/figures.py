@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 from pagefold.analysis.report import SavingsReport
 from pagefold.analysis.request_usage import Money
-from pagefold.analysis.session_bill import Bill
-from pagefold.number_format import money, several, share, short
+from pagefold.analysis.session_bill import LARGE_HEAD, Bill
+from pagefold.number_format import day_of, money, several, share, short
 
 _POLICIES = {
     "lossless": ("pagefold run, as it comes (lossless: nothing is left out)", "saved by `pagefold run` as it comes"),
@@ -40,6 +40,14 @@ def percent(part: float, plus_or_minus: float = 0.0) -> str:
     return f"{100 * part:.1f}{sure} %"
 
 
+def saved_share(bill: Bill, policy: str) -> str:
+    """What a policy would have saved, as a share with its interval."""
+    most, least = bill.share_saved(policy), bill.least_share_saved(policy)
+    if most - least >= 0.005:
+        return f"{100 * least:.0f} to {100 * most:.0f} %"
+    return percent(most, bill.uncertainty)
+
+
 def _paid(bill: Bill) -> Iterator[Figure]:
     paid, output = bill.happened, bill.happened.output
     if bill.logged_requests == bill.requests:
@@ -52,7 +60,7 @@ def _paid(bill: Bill) -> Iterator[Figure]:
             "the others their messages with the head of the nearest answer that has it"
         )
     else:
-        words = "what the prompts cost, reckoned: these logs hold no usage"
+        words = "what the prompts cost at least, reckoned: these logs hold no usage"
         how = (
             "The messages of every request, counted, with a prompt cache that lives as long as the provider says. What "
             "is assumed is below, in What was measured"
@@ -72,9 +80,10 @@ def _saved(bill: Bill) -> Iterator[Figure]:
             "usage would have held the tokens that the policy left out, read from the cache or written as the reported "
             "usage shows."
         )
-        yield Figure(
-            f"{money(bill.saved)} ({share(bill.saved, bill.plain.both)})", "saved already, behind pagefold", how, True
-        )
+        if bill.logged:
+            how += " By how much that may be off is said below with what could still be saved: it is the same model."
+        part = percent(bill.saved / bill.plain.both if bill.plain.both else 0.0, bill.uncertainty)
+        yield Figure(f"{part} ({money(bill.saved)})", "saved already, behind pagefold", how, True)
 
 
 def _could_save(report: SavingsReport) -> Iterator[Figure]:
@@ -103,10 +112,14 @@ def _could_save(report: SavingsReport) -> Iterator[Figure]:
                 f"for the logged prompts, which cost {money(bill.logged)}; by as much (95 of 100) the saving may be "
                 "off."
             )
+        if bill.large_head_usd:
+            how += (
+                f" The lower figure is with a system prompt and tool schemas of {LARGE_HEAD:,} tokens in every "
+                "request, as agents with many tools have and these logs do not tell; the higher one is without "
+                "(--overhead N says how many)."
+            )
         again = "could still be " if bill.behind else "would have been "
-        yield Figure(
-            f"{percent(bill.share_saved(policy), bill.uncertainty)} ({money(saved)})", again + words, how, True
-        )
+        yield Figure(f"{saved_share(bill, policy)} ({money(saved)})", again + words, how, True)
 
 
 def _windows(bill: Bill) -> Iterator[Figure]:
@@ -127,7 +140,7 @@ def _windows(bill: Bill) -> Iterator[Figure]:
             "then uses so much less of any limit."
         )
         yield Figure(
-            percent(bill.share_saved("economic"), bill.uncertainty),
+            saved_share(bill, "economic"),
             "less of a plan's limits for the same work, if it meters as prices do",
             how,
         )
@@ -138,7 +151,7 @@ def bill_rows(report: SavingsReport) -> list[tuple[str, ...]]:
     bill = report.bill
     paid = bill.happened.both
     rows = [_bill_row("without pagefold", bill.plain, paid)] if bill.behind else []
-    rows.append(_bill_row("what happened", bill.happened, paid))
+    rows.append(_bill_row("what was paid", bill.happened, paid))
     for policy, (name, _) in _POLICIES.items():
         extra = f"{bill.extra_turns[policy]:,}", f"{bill.edits_gone[policy]:,} of {bill.edits:,}"
         rows.append(_bill_row(name, bill.policies[policy], paid, bill.misses[policy].both, extra))
@@ -153,11 +166,11 @@ def _bill_row(
 ) -> tuple[str, ...]:
     missed = "-" if extra is _NONE else money(misses)
     whole = cost.both + misses
-    return name, money(cost.prompt), money(cost.output), missed, *extra, money(whole), share(whole, paid)
+    return name, money(whole), share(whole, paid), money(cost.prompt), money(cost.output), missed, *extra
 
 
-BILL_COLUMNS = ("", "prompts", "answers", "misses", "extra turns", "edits gone", "in all", "of what was paid")
-GROUP_COLUMNS = ("", "sessions", "paid", "for answers", "saved already", "could be saved", "in percent")
+BILL_COLUMNS = ("", "in all", "of what was paid", "prompts", "answers", "misses", "extra turns", "edits gone")
+GROUP_COLUMNS = ("", "paid", "could be saved", "in percent", "saved already", "for answers", "sessions")
 
 
 def group_rows(groups: dict[str, Bill], most: int = 12) -> list[tuple[str, ...]]:
@@ -171,12 +184,12 @@ def group_rows(groups: dict[str, Bill], most: int = 12) -> list[tuple[str, ...]]
     return [
         (
             name,
-            f"{bill.sessions:,}",
             money(bill.happened.both),
-            money(bill.happened.output),
-            money(bill.saved) if bill.behind else "-",
             money(bill.happened.both - bill.with_misses("economic").both),
             percent(bill.share_saved("economic")),
+            money(bill.saved) if bill.behind else "-",
+            money(bill.happened.output),
+            f"{bill.sessions:,}",
         )
         for name, bill in ranked
     ]
@@ -202,7 +215,7 @@ def _notes_on_the_bill(report: SavingsReport) -> Iterator[str]:
         yield (
             f"These logs hold no usage figures of the provider. Assumed: every request is its messages after a head "
             f"(system prompt, tool schemas) of {said}; all of it is cached and lives as long as the provider's cache "
-            f"does; what the model wrote is not counted. {_with_larger_head(report)}"
+            f"does; what the model wrote is not counted. --overhead says how large the head is."
         )
     elif missing:
         yield f"{missing:,} of {bill.requests:,} answers have no usage in the log: those are reckoned."
@@ -226,19 +239,7 @@ def _notes_on_the_bill(report: SavingsReport) -> Iterator[str]:
             f"An answer that several logs hold counts once: {several(forks, 'session')} began with a copy of another, "
             f"{several(copies, 'session')} held nothing else."
         )
+    if report.options.since:
+        left_out = f"; {several(report.undated, 'session')} left out, whose logs tell no time" if report.undated else ""
+        yield f"Only answers since {day_of(report.options.since)} count{left_out}."
     yield "Not in these figures: requests that a client does not log (titles, summaries of its own compactions)."
-
-
-def _with_larger_head(report: SavingsReport) -> str:
-    """What a head of usual size would make of the saving, in a sentence."""
-    before, after = report.before, report.after
-    if not before.requests or not before.cost or report.bill.compacted:
-        return ""
-    prices, larger = report.job.prices, 25_000
-    first = before.sessions + before.expired
-    head = prices.cost(0, larger) * first + prices.cost(larger, 0) * max(0, before.requests - first)
-    lower = (before.cost - after.effective) / (before.cost + head)
-    return (
-        f"With a head of {larger:,} tokens more, which agents with many tools have, the share saved would be "
-        f"{100 * lower:.0f} %: --overhead sets it."
-    )

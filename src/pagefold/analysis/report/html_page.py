@@ -27,6 +27,23 @@ from pagefold.package_data import package_text
 from pagefold.pages.kinds import ResidencyLevel
 
 _ROWS = 15
+_WHAT = (
+    "An agent sends its whole history to the model with every request. pagefold stands between the two and sends the "
+    "same history in fewer tokens. This page compares what these sessions cost with what they would have cost."
+)
+_NOT_SHOWN = (
+    "What no log can show: whether the agent would have worked as well. The same answers are assumed here; "
+    "`pagefold run --trial 0.2` compares sessions with and without it on your own work."
+)
+_MISSED = "Missed: of the facts that later answers used, so many the request would no longer have held"
+_BILL = (
+    "At list prices. Answers cost the same under every policy. Misses, and edits whose text was gone, are priced as "
+    "the extra turns they would have taken"
+)
+_TOOLS = (
+    "What each tool's results, and each speaker, cost over all requests: a result is paid for again with every later "
+    "request. On arrival: how much shorter it is when it first comes, by lossless forms alone"
+)
 _TITLE = "What your agents cost, and what pagefold would save"
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 _LEVELS = {
@@ -56,7 +73,7 @@ def page(report: SavingsReport) -> str:
 
 def _sections(report: SavingsReport) -> Iterator[Html]:
     if not report.sessions:
-        yield el("p", "No session was found in these recordings.")
+        yield el("p", report.nothing)
     else:
         yield from _headline(report)
         yield from _trial(report)
@@ -80,11 +97,19 @@ def _sections(report: SavingsReport) -> Iterator[Html]:
 def _headline(report: SavingsReport) -> Iterator[Html]:
     sources = ", ".join(sorted(report.totals["identity"].sources))
     sessions, requests = several(report.sessions, "session"), several(report.before.requests, "request")
-    yield el("p", f"{sessions} with {requests}, from {sources}.", class_="soft")
+    when = f", {report.period}" if report.period else ""
+    yield el("p", _WHAT)
+    yield el("p", f"{sessions} with {requests}, from {sources}{when}.", class_="soft")
     yield el("ul", map(_card, figures_of(report)), class_="cards", id="figures")
     if report.worst[1]:
-        worst = f"The session that fares worst would have cost {100 * report.worst[0]:.0f} % of what it did"
-        yield el("p", f"{worst}, misses priced in (of those with {WORST_FROM} requests or more).", class_="soft")
+        worst = f"The session that gains least would have cost {_more_or_less(report.worst[0])} with folds, misses"
+        yield el("p", f"{worst} priced in (of those with {WORST_FROM} requests or more).")
+    yield el("p", _with_code(_NOT_SHOWN))
+
+
+def _more_or_less(ratio: float) -> str:
+    percent = round(100 * abs(ratio - 1))
+    return f"{percent} % {'more' if ratio > 1 else 'less'}" if percent else "as much"
 
 
 def _trial(report: SavingsReport) -> Iterator[Html]:
@@ -97,7 +122,7 @@ def _trial(report: SavingsReport) -> Iterator[Html]:
 
 
 def _card(figure: Figure) -> Html:
-    how = el("details", el("summary", "how"), el("p", figure.how))
+    how = el("details", el("summary", "how"), el("p", figure.how), class_="how")
     return el(
         "li", el("b", figure.value), el("span", _with_code(figure.words)), how, class_="good" if figure.good else None
     )
@@ -115,7 +140,7 @@ def _missed(figures: ReplayFigures) -> str:
 
 def _bill(report: SavingsReport) -> Iterator[Html]:
     yield el("h2", "The bill")
-    yield _table("At list prices. Answers cost the same under every policy", BILL_COLUMNS, bill_rows(report))
+    yield _table(_BILL, BILL_COLUMNS, bill_rows(report))
     if report.folds:
         folds = "; ".join(f"{times:,} because {why}" for why, times in sorted(report.folds.items()))
         yield el("p", f"Folds of the economic policy: {folds}.", class_="soft")
@@ -162,7 +187,7 @@ def _cache_losses(report: SavingsReport) -> Iterator[Html]:
     yield _table("", CACHE_COLUMNS, cache_cells(report))
     if dearest := loss_cells(report):
         yield el("details", el("summary", "The dearest, one by one"), _table("", LOSS_COLUMNS, dearest))
-    yield el("details", el("summary", "how"), el("p", how))
+    yield el("details", el("summary", "how"), el("p", how, class_="inside"), class_="how")
 
 
 def _tools(report: SavingsReport) -> Iterator[Html]:
@@ -188,9 +213,9 @@ def _tools(report: SavingsReport) -> Iterator[Html]:
         )
         for name, one in shown
     ]
-    columns = ("", "messages", "as logged", "after", "saved", "on arrival", "what is left of it")
+    columns = ("", "messages", "cost as logged", "with folds", "saved", "on arrival", "what is left of it")
     yield el("h2", "Where the money goes, by tool")
-    yield _table("What each tool's results, and each speaker, cost in all requests together", columns, rows, bars=True)
+    yield _table(_TOOLS, columns, rows, bars=True)
 
 
 def _timeline(report: SavingsReport) -> Iterator[Html]:
@@ -200,8 +225,9 @@ def _timeline(report: SavingsReport) -> Iterator[Html]:
     yield el("h2", "One session, turn by turn")
     yield el(
         "p",
-        f"{data.session}: each stripe is a page, as high as it was long, from the turn it came; its colour is the "
-        "level at which it stood. Below, the tokens of every request as logged (grey) and after (green).",
+        f"{data.session}: each stripe is one message or result, as high as it is long, from the turn it came; its "
+        "colour is the form in which it was sent. Below, the tokens of every request as logged (grey) and with folds "
+        "(green).",
     )
     keys = [(f"key {level}", words) for level, words in _LEVELS.items()]
     yield charts.legend([*keys, *((f"key line {name}", words) for name, words in _MARKS.items())])
@@ -239,9 +265,9 @@ def _sessions(report: SavingsReport) -> Iterator[Html]:
         bill = row.value.bill
         paid, left = bill.happened.both, bill.with_misses("economic").both
         missed = _missed(row.value.figures["economic"])
-        rows.append((row.id, f"{bill.requests:,}", money(paid), money(left), share(paid - left, paid), missed))
+        rows.append((row.id, share(paid - left, paid), money(paid), money(left), f"{bill.requests:,}", missed))
     yield el("h2", "The sessions that would have saved most")
-    yield _table("", ("session", "requests", "paid", "with folds", "saved", "missed"), rows)
+    yield _table(_MISSED, ("session", "saved", "paid", "with folds", "requests", "missed"), rows)
 
 
 def _codecs(report: SavingsReport) -> Iterator[Html]:
@@ -273,15 +299,17 @@ def _reread(report: SavingsReport) -> Iterator[Html]:
 
 def _wasted(report: SavingsReport) -> Iterator[Html]:
     if report.wasted:
-        yield el("h2", f"The {len(report.wasted)} results that wasted most")
+        yield el("h2", "The results that cost most beyond need")
+        words = "Each was sent again and again; with folds it would have been shorter, or gone until it is asked for."
+        yield el("p", words, class_="soft")
     for one in report.wasted:
-        costs = f"{money(report.usd(one.cost))} as logged, {money(report.usd(one.after))} after"
+        costs = f"{money(report.usd(one.cost))} as logged, {money(report.usd(one.after))} with folds"
         words = f": {short(one.tokens)} tokens in {one.requests:,} requests, {costs}"
         pair = (
             _excerpt("As it came", one.tokens, one.before_text),
             _excerpt(f"On arrival ({one.codecs})", one.shown_tokens, one.after_text),
         )
-        yield el("details", el("summary", el("b", one.label), words), el("div", pair, class_="pair"))
+        yield el("details", el("summary", el("b", one.label), words), el("div", pair, class_="pair"), class_="listed")
 
 
 def _excerpt(title: str, size: int, text: str) -> Html:

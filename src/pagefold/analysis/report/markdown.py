@@ -18,10 +18,11 @@ def _lines(report: SavingsReport) -> Iterator[str]:
     yield "# What your agents cost, and what pagefold would save"
     yield ""
     if not report.sessions:
-        yield "No session was found in these recordings."
+        yield report.nothing
         yield from _problems(report)
         return
-    yield f"{several(report.sessions, 'session')}, {several(report.before.requests, 'request')}."
+    when = f", {report.period}" if report.period else ""
+    yield f"{several(report.sessions, 'session')}, {several(report.before.requests, 'request')}{when}."
     yield ""
     yield from (f"- **{figure.value}** {_plain(figure.words)}" for figure in figures_of(report))
     yield ""

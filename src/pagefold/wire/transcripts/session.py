@@ -64,6 +64,16 @@ class Session:
             since=index,
         )
 
+    def since_time(self, time: float) -> "Session | None":
+        """The session with its answers from a time on, in seconds since 1970, or None where it has none of them."""
+        if not time or not self.times:
+            return self
+        own = [at for at, one in enumerate(self.messages) if at >= self.since and one.role is Role.ASSISTANT]
+        new = [at for at in own if self.began + self.times[at] >= time]
+        if not new:
+            return None
+        return self if new[0] == own[0] else self.own_from(new[0])
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:
