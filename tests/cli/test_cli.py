@@ -12,6 +12,7 @@ from pagefold import __version__
 from pagefold.adapters.library import Library
 from pagefold.adapters.local_files import LocalFiles
 from pagefold.adapters.model_proxy_lock import hold_model_proxy_lock
+from pagefold.adapters.recordings import example
 from pagefold.adapters.stores import open_store
 from pagefold.cli import COMMANDS
 from pagefold.cli.command_parser import tokens
@@ -53,7 +54,14 @@ def test_the_demo_tells_its_story_with_the_next_step_and_leaves_nothing_behind(t
     assert [line[0] for line in shown.splitlines() if line[1:3] == ". "] == ["1", "2", "3", "4", "5"]
     assert "pagefold report" in shown.split("Next")[1]
     assert "pagefold run claude" in shown.split("Next")[1]
-    assert f"{1 - told['lossless']['ratio']:.0%} less" in shown
+    lossless, said = told["lossless"], " ".join(shown.split())
+    assert f"{lossless['saved']:.0%} less, or {lossless['saved_with_a_large_head']:.0%} with a system prompt" in said
+    assert 0 < lossless["saved_with_a_large_head"] < lossless["saved"]
+    report = json.loads(pagefold("report", example(), "--json", home=tmp_path).stdout)["bill"]
+    assert (told["replay"]["usd"], lossless["saved"]) == (
+        report["paid"]["prompt_usd"],
+        report["policies"]["lossless"]["saved_share"],
+    )
     assert 0 < told["fold"]["saved"] < 1
     assert told["fold"]["handles"] > 0
     assert told["store"]["exact"] == told["store"]["results"] > 0

@@ -18,8 +18,9 @@ from typing import Any, TypeAlias
 from pagefold.adapters import recordings
 from pagefold.adapters.stores import open_store
 from pagefold.analysis.engine import sessions_of
-from pagefold.analysis.replay import replay
 from pagefold.analysis.replay_job import ReplayJob
+from pagefold.analysis.session_bill import LARGE_HEAD, Bill
+from pagefold.analysis.session_report import ReportOptions, SessionReport, session_report
 from pagefold.cli import output
 from pagefold.cli.demo_model import DemoModel
 from pagefold.context import Context
@@ -73,38 +74,42 @@ def _silent(shown: str, *, lead: str = "", whole: bool = False) -> None:
 
 def tell(show: Show) -> dict[str, Any]:
     """Tells the whole story, and returns its figures."""
-    (session,) = sessions_of([recordings.example()], ReplayJob(ASSUMED, "o200k", 200_000))
+    job = ReplayJob(ASSUMED, "o200k", 200_000, by_model=True, fitted=frozenset(("tokens",)))
+    (session,) = sessions_of([recordings.example()], job)
+    known, tokens = session_report(session, job, options=ReportOptions()), job.of(session).tokens
     told = {
-        "replay": _as_it_is(session, show),
-        "lossless": _lossless(session, show),
+        "replay": _as_it_is(known, show),
+        "lossless": _lossless(session, known.bill, tokens, show),
         "fold": _fold(session, show),
         "store": _store(session, show),
         "proxy": _proxy(show),
     }
     show("", lead="\nNext")
     show(
-        "  pagefold report -o report.html   what your own sessions cost, and what they would have cost\n"
-        "  pagefold run claude              your agent behind pagefold; codex, opencode and others as well"
+        "  source .venv/bin/activate   in a checkout: the command pagefold\n"
+        "  pagefold report --days 30   what your own last sessions cost, and what they would have cost\n"
+        "  pagefold run claude         your agent behind pagefold; codex, opencode and others as well"
     )
     return told
 
 
-def _as_it_is(session: Session, show: Show) -> dict[str, Any]:
-    figures = replay(session, _job().terms("identity"))
+def _as_it_is(known: SessionReport, show: Show) -> dict[str, Any]:
+    figures, cost = known.figures["identity"], known.bill.happened.both
     show(
         lead="1. What an agent pays for. ",
         shown=f"In a recorded session an agent mends a small program in "
         f"{several(figures.requests, 'request')}. Each request sends the whole history again: {short(figures.tokens)} "
         f"tokens, though only {short(figures.new_tokens)} are new. "
         f"{share(figures.result_tokens, figures.history_tokens, digits=0)} of the history are results of tools. With "
-        f"the provider's cache all of it costs {money(ASSUMED.usd(figures.cost))}, {ASSUMED.source}.",
+        f"the provider's cache all of it costs {money(cost)}, at the prices of {known.prices}.",
     )
-    return {"requests": figures.requests, "tokens": figures.tokens, "cost": figures.cost}
+    return {"requests": figures.requests, "tokens": figures.tokens, "usd": round(cost, 4)}
 
 
-def _lossless(session: Session, show: Show) -> dict[str, Any]:
-    """Replays the session with every result in its cheapest lossless form, and shows the result that gained most."""
-    whole, figures = (replay(session, _job().terms(policy)).cost for policy in ("identity", "lossless"))
+def _lossless(session: Session, bill: Bill, tokens: str, show: Show) -> dict[str, Any]:
+    """Tells what the session costs with every result in its cheapest lossless form, and shows the one that gained
+    most."""
+    saved, least = bill.share_saved("lossless"), bill.least_share_saved("lossless")
     policy, state = Lossless(), Lossless().begin()
     best = ("", "", "")
     for message in session.messages:
@@ -112,16 +117,17 @@ def _lossless(session: Session, show: Show) -> dict[str, Any]:
         shown = state.waiting[-1]
         if message.role is Role.TOOL and len(message.text) - len(shown.text) > len(best[1]) - len(best[2]):
             best = (message.blocks[0].name, message.text, shown.text)
-    ratio, count = figures / whole, counter("o200k").count
+    count = counter(tokens).count
     show(
         lead="\n2. The same, written shorter. ",
         shown="Every result enters the history in the cheapest form that decodes to "
-        f"the same: the session costs {1 - ratio:.0%} less. A result of {best[0]}, {count(best[1]):,} tokens, begins",
+        f"the same: the session costs {saved:.0%} less, or {least:.0%} with a system prompt of {LARGE_HEAD:,} tokens, "
+        f"which the recording lacks. A result of {best[0]}, {count(best[1]):,} tokens, begins",
     )
     _excerpt(show, best[1], 3)
     show(f"and is read by the agent like this, {count(best[2]):,} tokens:")
     _excerpt(show, best[2], 6)
-    return {"cost": figures, "ratio": round(ratio, 4)}
+    return {"saved": round(saved, 4), "saved_with_a_large_head": round(least, 4)}
 
 
 def _fold(session: Session, show: Show) -> dict[str, Any]:
@@ -195,10 +201,6 @@ def _proxy(show: Show) -> dict[str, Any]:
         f"{several(totals.faults, 'fault')} of pagefold's own.",
     )
     return {"requests": totals.requests, "identical": same, "faults": totals.faults}
-
-
-def _job() -> ReplayJob:
-    return ReplayJob(ASSUMED, "o200k", 200_000)
 
 
 def _excerpt(show: Show, text: str, lines: int) -> None:

@@ -50,7 +50,7 @@ class SavingsReport:
     projects: dict[str, Bill] = field(default_factory=dict)
     wasted: list[Waste] = field(default_factory=list)
     timeline: Timeline | None = None
-    worst: tuple[float, str] = (0.0, "")
+    worst: tuple[float, str] = (0.0, "")  # what economic makes of the bill without pagefold, and whose
     longest: tuple[tuple[bool, float], str, str] | None = None  # by (was folded, cost): its file and its id
     first: float = 0.0  # when the first of these sessions began and the last one ended, in seconds since 1970, or 0
     last: float = 0.0
@@ -107,8 +107,8 @@ class SavingsReport:
         paid, left = bill.happened.both, bill.with_misses("economic").both
         entry = (paid - left, -self.sessions, result)
         (heapq.heappush if len(self._rows) < _SESSIONS else heapq.heappushpop)(self._rows, entry)
-        if paid and before.requests >= WORST_FROM:
-            self.worst = max(self.worst, (left / paid, result.id))
+        if bill.plain.both and before.requests >= WORST_FROM:
+            self.worst = max(self.worst, (left / bill.plain.both, result.id))
         longest = ((bool(result.value.folds), before.cost), str(result.path), result.id)
         if before.requests and (self.longest is None or longest[0] > self.longest[0]):
             self.longest = longest

@@ -17,6 +17,10 @@ _POLICIES = {
 }
 
 
+_LESS = (
+    "the reported usage less the tokens that the policy would have left out, from the cache or not as the reported "
+    "usage shows"
+)
 _LEAST_USED = 0.01  # of a window: providers report whole percents
 
 
@@ -62,8 +66,8 @@ def _paid(bill: Bill) -> Iterator[Figure]:
     else:
         words = "what the prompts cost at least, reckoned: these logs hold no usage"
         how = (
-            "The messages of every request, counted, with a prompt cache that lives as long as the provider says. What "
-            "is assumed is below, in What was measured"
+            "The messages of every request, counted (the last section says what is assumed), with a prompt cache that "
+            "lives as long as the provider's does"
         )
     how += ", times the list prices of each session's model, five-minute and one-hour cache writes apart."
     if output:
@@ -92,9 +96,9 @@ def _could_save(report: SavingsReport) -> Iterator[Figure]:
         money_left, misses = bill.policies[policy], bill.misses[policy]
         saved = bill.happened.both - bill.with_misses(policy).both
         how = (
-            f"The same sessions under the policy would have cost {money(money_left.both)}, answers included: the "
-            "reported usage less the tokens that the policy would have left out, from the cache or not as the reported "
-            "usage shows."
+            f"The same sessions under the policy would have cost {money(money_left.both)}, answers included: {_LESS}."
+            if bill.logged_requests
+            else f"The same requests as the policy would have sent them would have cost {money(money_left.both)}."
         )
         if turns := bill.extra_turns[policy]:
             how += (

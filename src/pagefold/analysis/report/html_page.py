@@ -124,8 +124,17 @@ def _trial(report: SavingsReport) -> Iterator[Html]:
 def _card(figure: Figure) -> Html:
     how = el("details", el("summary", "how"), el("p", figure.how), class_="how")
     return el(
-        "li", el("b", figure.value), el("span", _with_code(figure.words)), how, class_="good" if figure.good else None
+        "li",
+        el("b", _unbroken(figure.value)),
+        el("span", _with_code(figure.words)),
+        how,
+        class_="good" if figure.good else None,
     )
+
+
+def _unbroken(value: str) -> str:
+    """A share and an amount, each on one line: in a narrow card the amount stands below."""
+    return value.replace(" ", "\u00a0").replace("\u00a0(", " (")
 
 
 def _with_code(words: str) -> Iterator[HtmlChild]:
