@@ -126,6 +126,16 @@ def test_one_of_its_instances_that_goes_away_moves_nothing(store: MemoryStore) -
         assert (len(other.received), model.received) == (2, [])
 
 
+def test_what_the_other_version_says_itself_is_passed_on_and_moves_nothing(store: MemoryStore) -> None:
+    """It is there, and the provider is not: the next request may go on as it began."""
+    older = Proxy(Upstreams({"anthropic": nobody()}), Conversations())
+    with running(older) as other, new_version(store, other) as (_, url, model):
+        status, headers, answer = ask(url, body=asked(history(13)))
+        assert (status, b"pagefold got no answer" in answer) == (502, True)
+        assert "x-pagefold-begun-anew" not in dict(headers)
+        assert model.received == []
+
+
 def test_what_a_provider_refused_through_the_other_version_is_passed_on(store: MemoryStore) -> None:
     with upstream(answers(BUSY)) as other, new_version(store, other.url) as (_, url, model):
         assert ask(url, body=asked(history(13)))[0] == 503

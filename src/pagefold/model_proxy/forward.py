@@ -135,9 +135,10 @@ class ProxiedRequest:
     async def _given_by_other(self, body: bytes) -> aiohttp.ClientResponse | None:
         """The answer of an instance of another version, which counts and records the exchange; None without one."""
         answer = await self._proxy.other_version.answer(self._session, self._scope, body)
-        if answer is not None:
-            self._exchange, self._handed_on = None, True
-        return answer
+        if answer is None:
+            return None
+        self._exchange, self._handed_on, self._refused = None, True, answer.begun
+        return answer.response
 
     async def _storable(self, derived: bytes | None) -> bytes | None:
         """Returns the request, or where its pages could not be stored one that does not name them."""

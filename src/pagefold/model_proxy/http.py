@@ -25,6 +25,8 @@ Headers: TypeAlias = list[tuple[bytes, bytes]]
 
 WISH_HEADER, WINDOW_HEADER, PROJECT_HEADER = b"x-pagefold", b"x-pagefold-window", b"x-pagefold-project"
 HANDED_ON_HEADER = b"x-pagefold-handed-on"
+CAME_WITH = "pagefold.headers"
+"""Where a scope has the headers that a client sent, if those in their place are others."""
 _MEANT_FOR_US = (TOKEN_HEADER, WISH_HEADER, WINDOW_HEADER, PROJECT_HEADER, HANDED_ON_HEADER)
 NOT_PASSED_ON = frozenset((b"host", b"expect", *_MEANT_FOR_US))
 """Headers that are not for the upstream."""

@@ -8,21 +8,37 @@ A request that was handed on is never handed on again.
 
 from collections.abc import Mapping
 from contextlib import suppress
+from typing import NamedTuple
 
 import aiohttp
 
 from pagefold.adapters.asgi import Event
 from pagefold.model_proxy.aws_signing import Session
-from pagefold.model_proxy.http import HANDED_ON_HEADER, are_text, not_to_add, passed_on, sendable
+from pagefold.model_proxy.http import (
+    CAME_WITH,
+    HANDED_ON_HEADER,
+    are_text,
+    beginning,
+    not_to_add,
+    passed_on,
+    sendable,
+)
 from pagefold.model_proxy.upstreams import Upstreams
-
-CAME_WITH = "pagefold.headers"
-"""Where a scope has the headers that a client sent, if those in their place are others."""
+from pagefold.wire.api import error_members
+from pagefold.wire.json_text import as_string
 
 _OWN = frozenset((b"host", b"expect"))
 _NOBODY = frozenset((502, 503, 504))  # from whatever stands before the instances
-_OUR_HEADERS = "x-pagefold-"
+_OUR_HEADERS, _OUR_NAME = "x-pagefold-", "pagefold"
+_ERROR_BYTES = 64 << 10
 _TRIES = 2  # one of several instances may have gone, and its connection was kept
+
+
+class GivenAnswer(NamedTuple):
+    """An answer of another instance, and the part of its body that was read already."""
+
+    response: aiohttp.ClientResponse
+    begun: bytes = b""
 
 
 class OtherVersion:
@@ -37,7 +53,7 @@ class OtherVersion:
         signed = named.get(b"authorization", b"").startswith(b"AWS4-")
         return self._is_there and HANDED_ON_HEADER not in named and not signed
 
-    async def answer(self, session: Session, scope: Event, body: bytes) -> aiohttp.ClientResponse | None:
+    async def answer(self, session: Session, scope: Event, body: bytes) -> GivenAnswer | None:
         """The answer of an instance of the other version, or None where there is none any more."""
         target = self._upstreams.at("", scope["raw_path"], scope["query_string"])
         headers = passed_on(scope.get(CAME_WITH, scope["headers"]), _OWN)
@@ -58,7 +74,11 @@ class OtherVersion:
                 break
         if answer is None:
             return None
-        if answer.status in _NOBODY and not any(name.lower().startswith(_OUR_HEADERS) for name in answer.headers):
-            answer.close()
-            return None
-        return answer
+        if answer.status not in _NOBODY or any(name.lower().startswith(_OUR_HEADERS) for name in answer.headers):
+            return GivenAnswer(answer)
+        with suppress(aiohttp.ClientError, OSError):
+            begun = await beginning(answer, _ERROR_BYTES)
+            if _OUR_NAME in as_string(error_members(begun).get("message")):  # it is there, and the provider is not
+                return GivenAnswer(answer, begun)
+        answer.close()
+        return None

@@ -3,7 +3,7 @@ to that team's own proxy.
 
 Promises: without a valid token nothing is answered but health and readiness, and where tokens cannot be verified nobody
 is let in. A token reaches neither the provider nor a log: every header that holds something like one is left out, and
-where it stood in the place of the provider's key XX team has a proxy of its own, with
+where it stood in the place of the provider's key the server's own is put there. Each team has a proxy of its own, with
 its own scope of the store, caches, counts and dashboard, so that nothing of one is there to be shown to another.
 """
 
@@ -18,8 +18,7 @@ from pagefold.access.budget import OverLimit
 from pagefold.access.team import Team, TeamUse, dashboard_secret
 from pagefold.adapters.asgi import App, Event, Lifespan, Receive, Send
 from pagefold.door import FOREIGN, TOKEN_HEADER, Door
-from pagefold.model_proxy.http import PROJECT_HEADER, Headers, only_legible, refuse, reply
-from pagefold.model_proxy.other_version import CAME_WITH
+from pagefold.model_proxy.http import CAME_WITH, PROJECT_HEADER, Headers, only_legible, refuse, reply
 from pagefold.model_proxy.proxy import Proxy
 from pagefold.model_proxy.readiness import PATHS, Readiness
 from pagefold.model_proxy.server_key import goes_with
