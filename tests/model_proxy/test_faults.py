@@ -98,6 +98,36 @@ def test_what_a_mistake_of_ours_lets_through_is_charged_all_the_same() -> None:
     assert seen.charge.usd > 0
 
 
+def test_what_a_mistake_of_ours_lets_through_and_the_provider_refuses_costs_nothing() -> None:
+    charged: list[Seen] = []
+    with upstream(answers(whole(b'{"error": "busy"}', status=b"429 Too Many Requests"))) as model:
+        upstreams = Upstreams({"anthropic": model.url})
+        proxy = Proxy(upstreams, exchange=broken_exchange, report=lambda line: None)
+        proxy.meter = lambda seen, headers: charged.append(seen)
+        with running(proxy) as url:
+            assert ask(url, body=body(history(3)))[0] == 429
+            assert proxy.totals.requests == 1
+    assert charged == []
+
+
+class FaultyAfterwards(Proxy):
+    """A proxy with a mistake in what it does once a request is counted."""
+
+    def fell_silent(self, *given: object, **named: object) -> None:
+        raise KeyError(given)
+
+
+def test_a_mistake_after_a_request_was_counted_counts_and_charges_it_no_second_time() -> None:
+    charged: list[Seen] = []
+    with upstream(answers(whole(ANSWER))) as model:
+        proxy = FaultyAfterwards(Upstreams({"anthropic": model.url}), report=lambda line: None)
+        proxy.meter = lambda seen, headers: charged.append(seen)
+        with running(proxy) as url:
+            assert ask(url, body=body(history(3)))[2] == ANSWER
+            assert (proxy.totals.requests, proxy.totals.faults) == (1, 1)
+    assert len(charged) == 1
+
+
 def test_what_went_wrong_with_a_long_request_is_not_written_out_either(
     capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:

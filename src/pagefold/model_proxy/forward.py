@@ -76,7 +76,7 @@ class ProxiedRequest:
         self._faulty = self._fell_back = self._unstored = self._handed_on = False
         self._may_hand_on = proxy.other_version.takes(named)
         self._ending = Ending.ABANDONED
-        self._bytes_down, self._refused = 0, b""
+        self._bytes_down, self._status, self._refused = 0, 0, b""
         self._upstream: tuple[list[tuple[str, str]], bytes] = [], b""
         self._began = self._ended = steady_time()
         self._counted, self._step = False, "prepare"
@@ -366,6 +366,7 @@ class ProxiedRequest:
     def _head(self, response: aiohttp.ClientResponse, dropped: frozenset[bytes] = frozenset()) -> Event:
         """Returns the status and headers that the client gets."""
         # Neither status has a body, but a 304 may tell the length of what it does not send.
+        self._status = response.status
         headers = passed_on(response.raw_headers, _LENGTH if response.status in (204, 304) else dropped)
         if b"upgrade" in self._named:
             headers.append((b"connection", b"close"))  # the parser reads no second request behind an upgrade
@@ -407,9 +408,9 @@ class ProxiedRequest:
             self._listener.show()
         up, down = self._upload.bytes, self._bytes_down
         seen = self._exchange.finish(self._ending, bytes_up=up, bytes_down=down, now=self._ended)
+        self._counted = True
         self._proxy.record_seen(seen, self._named)
         self._proxy.fell_silent(self._exchange, seen, self._target, self._upstream)
-        self._counted = True
         tell(self._proxy, self._exchange, seen, self._named, self._began, self._ended)
 
     def count(self) -> None:
@@ -419,5 +420,5 @@ class ProxiedRequest:
             up, down, left = self._upload.bytes, self._bytes_down, int(self._ending is Ending.ABANDONED)
             counts = Totals(requests=1, abandoned=left, bytes_up=up, bytes_down=down, handed_on=int(self._handed_on))
             self._proxy.add(counts)
-            if not self._handed_on:  # whoever it was handed on to charges it
+            if 200 <= self._status < 300 and not self._handed_on:  # whoever it was handed on to charges it
                 charge_unheard(self._proxy, self._scope, self._named, up, down)
