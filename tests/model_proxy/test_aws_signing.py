@@ -1,6 +1,8 @@
 """Requests signed for AWS behind the proxy: signed again after they were derived, or refused in a sentence."""
 
 import json
+import socket
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -9,6 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from pagefold.adapters.asgi import Event, Receive, Send
 from pagefold.derive.policies import policy_named
 from pagefold.model_proxy.aws_signing import AwsSigning
 from pagefold.model_proxy.conversations import Conversations
@@ -16,7 +19,7 @@ from pagefold.model_proxy.proxy import Proxy
 from pagefold.model_proxy.server import running
 from pagefold.model_proxy.upstreams import Upstreams
 from pagefold.wire.aws_signature import AwsCredentials, SignedRequest, SigningScope, problem_with, signed
-from tests.model_proxy.upstream import ANSWER, Received, Upstream, answers, ask, upstream, whole
+from tests.model_proxy.upstream import ANSWER, PATIENCE, Received, Upstream, answers, ask, upstream, whole
 
 KEY = AwsCredentials("AKIDEXAMPLE", "secret of the user", "session")
 SCOPE = SigningScope("", "eu-west-1", "bedrock")
@@ -123,3 +126,22 @@ def test_without_a_key_a_sentence_says_what_to_do(missed: bool, sentence: str) -
         status, answer = asked(url)
     assert (status, model.received) == (400, [])
     assert sentence in json.loads(answer)["error"]["message"]
+
+
+def test_a_client_that_leaves_while_it_sends_what_it_signed_is_counted_and_no_fault() -> None:
+    done = threading.Event()
+
+    class Told(Proxy):
+        async def __call__(self, scope: Event, receive: Receive, send: Send) -> None:
+            try:
+                await super().__call__(scope, receive, send)
+            finally:
+                done.set() if scope["type"] == "http" else None
+
+    lines = (f"POST {PATH} HTTP/1.1", "Host: localhost", "Content-Length: 99", "Authorization: AWS4-HMAC-SHA256 x")
+    proxy = Told(Upstreams({"bedrock": "http://127.0.0.1:9"}), signing=AwsSigning(KEY))
+    with running(proxy) as url:
+        with socket.create_connection(("127.0.0.1", urlsplit(url).port or 0), timeout=PATIENCE) as connection:
+            connection.sendall("\r\n".join((*lines, "", "half a body")).encode())
+        assert done.wait(PATIENCE)
+    assert (proxy.totals.faults, proxy.totals.requests, proxy.totals.abandoned) == (0, 1, 1)

@@ -1,12 +1,16 @@
 """The endpoint that gateways ask: as many messages back, shorter, and nothing lost."""
 
 import json
+import socket
+import threading
 import urllib.error
 import urllib.request
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
+from pagefold.adapters.asgi import Event, Receive, Send
 from pagefold.door import Door
 from pagefold.encode.choose import decode
 from pagefold.model_proxy.proxy import Proxy
@@ -71,3 +75,20 @@ def test_a_fault_gives_the_messages_back_and_is_counted(monkeypatch: pytest.Monk
         status, answer = ask(url, json.dumps(REQUEST).encode())
     assert (status, answer["messages"], answer["tokens_saved"]) == (200, REQUEST["messages"], 0)
     assert len(lines) == 1
+
+
+def test_a_gateway_that_leaves_before_all_is_sent_is_no_fault() -> None:
+    done = threading.Event()
+
+    class Told(Proxy):
+        async def __call__(self, scope: Event, receive: Receive, send: Send) -> None:
+            try:
+                await super().__call__(scope, receive, send)
+            finally:
+                done.set() if scope["type"] == "http" else None
+
+    with running(proxy := Told(Upstreams({}))) as url:
+        with socket.create_connection(("127.0.0.1", urlsplit(url).port or 0), timeout=10) as connection:
+            connection.sendall(b"POST /v1/compress HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99\r\n\r\n{")
+        assert done.wait(10)
+    assert proxy.totals.faults == 0

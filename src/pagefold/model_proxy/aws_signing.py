@@ -15,7 +15,7 @@ import aiohttp
 from yarl import URL
 
 from pagefold.adapters.asgi import Event, Receive
-from pagefold.model_proxy.http import Upload
+from pagefold.model_proxy.http import CAME_WITH, Upload
 from pagefold.wire.apis import providers
 from pagefold.wire.aws_signature import (
     ALGORITHM,
@@ -55,7 +55,8 @@ class AwsSigning:
         self._mark = f"{ALGORITHM} {secrets.token_hex(32)} "
 
     async def admitted(self, scope: Event, receive: Receive) -> tuple[Event, Receive, str]:
-        """A signed request as it goes on, what gives its body, and why it does not go on; "" where it does."""
+        """A signed request as it goes on, what gives its body, and why it does not go on; "" where it does. Raises
+        ClientLeftError."""
         if not scope["raw_path"].startswith(_PATHS):
             return scope, receive, ""
         if self._credentials is None:
@@ -64,7 +65,7 @@ class AwsSigning:
         body = await upload.read(self._most)
         if not upload.whole or len(body) > self._most:
             return scope, receive, _TOO_LONG
-        headers = [(name.decode(), value.decode()) for name, value in scope["headers"]]
+        headers = [(name.decode(), value.decode()) for name, value in scope.get(CAME_WITH, scope["headers"])]
         path, query = scope["raw_path"].decode(), scope["query_string"].decode()
         request = SignedRequest(scope["method"], path, query, headers, body)
         of = scope_of(headers)

@@ -13,7 +13,7 @@ from typing import Any
 from pagefold.adapters.asgi import Receive, Send
 from pagefold.door import TOKEN_HEADER, Door
 from pagefold.errors import WireError
-from pagefold.model_proxy.http import Upload, refuse, reply
+from pagefold.model_proxy.http import ClientLeftError, Upload, refuse, reply
 from pagefold.stateless import Deriver, tokens_of
 from pagefold.wire import json_text
 from pagefold.wire.api import error_json
@@ -38,7 +38,10 @@ class CompressEndpoint:
             await refuse(send, 401, error_json("authentication_error", "this pagefold asks for its token"))
             return
         upload = Upload(receive)
-        body = await upload.read(self._most)
+        try:
+            body = await upload.read(self._most)
+        except ClientLeftError:
+            return
         if not upload.whole:
             await refuse(send, 413, error_json("request_too_large", f"more than {self._most} bytes"))
             return

@@ -44,7 +44,15 @@ from pagefold.model_proxy.exchange import Exchange
 from pagefold.model_proxy.forward import ProxiedRequest
 from pagefold.model_proxy.history_memory import TIDY_SECONDS, tidy
 from pagefold.model_proxy.host import FinishedRequest
-from pagefold.model_proxy.http import CONNECT_SECONDS, Headers, are_text, needs_upgrade, refuse, reply
+from pagefold.model_proxy.http import (
+    CONNECT_SECONDS,
+    ClientLeftError,
+    Headers,
+    are_text,
+    needs_upgrade,
+    refuse,
+    reply,
+)
 from pagefold.model_proxy.idle_plan import IdlePlan, conversation_names, idle_plan
 from pagefold.model_proxy.keep_alive import KeepAlive
 from pagefold.model_proxy.limited_http import ConnectionLimits
@@ -195,7 +203,11 @@ class Proxy:
         else:
             assert self._session is not None, "the lifespan has begun"
             if named.get(b"authorization", b"").startswith(b"AWS4-"):
-                scope, receive, problem = await self._signing.admitted(scope, receive)
+                try:
+                    scope, receive, problem = await self._signing.admitted(scope, receive)
+                except ClientLeftError:
+                    self.add(Totals(requests=1, abandoned=1))
+                    return
                 if problem:
                     await refuse(send, 400, error_at(scope["path"])("invalid_request_error", problem))
                     return
