@@ -74,7 +74,7 @@ def test_after_a_fold_user_and_assistant_have_said_what_they_said(text: str) -> 
         elif whose == "assistant":
             assert any(said in line for said in SAID["assistant"]) or line.startswith("look "), line
         elif whose == "account":
-            assert re.match(r"look \d+: |earlier, none failed: ", line), line
+            assert re.match(r"look \d+: |left out among these, all of which went well: ", line), line
         else:
             assert whose in ("pagefold", "tool"), line
     handle = re.findall(r"pf-[a-z2-7]{10}", digest)[0]

@@ -145,3 +145,18 @@ def test_what_a_command_in_the_background_printed_is_no_agents_report() -> None:
     work = work_of(conversation(call("c1", "TaskOutput", {"task_id": "b1"}), result("c1", ended)))
 
     assert not work.exchanges[0].delegated
+
+
+def test_a_patch_in_a_program_is_named_by_its_files() -> None:
+    """In a string literal of a program the line breaks of a patch are escaped."""
+    patch = "*** Begin Patch\n*** Update File: /srv/mill/a.py\n@@\n-two\n+three\n*** End Patch\n"
+    program = f"const patch = {json.dumps(patch)};\ntext(await tools.apply_patch(patch));\n"
+    work = work_of(
+        conversation(
+            user("Mend the mill."),
+            call("c1", "exec", {"input": program}),
+            result("c1", "Script completed\nWall time 0.1 seconds\nOutput:\n\n{}"),
+        )
+    )
+
+    assert work.exchanges[0].line == "exec /srv/mill/a.py: ok"

@@ -155,6 +155,23 @@ def test_files_that_were_deleted_are_told_as_such_and_shown_nowhere() -> None:
     assert "def total_" not in told
 
 
+def test_a_file_in_doubt_is_told_as_changed_where_this_session_changed_it() -> None:
+    edit = {"file_path": "/srv/mill/a.py", "old_string": "wheel_one = 1", "new_string": "wheel_one = 2"}
+    text = digest(
+        conversation(
+            user("Mend the mill."),
+            call("c1", "Write", {"file_path": "/srv/mill/a.py", "content": "wheel_one = 1\nstone_one = 2\nsack = 3\n"}),
+            result("c1", "File created successfully"),
+            call("c2", "Edit", edit),
+            result("c2", "The file has been updated."),
+            call("c3", "Agent", {"description": "Sift", "prompt": "Sift it."}),
+            result("c3", "Sifted."),
+            *(agent(f"Step {step} is done.") for step in range(6)),
+        )
+    )
+    assert "file /srv/mill/a.py, changed in this session, lines, seen at least in part before `the agent" in text
+
+
 def test_a_file_that_may_have_been_removed_is_told_so() -> None:
     text = FileText().shown(1, ["def total_of_rows():"] * 8, 0)
 

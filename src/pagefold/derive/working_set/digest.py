@@ -11,7 +11,7 @@ from pagefold.derive.entry import Entry
 from pagefold.derive.selection import Candidate, Offer, select
 from pagefold.derive.working_set.attention import attention_of
 from pagefold.derive.working_set.chunks import chunks_of
-from pagefold.derive.working_set.done import counted_lines, done_lines, open_failures
+from pagefold.derive.working_set.done import counted_lines, done_lines, mended_by, only_showed, told_always
 from pagefold.derive.working_set.file_views import FileView, file_views, ledger_of, removed_lines
 from pagefold.derive.working_set.held import DigestPart, Held
 from pagefold.derive.working_set.names import IN_FILES, Names, Standing, name_parts
@@ -189,31 +189,30 @@ def _plans(material: Material, room: int, held: Held) -> list[Part]:
 def _done(material: Material, room: int, share: int, held: Held) -> list[Part]:
     exchanges = material.work.answered_between(0, material.cut)
     recent = exchanges[-_DONE_MOST:]
-    lines, failures = done_lines(recent, material.handles), open_failures(recent)
+    lines, mended = done_lines(recent, material.handles), mended_by(recent)
+    always = told_always(recent, mended)
     candidates = [
-        line.candidate((place + 1) / len(lines), open_failure=line.exchanges[-1].call_id in failures)
+        line.candidate((place + 1) / len(lines), must_stand=line.exchanges[-1].call_id in always)
         for place, line in enumerate(lines)
     ]
-    chosen: list[str] = []
-    told: set[str] = set()
-    untold = exchanges[:-_DONE_MOST]
-    early = untold[-1].answered if untold else -1  # the place of the last exchange that has no line for want of room
-    for line, offer in zip(lines, select(candidates, room, share).offers, strict=True):
-        for exchange in line.exchanges:
-            if offer is None:
-                early = exchange.answered
-                untold.append(exchange)
-                continue
-            told.add(exchange.call_id)
+    offers = select(candidates, room, share).offers
+    chosen = [line for line, offer in zip(lines, offers, strict=True) if offer is not None]
+    told = {exchange.call_id for line in chosen for exchange in line.exchanges}
+    # A failure without its success would pass for one that nothing has mended.
+    chosen = [line for line in chosen if (mended.get(line.exchanges[-1].call_id) or line.exchanges[-1].call_id) in told]
+    told = {exchange.call_id for line in chosen for exchange in line.exchanges}
+    for exchange in exchanges:
+        if exchange.call_id in told:
             held.add(exchange.answered, DigestPart.DONE, f"its outcome: {exchange.ending.outcome}")
             held.add(exchange.called, DigestPart.DONE, f"a call with its outcome: {exchange.ending.outcome}")
-        chosen += [line.text] if offer is not None else []
-    room_for = "only counted: there is no room for older ones"
+    untold = [exchange for exchange in exchanges if exchange.call_id not in told and not only_showed(exchange)]
+    room_for = "only counted: there is no room for it"
     held.leave_out((exchange.called for exchange in untold), f"a call that is {room_for}")
     held.leave_out((exchange.answered for exchange in untold), f"a result that is {room_for}")
-    counted = [exchange for exchange in exchanges if exchange.answered <= early and exchange.call_id not in told]
-    chosen = [*counted_lines(counted), *chosen]
-    return [Part("what was done, in order, with its outcome:", tuple(chosen))] if chosen else []
+    reads = any(only_showed(exchange) and exchange.call_id not in told for exchange in exchanges)
+    title = f"what was done, in order, with its outcome{', without what only showed files' if reads else ''}:"
+    texts = [*counted_lines(untold), *(line.text for line in chosen)]
+    return [Part(title, tuple(texts))] if texts else []
 
 
 def _files(material: Material, budget: int, said: Sequence[Saying], held: Held) -> list[FileView]:

@@ -10,7 +10,6 @@ from pagefold.pages.kinds import ResidencyLevel
 from pagefold.pages.outcome import Outcome
 
 _NAMED = 12  # exchanges at the end whose results are named by their handles
-_FAILED = 1.0  # how much more a token of a failure is worth than one of what went well as long ago
 NO_HANDLES: Mapping[str, str] = {}
 
 
@@ -21,13 +20,11 @@ class DoneLine:
     text: str
     exchanges: tuple[Exchange, ...]
 
-    def candidate(self, recency: float, *, open_failure: bool) -> Candidate:
-        """A failure that nothing has mended since always stands; of the others the newest, failures first. `recency` is
-        above 0, the oldest, and 1 for the newest."""
+    def candidate(self, recency: float, *, must_stand: bool) -> Candidate:
+        """Some lines always stand; of the others the newest. `recency` is above 0, the oldest, and 1 for the newest."""
         cost = len(self.text) // 4 + 1
-        went_well = self.exchanges[-1].ending.outcome is Outcome.OK
-        offer = Offer(ResidencyLevel.STRUCTURED, cost, cost * (recency + (0.0 if went_well else _FAILED)))
-        return Candidate(self.exchanges[-1].answered, (offer,), 0 if open_failure else None)
+        offer = Offer(ResidencyLevel.STRUCTURED, cost, cost * recency)
+        return Candidate(self.exchanges[-1].answered, (offer,), 0 if must_stand else None)
 
 
 def done_lines(exchanges: Sequence[Exchange], handles: Mapping[str, str] = NO_HANDLES) -> list[DoneLine]:
@@ -36,7 +33,7 @@ def done_lines(exchanges: Sequence[Exchange], handles: Mapping[str, str] = NO_HA
     lines: list[DoneLine] = []
     last, together = "", list[Exchange]()
     for place, exchange in enumerate(exchanges):
-        if not is_told(exchange, exchanges):
+        if only_showed(exchange) and exchange is not exchanges[-1]:
             continue
         line = exchange.line
         if place >= len(exchanges) - _NAMED and exchange.act is Act.OTHER and exchange.call_id in handles:
@@ -50,32 +47,39 @@ def done_lines(exchanges: Sequence[Exchange], handles: Mapping[str, str] = NO_HA
     return lines
 
 
-def open_failures(exchanges: Sequence[Exchange]) -> set[str]:
-    """The calls that were refused, or that failed and have not gone well since: the same call again, or one of the same
-    tool on the same files."""
-    mended: set[tuple[str, object]] = set()
-    found: set[str] = set()
+def mended_by(exchanges: Sequence[Exchange]) -> dict[str, str]:
+    """The calls that did not go well, each with the next one that did: the same call again, or one of the same tool on
+    the same files; nothing where there is none."""
+    went_well: dict[tuple[str, object], str] = {}
+    found: dict[str, str] = {}
     for exchange in reversed(exchanges):
-        same = {(exchange.name, exchange.label), (exchange.name, exchange.paths or exchange.label)}
+        same = ((exchange.name, exchange.label), (exchange.name, exchange.paths or exchange.label))
         if exchange.ending.outcome is Outcome.OK:
-            mended |= same
-        elif exchange.ending.outcome is Outcome.REFUSED or not mended & same:
-            found.add(exchange.call_id)
+            went_well |= dict.fromkeys(same, exchange.call_id)
+        else:
+            found[exchange.call_id] = next((went_well[key] for key in same if key in went_well), "")
     return found
 
 
-def is_told(exchange: Exchange, among: Sequence[Exchange]) -> bool:
-    """Whether an exchange has a line among these: not a read that went well, unless it is the last of them. What it
-    showed is among the files."""
-    read = exchange.act is Act.SHOWED and exchange.ending.outcome is Outcome.OK
-    return not read or exchange is among[-1]
+def told_always(exchanges: Sequence[Exchange], mended: Mapping[str, str]) -> set[str]:
+    """The calls that were refused, and those that failed and have not gone well since; of what was refused and then
+    went well, both."""
+    refused = {one.call_id for one in exchanges if one.ending.outcome is Outcome.REFUSED}
+    found = {call for call, success in mended.items() if not success or call in refused}
+    return found | {mended[call] for call in refused if mended[call]}
+
+
+def only_showed(exchange: Exchange) -> bool:
+    """Whether an exchange has no line: a read that went well. What it showed is among the files."""
+    return exchange.act is Act.SHOWED and exchange.ending.outcome is Outcome.OK
 
 
 def counted_lines(exchanges: Sequence[Exchange]) -> Iterator[str]:
-    """Old exchanges that went well, counted by tool."""
-    counts: dict[str, int] = {}
-    for exchange in exchanges:
-        if exchange.ending.outcome is Outcome.OK:
-            counts[exchange.name] = counts.get(exchange.name, 0) + 1
-    if counts:
-        yield "earlier, none failed: " + ", ".join(f"{name} x {times}" for name, times in counts.items())
+    """Exchanges that have no line for want of room, counted by tool. They stand among those that have one."""
+    for well, how in ((True, "all of which went well"), (False, "which did not all go well")):
+        counts: dict[str, int] = {}
+        for exchange in exchanges:
+            if (exchange.ending.outcome is Outcome.OK) is well:
+                counts[exchange.name] = counts.get(exchange.name, 0) + 1
+        if counts:
+            yield f"left out among these, {how}: " + ", ".join(f"{name} x {times}" for name, times in counts.items())

@@ -72,7 +72,8 @@ def _view(key: str, file: KnownFile, chunks: Sequence[Chunk], doubt: str) -> Fil
             lines.append(None)
         lines += _numbered(file.text.regions[region], begin, end, certain=not doubt)
     page = Page.of(PageKind.EVIDENCE, known_text(file), file.name)
-    title = f"{_name(file)}, lines" if doubt else _title(file, runs, page.handle)
+    changed = ", changed in this session" if file.edits else ""
+    title = f"{_name(file)}{changed}, lines" if doubt else _title(file, runs, page.handle)
     return FileView(key, title, tuple(lines), page, None if doubt else _numbered_lines(file, runs), doubt)
 
 

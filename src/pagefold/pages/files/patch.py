@@ -14,12 +14,14 @@ _NEW_SIDE = re.compile(r'^\+\+\+ "?(?:b/)?([^"\t]+?)"?(?:\t.*)?$')
 
 
 def patch_in(text: str) -> str:
-    """The patch that stands in a text, such as a shell command, or "" where there is none."""
+    """The patch that stands in a text, such as a shell command, or "" where there is none. In a string literal of a
+    program its line breaks are escaped."""
     start = text.find("*** Begin Patch")
     if start < 0:
         return ""
     end = text.find("*** End Patch", start)
-    return text[start:] if end < 0 else text[start:end]
+    patch = text[start:] if end < 0 else text[start:end]
+    return patch if "\n" in patch[:80] else patch.replace("\\n", "\n").replace('\\"', '"').replace("\\t", "\t")
 
 
 def patched_files(patch: str) -> Iterator[FileChange]:

@@ -136,7 +136,7 @@ def _patches(arguments: Mapping[str, Any]) -> Iterator[str]:
 
 def _by_patch(call: _FileCall) -> Iterator[FileChange]:
     if not call.failed:
-        yield from (change for patch in _patches(call.arguments) for change in patched_files(_unescaped(patch)))
+        yield from (change for patch in _patches(call.arguments) for change in patched_files(patch))
 
 
 def _is_edit(call: _FileCall) -> bool:
@@ -320,11 +320,6 @@ def _calls_in(code: str) -> Iterator[tuple[str, str]]:
             yield script, folder if isinstance(folder, str) else ""
         elif isinstance(value, str) and patch_in(value):
             yield value, ""
-
-
-def _unescaped(patch: str) -> str:
-    """A patch inside a program's string literal has its line breaks escaped."""
-    return patch if "\n" in patch[:80] else patch.replace("\\n", "\n").replace('\\"', '"').replace("\\t", "\t")
 
 
 _DONE_BY: Mapping[Does, Callable[[_FileCall], Iterator[FileChange]]] = {
