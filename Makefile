@@ -188,7 +188,7 @@ $(MODELS_DIR)/venv/.ready:
 # The reading test and the likelihood of recorded answers by such a model, on loopback. LOGS names recordings; a run that
 # was stopped goes on from where it was.
 MODEL ?= gemma-3-270m
-WITH_MODEL = nice $(MODELS_DIR)/venv/bin/python bench/small_model.py --gguf $(MODELS_DIR)/$(MODEL).gguf --port 8399 \
+WITH_MODEL = nice $(MODELS_DIR)/venv/bin/python -m bench.small_model --gguf $(MODELS_DIR)/$(MODEL).gguf --port 8399 \
 	--threads 1 & model=$$!; trap "kill $$model" EXIT; sleep 10; $(BIN)/pagefold lab
 ASKED = --endpoint http://127.0.0.1:8399 --model $(MODEL) --minutes 60 $(if $(LOGS),--logs $(LOGS)) --resume $(MODELS_DIR)
 

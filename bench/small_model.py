@@ -1,11 +1,14 @@
 """Says how likely a text is to a small local model: `/v1/completions` with `echo` and `logprobs`, on loopback.
 
-    .models/venv/bin/python bench/small_model.py --port 8399        # after `make models`
+    .models/venv/bin/python -m bench.small_model --port 8399        # after `make models`
 
-That is all it does: it is what `pagefold lab reading --likelihood` and `pagefold lab likelihood` ask, and what servers
-of llama.cpp do not offer. What a text shares with the one before it is not read again, so several answers to one
-question cost one reading. Where a request says `score_from`, tokens that end before that character get null in place of
-a log-probability: working those out takes longer than reading.
+It is what `pagefold lab reading --likelihood` and `pagefold lab likelihood` ask, and what servers of llama.cpp do not
+offer. What a text shares with the one before it is not read again, so several answers to one question cost one reading.
+Where a request says `score_from`, tokens that end before that character get null in place of a log-probability: working
+those out takes longer than reading.
+
+For `pagefold lab solve` it answers `/v1/chat/completions` with tools as well, if the model was taught as Qwen2.5 was
+(`bench.small_chat`): always the likeliest token, and at most `--answer` of them.
 It runs in the folder of `make models`, which has what it imports, and prints one JSON line with its address.
 """
 
@@ -14,10 +17,13 @@ import importlib
 import json
 import math
 import re
+from collections.abc import Sequence
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
+
+from bench import small_chat
 
 FOLDER = Path(__file__).parent.parent / ".models"
 BATCH = 512
@@ -51,6 +57,29 @@ class SmallModel:
         """Special tokens in a text are read as the text they are; the one that a model begins with is added."""
         return list(self._vocabulary.tokenize(text, self._vocabulary.get_add_bos(), False))
 
+    def prompted(self, parts: Sequence[small_chat.Part]) -> list[int]:
+        """The tokens of a prompt. Special tokens are those of its framing alone."""
+        return [token for text, framing in parts for token in self._vocabulary.tokenize(text, False, framing)]
+
+    def answer(self, tokens: list[int], most: int) -> tuple[str, int, bool]:
+        """What follows a prompt, of the likeliest tokens: the text, how many those are, and whether it came to an
+        end by itself."""
+        begin = reread_from(self._tokens, self._logprobs, tokens, len(tokens))
+        self._llama.memory_seq_rm(0, begin, -1)
+        self._decode(tokens[begin:], begin)
+        made: list[int] = []
+        while not (ended := self._vocabulary.is_eog(token := int(self._logits(-1).argmax()))) and len(made) < most:
+            self._decode([token], len(tokens) + len(made))
+            made.append(token)
+        self._tokens = [*tokens, *made]
+        self._logprobs = [None] * len(self._tokens)
+        return b"".join(map(self._bytes_of, made)).decode(errors="replace"), len(made), ended
+
+    def _decode(self, tokens: list[int], at: int) -> None:
+        for start in range(0, len(tokens), BATCH):
+            self._batch.set_batch(tokens[start : start + BATCH], at + start, False)
+            self._llama.decode(self._batch)
+
     def scored(self, tokens: list[int], score_from: int = 0) -> dict[str, Any]:
         """Returns the tokens as text, where each begins, and how likely each was after those before it."""
         pieces = [self._bytes_of(token) for token in tokens]
@@ -61,12 +90,7 @@ class SmallModel:
 
     def _read(self, tokens: list[int], first: int) -> None:
         """Reads what the last text did not have. Tokens from `first` on get their log-probability."""
-        shared = next(
-            (at for at, (old, new) in enumerate(zip(self._tokens, tokens, strict=False)) if old != new),
-            min(len(self._tokens), len(tokens)),
-        )
-        # The last shared token is read again: what it predicts is the first new one.
-        begin = max(0, shared - 1)
+        begin = reread_from(self._tokens, self._logprobs, tokens, first)
         scores_from = max(begin, first - 1)
         self._llama.memory_seq_rm(0, begin, -1)
         logprobs: list[float | None] = list(self._logprobs[: begin + 1]) if begin else [None]
@@ -90,23 +114,40 @@ class SmallModel:
             return bytes.fromhex(byte[1])
         return str(spelled).replace("▁", " ").encode()
 
+    def _logits(self, row: int) -> Any:
+        read = self._llama.get_logits_ith(row)
+        return self._numpy.fromiter(read, self._numpy.float32, len(read))
+
     def _logprob(self, row: int, token: int) -> float:
-        numpy, read = self._numpy, self._llama.get_logits_ith(row)
-        logits = numpy.fromiter(read, numpy.float32, len(read))
+        numpy, logits = self._numpy, self._logits(row)
         top = logits.max()
         return float(logits[token] - top) - math.log(float(numpy.exp(logits - top).sum(dtype=numpy.float64)))
 
 
-def handler(model: SmallModel, name: str) -> type[BaseHTTPRequestHandler]:
+def reread_from(old: Sequence[int], logprobs: Sequence[float | None], tokens: Sequence[int], first: int) -> int:
+    """Where reading a text begins, when `old` was the last one: at the last token that both share, whose prediction is
+    the first new one, or earlier if a log-probability from `first` on was not worked out then."""
+    shared = next(
+        (at for at, (before, now) in enumerate(zip(old, tokens, strict=False)) if before != now),
+        min(len(old), len(tokens)),
+    )
+    known = next((at for at in range(max(first, 1), shared) if logprobs[at] is None), shared)
+    return max(0, known - 1)
+
+
+def handler(model: SmallModel, name: str, most: int) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             self._tell(200, {"object": "list", "data": [{"id": name, "object": "model"}]})
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            if self.path.endswith("/chat/completions"):
+                self._chat(body)
+                return
             prompt = body.get("prompt")
             if not self.path.endswith("/completions") or not isinstance(prompt, str) or not body.get("echo"):
-                self._refuse("expected /v1/completions with a prompt and echo: this only scores texts")
+                self._refuse("expected /v1/completions with a prompt and echo, or /v1/chat/completions")
             elif len(tokens := model.tokens_of(prompt)) > model.context:
                 self._refuse(f"the prompt has {len(tokens)} tokens, and {model.context} fit")
             else:
@@ -114,6 +155,19 @@ def handler(model: SmallModel, name: str) -> type[BaseHTTPRequestHandler]:
                 usage = {"prompt_tokens": len(tokens), "completion_tokens": 0}
                 choice = {"index": 0, "text": prompt, "finish_reason": "length", "logprobs": scored}
                 self._tell(200, {"object": "text_completion", "choices": [choice], "usage": usage})
+
+        def _chat(self, body: dict[str, Any]) -> None:
+            tokens, at_most = model.prompted(small_chat.prompt_of(body)), min(most, body.get("max_tokens") or most)
+            if len(tokens) + at_most > model.context:
+                self._refuse(f"the prompt has {len(tokens)} tokens, and {model.context - at_most} fit")
+                return
+            text, made, ended = model.answer(tokens, at_most)
+            message = small_chat.message_of(text, body.get("tools") or (), len(body["messages"]))
+            why = ("tool_calls" if "tool_calls" in message else "stop") if ended else "length"
+            usage = {"prompt_tokens": len(tokens), "completion_tokens": made}
+            choice = {"index": 0, "message": message, "finish_reason": why}
+            told = {"id": "small", "object": "chat.completion", "created": 0, "model": name, "choices": [choice]}
+            self._tell(200, {**told, "usage": usage})
 
         def _refuse(self, reason: str) -> None:
             self._tell(400, {"error": {"message": reason, "type": "invalid_request_error"}})
@@ -138,10 +192,11 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--context", type=int, default=8192)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--answer", type=int, default=256, help="tokens of an answer (default: %(default)s)")
     options = parser.parse_args()
     path = options.gguf
     model = SmallModel(path, options.context, options.threads)
-    server = HTTPServer(("127.0.0.1", options.port), handler(model, path.stem))
+    server = HTTPServer(("127.0.0.1", options.port), handler(model, path.stem, options.answer))
     print(json.dumps({"url": f"http://127.0.0.1:{server.server_address[1]}/v1", "model": path.stem}), flush=True)
     server.serve_forever()
 
