@@ -98,6 +98,13 @@ def test_neighbours_of_one_side_are_written_as_one_and_keep_their_bytes() -> Non
     assert [one.place for one in written] == [0, 7, 3]
 
 
+@pytest.mark.parametrize("raw", ['{"role":"user"}', '{"role":"user","content":"a"}', '{"role":"user","content":null}'])
+def test_a_message_without_a_list_of_parts_stays_as_it_came(raw: str) -> None:
+    odd = converse.parse_message(json.loads(raw), raw, 0)
+    more = parsed({"text": "b"})
+    assert CONVERSE.spelled([odd, more]) == [odd, more]
+
+
 def test_a_policys_words_are_spelled_as_parts() -> None:
     digest = Message(Role.USER, (Block(BlockKind.TEXT, "folded"),), '{"role":"user","content":"folded"}')
     written = CONVERSE.spelled([parsed({"text": "a"}, role="assistant"), digest])

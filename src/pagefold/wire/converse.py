@@ -110,10 +110,11 @@ def alternating(messages: Sequence[Message]) -> list[Message]:
 
 
 def _as_one(messages: list[Message]) -> list[Message]:
+    """Messages of one side as one; as they are where one has no list of parts, which the provider refuses."""
+    if len(messages) == 1 or not all(map(_has_parts, messages)):
+        return messages
     places = [json_text.find(message.raw, ("content",)) for message in messages]
     lists = [message.raw[start:end] for message, (start, end) in zip(messages, places, strict=True)]
-    if len(messages) == 1 or not all(one.startswith("[") for one in lists):
-        return messages
     parts = ",".join(inner for one in lists if (inner := one[1:-1].strip()))
     raw = json_text.splice(messages[0].raw, [(*places[0], f"[{parts}]")])
     return [parse_message(json_text.parse(raw), raw, messages[0].place)]
@@ -159,6 +160,10 @@ def _parted(message: Message) -> tuple[Message, Message]:
     results = [part for part in content if _RESULT in as_object(part)]
     words = [part for part in content if _RESULT not in as_object(part)]
     return _with_content(message, results), _with_content(message, words)
+
+
+def _has_parts(message: Message) -> bool:
+    return isinstance(as_object(json_text.parse(message.raw)).get("content"), list)
 
 
 def _content(message: Message) -> list[Any]:
