@@ -357,8 +357,8 @@ LEVELS = [
 @pytest.mark.parametrize(
     ("above", "shown"),
     [
-        pytest.param("int f() {", "= lines 3-20 are lines 2-19 of R1", id="code"),
-        pytest.param("@@ -1,20 +1,20 @@ f", "= lines 2-20 are lines 1-19 of R1", id="a hunk of a diff"),
+        pytest.param("int f() {", "= lines 4-19 are lines 3-18 of R1", id="code"),
+        pytest.param("@@ -1,20 +1,20 @@ f", "= lines 2-19 are lines 1-18 of R1", id="a hunk of a diff"),
         pytest.param(
             "\n".join(f"08:00:{n:02} INFO {n}" for n in range(40)), "= lines 41-60 are lines 1-20 of R1", id="a log"
         ),

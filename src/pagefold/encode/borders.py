@@ -7,7 +7,7 @@ the function has to put it together. So a reference gives up the lines of a bloc
 import re
 from collections.abc import Sequence
 
-NEAR = 1
+NEAR = 2
 """Lines that stay on the literal side of a cut where no border of a block is near."""
 FAR = 4
 """Lines within which a border is looked for."""
