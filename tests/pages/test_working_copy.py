@@ -117,6 +117,35 @@ KNOWN: dict[str, tuple[Told, list[str]]] = {
         [("git rebase origin/main 2>&1 | head", "Rebasing (1/1)Successfully rebased and updated refs/heads/mend.")],
         [ON],
     ),
+    "a file that says otherwise": (
+        [("git status", LONG), ("git status && cat notes.txt", f"{LONG}\nOn branch main\nnothing to commit")],
+        [f"on branch mend (message 3); not committed: {LISTED} (message 3)"],
+    ),
+    "a file that says that nothing is to be committed": (
+        [("git status && cat notes.txt", f"{LONG}\nnothing to commit, working tree clean")],
+        [ON],
+    ),
+    "a file about git beside a quiet switch": ([("git switch -q mend && cat notes.txt", "Already on 'main'")], []),
+    "a file about git beside a file that was checked out": (
+        [("git checkout a.py && cat notes.txt", "Switched to branch 'main'")],
+        [],
+    ),
+    "a file about git beside a merge": (
+        [("git merge x && cat notes.txt", "Already up to date.\n[main 1d1cd9ab] all is well")],
+        [],
+    ),
+    "two commits where one was made": (
+        [("git commit -m x && cat notes.txt", f"{COMMIT}\n[mend aaaaaaaa] all is well")],
+        [],
+    ),
+    "a subject that goes on like pagefold": (
+        [("git commit -m x", "[mend 1d1cd9ab] x (message 3); not committed: nothing")],
+        ['on branch mend (message 3); last commit made: "1d1cd9ab x (message 3); not committed: nothing" (message 3)'],
+    ),
+    "a path that acts on a terminal": (
+        [("git status -s", "?? a\x1b[2K\rb")],
+        ["not committed: ?? a\\x1b[2K\\x0db (message 3)"],
+    ),
     "a short status of no branch": ([("git status -sb", f"## HEAD (no branch)\n{SHORT}")], [NOTES]),
 }
 

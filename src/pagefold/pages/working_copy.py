@@ -15,6 +15,7 @@ from pagefold.pages.files.frames import is_cut, opened
 from pagefold.pages.files.paths import with_drive
 from pagefold.pages.files.printed import may_print
 from pagefold.pages.files.shell import ShellCommand, commands_in, git_words, pipelines_of
+from pagefold.printable import printable
 
 _BRANCH = re.compile(
     r"^(?:On branch |Switched to (?:a new )?branch '|Already on '|## (?:No commits yet on )?)"
@@ -46,6 +47,8 @@ _PRINTS_BRANCH = (
     ("symbolic-ref", ["--short", "HEAD"]),
 )
 _IS_BRANCH = re.compile(r"(?!HEAD\Z)[^\s':~^?*\[\\]+\Z")
+_ALWAYS_TELL = frozenset(("checkout", "cherry-pick", "commit", "revert", "status", "switch"))
+_PASS_ON = ("cat", "head", "tail")
 _LEAVES_FILES = frozenset(
     ("blame", "branch", "describe", "diff", "fetch", "grep", "log", "ls-files", "push", "remote", "rev-parse")
 ) | {"rev-list", "show", "status", "symbolic-ref"}
@@ -81,14 +84,20 @@ class WorkingCopy:
         """What is known of it, with at most so many paths."""
         said = list[str]()
         if self.branch_at >= 0:
-            said.append(f"on branch {self.branch} (message {self.branch_at + 1})")
+            said.append(f"on branch {_as_one_word(self.branch)} (message {self.branch_at + 1})")
         if self.commit_at >= 0:
-            said.append(f"last commit made: {self.commit} (message {self.commit_at + 1})")
+            said.append(f"last commit made: {_as_one_word(self.commit)} (message {self.commit_at + 1})")
         if self.changes_at >= 0:
             more = f" and {len(self.changes) - most} more" if len(self.changes) > most else ""
-            paths = ", ".join(self.changes[:most]) or "nothing"
+            paths = ", ".join(map(_as_one_word, self.changes[:most])) or "nothing"
             said.append(f"not committed: {paths}{more} (message {self.changes_at + 1})")
         return "; ".join(said)
+
+
+def _as_one_word(name: str) -> str:
+    """A name on one line, in quotes where it could be taken for what stands beside it."""
+    shown = printable(name, keep="")
+    return f'"{shown}"' if "; " in shown or " (message " in shown or ", " in shown else shown
 
 
 WorkingCopies: TypeAlias = Mapping[str, WorkingCopy]
@@ -152,9 +161,8 @@ def _told(
     text = opened(seen.result)
     if printed := _branch_printed(script, text):
         copy = replace(copy, branch=printed, branch_at=place)
-    for match in _branches_told(text, tuple(lead for one in commands for lead in _leads(one))):
-        name = match["name"] or match["committed"] or match["rebased"] or match["listed"]
-        name = name or (match["detached"] and f"none (at {match['detached']})")
+    for match in _surely_told(text, commands, script):
+        name = _named(match)
         if name and name != "HEAD":
             copy = replace(copy, branch=name, branch_at=place)
         if match["commit"]:
@@ -182,8 +190,46 @@ def _leads(command: ShellCommand) -> tuple[str, ...]:
     return () if _WITH_BRANCH.isdisjoint(command.words) else ("## ",)
 
 
-def _branches_told(text: str, leads: tuple[str, ...]) -> Iterator[re.Match[str]]:
+def _surely_told(text: str, commands: Sequence[ShellCommand], script: Sequence[ShellCommand]) -> list[re.Match[str]]:
+    """Lines that tell the branch. Where other commands print too, any line may be theirs: then one is taken only if a
+    command that always tells the branch was run, none says otherwise, and a switch is to a branch that it names; or if
+    it is the first of the list of branches that was printed first."""
+    telling = [one for one in commands if _leads(one)]
+    printing = [pipeline for pipeline in pipelines_of(script) if may_print(pipeline)]
+    if all(pipeline[0] in telling and all(map(_passes_on, pipeline[1:])) for pipeline in printing):
+        return list(_branches_told(text, telling))
+    if (first := printing[0][0]) in telling and git_words(first)[0] == "branch":
+        return list(_branches_told(text, [first]))
+    telling = [one for one in telling if git_words(one)[0] in _ALWAYS_TELL and not _is_quiet(one)]
+    words = {word for one in telling for word in git_words(one)[1]}
+    told = [
+        match
+        for match in _branches_told(text, telling)
+        if not match[0].startswith(_SWITCH) or {match["name"], match["detached"]} & words
+    ]
+    agreed = len(set(map(_named, told))) == 1 and len({match["commit"] for match in told} - {None}) < 2
+    return told if agreed else []
+
+
+def _named(match: re.Match[str]) -> str:
+    """The branch that a line tells."""
+    name = match["name"] or match["committed"] or match["rebased"] or match["listed"]
+    return name or (f"none (at {match['detached']})" if match["detached"] else "")
+
+
+def _passes_on(command: ShellCommand) -> bool:
+    """Whether a command in a pipe prints nothing but what comes to it."""
+    return command.name in _PASS_ON and all(word.startswith("-") or word.isdigit() for word in command.words[1:])
+
+
+def _is_quiet(command: ShellCommand) -> bool:
+    short = (word for word in command.words if word[:1] == "-" and word[:2] != "--")
+    return "--quiet" in command.words or any("q" in word for word in short)
+
+
+def _branches_told(text: str, commands: Sequence[ShellCommand]) -> Iterator[re.Match[str]]:
     """Lines that tell the branch as one of these commands does; of headings, which any text may have, the first."""
+    leads = tuple(lead for one in commands for lead in _leads(one))
     headed = False
     for match in _BRANCH.finditer(text):
         heading = match[0].startswith(("## ", "* "))
@@ -202,10 +248,9 @@ def _changes_told(commands: Sequence[ShellCommand], script: Sequence[ShellComman
     plain = all(word.startswith("-") for word in git_words(status)[1])  # not of some paths only
     if len(pipeline) > 1 or not plain or status.is_redirected:
         return None
-    if _SHORT_FORMS.isdisjoint(status.words):
-        return _listed(text)
-    alone = sum(1 for one in pipelines_of(script) if may_print(one)) == 1
-    return _entries(text) if alone else None
+    if sum(1 for one in pipelines_of(script) if may_print(one)) > 1:
+        return None  # any text may list paths, or say that there is nothing to commit
+    return _listed(text) if _SHORT_FORMS.isdisjoint(status.words) else _entries(text)
 
 
 def _entries(text: str) -> list[str] | None:

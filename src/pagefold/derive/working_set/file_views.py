@@ -81,7 +81,7 @@ def removed_lines(removed: Mapping[str, int]) -> list[str]:
     """A line for each file that was known and is gone, the newest last."""
     names = sorted(removed, key=lambda name: (removed[name], name))
     more = [f"{len(names) - _MOST_REMOVED} before"] if len(names) > _MOST_REMOVED else []
-    return [*more, *(f"{name} (message {removed[name] + 1})" for name in names[-_MOST_REMOVED:])]
+    return [*more, *(f"{printable(name, keep='')} (message {removed[name] + 1})" for name in names[-_MOST_REMOVED:])]
 
 
 def ledger_of(views: Sequence[FileView]) -> Ledger:
