@@ -47,8 +47,9 @@ every setting with its value and where that came from.
 
 A project's file may have come with somebody else's repository, so it may set only this: {allowed}. It chooses
 neither the store and its key, upstreams, recall or retention nor anything that sends text elsewhere, and it does not
-say that a tool only reads, or which calls are run early (see [tools.md](tools.md)). Anything else there is refused with
-one sentence.
+say that a tool only reads, or which calls are run early (see [tools.md](tools.md)), nor that a tool's results are the
+user's words, or what a tool of a client does to files ([file-tools.md](file-tools.md)). Anything else there is refused
+with one sentence.
 
 A setting that pagefold does not know, or a value that it cannot take, stops it with exit code 2 and one sentence that
 says where:

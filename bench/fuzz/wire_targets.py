@@ -41,8 +41,9 @@ def _check_members(api: Api, request: Request) -> None:
     api.continues(request)
     with suppress(WireError):
         api.clears_results(request)
+    alone = api.linked([api.parse_message(message.raw) for message in request.messages])
+    assert [message.blocks for message in alone] == [message.blocks for message in request.messages]
     for message in request.messages:
-        assert api.parse_message(message.raw).blocks == message.blocks
         api.plain(message)
         without_reasoning(message)
     written = api.spelled([api.user_text("a\ud800 text"), *request.messages])

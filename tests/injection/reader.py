@@ -6,12 +6,14 @@ from collections.abc import Iterator
 _TITLES = (
     ("user, ", "user"),
     ("you, ", "assistant"),
-    ("the plan as you last wrote it:", "assistant"),
+    ("the plan as you last wrote it", "assistant"),
+    ("your plan, which the user approved", "assistant"),
     ("what was done, ", "account"),
     ("put in by the client, ", "client"),
     ("the client's summary", "client"),
     ("system, ", "system"),
-    *((begin, "tool") for begin in ("from ", "file ", "report of ", "a result that you recalled")),
+    *((begin, "tool") for begin in ("from ", "file ", "files that ", "names in file ", "report of ")),
+    ("a result that you recalled", "tool"),
 )
 _OPENING = re.compile(r"\[(\w+)\] pagefold wrote this message to save context\. ")
 _FRAME = re.compile(

@@ -117,9 +117,14 @@ def test_whatever_is_not_on_it_is_refused_where_it_stands(key: str, tmp_path: Pa
         "[tools.fetch]\nfollow_up = [{tool = 'fetch'}]",
         "[learned.fetch]\nfollow_up = [{tool = 'fetch'}]",
         "serve.policy = 'reset'",
+        "[file_tools.look]\ndoes = 'ask_user'",
+        "[file_tools.look]\ndoes = 'plan'",
+        "[file_tools.Read]\ndoes = 'ask_user'",
+        "[file_tools.Edit]\ndoes = 'nothing'",
+        "[file_tools.Edit]\nold = ['new_string']",
     ],
 )
-def test_neither_does_it_run_ask_or_drop_anything(line: str, tmp_path: Path) -> None:
+def test_neither_does_it_run_ask_drop_or_tell_anything_otherwise(line: str, tmp_path: Path) -> None:
     (tmp_path / "pagefold.toml").write_text(line)
 
     with pytest.raises(ConfigError, match="not in a project's file"):

@@ -45,6 +45,7 @@ STRICTER: Mapping[KeyPath, Callable[[object], bool]] = {
     ("tools", NAME, "side_effect_class"): lambda value: value not in ("pure", "read_only"),
     ("tools", NAME, "open_world"): lambda value: value is not False,
     ("tools", NAME, "memoise"): lambda value: value is not True,
+    ("file_tools", NAME, "does"): lambda value: value not in ("ask_user", "plan"),  # whose results are the user's word
 }
 """Settings of which some values are allowed: those that let pagefold do less."""
 
@@ -53,7 +54,15 @@ def may_set(path: KeyPath, value: object) -> bool:
     """Whether a project's file may give a setting this value."""
     generic = generic_path(path)
     listed = any(generic[: len(allowed)] == allowed for allowed in ALLOWED)
-    return listed and generic not in REFUSED and (generic not in STRICTER or STRICTER[generic](value))
+    refused = generic in REFUSED or (path[0] == "file_tools" and _ships(path[1]))
+    return listed and not refused and (generic not in STRICTER or STRICTER[generic](value))
+
+
+def _ships(tool: str) -> bool:
+    """Whether pagefold says itself what a tool does to files: what Edit does is not the repository's to say."""
+    from pagefold.pages.files.file_tools import KNOWN_TOOLS  # noqa: PLC0415 - most starts need no table
+
+    return tool in KNOWN_TOOLS.listed
 
 
 def project_scope(settings: Settings, folder: Path | None = None) -> StoreScope:

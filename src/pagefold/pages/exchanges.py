@@ -150,7 +150,7 @@ def _answered(work: Work, result: Block, place: int) -> Work:
         act_of(changes),
         tuple(dict.fromkeys(change.path for change in changes if change.path)),
         delegated=does is Does.DELEGATE or (does is Does.WAIT and _OF_A_SHELL not in result.text[:400]),
-        asked_user=does is Does.ASK_USER,
+        asked_user=does is Does.ASK_USER and work.tools.of_client(call.name) is not None,
     )
     agents = work.agents
     if exchange.delegated and (doubt := next((change for change in changes if isinstance(change, Doubted)), None)):

@@ -48,7 +48,7 @@ class Plan:
             tasks = plan.tasks
             if steps := steps_of(block.name, arguments, tools):
                 plan = replace(plan, listed=tuple(_listed(steps)))
-                if isinstance(steps, str):
+                if isinstance(steps, str) and _may_be_approved(block.name, tools):
                     plan = replace(plan, proposed=(block.call_id, steps))
             elif does is Does.NEW_TASK and (subject := text_under(arguments, names.task)) is not None:
                 plan = replace(plan, tasks={**tasks, str(len(tasks) + 1): (subject, "pending")})
@@ -69,6 +69,12 @@ class Plan:
     def lines(self) -> list[str]:
         """Each step and each task with its state."""
         return [*self.listed, *(f"{_MARKS.get(state, '[ ]')} {subject}" for subject, state in self.tasks.values())]
+
+
+def _may_be_approved(name: str, tools: FileTools) -> bool:
+    """Whether the answer to a plan is the user's: where the client's own tool proposes it, not one of a server."""
+    tool = tools.of_client(name)
+    return tool is not None and tool.does is Does.PLAN
 
 
 def _key(arguments: Mapping[str, Any], names: Sequence[str]) -> str:

@@ -107,6 +107,11 @@ class FileTools:
                 return self.listed[own]
         return None
 
+    def of_client(self, name: str) -> FileTool | None:
+        """The tool of exactly this name: one of the client's own, or that the user listed so. What a server offers
+        stands behind the name of that server, and no server speaks for the user."""
+        return self.listed.get(name)
+
     def reads_by_name(self, name: str) -> bool:
         """Whether a verb in a tool's name says that it reads."""
         return not self.reads.isdisjoint(_verbs(name))
