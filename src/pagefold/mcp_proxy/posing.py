@@ -4,6 +4,7 @@ A tool's result that is to stay as it is keeps every byte but for the mark befor
 pagefold's. In an error, or an answer within a batch, the lines that could be taken for pagefold's are quoted.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 from pagefold.encode import choose
@@ -22,22 +23,24 @@ def marks(result: ToolResult, *, every: bool = False) -> list[SpanChange]:
 
 
 def with_quoted_lines(data: bytes) -> bytes:
-    """A message in whose strings no line could be taken for one of pagefold's; the same bytes where none can."""
+    """A message in whose strings no line could be taken for one of pagefold's. Every other byte is as it came."""
     try:
-        value = json_text.parse(json_text.text_of(data))
+        text = json_text.text_of(data)
+        changes = list(_quoted(json_text.parse(text), ()))
+        return json_text.bytes_of(json_text.replaced_each(text, changes)) if changes else data
     except WireError:
         return data
-    changed = _quoted(value)
-    return data if changed == value else json_text.bytes_of(json_text.dumps(changed))
 
 
-def _quoted(value: Any) -> Any:
-    if isinstance(value, str):
-        if choose.plain(value) == value:
-            return value
+def _quoted(value: Any, path: json_text.Path) -> Iterator[tuple[json_text.Path, str]]:
+    """Where strings that pose are in a value, and what they say once they are quoted."""
+    if isinstance(value, str) and choose.plain(value) != value:
         lines = [quoted(line) for line in value.split("\n")]
         posing = lines[0] == value.partition("\n")[0]  # then it is the first line, as the header of a form
-        return "\n".join([QUOTE + lines[0], *lines[1:]] if posing else lines)
-    if isinstance(value, dict):
-        return {key: _quoted(inner) for key, inner in value.items()}
-    return [_quoted(inner) for inner in value] if isinstance(value, list) else value
+        yield path, "\n".join([QUOTE + lines[0], *lines[1:]] if posing else lines)
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _quoted(inner, (*path, key))
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from _quoted(inner, (*path, index))
