@@ -75,6 +75,20 @@ def test_a_locked_store_costs_one_deadline_and_then_nothing(tmp_path: Path) -> N
         assert store_again.notes.newest("note") == b"noted in the outage"
 
 
+def test_what_another_process_decided_before_an_outage_is_what_was_acknowledged(tmp_path: Path) -> None:
+    path = tmp_path / "store.sqlite3"
+    with steady(path) as (store, _):
+        with closing(open_store(path)) as other:
+            other.notes.put("decided", b"warm")
+        with closing(sqlite3.connect(path, isolation_level=None)) as holding:
+            holding.execute("BEGIN EXCLUSIVE")
+            assert store.notes.put_if_absent("decided", b"cold") == b"cold"
+            holding.execute("ROLLBACK")
+        until(lambda: not store.is_out)
+        assert store.notes.newest("decided") == b"warm"
+        assert store.acknowledged.notes["", "decided"][0] == b"warm"
+
+
 @pytest.mark.parametrize("settling", [0.0, 10.0])
 def test_a_new_process_waits_longer_for_a_store_that_is_slow(tmp_path: Path, settling: float) -> None:
     path = tmp_path / "store.sqlite3"

@@ -269,11 +269,12 @@ class SteadyStore:
         inner = self._opened()
         for (principal, name), (content, now, history, first) in list(self._unsaved.items()):
             notes = inner.scoped(StoreScope(principal)).notes
+            stands = content
             if first:
-                notes.put_if_absent(name, content, now=now, history=history)
+                stands = notes.put_if_absent(name, content, now=now, history=history)
             else:
                 notes.put(name, content, now=now, history=history)
-            self._acknowledged.noted(principal, name, content, now, history)
+            self._acknowledged.noted(principal, name, stands, now, history)
             if self._unsaved.get((principal, name)) == (content, now, history, first):
                 del self._unsaved[principal, name]
 
