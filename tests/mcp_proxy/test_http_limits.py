@@ -4,6 +4,7 @@ import asyncio
 import socket
 import threading
 import time
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
@@ -94,3 +95,10 @@ def test_connections_beyond_so_many_are_hung_up_on(monkeypatch: pytest.MonkeyPat
         assert idle[0].recv(12) == b"HTTP/1.1 200"
         for each in idle:
             each.close()
+
+
+def test_a_call_that_writes_a_large_file_is_let_through() -> None:
+    with listening() as port:
+        body = b"x" * (3 << 20)
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/", body, timeout=10) as answer:
+            assert answer.read() == body

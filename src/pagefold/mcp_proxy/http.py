@@ -14,8 +14,10 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Any
 
-from aiohttp import web
+from aiohttp import StreamReader, web
+from aiohttp.http_parser import RawRequestMessage
 from aiohttp.web_protocol import RequestHandler
 
 from pagefold.door import FOREIGN, Door
@@ -34,6 +36,7 @@ _IDLE_SECONDS = 1800.0
 _ALIVE_SECONDS = 15.0
 _GRACE_SECONDS = 0.2
 _CONNECTIONS = 512
+_REQUEST_BYTES = 64 << 20  # an agent may write a whole file in one call
 _HEAD_SECONDS, _BODY_SECONDS = 75.0, 120.0  # a connection may be idle for as long as a head may take
 _EVENT = b"event: message\ndata: %b\n\n"
 _ALIVE = b": alive\n\n"
@@ -311,7 +314,15 @@ async def run(
             return web.Response(status=408, headers={"Connection": "close"})
         return await handler(request)
 
-    server = _Connections(handle, handler_cancellation=True, keepalive_timeout=_HEAD_SECONDS, lingering_time=1.0)
+    def made(
+        head: RawRequestMessage, body: StreamReader, handler: RequestHandler, out: Any, task: Any
+    ) -> web.BaseRequest:
+        loop = asyncio.get_running_loop()
+        return web.BaseRequest(head, body, handler, out, task, loop, client_max_size=_REQUEST_BYTES)
+
+    server = _Connections(
+        handle, request_factory=made, handler_cancellation=True, keepalive_timeout=_HEAD_SECONDS, lingering_time=1.0
+    )
     runner = web.ServerRunner(server, shutdown_timeout=0.5)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", port, backlog=2048)
