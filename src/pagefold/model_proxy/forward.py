@@ -1,11 +1,12 @@
 """Forwards one request to the upstream and its answer back to the client.
 
-A policy derives the request, and the model's recalls are answered. If a step raises before a request was sent, the
-client's own is sent, without reasoning that the provider would refuse; afterwards the answer passes as it arrives.
+A policy derives the request, and the model's recalls are answered. If a step (see `steps`) raises before a request was
+sent, the client's own is sent, without reasoning that the provider would refuse; afterwards the answer passes as it
+arrives.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Mapping
 from functools import partial
 from typing import Any, cast
 
@@ -14,7 +15,6 @@ from yarl import URL
 
 from pagefold.adapters.asgi import Event, Receive, Send
 from pagefold.adapters.steady_time import steady_time
-from pagefold.errors import StoreError
 from pagefold.model_proxy.answer_listener import AnswerListener
 from pagefold.model_proxy.aws_signing import Session
 from pagefold.model_proxy.body_encoding import encoded, legible
@@ -39,6 +39,7 @@ from pagefold.model_proxy.http import (
     window_in,
 )
 from pagefold.model_proxy.recalling import RecallTurn
+from pagefold.model_proxy.steps import AT_ONCE, Steps
 from pagefold.model_proxy.totals import Ending, Totals
 from pagefold.wire.api_paths import error_at
 from pagefold.wire.client_session import client_session
@@ -50,8 +51,6 @@ _LEGIBLE = (b"accept-encoding", b"identity")
 _ERROR_BYTES = 64 << 10
 _LAST_EVENT = b"message_stop"
 _REFUSED = frozenset((400, 413, 422))  # statuses by which providers refuse a request that is too long
-AT_ONCE = 16_000  # characters that are worked on within one loop iteration; for more, no other client waits
-_ALWAYS_IN_WORKER = AT_ONCE + 1
 
 
 class ProxiedRequest:
@@ -73,24 +72,25 @@ class ProxiedRequest:
         self._encoding = named.get(b"content-encoding", b"").decode("latin-1").strip().lower()
         self._exchange: Exchange | None = None
         self._listener: AnswerListener | None = None
-        self._faulty = self._fell_back = self._unstored = self._handed_on = False
+        self._steps = Steps(proxy)
+        self._fell_back = self._handed_on = False
         self._may_hand_on = proxy.other_version.takes(named)
         self._ending = Ending.ABANDONED
         self._bytes_down, self._status, self._refused = 0, 0, b""
         self._upstream: tuple[list[tuple[str, str]], bytes] = [], b""
         self._began = self._ended = steady_time()
-        self._counted, self._step = False, "prepare"
+        self._counted = False
 
     async def run(self) -> None:
         try:
             body = await self._upload.read(self._proxy.read_bytes)
-            self._fail_open(self._begin, body if self._upload.whole else None)
+            self._steps.fail_open(self._begin, body if self._upload.whole else None)
             if self._exchange is not None and self._exchange.refusal:
                 await refuse(self._send, 400, self._error("invalid_request_error", self._exchange.refusal))
                 self._ending = Ending.WHOLE
                 return
             derived = await self._derive()
-            self._fail_open(self._proxy.goes_on, self._exchange)
+            self._steps.fail_open(self._proxy.goes_on, self._exchange)
             with EndsWithClient(self._upload):
                 given = await self._given_by_other(body) if self._began_elsewhere else None
                 if given is None and self._began_elsewhere:  # nobody is left to go on with it as it began
@@ -110,27 +110,25 @@ class ProxiedRequest:
 
     async def _derive(self) -> bytes | None:
         """Returns the request that a policy derived, or None where it is sent as it came."""
-        exchange = self._exchange
+        exchange, steps = self._exchange, self._steps
         if exchange is None or not exchange.derives:
             return None
         await asyncio.sleep(0)  # parsing requests one after the other keeps the processor's caches warm
         if exchange.may_shrink or exchange.holds_reasoning:  # the last use of the cache, and bindings, are counted
             self._proxy.count_finished()
-        fresh, derived = await self._run_step(self._read, self._upload.bytes // _READ_FASTER) or (0, None)
+        fresh, derived = await steps.run(self._read, self._upload.bytes // _READ_FASTER) or (0, None)
         if fresh > AT_ONCE:
-            self._step = "first sight" if exchange.is_first_sight else self._step
-            derived = await self._run_step(exchange.derive, fresh, self._began)
-        if not self._faulty and not exchange.unsaved.is_empty and not self._unstored:
-            self._fail_open(await self._proxy.work(self._save))  # the worker alone saves, and once
+            derived = await steps.run(exchange.derive, fresh, self._began)
+        await steps.save(exchange)
         await asyncio.sleep(0)
-        derived = await self._storable(derived)
-        return self._fall_back() if self._faulty else derived
+        derived = await steps.storable(exchange, derived)
+        return self._fall_back() if steps.failed else derived
 
     @property
     def _began_elsewhere(self) -> bool:
         """Whether the request is to be handed on to an instance of another version."""
         exchange = self._exchange
-        return self._may_hand_on and exchange is not None and not self._faulty and exchange.began_elsewhere
+        return self._may_hand_on and exchange is not None and not self._steps.failed and exchange.began_elsewhere
 
     async def _given_by_other(self, body: bytes) -> aiohttp.ClientResponse | None:
         """The answer of an instance of another version, which counts and records the exchange; None without one."""
@@ -140,19 +138,12 @@ class ProxiedRequest:
         self._exchange, self._handed_on, self._refused = None, True, answer.begun
         return answer.response
 
-    async def _storable(self, derived: bytes | None) -> bytes | None:
-        """Returns the request, or where its pages could not be stored one that does not name them."""
-        if not self._unstored or self._faulty or self._exchange is None:
-            return derived
-        self._unstored = False
-        return cast("bytes | None", self._fail_open(await self._proxy.work(self._exchange.without_store)))
-
     def _fall_back(self) -> bytes | None:
         """Returns what is sent after a fault, or None where that is the client's own bytes."""
         if self._exchange is None or not self._exchange.is_read:
             return None
-        self._faulty, self._fell_back = False, True
-        return cast("bytes | None", self._fail_open(self._exchange.fall_back))
+        self._steps.failed, self._fell_back = False, True
+        return cast("bytes | None", self._steps.fail_open(self._exchange.fall_back))
 
     def _read(self) -> tuple[int, bytes | None]:
         """Reads the request, and derives it if that is quick. Returns the characters of work, and what was derived."""
@@ -161,29 +152,6 @@ class ProxiedRequest:
         if self._began_elsewhere:
             return 0, None
         return fresh, self._exchange.derive(self._began) if 0 < fresh <= AT_ONCE else None
-
-    async def _run_step(self, step: Callable[..., Any], characters: int, *shown: object) -> Any:
-        """Runs a step: on the event loop if it is short and the worker is idle, in the worker if it is for the store,
-        else in a thread where it holds up neither."""
-        if characters == _ALWAYS_IN_WORKER:
-            return self._fail_open(await self._proxy.work(partial(self._step_in_worker, step, *shown)))
-        is_short, step = characters <= AT_ONCE and self._proxy.is_free(), partial(step, *shown)
-        return self._fail_open(step if is_short else await self._proxy.work_aside(step))
-
-    def _step_in_worker(self, step: Callable[..., Any], *shown: object) -> Any:
-        """Runs a step in the worker, and saves what the derived request names."""
-        made = step(*shown)
-        self._save()
-        return made
-
-    def _save(self) -> None:
-        """Saves what the derived request names. Where that fails, another is made of it before it leaves."""
-        assert self._exchange is not None
-        try:
-            self._proxy.saving.save(self._exchange)
-        except StoreError as error:
-            self._unstored = True
-            self._proxy.fault(error)
 
     async def _relay(self, body: bytes, derived: bytes | None, given: aiohttp.ClientResponse | None = None) -> None:
         """Sends the request upstream, and the client what is answered there, or has been `given`."""
@@ -200,7 +168,7 @@ class ProxiedRequest:
                 await self._converse(turn, response)
             else:
                 await self._send(self._head(response))
-                self._fail_open(self._answer_began, response)
+                self._steps.fail_open(self._answer_began, response)
                 if self._refused:
                     await self._give(self._refused)
                 content = response.content
@@ -232,13 +200,13 @@ class ProxiedRequest:
         last = exchange is not None and exchange.binds_elsewhere and (not more or _LAST_EVENT in data)
         if listener is not None and last:  # before the client has all: its next request may reach another instance
             listener.add(data)
-            self._fail_open(self._note_reasoning)
+            self._steps.fail_open(self._note_reasoning)
         await self._send({"type": "http.response.body", "body": data, "more_body": more})
         self._bytes_down += len(data)
         if listener is not None and not last:
             listener.add(data)
             if listener.is_due:
-                self._fail_open(listener.show)
+                self._steps.fail_open(listener.show)
 
     def _note_reasoning(self) -> None:
         """Notes to what the reasoning of the answer is bound, and stores that unless the worker is busy: then later."""
@@ -253,7 +221,7 @@ class ProxiedRequest:
 
     def _turn_in(self, response: aiohttp.ClientResponse) -> RecallTurn | None:
         """Returns the conversation turn that this answer begins, if context tools were offered and it can be parsed."""
-        turn = self._exchange.turn if self._exchange is not None and not self._faulty else None
+        turn = self._exchange.turn if self._exchange is not None and not self._steps.failed else None
         if turn is None or response.status != 200:
             return None
         if response.headers.get("content-encoding", "").strip().lower() not in ("", "identity"):
@@ -266,12 +234,12 @@ class ProxiedRequest:
         """Sends the client a conversation turn, answering calls of context tools until the client acts next."""
         if turn.stream:
             await self._send(self._head(response, _LENGTH))
-            self._fail_open(self._answer_began, response)
+            self._steps.fail_open(self._answer_began, response)
         last = response
         try:
             while True:
                 rest = await self._round(turn, last)
-                if not turn.calls or self._faulty:
+                if not turn.calls or self._steps.failed:
                     break
                 unseen = turn.view.unseen
                 if (following := await self._answer_calls(turn)) is None:
@@ -282,10 +250,10 @@ class ProxiedRequest:
                     rest = await self._broken(turn, last)
                     break
             if turn.done and self._exchange is not None:
-                await self._run_step(self._exchange.remember_turn, _ALWAYS_IN_WORKER, steady_time())
+                await self._steps.run_in_worker(self._exchange, self._exchange.remember_turn, steady_time())
             if not turn.stream:
                 await self._send(self._head(last, _LENGTH))
-                self._fail_open(self._answer_began, last)
+                self._steps.fail_open(self._answer_began, last)
             if rest:
                 await self._give(rest)
         finally:
@@ -294,13 +262,13 @@ class ProxiedRequest:
     async def _round(self, turn: RecallTurn, response: aiohttp.ClientResponse) -> bytes:
         """Streams the client-visible part of one answer. Returns the bytes held back, sent if the client acts next."""
         async for data in response.content.iter_any():
-            unseen = turn.view.unseen if turn.stream and not self._faulty else b""
-            shown = self._fail_open(turn.feed, data)
-            if given := unseen + data if self._faulty else shown:
+            unseen = turn.view.unseen if turn.stream and not self._steps.failed else b""
+            shown = self._steps.fail_open(turn.feed, data)
+            if given := unseen + data if self._steps.failed else shown:
                 await self._give(given)
-        if self._faulty and turn.stream:
+        if self._steps.failed and turn.stream:
             return b""
-        rest: bytes | None = self._fail_open(turn.answered)
+        rest: bytes | None = self._steps.fail_open(turn.answered)
         return turn.view.unseen if rest is None else rest
 
     async def _answer_calls(self, turn: RecallTurn) -> bytes | None:
@@ -308,16 +276,16 @@ class ProxiedRequest:
         assert self._exchange is not None
         answers, exchange = self._proxy.answers, self._exchange
         asked = [partial(answers, call.name, call.arguments, exchange.name, exchange.done) for call in turn.calls]
-        texts = await self._run_step(lambda: [answer() for answer in asked], _ALWAYS_IN_WORKER)
+        texts = await self._steps.run_in_worker(exchange, lambda: [answer() for answer in asked])
         if texts is None:
             return None
-        following: bytes | None = await self._run_step(self._exchange.go_on, _ALWAYS_IN_WORKER, texts, steady_time())
-        return await self._storable(following) if following is not None else None
+        following: bytes | None = await self._steps.run_in_worker(exchange, exchange.go_on, texts, steady_time())
+        return await self._steps.storable(exchange, following) if following is not None else None
 
     async def _broken(self, turn: RecallTurn, response: aiohttp.ClientResponse) -> bytes:
         """Returns what the client gets after the provider refused to continue the turn."""
         told = await beginning(response, _ERROR_BYTES)
-        broken: bytes | None = self._fail_open(turn.view.broken, told)
+        broken: bytes | None = self._steps.fail_open(turn.view.broken, told)
         return told if broken is None else broken
 
     async def _other(self, response: aiohttp.ClientResponse) -> bytes | None:
@@ -326,8 +294,8 @@ class ProxiedRequest:
         if exchange is None or self._refused or not (exchange.may_shrink or exchange.holds_reasoning):
             return None
         self._refused = await beginning(response, _ERROR_BYTES)
-        other: bytes | None = await self._run_step(self._mended, _ALWAYS_IN_WORKER, response)
-        other = await self._storable(other) if other is not None else None
+        other: bytes | None = await self._steps.run_in_worker(exchange, self._mended, response)
+        other = await self._steps.storable(exchange, other) if other is not None else None
         if other is not None:
             self._refused = b""
             response.close()
@@ -370,21 +338,10 @@ class ProxiedRequest:
         headers = passed_on(response.raw_headers, _LENGTH if response.status in (204, 304) else dropped)
         if b"upgrade" in self._named:
             headers.append((b"connection", b"close"))  # the parser reads no second request behind an upgrade
-        if self._exchange is not None and not self._faulty:
+        if self._exchange is not None and not self._steps.failed:
             headers += self._exchange.headers
-        headers += _FAULT if self._faulty or self._fell_back else ()
+        headers += _FAULT if self._steps.failed or self._fell_back else ()
         return {"type": "http.response.start", "status": response.status, "headers": headers}
-
-    def _fail_open(self, step: Callable[..., Any], *shown: object) -> Any:
-        """Runs a pagefold step. If it raises, reports it, switches to plain forwarding and returns None."""
-        if self._faulty:
-            return None
-        try:
-            return step(*shown)
-        except Exception as error:  # noqa: BLE001 - the single fail-open point of this surface
-            self._faulty = True
-            self._proxy.fault(error)
-            return None
 
     def _begin(self, body: bytes | None) -> None:
         wish = self._named.get(WISH_HEADER, b"").decode("ascii", "replace").strip().lower()
@@ -415,7 +372,7 @@ class ProxiedRequest:
 
     def count(self) -> None:
         if self._exchange is not None:
-            self._fail_open(self._finish)
+            self._steps.fail_open(self._finish)
         if not self._counted:
             up, down, left = self._upload.bytes, self._bytes_down, int(self._ending is Ending.ABANDONED)
             counts = Totals(requests=1, abandoned=left, bytes_up=up, bytes_down=down, handed_on=int(self._handed_on))

@@ -18,7 +18,7 @@ def told(step: Callable[[], None], fault: Callable[[Exception], None]) -> None:
     """Runs a step for which nobody waits; `fault` is told of what it raises."""
     try:
         step()
-    except Exception as error:  # noqa: BLE001 - as in `forward`: what is done aside may not stop the proxy
+    except Exception as error:  # noqa: BLE001 - as in `steps`: what is done aside may not stop the proxy
         fault(error)
 
 
