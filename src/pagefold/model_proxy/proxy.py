@@ -5,7 +5,7 @@ another. Status, headers and body come back as they were sent, piece by piece as
 encoding; x-pagefold-* headers are added, and the model's calls of context tools are answered here and left out. Only
 headers of one connection, `host`, and headers meant for pagefold are not forwarded. A client that leaves ends the
 request upstream; an upstream that breaks off ends the client's connection the same way. If an upstream is not reached
-the answer is a 502 with the reason. `forward` handles a fault in pagefold's own work: the client's own request is sent,
+the answer is a 502 with the reason. `steps` handles a fault in pagefold's own work: the client's own request is sent,
 and the fault is counted and reported. A fault anywhere else is counted, reported and raised to the server.
 
 Refuses web pages of other origins and requests for another host (403, see `door`), WebSockets and other upgrades (426),
@@ -16,10 +16,8 @@ kept, in memory, only while `keep_alive` waits to use them again.
 
 import asyncio
 import sys
-import threading
 import time
 import traceback
-from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -40,10 +38,10 @@ from pagefold.model_proxy import compress
 from pagefold.model_proxy.answer_reader import READ_BYTES
 from pagefold.model_proxy.aws_signing import AwsSigning, Session
 from pagefold.model_proxy.conversations import Conversations
+from pagefold.model_proxy.counting import RequestCounts
 from pagefold.model_proxy.exchange import Exchange
 from pagefold.model_proxy.forward import ProxiedRequest
 from pagefold.model_proxy.history_memory import TIDY_SECONDS, tidy
-from pagefold.model_proxy.host import FinishedRequest
 from pagefold.model_proxy.http import (
     CONNECT_SECONDS,
     ClientLeftError,
@@ -72,8 +70,6 @@ from pagefold.wire.api_paths import error_at
 from pagefold.wire.message import Usage
 
 _HEADER_BYTES = 256 << 10
-_MOST_UNCOUNTED = 500
-_MOST_FINISHED, _MOST_FINISHED_BYTES, _COUNT_SECONDS = 64, 4 << 20, 0.08
 _ASIDE = 4  # threads that derive long histories
 _UNAUTHENTICATED = "this pagefold asks for its token in x-pagefold-token"
 _NO_UPSTREAM = "this pagefold was given no address to send this on to"
@@ -83,8 +79,8 @@ def to_stderr(line: str) -> None:
     sys.stderr.write(f"pagefold: {line}\n")
 
 
-class Proxy:
-    """The ASGI application. `totals` is what it has counted so far.
+class Proxy(RequestCounts):
+    """The ASGI application. `totals` is what it has counted so far, see `counting`.
 
     `conversations` holds the policy that derives requests; `put` stores pages, `write_back` stores pins before a fold,
     `answers` answers context tools. `exchange` makes the part of one exchange without network I/O. `report` gets one
@@ -117,11 +113,7 @@ class Proxy:
         signing: AwsSigning | None = None,
         other_version: OtherVersion | None = None,
     ) -> None:
-        self._seen: list[Seen] = []
-        self._finished: deque[FinishedRequest] = deque()
-        self._finished_bytes, self._timer_pending, self._last_catch_up = 0, False, 0.0
-        self._counting = threading.RLock()
-        self._totals = Totals()
+        super().__init__()
         self.upstreams, self.exchange, self.read_bytes = upstreams, exchange, read_bytes
         self.conversations = conversations or Conversations()
         self.saving = Saving(put, write_back)
@@ -143,7 +135,6 @@ class Proxy:
         self._loop: asyncio.AbstractEventLoop | None = None
         self.status: Callable[[], Awaitable[str]] = self._own_status
         self.sessions: Callable[[], Awaitable[str]] = self._no_sessions
-        self.meter: Callable[[Seen, Mapping[bytes, bytes]], None] = lambda seen, headers: None
         self.tell_others: Callable[[tuple[str, ...]], None] = lambda names: None
 
     async def __call__(self, scope: Event, receive: Receive, send: Send) -> None:
@@ -179,7 +170,7 @@ class Proxy:
         self.count_finished()
         self._aside.shutdown()
         self._worker.shutdown()
-        self._count_and_flush()
+        self.count_and_flush()
         if self.dashboard is not None:
             await end(self.dashboard)
         await send({"type": "lifespan.shutdown.complete"})
@@ -246,32 +237,6 @@ class Proxy:
     async def _no_sessions(self) -> str:
         return json_text.dumps({"sessions": []})
 
-    @property
-    def totals(self) -> Totals:
-        """Counts what has finished and returns all totals. For the event loop's thread."""
-        self.count_finished()
-        return self.totals_so_far
-
-    @property
-    def totals_so_far(self) -> Totals:
-        """Returns the totals without requests that finished just now, for any thread. Those are counted on the event
-        loop only, because listeners are not thread-safe."""
-        with self._counting:
-            seen, self._seen = self._seen, []
-            if seen:
-                self._totals += Totals.of(*seen)
-            return self._totals
-
-    def add(self, counts: Totals) -> None:
-        with self._counting:
-            self._totals = self.totals_so_far + counts
-
-    def record_seen(self, seen: Seen, headers: Mapping[bytes, bytes]) -> None:
-        self._seen.append(seen)
-        self.meter(seen, headers)
-        if len(self._seen) >= _MOST_UNCOUNTED:  # counting several together is faster; the limit bounds memory
-            self.add(Totals())
-
     def fell_silent(
         self, exchange: Exchange, seen: Seen, target: URL, upstream: tuple[list[tuple[str, str]], bytes]
     ) -> None:
@@ -316,46 +281,13 @@ class Proxy:
         self.add(Totals(keep_alives=1, usage=usage, reckoned=cost))
         self.meter(Seen("", Ending.WHOLE, usage=usage, reckoned=cost), {})
 
-    def enqueue_finished(self, request: FinishedRequest) -> None:
-        """Queues a finished request to be counted soon: several together take half the time, and no client waits."""
-        self._finished.append(request)
-        self._finished_bytes += request.held
-        # Only one timer at a time: `count_finished` may empty the queue while one is pending.
-        if not self._timer_pending:
-            self._timer_pending = True
-            asyncio.get_running_loop().call_later(_COUNT_SECONDS, self._on_timer)
-        elif len(self._finished) >= _MOST_FINISHED or self._finished_bytes >= _MOST_FINISHED_BYTES:
-            # Not at once: uvloop writes at the end of a loop iteration, and the client must not wait for counting.
-            asyncio.get_running_loop().call_soon(self.count_finished)
-
-    def count_finished(self) -> None:
-        """Counts the requests in the queue."""
-        with self._counting:
-            while self._finished:
-                self._finished.popleft().count()
-            self._finished_bytes = 0
-
-    def catch_up(self) -> None:
-        """Counts and records all finished requests, for a reader that polls."""
-        self._last_catch_up = time.monotonic()
-        self._count_and_flush()
-
-    def _on_timer(self) -> None:
-        # If `catch_up` ran less than _COUNT_SECONDS ago, postpone: polling already does this work.
-        left = self._last_catch_up + _COUNT_SECONDS - time.monotonic()
-        if left > 0:
-            asyncio.get_running_loop().call_later(left, self._on_timer)
-            return
-        self._timer_pending = False
-        self._count_and_flush()
-
-    def _count_and_flush(self) -> None:
-        self.count_finished()
+    def flush(self) -> None:
+        """Writes notes and the events of counted requests."""
         try:
             self.conversations.notebook.save(time.time())
             if self.recorder is not None:
                 self.recorder.flush()
-        except Exception as error:  # noqa: BLE001 - as in `forward`: neither the store nor the recorder may stop the proxy
+        except Exception as error:  # noqa: BLE001 - as in `steps`: neither the store nor the recorder may stop the proxy
             self.fault(error)
 
     def _tidy(self) -> None:
