@@ -10,7 +10,7 @@ from pagefold.derive.working_set.digest import Material, working_set
 from pagefold.derive.working_set.file_views import doubt_about, file_views
 from pagefold.derive.working_set.names import Names
 from pagefold.derive.working_set.parts import LEFT_OUT, Part, rendered
-from pagefold.derive.working_set.quoted import quoted
+from pagefold.derive.working_set.quoted import ends_of, quoted
 from pagefold.derive.working_set.reading import reading_of
 from pagefold.derive.working_set.record import Record
 from pagefold.pages.facts import facts_of
@@ -49,6 +49,16 @@ def test_a_cut_within_a_line_is_marked_by_what_no_text_can_hold() -> None:
     tag = text[: text.index("]") + 1]
 
     assert text.split("\n")[-1] == f"keep … this {tag} … and that"
+
+
+def test_a_line_that_is_quoted_in_part_is_marked_at_its_ends() -> None:
+    lines = [("head of it,", 0, None, 0), ("its midst,", 0, None, 1), ("its tail", 0, None, 2), ("another", 1, None, 0)]
+    ends = ends_of(lines)
+
+    assert list(quoted(lines, ends)) == ["head of it,its midst,its tail", "another"]
+    assert list(quoted(lines[:1], ends)) == [f"head of it, {LEFT_OUT}"]
+    assert list(quoted(lines[1:2], ends)) == [f"{LEFT_OUT} its midst, {LEFT_OUT}"]
+    assert list(quoted(lines[2:], ends)) == [f"{LEFT_OUT} its tail", "another"]
 
 
 def test_what_git_says_of_its_state_is_quoted_whole() -> None:

@@ -2,7 +2,9 @@
 
 import pytest
 
+from pagefold.pages.files.alignment import beside
 from pagefold.pages.files.paths import identity, normal
+from pagefold.pages.files.region import Region
 from tests.pages.files.sessions import Step, all_lines, cat_n, file_of, model_of, numbered_lines, whole_text
 
 A, B = "/srv/mill/a.py", "/srv/mill/b.py"
@@ -167,3 +169,44 @@ def test_lines_have_no_numbers_where_empty_lines_before_them_may_have_been_strip
 
     assert set(numbered_lines(file)) == set(numbers)
     assert "    return 1" in all_lines(file)
+
+
+def test_lines_in_doubt_under_a_wrong_number_do_not_follow_certain_ones() -> None:
+    """They were between: what is left of them stands apart, or a view would show a text that never was in the file."""
+    certain = Region.of(10, [f"wheel_{at} = turn({at})" for at in range(10, 16)], 5)
+    doubted = Region.of(14, [f"stone_{at} = turn({at})" for at in range(14, 20)], 1)
+    fitting = Region.of(13, [*certain.lines[4:], "sack_1 = fill(1)", "sack_2 = fill(2)"], 1)
+
+    assert beside([certain], [doubted]) == (certain, doubted.part(2, 6).unnumbered())
+    together = beside([certain], [fitting])
+    assert [(region.start, region.lines) for region in together] == [(10, (*certain.lines, *fitting.lines[2:]))]
+
+
+NOT_APPLIED = "Exit code 1\nerror: patch failed: mill/a.py:1\nerror: mill/a.py: patch does not apply"
+
+
+@pytest.mark.parametrize(
+    ("script", "printed", "doubted"),
+    [
+        ("git apply fix.patch", NOT_APPLIED, set[str]()),
+        ("git apply fix.patch && make", NOT_APPLIED, set[str]()),
+        ("git apply --reject fix.patch", NOT_APPLIED, {A, B}),
+        ("git apply fix.patch", "", {A, B}),
+        (f"git apply <<'E'\n{DIFF}E", "", {A}),
+        (f"cat > fix.patch <<'E'\n{DIFF}E\ngit apply fix.patch", "", {A}),
+    ],
+)
+def test_a_patch_puts_in_doubt_what_it_may_have_changed(script: str, printed: str, doubted: set[str]) -> None:
+    model = model_of(READ, READ_B, ("Bash", {"command": f"cd /srv/mill && {script}"}, printed))
+
+    assert {name for name in (A, B) if not numbered_lines(file_of(model, name))} == doubted
+
+
+@pytest.mark.parametrize("script", ["git reset --hard HEAD~2", "git checkout main"])
+def test_git_changes_no_temporary_file_elsewhere(script: str) -> None:
+    note: Step = ("Write", {"file_path": "/tmp/note.md", "content": "grind twice\n"}, "File created successfully")
+    at_work, elsewhere = f"cd /srv/mill && {script}", f"cd /tmp && {script}"
+
+    assert whole_text(file_of(model_of(READ, note, ("Bash", {"command": at_work}, "")), "/tmp/note.md"))
+    assert not numbered_lines(file_of(model_of(READ, note, ("Bash", {"command": at_work}, "")), A))
+    assert not numbered_lines(file_of(model_of(READ, note, ("Bash", {"command": elsewhere}, "")), "/tmp/note.md"))

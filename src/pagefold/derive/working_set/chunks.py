@@ -13,12 +13,12 @@ from pagefold.derive.working_set.attention import Attention
 from pagefold.frozen import frozen
 from pagefold.pages.facts import lines_with_facts
 from pagefold.pages.files.known_file import KnownFile
+from pagefold.pages.files.paths import is_temporary
 from pagefold.pages.files.region import Region
 from pagefold.pages.kinds import ResidencyLevel
 
 _LONGEST = 32  # lines of a chunk
 _SHORTEST = 8  # lines below which a chunk does not end, unless the region does
-_TEMPORARY = re.compile(r"(?:/private)?(?:/var)?/te?mp/|[a-z]:/(?:.*/)?te?mp/", re.IGNORECASE)
 _CLOSES = re.compile(r"^(?:[)\]}]|end\b|else\b|elif\b|except\b|finally\b|case\b|default\b)")
 _LEAST = 3  # lines below which a region is no view: a search found them
 _DOUBTED = 0.8  # of their need, for lines that something may have changed since
@@ -113,8 +113,8 @@ def _spans(key: str, file: KnownFile, now: Attention, oldest: int) -> Iterator[_
 def throw_away(keys: Iterable[str]) -> frozenset[str]:
     """The files in folders for temporary ones that have the name of another file, which is the one at work."""
     files = list(keys)
-    spare = [key for key in files if _TEMPORARY.match(key)]
-    at_work = {key.rpartition("/")[2] for key in files if not _TEMPORARY.match(key)} if spare else set()
+    spare = [key for key in files if is_temporary(key)]
+    at_work = {key.rpartition("/")[2] for key in files if not is_temporary(key)} if spare else set()
     return frozenset(key for key in spare if key.rpartition("/")[2] in at_work)
 
 

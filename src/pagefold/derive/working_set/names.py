@@ -18,7 +18,7 @@ from pagefold.derive.values import Mentions, Priors, expected
 from pagefold.derive.working_set.attention import LONG_AGO
 from pagefold.derive.working_set.file_names import name_passages
 from pagefold.derive.working_set.parts import GAP, Part
-from pagefold.derive.working_set.quoted import quoted
+from pagefold.derive.working_set.quoted import ends_of, quoted
 from pagefold.derive.working_set.reading import WorkReading
 from pagefold.derive.working_set.said import follows_launch
 from pagefold.frozen import frozen
@@ -119,7 +119,7 @@ def _part(selected: KeptLines, place: int, labels: Mapping[str, str], *, put_in:
     if place == IN_FILES:
         return Part(passage.label if doubt else f"{passage.label}:", (_listed(selected),), doubt)
     title = _title(selected, place, labels, put_in=put_in) + ("" if selected.whole else SINGLE)
-    lines = tuple([line for line in quoted(selected.lines) if line is not None])
+    lines = tuple([line for line in quoted(selected.lines, ends_of(passage.lines)) if line is not None])
     return Part(title if doubt else f"{title}:", lines, doubt, cuts=True)
 
 

@@ -1,15 +1,17 @@
 """Lines of one passage as a digest quotes them: with their numbers, list values by column, gaps marked."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from pagefold.derive.json_lines import value_of
 from pagefold.derive.quotable import Line
 from pagefold.derive.working_set.parts import LEFT_OUT
 
+NO_ENDS: Mapping[int, int] = {}
 
-def quoted(lines: Sequence[Line]) -> Iterator[str | None]:
+
+def quoted(lines: Sequence[Line], ends: Mapping[int, int] = NO_ENDS) -> Iterator[str | None]:
     """The lines in order; a run is numbered at its first line, None stands for lines that were left out, and `LEFT_OUT`
-    for a part of a line."""
+    for a part of a line. `ends` has the last piece of the line at each place."""
     previous, piece_before = -1, 0
     pieces: list[str] = []
     for said, place, label, piece in lines:
@@ -19,14 +21,24 @@ def quoted(lines: Sequence[Line]) -> Iterator[str | None]:
             piece_before = piece
             continue
         if pieces:
-            yield "".join(pieces)
+            yield _whole(pieces, goes_on=piece_before < ends.get(previous, 0))
         follows = place == previous + 1 and previous >= 0
         if not follows and place > 0:
             yield None
-        pieces = [_first(text, label, follows=follows)]
+        begun = piece > 0 and not isinstance(label, str)
+        pieces = [_first(f"{LEFT_OUT} {text}" if begun else text, label, follows=follows)]
         previous, piece_before = place, piece
     if pieces:
-        yield "".join(pieces)
+        yield _whole(pieces, goes_on=piece_before < ends.get(previous, 0))
+
+
+def ends_of(lines: Sequence[Line]) -> dict[int, int]:
+    """The last piece of each line that was cut into pieces, by its place."""
+    return {place: piece for _, place, label, piece in lines if piece and not isinstance(label, str)}
+
+
+def _whole(pieces: Sequence[str], *, goes_on: bool) -> str:
+    return f"{''.join(pieces).rstrip()} {LEFT_OUT}" if goes_on else "".join(pieces)
 
 
 def _first(text: str, label: int | str | None, *, follows: bool) -> str:

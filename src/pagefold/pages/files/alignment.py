@@ -64,16 +64,35 @@ def _repeats(region: Region, others: Iterable[Region]) -> bool:
 
 
 def beside(certain: Sequence[Region], doubted: Sequence[Region]) -> tuple[Region, ...]:
-    """Regions that are certain, and those in doubt that say nothing else about the same lines."""
+    """Regions that are certain, and those in doubt that say nothing else about the same lines. Where they do, their
+    numbers are wrong: what is left of them must not stand as if it followed what is certain."""
     held = [region for region in certain if region.start is not None]
     loose = [region for region in (*certain, *doubted) if region.start is None]
     kept: list[Region] = []
     for region in doubted:
         parts = [region] if region.start is not None else []
         for other in held:
-            parts = [rest for part in parts for rest in (_outside(part, other) if _overlaps(part, other) else [part])]
-        kept += parts
-    return joined([*held, *kept], loose)
+            rest: list[Region] = []
+            for part in parts:
+                numbered, apart = _left_beside(part, other)
+                rest += numbered
+                loose += apart
+            parts = rest
+        for part in parts:
+            (loose if any(_overlaps(part, one) for one in kept) else kept).append(part)
+    return joined([*held, *kept], [one if one.start is None else one.unnumbered() for one in loose])
+
+
+def _left_beside(part: Region, other: Region) -> tuple[list[Region], list[Region]]:
+    """What is left of a numbered region beside a certain one: parts with numbers, and parts without."""
+    if not _overlaps(part, other):
+        return [part], []
+    if _agrees(part, other):
+        return _outside(part, other), []
+    fitted = _fitted(part, other)
+    if fitted is None:
+        return [], [rest.unnumbered() for rest in _outside(part, other)]
+    return list(fitted.numbered), list(fitted.loose)
 
 
 def in_order(regions: Iterable[Region]) -> tuple[Region, ...]:

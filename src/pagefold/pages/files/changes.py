@@ -9,9 +9,9 @@ from enum import StrEnum
 from typing import ClassVar
 
 from pagefold.frozen import frozen
-from pagefold.pages.files.hunk import Hunk
+from pagefold.pages.files.hunk import Hunk, targets_of
 from pagefold.pages.files.known_file import KnownFile
-from pagefold.pages.files.paths import identity, in_repository, is_pattern, matching, normal
+from pagefold.pages.files.paths import identity, in_repository, is_pattern, is_temporary, matching, normal
 from pagefold.pages.files.programs import files_written_by
 from pagefold.pages.files.text import FileText
 
@@ -251,6 +251,47 @@ class Doubted(FileChange):
         for name in self.meant_among(files):
             text = files[name].text.doubted(self.reason, place, mild=self.mild)
             files[name] = replace(files[name], text=FileText(doubt=self.reason, doubted_at=place) if forgets else text)
+
+
+@frozen
+class DoubtedByGit(Doubted):
+    """Git may have changed all files of a working copy in `folder`; temporary files belong to none that is not itself
+    one."""
+
+    folder: str = ""
+
+    def placed(self, folder: str) -> "DoubtedByGit":
+        return replace(self, path=normal(self.path, folder) if self.path else "", folder=folder)
+
+    def meant_among(self, files: Collection[str]) -> list[str]:
+        spared = not is_temporary(f"{normal(self.folder)}/") if self.folder else True
+        return [name for name in Doubted.meant_among(self, files) if not (spared and is_temporary(name))]
+
+
+@frozen
+class PatchApplied(FileChange):
+    """The patch in a file, or this one, was applied: what it names is in doubt, or every file where its text is not
+    known."""
+
+    reason: str
+    patch: str = ""
+
+    usual_act: ClassVar[Act] = Act.OTHER
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return ("",)
+
+    def doubts(self, reason: str) -> tuple[FileChange, ...]:
+        return (self,)
+
+    def apply(self, files: dict[str, KnownFile], place: int) -> None:
+        file = files.get(identity(normal(self.path), files))
+        known = [line for region in file.text.regions for line in region.lines] if file else []
+        whole = file is not None and file.text.length == len(known)
+        named = targets_of(self.patch or ("\n".join(known) if whole else ""))
+        for name in [name for name in files if any(f"/{name}".endswith(f"/{path}") for path in named or [name])]:
+            files[name] = replace(files[name], text=files[name].text.doubted(self.reason, place))
 
 
 @frozen

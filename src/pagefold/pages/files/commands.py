@@ -9,9 +9,21 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from pagefold.pages.files.changes import Appended, Doubted, FileChange, FileCopied, FileRemoved, Moved, Ran, Written
+from pagefold.pages.files.changes import (
+    Appended,
+    Doubted,
+    DoubtedByGit,
+    FileChange,
+    FileCopied,
+    FileRemoved,
+    Moved,
+    PatchApplied,
+    Ran,
+    Written,
+)
 from pagefold.pages.files.folders import START, Folders, located, placed
-from pagefold.pages.files.patch import patch_in, patched_files, targets_of
+from pagefold.pages.files.hunk import targets_of
+from pagefold.pages.files.patch import patch_in, patched_files
 from pagefold.pages.files.paths import is_pattern, is_wildcard
 from pagefold.pages.files.printed import may_print, said_by, shown_by_script
 from pagefold.pages.files.programs import files_written_by
@@ -95,6 +107,7 @@ def _may_be_same(path: str, changed: str) -> bool:
     )
 
 
+_NOT_APPLIED = re.compile(r"^error: .*patch|^error: .*(?:does not exist in index|No such file)|^fatal: ", re.MULTILINE)
 _FIND_CHANGES = frozenset(("-delete", "-i", "mv", "rm"))
 _CLEANED = re.compile(r"^Removing (.+)$", re.MULTILINE)
 _IN_A_LIST = frozenset(("&&", "||", "|", "|&"))
@@ -254,11 +267,23 @@ def _by_git(command: ShellCommand, printed: str) -> Iterator[FileChange]:
             return
         named = rest[rest.index("--") + 1 :] if "--" in rest else [word for word in rest if not word.startswith("-")]
         if named == ["."]:
-            yield Doubted("", _short(command))
+            yield DoubtedByGit("", _short(command))
         else:
             yield from (Doubted(path, _short(command), forgets=True) for path in named)
+    elif verb == "apply":
+        yield from _by_applying(command, rest, plain, printed)
     elif verb in _KNOWN.git_changes_files and not _keeps_files(verb, rest):
-        yield Doubted("", _short(command))
+        yield DoubtedByGit("", _short(command))
+
+
+def _by_applying(
+    command: ShellCommand, rest: Sequence[str], patches: Sequence[str], printed: str
+) -> Iterator[FileChange]:
+    """What `git apply` may have changed: nothing where all of a patch does not apply, unless it was told to go on."""
+    partly = any(word in rest for word in ("--reject", "--3way", "-3"))
+    if "--check" in rest or "--cached" in rest or (not partly and _NOT_APPLIED.search(printed)):
+        return
+    yield from (PatchApplied(path, _short(command), command.document or "") for path in patches or [""])
 
 
 def _keeps_files(verb: str, rest: Sequence[str]) -> bool:
@@ -270,9 +295,7 @@ def _keeps_files(verb: str, rest: Sequence[str]) -> bool:
     if verb in ("checkout", "switch"):
         is_new = any(word in rest for word in ("-b", "-c", "-B", "-C"))
         return is_new and len([word for word in rest if not word.startswith("-")]) == 1
-    if verb == "clean":
-        return any(word == "--dry-run" or re.match(r"-[a-z]*n", word) for word in rest)
-    return verb == "apply" and ("--check" in rest or "--cached" in rest)
+    return verb == "clean" and any(word == "--dry-run" or re.match(r"-[a-z]*n", word) for word in rest)
 
 
 def _is_formatter(command: ShellCommand) -> bool:

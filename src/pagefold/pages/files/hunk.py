@@ -1,6 +1,10 @@
 """One hunk of a diff."""
 
+import re
+
 from pagefold.frozen import frozen
+
+_SIDE = re.compile(r'^(?:\+\+\+|---) "?(?:[ab]/)?([^"\t\n]+?)"?(?:\t.*)?$')
 
 
 @frozen
@@ -10,3 +14,9 @@ class Hunk:
     start: int
     old: tuple[str, ...]
     new: tuple[str, ...]
+
+
+def targets_of(diff: str) -> list[str]:
+    """The files that a diff names, on its old and its new side."""
+    sides = (_SIDE.match(line) for line in diff.split("\n"))
+    return list(dict.fromkeys(side.group(1) for side in sides if side and side.group(1) != "/dev/null"))

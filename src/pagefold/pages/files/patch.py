@@ -9,7 +9,6 @@ from pagefold.pages.files.hunk import Hunk
 _FILE = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.+)$")
 _MOVE = re.compile(r"^\*\*\* Move to: (.+)$")
 _HUNK = re.compile(r"^@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
-_SIDE = re.compile(r'^(?:\+\+\+|---) "?(?:[ab]/)?([^"\t\n]+?)"?(?:\t.*)?$')
 _NEW_SIDE = re.compile(r'^\+\+\+ "?(?:b/)?([^"\t]+?)"?(?:\t.*)?$')
 
 
@@ -81,12 +80,6 @@ def compared_files(diff: str) -> Iterator[Compared]:
             hunks.append(hunk)
     if path and hunks:
         yield Compared(path, tuple(hunks))
-
-
-def targets_of(diff: str) -> list[str]:
-    """The files that a diff names, on its old and its new side."""
-    sides = (_SIDE.match(line) for line in diff.split("\n"))
-    return list(dict.fromkeys(side.group(1) for side in sides if side and side.group(1) != "/dev/null"))
 
 
 def _read_hunk(lines: list[str], at: int, head: re.Match[str]) -> tuple[Hunk, int]:

@@ -6,6 +6,7 @@ from functools import lru_cache
 
 _DRIVE = re.compile(r"^/(?:mnt/|cygdrive/)?([A-Za-z])/(?=.)")
 _WINDOWS = re.compile(r"^[A-Za-z]:[\\/]")
+_TEMPORARY = re.compile(r"(?:/private)?(?:/var)?/te?mp/|(?:/|/mnt/)?[a-z]:?/(?:.*/)?te?mp/", re.IGNORECASE)
 _PATTERN = re.compile(r"[*?$`{\[]")
 _PARTS_OF_PATTERN = re.compile(r"\$\{[^}]*\}|\$\w*|`[^`]*`?|\{[^}]*\}?|\[[^]/]+\]|\*+|\?|[^*?$`{\[]+|.")
 _HOME = re.compile(r"^(?:(?:[A-Za-z]:|/[A-Za-z]|/mnt/[A-Za-z])?/(?:[Uu]sers|home)/[^/]+|/root|~)/(?=.)")
@@ -26,6 +27,11 @@ def normal(path: str, folder: str = "") -> str:
         elif part not in (".", "") or (part == "" and not parts):
             parts.append(part)
     return "/".join(parts) or "."
+
+
+def is_temporary(path: str) -> bool:
+    """Whether a path is in a folder for temporary files."""
+    return _TEMPORARY.match(path) is not None
 
 
 def is_absolute(path: str) -> bool:
