@@ -160,3 +160,13 @@ def test_a_patch_in_a_program_is_named_by_its_files() -> None:
     )
 
     assert work.exchanges[0].line == "exec /srv/mill/a.py: ok"
+
+
+def test_an_agent_is_told_by_what_it_is_for() -> None:
+    prompt = "Mill: /srv/mill. " + "We are sweeping all rooms of the mill, one batch for each agent. " * 4
+    sent = [{"description": f"Sweep batch {at}", "prompt": f"{prompt} Batch {at}."} for at in range(2)]
+    steps = [message for at in range(2) for message in (call(f"c{at}", "Agent", sent[at]), result(f"c{at}", "Swept."))]
+
+    work = work_of(conversation(user("Sweep it."), *steps))
+
+    assert [one.line for one in work.exchanges] == ["Agent Sweep batch 0: ok", "Agent Sweep batch 1: ok"]

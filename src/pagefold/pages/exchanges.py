@@ -181,8 +181,11 @@ def steps_of(name: str, arguments: Mapping[str, Any], tools: FileTools) -> list[
 
 
 def label_of(name: str, arguments: Mapping[str, Any], longest: int = 160) -> str:
-    """A call on one line: the tool and its short arguments."""
-    words = [name]
+    """A call on one line: the tool and its short arguments. An agent is told by what it is for: the orders of several
+    may begin alike."""
+    words, tool = [name], KNOWN_TOOLS.find(name)
+    if tool is not None and tool.does is Does.DELEGATE and (purpose := text_under(arguments, tool.arguments.purpose)):
+        arguments = {"": purpose}
     for key, value in arguments.items():
         if key in KNOWN_TOOLS.arguments.purpose or isinstance(value, bool | list | dict):
             continue

@@ -68,6 +68,14 @@ def test_what_git_says_of_its_state_is_quoted_whole() -> None:
     assert whole not in digest(asked("git log --stat", STATUS), "rows_of_mill.py")
 
 
+def test_a_line_is_quoted_with_the_heading_that_says_of_what_it_is() -> None:
+    rooms = [f"===== room {at} =====\nthe_door_{at} is shut\nthe_stone_{at} turns\nnothing else" for at in range(6)]
+    text = digest(asked("for room in *; do look $room; done", "\n".join(rooms)), "the_stone_3")
+
+    assert "===== room 3 =====\nthe_stone_3 turns" in text
+    assert "===== room 2 =====" not in text
+
+
 def test_a_long_state_of_git_is_not_quoted_in_part() -> None:
     long = STATUS + "\n\tnew: c.py" * 60
 

@@ -210,3 +210,14 @@ def test_git_changes_no_temporary_file_elsewhere(script: str) -> None:
     assert whole_text(file_of(model_of(READ, note, ("Bash", {"command": at_work}, "")), "/tmp/note.md"))
     assert not numbered_lines(file_of(model_of(READ, note, ("Bash", {"command": at_work}, "")), A))
     assert not numbered_lines(file_of(model_of(READ, note, ("Bash", {"command": elsewhere}, "")), "/tmp/note.md"))
+
+
+@pytest.mark.parametrize(("script", "formatted"), [("gofmt -w .", {"a.go"}), ("prettier --write .", {"a.go", "a.md"})])
+def test_a_formatter_of_one_language_changes_files_of_that_alone(script: str, formatted: set[str]) -> None:
+    steps: list[Step] = [
+        ("Write", {"file_path": f"/srv/mill/sub/{name}", "content": "x\n"}, "done") for name in ("a.go", "a.md")
+    ]
+    model = model_of(*steps, ("Bash", {"command": f"cd /srv/mill && {script}"}, ""))
+
+    certain = {name: file.text.is_certain(min(file.text.regions[0].seen)) for name, file in model.files.items()}
+    assert {name.rpartition("/")[2] for name, is_certain in certain.items() if not is_certain} == formatted

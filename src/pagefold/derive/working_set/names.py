@@ -6,7 +6,7 @@ line itself costs seven times as much and says little without its neighbours.
 """
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -36,6 +36,7 @@ _WHO = {
 }
 # Calls whose answer is another one without some lines: files stand under a heading that says what became of them.
 _WHOLE_OR_NOT = re.compile(r"\bgit (?:-[Cc] \S+ )*status\b(?![^|;&]* (?:-\w*s\b|--short|--porcelain))")
+_HEADING = re.compile(r"\s*(?:={2,}>? ?\S|-{3,} ?\S|\*{3,} ?\S|diff --git )")
 _WHOLE_LONGEST = 40  # lines of such an answer
 _MENTIONED = 0.3  # of its worth, for the line of a name that stands elsewhere without what is said about it
 
@@ -95,12 +96,23 @@ def name_parts(
 
 def _uncut(kept: Sequence[KeptLines], labels: Mapping[str, str]) -> Iterator[KeptLines]:
     """What is kept; of an answer that says something else without some of its lines, all of it or nothing."""
-    for selected in kept:
+    for selected in map(_under_headings, kept):
         passage = selected.passage
         if selected.whole or not _WHOLE_OR_NOT.search(labels.get(passage.call_id, "")):
             yield selected
         elif selected.indexes and len(passage.lines) <= _WHOLE_LONGEST:
             yield KeptLines(passage, range(len(passage.lines)))
+
+
+def _under_headings(selected: KeptLines) -> KeptLines:
+    """What is kept, with the heading of each line where an answer has several: they say which file, or which command, a
+    line is of."""
+    lines = selected.passage.lines
+    heads = [at for at, line in enumerate(lines) if _HEADING.match(line[0])] if selected.indexes else []
+    if len(heads) < 2 or selected.whole:
+        return selected
+    above = {heads[found - 1] for at in selected.indexes if (found := bisect_right(heads, at))}
+    return KeptLines(selected.passage, sorted({*selected.indexes, *above}))
 
 
 def _outside_files(passage: Passage, about_files: Collection[str]) -> Passage:

@@ -165,7 +165,8 @@ def _changes(command: ShellCommand, printed: str) -> Iterator[FileChange]:
         yield from [Doubted(path, reason) for path in named] or [Doubted("", reason)]
     elif _is_formatter(command):
         named = [path for path in plain if "." in path.rpartition("/")[2] and "..." not in path and path != "."]
-        yield from [Doubted(path, reason, mild=True) for path in named] or [Doubted("", reason, mild=True)]
+        named = named or [f"**{end}" for end in _KNOWN.formatted.get(name, ())] or [""]
+        yield from (Doubted(path, reason, mild=True) for path in named)
     elif not _KNOWN.writing_words.isdisjoint(words[1:]) and name not in _LOOK:
         yield from (Doubted(path, reason) for path in plain if "." in path.rpartition("/")[2])
 

@@ -1,6 +1,7 @@
 """Which shell commands show and change files, as `commands.toml` beside this module lists them."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import fields
 from functools import cache
 from typing import Any
@@ -29,6 +30,7 @@ class ShellWords:
     quiet: frozenset[str]
     speaking: frozenset[str]
     removes: frozenset[str]
+    formatted: Mapping[str, tuple[str, ...]]
 
 
 @cache
@@ -36,6 +38,7 @@ def shell_words() -> ShellWords:
     """The commands that ship with pagefold."""
     content = package_toml(__package__, "commands.toml")
     lists: dict[str, Any] = {item.name: frozenset(content[item.name]) for item in fields(ShellWords)}
+    lists["formatted"] = {name: tuple(ends) for name, ends in content["formatted"].items()}
     lists["wrappers"] = tuple(tuple(words.split()) for words in content["wrappers"])
     words = "|".join(map(re.escape, content["formatting_scripts"]))
     return ShellWords(**lists | {"formatting_scripts": re.compile(rf"\b(?:{words})\b")})
