@@ -15,6 +15,13 @@ from pagefold.number_format import rate, short
 from pagefold.pages.kinds import ResidencyLevel
 
 LEVELS = tuple(map(str, ResidencyLevel))
+LEVEL_WORDS = {
+    ResidencyLevel.FULL: "whole",
+    ResidencyLevel.COMPRESSED: "lossless form",
+    ResidencyLevel.STRUCTURED: "lines kept",
+    ResidencyLevel.POINTER: "handle only",
+}
+"""The levels in words that need no explanation."""
 
 
 def legend(keys: Iterable[tuple[str, str]], label: str | None = None) -> Html:

@@ -6,10 +6,12 @@ from typing import Any
 import pytest
 
 from pagefold.adapters.model_prices import ModelPrices
+from pagefold.derive.policies import policy_named
 from pagefold.derive.policies.economic import Economic
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.exchange import Exchange
 from pagefold.model_proxy.totals import Ending, Seen
+from pagefold.tokens import counter_for, times_o200k
 from pagefold.wire.apis import CHAT, MESSAGES
 from pagefold.wire.quota import NO_LIMITS, Limits, Quota
 from pagefold.wire.sse import render_event
@@ -122,6 +124,31 @@ def test_estimates_are_drawn_towards_what_the_provider_counts() -> None:
 
     assert off[0] == pytest.approx(1 / 1.3, rel=0.02)
     assert off[-1] == pytest.approx(1.0, rel=0.02)
+
+
+def test_what_was_saved_is_in_the_tokens_of_messages_whatever_the_tools_count() -> None:
+    """A provider that counts tools three times as we do, and messages alike: only messages were written shorter."""
+    conversations = Conversations(policy_named("lossless"), known=ModelPrices())
+    tools = [
+        {"name": f"tool_{at}", "description": "word " * 200, "input_schema": {"type": "object"}} for at in range(40)
+    ]
+    reckoned, true, before, whole_before = 0.0, 0.0, 0, 0.0
+    for turns in range(1, 16):
+        data = body(history(turns), model=OPUS, tools=tools)
+        estimated = exchanged(
+            Conversations(policy_named("lossless"), known=ModelPrices()), data, {"input_tokens": 1}
+        ).estimated
+        sent = sum(estimated.values()) + 2 * estimated["tools"]
+        usage = {"cache_read_input_tokens": before, "cache_creation_input_tokens": sent - before}
+        seen = exchanged(conversations, data, usage, now=60.0 * turns)
+        saved = seen.work.saved * times_o200k(counter_for(OPUS).name)
+        whole, written = sent + saved, (sent - before) * 6.25
+        true += (whole_before * 0.5 + (whole - whole_before) * 6.25) - (before * 0.5 + written)
+        reckoned += 1e6 * seen.reckoned.usd_saved
+        before, whole_before = sent, whole
+
+    assert true > 10_000
+    assert reckoned == pytest.approx(true, rel=0.02)
 
 
 def test_what_was_used_of_the_five_hour_window_and_of_the_week_is_counted() -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from pagefold.charts import LEVELS, legend, level_bar
+from pagefold.charts import LEVEL_WORDS, LEVELS, legend, level_bar
 from pagefold.dashboard.layout import SHORT, clock, link, page, share, short
 from pagefold.dashboard.store_view import StoreFigures
 from pagefold.html import Html, el
@@ -44,7 +44,7 @@ def tiles_of(live: LiveView, figures: StoreFigures, now: float) -> dict[str, tup
         ),
         "cache": ("Cache reads", share(totals["cache_read"], prompt), f"of {short(prompt)} prompt tokens"),
         "folds": ("Fold points", short(totals["folds"]), f"{short(totals['cold'])} found a cold cache"),
-        "faults": ("Faults", short(faults), f"{short(recalls)} recalls"),
+        "faults": ("Faults", short(faults), f"left out but needed; {short(recalls)} recalls"),
         "mcp": ("Tool results", share(sent - read, sent), f"saved of {short(sent)} tokens by MCP"),
         "early": ("Prefetch", short(answered), f"of {short(early)} early calls were used"),
         "store": ("Store", short(figures.pages), f"pages, {short(figures.stored_bytes)}B on disk"),
@@ -66,7 +66,17 @@ def overview_page(live: LiveView, figures: StoreFigures, now: float, *, notes: S
         class_="tiles",
     )
     rows = [session_row(session) for session in live.newest(ROWS)]
-    columns = ("Session", "Context by level", "Tokens", "Saved", "Cache", "Turns", "Folds", "Faults", "Heard")
+    columns = (
+        "Session",
+        "What the last request holds",
+        "Tokens",
+        "Saved",
+        "Cache",
+        "Turns",
+        "Folds",
+        "Faults",
+        "Heard",
+    )
     head = el("tr", (el("th", name, scope="col", class_="n" if at > 1 else None) for at, name in enumerate(columns)))
     table = el(
         "div",
@@ -81,7 +91,7 @@ def overview_page(live: LiveView, figures: StoreFigures, now: float, *, notes: S
     )
     empty = el("p", "No session has been seen yet.", id="empty", class_="quiet", hidden=bool(rows))
     wrong = [el("p", one, class_="wary note") for one in (*notes, figures.wrong) if one]
-    levels = legend(((f"dot {level}", level) for level in LEVELS), "Levels")
+    levels = legend(((f"dot {level}", words) for level, words in LEVEL_WORDS.items()), "In which form")
     return page(
         "Now",
         el("h1", "Now", class_="unseen"),

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from urllib.parse import urlencode
 
-from pagefold.charts import LEVELS, context_timeline, legend, request_strip
+from pagefold.charts import LEVEL_WORDS, context_timeline, legend, request_strip
 from pagefold.dashboard.layout import SHORT, clock, link, page, share, short
 from pagefold.dashboard.overview import happened_list
 from pagefold.dashboard.page_levels import DiffLine, Level
@@ -48,9 +48,9 @@ def session_part(session: LiveSession, live: LiveView) -> Html:
     own = [one for one in live.happened if one.session == session.name]
     parts: list[HtmlChild] = [tiles]
     if session.bands:
-        keys = ((f"dot {level}", f"{level} {session.levels.get(level, 0):,}") for level in LEVELS)
+        keys = ((f"dot {one}", f"{words} {session.levels.get(one, 0):,}") for one, words in LEVEL_WORDS.items())
         parts += [
-            el("div", el("h2", "The last request"), legend(keys, "Levels"), class_="title"),
+            el("div", el("h2", "The last request"), legend(keys, "In which form"), class_="title"),
             request_strip(session.bands, session.tokens, session.head),
         ]
     if session.points:

@@ -62,7 +62,8 @@ def _sampled(text: str, counter: tokens.Counter) -> int:
 class Last(NamedTuple):
     """What the newest request of a history came to: tokens of its messages by what they are spent on, as some counter
     has them, all tokens that went upstream, and when; what the provider has cached of it; and what it would have come
-    to without pagefold, in the provider's tokens."""
+    to without pagefold, in the provider's tokens. `begun` is what the first request of it that was told came to, as
+    estimated and as reported."""
 
     parts: Mapping[str, int]
     counter: str
@@ -70,6 +71,7 @@ class Last(NamedTuple):
     at: float
     cached: CachedPrompt
     whole: float = 0.0
+    begun: tuple[int, int] = (0, 0)
 
     def is_warm(self, now: float) -> bool:
         return not self.cached.life or now - self.at <= self.cached.life
@@ -160,6 +162,8 @@ class CostEstimator:
     def __init__(self, prices: Callable[[ParsedRequest], Prices]) -> None:
         """`prices` are those of a request's model, for the cache life that it asks for."""
         self.calibration = Calibration()
+        # Of messages alone: an estimate of tool schemas is further from the truth than one of text.
+        self.growth = Calibration()
         self._histories = SeenHistories()
         self._prices = prices
         self._heads: dict[tuple[str, bytes], dict[str, int]] = {}
@@ -202,18 +206,20 @@ class CostEstimator:
         if saved:
             by_part["results"] = by_part.get("results", 0) - saved
         estimated = sent = sum(by_part.values())
-        check, prices, whole = NOT_RECKONED, self._prices(reading), 0.0
+        check, prices, whole, first = NOT_RECKONED, self._prices(reading), 0.0, (0, 0)
         if usage is not None:
             sent = usage.prompt
             cached, factor = 0, self.calibration.factor(model)
             if last is not None and not moved and not prefix.heads_moved and last.is_warm(now):
                 cached = last.estimated if extends else min(estimated, sum(begun.values()) + sum(head.values()))
             prices = _as_written(prices, usage)
-            whole = sent + max(0, saved) * factor
+            first = last.begun if last is not None and extends and last.begun[1] else (estimated, sent + usage.cleared)
+            self.growth.learn(model, estimated - first[0], sent + usage.cleared - first[1])
+            whole = sent + max(0, saved) * self.growth.factor(model)
             warm = last.whole if last is not None and extends and last.is_warm(now) else 0.0
             check = _checked(prices, usage, cached * factor, (estimated - cached) * factor, whole, warm)
             self.calibration.learn(model, estimated, sent + usage.cleared)
-        tip.last = Last(parts, counter.name, estimated, now, _cached(prices, sent), whole)
+        tip.last = Last(parts, counter.name, estimated, now, _cached(prices, sent), whole, first)
         return Reckoned(by_part, prefix, check, tip.last.cached)
 
 

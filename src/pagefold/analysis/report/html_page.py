@@ -24,7 +24,6 @@ from pagefold.analysis.session_report import Share
 from pagefold.html import Html, HtmlChild, el
 from pagefold.number_format import money, rate, several, share, short
 from pagefold.package_data import package_text
-from pagefold.pages.kinds import ResidencyLevel
 
 _ROWS = 15
 _WHAT = (
@@ -46,12 +45,6 @@ _TOOLS = (
 )
 _TITLE = "What your agents cost, and what pagefold would save"
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
-_LEVELS = {
-    ResidencyLevel.FULL: "whole",
-    ResidencyLevel.COMPRESSED: "lossless form",
-    ResidencyLevel.STRUCTURED: "lines kept",
-    ResidencyLevel.POINTER: "handle only",
-}
 _MARKS = {"fold": "fold point", "miss": "a fact was missed", "fault": "fault"}
 
 
@@ -238,7 +231,7 @@ def _timeline(report: SavingsReport) -> Iterator[Html]:
         "colour is the form in which it was sent. Below, the tokens of every request as logged (grey) and with folds "
         "(green).",
     )
-    keys = [(f"key {level}", words) for level, words in _LEVELS.items()]
+    keys = [(f"key {level}", words) for level, words in charts.LEVEL_WORDS.items()]
     yield charts.legend([*keys, *((f"key line {name}", words) for name, words in _MARKS.items())])
     yield charts.session_timeline(data)
     if data.folds:
