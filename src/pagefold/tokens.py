@@ -102,14 +102,6 @@ def counter_for(model: str) -> Counter:
     return counter("cl100k" if re.search(r"gpt-(4-|4$|3\.5)", model) else "o200k")
 
 
-def times_o200k(name: str) -> float:
-    """About how many tokens this counter finds in what o200k counts as one."""
-    if name not in _FAMILIES:
-        return 1.0
-    column = _FAMILIES[name][0]
-    return sum(columns[column] for columns in _FACTORS.values()) / len(_FACTORS)
-
-
 def content_of(text: str) -> str:
     """Tells what a text is like for a tokenizer: data, code or prose, by its share of digits and of punctuation."""
     sample = text[:_SAMPLE]

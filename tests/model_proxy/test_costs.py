@@ -11,11 +11,13 @@ from pagefold.derive.policies.economic import Economic
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.exchange import Exchange
 from pagefold.model_proxy.totals import Ending, Seen
-from pagefold.tokens import counter_for, times_o200k
+from pagefold.model_proxy.usage_estimate import parts_of
+from pagefold.tokens import counter_for
 from pagefold.wire.apis import CHAT, MESSAGES
 from pagefold.wire.quota import NO_LIMITS, Limits, Quota
 from pagefold.wire.sse import render_event
 from tests.model_proxy.conversation import body, history, marked
+from tests.model_proxy.conversation import sent as request_of
 
 OPUS = "claude-opus-5"
 HOUR, FIVE_MINUTES = {"type": "ephemeral", "ttl": "1h"}, {"type": "ephemeral"}
@@ -126,24 +128,34 @@ def test_estimates_are_drawn_towards_what_the_provider_counts() -> None:
     assert off[-1] == pytest.approx(1.0, rel=0.02)
 
 
-def test_what_was_saved_is_in_the_tokens_of_messages_whatever_the_tools_count() -> None:
+def counted(data: bytes) -> int:
+    """The tokens of a request's messages, as the counter of its model has them."""
+    parsed = Conversations().request_cache.read(MESSAGES, data)
+    return sum(parts_of(parsed.request.messages, counter_for(OPUS)).values())
+
+
+@pytest.mark.parametrize("log", [False, True], ids=["code", "log"])
+def test_what_was_saved_is_in_the_tokens_of_messages_whatever_the_tools_count(log: bool) -> None:
     """A provider that counts tools three times as we do, and messages alike: only messages were written shorter."""
-    conversations = Conversations(policy_named("lossless"), known=ModelPrices())
+    live = Conversations(policy_named("lossless"), known=ModelPrices())
     tools = [
         {"name": f"tool_{at}", "description": "word " * 200, "input_schema": {"type": "object"}} for at in range(40)
     ]
-    reckoned, true, before, whole_before = 0.0, 0.0, 0, 0.0
+    lines = "\n".join(f"2026-11-19 10:00:{at:02} worker {at * 31 % 89:04} took {at * 7} ms" for at in range(60))
+    reckoned, true, before, whole_before = 0.0, 0.0, 0, 0
     for turns in range(1, 16):
-        data = body(history(turns), model=OPUS, tools=tools)
-        estimated = exchanged(
-            Conversations(policy_named("lossless"), known=ModelPrices()), data, {"input_tokens": 1}
-        ).estimated
-        sent = sum(estimated.values()) + 2 * estimated["tools"]
+        messages = history(turns)
+        if log:
+            for at in range(2, len(messages), 2):
+                messages[at]["content"][0]["content"] = lines.replace("worker", f"worker_{at // 4}")
+        data = body(messages, model=OPUS, tools=tools)
+        other = Conversations(policy_named("lossless"), known=ModelPrices())
+        whole, head = counted(data), 3 * sum(map(counter_for(OPUS).count, map(json.dumps, tools)))
+        sent = head + counted(request_of(other, data))
         usage = {"cache_read_input_tokens": before, "cache_creation_input_tokens": sent - before}
-        seen = exchanged(conversations, data, usage, now=60.0 * turns)
-        saved = seen.work.saved * times_o200k(counter_for(OPUS).name)
-        whole, written = sent + saved, (sent - before) * 6.25
-        true += (whole_before * 0.5 + (whole - whole_before) * 6.25) - (before * 0.5 + written)
+        seen = exchanged(live, data, usage, now=60.0 * turns)
+        whole += head
+        true += (whole_before * 0.5 + (whole - whole_before) * 6.25) - (before * 0.5 + (sent - before) * 6.25)
         reckoned += 1e6 * seen.reckoned.usd_saved
         before, whole_before = sent, whole
 

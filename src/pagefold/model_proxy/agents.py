@@ -26,11 +26,15 @@ _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _PROXIES = ("http_proxy", "https_proxy", "all_proxy")
 
 
-LEAVING = (
-    "the thinking of this session is bound to what pagefold sent. Claude Code and OpenCode leave it out by themselves "
-    "when the session goes on without pagefold; for other agents see docs/thinking.md"
-)
-"""What is said at the end of a session whose thinking the provider would refuse without pagefold."""
+_LEAVE_OUT_THINKING = {"claude": "Claude Code", "opencode": "OpenCode"}
+"""Agents that leave earlier thinking out by themselves where it would be refused."""
+
+
+def leaving(command: Sequence[str]) -> str:
+    """What is said at the end of a session whose thinking the provider would refuse without pagefold."""
+    if name := _LEAVE_OUT_THINKING.get(_name(command)):
+        return f"the session can go on without pagefold, too: {name} then leaves earlier thinking out by itself"
+    return "before this session goes on without pagefold, see docs/thinking.md: its thinking is bound to what was sent"
 
 
 @dataclass(frozen=True, slots=True)

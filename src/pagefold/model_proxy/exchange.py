@@ -370,8 +370,7 @@ class Exchange(AnswerReader):
         if parsed is not None and 200 <= self._status < 300:
             work, reckoner = self._work(), self._conversations.reckoner
             reported = None if work.recalls else usage  # the usage of several requests tells nothing about one
-            moved, saved = (derived.moved, derived.saved_tokens) if (derived := self._derivation) else ("", 0)
-            reckoned = reckoner.reckon(parsed, reported, saved=saved, moved=bool(moved), now=now)
+            reckoned = reckoner.reckon(parsed, reported, derived=self._derivation, now=now)
             estimated, prefix, check = reckoned.estimated, reckoned.prefix, reckoned.check
             cached = reckoned.cached if usage else cached
             self._conversations.note_use(parsed, reckoned.cached.life, now)

@@ -14,8 +14,10 @@ from typing import NamedTuple
 from pagefold import tokens
 from pagefold.derive.cost import Prices
 from pagefold.log import Log
+from pagefold.model_proxy.derivation import Derivation, Sent
 from pagefold.model_proxy.request_cache import ParsedRequest
 from pagefold.model_proxy.totals import NOT_RECKONED, CachedPrompt, CostCheck, Prefix
+from pagefold.wire import apis
 from pagefold.wire.message import BlockKind, Message, Role, Usage
 
 _HEADS = 1_000
@@ -63,7 +65,7 @@ class Last(NamedTuple):
     """What the newest request of a history came to: tokens of its messages by what they are spent on, as some counter
     has them, all tokens that went upstream, and when; what the provider has cached of it; and what it would have come
     to without pagefold, in the provider's tokens. `begun` is what the first request of it that was told came to, as
-    estimated and as reported."""
+    estimated and as reported; `saved`, of how many messages how many tokens were left out, by the counter."""
 
     parts: Mapping[str, int]
     counter: str
@@ -72,6 +74,7 @@ class Last(NamedTuple):
     cached: CachedPrompt
     whole: float = 0.0
     begun: tuple[int, int] = (0, 0)
+    saved: tuple[int, int] = (0, 0)
 
     def is_warm(self, now: float) -> bool:
         return not self.cached.life or now - self.at <= self.cached.life
@@ -187,12 +190,14 @@ class CostEstimator:
                 del self._heads[next(iter(self._heads))]
         return parts
 
-    def reckon(self, reading: ParsedRequest, usage: Usage | None, *, saved: int, moved: bool, now: float) -> "Reckoned":
-        """What a request came to that went upstream. `moved` is a fold point."""
+    def reckon(
+        self, reading: ParsedRequest, usage: Usage | None, *, derived: Derivation | None, now: float
+    ) -> "Reckoned":
+        """What a request came to that went upstream, as it was derived or, without that, as it came."""
         prefix, tip = self._histories.place(reading.prefix_hashes, reading.head)
         last, messages, model = tip.last, reading.request.messages, reading.request.model
         counter = tokens.counter_for(model)
-        saved = round(saved * tokens.times_o200k(counter.name))
+        moved = derived is not None and bool(derived.moved)
         head = self.head(reading)
         extends = last is not None and not prefix.moved
         if last is not None and extends and last.counter == counter.name:
@@ -200,6 +205,13 @@ class CostEstimator:
         else:
             begun = parts_of(messages[: prefix.kept], counter)
         parts = parts_of(messages.since(prefix.kept), counter, begun)
+        edited = (0, 0)
+        if derived is not None and not derived.moves:
+            known = (
+                last.saved if last is not None and extends and not moved and last.counter == counter.name else (0, 0)
+            )
+            edited = derived.sent.length, known[1] + _left_out(derived.sent.since(known[0]), counter)
+        saved = _saved(derived, sum(parts.values())) if derived is not None and derived.moves else edited[1]
         by_part = dict(head)
         for part, count in parts.items():
             by_part[part] = by_part.get(part, 0) + count
@@ -219,8 +231,23 @@ class CostEstimator:
             warm = last.whole if last is not None and extends and last.is_warm(now) else 0.0
             check = _checked(prices, usage, cached * factor, (estimated - cached) * factor, whole, warm)
             self.calibration.learn(model, estimated, sent + usage.cleared)
-        tip.last = Last(parts, counter.name, estimated, now, _cached(prices, sent), whole, first)
+        tip.last = Last(parts, counter.name, estimated, now, _cached(prices, sent), whole, first, edited)
         return Reckoned(by_part, prefix, check, tip.last.cached)
+
+
+def _left_out(sent: Iterable[Sent], counter: tokens.Counter) -> int:
+    """How many tokens these messages have less than they came with. Forms are not like what they stand for (data, code
+    or prose), so none of them can be told from the tokens of another counter."""
+    saved = 0
+    for each in sent:
+        blocks = apis.without_reasoning(each.source).blocks if each.bare and each.edits else each.source.blocks
+        saved += sum(counter.count(blocks[index].text) - counter.count(text) for index, text in each.edits)
+    return saved
+
+
+def _saved(derived: Derivation, came: int) -> int:
+    """How many tokens a folded request has less than the client's, which came to so many by the model's counter."""
+    return round(derived.saved_tokens * came / derived.came_tokens) if derived.came_tokens > 0 else 0
 
 
 def _cached(prices: Prices, tokens: int) -> CachedPrompt:
