@@ -17,6 +17,7 @@ from pagefold.analysis.engine import Engine, run_on_sessions, sessions_of
 from pagefold.analysis.replay import Terms, replay
 from pagefold.analysis.replay_job import ReplayJob
 from pagefold.analysis.report import SavingsReport
+from pagefold.analysis.report.figures import figures_of
 from pagefold.analysis.report.html_page import page
 from pagefold.analysis.report.markdown import markdown
 from pagefold.analysis.session_report import POLICIES, ReportOptions, SessionReport
@@ -164,6 +165,20 @@ def test_a_page_is_whole_and_loads_nothing(tmp_path: Path) -> None:
     assert (reader.open, reader.unclosed, reader.outside) == ([], 0, [])
     assert "url(" not in told
     assert "@import" not in told
+
+
+def test_every_section_says_a_click_away_how_its_figures_were_got(tmp_path: Path) -> None:
+    path = written(tmp_path / "logs.jsonl", talk("one", turns=30), talk("two", turns=4))
+    report = report_of(path, rivals=(("clear", 200_000), ("compaction", 200_000)))
+    report.timeline = timeline(LONG, terms("identity"), terms("economic"))
+    cards, *sections = page(report).split("<h2")
+
+    assert cards.count("<summary>how</summary>") == cards.count("<b>") == len(figures_of(report))
+    without = [section.partition("</h2>")[0] for section in sections if "<summary>how</summary>" not in section]
+    assert [title.rpartition(">")[2] for title in without] == [
+        "The results that cost most beyond need",
+        "What was measured, and what was estimated",
+    ]
 
 
 def test_what_a_log_says_never_becomes_markup(tmp_path: Path) -> None:

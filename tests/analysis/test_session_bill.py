@@ -75,6 +75,25 @@ def test_a_provider_that_counts_otherwise_is_understood_from_the_first_half(time
     assert bill.uncertainty < 0.03
 
 
+@pytest.mark.parametrize("times", [0.8, 1.0, 1.5])
+@pytest.mark.parametrize("more", [0, 40, 250])
+def test_what_every_request_adds_is_not_taken_for_the_way_in_which_messages_count(times: float, more: int) -> None:
+    """Thinking, and what stands around an answer, are in the usage and in no log."""
+    recorded, steps = session("s", turns=16), [200, 3_000, 90, 1_200, 5_000, 40, 2_200, 700] * 2
+    prompts = [sum(steps[:turn]) for turn in range(1, 17)]
+    sizes = [
+        RequestSize(turn, prompt, prompt - step) for turn, (prompt, step) in enumerate(zip(prompts, steps, strict=True))
+    ]
+    usage = {at: Usage(0, 0, round(9_000 + times * one + more * at), 50) for at, one in enumerate(prompts)}
+    recorded = replace(recorded, usage=usage)
+
+    was = happened(recorded, sizes, ASSUMED)
+
+    assert was.factor == pytest.approx(times, rel=0.001)
+    for said, size in zip(predicted(recorded, was, ASSUMED), sizes, strict=True):
+        assert said.prompt == pytest.approx(usage[size.turn].prompt, abs=2 + 0.002 * size.prompt)
+
+
 def test_a_model_that_is_off_says_so_in_its_interval() -> None:
     recorded = billed(session("s", turns=20), 20_000)
     late = {turn: Usage(0, 0, used.prompt * 2, 50) for turn, used in recorded.usage.items() if turn > 20}

@@ -152,6 +152,18 @@ def test_a_run_that_saw_no_request_says_so_and_one_that_did_does_not(tmp_path: P
     assert ["came by here" in one for one in said] == [True, False]
 
 
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        (["claude"], "the session can go on without pagefold, too: Claude Code then leaves"),
+        (["/opt/bin/opencode", "run"], "the session can go on without pagefold, too: OpenCode then leaves"),
+        (["python", "agent.py"], "see docs/thinking.md"),
+    ],
+)
+def test_the_end_of_a_run_says_whether_the_session_can_go_on_without_pagefold(command: list[str], told: str) -> None:
+    assert told in agents.leaving(command)
+
+
 def test_opencode_is_told_the_version_which_it_expects_in_both_addresses() -> None:
     told = agents.start(["/opt/bin/opencode", "run"], "http://127.0.0.1:1", "", {}).variables
     others = agents.start(["claude"], "http://127.0.0.1:1", "", {}).variables

@@ -12,6 +12,8 @@ that lives as long as the prices say.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from statistics import fmean
 from typing import NamedTuple
 
 from pagefold.analysis.replay import RequestSize, expired
@@ -22,6 +24,8 @@ from pagefold.wire.transcripts import Session
 _WARM = 0.9  # of what stands from the request before; providers round down to their blocks
 _FITTED_FROM = 2_000  # tokens by which a session has to grow before it says how the provider counts
 _LEAST_FACTOR, _MOST_FACTOR = 0.5, 2.5
+_STEPS = 6  # from one request to the next, for what each of them adds to be told from what its messages count;
+_SPREAD = 0.3  # and they have to differ so much from each other, as a share of their mean
 EXTRA_ANSWER = 100
 """Tokens that a model writes to fetch again what it misses: a call and its arguments."""
 
@@ -69,7 +73,7 @@ def happened(session: Session, sizes: Sequence[RequestSize], prices: Prices, hea
     """What was sent in a session, whose requests had these sizes. `head` is assumed where no usage is reported."""
     reported = [session.usage.get(size.turn) for size in sizes]
     logged = [usage is not None for usage in reported]
-    factor = _factor(sizes, reported)
+    factor, _ = _counted(sizes, reported)
     around = next(
         (usage.prompt - factor * size.prompt for usage, size in zip(reported, sizes, strict=True) if usage), float(head)
     )
@@ -89,10 +93,13 @@ def predicted(session: Session, sent: Happened, prices: Prices) -> list[Usage]:
         return []
     half = (len(sent.usage) + 1) // 2
     seen = [usage if known else None for usage, known in zip(sent.usage[:half], sent.logged[:half], strict=True)]
-    factor = _factor(sent.sizes[:half], seen)
+    factor, more = _counted(sent.sizes[:half], seen)
     cold = frozenset(expired(session, prices.life))
     around = sent.usage[0].prompt - factor * sent.sizes[0].prompt
-    later = [_assumed(size, around, factor, prices, cold=size.turn in cold) for size in sent.sizes[1:]]
+    later = [
+        _assumed(size, around + place * more, factor, prices, cold=size.turn in cold, more=more)
+        for place, size in enumerate(sent.sizes[1:], 1)
+    ]
     return [sent.usage[0], *later]
 
 
@@ -131,21 +138,38 @@ def _parted(prompt: int, read: int, like: Usage) -> Usage:
     return Usage(rest - written, read, written, like.output, 0, long)
 
 
-def _assumed(size: RequestSize, around: float, factor: float, prices: Prices, *, cold: bool) -> Usage:
+def _assumed(
+    size: RequestSize, around: float, factor: float, prices: Prices, *, cold: bool, more: float = 0.0
+) -> Usage:
+    """The usage of a request that begins with so many tokens; `more` of them are new in it."""
     prompt = max(0, round(around + factor * size.prompt))
-    read = 0 if cold else min(prompt, max(0, round(around + factor * size.kept)))
+    read = 0 if cold else min(prompt, max(0, round(around - more + factor * size.kept)))
     written = prompt - read
     return Usage(0, read, written, 0, 0, written if prices.long else 0)
 
 
-def _factor(sizes: Sequence[RequestSize], reported: Sequence[Usage | None]) -> float:
-    """How many of the provider's tokens a counted one is: the slope of reported over counted growth."""
-    known = [(size.prompt, usage.prompt) for size, usage in zip(sizes, reported, strict=True) if usage]
-    if not known:
-        return 1.0
-    first, begun = known[0]
-    grown = [(counted - first, prompt - begun) for counted, prompt in known]
-    if max(counted for counted, _ in grown) < _FITTED_FROM:
-        return 1.0
-    slope = sum(counted * prompt for counted, prompt in grown) / sum(counted**2 for counted, _ in grown)
-    return min(_MOST_FACTOR, max(_LEAST_FACTOR, slope))
+def _counted(sizes: Sequence[RequestSize], reported: Sequence[Usage | None]) -> tuple[float, float]:
+    """How many of the provider's tokens a counted one is, and how many each request adds that are not counted, such as
+    thinking and what stands around an answer: slope and intercept of reported over counted growth."""
+    known = [(size.prompt, usage) for size, usage in zip(sizes, reported, strict=True) if usage]
+    steps = [
+        (counted - before, usage.prompt - was.prompt)
+        for (before, was), (counted, usage) in pairwise(known)
+        if counted > before and usage.prompt > was.prompt and not usage.cleared
+    ]
+    if sum(counted for counted, _ in steps) < _FITTED_FROM:
+        return 1.0, 0.0
+    slope, intercept = _line(steps) if len(steps) >= _STEPS else (0.0, -1.0)
+    if intercept < 0 or not _LEAST_FACTOR <= slope <= _MOST_FACTOR:  # too little to tell the two apart
+        slope, intercept = sum(grown for _, grown in steps) / sum(counted for counted, _ in steps), 0.0
+    return min(_MOST_FACTOR, max(_LEAST_FACTOR, slope)), intercept
+
+
+def _line(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """The slope and intercept that fit these points best; a slope of 0 where they stand too close to each other."""
+    across, up = fmean(x for x, _ in points), fmean(y for _, y in points)
+    spread = sum((x - across) ** 2 for x, _ in points)
+    if spread < len(points) * (_SPREAD * across) ** 2:
+        return 0.0, 0.0
+    slope = sum((x - across) * (y - up) for x, y in points) / spread
+    return slope, up - slope * across

@@ -69,7 +69,7 @@ def run(options: argparse.Namespace) -> int:
         told = summary(seen, proxy.conversations.crowded, who=command[0], observed=settings.serve.observe)
         output.to_stderr(f"pagefold: {told}")
     if not options.json and proxy.conversations.notebook.has_bound_reasoning:
-        output.to_stderr(f"pagefold: {agents.LEAVING}")
+        output.to_stderr(f"pagefold: {agents.leaving(command)}")
     return code
 
 

@@ -154,11 +154,12 @@ def bill_rows(report: SavingsReport) -> list[tuple[str, ...]]:
     """What happened and what the policies make of it: prompts, answers, misses, all, and in percent."""
     bill = report.bill
     paid = bill.happened.both
-    rows = [_bill_row("without pagefold", bill.plain, paid)] if bill.behind else []
+    off = bill.uncertainty
+    rows = [_bill_row("without pagefold", bill.plain, paid, off=off)] if bill.behind else []
     rows.append(_bill_row("what was paid", bill.happened, paid))
     for policy, (name, _) in _POLICIES.items():
         extra = f"{bill.extra_turns[policy]:,}", f"{bill.edits_gone[policy]:,} of {bill.edits:,}"
-        rows.append(_bill_row(name, bill.policies[policy], paid, bill.misses[policy].both, extra))
+        rows.append(_bill_row(name, bill.policies[policy], paid, bill.misses[policy].both, extra, off))
     return rows
 
 
@@ -166,11 +167,19 @@ _NONE = ("-", "-")
 
 
 def _bill_row(
-    name: str, cost: Money, paid: float, misses: float = 0.0, extra: tuple[str, str] = _NONE
+    name: str, cost: Money, paid: float, misses: float = 0.0, extra: tuple[str, str] = _NONE, off: float = 0.0
 ) -> tuple[str, ...]:
     missed = "-" if extra is _NONE else money(misses)
     whole = cost.both + misses
-    return name, money(whole), share(whole, paid), money(cost.prompt), money(cost.output), missed, *extra
+    return (
+        name,
+        money(whole),
+        percent(whole / paid, off) if paid else "-",
+        money(cost.prompt),
+        money(cost.output),
+        missed,
+        *extra,
+    )
 
 
 BILL_COLUMNS = ("", "in all", "of what was paid", "prompts", "answers", "misses", "extra turns", "edits gone")
@@ -190,7 +199,7 @@ def group_rows(groups: dict[str, Bill], most: int = 12) -> list[tuple[str, ...]]
             name,
             money(bill.happened.both),
             money(bill.happened.both - bill.with_misses("economic").both),
-            percent(bill.share_saved("economic")),
+            saved_share(bill, "economic"),
             money(bill.saved) if bill.behind else "-",
             money(bill.happened.output),
             f"{bill.sessions:,}",

@@ -18,6 +18,7 @@ from pagefold.analysis.report.figures import (
     figures_of,
     group_rows,
     notes_of,
+    saved_share,
 )
 from pagefold.analysis.report.markdown import CACHE_COLUMNS, LOSS_COLUMNS, cache_cells, loss_cells, policy_cells
 from pagefold.analysis.session_report import Share
@@ -33,6 +34,41 @@ _WHAT = (
 _NOT_SHOWN = (
     "What no log can show: whether the agent would have worked as well. The same answers are assumed here; "
     "`pagefold run --trial 0.2` compares sessions with and without it on your own work."
+)
+_HOW_BILL = (
+    "What was paid is the usage that the provider reported, times list prices; where a log holds none, the messages "
+    "counted, with the cache that the provider has. A policy's row is that with the tokens it leaves out taken away "
+    "where they would have been read or written. Misses are answers that used something which the request would no "
+    "longer have held: one more round trip each. Edits gone are edits that replaced a text which the request would no "
+    "longer have held: a refused try, a fetch, and the edit once more. After the sign ± stands by how much, in 95 of "
+    "100, the same model is off on what was logged. By model and by project, the interval is of that group's own "
+    "sessions."
+)
+_HOW_TOOLS = (
+    "The sessions are replayed with their system prompt: each message is charged for every time it was written to the "
+    "cache and read from it, at its place in the request. After a fold, a result is charged its share of the one "
+    "message that stands for it. All rows together are the whole cost of the replayed prompts, which may differ a "
+    "little from the bill above: there the provider's own figures decide what was read from the cache."
+)
+_HOW_TIMELINE = (
+    "This session is replayed under the policy economic, message by message; nothing is drawn that was not in a "
+    "request. Tokens are counted, not reported. A fault is a call made again whose result a fold had left out."
+)
+_HOW_POLICIES = (
+    "Each policy is replayed on the same sessions with the same window and prices. Cost is that of the prompts against "
+    "the history as it is; missed is of the facts (names, numbers, paths) that later answers used."
+)
+_HOW_SESSIONS = (
+    "Paid is the session's own bill, answers included. With folds is the same under the policy economic, misses priced "
+    "in. The sessions are sorted by the money saved; those that lose are counted in the bill above."
+)
+_HOW_CODECS = (
+    "Each result is counted once, when it first came: its tokens as the tool wrote it, and in the cheapest form that "
+    "decodes to the same. Names joined by + were used one on the other. As it is: nothing shorter decoded to the same."
+)
+_HOW_REREAD = (
+    "A call with the same tool and the same arguments as an earlier one of its session; the tokens are those of the "
+    "later results. It may have been needed: the file may have changed in between."
 )
 _MISSED = "Missed: of the facts that later answers used, so many the request would no longer have held"
 _BILL = (
@@ -125,6 +161,11 @@ def _card(figure: Figure) -> Html:
     )
 
 
+def _how(words: str) -> Html:
+    """How the figures of a section were got, a click away."""
+    return el("details", el("summary", "how"), el("p", words, class_="inside"), class_="how")
+
+
 def _unbroken(value: str) -> str:
     """A share and an amount, each on one line: in a narrow card the amount stands below."""
     return value.replace(" ", "\u00a0").replace("\u00a0(", " (")
@@ -152,6 +193,7 @@ def _bill(report: SavingsReport) -> Iterator[Html]:
             yield el("h3", f"By {what}")
             yield _table("With folds (--policy economic), misses priced in", GROUP_COLUMNS, group_rows(named))
     yield _tokens(report)
+    yield _how(_HOW_BILL)
 
 
 def _tokens(report: SavingsReport) -> Html:
@@ -189,7 +231,7 @@ def _cache_losses(report: SavingsReport) -> Iterator[Html]:
     yield _table("", CACHE_COLUMNS, cache_cells(report))
     if dearest := loss_cells(report):
         yield el("details", el("summary", "The dearest, one by one"), _table("", LOSS_COLUMNS, dearest))
-    yield el("details", el("summary", "how"), el("p", how, class_="inside"), class_="how")
+    yield _how(how)
 
 
 def _tools(report: SavingsReport) -> Iterator[Html]:
@@ -218,6 +260,7 @@ def _tools(report: SavingsReport) -> Iterator[Html]:
     columns = ("", "messages", "cost as logged", "with folds", "saved", "on arrival", "what is left of it")
     yield el("h2", "Where the money goes, by tool")
     yield _table(_TOOLS, columns, rows, bars=True)
+    yield _how(_HOW_TOOLS)
 
 
 def _timeline(report: SavingsReport) -> Iterator[Html]:
@@ -241,6 +284,7 @@ def _timeline(report: SavingsReport) -> Iterator[Html]:
         ]
         table = _table("", ("fold", "because", "as logged", "after"), rows)
         yield el("details", el("summary", "Every fold of it, and why"), table)
+    yield _how(_HOW_TIMELINE)
 
 
 def _policies(report: SavingsReport) -> Iterator[Html]:
@@ -259,6 +303,7 @@ def _policies(report: SavingsReport) -> Iterator[Html]:
     yield charts.cost_over_misses(named, MISSED)
     rows = [(*policy_cells(one), f"{one.total.over:,}") for one in points]
     yield _table("", ("policy", "window", "cost", "with misses", "missed", "over the window"), rows)
+    yield _how(_HOW_POLICIES)
 
 
 def _sessions(report: SavingsReport) -> Iterator[Html]:
@@ -267,9 +312,19 @@ def _sessions(report: SavingsReport) -> Iterator[Html]:
         bill = row.value.bill
         paid, left = bill.happened.both, bill.with_misses("economic").both
         missed = _missed(row.value.figures["economic"])
-        rows.append((row.id, share(paid - left, paid), money(paid), money(left), f"{bill.requests:,}", missed))
+        rows.append(
+            (
+                row.id,
+                saved_share(bill, "economic") if paid else "-",
+                money(paid),
+                money(left),
+                f"{bill.requests:,}",
+                missed,
+            )
+        )
     yield el("h2", "The sessions that would have saved most")
     yield _table(_MISSED, ("session", "saved", "paid", "with folds", "requests", "missed"), rows)
+    yield _how(_HOW_SESSIONS)
 
 
 def _codecs(report: SavingsReport) -> Iterator[Html]:
@@ -288,6 +343,7 @@ def _codecs(report: SavingsReport) -> Iterator[Html]:
         caption = "Each result once, on arrival; every form was decoded and compared before it counted"
         yield el("h2", "Lossless forms, by codec")
         yield _table(caption, ("codecs", "results", "as it came", "as shown", "saved"), rows)
+        yield _how(_HOW_CODECS)
 
 
 def _reread(report: SavingsReport) -> Iterator[Html]:
@@ -297,6 +353,7 @@ def _reread(report: SavingsReport) -> Iterator[Html]:
     if rows:
         yield el("h2", "What was read again most")
         yield _table("The same call in the same session", ("call", "times again", "sessions", "tokens again"), rows)
+        yield _how(_HOW_REREAD)
 
 
 def _wasted(report: SavingsReport) -> Iterator[Html]:
