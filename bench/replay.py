@@ -11,6 +11,7 @@ import json
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from pagefold.analysis.replay_job import replay_session
 from pagefold.tokens import counter
 
 
-def floor(paths: list[Path]) -> tuple[float, float, int]:
+def floor(paths: Sequence[recordings.LogPath]) -> tuple[float, float, int]:
     """Seconds for decompression with json.loads, seconds for counting, tokens counted once."""
     count = counter("o200k")._count  # noqa: SLF001 - without the cache that the replay fills
     reading = counting = 0.0
@@ -42,7 +43,7 @@ def floor(paths: list[Path]) -> tuple[float, float, int]:
     return reading, counting, tokens
 
 
-def ours(paths: list[Path], jobs: int) -> tuple[float, int]:
+def ours(paths: Sequence[recordings.LogPath], jobs: int) -> tuple[float, int]:
     started = time.perf_counter()
     results = run_on_sessions(paths, partial(replay_session, policy="identity"), JOB, Engine(jobs=jobs))
     requests = sum(result.value.figures.requests for result in results if isinstance(result, SessionResult))
@@ -57,7 +58,7 @@ def peak() -> int:
     raise SystemExit("no VmHWM: run this on Linux")
 
 
-def memory(paths: list[Path], times: int) -> int:
+def memory(paths: Sequence[recordings.LogPath], times: int) -> int:
     """Peak megabytes of a fresh process that replays the paths this often."""
     command = [sys.executable, "-m", "bench.replay", "--repeat", str(times), *map(str, paths)]
     return int(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
@@ -70,7 +71,7 @@ def main() -> None:
     given = parser.parse_args()
     paths = recordings.find(given.recordings) if given.recordings else families()
     if given.repeat:
-        ours(paths * given.repeat, 1)
+        ours(list(paths) * given.repeat, 1)
         print(peak())
         return
     counter("o200k").count("warm")

@@ -2,8 +2,8 @@
 # Checks what is in this folder with the tools it is for: helm, Kubernetes' and Compose's schemas, hadolint, nginx and
 # systemd. Tools that are not on this machine are named and passed over. Usage: deploy/check.sh [FOLDER OF PROGRAMS]
 set -eu
-cd "$(dirname "$0")"
 PATH="${1:+$(cd "$1" && pwd):}$PATH:/usr/sbin"
+cd "$(dirname "$0")"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 

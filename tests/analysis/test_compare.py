@@ -189,9 +189,20 @@ def test_a_ray_cluster_of_two_nodes_gives_the_same_bytes_and_survives_a_worker(t
         there = list(run_on_sessions(paths, partial(_dying_once, marker=str(marker)), JOB, Engine("ray")))
         assert marker.exists()
         assert there == alone
+        assert _printed(tmp_path, "ray", cluster.address) == _printed(tmp_path, "local", cluster.address)
     finally:
         ray.shutdown()
         cluster.shutdown()
+
+
+def _printed(logs: Path, engine: str, address: str) -> tuple[str, str]:
+    """All that a command says: nothing of the cluster's own is among it."""
+    command = [sys.executable, "-m", "pagefold", "compare", str(logs), "--json", "--engine", engine]
+    command += ["--resume", str(logs / engine)]
+    environment = {"PATH": os.environ["PATH"], "HOME": str(logs), "RAY_ADDRESS": address}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
+    assert list((logs / engine).glob("*.task"))
+    return done.stdout, done.stderr
 
 
 def _dying_once(session: Session, job: ReplayJob, *, marker: str) -> tuple[ReplayFigures, ...]:

@@ -57,7 +57,7 @@ class ParquetTable:
         part = target.with_suffix(".part")
         columns = ", ".join(f"'{name}': '{kind}'" for name, kind in self.columns.items())
         reader = f"read_json(?, format = 'newline_delimited', columns = {{{columns}}})"
-        with _opened() as database:
+        with in_memory() as database:
             database.execute(
                 f"COPY (SELECT * FROM {reader}) TO '{_quoted(part)}' (FORMAT parquet, COMPRESSION zstd)",  # noqa: S608
                 [str(source)],
@@ -88,7 +88,7 @@ def tables(folder: Path, **columns: Mapping[str, str]) -> Iterator[dict[str, Par
 
 def query(folder: Path, sql: str, names: Sequence[str]) -> list[dict[str, Any]]:
     """Rows of a query over the tables of a folder, by their names. Raises ConfigError where one is not there."""
-    with _opened() as database:
+    with in_memory() as database:
         for name in names:
             if not any(folder.glob(f"{name}-*.parquet")):
                 raise ConfigError(f"{folder}: no {name}-*.parquet there (pagefold export writes them)")
@@ -100,7 +100,7 @@ def query(folder: Path, sql: str, names: Sequence[str]) -> list[dict[str, Any]]:
 
 
 @contextmanager
-def _opened() -> Iterator[Any]:
+def in_memory() -> Iterator[Any]:
     """A database in memory that loads nothing from the network."""
     made = duckdb().connect(":memory:")
     try:

@@ -1,4 +1,4 @@
-"""Reads recorded sessions from disk: finds them by path, folder or glob, and reads them in bounded memory.
+"""Reads recorded sessions: finds them by path, folder or glob, or in a bucket, and reads them in bounded memory.
 
 A line longer than the bound is skipped without being held. Compression is recognised by the first bytes. What cannot be
 read is a Problem with its place, never an exception in the middle of a run.
@@ -6,19 +6,26 @@ read is a Problem with its place, never an exception in the middle of a run.
 
 import gzip
 import lzma
+import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO, TypeAlias, cast
 
 from pagefold import zstd
+from pagefold.adapters import bucket_logs, parquet_logs
+from pagefold.adapters.bucket_logs import ObjectPath
 from pagefold.errors import ConfigError, WireError
+from pagefold.settings.sections import SinkSettings
 from pagefold.wire import json_text, transcripts
 from pagefold.wire.transcripts import Format, Problem, Session
 
 SUFFIXES = (".jsonl", ".json", ".jsonl.xz", ".jsonl.gz", ".jsonl.zst", ".json.xz", ".json.gz", ".json.zst")
+LogPath: TypeAlias = Path | ObjectPath
+NOWHERE = SinkSettings()
+_EXPORTED = re.compile(r"(?:sessions|decisions)-\d{5}\.parquet")  # pagefold's own tables
 _PIECE = 1 << 20
 _BATCH_BYTES = 4 << 20
 _TRIED = 50  # logs may begin with records that only name a session
@@ -27,21 +34,29 @@ _DAMAGED = (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile, zstd.ZstdErr
 
 @dataclass(frozen=True, slots=True)
 class LogBatch:
-    """A piece of work: whole lines of a chat JSONL, or one file of another format (`lines` is then None)."""
+    """A piece of work: whole lines of a chat JSONL, rows of a Parquet file, or one file of another format."""
 
-    path: Path
+    path: LogPath
     format: Format | None
     lines: tuple[tuple[int, bytes], ...] | None = None
     problems: tuple[Problem, ...] = ()
+    rows: range | None = None
 
 
-def find(patterns: Iterable[str]) -> list[Path]:
-    """Returns the files that paths, folders and globs name, each once, in order. Raises ConfigError for none."""
-    names: dict[Path, None] = {}
+def find(patterns: Iterable[str], storage: SinkSettings = NOWHERE) -> list[LogPath]:
+    """Returns the files that paths, folders, globs and addresses in a bucket name, each once, in order. Raises
+    ConfigError for none. `storage` is where buckets are."""
+    names: dict[LogPath, None] = {}
     for pattern in patterns:
+        if pattern.startswith(bucket_logs.SCHEME):
+            objects = bucket_logs.find(pattern, storage, lambda name: name.endswith(SUFFIXES))
+            if not objects:
+                raise ConfigError(f"{pattern}: no recording there (they end in {', '.join(SUFFIXES[:3])} …)")
+            names.update(dict.fromkeys(objects))
+            continue
         path = Path(pattern).expanduser()
         if path.is_dir():
-            files = sorted(file for file in path.rglob("*") if file.name.endswith(SUFFIXES) and file.is_file())
+            files = sorted(file for file in path.rglob("*") if _is_log(file.name) and file.is_file())
         elif path.exists():
             files = [path]
         else:
@@ -54,15 +69,21 @@ def find(patterns: Iterable[str]) -> list[Path]:
     return list(names)
 
 
-def expected_sessions(path: Path) -> int:
+def _is_log(name: str) -> bool:
+    return name.endswith(SUFFIXES) or (name.endswith(parquet_logs.SUFFIX) and not _EXPORTED.fullmatch(name))
+
+
+def expected_sessions(path: LogPath) -> int:
     """Returns about how many sessions a file holds, for a progress bar: a chat recording has one a line, any other
     file one. What is no ordinary file is not read: a pipe gives its content only once."""
-    if not path.is_file():
+    if isinstance(path, ObjectPath) or not path.is_file():
         return 1
     try:
+        if path.name.endswith(parquet_logs.SUFFIX):
+            return sum(map(len, parquet_logs.batches(path)))
         with opened(path) as file:
             first = file.readline(_PIECE)
-            if _detect(path, first) is not Format.CHAT or _is_document(first):
+            if _detect(path, first, NOWHERE) is not Format.CHAT or _is_document(first):
                 return 1
             return 1 + sum(piece.count(b"\n") for piece in iter(lambda: file.read(_PIECE), b""))
     except (OSError, *_DAMAGED):
@@ -75,10 +96,9 @@ def example() -> Path:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[BinaryIO]:
-    with path.open("rb") as file:
-        magic = file.read(6)
-        file.seek(0)
+def opened(path: LogPath, storage: SinkSettings = NOWHERE) -> Iterator[BinaryIO]:
+    with bucket_logs.opened(path, storage) if isinstance(path, ObjectPath) else path.open("rb") as file:
+        magic = file.peek(6)
         if magic.startswith(b"\xfd7zXZ\x00"):
             with lzma.open(file) as inner:
                 yield cast(BinaryIO, inner)
@@ -121,46 +141,61 @@ def lines_of(file: BinaryIO, *, max_bytes: int) -> Iterator[tuple[int, bytes | P
         yield number, bytes(rest)
 
 
-def batches(path: Path, *, given: Format | None, max_bytes: int) -> Iterator[LogBatch]:
+def batches(
+    path: LogPath, *, given: Format | None, max_bytes: int, storage: SinkSettings = NOWHERE
+) -> Iterator[LogBatch]:
     """The work in one file. A file nobody can read or recognise is one batch with a Problem."""
     try:
-        with opened(path) as file:
-            yield from _batches(path, lines_of(file, max_bytes=max_bytes), given)
+        if isinstance(path, Path) and path.name.endswith(parquet_logs.SUFFIX):
+            yield from (LogBatch(path, Format.CHAT, rows=rows) for rows in parquet_logs.batches(path))
+            return
+        with opened(path, storage) as file:
+            yield from _batches(path, lines_of(file, max_bytes=max_bytes), given, storage)
     except OSError as error:
         yield LogBatch(path, None, problems=(Problem(0, f"cannot be read: {error.strerror or error}"),))
 
 
-def sessions(batch: LogBatch, *, max_bytes: int) -> Iterator[Session | Problem]:
-    """What a batch holds. The file of a record log is read here, in whichever process does the work."""
+def sessions(batch: LogBatch, *, max_bytes: int, storage: SinkSettings = NOWHERE) -> Iterator[Session | Problem]:
+    """What a batch holds. Rows, and the file of a record log, are read here, in whichever process does the work."""
     yield from batch.problems
     if batch.format is None:
         return
+    try:
+        yield from _sessions(batch, batch.format, max_bytes, storage)
+    except OSError as error:
+        yield Problem(0, f"cannot be read: {error.strerror or error}")
+
+
+def _sessions(batch: LogBatch, kind: Format, max_bytes: int, storage: SinkSettings) -> Iterator[Session | Problem]:
     name = batch.path.name.partition(".")[0]
     if batch.lines is not None:
         yield from _chat(batch.lines, name)
         return
-    with opened(batch.path) as file:
-        if batch.format in (Format.CLAUDE_CODE, Format.CODEX):
+    if batch.rows is not None and isinstance(batch.path, Path):
+        yield from _chat(parquet_logs.lines(batch.path, batch.rows), name)
+        return
+    with opened(batch.path, storage) as file:
+        if kind in (Format.CLAUDE_CODE, Format.CODEX):
             problems: list[Problem] = []
-            yield from transcripts.read_records(
-                batch.format, _texts(lines_of(file, max_bytes=max_bytes), problems), name=name
-            )
+            yield from transcripts.read_records(kind, _texts(lines_of(file, max_bytes=max_bytes), problems), name=name)
             yield from problems
         else:
             text = json_text.text_of(file.read(max_bytes + 1))
             if len(text) > max_bytes:
                 yield _too_long(1, len(text), max_bytes)
             else:
-                yield from transcripts.read_document(batch.format, text, name=name)
+                yield from transcripts.read_document(kind, text, name=name)
 
 
-def _batches(path: Path, lines: Iterator[tuple[int, bytes | Problem]], given: Format | None) -> Iterator[LogBatch]:
+def _batches(
+    path: LogPath, lines: Iterator[tuple[int, bytes | Problem]], given: Format | None, storage: SinkSettings
+) -> Iterator[LogBatch]:
     kind, problems, held, size = given, list[Problem](), list[tuple[int, bytes]](), 0
     for number, line in lines:
         if isinstance(line, Problem):
             problems.append(line)
             continue
-        kind = kind or _detect(path, line)
+        kind = kind or _detect(path, line, storage)
         if kind not in (None, Format.CHAT) or (kind and not held and _is_document(line)):
             # Such a file is read whole where the work is done, so what was met so far is met there again.
             yield LogBatch(path, kind)
@@ -180,14 +215,14 @@ def _batches(path: Path, lines: Iterator[tuple[int, bytes | Problem]], given: Fo
         yield LogBatch(path, kind, tuple(held), tuple(problems))
 
 
-def _detect(path: Path, line: bytes) -> Format | None:
+def _detect(path: LogPath, line: bytes, storage: SinkSettings) -> Format | None:
     """From one line, or, where that only opens a document, from the document's beginning."""
     try:
         return transcripts.detect(json_text.parse(json_text.text_of(line.removeprefix(b"\xef\xbb\xbf"))))
     except WireError:
         if line.strip() not in (b"{", b"\xef\xbb\xbf{"):
             return None
-    with opened(path) as file:
+    with opened(path, storage) as file:
         head = json_text.text_of(file.read(_PIECE))
     if '"info": {' in head:
         return Format.OPENCODE
@@ -199,7 +234,7 @@ def _is_document(line: bytes) -> bool:
     return not line.rstrip().endswith(b"}")
 
 
-def _chat(lines: Sequence[tuple[int, bytes]], name: str) -> Iterator[Session | Problem]:
+def _chat(lines: Iterable[tuple[int, bytes]], name: str) -> Iterator[Session | Problem]:
     for number, line in lines:
         try:
             session = transcripts.parse_line(_utf8(line), name=f"{name}:{number}")

@@ -18,17 +18,19 @@ from pagefold.errors import DeniedError, StoreError
 from pagefold.settings.sections import SinkSettings
 
 if TYPE_CHECKING:
+    from obstore import ObjectMeta
     from obstore.store import S3Credential
 
 _SHOWN = 200
+_PIECE = 1 << 20
 _REFUSED = re.compile(r"status code: 40[13]\b")
 
 
 class S3Objects:
     """The objects protocol over one bucket."""
 
-    def __init__(self, settings: SinkSettings) -> None:
-        self._settings = settings
+    def __init__(self, settings: SinkSettings, what: str = "the history sink") -> None:
+        self._settings, self._what = settings, what
         with self._translated():
             self._bucket = _bucket(settings)
 
@@ -49,7 +51,9 @@ class S3Objects:
 
     def limited(self, seconds: float) -> "S3Objects":
         """The same bucket, of which no request takes longer than that, or than the settings allow."""
-        return S3Objects(replace(self._settings, timeout_seconds=min(seconds, self._settings.timeout_seconds)))
+        return S3Objects(
+            replace(self._settings, timeout_seconds=min(seconds, self._settings.timeout_seconds)), self._what
+        )
 
     def get(self, key: str) -> bytes | None:
         with self._translated():
@@ -77,6 +81,22 @@ class S3Objects:
         with self._translated():
             return [found["path"] for batch in obstore.list(self._bucket, folder) for found in batch]
 
+    def listed(self, name: str) -> Iterator[tuple[str, int, str]]:
+        """The object of this key, and every one in the folder of this name: its key, its size, and what is another for
+        another content."""
+        with self._translated():
+            if name:
+                with suppress(FileNotFoundError):
+                    yield _listed(obstore.head(self._bucket, name))
+            for batch in obstore.list(self._bucket, name or None):
+                yield from map(_listed, batch)
+
+    def pieces(self, key: str) -> Iterator[bytes]:
+        """The content of an object as it comes."""
+        with self._translated():
+            for piece in obstore.get(self._bucket, key).stream(min_chunk_size=_PIECE):
+                yield bytes(piece)
+
     def folders(self, folder: str) -> Sequence[str]:
         with self._translated():
             return list(obstore.list_with_delimiter(self._bucket, folder)["common_prefixes"])
@@ -93,12 +113,10 @@ class S3Objects:
             # Where a listing is refused, the client knows the status only as a word in its message.
             if isinstance(error, PermissionDeniedError | UnauthenticatedError) or _REFUSED.search(str(error)):
                 raise DeniedError(
-                    f"the history sink {self.where} refuses access ({self._said(error)}): check sink.access_key and "
+                    f"{self._what} {self.where} refuses access ({self._said(error)}): check sink.access_key and "
                     "sink.secret_key, and what they may do in this bucket"
                 ) from None
-            raise StoreError(
-                f"the history sink {self.where} cannot be reached or failed ({self._said(error)})"
-            ) from None
+            raise StoreError(f"{self._what} {self.where} cannot be reached or failed ({self._said(error)})") from None
 
     def _said(self, error: Exception) -> str:
         """The first line of what went wrong; the rest is for whoever debugs the client, and may show anything."""
@@ -106,6 +124,10 @@ class S3Objects:
         for secret in (self._settings.access_key, self._settings.secret_key):
             text = text.replace(secret, "…") if secret else text
         return text[:_SHOWN]
+
+
+def _listed(found: "ObjectMeta") -> tuple[str, int, str]:
+    return found["path"], found["size"], found["e_tag"] or found["last_modified"].isoformat()
 
 
 def _bucket(settings: SinkSettings) -> S3Store:

@@ -4,8 +4,8 @@ Results come in order, whatever runs where. A task is the function on a few batc
 needs in values, so that the same task gives the same result anywhere. With a folder to resume from, the result of every
 task is kept there under a hash of the task, and a run that was interrupted goes on from there.
 
-A cluster sends lines of chat recordings along with a task; logs in other formats are opened where the task runs, so
-those have to lie on storage that every node sees under the same name.
+A cluster sends lines of chat recordings along with a task; rows of Parquet files and logs in other formats are read
+where the task runs, so those have to lie in a bucket, or on storage that every node sees under the same name.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing import active_children, get_context
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
@@ -26,7 +26,7 @@ from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 from pagefold import __version__
 from pagefold.adapters import recordings
 from pagefold.adapters.atomic_file import replacing
-from pagefold.adapters.recordings import LogBatch
+from pagefold.adapters.recordings import LogBatch, LogPath
 from pagefold.analysis.problems import FileProblem
 from pagefold.analysis.replay_job import ReplayJob
 from pagefold.errors import ConfigError
@@ -61,7 +61,7 @@ class Engine:
 class SessionResult(Generic[T]):
     """What the function returned for one session."""
 
-    path: Path
+    path: LogPath
     id: str
     source: str
     value: T
@@ -77,7 +77,7 @@ class SessionTask(Generic[T]):
         return [result for batch in self.batches for result in self._results(batch)]
 
     def _results(self, batch: LogBatch) -> Iterator[SessionResult[T] | FileProblem]:
-        for item in recordings.sessions(batch, max_bytes=self.job.max_line_bytes):
+        for item in recordings.sessions(batch, max_bytes=self.job.max_line_bytes, storage=self.job.storage):
             if isinstance(item, Problem):
                 yield FileProblem(batch.path, item)
             elif (value := self.work(item, self.job)) is not None:
@@ -87,16 +87,17 @@ class SessionTask(Generic[T]):
     def key(self) -> str:
         """A hash of all that decides the result; of a file that is read later, also its size and time."""
         asked = hashlib.sha256(__version__.encode())
-        asked.update(pickle.dumps((self.work, self.job, self.batches)))
+        job = replace(self.job, storage=recordings.NOWHERE)  # new keys ask for the same
+        asked.update(pickle.dumps((self.work, job, self.batches)))
         for batch in self.batches:
-            if batch.lines is None and batch.path.exists():
+            if batch.lines is None and isinstance(batch.path, Path) and batch.path.exists():
                 file = batch.path.stat()
                 asked.update(f"{batch.path}:{file.st_size}:{file.st_mtime_ns}".encode())
         return asked.hexdigest()
 
 
 def run_on_sessions(
-    paths: Sequence[Path], work: SessionWork[T], job: ReplayJob, engine: Engine
+    paths: Sequence[LogPath], work: SessionWork[T], job: ReplayJob, engine: Engine
 ) -> Iterator[SessionResult[T] | FileProblem]:
     """Yields a result for every session of every file, and every problem, in order."""
     tasks = (SessionTask(work, job, part) for part in _partitions(_batches(paths, job)))
@@ -104,7 +105,7 @@ def run_on_sessions(
         yield from _in_order(tasks, _cluster(), engine.resume)
         return
     workers = engine.jobs or os.cpu_count() or 1
-    if workers == 1 or sum(map(_size, paths)) < _SMALL_BYTES:
+    if workers == 1 or sum(map(size_of, paths)) < _SMALL_BYTES:
         yield from _in_order(tasks, _Workers(1, lambda task: task, SessionTask.run), engine.resume)
         return
     with _processes(workers) as pool:
@@ -112,17 +113,17 @@ def run_on_sessions(
         yield from _in_order(tasks, local, engine.resume)
 
 
-def sessions_of(paths: Iterable[Path], job: ReplayJob) -> Iterator[Session]:
+def sessions_of(paths: Iterable[LogPath], job: ReplayJob) -> Iterator[Session]:
     """Yields the sessions of some files, read in this process. Problems are passed over."""
     for batch in _batches(paths, job):
-        for item in recordings.sessions(batch, max_bytes=job.max_line_bytes):
+        for item in recordings.sessions(batch, max_bytes=job.max_line_bytes, storage=job.storage):
             if isinstance(item, Session):
                 yield item
 
 
-def _batches(paths: Iterable[Path], job: ReplayJob) -> Iterator[LogBatch]:
+def _batches(paths: Iterable[LogPath], job: ReplayJob) -> Iterator[LogBatch]:
     for path in paths:
-        yield from recordings.batches(path, given=job.format, max_bytes=job.max_line_bytes)
+        yield from recordings.batches(path, given=job.format, max_bytes=job.max_line_bytes, storage=job.storage)
 
 
 def _partitions(batches: Iterable[LogBatch]) -> Iterator[tuple[LogBatch, ...]]:
@@ -130,7 +131,7 @@ def _partitions(batches: Iterable[LogBatch]) -> Iterator[tuple[LogBatch, ...]]:
     part, size = list[LogBatch](), 0
     for batch in batches:
         part.append(batch)
-        size += sum(len(line) for _, line in batch.lines) if batch.lines is not None else _size(batch.path)
+        size += sum(len(line) for _, line in batch.lines) if batch.lines is not None else size_of(batch.path)
         if size >= _PART_BYTES or len(part) >= _PART_FILES:
             yield tuple(part)
             part, size = [], 0
@@ -138,7 +139,9 @@ def _partitions(batches: Iterable[LogBatch]) -> Iterator[tuple[LogBatch, ...]]:
         yield tuple(part)
 
 
-def _size(path: Path) -> int:
+def size_of(path: LogPath) -> int:
+    if not isinstance(path, Path):
+        return path.size
     return path.stat().st_size if path.exists() else 0
 
 

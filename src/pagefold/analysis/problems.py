@@ -1,8 +1,8 @@
 """Counts what could not be read in recordings, and keeps the first few as examples."""
 
 from dataclasses import dataclass, field
-from pathlib import Path
 
+from pagefold.adapters.recordings import LogPath
 from pagefold.wire.transcripts import Problem
 
 _EXAMPLES = 10
@@ -12,7 +12,7 @@ _EXAMPLES = 10
 class FileProblem:
     """Something in a recording that is no session, or a session with something odd in it."""
 
-    path: Path
+    path: LogPath
     problem: Problem
 
     def __str__(self) -> str:

@@ -14,7 +14,7 @@ from pagefold.analysis.replay_figures import ReplayFigures
 from pagefold.derive.cost import Prices
 from pagefold.derive.learned import SHIPPED, Learned
 from pagefold.derive.policies import policy_named
-from pagefold.settings.sections import PriceTable
+from pagefold.settings.sections import PriceTable, SinkSettings
 from pagefold.tokens import FRAME, counter
 from pagefold.wire import json_text
 from pagefold.wire.transcripts import Format, Session
@@ -26,7 +26,8 @@ class ReplayJob:
 
     `prices` count for every session, or with `by_model` for those whose model is not known; `own` are the user's
     numbers. Costs of all sessions are in the unit of `prices`, so that they add up. `fitted` sessions are counted like
-    their model and have its window; for others, and without it, `tokens` and `window` count.
+    their model and have its window; for others, and without it, `tokens` and `window` count. `storage` is where buckets
+    of recordings are.
     """
 
     prices: Prices
@@ -39,6 +40,7 @@ class ReplayJob:
     by_model: bool = False
     own: tuple[PriceTable, ...] = ()
     fitted: frozenset[str] = frozenset()  # of "tokens" and "window"
+    storage: SinkSettings = field(default=SinkSettings(), repr=False)
 
     def of(self, session: Session) -> Self:
         """The job for one session: with the prices of its model and the cache life that its usage shows."""

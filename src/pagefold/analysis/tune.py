@@ -10,10 +10,10 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import NamedTuple, TypeVar
 from zlib import crc32
 
+from pagefold.adapters.recordings import LogPath
 from pagefold.analysis.compare import MISSED, WORST_FROM, draw_ratios
 from pagefold.analysis.engine import Engine, SessionWork, run_on_sessions
 from pagefold.analysis.problems import FileProblem
@@ -109,13 +109,13 @@ class _Verdict(NamedTuple):
 
 
 def tune(
-    paths: Sequence[Path],
+    paths: Sequence[LogPath],
     job: ReplayJob,
     *,
     engine: Engine,
     start: Learned = SHIPPED,
     lengths: Sequence[int] = (),
-    progress: Callable[[str, Path], None] = lambda what, path: None,
+    progress: Callable[[str, LogPath], None] = lambda what, path: None,
 ) -> Tuned:
     """Returns what these recordings teach. `start` is what is in force now; `lengths` are those, in turns, of sessions
     of which no more is known; `progress` is called for every session worked on."""

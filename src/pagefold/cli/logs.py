@@ -11,6 +11,7 @@ from pagefold import config
 from pagefold.adapters import recordings
 from pagefold.adapters.atomic_file import replacing
 from pagefold.adapters.model_prices import ModelPrices
+from pagefold.adapters.recordings import LogPath
 from pagefold.analysis.engine import ENGINES, Engine, SessionResult, SessionWork, run_on_sessions
 from pagefold.analysis.problems import FileProblem, ProblemCounts
 from pagefold.analysis.replay_job import ReplayJob
@@ -34,7 +35,7 @@ T = TypeVar("T")
 class Recordings:
     """The files that a command reads, how it replays them, and where."""
 
-    paths: list[Path]
+    paths: list[LogPath]
     job: ReplayJob
     engine: Engine
     settings: Settings
@@ -58,7 +59,9 @@ class Recordings:
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    command.add_argument("paths", nargs="*", metavar="PATH", help="recordings: files, folders or globs")
+    command.add_argument(
+        "paths", nargs="*", metavar="PATH", help="recordings: files, folders, globs or s3://BUCKET/KEY"
+    )
     add_window(command, "how many tokens a request may hold")
     command.add_argument("--prices", metavar="NAME", help="the model whose prices count, or a table of your own")
     command.add_argument("--tokens", metavar="NAME", help="counter: o200k, cl100k, claude-3, claude-5")
@@ -95,9 +98,11 @@ def recordings_of(options: argparse.Namespace) -> Recordings:
         by_model=not settings.prices,
         own=settings.prices_usd,
         fitted=frozenset(unset),
+        storage=settings.sink,
     )
     engine = Engine(options.engine, settings.replay.jobs, Path(options.resume) if options.resume else None)
-    return Recordings(recordings.find(options.paths) if options.paths else own_logs(), job, engine, settings)
+    paths = recordings.find(options.paths, settings.sink) if options.paths else own_logs()
+    return Recordings(paths, job, engine, settings)
 
 
 def policy_names(text: str) -> tuple[str, ...]:
@@ -117,9 +122,9 @@ def tell_problems(problems: ProblemCounts) -> None:
             output.to_stderr(f"  {line}")
 
 
-def own_logs() -> list[Path]:
+def own_logs() -> list[LogPath]:
     """Where agents keep their logs on this computer, or else the bundled example."""
-    paths: list[Path] = []
+    paths: list[LogPath] = []
     for agent, folder, pattern in config.agent_logs():
         files = sorted(folder.rglob(pattern)) if folder.is_dir() else []
         output.to_stderr(

@@ -19,9 +19,11 @@ from functools import partial
 from pathlib import Path
 
 from pagefold import config
+from pagefold.adapters import recordings
 from pagefold.adapters.local_files import LocalFiles
+from pagefold.adapters.recordings import LogPath
 from pagefold.adapters.sqlite import session_rows
-from pagefold.analysis.engine import sessions_of
+from pagefold.analysis.engine import sessions_of, size_of
 from pagefold.analysis.report import SavingsReport
 from pagefold.analysis.report.figures import figures_of, to_dict
 from pagefold.analysis.report.html_page import page
@@ -68,7 +70,8 @@ def run(options: argparse.Namespace) -> int:
     for result in recorded.results("reading", partial(session_report, options=asked)):
         report.add(result)
     if report.longest is not None:
-        _add_timeline(report, Path(report.longest[1]), report.longest[2])
+        (path,) = recordings.find([report.longest[1]], recorded.settings.sink)
+        _add_timeline(report, path, report.longest[2])
     _write(options, report)
     return recorded.exit_code(report.problems.count, report.sessions)
 
@@ -82,17 +85,16 @@ def _rows(settings: Settings) -> list[SessionRow]:
         return []
 
 
-def _every(paths: list[Path]) -> int:
+def _every(paths: list[LogPath]) -> int:
     """One session in how many also meets the rivals, so that a long report does not take long."""
     size = 0
     for path in paths:
-        if path.exists():
-            packed = path.suffix in (".xz", ".gz", ".zst")
-            size += path.stat().st_size * (_PACKED if packed else 1)
+        packed = path.name.endswith((".xz", ".gz", ".zst"))
+        size += size_of(path) * (_PACKED if packed else 1)
     return max(1, round(size / _SAMPLE_BYTES))
 
 
-def _add_timeline(report: SavingsReport, path: Path, name: str) -> None:
+def _add_timeline(report: SavingsReport, path: LogPath, name: str) -> None:
     """Replays one session once more, for its timeline."""
     job = report.job
     session = next((one for one in sessions_of([path], job) if one.id == name), None)

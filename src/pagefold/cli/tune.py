@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from pagefold import config
+from pagefold.adapters.recordings import LogPath
 from pagefold.analysis.engine import sessions_of
 from pagefold.analysis.follow_up_links import LearnedLinks, follow_ups
 from pagefold.analysis.learned_settings import learned_lines, with_learned
@@ -49,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
     with progress("tuning", recorded.expected_sessions()) as advance:
         done: Counter[str] = Counter()
 
-        def told(what: str, path: Path) -> None:
+        def told(what: str, path: LogPath) -> None:
             done[what] += 1
             advance(done[what], f"{what} {path.name}")
 
