@@ -70,4 +70,5 @@ def message_of(text: str, tools: Sequence[Mapping[str, Any]], number: int) -> di
     if calls:
         for tag in _TAGS:
             words = words.replace(tag, "")
+        words = words.strip("{} \n")  # a pair of braces too many, which it would say again
     return {"role": "assistant", "content": words.strip(), **({"tool_calls": calls} if calls else {})}

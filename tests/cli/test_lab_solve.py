@@ -119,6 +119,7 @@ def test_an_endpoint_that_fails_ends_it_and_is_no_result(tmp_path: Path) -> None
     (kept,) = (tmp_path / "kept").iterdir()
     assert json.loads(kept.read_text())["result"]["reason"] == "cut off"
     assert "404 Not found" in told["ended"]
+    assert told["prices"] == "assumed at the prices of Claude Opus 5 (2026-11), because m is not known"
 
 
 @pytest.mark.parametrize(

@@ -80,6 +80,7 @@ CALL = '{"name": "Read", "arguments": {"file_path": "a.py"}}'
         (f"<tool_call>\n{CALL}\n</tool_call>", "", 1),
         (f"I look.\n<tool_call>\n{CALL}\n</tool_call>\n<tool_call>\n{CALL}\n</tool_call>", "I look.", 2),
         (f"```json\n{CALL}\n```", "", 1),
+        (f"<tool_call>\n{{{CALL}}}\n</tool_call>", "", 1),
         (f"<tool_call>\n{CALL}", "", 1),  # cut off behind the call
         (f"<tool_call>\n{CALL[:-2]}", f"<tool_call>\n{CALL[:-2]}", 0),
         ('{"name": "Fly", "arguments": {}}', '{"name": "Fly", "arguments": {}}', 0),

@@ -74,7 +74,7 @@ class ModelPrices:
         known = self(model)
         if known is not None:
             return known.prices
-        return replace(ASSUMED, source=f"{model or 'no model'} is not known; {ASSUMED.source}")
+        return replace(ASSUMED, source=ASSUMED.source.replace("the model", model or "the model"))
 
     def _looked_up(self, model: str) -> Known | None:
         known, table = model_facts(model), self._own.get(model)

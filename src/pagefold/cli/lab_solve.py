@@ -140,8 +140,8 @@ def _tell_price(options: argparse.Namespace, jobs: Sequence[Job]) -> None:
     limits = [money(options.budget_usd)] if options.budget_usd else []
     limits += [f"{short(options.budget)} tokens"] if options.budget else []
     output.to_stderr(
-        f"About {money(usd)} by the prices of {prices.source}, if {options.model} goes about it as the simulated agent "
-        f"does; more if it takes more turns. It ends at {' or '.join(limits) if limits else 'no limit'}."
+        f"About {money(usd)} (prices: {prices.source}), if {options.model} goes about it as the simulated agent does; "
+        f"more if it takes more turns. It ends at {' or '.join(limits) if limits else 'no limit'}."
     )
 
 

@@ -34,7 +34,7 @@ class Experiment:
         return [
             asked,
             f"{made}: {self.ended}." if self.ended else f"{made}.",
-            f"Cost is by the provider's usage at the prices of {self.prices}.",
+            f"Cost is by the provider's usage (prices: {self.prices}).",
             sample_told(len(self.results) // arms),
         ]
 
