@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from pagefold.analysis import session_report as reporting
 from pagefold.analysis.replay import RequestSize, SessionReplay
 from pagefold.analysis.replay_job import ReplayJob
+from pagefold.analysis.report.figures import saved_share
 from pagefold.analysis.request_usage import Happened, happened, predicted
 from pagefold.analysis.session_bill import Bill
 from pagefold.analysis.session_report import ReportOptions, SessionReport
@@ -92,6 +93,13 @@ def test_what_every_request_adds_is_not_taken_for_the_way_in_which_messages_coun
     assert was.factor == pytest.approx(times, rel=0.001)
     for said, size in zip(predicted(recorded, was, ASSUMED), sizes, strict=True):
         assert said.prompt == pytest.approx(usage[size.turn].prompt, abs=2 + 0.002 * size.prompt)
+
+
+def test_what_is_estimated_shows_an_interval_however_small_it_is() -> None:
+    bill = report(billed(session("s", turns=20), 20_000)).bill
+
+    assert bill.uncertainty < 0.001
+    assert saved_share(bill, "lossless").endswith(" ± 0.1 %")
 
 
 def test_a_model_that_is_off_says_so_in_its_interval() -> None:

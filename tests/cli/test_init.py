@@ -122,7 +122,7 @@ def test_hook_status_line_and_address_are_taken_out_in_any_order(
         assert ("There was no such file before" in last) is (before is None and flag == order[0])
     assert json.loads(file.read_text())["statusLine"]["command"].endswith(" statusline")
     for flag in order:
-        init(tmp_path, "claude-code", flag, "--undo")
+        assert "brings it back" not in init(tmp_path, "claude-code", flag, "--undo")
     assert (file.read_text() if file.exists() else None) == before
     assert [one.name for one in file.parent.glob("*.before-pagefold")] == []
 

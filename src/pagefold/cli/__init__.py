@@ -92,7 +92,7 @@ def parser(chosen: str | None = None) -> argparse.ArgumentParser:
     """
     top = CommandParser(
         prog="pagefold",
-        description="Virtual memory for the context of LLM agents.",
+        description="Makes the history that an agent sends to its model shorter and cheaper, and loses nothing of it.",
         epilog="pagefold COMMAND --help says more.\nExamples: pagefold run claude; pagefold report ~/.claude/projects",
         groups=GROUPS,
     )

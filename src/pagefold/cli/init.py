@@ -86,7 +86,8 @@ def _next(client: McpClient, edits: Sequence[FileEdit], seen: Sequence[Outcome],
         return "Nothing was changed: without --dry-run it will be."
     parts = [f"{'Taken out' if options.undo else 'Set'}: {', '.join(changed)}."]
     if kept := [str(one.backup) for one in seen if one.backup]:
-        parts.append(f"As it was: {', '.join(kept)}; --undo brings it back.")
+        back = "" if options.undo else "; --undo brings it back"
+        parts.append(f"As it was: {', '.join(kept)}{back}.")
     elif not options.undo:
         parts.append("There was no such file before: --undo removes it.")
     if options.proxy and not options.undo:

@@ -38,9 +38,9 @@ def figures_of(report: SavingsReport) -> list[Figure]:
     return [*_paid(report.bill), *_saved(report.bill), *_could_save(report), *_windows(report.bill)]
 
 
-def percent(part: float, plus_or_minus: float = 0.0) -> str:
-    """A share with what it may be off by, where that shows."""
-    sure = f" ± {100 * plus_or_minus:.1f}" if plus_or_minus >= 0.0005 else ""
+def percent(part: float, plus_or_minus: float | None = None) -> str:
+    """A share with what it may be off by: a tenth at least, for more is not shown."""
+    sure = f" ± {max(0.1, 100 * plus_or_minus):.1f}" if plus_or_minus is not None else ""
     return f"{100 * part:.1f}{sure} %"
 
 
@@ -49,7 +49,12 @@ def saved_share(bill: Bill, policy: str) -> str:
     most, least = bill.share_saved(policy), bill.least_share_saved(policy)
     if most - least >= 0.005:
         return f"{100 * least:.0f} to {100 * most:.0f} %"
-    return percent(most, bill.uncertainty)
+    return percent(most, _off(bill))
+
+
+def _off(bill: Bill) -> float | None:
+    """What a share may be off by; None where nothing was logged by which to tell."""
+    return bill.uncertainty if bill.logged else None
 
 
 def _paid(bill: Bill) -> Iterator[Figure]:
@@ -86,7 +91,7 @@ def _saved(bill: Bill) -> Iterator[Figure]:
         )
         if bill.logged:
             how += " By how much that may be off is said below with what could still be saved: it is the same model."
-        part = percent(bill.saved / bill.plain.both if bill.plain.both else 0.0, bill.uncertainty)
+        part = percent(bill.saved / bill.plain.both if bill.plain.both else 0.0, _off(bill))
         yield Figure(f"{part} ({money(bill.saved)})", "saved already, behind pagefold", how, True)
 
 
@@ -154,7 +159,7 @@ def bill_rows(report: SavingsReport) -> list[tuple[str, ...]]:
     """What happened and what the policies make of it: prompts, answers, misses, all, and in percent."""
     bill = report.bill
     paid = bill.happened.both
-    off = bill.uncertainty
+    off = _off(bill)
     rows = [_bill_row("without pagefold", bill.plain, paid, off=off)] if bill.behind else []
     rows.append(_bill_row("what was paid", bill.happened, paid))
     for policy, (name, _) in _POLICIES.items():
@@ -167,7 +172,7 @@ _NONE = ("-", "-")
 
 
 def _bill_row(
-    name: str, cost: Money, paid: float, misses: float = 0.0, extra: tuple[str, str] = _NONE, off: float = 0.0
+    name: str, cost: Money, paid: float, misses: float = 0.0, extra: tuple[str, str] = _NONE, off: float | None = None
 ) -> tuple[str, ...]:
     missed = "-" if extra is _NONE else money(misses)
     whole = cost.both + misses
