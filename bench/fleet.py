@@ -158,10 +158,15 @@ def told_by(instances: list[Instance]) -> tuple[int, int]:
 
 
 def storage(bodies: list[list[bytes]], new_store: Callable[[], str], sink: SinkSettings) -> int:
+    """Also with a bucket that is well, and with proxies that change nothing: faults cost what is beyond that."""
     wrong = 0
-    for fault in ("500", "denied", "slow"):
+    for policy, fault in (
+        ("identity", ""),
+        ("economic", ""),
+        *(("economic", one) for one in ("500", "denied", "slow")),
+    ):
         relay, provider = FaultyBucket(sink), Provider()
-        with closing(relay), fleet(provider, "economic", environment(new_store(), relay.settings)) as several:
+        with closing(relay), fleet(provider, policy, environment(new_store(), relay.settings)) as several:
             several.grow(2)
             with driving(bodies, several.any) as counts:
                 time.sleep(2.0)
@@ -169,9 +174,12 @@ def storage(bodies: list[list[bytes]], new_store: Callable[[], str], sink: SinkS
                 time.sleep(6.0)
                 relay.fault = ""
         wrong += counts.failed
-        slowest = sorted(counts.seconds)[int(0.99 * len(counts.seconds))]
-        print(f"storage {fault}: {counts.done} turns, {counts.failed} failed, p99 {1000 * slowest:.0f} ms; ", end="")
-        print(f"{relay.faults} requests of the bucket went wrong")
+        middle, slowest = (1000 * sorted(counts.seconds)[int(at * len(counts.seconds))] for at in (0.5, 0.99))
+        print(
+            f"storage {fault or 'well'}, {policy}: {counts.done} turns, {counts.failed} failed, p50 {middle:.0f} ms, ",
+            end="",
+        )
+        print(f"p99 {slowest:.0f} ms; {relay.faults} requests of the bucket went wrong; load {os.getloadavg()[0]:.0f}")
     return wrong
 
 

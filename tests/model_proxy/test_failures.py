@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from pagefold.adapters.asgi import Event, Receive, Send
+from pagefold.errors import StoreError
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.exchange import Exchange
 from pagefold.model_proxy.proxy import Proxy
@@ -160,6 +161,17 @@ def test_a_fault_in_the_driver_is_counted_and_reported(capfd: pytest.CaptureFixt
 
     assert proxy.totals.faults == 2
     assert capfd.readouterr().err.count("a fault of pagefold itself") == 1
+
+
+def test_a_fault_of_the_store_is_not_said_to_be_one_of_pagefold(capfd: pytest.CaptureFixture[str]) -> None:
+    def exchange(*given: Any, **more: Any) -> Exchange:
+        raise StoreError("no such bucket: sk-planted", kind="objects failing")
+
+    with proxied(answers(whole(ANSWER)), exchange=exchange) as (_, url, _):
+        assert ask(url)[2] == ANSWER
+
+    assert "a fault of the store (objects failing), reported once" in (printed := capfd.readouterr().err)
+    assert "sk-planted" not in printed
 
 
 class Faulty(Exchange):

@@ -238,6 +238,32 @@ def test_what_cannot_be_stored_is_not_folded_away() -> None:
     assert second.count(b"[folded]") > 0
 
 
+def test_pages_that_wait_are_stored_when_the_store_is_back_at_the_very_end() -> None:
+    lost, stored = True, list[bytes]()
+
+    def put(content: bytes, **more: Any) -> PageId:
+        if lost:
+            raise StoreError("the disk is full")
+        stored.append(content)
+        return Page(PageKind.EVIDENCE, content).id
+
+    with upstream(answers(whole(ANSWER))) as model:
+        proxy = Proxy(
+            Upstreams({"anthropic": model.url}),
+            Conversations(Economic(window=3_000)),
+            put=put,
+            report=lambda line: None,
+        )
+        with running(proxy) as url:
+            ask(url, body=body(history(12)))
+    assert proxy.saving.waiting == 1
+    lost = False
+    proxy.store_is_back()
+
+    assert stored
+    assert proxy.saving.waiting == 0
+
+
 def test_pages_that_could_not_be_stored_wait_for_their_own_conversation() -> None:
     full = True
     tried: dict[str, set[bytes]] = {}

@@ -34,6 +34,7 @@ from pagefold.adapters.steady_time import steady_time
 from pagefold.derive.notebook import CacheUse
 from pagefold.derive.trial import Arm
 from pagefold.door import FOREIGN, Door
+from pagefold.errors import StoreError
 from pagefold.model_proxy import compress
 from pagefold.model_proxy.answer_reader import READ_BYTES
 from pagefold.model_proxy.aws_signing import AwsSigning, Session
@@ -329,7 +330,10 @@ class Proxy(RequestCounts):
     def store_is_back(self) -> None:
         """Has all that waits for the store saved. For any thread."""
         if self.saving.waiting:
-            self._worker.submit(self.saving.save_waiting)
+            try:
+                self._worker.submit(self.saving.save_waiting)
+            except RuntimeError:  # the worker has ended already
+                self.saving.save_waiting()
 
     def fault(self, error: Exception) -> None:
         """Counts and reports a fault of pagefold. The exception's text is left out, because it may quote a client."""
@@ -340,7 +344,8 @@ class Proxy(RequestCounts):
         place = f"{type(error).__name__} at {Path(frame.f_code.co_filename).name}:{line}"
         if place not in self._reported:
             self._reported.add(place)
-            self._report(f"a fault of pagefold itself, reported once, counted in /pagefold/status: {place}")
+            whose = f"the store ({error.kind})" if isinstance(error, StoreError) else "pagefold itself"
+            self._report(f"a fault of {whose}, reported once, counted in /pagefold/status: {place}")
 
 
 def _no_answer(tool: str, arguments: Mapping[str, Any], history: str, work: Callable[[], object]) -> str:
