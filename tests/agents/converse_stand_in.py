@@ -52,6 +52,14 @@ def _block(part: Mapping[str, Any]) -> dict[str, Any]:
     match kind:
         case "text":
             return {"type": "text", "text": said}
+        case "guardContent":
+            return {"type": "text", "text": said["text"]["text"]}
+        case "json":
+            assert isinstance(said, dict), "Provide a json object for the field and try again."
+            return {"type": "text", "text": json.dumps(said)}
+        case "image":
+            source = {"type": "base64", "media_type": f"image/{said['format']}", "data": said["source"]["bytes"]}
+            return {"type": "image", "source": source}
         case "toolUse":
             return {"type": "tool_use", "id": said["toolUseId"], "name": said["name"], "input": said["input"]}
         case "toolResult":

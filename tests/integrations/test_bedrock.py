@@ -1,5 +1,6 @@
 """AWS's own SDK by way of `pagefold serve`, which signs again: a stand-in checks each signature with AWS's own code."""
 
+import base64
 import importlib
 import json
 import os
@@ -26,6 +27,8 @@ pytestmark = [needs("boto3"), pytest.mark.filterwarnings("ignore")]
 KEY_ID, SECRET, TOKEN = "AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY", "token-of-this-session"
 REGION = "eu-west-1"
 MODEL_ID = f"eu.anthropic.{MODEL}-v1:0"
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+PICTURE = {"image": {"format": "png", "source": {"bytes": base64.b64decode(PIXEL)}}}
 TOOL = {
     "name": "read_part",
     "description": "Reads a part.",
@@ -180,6 +183,13 @@ def add(part: dict[str, Any], delta: dict[str, Any]) -> None:
             part[name] = part.get(name, "") + piece
 
 
+def told(number: int) -> list[dict[str, Any]]:
+    """A part as a text, as JSON, or as both with a picture."""
+    said = read_part(number)
+    parts = ([{"text": said}], [{"json": {"lines": said.split("\n")}}], [{"text": "Here:"}, PICTURE, {"text": said}])
+    return parts[number % 3]
+
+
 @pytest.mark.parametrize("ask", [conversed, conversed_in_pieces])
 def test_a_converse_loop_past_the_window_is_folded_and_its_reasoning_stays_valid(ask: Any, tmp_path: Path) -> None:
     thinking = [{**turn, "thinking": "Hm."} for turn in READING]
@@ -188,7 +198,10 @@ def test_a_converse_loop_past_the_window_is_folded_and_its_reasoning_stays_valid
     spec = {"name": TOOL["name"], "description": TOOL["description"], "inputSchema": {"json": TOOL["input_schema"]}}
     with running(cloud) as url, bedrock(tmp_path, url, cloud) as behind:
         messages: list[dict[str, Any]] = [
-            {"role": "user", "content": [{"text": TASK}, {"cachePoint": {"type": "default"}}]}
+            {
+                "role": "user",
+                "content": [{"guardContent": {"text": {"text": TASK}}}, PICTURE, {"cachePoint": {"type": "default"}}],
+            }
         ]
         asked = {
             "modelId": MODEL_ID,
@@ -204,10 +217,7 @@ def test_a_converse_loop_past_the_window_is_folded_and_its_reasoning_stays_valid
             calls = [part["toolUse"] for part in content if "toolUse" in part]
             if not calls:
                 break
-            results = [
-                {"toolUseId": call["toolUseId"], "content": [{"text": read_part(call["input"]["number"])}]}
-                for call in calls
-            ]
+            results = [{"toolUseId": call["toolUseId"], "content": told(call["input"]["number"])} for call in calls]
             messages.append({"role": "user", "content": [{"toolResult": result} for result in results]})
         assert "".join(part.get("text", "") for part in content) == LAST, content
         status = json.loads(urllib.request.urlopen(f"{behind.client.meta.endpoint_url}/pagefold/status").read())
