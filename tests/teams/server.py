@@ -67,7 +67,8 @@ def settings_for(folder: Path, upstream: str, *, url: str = "", key: str = "", *
     tables = (UpstreamTable(name="anthropic", key=key), UpstreamTable(name="openai", key=key)) if key else ()
     how = {"recall": "inline", "token": OPERATOR, **serve}
     return Settings(
-        store=StoreSettings(path=str(folder / "store.sqlite3"), url=url),
+        # A store that a busy machine keeps waiting makes other requests.
+        store=StoreSettings(path=str(folder / "store.sqlite3"), url=url, deadline_seconds=20.0),
         serve=ServeSettings(teams=True, anthropic_url=upstream, openai_url=upstream, **how),
         upstreams=tables,
     )
