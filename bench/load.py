@@ -108,7 +108,13 @@ def app_for(role: str, upstream: str, folder: str) -> App:
         return Bare(upstream)
     store = StoreSettings(path=f"{folder}/store.db")
     settings = Settings(serve=ServeSettings(openai_url=upstream, policy=role), store=store)
-    proxy = serve_setup.proxy_for(settings, Library.open(Path(settings.store.path), settings.sink))
+    library = Library.open_steady(
+        Path(settings.store.path),
+        settings.sink,
+        deadline=settings.store.deadline_seconds,
+        report=lambda kind, sentence: print(f"{role}: {sentence}", file=sys.stderr, flush=True),
+    )
+    proxy = serve_setup.proxy_for(settings, library)
     telemetry_setup.attach(proxy, settings)
     return proxy
 
