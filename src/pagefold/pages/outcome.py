@@ -12,49 +12,49 @@ from pagefold.pages.envelope import text_in
 from pagefold.pages.telling_line import FRAME, and_others, first_line, line_at, telling_line
 from pagefold.printable import printable
 
+# What a result begins with is matched, not searched for: a search tries every place of the text.
 _REFUSED = re.compile(
-    r"^\s*(?:<tool_use_error>)?\s*(?:The user doesn't want to (?:proceed|take this action)|User (?:rejected|denied)"
+    r"\s*(?:<tool_use_error>)?\s*(?:The user doesn't want to (?:proceed|take this action)|User (?:rejected|denied)"
     r"|patch rejected|The tool use was rejected)"
 )
 _INTERRUPTED = re.compile(
-    r"^\s*(?:Exit code \d+\s+)?\[Request interrupted"
-    r"|^\s*(?:<tool_use_error>)?\s*(?:Interrupted by user|aborted by user)"
+    r"\s*(?:Exit code \d+\s+)?\[Request interrupted"
+    r"|\s*(?:<tool_use_error>)?\s*(?:Interrupted by user|aborted by user)"
 )
 _FAILED = re.compile(
-    r"^\s*(?:<tool_use_error>|No replacement was performed|(?:Error: )?Exit code:? [1-9]|Script failed"
+    r"\s*(?:<tool_use_error>|No replacement was performed|(?:Error: )?Exit code:? [1-9]|Script failed"
     r"|InputValidationError)"
-    r"|\A[^\n]*(?:\n[^\n]*){0,4}Process exited with code [1-9]"
-    r"|apply_patch verification failed"
-    r'|"exit_code":\s*[1-9]'
-    r"|<returncode>[1-9-]"
-    r"|^=== EXECUTION TIMEOUT ==="
+    r"|[^\n]*(?:\n[^\n]*){0,4}Process exited with code [1-9]"
+    r"|=== EXECUTION TIMEOUT ==="
 )
+_FAILED_WITHIN = re.compile(r'apply_patch verification failed|"exit_code":\s*[1-9]|<returncode>[1-9-]')
+_SAYS_CODE = "eturn code: "  # without which the next need not be looked for, line by line
 _FAILED_AT_END = re.compile(r"^(?:Command completed with r|=== EXECUTION INFO ===\nR)eturn code: [1-9-]", re.MULTILINE)
 _NOT_RUN = re.compile(
-    r"\A\s*(?:Security violation: |Permission to use \S+ [^\n]*has been denied|Tool \S+ not found\b"
+    r"\s*(?:Security violation: |Permission to use \S+ [^\n]*has been denied|Tool \S+ not found\b"
     r"|[^\n]{0,80} is temporarily unavailable, so auto mode cannot determine)"
 )
-_SAYS_ERROR = re.compile(r"^\s*(?:Error\b|error:|Invalid\b)")
+_SAYS_ERROR = re.compile(r"\s*(?:Error\b|error:|Invalid\b)")
 _TOOL_FAILED = re.compile(
-    r"^\s*[\w ]{3,40}\b(?:failed|error): "
-    r"|\A\s*MCP error -?\d+\b|\A\s*The server returned HTTP [45]\d\d"
-    r"|\A\s*\w+ must (?:be|have|not|contain)\b[^\n]{0,200}\Z"
-    r"|\A\s*E[A-Z]{3,12}: "  # EISDIR, ENOENT
-    r'|\A\s*\{\s*"error":(?!\s*(?:null|false|""|\{\}|\[\]))'
+    r"\s*[\w ]{3,40}\b(?:failed|error): "
+    r"|\s*MCP error -?\d+\b|\s*The server returned HTTP [45]\d\d"
+    r"|\s*\w+ must (?:be|have|not|contain)\b[^\n]{0,200}\Z"
+    r"|\s*E[A-Z]{3,12}: "  # EISDIR, ENOENT
+    r'|\s*\{\s*"error":(?!\s*(?:null|false|""|\{\}|\[\]))'
 )
 _SHORTLY_FAILED = re.compile(
-    r"\A\s*(?:(?:[Ff]ailed|Unable) to |Search failed\b|Access denied\b|access to [^\n]* is not allowed"
+    r"\s*(?:(?:[Ff]ailed|Unable) to |Search failed\b|Access denied\b|access to [^\n]* is not allowed"
     r"|[Mm]issing required)"
 )
 _SHORTLY = 600  # characters: longer texts that begin so are what was asked for
 _UNFINISHED = re.compile(
-    r"\A[^\n]*(?:\n[^\n]*){0,4}(?P<running>Process running with session ID|Script running with cell ID"
+    r"[^\n]*(?:\n[^\n]*){0,4}(?P<running>Process running with session ID|Script running with cell ID"
     r"|Command did not complete within its \w+ timeout and was moved to the background)"
-    r"|\A\s*(?:Command running in background with ID|Async agent launched)"
-    r'|\A\s*\{[^{}]*"(?P<waited>timed_out)":\s*true'
-    r"|\A\s*\{[^{}]*\bWait (?P<stopped>interrupted)"
-    r'|\A\s*\{\s*"(?:agent_id|task_name)":\s*"[^"]*"(?:,\s*"nickname":\s*[^{},]*)?\s*\}\s*\Z'
-    r"|\A\s*<retrieval_status>(?P<waiting>timeout|not_ready)"
+    r"|\s*(?:Command running in background with ID|Async agent launched)"
+    r'|\s*\{[^{}]*"(?P<waited>timed_out)":\s*true'
+    r"|\s*\{[^{}]*\bWait (?P<stopped>interrupted)"
+    r'|\s*\{\s*"(?:agent_id|task_name)":\s*"[^"]*"(?:,\s*"nickname":\s*[^{},]*)?\s*\}\s*\Z'
+    r"|\s*<retrieval_status>(?P<waiting>timeout|not_ready)"
 )
 _PRINTED = re.compile(
     r"^(?:--- FAIL|FAIL(?:ED)?\b|fatal: |panic: |npm ERR!|make(?:\[\d+\])?: \*\*\*|E   )"
@@ -86,7 +86,7 @@ _LAST_COMMAND = re.compile(r"(?:^|[|&;]\s*)(grep|egrep|rg|ag|diff|git diff --(?:
 _LAST_SEARCH = re.compile(
     r"(?:^|[|&;]\s*)(?:grep|egrep|rg|ag)\b[^|&;\n]*(?:\|\s*(?:head|tail|sort|uniq)\b[^|&;\n]*)*\Z"
 )
-_FOUND_NOTHING = re.compile(r"\A\s*No (?:matches|files) found\.?\s*\Z")
+_FOUND_NOTHING = re.compile(r"\s*No (?:matches|files) found\.?\s*\Z")
 _SAYS_NO_OUTPUT = ("(Bash completed with no output)", "(no output)")
 _IN_QUOTES = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"")
 _SEARCHES = ("grep", "egrep", "rg", "ag")
@@ -142,16 +142,16 @@ def ending_of(result: str, *, failed: bool = False, script: str = "", by_client:
     head = result[:_LOOKED_AT]
     if _NOT_RUN.match(head):
         return CallEnding(Outcome.FAILED, first_line(result), ran=False)
-    if (refused := _REFUSED.search(head)) is not None:
-        return CallEnding(Outcome.REFUSED, _users_words(result) or first_line(result[refused.start() :]), not by_client)
-    if _INTERRUPTED.search(head):
+    if _REFUSED.match(head):
+        return CallEnding(Outcome.REFUSED, _users_words(result) or first_line(result), not by_client)
+    if _INTERRUPTED.match(head):
         return CallEnding(Outcome.INTERRUPTED, first_line(result))
-    says_error = _SAYS_ERROR.search(head) is not None or (not script and _tool_failed(result))
-    if failed or _FAILED.search(head) or _FAILED_AT_END.search(result[-_LOOKED_AT:]) or (says_error and not script):
+    says_error = _SAYS_ERROR.match(head) is not None or (not script and _tool_failed(result))
+    if failed or (says_error and not script) or _says_failed(result, head):
         if (quiet := _told_by_exit(script, head)) is not None:
             return CallEnding(Outcome.OK, quiet)
         return CallEnding(Outcome.FAILED, telling_line(result))
-    if (unfinished := _UNFINISHED.search(head)) is not None:
+    if (unfinished := _UNFINISHED.match(head)) is not None:
         return CallEnding(Outcome.OK, _unfinished(unfinished))
     if _found_nothing(script, head):
         return CallEnding(Outcome.OK, "no match")
@@ -169,7 +169,15 @@ def ending_of(result: str, *, failed: bool = False, script: str = "", by_client:
 def _tool_failed(result: str) -> bool:
     """Whether a tool that is no shell says that it failed."""
     shortly = len(result) <= _SHORTLY and _SHORTLY_FAILED.match(result) is not None
-    return shortly or _TOOL_FAILED.search(result[:_LOOKED_AT]) is not None
+    return shortly or _TOOL_FAILED.match(result[:_LOOKED_AT]) is not None
+
+
+def _says_failed(result: str, head: str) -> bool:
+    """Whether a result says that what was called has failed, as shells and clients say it."""
+    if _FAILED.match(head) or _FAILED_WITHIN.search(head):
+        return True
+    end = result[-_LOOKED_AT:]
+    return _SAYS_CODE in end and _FAILED_AT_END.search(end) is not None
 
 
 def _printed(result: str, head: str, tail: str) -> re.Match[str] | None:
