@@ -67,12 +67,14 @@ def chunks_of(
     for span in spans:
         held.update(span.words)
     spare = throw_away(files)
+    spoken_of = {key: _is_named(key, files[key], now.text) for key in dict.fromkeys(span.key for span in spans)}
     for span in spans:
         file, region = files[span.key], span.region
         seen = region.seen[span.begin : span.end]
         lines = region.lines[span.begin : span.end]
         doubted = file.text.is_doubted(min(seen))
-        need = _need(span, file, now, sum(1 / held[word] for word in span.words))
+        shared = sum([1 / held[word] for word in span.words])
+        need = _need(span, file, now, shared, spoken_of=spoken_of[span.key])
         need *= (_DOUBTED if doubted else 1.0) * (_SPARE if span.key in spare else 1.0)
         whole = len(lines) == file.text.length
         yield Chunk(span.key, span.index, span.begin, span.end, _tokens(lines), need, max(seen), lines, doubted, whole)
@@ -118,9 +120,15 @@ def throw_away(keys: Iterable[str]) -> frozenset[str]:
     return frozenset(key for key in spare if key.rpartition("/")[2] in at_work)
 
 
-def _need(span: _Span, file: KnownFile, now: Attention, shared: float) -> float:
+def _is_named(key: str, file: KnownFile, text: str) -> bool:
+    """Whether a text names a file, by the last part of its path."""
+    return file.name.rpartition("/")[2] in text or key.rpartition("/")[2] in text
+
+
+def _need(span: _Span, file: KnownFile, now: Attention, shared: float, *, spoken_of: bool) -> float:
     """The probability that an edit soon replaces some of these lines. The weights are fitted on recorded sessions.
-    `shared` are the words in them that the work is about, each by how few other chunks hold it."""
+    `shared` are the words in them that the work is about, each by how few other chunks hold it; `spoken_of`: the last
+    words name the file."""
     region, begin, end = span.region, span.begin, span.end
     turns, last, tokens = now.turns, len(now.turns) - 1, _tokens(region.lines[begin:end])
     odds = -3.1 - 0.44 * log1p(now.turn - turns[min(max(region.seen[begin:end]), last)])
@@ -131,7 +139,7 @@ def _need(span: _Span, file: KnownFile, now: Attention, shared: float) -> float:
         odds -= 0.42
     odds -= 0.35 * bool(file.edits) + 0.08 * log1p(now.turn - turns[min(file.touched, last)])
     odds += 0.74 * (log1p(tokens) - 4.0) + 0.7 * log1p(shared)
-    odds += 0.8 * any(base in now.text for base in {file.name.rpartition("/")[2], span.key.rpartition("/")[2]})
+    odds += 0.8 * spoken_of
     return 1.0 / (1.0 + exp(-odds))
 
 

@@ -6,6 +6,7 @@ since cannot be listed.
 
 import re
 from collections.abc import Collection, Iterator, Mapping
+from functools import lru_cache
 from typing import NamedTuple
 
 from pagefold.derive.quotable import LONGEST, Line, Passage, Speaker, is_defining
@@ -47,19 +48,28 @@ def _homes(file: KnownFile, wanted: frozenset[str], oldest: int) -> dict[str, _F
     before = 0
     for region in file.text.regions:
         places = lines_with_facts(region.lines) if max(region.seen) >= oldest else {}
-        for name in places.keys() & wanted:
+        held = places.keys() & wanted
+        defining = _defining(region.lines) if held else frozenset[int]()
+        for name in held:
             for index in places[name]:
-                text, seen = region.lines[index], region.seen[index]
-                if len(text) > LONGEST:
+                if len(region.lines[index]) > LONGEST:
                     continue
-                if seen not in doubts:
-                    doubts[seen] = doubt_about(file.text, seen)
-                doubt = doubts[seen]
+                seen = region.seen[index]
+                if (doubt := doubts.get(seen)) is None:
+                    doubt = doubts[seen] = doubt_about(file.text, seen)
                 number = None if doubt or region.start is None else region.start + index
-                found = _Found(doubt, not is_defining(text), before + index, number)
-                homes[name] = min(homes.get(name, found), found)
+                found = _Found(doubt, index not in defining, before + index, number)
+                best = homes.get(name)
+                if best is None or found < best:
+                    homes[name] = found
         before += len(region.lines) + 1
     return homes
+
+
+@lru_cache(maxsize=1 << 10)
+def _defining(lines: tuple[str, ...]) -> frozenset[int]:
+    """The indexes of the lines that define something; remembered, as known runs of files stay."""
+    return frozenset([index for index, line in enumerate(lines) if is_defining(line)])
 
 
 def _passage(file: str, doubt: str, homes: list[tuple[_Found, str]]) -> Passage:
