@@ -3,7 +3,7 @@
 import pytest
 
 from pagefold.pages.scope import StoreScope
-from pagefold.pages.store import NoteStore, Store
+from pagefold.pages.store import NewNote, NoteStore, Store
 
 
 class NoteSuite:
@@ -18,6 +18,18 @@ class NoteSuite:
         notes.put("a", b"second", now=3.0)
 
         assert (notes.newest("a"), notes.newest("b"), notes.newest("c")) == (b"second", b"other", None)
+
+    def test_notes_that_are_put_together_are_each_the_newest_under_their_names(
+        self, store: Store, notes: NoteStore
+    ) -> None:
+        notes.put("a", b"before", now=1.0)
+        notes.put_all((NewNote("a", b"first"), NewNote("b", b"other", "over"), NewNote("a", b"second")), now=2.0)
+        assert [notes.newest(name) for name in "abc"] == [b"second", b"other", None]
+        store.pages.renew("over", 3.0)
+
+        store.pages.collect(before=9.0)
+
+        assert notes.newest("b") is None
 
     def test_a_content_that_was_put_before_under_the_name_counts_at_its_first_time(self, notes: NoteStore) -> None:
         for content in (b"first", b"second", b"first"):

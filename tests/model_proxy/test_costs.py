@@ -92,7 +92,7 @@ def test_a_policy_that_folds_is_told_the_price_of_one_hour_writes() -> None:
 def test_the_cache_is_cold_when_what_the_provider_wrote_has_expired(
     mark: dict[str, str], written: dict[str, int], cold_after: float
 ) -> None:
-    conversations = Conversations(known=ModelPrices())
+    conversations = Conversations(Economic(), known=ModelPrices())  # a policy that asks whether it is
     usage = {"input_tokens": 1, "cache_creation_input_tokens": 5_000, "cache_creation": written, "output_tokens": 1}
     exchanged(conversations, asking(mark), usage, now=1_000.0)
     reading = conversations.request_cache.read(MESSAGES, asking(mark, 4))

@@ -14,6 +14,8 @@ import pytest
 from pagefold.adapters.library import Library
 from pagefold.adapters.stores import open_store
 from pagefold.derive.policies.economic import Economic
+from pagefold.derive.policies.lossless import Lossless
+from pagefold.derive.policy import Policy
 from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.exchange import Exchange
 from pagefold.model_proxy.totals import Ending
@@ -93,6 +95,19 @@ def test_a_decision_that_the_cache_is_warm_stands_too(tmp_path: Path) -> None:
         assert second.is_cold(reading, 1_600.0)
         assert not second.known_now(reading, reading.prefix_hashes, 1_600.0).cold
         assert asked(second, body(messages), 1_600.0, answered=False) == before
+
+
+@pytest.mark.parametrize(("policy", "noted"), [(Economic(window=WINDOW), True), (Lossless(), False)])
+def test_the_last_use_of_a_cache_is_stored_where_a_policy_asks_for_it(
+    tmp_path: Path, policy: Policy, noted: bool
+) -> None:
+    with closing(open_store(tmp_path / "s.sqlite3")) as store:
+        conversations = Conversations(policy, store=store, window=WINDOW)
+        messages: list[dict[str, Any]] = [{"role": "user", "content": "Go."}, *turn(1)]
+        asked(conversations, body(messages), 1_000.0, answered=True)
+
+        name = conversations.request_cache.read(MESSAGES, body(messages)).name
+        assert (store.notes.newest(f"used-{name}") is not None) is noted
 
 
 def test_which_policy_a_history_began_with_is_decided_by_the_first(tmp_path: Path) -> None:

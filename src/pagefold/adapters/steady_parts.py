@@ -9,7 +9,7 @@ from pagefold.errors import StoreError
 from pagefold.pages.page import PageId
 from pagefold.pages.scope import StoreScope
 from pagefold.pages.search import LIMIT, SearchHit
-from pagefold.pages.store import Collected, ListedPage, Store, StoreStats, UnsentPage
+from pagefold.pages.store import Collected, ListedPage, NewNote, Store, StoreStats, UnsentPage
 
 T = TypeVar("T")
 
@@ -146,6 +146,16 @@ class SteadyNotes:
             self._store.note_later(self._principal, name, content, now, history, first=False)
         else:
             self._store.acknowledged.noted(self._principal, name, content, now, history)
+
+    def put_all(self, notes: Sequence[NewNote], *, now: float = 0.0) -> None:
+        try:
+            self._store.ask(lambda inner: inner.notes.put_all(notes, now=now))
+        except StoreError:
+            for name, content, history in notes:
+                self._store.note_later(self._principal, name, content, now, history, first=False)
+        else:
+            for name, content, history in notes:
+                self._store.acknowledged.noted(self._principal, name, content, now, history)
 
     def put_if_absent(self, name: str, content: bytes, *, now: float = 0.0, history: str = "") -> bytes:
         if (unsaved := self._store.unsaved_note(self._principal, name)) is not None:

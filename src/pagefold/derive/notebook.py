@@ -6,7 +6,8 @@ same bytes. Without a store they live as long as the process.
 """
 
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 from pagefold.derive.pinned_policy import LOST, PASSED, PinnedPolicy, parse
@@ -14,12 +15,13 @@ from pagefold.derive.policy import NOTHING, Notes
 from pagefold.derive.prefix_hashes import Root
 from pagefold.errors import WireError
 from pagefold.pages.page import PageId
-from pagefold.pages.store import NoteStore
+from pagefold.pages.store import NewNote, NoteStore
 from pagefold.wire import json_text
 from pagefold.wire.json_text import as_list, as_object
 
 _REMEMBERED = 10_000
 _UNSTORED = 100_000  # notes without a store: more, because what is forgotten of them cannot be read again
+_SAVED_AT_ONCE = 50  # notes: the store is asked with a deadline, and others wait
 _RETRIED = 300.0  # seconds within which the same first request is the same history; providers forget it after that
 
 
@@ -67,6 +69,10 @@ class ProcessNotes:
     def put(self, name: str, content: bytes, *, now: float = 0.0, history: str = "") -> None:
         del now, history
         _kept(self._contents, name, content, _UNSTORED)
+
+    def put_all(self, notes: Sequence[NewNote], *, now: float = 0.0) -> None:
+        for note in notes:
+            self.put(note.name, note.content, now=now)
 
     def put_if_absent(self, name: str, content: bytes, *, now: float = 0.0, history: str = "") -> bytes:
         del now, history
@@ -141,9 +147,11 @@ class Notebook:
     def save(self, now: float) -> None:
         """Stores what was noted of reasoning and of caches. What could not be stored is tried again the next time."""
         while self._unsaved:
-            name, (change, history) = next(iter(self._unsaved.items()))
-            self.notes.put(name, change, now=now, history=history)
-            self._unsaved.pop(name, None)
+            notes = [NewNote(name, *kept) for name, kept in islice(list(self._unsaved.items()), _SAVED_AT_ONCE)]
+            self.notes.put_all(notes, now=now)
+            for name, content, history in notes:
+                if self._unsaved.get(name) == (content, history):
+                    del self._unsaved[name]
 
     def get(self, prefix_hash: bytes) -> Notes:
         notes = self._known.get(prefix_hash)

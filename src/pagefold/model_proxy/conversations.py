@@ -314,7 +314,8 @@ class Conversations:
         return last is not None and last.is_over(now)
 
     def note_use(self, reading: ParsedRequest, life: float, now: float) -> None:
-        """Notes that the provider has just answered a request of this conversation, and cached it for so long."""
+        """Notes that the provider has just answered a request of this conversation, and cached it for so long. Only a
+        policy that folds asks for it."""
         if reading.answered:
             self.notebook.note_use(reading.name, CacheUse(now, life))
 

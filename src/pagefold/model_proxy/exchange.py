@@ -373,7 +373,8 @@ class Exchange(AnswerReader):
             reckoned = reckoner.reckon(parsed, reported, derived=self._derivation, now=now)
             estimated, prefix, check = reckoned.estimated, reckoned.prefix, reckoned.check
             cached = reckoned.cached if usage else cached
-            self._conversations.note_use(parsed, reckoned.cached.life, now)
+            if self._derivations is not None and self._derivations.policy.abilities.folds:
+                self._conversations.note_use(parsed, reckoned.cached.life, now)
         whole, charge = ending is Ending.WHOLE and not error, None
         if check is NOT_RECKONED or not whole:
             prices = self._conversations.prices_of(parsed) if parsed else self._conversations.prices(model)

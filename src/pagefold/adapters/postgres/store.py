@@ -18,6 +18,7 @@ from pagefold.pages.journal import Rules
 from pagefold.pages.page import PageId
 from pagefold.pages.redaction import Redactor
 from pagefold.pages.scope import THIS_USER, StoreScope
+from pagefold.pages.store import NewNote
 
 _CHECK = "UPDATE facts SET checked = checked + 1 RETURNING 1"
 
@@ -36,6 +37,10 @@ class PostgresNotes:
             self._unstored[name] = content
         else:
             self._pages.put(content, history=name, now=now, name=history)
+
+    def put_all(self, notes: Sequence[NewNote], *, now: float = 0.0) -> None:
+        for note in notes:
+            self.put(note.name, note.content, now=now, history=note.history)
 
     def put_if_absent(self, name: str, content: bytes, *, now: float = 0.0, history: str = "") -> bytes:
         if name in self._unstored or self._pages.has_secret(content):

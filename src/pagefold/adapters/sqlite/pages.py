@@ -35,6 +35,7 @@ from pagefold.adapters.sqlite.database import (
 )
 from pagefold.adapters.sqlite.file_identity import FileIdentity
 from pagefold.adapters.sqlite.packing import Packing
+from pagefold.adapters.sqlite.putting import Listing, enlist, keep
 from pagefold.adapters.sqlite.rewriting import checkpoint, empty_log, rewrite
 from pagefold.adapters.sqlite.schema import APPLICATION_ID, MIGRATIONS
 from pagefold.adapters.sqlite.scope import ScopeClause
@@ -44,7 +45,7 @@ from pagefold.pages.kinds import PageKind
 from pagefold.pages.page import PageId, id_of, id_range
 from pagefold.pages.redaction import Redactor, redacted_page
 from pagefold.pages.scope import NOTES, THIS_USER, StoreScope
-from pagefold.pages.store import Collected, ListedPage, StoreStats
+from pagefold.pages.store import Collected, ListedPage, NewNote, StoreStats
 
 _STORED = "SELECT bytes, stored FROM pages LEFT JOIN contents USING (key) WHERE id = ?"
 # {scope} stands for the condition on the scope of a row. A page is there for a scope that lists it.
@@ -69,12 +70,6 @@ _NEWEST = """
 _LISTINGS = """
     SELECT page, kind, name, first_put, min(place) AS place FROM listings
     WHERE {scope} AND history = :history AND history != x'' GROUP BY page ORDER BY place
-"""
-_LIST = "INSERT OR IGNORE INTO listings (scope, history, page, kind, name, first_put) VALUES (?, ?, ?, ?, ?, ?)"
-_AWAIT = """
-    INSERT OR IGNORE INTO awaiting (place, owner) SELECT place, ? FROM listings AS listing
-    WHERE scope = ? AND history = ? AND page = ? AND NOT EXISTS (SELECT 1 FROM sunk
-        WHERE sunk.scope = listing.scope AND sunk.page = listing.page AND sunk.history = listing.history)
 """
 _REDACTED = "INSERT OR REPLACE INTO redacted (original, page, kinds) VALUES (?, ?, ?)"
 _REDACTED_BETWEEN = """
@@ -126,6 +121,11 @@ class SqlitePages:
     def scope(self) -> StoreScope:
         return self.clause.scope
 
+    @property
+    def _sending(self) -> str:
+        """Who sends what is put in this scope; notes are sent by nobody."""
+        return "" if self.scope.project == NOTES else self._sender
+
     def scoped(self, scope: StoreScope) -> "SqlitePages":
         """The pages of another scope over the same connection, which is closed once."""
         pages = copy(self)
@@ -169,8 +169,8 @@ class SqlitePages:
             stored = None if self._is_stored(page) else self._packing.packed(content)
             scope = self.clause.number(self._db)
             with transaction(self._db) as db:
-                self._keep(page, content, stored, now)
-                self._list(scope, page, history, kind or "", name, now)
+                keep(db, self._packing, page, content, stored, now)
+                enlist(db, self._sending, scope, Listing(history, page, kind or "", name), now)
                 if kinds:
                     db.execute(_REDACTED, (original, page, ",".join(kinds)))
                 elif shown_form:
@@ -185,19 +185,27 @@ class SqlitePages:
         """Puts a content under a history that lists nothing yet; returns what the history listed last, or lists now."""
         with self._guard:
             scope = self.clause.number(self._db)
-            with transaction(self._db):
+            with transaction(self._db) as db:
                 newest = self._ask(_NEWEST, history=spelled(history)).fetchone()
                 if newest is not None:
                     return self._content(*newest)
                 page = id_of(content)
-                self._keep(page, content, None, now)
-                self._list(scope, page, history, "", name, now)
+                keep(db, self._packing, page, content, None, now)
+                enlist(db, self._sending, scope, Listing(history, page, "", name), now)
         return content
 
-    def keep_newest(self, history: str, count: int) -> None:
-        """Removes what a history listed before its newest pages, once that is as much again."""
+    def put_notes(self, notes: Sequence[NewNote], kept: int, now: float) -> None:
+        """Puts notes in one transaction. Where a name has twice as many as are `kept`, its older ones are removed."""
         with self._guard:
-            collecting.trim(self._db, self.clause.number(self._db), spelled(history), count)
+            packed = [self._packing.packed(note.content) for note in notes]
+            scope = self.clause.number(self._db)
+            with transaction(self._db) as db:
+                for note, stored in zip(notes, packed, strict=True):
+                    page = id_of(note.content)
+                    keep(db, self._packing, page, note.content, stored, now)
+                    enlist(db, self._sending, scope, Listing(note.name, page, "", note.history), now)
+            for note in notes:
+                collecting.trim(self._db, scope, spelled(note.name), kept)
 
     def get(self, page: PageId) -> bytes | None:
         with self._guard:
@@ -363,20 +371,6 @@ class SqlitePages:
     def close(self) -> None:
         with self._guard:
             self._db.close()
-
-    def _keep(self, page: PageId, content: bytes, stored: bytes | None, now: float) -> None:
-        refreshed = self._db.execute("UPDATE pages SET last_put = max(last_put, ?) WHERE id = ?", (now, page))
-        if not refreshed.rowcount:
-            stored = self._packing.packed(content) if stored is None else stored
-            key = self._db.execute("INSERT INTO contents (stored) VALUES (?)", (stored,)).lastrowid
-            row = (page, key, len(content), len(stored), now)
-            self._db.execute("INSERT INTO pages (id, key, bytes, stored_bytes, last_put) VALUES (?, ?, ?, ?, ?)", row)
-
-    def _list(self, scope: int, page: PageId, history: str, kind: str, name: str, now: float) -> None:
-        column = spelled(history)
-        self._db.execute(_LIST, (scope, column, page, kind, spelled(name), now))
-        if self._sender and history and self.scope.project != NOTES:
-            self._db.execute(_AWAIT, (self._sender, scope, column, page))
 
     def _ask(self, statement: str, **values: object) -> Cursor:
         """Executes a statement within the scope."""

@@ -20,7 +20,7 @@ from pagefold.pages.journal import Rules
 from pagefold.pages.page import PageId
 from pagefold.pages.redaction import Redactor
 from pagefold.pages.scope import THIS_USER, StoreScope
-from pagefold.pages.store import NotesAsPages
+from pagefold.pages.store import NewNote, NotesAsPages
 
 _DATABASES = frozenset((".sqlite3", ".sqlite", ".db"))
 """What a file that is moved away because it is damaged has to be called: another may be the user's."""
@@ -39,17 +39,22 @@ class SqliteNotes(NotesAsPages):
     def __init__(self, pages: SqlitePages) -> None:
         super().__init__(pages)
         self._put_first, self._has_secret, self._unstored = pages.put_first, pages.has_secret, pages.unstored
-        self._trim = pages.keep_newest
+        self._put_notes = pages.put_notes
 
     def newest(self, name: str) -> bytes | None:
         return self._unstored[name] if name in self._unstored else super().newest(name)
 
     def put(self, name: str, content: bytes, *, now: float = 0.0, history: str = "") -> None:
-        if self._has_secret(content):
-            self._unstored[name] = content
-        else:
-            super().put(name, content, now=now, history=history)
-            self._trim(name, _KEPT)
+        self.put_all((NewNote(name, content, history),), now=now)
+
+    def put_all(self, notes: Sequence[NewNote], *, now: float = 0.0) -> None:
+        stored: list[NewNote] = []
+        for note in notes:
+            if self._has_secret(note.content):
+                self._unstored[note.name] = note.content
+            else:
+                stored.append(note)
+        self._put_notes(stored, _KEPT, now)
 
     def put_if_absent(self, name: str, content: bytes, *, now: float = 0.0, history: str = "") -> bytes:
         if name in self._unstored or self._has_secret(content):
@@ -58,8 +63,7 @@ class SqliteNotes(NotesAsPages):
 
     def put_if_possible(self, name: str, content: bytes, *, now: float = 0.0, history: str = "") -> None:
         if not self._has_secret(content):
-            super().put(name, content, now=now, history=history)
-            self._trim(name, 1)
+            self._put_notes((NewNote(name, content, history),), 1, now)
 
 
 class SqliteStore:

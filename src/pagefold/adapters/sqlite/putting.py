@@ -1,0 +1,42 @@
+"""The statements by which a content is kept and a page listed under a history; within a transaction of the caller's."""
+
+from typing import NamedTuple
+
+from pagefold.adapters.columns import spelled
+from pagefold.adapters.sqlite.database import Connection
+from pagefold.adapters.sqlite.packing import Packing
+from pagefold.pages.page import PageId
+
+_LIST = "INSERT OR IGNORE INTO listings (scope, history, page, kind, name, first_put) VALUES (?, ?, ?, ?, ?, ?)"
+_AWAIT = """
+    INSERT OR IGNORE INTO awaiting (place, owner) SELECT place, ? FROM listings AS listing
+    WHERE scope = ? AND history = ? AND page = ? AND NOT EXISTS (SELECT 1 FROM sunk
+        WHERE sunk.scope = listing.scope AND sunk.page = listing.page AND sunk.history = listing.history)
+"""
+
+
+class Listing(NamedTuple):
+    """A page under a history, with what it is called there."""
+
+    history: str
+    page: PageId
+    kind: str
+    name: str
+
+
+def keep(db: Connection, packing: Packing, page: PageId, content: bytes, stored: bytes | None, now: float) -> None:
+    """Keeps a content; `stored` is how it stands in its column, if that is known. One that is there was put now."""
+    refreshed = db.execute("UPDATE pages SET last_put = max(last_put, ?) WHERE id = ?", (now, page))
+    if not refreshed.rowcount:
+        stored = packing.packed(content) if stored is None else stored
+        key = db.execute("INSERT INTO contents (stored) VALUES (?)", (stored,)).lastrowid
+        row = (page, key, len(content), len(stored), now)
+        db.execute("INSERT INTO pages (id, key, bytes, stored_bytes, last_put) VALUES (?, ?, ?, ?, ?)", row)
+
+
+def enlist(db: Connection, sender: str, scope: int, listing: Listing, now: float) -> None:
+    """Lists a page in the scope of this number; for the `sender` it is noted to be sent, if there is one."""
+    column = spelled(listing.history)
+    db.execute(_LIST, (scope, column, listing.page, listing.kind, spelled(listing.name), now))
+    if sender and listing.history:
+        db.execute(_AWAIT, (sender, scope, column, listing.page))
