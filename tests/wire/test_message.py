@@ -182,7 +182,9 @@ def test_changing_one_block_changes_exactly_that_string(wire: Format, odd: bytes
             if not block.path:
                 continue
             new = message.with_text(index, "⟦changed⟧")
-            rendered = request.render([*request.messages[:place], new, *request.messages[place + 1 :]])
+            messages = [*request.messages[:place], new, *request.messages[place + 1 :]]
+            rendered = request.render(messages)
+            assert request.render(messages, edited=[place]) == rendered
             written = json_text.dumps({"text": "⟦changed⟧"} if block.within else "⟦changed⟧").encode()
             before, after = rendered.split(written)
             assert request.body.startswith(before)

@@ -21,7 +21,7 @@ from pagefold.wire.json_text import as_list, as_object
 
 _REMEMBERED = 10_000
 _UNSTORED = 100_000  # notes without a store: more, because what is forgotten of them cannot be read again
-_SAVED_AT_ONCE = 50  # notes: the store is asked with a deadline, and others wait
+_SAVED_AT_ONCE = 20  # notes: the store is asked with a deadline, and others wait
 _RETRIED = 300.0  # seconds within which the same first request is the same history; providers forget it after that
 
 

@@ -137,7 +137,7 @@ class _Reader:
         return literal_lines(text, name)
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=256)  # texts that are referred to: a crowd of sessions must not push out each other's
 def literal_lines(text: str, name: str) -> dict[int, str]:
     """Returns the lines that a text shows literally under a name, by number."""
     if name.startswith("file "):

@@ -79,6 +79,7 @@ class Derivation:
     the request leaves. `change` names all that differs from the client's request: what the answer's reasoning is bound
     to. `base` is the change before the first message. `bare` messages go without their reasoning, `newly_bare` of them
     for the first time.
+    `edited` are the places of what says something else where all messages stand in their places.
     `came_tokens` is what the client's messages cost as they came, or -1 while each is in the request, in its place.
     `fold` is the newest fold of the history, where one was made for this request.
     """
@@ -97,6 +98,7 @@ class Derivation:
     newly_bare: int = 0
     came_tokens: int = -1
     begun_anew: str = ""
+    edited: Log[int] = field(default_factory=Log, repr=False)
     fold: NewestFold | None = field(default=None, compare=False, repr=False)
 
     @property
@@ -140,12 +142,13 @@ def derivation_of(
     base = acceptance.base
     if before is not None and before.base == base and sent.extends(before.sent) and messages.extends(before.over):
         begun, changed, moves, saved = before.sent.length, before.changed, before.moves, before.saved_tokens
-        change, bare = before.change, before.bare
+        change, bare, edited = before.change, before.bare, before.edited
     else:
-        begun, changed, moves, saved, change, bare = 0, False, False, 0, base, 0
+        begun, changed, moves, saved, change, bare, edited = 0, False, False, 0, base, 0, Log()
         current = [_current(each, messages) for each in sent]
         sent = sent if all(map(is_, current, sent)) else Log(current)
     fresh, left_out, bound = sent.since(begun), list[Decision](), acceptance.reasoning is not None
+    newly_edited: list[int] = []
     following = sent[begun - 1].place + 1 if begun else 0
     for place, each in enumerate(fresh, begun):
         if bound and not each.bare and not acceptance.accepts(each.source, change):
@@ -155,6 +158,7 @@ def derivation_of(
             changed = moves = True
         elif each.edits or each.bare:
             changed = True
+            newly_edited.append(place)
         written = each.place < 0 or each.place in acceptance.written
         if bound and (written or each.place != following or each.edits or each.bare):
             text = canonical(json_text.parse(each.message.raw)) if written else ""
@@ -180,7 +184,20 @@ def derivation_of(
         already = {each.place for each in before.sent if each.bare}
         newly -= sum(each.place in already for each in sent if each.bare)
     return Derivation(
-        sent, messages, changed, moves, saved, reason, decisions, unsaved, change, base, bare, max(0, newly), came
+        sent,
+        messages,
+        changed,
+        moves,
+        saved,
+        reason,
+        decisions,
+        unsaved,
+        change,
+        base,
+        bare,
+        max(0, newly),
+        came,
+        edited=edited.with_items(newly_edited) if newly_edited else edited,
     )
 
 

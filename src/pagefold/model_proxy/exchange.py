@@ -317,7 +317,8 @@ class Exchange(AnswerReader):
         messages = derivation.messages
         if derivation.moves:
             messages = api.spelled(with_marks(derivation, api.marks) if api.marks else messages)
-        return request.render(messages, tools, members)
+        in_place = self._messages is request.messages and not derivation.moves
+        return request.render(messages, tools, members, derivation.edited if in_place else None)
 
     def _members_without_clearing(self) -> dict[str, str]:
         """Returns the members to replace so that the provider clears no tool results, if the policy folds: it would see

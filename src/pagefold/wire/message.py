@@ -185,26 +185,33 @@ class Request:
         return json_text.text_of(self.body[spot.start : spot.end]) if spot else ""
 
     def render(
-        self, messages: Sequence[Message], more_tools: Sequence[str] = (), members: Mapping[str, str] | None = None
+        self,
+        messages: Sequence[Message],
+        more_tools: Sequence[str] = (),
+        members: Mapping[str, str] | None = None,
+        edited: Sequence[int] | None = None,
     ) -> bytes:
         """Returns the body with these messages instead of its own. Messages that it already had keep their bytes.
 
         `more_tools` are added after its own, if it has any. `members` replaces the JSON of members that it has.
+        `edited` are the places of those that may differ, where that is known and all are in their places.
         """
-        changes = [*self._changes(messages), *self._offer(more_tools)]
+        changes = [*self._changes(messages, edited), *self._offer(more_tools)]
         for key, raw in (members or {}).items():
             if spot := json_text.member(self._around, key):
                 changes.append((self._from_start(spot.start), self._from_start(spot.end), raw))
         spelled = [(start, end, json_text.bytes_of(raw)) for start, end, raw in sorted(changes)]
         return json_text.splice(self.body, spelled) if spelled else self.body
 
-    def _changes(self, messages: Sequence[Message]) -> list[tuple[int, int, str]]:
+    def _changes(self, messages: Sequence[Message], edited: Sequence[int] | None) -> list[tuple[int, int, str]]:
         # There are no ends where the body does not have its messages as a list.
         if len(messages) == self.messages.length == self._ends.length:
+            ends, own = self._ends.since(0), self.messages.since(0)
+            places = range(len(own)) if edited is None else edited
             return [
-                (end - len(old.raw if old.raw.isascii() else json_text.bytes_of(old.raw)), end, new.raw)
-                for end, old, new in zip(self._ends, self.messages, messages, strict=True)
-                if new is not old and new.raw != old.raw
+                (ends[at] - len(old.raw if old.raw.isascii() else json_text.bytes_of(old.raw)), ends[at], new.raw)
+                for at in places
+                if (new := messages[at]) is not (old := own[at]) and new.raw != old.raw
             ]
         raws = [message.raw for message in messages]
         return [] if raws == [message.raw for message in self.messages] else [(*self._array, f"[{','.join(raws)}]")]
