@@ -141,7 +141,7 @@ def process(role: str, upstream: str = "") -> Iterator[tuple[str, int]]:
 
 
 def play(role: str, upstream: str) -> None:
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         run(app_for(role, upstream, folder), "127.0.0.1", 0, started=lambda port: print(port, flush=True))
 
 
