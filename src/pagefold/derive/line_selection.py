@@ -106,12 +106,17 @@ def _settled(passages: Sequence[Passage], worth: Mapping[str, float], before: Se
         return before
     settled = {fact: home for fact, home in before.items() if fact in worth}
     taken = set(settled.values())
-    new = [one for one in worth.items() if one[0] not in settled]
+    new = {fact: value for fact, value in worth.items() if fact not in settled}
+    holders: dict[str, list[int]] = {}  # many passages hold few of the facts each
+    for at, passage in enumerate(passages):
+        for fact in passage.where.keys() & new.keys():
+            holders.setdefault(fact, []).append(at)
     # The dearest first, and by name where two are worth the same.
-    for fact, _ in sorted(sorted(new), key=itemgetter(1), reverse=True):
+    for fact, _ in sorted(sorted(new.items()), key=itemgetter(1), reverse=True):
         least, home = inf, None
-        for at, passage in enumerate(passages):
-            for line in passage.where.get(fact, ()):
+        for at in holders.get(fact, ()):
+            passage = passages[at]
+            for line in passage.where[fact]:
                 if (at, line) in taken:
                     least, home = 0.0, (at, line)
                     break

@@ -52,6 +52,10 @@ def _homes(file: KnownFile, wanted: frozenset[str], oldest: int) -> dict[str, _F
         defining = _defining(region.lines) if held else frozenset[int]()
         for name in held:
             for index in places[name]:
+                best = homes.get(name)
+                # Lines come in their order: one that is certain gives way to no later one unless that alone defines it.
+                if best is not None and not best.doubt and not (best.uses and index in defining):
+                    continue
                 if len(region.lines[index]) > LONGEST:
                     continue
                 seen = region.seen[index]
@@ -59,7 +63,6 @@ def _homes(file: KnownFile, wanted: frozenset[str], oldest: int) -> dict[str, _F
                     doubt = doubts[seen] = doubt_about(file.text, seen)
                 number = None if doubt or region.start is None else region.start + index
                 found = _Found(doubt, index not in defining, before + index, number)
-                best = homes.get(name)
                 if best is None or found < best:
                     homes[name] = found
         before += len(region.lines) + 1
