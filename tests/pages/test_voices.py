@@ -96,3 +96,7 @@ def test_what_a_notification_counts_is_emptied_and_what_it_reports_stands() -> N
     assert "mill_stone is worn" in emptied
     assert not {"toolu_9", "a1.output", "51234"} & set(re.findall(r"[\w.]+", emptied))
     assert reminders_emptied("I was told <usage>51234</usage>.") == "I was told <usage>51234</usage>."
+
+
+def test_the_number_of_an_answer_is_no_name_that_is_quoted() -> None:
+    assert reminders_emptied("Chunk ID: 9e1107\nOutput:\nChunk ID: 9e1107") == "\nOutput:\nChunk ID: 9e1107"

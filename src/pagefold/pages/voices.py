@@ -24,6 +24,7 @@ _REMINDER = re.compile(r"<system-reminder>.*?(?:</system-reminder>|\Z)", re.DOTA
 _BOOKKEEPING = re.compile(r"<(usage|tool-use-id|output-file)>.*?</\1>", re.DOTALL)
 _NOTIFICATION = re.compile(r"\A<task-notification>(.*?)(?:</task-notification>|\Z)", re.DOTALL)
 _FIELD = re.compile(r"<(summary|result|status)>(.*?)</\1>", re.DOTALL)
+_NUMBERED = re.compile(r"\AChunk ID: \w+$", re.MULTILINE)
 _AGENT_NAME = re.compile(r'\AAgent "(.*)" \w+\Z', re.DOTALL)
 _COMMAND = "Background command"  # of which a client tells as it does of agents
 _SUMMARY = "This session is being continued from a previous conversation"
@@ -60,7 +61,9 @@ def without_reminders(text: str) -> str:
 
 def reminders_emptied(text: str) -> str:
     """A text with empty lines in place of what the client put into it: the orders of reminders are not quoted without
-    their tags, and what a notification counts is no name that anybody asks for."""
+    their tags, and what a notification counts, or how a harness numbers its answers, is no name that anybody asks for.
+    """
+    text = _NUMBERED.sub("", text)
     for mark, put_in in (("<system-reminder>", _REMINDER), ("<task-notification>", _BOOKKEEPING)):
         if mark in text:
             text = put_in.sub(lambda match: "\n" * match[0].count("\n"), text)

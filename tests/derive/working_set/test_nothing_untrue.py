@@ -25,13 +25,13 @@ STATUS = (
 )
 
 
-def digest(messages: list[Message], wanted: str = "") -> str:
-    """The digest of all messages, in which one name stands nowhere else."""
+def digest(messages: list[Message], wanted: str = "", place: int = 2) -> str:
+    """The digest of all messages, in which one name stands nowhere else than at a place."""
     standings, entries = Standings(), []
-    for place, message in enumerate(messages):
-        standings, entry = enter(standings, message, place, "o200k")
+    for at, message in enumerate(messages):
+        standings, entry = enter(standings, message, at, "o200k")
         entries.append(entry)
-    known = {fact: mentioned(NEVER, 1, 2, own=False, user=False) for fact in facts_of(wanted)}
+    known = {fact: mentioned(NEVER, 1, place, own=False, user=False) for fact in facts_of(wanted)}
     material = Material(entries, len(entries), len(entries), reading_of(entries))
     made = working_set(material, Names(known, SHIPPED, 1e-9, 10), 8_000)
     return rendered(made.parts, RECORD, len(entries))
@@ -74,6 +74,20 @@ def test_a_line_is_quoted_with_the_heading_that_says_of_what_it_is() -> None:
 
     assert "===== room 3 =====\nthe_stone_3 turns" in text
     assert "===== room 2 =====" not in text
+
+
+def test_a_call_about_a_file_is_not_quoted_as_if_it_had_no_command() -> None:
+    script = f"rg -n 'wheel|stone' {'rooms_of_it/' * 20}a.py"
+    messages = conversation(
+        user("Mend it."),
+        call("c1", "exec_command", {"cmd": script, "workdir": "/srv/the_mill_2"}),
+        result("c1", "3:wheel = 1"),
+        agent("Done."),
+        user("Go on."),
+    )
+
+    text = digest(messages, "the_mill_2", 1)
+    assert ", single lines:\nexec_command /srv/the_mill_2" in text
 
 
 def test_a_long_state_of_git_is_not_quoted_in_part() -> None:

@@ -10,6 +10,7 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from math import inf
 
 from pagefold.derive.entry import Entry
 from pagefold.derive.line_selection import LONGEST_LABEL, KeptLines, keep, settle
@@ -121,7 +122,8 @@ def _outside_files(passage: Passage, about_files: Collection[str]) -> Passage:
         return passage
     named = {fact: (0,) for fact, lines in passage.where.items() if lines[0] == 0}
     is_call = passage.speaker is Speaker.CALL
-    return replace(passage, lines=passage.lines[:1], costs=passage.costs[:1], where=named if is_call else {})
+    costs = (*passage.costs[:1], *(inf for _ in passage.costs[1:2]))  # one line more, never quoted: it is not the whole
+    return replace(passage, lines=passage.lines[:2], costs=costs, where=named if is_call else {})
 
 
 def _part(selected: KeptLines, place: int, labels: Mapping[str, str], *, put_in: bool) -> Part:
