@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from pagefold.analysis.replay_job import ReplayJob
 from pagefold.derive.cost import ASSUMED
 from pagefold.derive.policies import policy_named
 from pagefold.tokens import counter
+from pagefold.wire.message import Role, Usage
 from pagefold.wire.transcripts import Problem, Session
 from tests.analysis.logs import session, talk, written
 
@@ -37,6 +39,18 @@ def comparison(*rows: tuple[ReplayFigures, ...], choices: tuple[PolicyChoice, ..
     for number, row in enumerate(rows):
         made.add(SessionResult(Path("x"), f"s{number}", "", row))
     return made
+
+
+def test_the_system_prompt_and_tools_that_usage_tells_of_are_part_of_the_bill() -> None:
+    recorded = session("s", turns=12)
+    first = next(at for at, message in enumerate(recorded.messages) if message.role is Role.ASSISTANT)
+    headed = replace(recorded, usage={first: Usage(0, 0, 30_000, 50)})
+
+    plain, other = (compare_session(one, JOB, choices=CHOICES) for one in (recorded, headed))
+
+    assert other[0].peak == pytest.approx(plain[0].peak + 30_000, abs=100)
+    # The same is saved of a larger bill.
+    assert plain[1].cost / plain[0].cost < other[1].cost / other[0].cost < 1
 
 
 @pytest.mark.requirement("S-10-compare-rank")

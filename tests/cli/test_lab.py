@@ -45,6 +45,7 @@ def test_markdown_goes_to_the_terminal(logs: Path, tmp_path: Path) -> None:
     done = pagefold("report", logs, "--md", home=tmp_path)
 
     assert done.stdout.decode().startswith("# What your agents cost, and what pagefold would save\n\n3 sessions, ")
+    assert "by `pagefold run` as it comes" in done.stdout.decode()
     assert not (tmp_path / "pagefold-report.html").exists()
 
 

@@ -40,7 +40,7 @@ def compare_session(
     session: Session, job: ReplayJob, *, choices: tuple[PolicyChoice, ...]
 ) -> tuple[ReplayFigures, ...]:
     """Returns the session's figures under each choice, the first of which is identity."""
-    job = job.of(session)
+    job = job.of(session).with_head_of(session)
     first, *others = (job.terms(choice.policy, window=choice.window) for choice in choices)
     plain = replay(session, first)
     figures = (plain, *(replay(session, terms, held=plain) for terms in others))

@@ -79,7 +79,7 @@ def judge_session(
     """Replays a session without pagefold and under each trial. Returns None for one that is not among `sampled`."""
     if session.id not in sampled:
         return None
-    job = job.of(session)
+    job = job.of(session).with_head_of(session)
     plain = replay(session, job.terms("identity"))
     return JudgedSession(session.id, plain.cost, tuple(_under_trials(session, job, trials, plain.peak)))
 

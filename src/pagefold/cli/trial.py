@@ -32,7 +32,10 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         output.print_json(result.to_dict())
     elif not result.treated and not result.held_out:
-        print("No session was in a trial yet: start an agent by `pagefold run --trial 0.2 claude`.")
+        print(
+            "No session was in a trial yet: start an agent by `pagefold run --trial 0.2 claude`. Only what begins then "
+            "is drawn; a session that went on from before is in no group."
+        )
     else:
         _show(result)
     return 0

@@ -24,7 +24,7 @@ def _lines(report: SavingsReport) -> Iterator[str]:
     when = f", {report.period}" if report.period else ""
     yield f"{several(report.sessions, 'session')}, {several(report.before.requests, 'request')}{when}."
     yield ""
-    yield from (f"- **{figure.value}** {_plain(figure.words)}" for figure in figures_of(report))
+    yield from (f"- **{figure.value}** {figure.words}" for figure in figures_of(report))
     yield ""
     yield from _table(BILL_COLUMNS, bill_rows(report))
     if report.trial.sessions:
