@@ -6,6 +6,7 @@ each piece of the stream. It may be too little or too much by some tokens; it is
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from pagefold.derive.cost import Prices
 from pagefold.frozen import frozen
@@ -41,5 +42,5 @@ def charge_of(
     if usage is None:
         usage = Usage(fresh=sum(estimated.values()) or sent // _PER_TOKEN, output=output)
     elif not whole:
-        usage = Usage(usage.fresh, usage.cache_read, usage.cache_write, max(usage.output, output))
+        usage = replace(usage, output=max(usage.output, output))
     return Charge(usage.prompt, usage.cache_read, usage.output, prices.bill(usage))
