@@ -4,8 +4,8 @@ import json
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
-from datetime import UTC, datetime
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -18,8 +18,8 @@ from pagefold.model_proxy.conversations import Conversations
 from pagefold.model_proxy.proxy import Proxy
 from pagefold.model_proxy.server import running
 from pagefold.model_proxy.upstreams import Upstreams
-from pagefold.wire.aws_signature import AwsCredentials, SignedRequest, SigningScope, problem_with, signed
-from tests.model_proxy.upstream import ANSWER, PATIENCE, Received, Upstream, answers, ask, upstream, whole
+from pagefold.wire.aws_signature import AwsCredentials, SignedRequest, SigningScope, problem_with, scope_of, signed
+from tests.model_proxy.upstream import ANSWER, PATIENCE, Received, Upstream, answers, ask, connected, upstream, whole
 
 KEY = AwsCredentials("AKIDEXAMPLE", "secret of the user", "session")
 SCOPE = SigningScope("", "eu-west-1", "bedrock")
@@ -46,12 +46,16 @@ def bedrock(signing: AwsSigning) -> Iterator[tuple[str, Upstream]]:
             yield url, model
 
 
+def signed_for(url: str, key: AwsCredentials = KEY, body: bytes = BODY, path: str = PATH) -> dict[str, str]:
+    one = SignedRequest("POST", path, "", [("content-type", "application/json")], body)
+    return dict(signed(one, urlsplit(url).netloc, key, SCOPE, datetime.now(tz=UTC)))
+
+
 def asked(
     url: str, key: AwsCredentials = KEY, body: bytes = BODY, path: str = PATH, sent: bytes = b"", **more: str
 ) -> tuple[int, str]:
     """Asks with a signature as an SDK makes it; status and answer."""
-    one = SignedRequest("POST", path, "", [("content-type", "application/json")], body)
-    headers = dict(signed(one, urlsplit(url).netloc, key, SCOPE, datetime.now(tz=UTC))) | more
+    headers = signed_for(url, key, body, path) | more
     spelled: dict[str, Any] = {name.replace("-", "_"): value for name, value in headers.items()}
     status, _, answer = ask(url, body=sent or body, path=path, **spelled)
     return status, answer.decode()
@@ -70,7 +74,45 @@ def test_a_derived_request_is_signed_again_for_where_it_goes() -> None:
     assert len(received.body) < len(BODY)
     assert problem_with(arrived(received), KEY, datetime.now(tz=UTC)) == ""
     assert dict(received.headers)[b"host"].decode() == urlsplit(model.url).netloc
-    assert dict(received.headers)[b"x-amz-security-token"] == b"session"
+    assert [value for name, value in received.headers if name == b"x-amz-security-token"] == [b"session"]
+
+
+def test_a_body_of_megabytes_is_signed_as_it_is_sent() -> None:
+    long = json.dumps({"any": "x" * (2 << 20)}).encode()
+    with bedrock(AwsSigning(KEY)) as (url, model):
+        assert asked(url, path="/model/amazon.nova/invoke", body=long)[0] == 200
+    (received,) = model.received
+    assert received.body == long
+    assert problem_with(arrived(received), KEY, datetime.now(tz=UTC)) == ""
+
+
+def test_what_was_signed_before_midnight_is_signed_again_for_the_day_on_which_it_is_sent() -> None:
+    tomorrow = datetime.now(tz=UTC) + timedelta(days=1)
+    moments = iter([datetime.now(tz=UTC), tomorrow, tomorrow])
+    with bedrock(AwsSigning(KEY, clock=lambda: next(moments))) as (url, model):
+        assert asked(url)[0] == 200
+    received = arrived(model.received[0])
+    assert problem_with(received, KEY, tomorrow) == ""
+    assert scope_of(received.headers) == SCOPE._replace(day=f"{tomorrow:%Y%m%d}")
+
+
+def test_a_client_that_leaves_ends_what_was_signed_again(capfd: pytest.CaptureFixture[str]) -> None:
+    came, noticed = threading.Event(), threading.Event()
+
+    def answer(connection: socket.socket) -> None:
+        connection.settimeout(PATIENCE)
+        came.set()
+        with suppress(ConnectionResetError):
+            assert connection.recv(1) == b""
+        noticed.set()
+
+    with upstream(answer) as model, running(Proxy(Upstreams({"bedrock": model.url}), signing=AwsSigning(KEY))) as url:
+        headers = signed_for(url)
+        with connected(url) as connection:
+            connection.request("POST", PATH, BODY, headers)
+            assert came.wait(PATIENCE)
+        assert noticed.wait(PATIENCE)
+    assert capfd.readouterr().err == ""
 
 
 def test_what_is_not_read_is_signed_again_too() -> None:

@@ -33,6 +33,7 @@ from tests.model_proxy.upstream import (
 
 POLICY = Economic(window=14_000)
 GONE = whole(b"nobody is there", status=b"502 Bad Gateway")
+LATE = whole(b"nobody answers", status=b"504 Gateway Timeout")
 BUSY = whole(b'{"error":"overloaded"}', b"x-pagefold-policy: economic", status=b"503 Service Unavailable")
 
 
@@ -69,7 +70,9 @@ def nobody() -> str:
 
 def test_it_is_handed_on_as_it_came_with_all_headers_that_are_for_pagefold(store: MemoryStore) -> None:
     told = whole(ANSWER, b"x-pagefold-fold: room", b"x-other: 1", b"content-type: application/json")
+    charged = list[object]()
     with upstream(answers(told)) as other, new_version(store, other.url) as (proxy, url, model):
+        proxy.meter = lambda seen, headers: charged.append(seen)
         sent = {"x_pagefold_token": "secret", "x_pagefold_project": "mill", "x_api_key": "sk-own", "accept": "a/b"}
         status, headers, answer = ask(url, path="/v1/messages?beta=true", body=asked(history(13)), **sent)
 
@@ -85,6 +88,7 @@ def test_it_is_handed_on_as_it_came_with_all_headers_that_are_for_pagefold(store
         proxy.catch_up()
         totals = proxy.totals_so_far
         assert (totals.requests, totals.handed_on, totals.work.changed, totals.faults) == (1, 1, 0, 0)
+        assert charged == [], "who answers it charges it"
 
 
 def test_a_stream_of_the_other_version_passes_piece_by_piece(store: MemoryStore) -> None:
@@ -94,7 +98,9 @@ def test_a_stream_of_the_other_version_passes_piece_by_piece(store: MemoryStore)
         assert model.received == []
 
 
-@pytest.mark.parametrize("answer", [GONE, None], ids=["a balancer without instances", "a closed port"])
+@pytest.mark.parametrize(
+    "answer", [GONE, LATE, None], ids=["a balancer without instances", "instances that hang", "a closed port"]
+)
 def test_once_nobody_is_left_it_is_derived_anew_and_stays(store: MemoryStore, answer: bytes | None) -> None:
     with upstream(answers(answer or GONE)) as other:
         address = other.url if answer else nobody()
@@ -147,6 +153,11 @@ def derived_here(store: MemoryStore, data: bytes, **headers: str) -> bool:
     with upstream(answers(whole(ANSWER))) as other, new_version(store, other.url) as (_, url, model):
         assert ask(url, body=data, **headers)[0] == 200
         return (len(other.received), len(model.received)) == (0, 1)
+
+
+def test_what_began_nobody_knows_where_is_derived_here(store: MemoryStore) -> None:
+    del store  # it is lost, and with it who began what
+    assert derived_here(MemoryStore(), asked(history(13)))
 
 
 NEW = {
