@@ -122,6 +122,16 @@ def test_what_nobody_puts_again_waits_for_the_disk(forgetful: PostgresServer) ->
         assert waiting in store.pages.listed("h")
 
 
+def test_a_crash_right_behind_a_new_scope_does_not_forget_its_number(forgetful: PostgresServer) -> None:
+    url = forgetful.new_schema()
+    with closing(PostgresStore(url, remembered=True)) as store:
+        store.pages.put(b"page before it", history="h")  # a server that has slept writes its log once it is woken
+        number = store.scoped(StoreScope("ann")).pages.clause.number(store.server)
+        crash(forgetful)
+    with closing(PostgresStore(url)) as store:
+        assert store.scoped(StoreScope("ann")).pages.clause.number(store.server) == number
+
+
 @pytest.mark.parametrize("said", ["address", "database"])
 def test_an_operator_can_have_every_page_wait(forgetful: PostgresServer, said: str) -> None:
     url = forgetful.new_schema()
