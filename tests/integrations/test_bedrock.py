@@ -186,7 +186,11 @@ def add(part: dict[str, Any], delta: dict[str, Any]) -> None:
 def told(number: int) -> list[dict[str, Any]]:
     """A part as a text, as JSON, or as both with a picture."""
     said = read_part(number)
-    parts = ([{"text": said}], [{"json": {"lines": said.split("\n")}}], [{"text": "Here:"}, PICTURE, {"text": said}])
+    parts: list[list[dict[str, Any]]] = [
+        [{"text": said}],
+        [{"json": {"lines": said.split("\n")}}],
+        [{"text": "Here:"}, PICTURE, {"text": said}],
+    ]
     return parts[number % 3]
 
 
