@@ -7,7 +7,6 @@ Where a path can be understood in two ways, it does not go.
 """
 
 import re
-from urllib.parse import unquote
 
 from pagefold.wire.api_paths import asked_at
 
@@ -18,12 +17,15 @@ _POSTS = re.compile(
     r"|/openai/deployments/[^/]+/embeddings"
 )
 _GETS = re.compile(rf"{_VERSION}/models(?:/[^/:]+)?|/openai/models")
+# No sign that a server could read as the end of a name, and none that stands for another but those in names of models:
+# `:` and `@`, and the `/` of a resource at AWS.
+_NAME = r"(?!\.{1,2}(?:/|\Z))(?:[\w.:@+~=,-]|%3[Aa]|%40)+"
+_CLEAR = re.compile(rf"(?:/{_NAME})+|/model/arn(?:[\w.:-]|%3[Aa]|%2[Ff](?!\.))+/[\w-]+", re.ASCII)
 
 
 def goes_with(method: str, path: str) -> bool:
     """Whether the server's key goes with a request of this method to this path, which is given without its query."""
-    plain = unquote(path)
-    if "/../" in f"{plain}/" or "/./" in f"{plain}/" or "//" in plain or "\\" in plain:
+    if _CLEAR.fullmatch(path) is None:
         return False
     if method == "POST":
         return asked_at(path) is not None or _POSTS.fullmatch(path) is not None
