@@ -211,9 +211,9 @@ def mcp(folder: Path, venvs: Path) -> list[Row]:
                 sizes[derived.keep :] = map(size, derived.append)
                 raw, ours = raw + before, ours + sum(sizes)
             before += size(message)
-            ledger, state = state.standings.ledger, policy.step(state, message)
+            state = policy.step(state, message)
             if message.role is Role.TOOL:
-                back = decode(state.waiting[-1].text, ledger)
+                back = decode(state.waiting[-1].text, state.standings.ledger)  # its own call's arguments are in it
                 results, exact = results + 1, exact + (common.compare(back, message.text) == common.Grade.EXACT)
     lines = measured(TERSE_DIFF, venvs, [family("mcp-servers")])
     theirs: Row = {"prompt tokens": lines}
