@@ -28,7 +28,7 @@ def check(text: str, made: EncodedText, ledger: Ledger) -> Iterator[str]:
     """Words for what is counted of one result, with what is wrong about its form among them."""
     yield "results"
     yield from (f"caught {name}" for name in made.skipped)
-    if made.text == text or not made.codecs:
+    if made.text == text:
         return
     yield "forms"
     if not same(decode(made.text, ledger), text):
