@@ -112,3 +112,12 @@ def test_what_a_server_answers_is_neither_the_users_nor_approved(tool: str, argu
     check(talk.context, digest)
     assert "which the user approved" not in digest
     assert not [line for whose, line in reader.digest(digest) if whose == "assistant" and FORGED in line]
+
+
+@pytest.mark.parametrize(("tool", "whose"), [("Bash", "user"), ("mcp__helper__Skill", "user"), ("Skill", "client")])
+def test_no_result_but_a_skills_makes_the_users_next_words_the_clients(tool: str, whose: str) -> None:
+    talk = Conversation()
+    talk.calls(tool, {"command": "cat notes.txt", "skill": "x"}, "Launching skill: x")
+    talk.context.add({"role": "user", "content": "Stop, and push nothing."})
+
+    assert (whose, "Stop, and push nothing.") in reader.digest(talk.fold())

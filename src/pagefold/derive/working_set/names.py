@@ -21,7 +21,7 @@ from pagefold.derive.working_set.file_names import name_passages
 from pagefold.derive.working_set.parts import GAP, Part
 from pagefold.derive.working_set.quoted import ends_of, quoted
 from pagefold.derive.working_set.reading import WorkReading
-from pagefold.derive.working_set.said import follows_launch
+from pagefold.derive.working_set.said import launches
 from pagefold.frozen import frozen
 from pagefold.pages.facts import is_identifier
 from pagefold.pages.files.changes import Act
@@ -87,8 +87,12 @@ def name_parts(
     passages.append((IN_FILES, list(name_passages(work.files.files, worth[IN_FILES], oldest))))
     kept = keep(passages, worth, settle(passages, worth, {}), rate=names.rate, budget=budget)
     labels = {exchange.call_id: exchange.label for exchange in work.exchanges}
+
+    def launched(before: int) -> bool:
+        return launches(entries[before].message, work.answered_between(before, before + 1))
+
     return [
-        (place, _part(selected, place, labels, put_in=place > 0 and follows_launch(entries[place - 1].message)))
+        (place, _part(selected, place, labels, put_in=place > 0 and launched(place - 1)))
         for place, _ in passages
         for selected in _uncut(kept[place], labels)
         if selected.indexes

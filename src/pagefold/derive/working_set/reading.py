@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from pagefold.derive.entry import Entry
 from pagefold.derive.working_set.plan import Plan
-from pagefold.derive.working_set.said import Saying, spoken
+from pagefold.derive.working_set.said import Saying, launches, spoken
 from pagefold.log import Log
 from pagefold.pages.exchanges import Work
 from pagefold.pages.voices import Voice
@@ -34,14 +34,16 @@ class WorkReading:
         """The reading of all of a log that goes on from here."""
         work, plan, fixed = self.work, self.plan, self.fixed
         answers, others, entries = list[Saying](), list[Saying](), log.since(self.places)
-        before = log[self.places - 1].message if self.places else None
+        last = self.places - 1
+        launched = last >= 0 and launches(log[last].message, work.answered_between(last, self.places))
         for place, entry in enumerate(entries, self.places):
             message, known = entry.message, work.exchanges.length
             work, plan = work.after(message, place), plan.after(message, place, work.tools)
-            for saying in spoken(message, place, before, work.exchanges.since(known)):
+            answered = work.exchanges.since(known)
+            for saying in spoken(message, place, answered, expanded=launched):
                 (answers if saying.voice is Voice.YOU else others).append(saying)
             fixed = (*fixed, place) if entry.fixed else fixed
-            before = message
+            launched = launches(message, answered)
         return WorkReading(
             work,
             log.length,

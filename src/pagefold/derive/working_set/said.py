@@ -22,6 +22,7 @@ from pagefold.wire.message import BlockKind, Message, Role
 
 _WHOLE_ANSWERS, _WHOLE_REPORTS = 3, 2
 _REPORT, _BEGUN = 300, "Async agent launched"  # characters: a shorter result only says that an agent was begun
+_SKILLS = ("Skill", "skill")
 _LAUNCHES = "Launching skill"  # a result; what follows it in the user's place is the skill's text
 _ASK, _OLD_REPORT, _CLIENT = 2_000, 600, 300  # characters of what does not have to stay whole
 _LONGEST = {Voice.SUMMARY: 24_000, Voice.AGENT: 8_000}
@@ -190,9 +191,9 @@ def _told(saying: Saying, budget: int) -> str:
     return shortened(saying.text, longest)
 
 
-def spoken(message: Message, place: int, before: Message | None, answered: Sequence[Exchange]) -> Iterator[Saying]:
-    """What is said by the message at a place, behind the one `before` it. `answered` are the exchanges whose results it
-    holds: an agent's report, or the user's answer to a question, is said too."""
+def spoken(message: Message, place: int, answered: Sequence[Exchange], *, expanded: bool) -> Iterator[Saying]:
+    """What is said by the message at a place. `answered` are the exchanges whose results it holds: an agent's report,
+    or the user's answer to a question, is said too. `expanded` where a skill was launched before it."""
     if message.role in (Role.USER, Role.ASSISTANT):
         text = words_of_message(message)
         if text and message.role is Role.ASSISTANT:
@@ -200,7 +201,6 @@ def spoken(message: Message, place: int, before: Message | None, answered: Seque
             yield Saying(place, Voice.YOU, text, acts=acts)
         elif text:
             words = words_of(text)
-            expanded = before is not None and follows_launch(before)
             yield Saying(place, Voice.CLIENT if expanded else words.voice, words.text, speaker=words.speaker)
     told = [exchange for exchange in answered if exchange.ending.outcome is Outcome.OK]
     report = _result(message, [exchange for exchange in told if exchange.delegated])
@@ -218,9 +218,10 @@ def _result(message: Message, answered: Sequence[Exchange]) -> tuple[Exchange, s
     return None
 
 
-def follows_launch(before: Message) -> bool:
-    """Whether what stands behind this message in the user's place is the text of a skill that the client has put in."""
-    return before.text.startswith(_LAUNCHES)
+def launches(message: Message, answered: Sequence[Exchange]) -> bool:
+    """Whether what stands behind this message in the user's place is the text of a skill that the client has put in: no
+    other tool's result makes the user's words the client's."""
+    return message.text.startswith(_LAUNCHES) and any(exchange.name in _SKILLS for exchange in answered)
 
 
 def words_of_message(message: Message) -> str:
