@@ -132,7 +132,7 @@ def _answered(work: Work, result: Block, place: int) -> Work:
     """The work after the result of an open call."""
     call = work.open[result.call_id]
     script = script_of(call.arguments, work.tools)
-    told = result.failed and not call.name.startswith("mcp__")  # by the client: what a server fails with is its own
+    told = result.failed and not work.tools.may_be_a_servers(call.name)  # by the client, not by whoever failed
     ending = ending_of(result.text, failed=result.failed, script=script, by_client=told)
     changes = tuple(changes_of(call.name, call.arguments, result.text, ending, work.tools, work.folders))
     tool = work.tools.find(call.name)

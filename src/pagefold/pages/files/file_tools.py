@@ -112,6 +112,10 @@ class FileTools:
         stands behind the name of that server, and no server speaks for the user."""
         return self.listed.get(name)
 
+    def may_be_a_servers(self, name: str) -> bool:
+        """Whether a tool of this name may stand behind the name of a server, by any client's way of writing that."""
+        return name not in self.listed and _SERVER.search(name) is not None
+
     def reads_by_name(self, name: str) -> bool:
         """Whether a verb in a tool's name says that it reads."""
         return not self.reads.isdisjoint(_verbs(name))
