@@ -441,6 +441,20 @@ def test_one_page_is_not_several(tmp_path: Path) -> None:
     assert said.decode().count("1 page,") == 2
 
 
+def test_one_log_is_not_several(tmp_path: Path) -> None:
+    folder = tmp_path / ".claude" / "projects" / "p"
+    folder.mkdir(parents=True)
+    (folder / "s.jsonl").write_text(json.dumps({"type": "user", "message": {"content": "Hi"}}) + "\n")
+
+    assert "Claude Code: 1 log in" in pagefold("report", home=tmp_path, code=2).stderr.decode()
+
+
+def test_help_of_mcp_says_which_file_names_servers_and_which_holds_settings(tmp_path: Path) -> None:
+    told = " ".join(pagefold("mcp", "--help", home=tmp_path).stdout.decode().split())
+
+    assert "--config FILE several servers, as clients list them (FILE.json); else a settings file" in told
+
+
 def test_counts_that_are_exact_for_one_vendor_only_say_so(tmp_path: Path) -> None:
     assert "exact for models of OpenAI only" in pagefold("replay", home=tmp_path).stdout.decode()
     assert "estimated" in pagefold("replay", "--tokens", "claude-5", home=tmp_path).stdout.decode()

@@ -98,6 +98,10 @@ def test_the_address_of_the_model_is_set_for_good_and_taken_out(
     assert (file.read_text() if file.exists() else None) == before
 
 
+def test_init_knows_an_agent_by_the_name_by_which_run_starts_it(tmp_path: Path) -> None:
+    assert init(tmp_path, "claude", "--hook", "--dry-run") == init(tmp_path, "claude-code", "--hook", "--dry-run")
+
+
 def test_an_address_that_the_user_set_stays(tmp_path: Path) -> None:
     file = tmp_path / "home" / ".claude" / "settings.json"
     file.parent.mkdir(parents=True)
