@@ -1,5 +1,6 @@
 """A store takes secrets out before it keeps anything, and with a key its files say nothing to whoever takes them."""
 
+import json
 from contextlib import closing
 from pathlib import Path
 from typing import ClassVar
@@ -42,6 +43,16 @@ def test_a_secret_is_in_no_file_and_the_handle_of_the_original_recalls_the_rest(
     assert library.store.pages.hold(id_of(TEXT), "h")
     library.close()
     assert left_in(tmp_path, TOKEN) == []
+
+
+def test_a_note_in_json_is_searched_as_what_it_says(tmp_path: Path) -> None:
+    own = Redactor([r"(?m)^pass (?P<secret>\S+)$"])
+    note = json.dumps({"texts": ["log in:\npass opensesame\nand go on"]}).encode()
+    with closing(open_store(tmp_path / "store.sqlite3", protection=Protection(redactor=own))) as store:
+        store.notes.put("fold", note)
+        assert store.notes.newest("fold") == note
+    with closing(open_store(tmp_path / "store.sqlite3", protection=Protection(redactor=own))) as store:
+        assert store.notes.newest("fold") is None, "it was in memory only"
 
 
 def test_without_redaction_everything_is_kept_as_it_is(tmp_path: Path) -> None:

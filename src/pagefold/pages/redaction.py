@@ -4,6 +4,7 @@ Only what is kept is changed: a request's own bytes stay as they are. The secret
 shows the mark. This is the one exception to "nothing is lost"; docs/decisions.md has the reasons.
 """
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -74,6 +75,17 @@ class Redactor:
             kinds.append(kind)
             done = end
         return Redacted(b"".join([*pieces, content[done:]]), tuple(kinds))
+
+    def finds(self, content: bytes) -> bool:
+        """Whether a secret stands in a content, or in a text of the JSON that it is: there line ends are escaped, and a
+        pattern that begins at one would not find its line."""
+        if self.redact(content).kinds:
+            return True
+        try:
+            value = json.loads(content) if content[:1] in (b"{", b"[") else None
+        except (ValueError, RecursionError):
+            return False
+        return bool(self.redact_value(value) != value)
 
     def redact_text(self, text: str) -> str:
         content = text.encode("utf-8", "surrogatepass")

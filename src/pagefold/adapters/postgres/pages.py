@@ -220,7 +220,7 @@ class PostgresPages:
         return self._read(_NEWEST, history=self._spelled(history))
 
     def has_secret(self, content: bytes) -> bool:
-        return self._redactor is not None and bool(self._redactor.redact(content).kinds)
+        return self._redactor is not None and self._redactor.finds(content)
 
     def get(self, page: PageId) -> bytes | None:
         return self._read(_CONTENT, page=page)

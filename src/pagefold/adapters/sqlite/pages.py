@@ -179,7 +179,7 @@ class SqlitePages:
         return page
 
     def has_secret(self, content: bytes) -> bool:
-        return self.redactor is not None and bool(self.redactor.redact(content).kinds)
+        return self.redactor is not None and self.redactor.finds(content)
 
     def put_first(self, content: bytes, *, history: str, now: float = 0.0, name: str = "") -> bytes:
         """Puts a content under a history that lists nothing yet; returns what the history listed last, or lists now."""
