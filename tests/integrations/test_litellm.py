@@ -78,7 +78,7 @@ def gateway(folder: Path, upstream: str, pagefold: str) -> Iterator[str]:
 
 
 def wait_until_ready(port: int, served: subprocess.Popen[bytes], log: Path) -> None:
-    for _ in range(180):
+    for _ in range(600):  # it takes long to start, and minutes on a busy machine
         assert served.poll() is None, log.read_text()[-3000:]
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{port}/health/liveliness", timeout=2):
