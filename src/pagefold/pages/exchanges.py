@@ -5,7 +5,7 @@ came in.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from operator import attrgetter
 from typing import Any
@@ -83,14 +83,14 @@ class Work:
     def after(self, message: Message, place: int) -> "Work":
         """The work after one more message of the history."""
         work = self
-        for block in message.blocks:
+        for index, block in enumerate(message.blocks):
             if block.kind is BlockKind.CALL:
                 arguments = arguments_of(block)
                 calls = {**work.open, block.call_id: OpenCall(block.name, arguments, place)}
                 plan = place if steps_of(block.name, arguments, self.tools) is not None else work.plan
                 work = replace(work, open=calls, plan=plan)
             elif block.kind is BlockKind.RESULT and block.call_id in work.open:
-                work = _answered(work, result_of(message, block.call_id) or block, place)
+                work = _answered(work, _whole(message.blocks, index), place)
             elif block.kind is BlockKind.TEXT and message.role is Role.USER and (work.agents or work.folders != START):
                 work = _spoken_to(work, without_reminders(block.text), place)
         return work
@@ -103,10 +103,23 @@ class Work:
 
 def result_of(message: Message, call_id: str) -> Block | None:
     """All that a message says in answer to a call, as one block: its texts, and parts that are none as their JSON."""
-    said = [block for block in message.blocks if block.call_id == call_id and block.kind in _RESULTS]
-    first = next((block for block in said if block.kind is BlockKind.RESULT), None)
-    text = "\n".join(block.text for block in said if block.text)
-    return first if first is None or first.text == text else replace(first, text=text, path=(), within=None)
+    for index, block in enumerate(message.blocks):
+        if block.call_id == call_id and block.kind is BlockKind.RESULT:
+            return _whole(message.blocks, index)
+    return None
+
+
+def _whole(blocks: Sequence[Block], index: int) -> Block:
+    """The first text of a result with what else the result says. Its parts stand side by side."""
+    first, start, end = blocks[index], index, index + 1
+    while first.call_id and start and blocks[start - 1].call_id == first.call_id:
+        start -= 1
+    while first.call_id and end < len(blocks) and blocks[end].call_id == first.call_id:
+        end += 1
+    if end - start == 1:
+        return first
+    text = "\n".join(block.text for block in blocks[start:end] if block.kind in _RESULTS and block.text)
+    return first if first.text == text else replace(first, text=text, path=(), within=None)
 
 
 def work_of(messages: Iterable[Message], own: OwnTools = ()) -> Work:
