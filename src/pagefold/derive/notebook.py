@@ -151,7 +151,7 @@ class Notebook:
             self.notes.put_all(notes, now=now)
             for name, content, history in notes:
                 if self._unsaved.get(name) == (content, history):
-                    del self._unsaved[name]
+                    self._unsaved.pop(name, None)  # another thread may have saved it as well
 
     def get(self, prefix_hash: bytes) -> Notes:
         notes = self._known.get(prefix_hash)
