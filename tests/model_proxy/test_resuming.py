@@ -1,5 +1,6 @@
 """A history that is seen for the first time goes on from its newest saved fold, and is the same to the byte."""
 
+import json
 import random
 from collections.abc import Iterator
 from contextlib import closing
@@ -10,6 +11,8 @@ import pytest
 
 from pagefold.adapters.protection import Protection
 from pagefold.adapters.stores import open_store
+from pagefold.derive.notebook import SavedFold
+from pagefold.derive.pinned_policy import PinnedPolicy
 from pagefold.derive.policies.economic import Economic
 from pagefold.model_proxy import resuming
 from pagefold.model_proxy.conversations import Conversations
@@ -90,6 +93,34 @@ def test_a_fork_from_before_the_fold_is_derived_from_its_beginning(tmp_path: Pat
         resumed.clear()
         assert sent(conversations(store), requests[4]) == expected[4]
         assert not resumed
+
+
+def test_a_fork_that_has_grown_as_long_is_derived_from_its_beginning(tmp_path: Path, resumed: list[int]) -> None:
+    with closing(open_store(tmp_path / "s.sqlite3")) as store, closing(open_store(tmp_path / "o.sqlite3")) as other:
+        always = conversations(store)
+        messages = json.loads([data for data in life() if sent(always, data)][-1])["messages"]
+        messages[4]["content"][0]["content"] = "another answer of the same tool"
+        assert sent(conversations(store), body(messages)) == sent(conversations(other), body(messages))
+    assert not resumed
+
+
+def test_a_fold_without_an_answer_is_not_gone_on_from(
+    tmp_path: Path, resumed: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The client has said something else in its place: then nobody was asked there."""
+    with closing(open_store(tmp_path / "s.sqlite3")) as store, closing(open_store(tmp_path / "o.sqlite3")) as other:
+        always, saved = conversations(store), list[int]()
+        save = always.notebook.save_fold
+
+        def told(answered: bytes, policy: PinnedPolicy, fold: SavedFold, now: float, history: str) -> None:
+            saved.append(fold.messages)
+            save(answered, policy, fold, now, history)
+
+        monkeypatch.setattr(always.notebook, "save_fold", told)
+        folded = json.loads(next(data for data in life() if sent(always, data) and saved))["messages"]
+        hurried = body([*folded[: saved[0]], {"role": "user", "content": "And hurry."}])
+        assert sent(conversations(store), hurried) == sent(conversations(other), hurried)
+    assert not resumed
 
 
 @pytest.mark.parametrize("written", ["", "{}", "[]", '{"after": "00", "messages": 4, "came": 1}', "half"])
