@@ -1,10 +1,12 @@
 """A store takes secrets out before it keeps anything, and with a key its files say nothing to whoever takes them."""
 
+import gc
 import json
 from contextlib import closing
 from pathlib import Path
 from typing import ClassVar
 
+import apsw
 import keyring
 import pytest
 from keyring.backend import KeyringBackend
@@ -53,6 +55,23 @@ def test_a_note_in_json_is_searched_as_what_it_says(tmp_path: Path) -> None:
         assert store.notes.newest("fold") == note
     with closing(open_store(tmp_path / "store.sqlite3", protection=Protection(redactor=own))) as store:
         assert store.notes.newest("fold") is None, "it was in memory only"
+
+
+def test_what_is_put_into_an_encrypted_store_leaves_no_cursor_behind(tmp_path: Path) -> None:
+    with closing(open_store(tmp_path / "store.sqlite3", protection=Protection(KEY))) as store:
+        for number in range(3):
+            store.pages.put(b"before %d" % number, history="h")
+        alive = _cursors()
+        for number in range(50):
+            store.pages.put(b"page %d" % number, history="h", now=1.0)
+            assert store.pages.get(id_of(b"page %d" % number))
+            store.pages.hold(id_of(b"page %d" % number), "h")
+            store.notes.put("note", b"note %d" % number, now=1.0)
+        assert _cursors() <= alive + 1
+
+
+def _cursors() -> int:
+    return sum(isinstance(one, apsw.Cursor) for one in gc.get_objects())
 
 
 def test_without_redaction_everything_is_kept_as_it_is(tmp_path: Path) -> None:

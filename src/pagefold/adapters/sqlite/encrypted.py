@@ -20,11 +20,15 @@ T = TypeVar("T")
 
 
 class Rows:
-    """The rows of a statement; of one that changes rows, how many it changed and the key of the last."""
+    """The rows of a statement; of one that changes rows, how many it changed and the key of the last.
+
+    Rows of a `SELECT` are fetched as they are asked for, all others at once: apsw 3.54 keeps a cursor for ever that
+    goes away after one that was made later, and what every statement costs grows with a connection's cursors.
+    """
 
     __slots__ = ("_cursor", "lastrowid", "rowcount")
 
-    def __init__(self, cursor: apsw.Cursor, rowcount: int, lastrowid: int) -> None:
+    def __init__(self, cursor: "apsw.Cursor | _Fetched", rowcount: int = -1, lastrowid: int = 0) -> None:
         self._cursor, self.rowcount, self.lastrowid = cursor, rowcount, lastrowid
 
     def __iter__(self) -> Iterator[Any]:
@@ -44,6 +48,21 @@ class Rows:
             raise _translation(error) from error
 
 
+class _Fetched:
+    """Rows that were fetched already."""
+
+    __slots__ = ("_rows",)
+
+    def __init__(self, rows: Iterable[Any]) -> None:
+        self._rows = iter(rows)
+
+    def fetchone(self) -> Any:
+        return next(self._rows, None)
+
+    def fetchall(self) -> list[Any]:
+        return list(self._rows)
+
+
 class EncryptedConnection:
     """A connection to the file at `path` under `key`, 64 hex digits. The file is made where there is none."""
 
@@ -57,18 +76,18 @@ class EncryptedConnection:
         db = self._db
         try:
             if _READS.match(statement):  # a get is two of these, and what it costs counts
-                return Rows(db.execute(statement, values or None), -1, 0)
+                return Rows(db.execute(statement, values or None))
             before = db.total_changes()
-            cursor = db.execute(statement, values or None)
-            return Rows(cursor, db.changes() if db.total_changes() != before else 0, db.last_insert_rowid())
+            rows = _Fetched(db.execute(statement, values or None).fetchall())
+            return Rows(rows, db.changes() if db.total_changes() != before else 0, db.last_insert_rowid())
         except apsw.Error as error:
             raise _translation(error) from error
 
     def executemany(self, statement: str, rows: Iterable[Sequence[Any]]) -> Rows:
         def run() -> Rows:
             before = self._db.total_changes()
-            cursor = self._db.executemany(statement, rows)
-            return Rows(cursor, self._db.total_changes() - before, self._db.last_insert_rowid())
+            fetched = _Fetched(self._db.executemany(statement, rows).fetchall())
+            return Rows(fetched, self._db.total_changes() - before, self._db.last_insert_rowid())
 
         return _translated(run)
 
