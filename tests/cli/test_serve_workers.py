@@ -107,6 +107,7 @@ def test_turns_on_any_worker_are_sent_as_by_one(tmp_path: Path) -> None:
                     away = (first, second)[number % 2]  # who is stopped takes no connection: the other one does
                     with stopped(away, tmp_path / "two" / "s.db"):
                         two.ask(data)
+            until(lambda: two.status()["requests"] == len(by_one))  # a worker that stood still tells later
             counted, metrics = two.status(), two.get("/pagefold/metrics").decode()
             sessions = json.loads(two.get("/pagefold/live.json"))["sessions"]
     assert [received.body for received in provider.received] == by_one
