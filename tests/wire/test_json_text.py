@@ -2,6 +2,7 @@
 
 import json
 import re
+import tracemalloc
 from collections.abc import Callable, Iterator
 from random import Random
 from typing import Any
@@ -129,6 +130,16 @@ def test_replacing_a_string_leaves_every_byte_outside_it(value: Any, random: Ran
         assert replaced.startswith(text[:start])
         assert replaced.endswith(text[end:])
         assert json.loads(replaced[start : len(replaced) - len(text[end:])]) == new
+
+
+def test_long_texts_are_not_held_after_a_string_in_them_was_replaced() -> None:
+    tracemalloc.start()
+    try:
+        for number in range(8):
+            assert json_text.replaced(f'{{"a": "b", "long": "{str(number) * 1_000_000}"}}', ("a",), "c")[7] == "c"
+        assert tracemalloc.get_traced_memory()[0] < 2_000_000
+    finally:
+        tracemalloc.stop()
 
 
 @settings(deadline=None)

@@ -24,7 +24,7 @@ _SPACE = re.compile(r"[ \t\n\r]*")
 _PLAIN_KEY = re.compile(r'"([^"\\]*)"[ \t\n\r]*:[ \t\n\r]*')  # nothing in it is escaped, and so it says what it is
 _BEHIND = re.compile(r"[ \t\n\r]*([,}])[ \t\n\r]*")  # what follows a member
 _BEHIND_ELEMENT = re.compile(r"[ \t\n\r]*([,\]])[ \t\n\r]*")
-_REPLACED = 16
+_REPLACED, _REMEMBERED_CHARACTERS = 16, 1 << 18
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -164,16 +164,22 @@ def find(text: str, path: Path) -> tuple[int, int]:
     return start, end
 
 
-@lru_cache(maxsize=_REPLACED)
 def replaced(text: str, path: Path, value: str) -> str:
-    """`text` with the string at `path` saying `value`; every other byte as it was. The newest are remembered: what a
-    policy changed is changed once more in the message as the client sent it.
+    """`text` with the string at `path` saying `value`; every other byte as it was. The newest are remembered, unless
+    they are long: what a policy changed is changed once more in the message as the client sent it.
 
     Raises WireError where what lies there is not a string.
     """
+    return (_remembered if len(text) <= _REMEMBERED_CHARACTERS else _replaced)(text, path, value)
+
+
+def _replaced(text: str, path: Path, value: str) -> str:
     start, end = find(text, path)
     _expect(text, start, '"')
     return splice(text, [(start, end, dumps(value))])
+
+
+_remembered = lru_cache(maxsize=_REPLACED)(_replaced)
 
 
 def replaced_each(text: str, strings: Sequence[tuple[Path, str]]) -> str:
