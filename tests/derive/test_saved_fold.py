@@ -11,6 +11,8 @@ from pagefold.derive.fold import Folded
 from pagefold.derive.policies.economic import Economic, State
 from pagefold.derive.policy import Derived, Notes
 from pagefold.derive.runner import Run, as_it_is, begin
+from pagefold.log import Log
+from pagefold.pages.page import id_of
 from pagefold.wire import json_text
 from pagefold.wire.apis import MESSAGES
 from pagefold.wire.message import Message, Role
@@ -37,6 +39,12 @@ def request_of(run: Run[Message]) -> tuple[Any, ...]:
     return [message.raw for message in run.asked.request], told, pages, list(derived.decisions)
 
 
+def sent_by(state: State) -> list[str]:
+    """What goes upstream right after a fold, which what follows extends."""
+    entries = state.log.since(state.folded)
+    return [message.raw for message in (*state.front, *(entry.shown for entry in entries))]
+
+
 def folds_read_back(policy: Economic, messages: Sequence[Message], cold: int = 0, head: int = 0) -> list[Folded]:
     """Goes on from each fold as it was, and as it comes back from its text. Returns them, at least two."""
     run, again, folds = begin(policy, head), None, list[Folded]()
@@ -54,6 +62,7 @@ def folds_read_back(policy: Economic, messages: Sequence[Message], cold: int = 0
                 state = policy.resumed(text, messages[:place], head)
                 assert state is not None
                 assert policy.saved(state) == text
+                assert sent_by(state) == sent_by(run.asked.state)
                 again = replace(run, asked=replace(run.asked, state=state))
                 folds.append(run.asked.state.last)
         run = run.step(message)
@@ -103,17 +112,41 @@ def test_a_history_that_had_to_be_repaired_is_repaired_alike() -> None:
 
 
 @pytest.fixture(scope="module")
-def saved() -> tuple[str, list[Message]]:
-    policy, messages = Economic(window=12_000), in_their_places(SESSIONS["files"])
-    run = begin(policy)
+def folded() -> tuple[State, list[Message]]:
+    """The state after the first fold of a session, and the messages up to there."""
+    messages = in_their_places(SESSIONS["files"])
+    run = begin(Economic(window=12_000))
     for place, message in enumerate(messages):
         if run.asked is None and message.role is Role.ASSISTANT:
             run = run.ask(Notes(), as_it_is)
             assert run.asked is not None
             if run.asked.derived.reason:
-                return policy.saved(run.asked.state) or "", messages[:place]
+                return run.asked.state, messages[:place]
         run = run.step(message)
     raise AssertionError("it never folded")
+
+
+@pytest.fixture(scope="module")
+def saved(folded: tuple[State, list[Message]]) -> tuple[str, list[Message]]:
+    state, messages = folded
+    return Economic(window=12_000).saved(state) or "", messages
+
+
+def test_what_does_not_follow_from_messages_and_texts_is_not_saved(folded: tuple[State, list[Message]]) -> None:
+    state, _ = folded
+    digest = state.front[-1]
+    at, entry = next((at, entry) for at, entry in enumerate(state.log) if entry.labels)
+    unnamed = state.log[:]
+    unnamed[at] = replace(entry, labels=tuple(block.name or "result" for block in entry.message.blocks)[:1])
+    changed = {
+        "a page that was recalled": replace(state, recalled=frozenset({id_of(b"a page")})),
+        "a message that is no text": replace(state, front=(*state.front[:-1], replace(digest, raw=f" {digest.raw}"))),
+        "a message of the client's": replace(state, front=(*state.front[:-1], replace(digest, place=0))),
+        "a result that lost its call": replace(state, log=Log(unnamed)),
+    }
+    assert Economic(window=12_000).saved(state) is not None
+    for name, other in changed.items():
+        assert Economic(window=12_000).saved(other) is None, name
 
 
 def test_a_fold_of_other_messages_is_not_read(saved: tuple[str, list[Message]]) -> None:
