@@ -361,3 +361,11 @@ def test_lines_left_out_behind_the_last_quoted_one_are_marked(lines: list[str], 
     (title,) = [part.title for part in made.parts if "zig_zag_7 turns" in part.lines]
 
     assert title.endswith(", single lines:") is marked
+
+
+def test_a_long_plan_that_the_latest_ask_takes_up_stays_whole_where_there_is_room() -> None:
+    plan = "\n".join(f"- Step {step}: turn the wheel of room {step} once more." for step in range(300))
+    messages = conversation(user("Plan it."), agent(plan), user("Implement the proposed plan."))
+
+    assert len(plan) > 12_000
+    assert plan in digest(messages, 24_000)

@@ -26,7 +26,7 @@ _SKILLS = ("Skill", "skill")
 _LAUNCHES = "Launching skill"  # a result; what follows it in the user's place is the skill's text
 _ASK, _OLD_REPORT, _CLIENT = 2_000, 600, 300  # characters of what does not have to stay whole
 _LONGEST = {Voice.SUMMARY: 24_000, Voice.AGENT: 8_000}
-_LONGEST_OTHER = 12_000
+_LONGEST_OTHER, _LONGEST_ANSWERED = 12_000, 24_000
 _SHORT, _LEAST = 300, 1_500  # characters that are told at least, of the latest ask and what it replies to the second
 _TITLE = 12  # tokens
 _SENTENCE = re.compile(r"(?<=[.!?:])\s+(?=[A-Z#*`\d-])")
@@ -182,8 +182,9 @@ def _parts(told: Sequence[tuple[Saying, str]]) -> Iterator[tuple[Part, list[Sayi
 def _told(saying: Saying, budget: int) -> str:
     """What is told of a saying where there is room."""
     if saying.reason:
-        longest = _LONGEST.get(saying.voice, _LONGEST_OTHER)
-        room = max(_LEAST, budget * 4) if saying.reason in (_ANSWERED, _LATEST) else max(_SHORT, budget * 2)
+        last = saying.reason in (_ANSWERED, _LATEST)
+        longest = _LONGEST.get(saying.voice, _LONGEST_ANSWERED if last else _LONGEST_OTHER)
+        room = max(_LEAST, budget * 4) if last else max(_SHORT, budget * 2)
         return shortened(saying.text, min(longest, room))
     if saying.voice is Voice.YOU:
         return in_short(saying.text, saying.chosen, acts=saying.acts)
