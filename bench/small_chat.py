@@ -5,6 +5,7 @@ an offered tool and has arguments counts as a call of it, so that a model is not
 """
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
@@ -70,5 +71,5 @@ def message_of(text: str, tools: Sequence[Mapping[str, Any]], number: int) -> di
     if calls:
         for tag in _TAGS:
             words = words.replace(tag, "")
-        words = words.strip("{} \n")  # a pair of braces too many, which it would say again
+        words = re.sub(r"(?m)^[{}]+$", "", words)  # a pair of braces too many, which it would say again
     return {"role": "assistant", "content": words.strip(), **({"tool_calls": calls} if calls else {})}

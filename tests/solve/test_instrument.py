@@ -10,6 +10,7 @@ from pagefold.solve.arms import Arm
 from pagefold.solve.experiment import MODEL, Job, Kept, estimated_usd, results_of, simulate
 from pagefold.solve.faults import FAULTS
 from pagefold.solve.kinds import KINDS
+from pagefold.solve.page import Experiment
 from pagefold.solve.verdict import Finding, Result, compared, pairs_needed, sentence
 
 # Kinds of tasks that a fault can hurt.
@@ -102,3 +103,10 @@ def test_a_run_goes_on_where_it_was_cut_off(tmp_path: Path) -> None:
     assert next(results_of(jobs, Kept(path), work)) == first
     assert len(list(results_of(jobs, Kept(path), work))) == 2
     assert sorted(job.seed for job in made) == [1, 2]
+
+
+@pytest.mark.parametrize(("seeds", "pairs"), [((), 0), ((1, 2), 0), ((1, 1), 1), ((1, 1, 2, 3), 1), ((2, 1, 1, 2), 2)])
+def test_only_what_both_arms_have_run_counts_as_a_pair(seeds: tuple[int, ...], pairs: int) -> None:
+    arms = ("as it is", "economic")
+    results = [result(arms[at % 2], seed) for at, seed in enumerate(seeds)]
+    assert Experiment("m", results, 4, "").notes()[-1].startswith(f"{pairs} pair")

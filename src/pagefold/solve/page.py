@@ -1,5 +1,6 @@
 """Writes the figures of an experiment as Markdown, and as one HTML file that needs nothing else."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -30,12 +31,13 @@ class Experiment:
     def notes(self) -> list[str]:
         asked = SIMULATED if not self.model else f"The model was {self.model}."
         made = f"{len(self.results):,} of {self.planned:,} planned runs were made"
-        arms = max(1, len({result.arm for result in self.results if result.size == self.results[0].size}))
+        arms = len({result.arm for result in self.results if result.size == self.results[0].size})
+        runs = Counter(result.pair for result in self.results)
         return [
             asked,
             f"{made}: {self.ended}." if self.ended else f"{made}.",
             f"Cost is by the provider's usage (prices: {self.prices}).",
-            sample_told(len(self.results) // arms),
+            sample_told(sum(count == arms for count in runs.values())),
         ]
 
 
