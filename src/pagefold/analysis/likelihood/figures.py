@@ -86,4 +86,4 @@ def verdict(policy: str, scores: Sequence[TurnScore]) -> str:
         return f"{policy} predicts the recorded answers better than {LAST} of the same size."
     if told.low > 0:
         return f"{policy} predicts the recorded answers worse than {LAST} of the same size."
-    return f"Not decided: {policy} and {LAST} of the same size predict the recorded answers about as well."
+    return f"Not decided whether {policy} predicts the recorded answers better or worse than {LAST} of the same size."
