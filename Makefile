@@ -57,6 +57,7 @@ bench-long: $(READY)
 	$(BIN)/python bench/knapsack.py
 	$(BIN)/python bench/selection.py
 	$(BIN)/python -m bench.trim
+	$(BIN)/python -m bench.gates
 	$(BIN)/python bench/journal.py --runs 1200
 	$(BIN)/python bench/fold.py
 	$(BIN)/python -m bench.policies
