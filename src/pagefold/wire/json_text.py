@@ -165,21 +165,17 @@ def find(text: str, path: Path) -> tuple[int, int]:
 
 
 def replaced(text: str, path: Path, value: str) -> str:
-    """`text` with the string at `path` saying `value`; every other byte as it was. The newest are remembered, unless
-    they are long: what a policy changed is changed once more in the message as the client sent it.
-
-    Raises WireError where what lies there is not a string.
-    """
-    return (_remembered if len(text) <= _REMEMBERED_CHARACTERS else _replaced)(text, path, value)
+    """`text` with the string at `path` saying `value`; every other byte as it was. Raises WireError where what lies
+    there is not a string. The newest are remembered, unless they are long: what a policy changed is changed once more
+    in the message as the client sent it."""
+    return (_replaced if len(text) <= _REMEMBERED_CHARACTERS else _replaced.__wrapped__)(text, path, value)
 
 
+@lru_cache(maxsize=_REPLACED)
 def _replaced(text: str, path: Path, value: str) -> str:
     start, end = find(text, path)
     _expect(text, start, '"')
     return splice(text, [(start, end, dumps(value))])
-
-
-_remembered = lru_cache(maxsize=_REPLACED)(_replaced)
 
 
 def replaced_each(text: str, strings: Sequence[tuple[Path, str]]) -> str:
