@@ -23,8 +23,8 @@ from pagefold.model_proxy.answer_reader import AnswerReader
 from pagefold.model_proxy.conversations import AS_IT_IS, Conversations, History
 from pagefold.model_proxy.derivation import Acceptance, Derivation, last_folded
 from pagefold.model_proxy.deriving import Derivations, Nearest
-from pagefold.model_proxy.marks import with_marks
-from pagefold.model_proxy.recalling import RecallTurn, offered, turn_of
+from pagefold.model_proxy.recalling import RecallTurn, turn_of
+from pagefold.model_proxy.request_body import body_of
 from pagefold.model_proxy.request_cache import ParsedRequest, RequestCache
 from pagefold.model_proxy.totals import NO_PREFIX, NO_WORK, NOT_RECKONED, NOTHING_CACHED, Ending, Seen, Work
 from pagefold.model_proxy.turn_recorder import ExchangeRecord
@@ -307,27 +307,8 @@ class Exchange(AnswerReader):
 
     def _rendered(self, derivation: Derivation) -> bytes | None:
         assert self._parsed is not None
-        request = self._parsed.request
-        own = self._messages.length == request.messages.length
-        members = self._members_without_clearing() if self._parsed.clears else None
-        if not derivation.changed and not self.turn and own and not members:
-            return None
-        api = self._parsed.api
-        tools = offered(api) if self.turn else ()
-        messages = derivation.messages
-        if derivation.moves:
-            messages = api.spelled(with_marks(derivation, api.marks) if api.marks else messages)
-        in_place = self._messages is request.messages and not derivation.moves
-        return request.render(messages, tools, members, derivation.edited if in_place else None)
-
-    def _members_without_clearing(self) -> dict[str, str]:
-        """Returns the members to replace so that the provider clears no tool results, if the policy folds: it would see
-        another request than was priced, and lose its cached prefix. The client's other edits stay."""
-        clearing = self._parsed.api.clearing if self._parsed else None
         folds = self._derivations is not None and self._derivations.policy.abilities.folds
-        if self._parsed is None or clearing is None or not folds:
-            return {}
-        return {clearing.key: clearing.without(self._parsed.request.member(clearing.key))}
+        return body_of(self._parsed, self._messages, derivation, offers=self.turn is not None, folds=folds)
 
     def _read(self, request_cache: RequestCache) -> ParsedRequest | None:
         if self.api is None or self._parsed is not None or self._unread:
