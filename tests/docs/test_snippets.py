@@ -1,8 +1,10 @@
 """Every snippet of a page works: Python runs, settings load, JSON and YAML parse."""
 
 import ast
+import gc
 import json
 import tomllib
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +80,10 @@ def test_every_python_snippet_runs(name: str, tmp_path: Path, monkeypatch: pytes
             if not framework_is_missing(error):
                 raise
             assert missing_names(code) == []
+    names.clear()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)  # a snippet need not close what it opens
+        gc.collect()
 
 
 def test_snippets_that_another_test_compares_are_there() -> None:
