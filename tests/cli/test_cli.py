@@ -20,6 +20,7 @@ from pagefold.derive.policies import LIVE
 from pagefold.pages.contents import ContentsEntry, called, contents_page
 from pagefold.pages.kinds import PageKind
 from pagefold.pages.page import Page
+from tests.analysis.logs import claude_code
 from tests.cli.program import pagefold
 
 SESSION = {"id": "s", "messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]}
@@ -105,6 +106,23 @@ def test_replay_without_a_path_finds_the_logs_of_this_computer(tmp_path: Path) -
 
     assert "Claude Code: 1 log in" in done.stderr.decode()
     assert [session["id"] for session in json.loads(done.stdout)["sessions"]] == ["mine"]
+
+
+def test_without_logs_of_ones_own_the_days_asked_for_do_not_empty_the_report_of_the_example(tmp_path: Path) -> None:
+    done = pagefold("report", "--days", "1", "-o", "page.html", "--md", home=tmp_path)
+    told = json.loads(pagefold("report", "--days", "1", "--json", home=tmp_path).stdout)
+
+    assert told["bill"]["requests"] > 0
+    for text in (done.stdout.decode(), done.stderr.decode(), (tmp_path / "page.html").read_text(), told["notes"][0]):
+        assert "these are not your sessions" in text
+        assert "went on since" not in text
+    own = tmp_path / ".claude" / "projects" / "p"
+    own.mkdir(parents=True)
+    (own / "s.jsonl").write_text("".join(json.dumps(row) + "\n" for row in claude_code("s", range(3), "2025-11-09")))
+    assert (
+        b"No session in these recordings went on since"
+        in pagefold("report", "--days", "1", home=tmp_path, code=2).stdout
+    )
 
 
 def test_replay_as_json_tells_sessions_sources_and_the_total(tmp_path: Path) -> None:

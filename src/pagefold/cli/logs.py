@@ -33,12 +33,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Recordings:
-    """The files that a command reads, how it replays them, and where."""
+    """The files that a command reads, how it replays them, and where. `example` says that they are the bundled example,
+    for no log was found."""
 
     paths: list[LogPath]
     job: ReplayJob
     engine: Engine
     settings: Settings
+    example: bool = False
 
     def results(self, what: str, work: SessionWork[T]) -> Iterator[SessionResult[T] | FileProblem]:
         """Yields a result for every session, in order, with a progress bar that counts sessions."""
@@ -102,7 +104,11 @@ def recordings_of(options: argparse.Namespace) -> Recordings:
     )
     engine = Engine(options.engine, settings.replay.jobs, Path(options.resume) if options.resume else None)
     paths = recordings.find(options.paths, settings.sink) if options.paths else own_logs()
-    return Recordings(paths, job, engine, settings)
+    example = not options.paths and not paths
+    if example:
+        output.to_stderr("Taking the bundled example session instead.")
+        paths = [recordings.example()]
+    return Recordings(paths, job, engine, settings, example)
 
 
 def policy_names(text: str) -> tuple[str, ...]:
@@ -123,7 +129,7 @@ def tell_problems(problems: ProblemCounts) -> None:
 
 
 def own_logs() -> list[LogPath]:
-    """Where agents keep their logs on this computer, or else the bundled example."""
+    """The logs that agents keep on this computer."""
     paths: list[LogPath] = []
     for agent, folder, pattern in config.agent_logs():
         files = sorted(folder.rglob(pattern)) if folder.is_dir() else []
@@ -131,9 +137,6 @@ def own_logs() -> list[LogPath]:
             f"{agent}: {several(len(files), 'log')} in {folder}" if files else f"{agent}: no logs in {folder}"
         )
         paths += files
-    if not paths:
-        output.to_stderr("Taking the bundled example session instead.")
-        return [recordings.example()]
     return paths
 
 

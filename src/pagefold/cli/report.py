@@ -1,7 +1,8 @@
 """`pagefold report`: what recorded sessions cost and what pagefold would have saved, as a page, Markdown or JSON.
 
-PATH is a file, a folder or a glob, as for replay; without one, the logs that agents keep on this computer. The page is
-one HTML file that loads nothing; it holds excerpts of your logs unless you say --no-text.
+PATH is a file, a folder or a glob, as for replay; without one, the logs that agents keep on this computer, or where
+there are none the bundled example, whatever --days says. The page is one HTML file that loads nothing; it holds
+excerpts of your logs unless you say --no-text.
 
 Examples:
   pagefold report --days 30
@@ -24,7 +25,7 @@ from pagefold.adapters.local_files import LocalFiles
 from pagefold.adapters.recordings import LogPath
 from pagefold.adapters.sqlite import session_rows
 from pagefold.analysis.engine import sessions_of, size_of
-from pagefold.analysis.report import SavingsReport
+from pagefold.analysis.report import EXAMPLE, SavingsReport
 from pagefold.analysis.report.figures import figures_of, to_dict
 from pagefold.analysis.report.html_page import page
 from pagefold.analysis.report.markdown import markdown
@@ -64,9 +65,10 @@ def run(options: argparse.Namespace) -> int:
     rows = _rows(recorded.settings)
     behind = {row.session: row.policy for row in rows if row.policy not in _AS_IT_CAME}
     used = {row.session: (row.windows, row.weeks) for row in rows if row.windows or row.weeks}
-    since = datetime.fromisoformat(f"{team_use.since_of(options.days)}T00:00Z").timestamp() if options.days else 0.0
+    days = 0 if recorded.example else options.days or 0
+    since = datetime.fromisoformat(f"{team_use.since_of(days)}T00:00Z").timestamp() if days else 0.0
     asked = ReportOptions(tuple(rivals), _every(recorded.paths), not options.no_text, behind, used, since)
-    report = SavingsReport(recorded.job, asked, trial=compared(rows))
+    report = SavingsReport(recorded.job, asked, trial=compared(rows), example=recorded.example)
     for result in recorded.results("reading", partial(session_report, options=asked)):
         report.add(result)
     if report.longest is not None:
@@ -126,4 +128,5 @@ def _said(report: SavingsReport, path: Path) -> str:
     when = f", {report.period}" if report.period else ""
     figures = (f"  {figure.value} {figure.words.replace('`', '')}" for figure in figures_of(report)[:3])
     wrote = f"Wrote {path}: {several(report.sessions, 'session')}{when}."
-    return "\n".join([wrote, *figures, "Open it in a browser: it says of every figure how it was got."])
+    about = [EXAMPLE] if report.example else []
+    return "\n".join([wrote, *about, *figures, "Open it in a browser: it says of every figure how it was got."])

@@ -25,6 +25,7 @@ from pagefold.charts import Timeline
 from pagefold.number_format import day_of, several
 from pagefold.tokens import counter
 
+EXAMPLE = "This is the example session that comes with pagefold: these are not your sessions."
 _SESSIONS = 10
 _WASTED = 10
 _LOSSES = 12
@@ -36,6 +37,7 @@ class SavingsReport:
     job: ReplayJob
     options: ReportOptions = field(default_factory=ReportOptions)
     trial: TrialResult = NO_TRIAL
+    example: bool = False  # whether what is reported is the bundled example, nobody's own sessions
     problems: ProblemCounts = field(default_factory=ProblemCounts)
     totals: dict[str, ReplayTotals] = field(default_factory=dict)
     tools: dict[str, Share] = field(default_factory=dict)

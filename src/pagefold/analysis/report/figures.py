@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from pagefold.analysis.report import SavingsReport
+from pagefold.analysis.report import EXAMPLE, SavingsReport
 from pagefold.analysis.request_usage import Money
 from pagefold.analysis.session_bill import LARGE_HEAD, Bill
 from pagefold.number_format import day_of, money, several, share, short
@@ -226,6 +226,8 @@ def notes_of(report: SavingsReport) -> list[str]:
 
 def _notes_on_the_bill(report: SavingsReport) -> Iterator[str]:
     bill, figures = report.bill, report.before
+    if report.example:
+        yield EXAMPLE
     missing = bill.requests - bill.logged_requests
     if missing and not bill.logged_requests:
         head = report.job.overhead

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pagefold import charts
 from pagefold.analysis.compare import MISSED, WORST_FROM
 from pagefold.analysis.replay_figures import ReplayFigures
-from pagefold.analysis.report import SavingsReport
+from pagefold.analysis.report import EXAMPLE, SavingsReport
 from pagefold.analysis.report.figures import (
     BILL_COLUMNS,
     GROUP_COLUMNS,
@@ -127,6 +127,8 @@ def _headline(report: SavingsReport) -> Iterator[Html]:
     sources = ", ".join(sorted(report.totals["identity"].sources))
     sessions, requests = several(report.sessions, "session"), several(report.before.requests, "request")
     when = f", {report.period}" if report.period else ""
+    if report.example:
+        yield el("p", el("b", EXAMPLE))
     yield el("p", _WHAT)
     yield el("p", f"{sessions} with {requests}, from {sources}{when}.", class_="soft")
     yield el("ul", map(_card, figures_of(report)), class_="cards", id="figures")

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from pagefold.analysis.cache_losses import who_and_what
 from pagefold.analysis.compare import ComparedPolicy
-from pagefold.analysis.report import SavingsReport
+from pagefold.analysis.report import EXAMPLE, SavingsReport
 from pagefold.analysis.report.figures import BILL_COLUMNS, GROUP_COLUMNS, bill_rows, figures_of, group_rows, notes_of
 from pagefold.number_format import change, money, rate, several, share, short
 
@@ -21,6 +21,9 @@ def _lines(report: SavingsReport) -> Iterator[str]:
         yield report.nothing
         yield from _problems(report)
         return
+    if report.example:
+        yield f"**{EXAMPLE}**"
+        yield ""
     when = f", {report.period}" if report.period else ""
     yield f"{several(report.sessions, 'session')}, {several(report.before.requests, 'request')}{when}."
     yield ""
