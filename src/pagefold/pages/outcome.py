@@ -42,6 +42,7 @@ _TOOL_FAILED = re.compile(
     r"|\s*E[A-Z]{3,12}: "  # EISDIR, ENOENT
     r'|\s*\{\s*"error":(?!\s*(?:null|false|""|\{\}|\[\]))'
 )
+_CLIENTS_FRAME = re.compile(r"\s*Wall time: [^\n]*\n(?:Output:\n)?")
 _SHORTLY_FAILED = re.compile(
     r"\s*(?:(?:[Ff]ailed|Unable) to |Search failed\b|Access denied\b|access to [^\n]* is not allowed"
     r"|[Mm]issing required)"
@@ -63,6 +64,7 @@ _PRINTED = re.compile(
     r"|No module named |: command not found|: not found$|^\w*(?:Error|Exception): "
     r"|\b[1-9]\d* (?:failed|failures?|errors?)\b|: cannot use |: undefined: |^[a-z]+ ERROR |\bERROR task failed"
     r"|^level=error\b|\bTest failed\. See above"
+    r"|^pattern \S+: (?:directory prefix|no matching|no required|open |lstat )|^invalid value \"[^\"\n]*\" for flag -"
     r"|^[^\s:]+\.\w+:\d+:\d+: \S",  # what compilers and linters find
     re.MULTILINE,
 )
@@ -167,9 +169,11 @@ def ending_of(result: str, *, failed: bool = False, script: str = "", by_client:
 
 
 def _tool_failed(result: str) -> bool:
-    """Whether a tool that is no shell says that it failed."""
-    shortly = len(result) <= _SHORTLY and _SHORTLY_FAILED.match(result) is not None
-    return shortly or _TOOL_FAILED.match(result[:_LOOKED_AT]) is not None
+    """Whether a tool that is no shell says that it failed, also below the lines that a client puts above its words."""
+    frame = _CLIENTS_FRAME.match(result)
+    said = result[frame.end() :] if frame is not None else result
+    shortly = len(said) <= _SHORTLY and _SHORTLY_FAILED.match(said) is not None
+    return shortly or _TOOL_FAILED.match(said[:_LOOKED_AT]) is not None
 
 
 def _says_failed(result: str, head: str) -> bool:

@@ -183,7 +183,7 @@ def test_files_that_were_deleted_are_told_as_such_and_shown_nowhere() -> None:
         )
     )
 
-    assert "files that were deleted or moved away:\n/srv/mill/old.py (message 5)" in told
+    assert "files known to have been deleted or moved away; there may be others:\n/srv/mill/old.py (message 5)" in told
     assert "def total_" not in told
 
 
